@@ -1,0 +1,1 @@
+"""What every room uses: units, errors, requests, members, random numbers, provenance, compiled kernels."""

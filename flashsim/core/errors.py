@@ -1,0 +1,64 @@
+"""Every error that flashsim raises on purpose, in one hierarchy.
+
+A message names the parameter, its value and the bound that it breaks.  The command line prints that one line and exits with code 2.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class FlashsimError(Exception):
+    """Anything that flashsim refuses to do; the message is one line for people."""
+
+
+class InvalidParameterError(FlashsimError, ValueError):
+    """A value outside the bounds of its parameter."""
+
+    def __init__(self, parameter: str, value: object, bound: str) -> None:
+        super().__init__(f"{parameter}: {value}, but {bound}")
+        self.parameter = parameter
+        self.value = value
+        self.bound = bound
+
+
+class UnknownNameError(FlashsimError, LookupError):
+    """A name that no member, preset or column carries; close names are suggested."""
+
+    def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
+        choices = sorted(known)
+        close = difflib.get_close_matches(name, choices, n=3, cutoff=0.5)
+        hint = f"did you mean {' or '.join(close)}?" if close else f"known: {', '.join(choices) or 'none'}"
+        super().__init__(f"{kind}: '{name}' is unknown; {hint}")
+
+
+class DamagedFileError(FlashsimError):
+    """A file that is truncated, corrupt, or not of the format it was taken for."""
+
+
+class MissingFileError(FlashsimError):
+    """A file that does not exist or cannot be opened."""
+
+
+class SchemaError(FlashsimError):
+    """Columns that do not exist, differ in type, or cannot be joined."""
+
+
+class CapacityError(FlashsimError):
+    """A device, file or memory too small for what it shall hold."""
+
+
+class RefusedError(FlashsimError):
+    """An action that needs an explicit permission, such as overwriting a file."""
+
+
+class ReadOnlyDeviceError(FlashsimError):
+    """A write to a device that takes no more writes."""
+
+
+class MissingExtraError(FlashsimError):
+    """An optional dependency that is not installed; the message says how to install it."""
+
+    def __init__(self, what: str, extra: str) -> None:
+        super().__init__(f"{what} is not installed; install it with: pip install 'flashsim[{extra}]'")

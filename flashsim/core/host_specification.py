@@ -1,0 +1,124 @@
+"""The host's side of every specification: what `core.host` compiles, told with SimPy events.
+
+Order of events that fall on one nanosecond: what follows without delay (SimPy's own priorities 0 and 1), then arrivals by request
+id, then device operations by operation id.  SimPy's plain ``timeout`` would break ties by the order of creation instead, so every
+delay is made by `delay` with its own priority.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+import simpy
+
+from flashsim.core.host import check_arrivals
+from flashsim.core.request import COMPLETION, Commands, Completions, Integers, Requests
+
+#: Priorities of the two kinds of primary events; immediate follow-ups use SimPy's URGENT (0) and NORMAL (1).
+ARRIVALS = 2
+OPERATIONS = 1 << 60
+
+
+def delay(env: simpy.Environment, duration: int, priority: int) -> simpy.Event:
+    """An event `duration` ns from now that is ordered among events of its nanosecond by `priority`."""
+    event = env.event()
+    event._ok, event._value = True, None
+    env.schedule(event, priority=priority, delay=duration)  # type: ignore[arg-type]
+    return event
+
+
+@dataclass
+class HostRequest:
+    """One request of the host, and its life."""
+
+    id: int
+    tag: int
+    operation: int
+    flags: int
+    think: int
+    commands: list[tuple[int, int]]  # (offset, length), bytes
+    left: int = 0
+    dependents: list[HostRequest] = field(default_factory=list)
+    submitted: int = 0
+    started: int = -1
+    completed: int = -1
+
+
+class SpecifiedHost:
+    """Queues requests and hands their commands, at most `depth` at once, to `admit(request, offset, length)`."""
+
+    def __init__(self, env: simpy.Environment, depth: int, admit: Callable[[HostRequest, int, int], None]) -> None:
+        self.env = env
+        self.depth = depth
+        self.admit = admit
+        self.in_flight = 0
+        self.ready: deque[HostRequest] = deque()
+        self.dispatched = 0  # commands of the first ready request
+        self.completed: list[HostRequest] = []
+        self.outstanding = 0
+        self._next_id = 0
+
+    def append(self, requests: Requests, commands: Commands, at: int | Integers) -> Integers:
+        """Take new requests, as `core.host.HostQueue.append` does."""
+        check_arrivals(requests, at, self.env.now)  # type: ignore[arg-type]
+        arrivals = np.broadcast_to(np.asarray(at), len(requests))
+        parts: list[list[tuple[int, int]]] = [[] for _ in requests]
+        for command in commands:
+            parts[command["request"]].append((int(command["offset"]), int(command["length"])))
+        taken: list[HostRequest] = []
+        for row, extents, arrival in zip(requests, parts, arrivals, strict=True):
+            request = HostRequest(self._next_id, int(row["tag"]), int(row["operation"]), int(row["flags"]), int(row["think"]), extents)
+            request.left = len(extents)
+            self._next_id += 1
+            taken.append(request)
+            if row["dependency"] >= 0:
+                taken[row["dependency"]].dependents.append(request)
+            else:
+                self._arrive_after(request, int(arrival) - int(self.env.now))
+        self.outstanding += len(taken)
+        return np.array([request.id for request in taken], np.int64)
+
+    def _arrive_after(self, request: HostRequest, duration: int) -> None:
+        event = delay(self.env, duration, ARRIVALS + request.id)
+        assert event.callbacks is not None
+        event.callbacks.append(lambda _: self._arrive(request))
+
+    def _arrive(self, request: HostRequest) -> None:
+        request.submitted = int(self.env.now)
+        self.ready.append(request)
+        self.dispatch()
+
+    def dispatch(self) -> None:
+        """Admit waiting commands in order while fewer than `depth` are in flight."""
+        while self.ready and self.in_flight < self.depth:
+            request = self.ready[0]
+            if self.dispatched == 0:
+                request.started = int(self.env.now)
+            offset, length = request.commands[self.dispatched]
+            self.dispatched += 1
+            self.in_flight += 1
+            if self.dispatched == len(request.commands):
+                self.dispatched = 0
+                self.ready.popleft()
+            self.admit(request, offset, length)
+
+    def command_done(self, request: HostRequest) -> None:
+        """Account for a command that completes now; then admit what waits."""
+        self.in_flight -= 1
+        request.left -= 1
+        if request.left == 0:
+            request.completed = int(self.env.now)
+            self.completed.append(request)
+            self.outstanding -= 1
+            for dependent in request.dependents:
+                self._arrive_after(dependent, dependent.think)
+        self.dispatch()
+
+    def collect(self) -> Completions:
+        """The requests that completed since the last call, in order of completion, dtype COMPLETION."""
+        completions = np.array([(r.id, r.tag, r.submitted, r.started, r.completed) for r in self.completed], COMPLETION)
+        self.completed.clear()
+        return completions

@@ -1,0 +1,87 @@
+"""Families and their members: a member is one file in the family's folder, and its name is the file's name.
+
+``base.py`` holds the family's contract; files whose names start with ``_`` are shared parts.  `_` in a file name becomes `-` in the
+member's name.  A member may also be given as ``path/to/mine.py`` or come from an entry point of the group ``flashsim.<family>``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import importlib.util
+import sys
+from importlib.metadata import entry_points
+from pathlib import Path
+from types import ModuleType
+
+from flashsim.core.errors import FlashsimError, MissingFileError, UnknownNameError
+
+
+class Family:
+    """A folder of interchangeable modules.
+
+    Parameters
+    ----------
+    package
+        The import name of the folder, such as ``"flashsim.ssd.gc"``.
+    kind
+        What an error message calls a member, such as ``"garbage collection policy"``.
+    needs
+        The attributes that every member's module must define.
+    """
+
+    def __init__(self, package: str, kind: str, needs: tuple[str, ...]) -> None:
+        self.package = package
+        self.kind = kind
+        self.needs = needs
+        self.group = f"flashsim.{package.rsplit('.', 1)[-1]}"
+
+    def names(self) -> list[str]:
+        """The members' names, sorted: files in the folder and installed entry points."""
+        spec = importlib.util.find_spec(self.package)
+        places = spec.submodule_search_locations if spec else None
+        files = {path for place in places or [] for path in Path(place).glob("*.py")}
+        own = {path.stem.replace("_", "-") for path in files if path.stem != "base" and not path.stem.startswith("_")}
+        return sorted(own | {point.name for point in entry_points(group=self.group)})
+
+    def load(self, name: str) -> ModuleType:
+        """Import one member, given its name or the path of a Python file.
+
+        Raises
+        ------
+        UnknownNameError
+            No member has that name.
+        MissingFileError
+            There is no file at that path.
+        FlashsimError
+            The file cannot be imported or lacks part of the contract.
+        """
+        module = self._from_file(Path(name)) if name.endswith(".py") else self._from_name(name)
+        missing = [need for need in self.needs if not hasattr(module, need)]
+        if missing:
+            raise FlashsimError(f"{self.kind}: '{name}' does not define {', '.join(missing)}")
+        return module
+
+    def _from_name(self, name: str) -> ModuleType:
+        if name not in self.names():
+            raise UnknownNameError(self.kind, name, self.names())
+        for point in entry_points(group=self.group):
+            if point.name == name:
+                module: ModuleType = point.load()
+                return module
+        return importlib.import_module(f"{self.package}.{name.replace('-', '_')}")
+
+    def _from_file(self, path: Path) -> ModuleType:
+        if not path.is_file():
+            raise MissingFileError(f"{self.kind}: no file at {path}")
+        unique = f"{self.group}.{path.stem}_{hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:8]}"
+        spec = importlib.util.spec_from_file_location(unique, path)
+        assert spec is not None and spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[unique] = module
+        try:
+            spec.loader.exec_module(module)
+        except Exception as problem:
+            del sys.modules[unique]
+            raise FlashsimError(f"{self.kind}: {path} cannot be imported: {problem}") from problem
+        return module

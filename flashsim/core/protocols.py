@@ -1,0 +1,27 @@
+"""What a lower room may be handed by a higher one."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from flashsim.core.request import Completions, Requests
+
+
+class Sink(Protocol):
+    """Takes every request that a driver makes, as it is made."""
+
+    def record(self, requests: Requests, completions: Completions | None, label: str) -> None:
+        """Take requests, shape (n,), and their completions in the same order (None where nothing is timed).
+
+        `label` names the file that was accessed.
+        """
+
+    def close(self) -> None:
+        """No more requests follow."""
+
+
+class Progress(Protocol):
+    """Is told how far long work has come."""
+
+    def __call__(self, done: float, total: float, message: str = "") -> Any:
+        """`done` of `total` units are finished."""

@@ -1,0 +1,83 @@
+"""What a host asks of a device and what it gets back: two record types, kept in NumPy arrays.
+
+Offsets and lengths are bytes, times are nanoseconds.  A request's `dependency` is the index, within the same submitted array, of a
+request that must complete first (-1: none); it then arrives `think` nanoseconds after that completion.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+READ, WRITE, TRIM, FLUSH = 0, 1, 2, 3
+OPERATIONS = ("read", "write", "trim", "flush")
+
+#: Request flags.
+FORCE_UNIT_ACCESS = 1
+INTERNAL = 2
+
+#: The logical sector: offsets and lengths are multiples of it.
+SECTOR = 512
+
+REQUEST = np.dtype(
+    [
+        ("device", np.int16),
+        ("operation", np.int8),
+        ("priority", np.int8),
+        ("stream", np.int16),
+        ("flags", np.int16),
+        ("offset", np.int64),
+        ("length", np.int64),
+        ("tag", np.int64),
+        ("dependency", np.int64),
+        ("think", np.int64),
+    ]
+)
+COMPLETION = np.dtype(
+    [
+        ("id", np.int64),  # as returned by submit
+        ("tag", np.int64),
+        ("submitted", np.int64),  # when the request arrived at the host queue
+        ("started", np.int64),  # when its first command was dispatched to the device
+        ("completed", np.int64),
+    ]
+)
+#: One device command of a (split) host request; `request` is the index in the submitted array.
+COMMAND = np.dtype([("request", np.int64), ("offset", np.int64), ("length", np.int64)])
+
+Requests = npt.NDArray[Any]
+Completions = npt.NDArray[Any]
+Commands = npt.NDArray[Any]
+Integers = npt.NDArray[np.int64]
+
+
+def make_requests(
+    operation: int | Sequence[int] | npt.NDArray[Any],
+    offset: int | Sequence[int] | npt.NDArray[Any],
+    length: int | Sequence[int] | npt.NDArray[Any],
+    *,
+    serial: bool = False,
+    think: int | npt.NDArray[Any] = 0,
+    device: int = 0,
+) -> Requests:
+    """An array of requests, shape (n,), from broadcastable columns.
+
+    Parameters
+    ----------
+    operation, offset, length
+        READ, WRITE, TRIM or FLUSH; bytes; bytes.
+    serial
+        Each request depends on the one before it (synchronous I/O); otherwise all are independent.
+    think
+        Nanoseconds between the completion waited for and the arrival.
+    """
+    columns = np.broadcast_arrays(np.atleast_1d(operation), np.atleast_1d(offset), np.atleast_1d(length))
+    requests = np.zeros(columns[0].shape, REQUEST)
+    requests["operation"], requests["offset"], requests["length"] = columns
+    requests["device"] = device
+    requests["dependency"] = np.arange(-1, len(requests) - 1) if serial else -1
+    requests["think"] = think
+    return requests

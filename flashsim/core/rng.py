@@ -1,0 +1,19 @@
+"""Seeded random numbers: one stream a name, so that a draw added in one place moves no other."""
+
+from __future__ import annotations
+
+import hashlib
+
+import numpy as np
+
+
+def generator(seed: int, *names: object) -> np.random.Generator:
+    """A random generator for one named purpose under a seed.
+
+    Examples
+    --------
+    >>> bool(generator(1, "keys").integers(9) == generator(1, "keys").integers(9))
+    True
+    """
+    digest = hashlib.sha256("\0".join(str(name) for name in names).encode()).digest()
+    return np.random.default_rng(np.random.SeedSequence([seed, int.from_bytes(digest[:8], "little")]))

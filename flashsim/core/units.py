@@ -1,0 +1,132 @@
+"""Units: time is integer nanoseconds, space is integer bytes; the only module that converts.
+
+Sizes written by people carry a unit: ``100MB`` is 10**8 bytes and ``100MiB`` is 100 * 2**20; bare numbers are refused.
+"""
+
+from __future__ import annotations
+
+import re
+
+from flashsim.core.errors import InvalidParameterError
+
+NANOSECONDS = 1
+MICROSECONDS = 1_000
+MILLISECONDS = 1_000_000
+SECONDS = 1_000_000_000
+
+KB, MB, GB, TB = 10**3, 10**6, 10**9, 10**12
+KIB, MIB, GIB, TIB = 2**10, 2**20, 2**30, 2**40
+
+#: The latest virtual time; "no event".
+NEVER = 2**62
+
+_SIZE_UNITS = {
+    "b": 1, "kb": KB, "mb": MB, "gb": GB, "tb": TB, "kib": KIB, "mib": MIB, "gib": GIB, "tib": TIB,
+}  # fmt: skip
+_DURATION_UNITS = {"ns": NANOSECONDS, "us": MICROSECONDS, "ms": MILLISECONDS, "s": SECONDS, "min": 60 * SECONDS}
+_QUANTITY = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([A-Za-z]+)\s*")
+
+
+def _parse(text: str, parameter: str, units: dict[str, int], examples: str) -> int:
+    match = _QUANTITY.fullmatch(text)
+    scale = units.get(match[2].lower()) if match else None
+    if match is None or scale is None:
+        raise InvalidParameterError(parameter, repr(text), f"a number with a unit is needed, such as {examples}")
+    whole, _, fraction = match[1].partition(".")
+    value = int(whole) * scale
+    if fraction:
+        value += round(int(fraction) * scale / 10 ** len(fraction))
+    return value
+
+
+def parse_size(text: str, parameter: str = "size") -> int:
+    """Bytes of a size with a unit.
+
+    Parameters
+    ----------
+    text
+        Such as ``"8KiB"``, ``"100MB"`` or ``"1.5GiB"``; units are case-insensitive.
+    parameter
+        The name that an error message gives it.
+
+    Raises
+    ------
+    InvalidParameterError
+        Without a unit, or with an unknown one.
+
+    Examples
+    --------
+    >>> parse_size("100MB"), parse_size("100MiB")
+    (100000000, 104857600)
+    """
+    return _parse(text, parameter, _SIZE_UNITS, "8KiB, 100MB or 1.5GiB")
+
+
+def parse_duration(text: str, parameter: str = "duration") -> int:
+    """Nanoseconds of a duration with a unit, such as ``"0.35ms"``.
+
+    Examples
+    --------
+    >>> parse_duration("0.35ms")
+    350000
+    """
+    return _parse(text, parameter, _DURATION_UNITS, "20us, 0.35ms or 2s")
+
+
+def format_size(size: int) -> str:
+    """A size for people, in binary units unless decimal ones are exact.
+
+    Examples
+    --------
+    >>> format_size(8192), format_size(100_000_000), format_size(1536)
+    ('8 KiB', '100 MB', '1.5 KiB')
+    """
+    for unit, name in ((TIB, "TiB"), (GIB, "GiB"), (MIB, "MiB"), (KIB, "KiB")):
+        if size >= unit and size % unit == 0:
+            return f"{size // unit} {name}"
+    for unit, name in ((TB, "TB"), (GB, "GB"), (MB, "MB")):
+        if size >= unit and size % unit == 0:
+            return f"{size // unit} {name}"
+    for unit, name in ((TIB, "TiB"), (GIB, "GiB"), (MIB, "MiB"), (KIB, "KiB")):
+        if size >= unit:
+            return f"{size / unit:.4g} {name}"
+    return f"{size} B"
+
+
+def format_duration(duration: int) -> str:
+    """A duration in nanoseconds for people.
+
+    Examples
+    --------
+    >>> format_duration(350_000), format_duration(1_500_000_000)
+    ('350 us', '1.5 s')
+    """
+    for unit, name in ((SECONDS, "s"), (MILLISECONDS, "ms"), (MICROSECONDS, "us")):
+        if abs(duration) >= unit:
+            return f"{duration / unit:.4g} {name}"
+    return f"{duration} ns"
+
+
+def seconds(duration: int) -> float:
+    """Seconds of a duration in nanoseconds."""
+    return duration / SECONDS
+
+
+def from_milliseconds(duration: float) -> int:
+    """Nanoseconds of a duration in milliseconds, rounded to nearest."""
+    return round(duration * MILLISECONDS)
+
+
+def from_microseconds(duration: float) -> int:
+    """Nanoseconds of a duration in microseconds, rounded to nearest."""
+    return round(duration * MICROSECONDS)
+
+
+def from_seconds(duration: float) -> int:
+    """Nanoseconds of a duration in seconds, rounded to nearest."""
+    return round(duration * SECONDS)
+
+
+def transfer_time(size: int, rate: float) -> int:
+    """Nanoseconds to move `size` bytes at `rate` bytes a second, at least 1, rounded to nearest."""
+    return max(1, round(size * SECONDS / rate))
