@@ -1,0 +1,111 @@
+"""Declared parameters: a dataclass field says what a value means and what bounds it has, and `build` checks values against that.
+
+Values come from preset files and callers, durations, sizes and rates as text with a unit (``"20us"``, ``"4KiB"``, ``"120MB/s"``) or
+already as integers in ns, bytes and bytes a second.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+from flashsim.core.errors import InvalidParameterError, UnknownNameError
+from flashsim.core.units import format_duration, format_size, parse_duration, parse_size
+
+Declared = TypeVar("Declared")
+
+
+def _field(meaning: str, parse: Callable[[str, str], int] | None, show: Callable[[int], str] | None, least: float | None, **options: Any) -> Any:
+    return dataclasses.field(metadata={"meaning": meaning, "parse": parse, "show": show, "least": least, **options})
+
+
+def count(meaning: str, least: int = 1, most: int | None = None) -> Any:
+    """A whole number of things."""
+    return _field(meaning, None, None, least, most=most, type=int)
+
+
+def number(meaning: str, least: float | None = None, most: float | None = None) -> Any:
+    """A real number; its unit stands in `meaning`."""
+    return _field(meaning, None, None, least, most=most, type=float)
+
+
+def duration(meaning: str, least: int = 0) -> Any:
+    """Nanoseconds."""
+    return _field(meaning, parse_duration, format_duration, least, type=int)
+
+
+def size(meaning: str, least: int = 1) -> Any:
+    """Bytes."""
+    return _field(meaning, parse_size, format_size, least, type=int)
+
+
+def rate(meaning: str) -> Any:
+    """Bytes a second."""
+    return _field(meaning, _parse_rate, lambda value: f"{format_size(value)}/s", 1, type=int)
+
+
+def text(meaning: str) -> Any:
+    """A name."""
+    return _field(meaning, None, None, None, type=str)
+
+
+def table(meaning: str) -> Any:
+    """A tuple of tuples of numbers; the class checks it further."""
+    return _field(meaning, None, None, None, type=tuple)
+
+
+def _parse_rate(written: str, parameter: str) -> int:
+    if not written.endswith("/s"):
+        raise InvalidParameterError(parameter, repr(written), "a size a second is needed, such as 120MB/s")
+    return parse_size(written[:-2], parameter)
+
+
+def _checked(name: str, value: Any, declared: Mapping[str, Any]) -> Any:
+    kind = declared["type"]
+    if kind is tuple:
+        return tuple(tuple(row) for row in value)
+    if isinstance(value, str) and declared["parse"]:
+        value = declared["parse"](value, name)
+    if kind is float and isinstance(value, int) and not isinstance(value, bool):
+        value = float(value)
+    if not isinstance(value, kind) or isinstance(value, bool):
+        raise InvalidParameterError(name, repr(value), f"it must be {'a name' if kind is str else 'a number'}: {declared['meaning']}")
+    least, most = declared["least"], declared.get("most")
+    if least is not None and value < least:
+        raise InvalidParameterError(name, value, f"it must be at least {least}")
+    if most is not None and value > most:
+        raise InvalidParameterError(name, value, f"it must be at most {most}")
+    return value
+
+
+def build(cls: type[Declared], values: Mapping[str, Any]) -> Declared:
+    """Make a declared dataclass from values.
+
+    Raises
+    ------
+    UnknownNameError
+        A value for a parameter that is not declared.
+    InvalidParameterError
+        A value is missing, of the wrong kind, or out of bounds.
+    """
+    fields = {field.name: field for field in dataclasses.fields(cls)}  # type: ignore[arg-type]
+    for name in values:
+        if name not in fields:
+            raise UnknownNameError("parameter", name, fields)
+    checked = {}
+    for name, field in fields.items():
+        if name in values:
+            checked[name] = _checked(name, values[name], field.metadata)
+        elif field.default is dataclasses.MISSING:
+            raise InvalidParameterError(name, "missing", f"it is needed: {field.metadata['meaning']}")
+    return cls(**checked)
+
+
+def describe(declared: Any) -> list[tuple[str, str, str]]:
+    """Name, value with its unit, and meaning of every parameter, in order of declaration."""
+    rows = []
+    for field in dataclasses.fields(declared):
+        value, show = getattr(declared, field.name), field.metadata["show"]
+        rows.append((field.name, show(value) if show else str(value), field.metadata["meaning"]))
+    return rows
