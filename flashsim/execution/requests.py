@@ -1,0 +1,96 @@
+"""What an algorithm may ask for: it yields these and is answered; it does no input or output itself.
+
+An algorithm is a generator.  ``tuples = yield Read(...)`` is answered with `Tuples`; everything else is answered with None.
+Extents are runs of pages of one file; `Mode.SERIAL` issues each after the one before it has completed (synchronous I/O),
+`Mode.BATCH` submits all at once and waits for all (psync I/O).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping
+from dataclasses import dataclass
+from enum import Enum
+
+from flashsim.core.request import Integers
+from flashsim.storage.heap_file import File
+from flashsim.storage.relation import Tuples
+
+
+class Mode(Enum):
+    """How the extents of one request follow each other."""
+
+    SERIAL = "serial"
+    BATCH = "batch"
+
+
+class Work(Enum):
+    """Kinds of CPU work, counted in tuples unless said otherwise; the driver prices them."""
+
+    READ_TUPLE = "read_tuple"  # taken from a page
+    WRITE_TUPLE = "write_tuple"  # copied to an output buffer
+    HASH = "hash"  # a key hashed
+    BUILD = "build"  # inserted into a hash table
+    PROBE = "probe"  # looked up in a hash table
+    COMPARE = "compare"  # two keys compared
+    EMIT = "emit"  # a result row made
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """Read extents: pages ``starts[i] .. starts[i] + counts[i] - 1`` of a file; answered with their tuples in order."""
+
+    file: File
+    starts: Integers
+    counts: Integers
+    mode: Mode = Mode.SERIAL
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """Append extents to a temporary file; `tuples.pages` has one entry a page, over all extents, plus one."""
+
+    file: File
+    starts: Integers
+    counts: Integers
+    tuples: Tuples
+    mode: Mode = Mode.SERIAL
+
+
+@dataclass(frozen=True, slots=True)
+class Flush:
+    """Make what was written to the file's device durable."""
+
+    file: File
+
+
+@dataclass(frozen=True, slots=True)
+class Drop:
+    """A temporary file is not needed any more; its pages are free (and trimmed, where the driver trims)."""
+
+    file: File
+
+
+@dataclass(frozen=True, slots=True)
+class Emit:
+    """Result rows: pairs of row ids of R and S, shape (n,) each."""
+
+    r_rows: Integers
+    s_rows: Integers
+
+
+@dataclass(frozen=True, slots=True)
+class Cpu:
+    """Work done since the last request, by kind."""
+
+    work: Mapping[Work, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Phase:
+    """What follows belongs to the named phase."""
+
+    name: str
+
+
+Request = Read | Write | Flush | Drop | Emit | Cpu | Phase
+Algorithm = Generator[Request, Tuples | None, None]
