@@ -1,0 +1,1 @@
+"""Database algorithms that do no I/O themselves: they yield what they want and are answered."""

@@ -1,0 +1,1 @@
+"""Cost formulas and optimisers, independent of every simulator."""

@@ -1,0 +1,1 @@
+"""Recorded requests: their schema, recording, conversion and replay."""

@@ -262,7 +262,9 @@ class HostQueue:
         drop = len(done) if done.all() else int(np.argmin(done))
         if drop < min(_COMPACT_AT, len(done)) or self.scalars[FINISHED] > 0:
             return
-        first_command = int(self.requests[drop, FIRST_COMMAND]) if drop < len(done) else int(self.scalars[COMMAND_BASE]) + len(self.commands)
+        first_command = (
+            int(self.requests[drop, FIRST_COMMAND]) if drop < len(done) else int(self.scalars[COMMAND_BASE]) + len(self.commands)
+        )
         self.requests = self.requests[drop:].copy()
         self.commands = self.commands[first_command - self.scalars[COMMAND_BASE] :].copy()
         self.scalars[REQUEST_BASE] += drop
@@ -277,7 +279,9 @@ def check_arrivals(requests: Requests, at: int | Integers, now: int) -> None:
     late = requests["dependency"] >= np.arange(len(requests))
     if late.any():
         row = int(np.argmax(late))
-        raise InvalidParameterError("dependency", f"request {row} waits for {requests['dependency'][row]}", "only earlier ones can be waited for")
+        raise InvalidParameterError(
+            "dependency", f"request {row} waits for {requests['dependency'][row]}", "only earlier ones can be waited for"
+        )
 
 
 def one_command_each(requests: Requests) -> Commands:

@@ -16,7 +16,9 @@ from flashsim.core.units import format_duration, format_size, parse_duration, pa
 Declared = TypeVar("Declared")
 
 
-def _field(meaning: str, parse: Callable[[str, str], int] | None, show: Callable[[int], str] | None, least: float | None, **options: Any) -> Any:
+def _field(
+    meaning: str, parse: Callable[[str, str], int] | None, show: Callable[[int], str] | None, least: float | None, **options: Any
+) -> Any:
     return dataclasses.field(metadata={"meaning": meaning, "parse": parse, "show": show, "least": least, **options})
 
 

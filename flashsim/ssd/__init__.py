@@ -1,0 +1,1 @@
+"""Flash devices: geometry, flash translation, garbage collection, and the two models that time them."""

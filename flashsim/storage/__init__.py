@@ -1,0 +1,1 @@
+"""Pages, files, relations and volumes: what lies on a device."""
