@@ -1,1 +1,1 @@
-"""The face of every device: presets, the block layer, and the calls that all above uses."""
+"""The face of all devices: presets, the block layer, and the drive behind it."""

@@ -1,0 +1,131 @@
+"""The device that everything above uses: a block layer in front of a simulated drive."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from flashsim.core.errors import InvalidParameterError
+from flashsim.core.model import DeviceModel, PowerCut
+from flashsim.core.request import COMPLETION, SECTOR, Completions, Integers, Requests
+from flashsim.core.units import NEVER
+from flashsim.device import block_layer, presets
+from flashsim.hdd.engine import HddEngine
+from flashsim.hdd.parameters import HddParameters
+from flashsim.hdd.specification import HddSpecification
+from flashsim.ssd.engine import SsdEngine
+from flashsim.ssd.specification import SsdSpecification
+
+#: The two witnesses of each kind of drive.
+MODELS = ("engine", "specification")
+
+
+class Device:
+    """A simulated drive under virtual time.
+
+    Parameters
+    ----------
+    preset
+        What drive it is.
+    model
+        ``"engine"`` (compiled) or ``"specification"`` (SimPy); both give the same times.
+    maximum_command
+        Bytes; larger requests are split into commands of this size.
+
+    Examples
+    --------
+    >>> from flashsim.core.request import READ, make_requests
+    >>> drive = Device.open("ocz-core-60gb")
+    >>> completions = drive.serve(make_requests(READ, 0, 4096))
+    >>> int(completions["completed"][0]) > 0
+    True
+    """
+
+    def __init__(self, preset: presets.Preset, model: str = "engine", maximum_command: int = block_layer.MAXIMUM_COMMAND) -> None:
+        if maximum_command < SECTOR or maximum_command % SECTOR:
+            raise InvalidParameterError("maximum command", f"{maximum_command} B", f"it must be a multiple of {SECTOR} B")
+        self.preset = preset
+        self.maximum_command = maximum_command
+        self._model = _model(preset, model)
+
+    @classmethod
+    def open(cls, name: str, model: str = "engine", maximum_command: int = block_layer.MAXIMUM_COMMAND) -> Device:
+        """A fresh drive of a preset, given by name or as the path of a TOML file."""
+        return cls(presets.load(name), model, maximum_command)
+
+    @property
+    def name(self) -> str:
+        """The preset's name."""
+        return self.preset.name
+
+    @property
+    def kind(self) -> str:
+        """``"hdd"`` or ``"ssd"``."""
+        return self.preset.kind
+
+    @property
+    def capacity(self) -> int:
+        """Bytes that the host can address."""
+        return self._model.capacity
+
+    @property
+    def now(self) -> int:
+        """The clock, ns."""
+        return self._model.now
+
+    @property
+    def outstanding(self) -> int:
+        """Requests submitted and not yet completed."""
+        return self._model.outstanding
+
+    def submit(self, requests: Requests, at: int | Integers | None = None) -> Integers:
+        """Take requests that arrive at `at` (ns; now, if not given); return their ids, shape (n,).
+
+        Raises
+        ------
+        InvalidParameterError
+            Not in whole sectors, empty, before now, or depending on a later request.
+        CapacityError
+            Outside the device.
+        """
+        block_layer.check(requests, self.capacity, self.name)
+        return self._model.submit(requests, block_layer.split(requests, self.maximum_command), self.now if at is None else at)
+
+    def advance(self, until: int = NEVER) -> Completions:
+        """Let time pass up to the earlier of `until` and the next completion; return what completed, dtype COMPLETION."""
+        return self._model.advance(until)
+
+    def serve(self, requests: Requests, at: int | Integers | None = None) -> Completions:
+        """Submit requests, let time pass until all have completed, and return their completions in order of submission.
+
+        Requests that were already outstanding must have been advanced to their end before.
+        """
+        if self.outstanding:
+            raise InvalidParameterError("serve", f"{self.outstanding} requests outstanding", "they must complete first (advance)")
+        ids = self.submit(requests, at)
+        completions = self._model.advance(every=True)
+        ordered = np.empty(len(ids), COMPLETION)
+        ordered[completions["id"] - (ids[0] if len(ids) else 0)] = completions
+        return ordered
+
+    def load(self, offset: int, length: int) -> None:
+        """Mark bytes as written, in no time (bulk loading before a measurement)."""
+        self._model.load(offset, length)
+
+    def power_cut(self, at: int) -> PowerCut:
+        """Run to `at` (ns), then lose power: what was not durable is gone, and the device is idle."""
+        return self._model.power_cut(at)
+
+    def statistics(self) -> dict[str, Any]:
+        """Counters since the device was made."""
+        return self._model.statistics()
+
+
+def _model(preset: presets.Preset, model: str) -> DeviceModel:
+    if model not in MODELS:
+        raise InvalidParameterError("model", repr(model), f"it must be one of {', '.join(MODELS)}")
+    parameters = preset.parameters
+    if isinstance(parameters, HddParameters):
+        return HddEngine(parameters) if model == "engine" else HddSpecification(parameters)
+    return SsdEngine(parameters) if model == "engine" else SsdSpecification(parameters)

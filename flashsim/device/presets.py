@@ -1,0 +1,92 @@
+"""Device presets: a TOML file a device, in which every value says where it comes from.
+
+::
+
+    name = "ocz-core-60gb"
+    kind = "ssd"
+    title = "OCZ Core Series 60 GB"
+    [parameters]
+    read = { value = "20us", source = "do2009 slides, page 29" }
+"""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from flashsim.core.errors import DamagedFileError, FlashsimError, MissingFileError, UnknownNameError
+from flashsim.core.parameters import build
+from flashsim.hdd.parameters import HddParameters
+from flashsim.ssd.parameters import SsdParameters
+
+_FOLDER = Path(__file__).parent / "presets"
+_KINDS: dict[str, type[HddParameters] | type[SsdParameters]] = {"hdd": HddParameters, "ssd": SsdParameters}
+
+
+@dataclass(frozen=True)
+class Preset:
+    """A device's parameters, and the source of each as text."""
+
+    name: str
+    kind: str
+    title: str
+    parameters: HddParameters | SsdParameters
+    sources: dict[str, str]
+
+
+def names() -> list[str]:
+    """The presets that come with flashsim, sorted."""
+    return sorted(path.stem for path in _FOLDER.glob("*.toml"))
+
+
+def load(name: str) -> Preset:
+    """The preset of that name, or in the TOML file at that path.
+
+    Raises
+    ------
+    UnknownNameError
+        No preset has that name; close ones are suggested.
+    MissingFileError
+        There is no file at that path.
+    DamagedFileError
+        The file is no TOML or not a preset.
+    InvalidParameterError
+        A value is missing or out of bounds.
+    """
+    if not name.endswith(".toml"):
+        if name not in names():
+            raise UnknownNameError("device preset", name, names())
+        return _read(_FOLDER / f"{name}.toml")
+    return _read(Path(name))
+
+
+def _read(path: Path) -> Preset:
+    try:
+        document = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as problem:
+        raise MissingFileError(f"device preset: cannot read {path}: {problem.strerror}") from problem
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
+        raise DamagedFileError(f"device preset: {path} is no valid TOML: {problem}") from problem
+    values = _section(document, path)
+    kind = document.get("kind")
+    if kind not in _KINDS:
+        raise UnknownNameError(f"device preset {path.name}: kind", str(kind), _KINDS)
+    try:
+        parameters = build(_KINDS[kind], {name: entry["value"] for name, entry in values.items()})
+    except FlashsimError as problem:
+        problem.args = (f"device preset {path.name}: {problem}",)
+        raise
+    sources = {name: str(entry["source"]) for name, entry in values.items()}
+    return Preset(str(document.get("name", path.stem)), kind, str(document.get("title", "")), parameters, sources)
+
+
+def _section(document: dict[str, Any], path: Path) -> dict[str, dict[str, Any]]:
+    section = document.get("parameters")
+    if not isinstance(section, dict):
+        raise DamagedFileError(f"device preset: {path} has no [parameters]")
+    for name, entry in section.items():
+        if not isinstance(entry, dict) or not {"value", "source"} <= entry.keys():
+            raise DamagedFileError(f"device preset: {path}: {name} must be given as {{ value = ..., source = ... }}")
+    return section

@@ -1,0 +1,163 @@
+"""A volume lays files out on one or two devices and says where their pages are.
+
+Placements: ``packed`` puts pages one after another in the order in which they are written, as a log does; ``spread`` reserves a run of
+the expected length for every temporary file; ``two-disks`` is packed, with base relations on the first device and temporary files
+on the second (the assumption of Haas et al.).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from flashsim.core.errors import CapacityError, InvalidParameterError, UnknownNameError
+from flashsim.core.request import Integers
+from flashsim.core.units import GIB, format_size
+from flashsim.storage.heap_file import File, HeapFile
+
+PLACEMENTS = ("packed", "spread", "two-disks")
+
+#: A reserved run is so much longer than the file is expected to be.
+_SPREAD_MARGIN = 1.1
+
+
+@dataclass(frozen=True)
+class Extents:
+    """Runs of bytes on one device, shape (n,) each."""
+
+    device: int
+    offsets: Integers
+    lengths: Integers
+
+
+@dataclass
+class _Room:
+    """The free bytes of one device: a frontier, and runs given back below it."""
+
+    capacity: int
+    frontier: int = 0
+    free: list[tuple[int, int]] = field(default_factory=list)
+
+    def take(self, size: int, what: str) -> int:
+        for index, (offset, length) in enumerate(self.free):
+            if length >= size:
+                self.free[index : index + 1] = [(offset + size, length - size)] if length > size else []
+                return offset
+        if self.frontier + size > self.capacity:
+            raise CapacityError(f"device: {format_size(self.capacity)}, but {what} needs {format_size(size)} more than are left")
+        self.frontier += size
+        return self.frontier - size
+
+
+@dataclass
+class _Segments:
+    """Where a file is: pages ``first[i]`` and on lie at ``offset[i]`` and on, up to the next segment or the file's end."""
+
+    device: int
+    first: list[int] = field(default_factory=list)
+    offset: list[int] = field(default_factory=list)
+    reserved: list[tuple[int, int]] = field(default_factory=list)  # runs of bytes taken
+    room_left: int = 0  # bytes left in the last run
+
+    def add(self, page: int, offset: int, contiguous: bool) -> None:
+        if not contiguous:
+            self.first.append(page)
+            self.offset.append(offset)
+
+
+class Volume:
+    """Files on devices.
+
+    Parameters
+    ----------
+    capacities
+        Bytes of each device: one, or two for ``two-disks``.
+    placement
+        One of `PLACEMENTS`.
+    """
+
+    def __init__(self, capacities: Sequence[int], placement: str = "packed") -> None:
+        if placement not in PLACEMENTS:
+            raise UnknownNameError("placement", placement, PLACEMENTS)
+        wanted = 2 if placement == "two-disks" else 1
+        if len(capacities) != wanted:
+            raise InvalidParameterError("devices", len(capacities), f"placement {placement} needs {wanted}")
+        self.placement = placement
+        self._rooms = [_Room(capacity) for capacity in capacities]
+        self._files: dict[File, _Segments] = {}
+
+    def add(self, file: HeapFile) -> Extents:
+        """Place a base relation, as the database file that holds it; the extents are those of its leaves.
+
+        The header page comes first, and the page at byte 2**30 (SQLite's lock-byte page) holds no tuples.
+        """
+        room = self._rooms[0]
+        lock_leaf = GIB // file.page_size - 1
+        skips = int(file.pages > lock_leaf)
+        size = (1 + file.pages + skips) * file.page_size
+        start = room.take(size, f"relation {file.name}") + file.page_size
+        segments = _Segments(0, [0], [start], [(start - file.page_size, size)])
+        if skips:
+            segments.add(lock_leaf, start + (lock_leaf + 1) * file.page_size, contiguous=False)
+        self._files[file] = segments
+        return self.locate(file, np.zeros(1, np.int64), np.array([file.pages]))
+
+    def extend(self, file: File, count: int) -> None:
+        """Make room for `count` more pages at the end of a temporary file."""
+        device = len(self._rooms) - 1
+        segments = self._files.setdefault(file, _Segments(device))
+        need, page = count * file.page_size, file.pages
+        if segments.room_left >= need:
+            segments.room_left -= need
+        else:
+            page += self._use_up(segments, file)
+            need = (file.pages + count - page) * file.page_size
+            reserve = max(need, int(file.expected_pages * _SPREAD_MARGIN) * file.page_size) if self.placement == "spread" else need
+            offset = self._rooms[device].take(reserve, f"file {file.name}")
+            last = segments.reserved[-1] if segments.reserved else (0, 0)
+            contiguous = bool(segments.reserved) and last[0] + last[1] == offset
+            segments.add(page, offset, contiguous)
+            if contiguous:
+                segments.reserved[-1] = (last[0], last[1] + reserve)
+            else:
+                segments.reserved.append((offset, reserve))
+            segments.room_left = reserve - need
+        file.pages += count
+
+    @staticmethod
+    def _use_up(segments: _Segments, file: File) -> int:
+        """Pages that still fit into the file's last reserved run."""
+        pages = segments.room_left // file.page_size
+        segments.room_left = 0
+        return pages
+
+    def drop(self, file: File) -> list[tuple[int, int, int]]:
+        """Forget a temporary file; the (device, offset, length) of what it held are free again."""
+        segments = self._files.pop(file, None)
+        if segments is None:
+            return []
+        self._rooms[segments.device].free.extend(segments.reserved)
+        return [(segments.device, offset, length) for offset, length in segments.reserved]
+
+    def locate(self, file: File, starts: Integers, counts: Integers) -> Extents:
+        """Where extents of a file are, in order; one that spans segments is cut at their borders."""
+        segments = self._files[file]
+        first, offset = np.array(segments.first, np.int64), np.array(segments.offset, np.int64)
+        index = np.searchsorted(first, starts, side="right") - 1
+        last = np.searchsorted(first, starts + counts - 1, side="right") - 1
+        if np.any(last > index):
+            starts, counts = _cut(starts, counts, first, index, last)
+            index = np.searchsorted(first, starts, side="right") - 1
+        return Extents(segments.device, offset[index] + (starts - first[index]) * file.page_size, counts * file.page_size)
+
+
+def _cut(starts: Integers, counts: Integers, first: Integers, index: Integers, last: Integers) -> tuple[Integers, Integers]:
+    pieces = last - index + 1
+    owner = np.repeat(np.arange(len(starts)), pieces)
+    within = np.arange(len(owner)) - np.repeat(np.cumsum(pieces) - pieces, pieces)
+    begins = np.where(within == 0, starts[owner], first[index[owner] + within])
+    border = np.append(first, np.iinfo(np.int64).max)[index[owner] + within + 1]
+    ends = np.minimum((starts + counts)[owner], border)
+    return begins, ends - begins
