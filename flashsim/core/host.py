@@ -160,9 +160,15 @@ class HostQueue:
     ----------
     depth
         The most commands in flight at once.
+
+    Raises
+    ------
+    InvalidParameterError
+        A depth below 1.
     """
 
     def __init__(self, depth: int) -> None:
+        check_depth(depth)
         self.scalars = np.zeros(HOST_SCALARS, np.int64)
         self.scalars[DEPTH] = depth
         self.scalars[READY_HEAD] = self.scalars[READY_TAIL] = -1
@@ -198,9 +204,10 @@ class HostQueue:
         Raises
         ------
         InvalidParameterError
-            An arrival in the past or a dependency that is not an earlier row.
+            An arrival in the past, a dependency that is not an earlier row, a negative think time, or commands out of order.
         """
         check_arrivals(requests, at, self.now)
+        check_commands(commands, len(requests))
         self._compact()
         count = len(requests)
         first = int(self.scalars[REQUEST_BASE]) + len(self.requests)
@@ -272,15 +279,35 @@ class HostQueue:
         self._collected -= drop
 
 
+def check_depth(depth: int) -> None:
+    """Refuse a queue that would never dispatch anything."""
+    if depth < 1:
+        raise InvalidParameterError("depth", depth, "it must be at least 1")
+
+
 def check_arrivals(requests: Requests, at: int | Integers, now: int) -> None:
-    """Refuse arrivals before `now` and dependencies that are no earlier row of the same array."""
+    """Refuse arrivals outside ``[now, NEVER)``, negative think times, and dependencies that are no earlier row of the same array."""
     if np.any(np.asarray(at) < now):
         raise InvalidParameterError("at", f"{int(np.min(at))} ns", f"the device's clock is already at {now} ns")
+    if np.any(np.asarray(at) >= NEVER):
+        raise InvalidParameterError("at", f"{int(np.max(at))} ns", f"virtual time ends before {NEVER} ns")
+    if np.any(requests["think"] < 0):
+        raise InvalidParameterError("think", f"{int(requests['think'].min())} ns", "it must be at least 0")
     late = requests["dependency"] >= np.arange(len(requests))
     if late.any():
         row = int(np.argmax(late))
         raise InvalidParameterError(
             "dependency", f"request {row} waits for {requests['dependency'][row]}", "only earlier ones can be waited for"
+        )
+
+
+def check_commands(commands: Commands, requests: int) -> None:
+    """Refuse commands that do not stand in the order of their requests, or of which a request has none."""
+    owners = commands["request"]
+    steps = np.diff(owners, prepend=-1, append=requests)
+    if steps[0] != 1 or steps[-1] != 1 or np.any((steps != 0) & (steps != 1)):
+        raise InvalidParameterError(
+            "commands", f"{len(owners)} for {requests} requests", "each request needs its own, in the requests' order"
         )
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import simpy
 
-from flashsim.core.host import check_arrivals
+from flashsim.core.host import check_arrivals, check_commands, check_depth
 from flashsim.core.request import COMPLETION, Commands, Completions, Integers, Requests
 
 #: Priorities of the two kinds of primary events; immediate follow-ups use SimPy's URGENT (0) and NORMAL (1).
@@ -51,6 +51,7 @@ class SpecifiedHost:
     """Queues requests and hands their commands, at most `depth` at once, to `admit(request, offset, length)`."""
 
     def __init__(self, env: simpy.Environment, depth: int, admit: Callable[[HostRequest, int, int], None]) -> None:
+        check_depth(depth)
         self.env = env
         self.depth = depth
         self.admit = admit
@@ -64,6 +65,7 @@ class SpecifiedHost:
     def append(self, requests: Requests, commands: Commands, at: int | Integers) -> Integers:
         """Take new requests, as `core.host.HostQueue.append` does."""
         check_arrivals(requests, at, self.env.now)  # type: ignore[arg-type]
+        check_commands(commands, len(requests))
         arrivals = np.broadcast_to(np.asarray(at), len(requests))
         parts: list[list[tuple[int, int]]] = [[] for _ in requests]
         for command in commands:

@@ -1,7 +1,8 @@
 """The one Numba decorator: everything that must be fast is compiled through it.
 
 Numba's disk cache does not notice an edit in another file that a cached function calls, so the cache lives in a user folder that
-is named after a hash of all sources that hold kernels.  The user's own Numba setting is left as it is.
+is named after a hash of all sources that hold kernels, and of those that they import (constants are compiled in).  The user's
+own Numba setting is left as it is.
 With ``NUMBA_DISABLE_JIT=1`` kernels are plain Python and can be stepped through.
 """
 
@@ -9,7 +10,8 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Mapping
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -23,6 +25,9 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 #: The rooms that hold kernels.
 _ROOMS = ("flashsim", "algorithms", "traces")
+_HOLDS_KERNELS = re.compile(rb"@kernel\b|\bkernel\(")
+_IMPORT = re.compile(rb"^\s*from[ \t]+([\w.]+)[ \t]+import[ \t]+(\([^)]*\)|[^\n]+)", re.MULTILINE)
+_NAME = re.compile(rb"\w+")
 
 
 def compiled() -> bool:
@@ -34,15 +39,36 @@ def compiled() -> bool:
 def cache_folder() -> Path:
     """The folder that holds compiled kernels of exactly these sources."""
     digest = hashlib.sha256(numba.__version__.encode())
+    sources = _sources()
+    for module in sorted(_with_imports(sources)):
+        digest.update(module + b"\0" + sources[module])
+    root = os.environ.get("FLASHSIM_CACHE") or platformdirs.user_cache_dir("flashsim")
+    return Path(root) / "kernels" / digest.hexdigest()[:16]
+
+
+def _sources() -> dict[bytes, bytes]:
+    """The source of every module of the rooms, by its import name."""
+    sources = {}
     for room in _ROOMS:
         spec = find_spec(room)
         for place in (spec.submodule_search_locations or []) if spec else []:
-            for path in sorted(Path(place).rglob("*.py")):
-                source = path.read_bytes()
-                if b"import kernel" in source or path.name == "kernel.py":
-                    digest.update(str(path.relative_to(place)).encode() + b"\0" + source)
-    root = os.environ.get("FLASHSIM_CACHE") or platformdirs.user_cache_dir("flashsim")
-    return Path(root) / "kernels" / digest.hexdigest()[:16]
+            for path in Path(place).rglob("*.py"):
+                parts = (room, *path.relative_to(place).with_suffix("").parts)
+                sources[".".join(parts).removesuffix(".__init__").encode()] = path.read_bytes()
+    return sources
+
+
+def _with_imports(sources: Mapping[bytes, bytes]) -> set[bytes]:
+    """The modules that hold kernels, and all that they import from the rooms, however indirectly."""
+    found: set[bytes] = set()
+    waiting = [module for module, source in sources.items() if _HOLDS_KERNELS.search(source)]
+    while waiting:
+        module = waiting.pop()
+        if module not in found and module in sources:
+            found.add(module)
+            for package, names in _IMPORT.findall(sources[module]):
+                waiting += [package, *(package + b"." + name for name in _NAME.findall(names))]
+    return found
 
 
 def kernel(function: Function) -> Function:
@@ -51,6 +77,8 @@ def kernel(function: Function) -> Function:
     config.CACHE_DIR = str(cache_folder())
     try:
         decorated: Function = numba.njit(cache=True)(function)
+    except RuntimeError:  # typed at a prompt, or nowhere to write: compiled anew in every process
+        decorated = numba.njit(function)
     finally:
         config.CACHE_DIR = theirs
     return decorated

@@ -10,6 +10,7 @@ import hashlib
 import importlib
 import importlib.util
 import sys
+from collections.abc import Callable
 from importlib.metadata import entry_points
 from pathlib import Path
 from types import ModuleType
@@ -67,21 +68,33 @@ class Family:
             raise UnknownNameError(self.kind, name, self.names())
         for point in entry_points(group=self.group):
             if point.name == name:
-                module: ModuleType = point.load()
-                return module
-        return importlib.import_module(f"{self.package}.{name.replace('-', '_')}")
+                return self._imported(name, point.load)
+        return self._imported(name, lambda: importlib.import_module(f"{self.package}.{name.replace('-', '_')}"))
 
     def _from_file(self, path: Path) -> ModuleType:
         if not path.is_file():
             raise MissingFileError(f"{self.kind}: no file at {path}")
         unique = f"{self.group}.{path.stem}_{hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:8]}"
-        spec = importlib.util.spec_from_file_location(unique, path)
-        assert spec is not None and spec.loader is not None
-        module = importlib.util.module_from_spec(spec)
-        sys.modules[unique] = module
+        return self._imported(str(path), lambda: _execute(path, unique))
+
+    def _imported(self, name: str, load: Callable[[], ModuleType]) -> ModuleType:
         try:
-            spec.loader.exec_module(module)
+            return load()
+        except FlashsimError:
+            raise
         except Exception as problem:
-            del sys.modules[unique]
-            raise FlashsimError(f"{self.kind}: {path} cannot be imported: {problem}") from problem
-        return module
+            reason = " ".join(str(problem).split()) or "no reason given"
+            raise FlashsimError(f"{self.kind}: {name} cannot be imported: {type(problem).__name__}: {reason}") from problem
+
+
+def _execute(path: Path, name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[name]
+        raise
+    return module

@@ -7,6 +7,7 @@ already as integers in ns, bytes and bytes a second.
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
@@ -63,15 +64,22 @@ def _parse_rate(written: str, parameter: str) -> int:
     return parse_size(written[:-2], parameter)
 
 
+def _rows(name: str, value: Any) -> tuple[tuple[float, ...], ...]:
+    rows: Any = value if isinstance(value, (list, tuple)) else [None]
+    if not all(isinstance(row, (list, tuple)) and all(isinstance(entry, (int, float)) for entry in row) for row in rows):
+        raise InvalidParameterError(name, repr(value), "it must be a table: rows of numbers")
+    return tuple(tuple(row) for row in rows)
+
+
 def _checked(name: str, value: Any, declared: Mapping[str, Any]) -> Any:
     kind = declared["type"]
     if kind is tuple:
-        return tuple(tuple(row) for row in value)
+        return _rows(name, value)
     if isinstance(value, str) and declared["parse"]:
         value = declared["parse"](value, name)
     if kind is float and isinstance(value, int) and not isinstance(value, bool):
         value = float(value)
-    if not isinstance(value, kind) or isinstance(value, bool):
+    if not isinstance(value, kind) or isinstance(value, bool) or (kind is float and not math.isfinite(value)):
         raise InvalidParameterError(name, repr(value), f"it must be {'a name' if kind is str else 'a number'}: {declared['meaning']}")
     least, most = declared["least"], declared.get("most")
     if least is not None and value < least:

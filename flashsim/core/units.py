@@ -36,6 +36,8 @@ def _parse(text: str, parameter: str, units: dict[str, int], examples: str) -> i
     value = int(whole) * scale
     if fraction:
         value += round(int(fraction) * scale / 10 ** len(fraction))
+    if value >= NEVER:
+        raise InvalidParameterError(parameter, repr(text), "it is too large for any device")
     return value
 
 
@@ -73,6 +75,10 @@ def parse_duration(text: str, parameter: str = "duration") -> int:
     return _parse(text, parameter, _DURATION_UNITS, "20us, 0.35ms or 2s")
 
 
+def _short(value: float) -> str:
+    return f"{value:.4g}" if abs(value) < 1000 else f"{value:.0f}"
+
+
 def format_size(size: int) -> str:
     """A size for people, in binary units unless decimal ones are exact.
 
@@ -89,7 +95,7 @@ def format_size(size: int) -> str:
             return f"{size // unit} {name}"
     for unit, name in ((TIB, "TiB"), (GIB, "GiB"), (MIB, "MiB"), (KIB, "KiB")):
         if size >= unit:
-            return f"{size / unit:.4g} {name}"
+            return f"{_short(size / unit)} {name}"
     return f"{size} B"
 
 
@@ -103,7 +109,7 @@ def format_duration(duration: int) -> str:
     """
     for unit, name in ((SECONDS, "s"), (MILLISECONDS, "ms"), (MICROSECONDS, "us")):
         if abs(duration) >= unit:
-            return f"{duration / unit:.4g} {name}"
+            return f"{_short(duration / unit)} {name}"
     return f"{duration} ns"
 
 
