@@ -25,7 +25,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 #: The rooms that hold kernels.
 _ROOMS = ("flashsim", "algorithms", "traces")
-_HOLDS_KERNELS = re.compile(rb"@kernel\b|\bkernel\(")
+_HOLDS_KERNELS = re.compile(rb"@kernel|\bkernel\(")
 _IMPORT = re.compile(rb"^\s*from[ \t]+([\w.]+)[ \t]+import[ \t]+(\([^)]*\)|[^\n]+)", re.MULTILINE)
 _NAME = re.compile(rb"\w+")
 
@@ -73,12 +73,21 @@ def _with_imports(sources: Mapping[bytes, bytes]) -> set[bytes]:
 
 def kernel(function: Function) -> Function:
     """Compile a function of arrays and numbers, in nopython mode, cached on disk."""
+    return _decorated(function)
+
+
+def kernel_of(signature: Any) -> Callable[[Function], Function]:
+    """As `kernel`, but compiled at once for one signature: needed where an argument is a function (``numba.types.FunctionType``)."""
+    return lambda function: _decorated(function, signature)
+
+
+def _decorated(function: Function, *signature: Any) -> Function:
     theirs = config.CACHE_DIR
     config.CACHE_DIR = str(cache_folder())
     try:
-        decorated: Function = numba.njit(cache=True)(function)
+        decorated: Function = numba.njit(*signature, cache=True)(function)
     except RuntimeError:  # typed at a prompt, or nowhere to write: compiled anew in every process
-        decorated = numba.njit(function)
+        decorated = numba.njit(*signature)(function)
     finally:
         config.CACHE_DIR = theirs
     return decorated

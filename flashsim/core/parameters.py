@@ -48,9 +48,10 @@ def rate(meaning: str) -> Any:
     return _field(meaning, _parse_rate, lambda value: f"{format_size(value)}/s", 1, type=int)
 
 
-def text(meaning: str) -> Any:
+def text(meaning: str, default: str | None = None) -> Any:
     """A name."""
-    return _field(meaning, None, None, None, type=str)
+    declared = _field(meaning, None, None, None, type=str)
+    return declared if default is None else dataclasses.field(default=default, metadata=declared.metadata)
 
 
 def table(meaning: str) -> Any:
