@@ -1,1 +1,1 @@
-"""Drivers that decide what an algorithm's requests mean: virtual time, a real file, or only a trace."""
+"""What algorithms yield, and the drivers that do it: in virtual time, on a real file, or only counted."""

@@ -1,1 +1,1 @@
-"""Pages, files, relations and volumes: what lies on a device."""
+"""Relations, pages and files: what lies on a device, where it lies, and where it comes from."""

@@ -1,0 +1,128 @@
+"""The loop that every driver shares: take what an algorithm yields, have it done, answer it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+import numpy as np
+
+from flashsim.core.errors import InvalidParameterError
+from flashsim.core.request import Integers
+from flashsim.execution.requests import Algorithm, Cpu, Drop, Emit, Flush, Phase, Read, Write
+from flashsim.execution.run import PhaseCost, Run
+from flashsim.storage.heap_file import File, HeapFile
+from flashsim.storage.relation import Tuples
+
+#: Takes result rows: pairs of row ids of R and S, shape (n,) each.
+ResultRows = Callable[[Integers, Integers], None]
+
+
+class Backend(Protocol):
+    """Does what the algorithm asks for, on one or more machines."""
+
+    runs: list[Run]
+
+    def read(self, request: Read) -> Tuples:
+        """Read extents and return their tuples."""
+
+    def write(self, request: Write) -> None:
+        """Append extents to a temporary file; the file is not yet longer."""
+
+    def flush(self, file: File) -> None:
+        """Make the writes to the file's device durable."""
+
+    def drop(self, file: File) -> None:
+        """Forget a temporary file."""
+
+    def cpu(self, request: Cpu) -> None:
+        """Let CPU time pass."""
+
+    def phase_ends(self) -> None:
+        """The last phase of every run is complete, or the first is about to begin."""
+
+
+def drive(algorithm: Algorithm, backend: Backend, results: ResultRows | None = None) -> list[Run]:
+    """Run an algorithm to its end.
+
+    Parameters
+    ----------
+    algorithm
+        A fresh generator.
+    backend
+        Where reads and writes go.
+    results
+        Is handed the result rows as they are made.
+
+    Returns
+    -------
+    list of Run
+        What it cost on each of the backend's machines.
+    """
+    answer: Tuples | None = None
+    try:
+        while True:
+            try:
+                request = algorithm.send(answer)
+            except StopIteration:
+                backend.phase_ends()
+                return backend.runs
+            answer = None
+            if isinstance(request, Phase) or not backend.runs[0].phases:
+                _begin_phase(backend, request.name if isinstance(request, Phase) else "run")
+            if isinstance(request, Read):
+                _count(backend, request.counts, reads=True)
+                answer = backend.read(request)
+            elif isinstance(request, Write):
+                _check_append(request)
+                _count(backend, request.counts, reads=False)
+                backend.write(request)
+            elif isinstance(request, Cpu):
+                _count_work(backend, request)
+                backend.cpu(request)
+            elif isinstance(request, Emit):
+                for run in backend.runs:
+                    run.result_rows += len(request.r_rows)
+                if results is not None:
+                    results(request.r_rows, request.s_rows)
+            elif isinstance(request, Flush):
+                backend.flush(request.file)
+            elif isinstance(request, Drop):
+                backend.drop(request.file)
+    finally:
+        algorithm.close()
+
+
+def _begin_phase(backend: Backend, name: str) -> None:
+    backend.phase_ends()
+    for run in backend.runs:
+        run.phases.append(PhaseCost(name))
+
+
+def _count(backend: Backend, counts: Integers, *, reads: bool) -> None:
+    requests, pages = len(counts), int(np.sum(counts))
+    for run in backend.runs:
+        phase = run.phases[-1]
+        if reads:
+            phase.reads += requests
+            phase.pages_read += pages
+        else:
+            phase.writes += requests
+            phase.pages_written += pages
+
+
+def _count_work(backend: Backend, request: Cpu) -> None:
+    for run in backend.runs:
+        work = run.phases[-1].work
+        for kind, count in request.work.items():
+            work[kind] = work.get(kind, 0) + int(count)
+
+
+def _check_append(request: Write) -> None:
+    """An algorithm writes new pages at the end of temporary files, and nothing else."""
+    file, pages = request.file, int(np.sum(request.counts))
+    expected = file.pages + np.concatenate([[0], np.cumsum(request.counts)[:-1]])
+    if isinstance(file, HeapFile) or not np.array_equal(request.starts, expected):
+        raise InvalidParameterError("write", f"pages {request.starts.tolist()[:3]} of {file.name}", f"pages are appended, from page {file.pages}")
+    if len(request.tuples.pages) != pages + 1:
+        raise InvalidParameterError("write", f"{len(request.tuples.pages) - 1} pages of tuples", f"the extents have {pages}")

@@ -1,0 +1,198 @@
+"""Run an algorithm in virtual time on simulated devices: on several machines at once, since what it asks for does not depend on time.
+
+I/O is synchronous and does not overlap with CPU time, as in do2009, section 4.1: a request arrives when the CPU time before it has
+passed, and the CPU goes on when the last request of a batch has completed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from flashsim.core.errors import InvalidParameterError
+from flashsim.core.protocols import Sink
+from flashsim.core.request import FLUSH, READ, TRIM, WRITE, Integers, Requests, make_requests
+from flashsim.device.block_layer import split
+from flashsim.device.device import Device
+from flashsim.execution.cpu import CpuModel
+from flashsim.execution.driver import ResultRows, drive
+from flashsim.execution.requests import Algorithm, Cpu, Mode, Read, Write
+from flashsim.execution.run import Run
+from flashsim.storage.content import ColumnContent
+from flashsim.storage.heap_file import File, HeapFile
+from flashsim.storage.relation import Tuples
+from flashsim.storage.volume import Extents, Volume
+
+
+@dataclass
+class Machine:
+    """Devices, a CPU and a recorder that see the same requests.
+
+    Parameters
+    ----------
+    devices
+        As many as the volume has.
+    cpu
+        Prices of CPU work; without it, CPU work takes no time.
+    sink
+        Is handed every request with its completion.
+    """
+
+    devices: Sequence[Device]
+    cpu: CpuModel | None = None
+    sink: Sink | None = None
+    name: str = ""
+    now: int = field(default=0, init=False)
+
+    def __post_init__(self) -> None:
+        self.name = self.name or "+".join(device.name for device in self.devices)
+
+
+class Simulated:
+    """The driver's backend: one volume and content, any number of machines.
+
+    Parameters
+    ----------
+    volume, content
+        Where pages are and what they hold; base relations must have been added.
+    machines
+        May be empty: then nothing is timed and a single run counts requests (trace only).
+    sink
+        Is handed every request, untimed, where there is no machine.
+    trim
+        Whether dropped temporary files are trimmed on the devices.
+    """
+
+    def __init__(
+        self, volume: Volume, content: ColumnContent, machines: Sequence[Machine], *, sink: Sink | None = None, trim: bool = False
+    ) -> None:
+        self.volume = volume
+        self.content = content
+        self.machines = machines
+        self.sink = sink
+        self.trim = trim
+        self.runs = [Run(machine.name) for machine in machines] or [Run("trace only")]
+        self._seeks = [[0, 0] for _ in machines]
+        for machine in machines:
+            machine.now = max(device.now for device in machine.devices)
+
+    def read(self, request: Read) -> Tuples:
+        """Serve reads on every machine; the tuples come from the content."""
+        self._serve(READ, request.file, request.starts, request.counts, request.mode)
+        return self.content.read(request.file, request.starts, request.counts)
+
+    def write(self, request: Write) -> None:
+        """Place new pages, serve the writes, and keep what they hold."""
+        self.volume.extend(request.file, int(np.sum(request.counts)))
+        self.content.append(request.file, request.tuples)
+        self._serve(WRITE, request.file, request.starts, request.counts, request.mode)
+
+    def flush(self, file: File) -> None:
+        """Flush the device that holds the file."""
+        device = self.volume.locate(file, np.zeros(1, np.int64), np.ones(1, np.int64)).device
+        self._on_every_machine(make_requests(FLUSH, 0, 0, device=device), file.name)
+
+    def drop(self, file: File) -> None:
+        """Free a temporary file, and trim it if asked to."""
+        self.content.drop(file)
+        for device, offset, length in self.volume.drop(file):
+            if self.trim:
+                self._on_every_machine(make_requests(TRIM, offset, length, device=device), file.name)
+
+    def cpu(self, request: Cpu) -> None:
+        """Let user time pass."""
+        for machine, run in zip(self.machines, self.runs, strict=False):
+            if machine.cpu is not None:
+                spent = round(machine.cpu.user_time(request.work))
+                machine.now += spent
+                run.phases[-1].user_time += spent
+
+    def phase_ends(self) -> None:
+        """Note the seeks of the phase."""
+        for index, (machine, run) in enumerate(zip(self.machines, self.runs, strict=False)):
+            totals = [sum(device.statistics().get(name, 0) for device in machine.devices) for name in ("seeks", "seek_time")]
+            if run.phases:
+                run.phases[-1].seeks, run.phases[-1].seek_time = (now - then for now, then in zip(totals, self._seeks[index], strict=True))
+            self._seeks[index] = totals
+
+    def _serve(self, operation: int, file: File, starts: Integers, counts: Integers, mode: Mode) -> None:
+        extents = self.volume.locate(file, starts, counts)
+        self._on_every_machine(_requests(operation, extents, mode), file.name)
+
+    def _on_every_machine(self, requests: Requests, label: str) -> None:
+        if not len(requests):
+            return
+        if self.sink is not None:
+            self.sink.record(requests, None, label)
+        for machine, run in zip(self.machines, self.runs, strict=False):
+            self._on_machine(machine, run, requests, label)
+
+    @staticmethod
+    def _on_machine(machine: Machine, run: Run, requests: Requests, label: str) -> None:
+        device, phase = machine.devices[requests["device"][0]], run.phases[-1]
+        requests = requests.copy()
+        kernel_time = 0
+        if machine.cpu is not None:
+            commands = np.bincount(split(requests, device.maximum_command)["request"], minlength=len(requests))
+            times = machine.cpu.kernel_times(device.kind, requests["length"], commands)
+            kernel_time = int(times.sum())
+            serial = requests["dependency"] >= 0
+            requests["think"] = np.where(serial, times, 0)
+            machine.now += int(times[~serial].sum())
+        completions = device.serve(requests, machine.now)
+        finished = int(completions["completed"].max())
+        phase.kernel_time += kernel_time
+        phase.io_time += finished - machine.now - int(requests["think"].sum())
+        machine.now = finished
+        if machine.sink is not None:
+            machine.sink.record(requests, completions, label)
+
+
+def _requests(operation: int, extents: Extents, mode: Mode) -> Requests:
+    return make_requests(operation, extents.offsets, extents.lengths, serial=mode is Mode.SERIAL, device=extents.device)
+
+
+def simulate(
+    algorithm: Algorithm,
+    files: Sequence[HeapFile],
+    machines: Sequence[Machine],
+    *,
+    placement: str = "packed",
+    results: ResultRows | None = None,
+    trim: bool = False,
+) -> list[Run]:
+    """Load base relations onto every machine's devices, then run an algorithm on all of them.
+
+    Parameters
+    ----------
+    algorithm
+        A fresh generator over `files`.
+    files
+        The base relations, placed in this order.
+    machines
+        Each with fresh devices, or devices that earlier work has left in some state.
+    placement
+        See `storage.volume`.
+
+    Returns
+    -------
+    list of Run
+        One a machine.
+
+    Raises
+    ------
+    CapacityError
+        The smallest machine's devices cannot hold the relations and temporary files.
+    """
+    if not machines:
+        raise InvalidParameterError("machines", 0, "at least one is needed (execution.trace_only needs none)")
+    capacities = [min(sizes) for sizes in zip(*([device.capacity for device in machine.devices] for machine in machines), strict=True)]
+    volume = Volume(capacities, placement)
+    for file in files:
+        extents = volume.add(file)
+        for machine in machines:
+            for offset, length in zip(extents.offsets.tolist(), extents.lengths.tolist(), strict=True):
+                machine.devices[extents.device].load(offset, length)
+    return drive(algorithm, Simulated(volume, ColumnContent(), machines, trim=trim), results)

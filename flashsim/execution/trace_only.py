@@ -1,0 +1,45 @@
+"""Run an algorithm without any device: its rows and its requests, in no time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from flashsim.core.protocols import Sink
+from flashsim.core.units import NEVER
+from flashsim.execution.driver import ResultRows, drive
+from flashsim.execution.requests import Algorithm
+from flashsim.execution.run import Run
+from flashsim.execution.simulated import Simulated
+from flashsim.storage.content import ColumnContent
+from flashsim.storage.heap_file import HeapFile
+from flashsim.storage.volume import Volume
+
+
+def trace_only(
+    algorithm: Algorithm,
+    files: Sequence[HeapFile],
+    sink: Sink | None = None,
+    *,
+    placement: str = "packed",
+    results: ResultRows | None = None,
+) -> Run:
+    """Count and record what an algorithm asks for, on volumes without bounds.
+
+    Parameters
+    ----------
+    algorithm
+        A fresh generator over `files`.
+    files
+        The base relations, placed in this order.
+    sink
+        Is handed every request, untimed.
+
+    Returns
+    -------
+    Run
+        With counts, and no times.
+    """
+    volume = Volume([NEVER] * (2 if placement == "two-disks" else 1), placement)
+    for file in files:
+        volume.add(file)
+    return drive(algorithm, Simulated(volume, ColumnContent(), [], sink=sink), results)[0]
