@@ -1,1 +1,1 @@
-"""Cost formulas and optimisers, independent of every simulator."""
+"""Formulas and optimisers: what an algorithm should cost, said without simulating anything."""

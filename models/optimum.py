@@ -1,0 +1,195 @@
+"""The best that any division of a join's buffers can do: numeric minima against which the closed forms are held.
+
+*Continuous* minima are of the smooth costs that the closed forms were derived from, without rounding; *discrete* minima are of the
+counts themselves, found by trying every division that can matter.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator
+
+from scipy.optimize import minimize_scalar
+
+from flashsim.core.errors import InvalidParameterError, UnknownNameError
+from models import allocation as allocations
+from models.allocation import FUDGE, Allocation, GraceAllocation, HybridAllocation, NestedLoopsAllocation, SortMergeAllocation, exact
+from models.haas import Disk, JoinCost, cost
+
+
+def nested_loops_cost(inner: float, r_pages: float, s_pages: float, memory: float, latency_ratio: float, fudge: float = FUDGE) -> float:
+    """Continuous cost of block nested loops without its seeks, in page transfers (TR 1148 section 3).
+
+    |R| + |R| F |S| / (M - M_S) + y |R| F / (M - M_S) (1 + |S| / M_S).
+    """
+    chunks = r_pages * fudge / (memory - inner)
+    return r_pages + chunks * s_pages + latency_ratio * chunks * (1 + s_pages / inner)
+
+
+def sort_merge_cost(buffer: float, r_pages: float, s_pages: float, memory: float, access_ratio: float, fudge: float = FUDGE) -> float:
+    """Continuous cost of sort-merge without its transfers, in latencies (TR 1148 section 4).
+
+    2 (|R| + |S|) / I + x F (|R| + |S|)^2 / (2 M (M - 2 I)).
+    """
+    pages = r_pages + s_pages
+    return 2 * pages / buffer + access_ratio * fudge * pages * pages / (2 * memory * (memory - 2 * buffer))
+
+
+def simple_hash_cost(buffer: float, r_pages: float, s_pages: float, memory: float, latency_ratio: float, fudge: float = FUDGE) -> float:
+    """Continuous cost of simple hash with many iterations, without its seeks, in page transfers (TR 1148 section 5).
+
+    NI = |R| F / (M - 2 I) iterations read and write half of both relations on average: NI (|R| + |S|) (1 + y / I).
+    """
+    return (r_pages + s_pages) * r_pages * fudge / (memory - 2 * buffer) * (1 + latency_ratio / buffer)
+
+
+def hybrid_cost(
+    buffer: float, r_pages: float, s_pages: float, memory: float, latency_ratio: float, access_ratio: float = 1.0, fudge: float = FUDGE
+) -> float:
+    """Continuous cost of hybrid hash with I = O = I2, in page transfers (TR 1148 section 7).
+
+    With `access_ratio` 1 seeks are left out, as in TR's quadratic; otherwise every write of a buffer also seeks.
+    """
+    table = r_pages * fudge
+    buckets = max(0.0, (table - memory + buffer) / (memory - 2 * buffer))
+    spilled = 1 - min(1.0, (memory - buffer - buckets * buffer) / table)
+    pages = r_pages + s_pages
+    requests = (pages + spilled * s_pages + access_ratio * spilled * pages) / buffer
+    return pages * (1 + 2 * spilled) + latency_ratio * requests
+
+
+def hybrid_quadratic(r_pages: float, memory: float, latency_ratio: float, fudge: float = FUDGE) -> float:
+    """Input buffer of hybrid hash by TR's quadratic, of which 1.1 sqrt(M) is the printed simplification (TR 1148 section 7).
+
+    For a large R and M much above y it tends to (sqrt(5) / 2) sqrt(M y): the printed form holds only where y is near 1.
+
+    Raises
+    ------
+    InvalidParameterError
+        Memory not below F |R|, or the quadratic has no positive root.
+    """
+    table, y = r_pages * fudge, latency_ratio
+    if memory >= table:
+        raise InvalidParameterError("memory", memory, f"the quadratic holds below F |R| = {table:g}")
+    share = memory / table
+    under = 7.5 - 4.5 * share + 5 * memory / y - 3 * memory * share / y
+    below = 6 / table + 2 / y - 7 / memory
+    above = math.sqrt(under) - (5 - 3 * share)
+    if below <= 0 or above <= 0:
+        raise InvalidParameterError("memory", memory, f"the quadratic needs much more than y = {y:g}")
+    return above / below
+
+
+def continuous(function: Callable[[float], float], memory: float) -> float:
+    """The buffer in (0, M) at which a continuous cost is least, to 1e-4 page (SciPy's bounded Brent search).
+
+    Parameters
+    ----------
+    function
+        Cost of one buffer size; the largest buffer is where it turns infinite or negative, or M.
+    memory
+        Upper bound of the buffer: M for block nested loops, M / 2 where input and output are equal.
+    """
+    return float(minimize_scalar(function, bounds=(1e-9 * memory, (1 - 1e-9) * memory), method="bounded", options={"xatol": 1e-4}).x)
+
+
+def _steps(*sizes: int) -> list[int]:
+    """The smallest buffers for each number of requests that a relation of one of `sizes` can be moved in, ascending."""
+    smallest = set()
+    for pages in sizes:
+        requests = 1
+        while requests <= pages:
+            buffer = -(-pages // requests)
+            smallest.add(buffer)
+            # The next smaller buffer needs at least this many requests.
+            requests = -(-pages // (buffer - 1)) if buffer > 1 else pages + 1
+    return sorted(smallest | {1})
+
+
+def _nested_loops(r: int, s: int, memory: int, fudge: float) -> Iterator[NestedLoopsAllocation]:
+    table, least = r * exact(fudge), math.ceil(exact(fudge))
+    fewest = math.ceil(table / (memory - 1))
+    # At twice the fewest chunks S already has half of memory: four times as many cannot save what they cost.
+    for chunks in range(fewest, 4 * fewest + 1):
+        outer = max(least, math.ceil(table / chunks))
+        if outer < memory:
+            # The smallest inner buffer that scans S in as many requests; the chunk of R takes the rest.
+            inner = -(-s // -(-s // (memory - outer)))
+            yield NestedLoopsAllocation(memory - inner, inner)
+
+
+def _sort_merge(r: int, s: int, memory: int, fudge: float) -> Iterator[SortMergeAllocation]:
+    for buffer in _steps(r, s):
+        workspace = memory - 2 * buffer
+        if workspace < 1:
+            return
+        made = SortMergeAllocation(workspace, buffer, buffer)
+        if made.runs(r, fudge) + made.runs(s, fudge) <= memory:
+            yield made
+
+
+def _grace(r: int, s: int, memory: int, fudge: float) -> Iterator[GraceAllocation]:
+    table = r * exact(fudge)
+    closed = math.ceil(allocations.grace_buckets(r, memory, fudge))
+    steps = _steps(r, s)
+    for buckets in range(math.ceil(table / (memory - 1)), min(memory - 1, 2 * closed + 2) + 1):
+        workspace = math.ceil(table / buckets)
+        for output in steps:
+            if buckets * output >= memory:
+                break
+            yield GraceAllocation(buckets, output, memory - buckets * output, memory - workspace, workspace)
+
+
+def _hybrid(r: int, s: int, memory: int, fudge: float, second: allocations.SecondPhase) -> Iterator[HybridAllocation]:
+    for buffer in range(1, min(memory // 2, r + s) + 1):
+        made = allocations.hybrid_division(r, memory, buffer, fudge, second)
+        if made is not None:
+            yield made
+            if made.buckets == 0:
+                return
+    if memory > allocations.ceil_sqrt(r * exact(fudge)):
+        yield allocations.grace_as_hybrid(allocations.grace_hash(r, s, memory, fudge))
+
+
+def discrete(
+    algorithm: str,
+    r_pages: int,
+    s_pages: int,
+    memory: int,
+    disk: Disk,
+    *,
+    fudge: float = FUDGE,
+    second: allocations.SecondPhase = "do2009",
+) -> JoinCost:
+    """The cheapest division in whole pages, and its cost.
+
+    Block nested loops: every number of chunks that can matter.  Sort-merge and hybrid hash: every input buffer equal to the output
+    buffer (hybrid hash also as Grace hash).  Grace hash: up to twice the closed form's buckets, and every output buffer.
+    The time is linear in memory for hybrid hash: about a second for 10^5 pages.
+
+    Parameters
+    ----------
+    second
+        Hybrid hash's second phase: see `models.allocation.hybrid_hash`.
+
+    Raises
+    ------
+    UnknownNameError, InvalidParameterError
+        As for `models.allocation.allocate`.
+    """
+    r, s = max(1, r_pages), max(1, s_pages)
+    # Refuses what is out of bounds, with the bound.
+    allocations.allocate(algorithm, r_pages, s_pages, memory, disk.latency_ratio, disk.access_ratio, fudge)
+    candidates: Iterable[Allocation]
+    if algorithm == "bnl":
+        candidates = _nested_loops(r, s, memory, fudge)
+    elif algorithm == "sort-merge":
+        candidates = _sort_merge(r, s, memory, fudge)
+    elif algorithm == "grace-hash":
+        candidates = _grace(r, s, memory, fudge)
+    elif algorithm == "hybrid-hash":
+        candidates = _hybrid(r, s, memory, fudge, second)
+    else:
+        raise UnknownNameError("algorithm", algorithm, ("bnl", "sort-merge", "grace-hash", "hybrid-hash"))
+    costs = (cost(algorithm, r_pages, s_pages, memory, disk, candidate, fudge=fudge) for candidate in candidates)
+    return min(costs, key=lambda join: join.seconds)
