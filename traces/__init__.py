@@ -1,1 +1,1 @@
-"""Recorded requests: their schema, recording, conversion and replay."""
+"""Traces: one schema, recorded from any driver, and what can be told from them."""

@@ -123,6 +123,8 @@ def _check_append(request: Write) -> None:
     file, pages = request.file, int(np.sum(request.counts))
     expected = file.pages + np.concatenate([[0], np.cumsum(request.counts)[:-1]])
     if isinstance(file, HeapFile) or not np.array_equal(request.starts, expected):
-        raise InvalidParameterError("write", f"pages {request.starts.tolist()[:3]} of {file.name}", f"pages are appended, from page {file.pages}")
+        raise InvalidParameterError(
+            "write", f"pages {request.starts.tolist()[:3]} of {file.name}", f"pages are appended, from page {file.pages}"
+        )
     if len(request.tuples.pages) != pages + 1:
         raise InvalidParameterError("write", f"{len(request.tuples.pages) - 1} pages of tuples", f"the extents have {pages}")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
@@ -15,7 +17,7 @@ class _Pages:
     """The pages of one temporary file: row ids in order and the first tuple of each page, in arrays that double."""
 
     def __init__(self, rows_fit_32_bits: bool) -> None:
-        self.rows: npt.NDArray[np.int32] | Integers = np.empty(1024, np.int32 if rows_fit_32_bits else np.int64)
+        self.rows: npt.NDArray[Any] = np.empty(1024, np.int32 if rows_fit_32_bits else np.int64)
         self.first = np.zeros(64, np.int64)
         self.pages = 0
 

@@ -1,0 +1,72 @@
+"""Real files: what is written comes back, nothing is overwritten unasked, and every refusal is one clear line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from flashsim.core.errors import CapacityError, FlashsimError, MissingFileError, RefusedError
+from flashsim.core.units import TIB
+from flashsim.device.file import RealDevice, aligned_buffer
+
+
+@pytest.mark.parametrize("batch", [False, True])
+def test_what_is_written_is_read_back_in_any_order(tmp_path: Path, batch: bool) -> None:
+    data = np.random.default_rng(1).integers(0, 256, 1 << 18, np.uint8)
+    with RealDevice(tmp_path / "file", 1 << 18, allow_write=True) as device:
+        offsets = np.arange(0, 1 << 18, 1 << 14)[::-1].copy()
+        lengths = np.full(len(offsets), 1 << 14)
+        written = device.write(offsets, data, lengths, batch=batch)
+        read, completions = device.read(offsets, lengths, batch=batch)
+        assert np.array_equal(read, data)
+        assert (completions["completed"] >= completions["submitted"]).all()
+        assert (written["completed"] <= completions["submitted"].min()).all()
+        if not batch:
+            assert (completions["submitted"][1:] >= completions["completed"][:-1]).all()
+        device.flush()
+
+
+def test_buffers_are_aligned_to_pages() -> None:
+    assert aligned_buffer(512).ctypes.data % 4096 == 0
+
+
+def test_nothing_is_written_without_permission(tmp_path: Path) -> None:
+    with pytest.raises(RefusedError, match="--allow-write"):
+        RealDevice(tmp_path / "file", 4096)
+    assert not (tmp_path / "file").exists()
+
+
+def test_an_existing_file_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("precious")
+    with pytest.raises(RefusedError, match="exists"):
+        RealDevice(tmp_path / "file", 4096, allow_write=True)
+    assert (tmp_path / "file").read_text() == "precious"
+
+
+def test_an_existing_file_is_overwritten_if_asked(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("worthless")
+    with RealDevice(tmp_path / "file", 8192, allow_write=True, replace=True) as device:
+        assert device.size == (tmp_path / "file").stat().st_size == 8192
+
+
+def test_a_file_made_for_work_that_fails_is_removed(tmp_path: Path) -> None:
+    with pytest.raises(RuntimeError), RealDevice(tmp_path / "file", 4096, allow_write=True):
+        raise RuntimeError
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_places_that_cannot_be_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(MissingFileError):
+        RealDevice(tmp_path / "none" / "file", 4096, allow_write=True)
+    with pytest.raises(RefusedError, match="neither"):
+        RealDevice(tmp_path, 4096, allow_write=True)
+    with pytest.raises(CapacityError):
+        RealDevice(tmp_path / "huge", 4096 * TIB, allow_write=True)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_reading_behind_the_end_is_an_error(tmp_path: Path) -> None:
+    with RealDevice(tmp_path / "file", 8192, allow_write=True) as device, pytest.raises(FlashsimError, match="ends"):
+        device.read(np.array([4096]), np.array([8192]))

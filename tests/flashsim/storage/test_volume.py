@@ -1,0 +1,115 @@
+"""Volumes: pages of different files never share bytes, and every extent is found where it was put."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from flashsim.core.errors import CapacityError, InvalidParameterError, UnknownNameError
+from flashsim.core.units import GIB, NEVER
+from flashsim.storage.heap_file import File, HeapFile
+from flashsim.storage.relation import Relation
+from flashsim.storage.volume import PLACEMENTS, Volume
+
+PAGE = 512
+
+
+class _NoRecords:
+    names = ("key",)
+    rows = 0
+
+    def key(self, column: str) -> pa.Array:
+        return pa.array([], pa.int64())
+
+    def record_sizes(self) -> int:
+        return 8
+
+
+RELATION = Relation("r", "key", np.zeros(0, np.int64), _NoRecords())  # type: ignore[arg-type]
+
+
+def _base(pages: int, page_size: int = PAGE) -> HeapFile:
+    return HeapFile("base", RELATION, page_size, temporary=False, pages=pages, first_rows=np.zeros(pages + 1, np.int64))
+
+
+def _bytes_of_pages(volume: Volume, file: File) -> list[tuple[int, int]]:
+    """(device, offset) of every page, asked for one by one."""
+    numbers = np.arange(file.pages)
+    extents = volume.locate(file, numbers, np.ones(file.pages, np.int64))
+    assert (extents.lengths == file.page_size).all()
+    return [(extents.device, offset) for offset in extents.offsets.tolist()]
+
+
+appends = st.lists(st.tuples(st.integers(0, 4), st.integers(1, 7)), max_size=40)
+
+
+@given(st.sampled_from(PLACEMENTS), st.integers(0, 50), appends, st.integers(0, 20))
+def test_no_two_pages_share_a_place_and_long_extents_agree_with_single_pages(
+    placement: str, base_pages: int, appends: list[tuple[int, int]], expected: int
+) -> None:
+    volume = Volume([NEVER] * (2 if placement == "two-disks" else 1), placement)
+    base = _base(base_pages)
+    volume.add(base)
+    files: list[File] = [File(f"t{index}", RELATION, PAGE, expected_pages=expected) for index in range(5)]
+    for index, count in appends:
+        volume.extend(files[index], count)
+    places = [place for file in (base, *files) if file.pages for place in _bytes_of_pages(volume, file)]
+    assert len(set(places)) == len(places)
+    for file in (base, *files):
+        if file.pages:
+            whole = volume.locate(file, np.zeros(1, np.int64), np.array([file.pages]))
+            covered = [
+                (whole.device, offset + at)
+                for offset, length in zip(whole.offsets.tolist(), whole.lengths.tolist(), strict=True)
+                for at in range(0, length, PAGE)
+            ]
+            assert covered == _bytes_of_pages(volume, file)
+    if placement == "two-disks":
+        assert all(device == 1 for file in files if file.pages for device, _ in _bytes_of_pages(volume, file))
+
+
+def test_packed_files_follow_each_other_in_order_of_writing() -> None:
+    volume = Volume([NEVER])
+    first, second = File("a", RELATION, PAGE), File("b", RELATION, PAGE)
+    for file in (first, second, first):
+        volume.extend(file, 2)
+    assert [offset // PAGE for _, offset in _bytes_of_pages(volume, first)] == [0, 1, 4, 5]
+    assert [offset // PAGE for _, offset in _bytes_of_pages(volume, second)] == [2, 3]
+
+
+def test_spread_files_keep_together() -> None:
+    volume = Volume([NEVER], "spread")
+    first, second = File("a", RELATION, PAGE, expected_pages=10), File("b", RELATION, PAGE, expected_pages=10)
+    for file in (first, second) * 5:
+        volume.extend(file, 2)
+    assert np.diff([offset for _, offset in _bytes_of_pages(volume, first)]).tolist() == [PAGE] * 9
+
+
+def test_dropped_pages_are_used_again() -> None:
+    volume = Volume([20 * PAGE])
+    for _ in range(10):
+        file = File("t", RELATION, PAGE)
+        volume.extend(file, 20)
+        assert volume.drop(file) == [(0, 0, 20 * PAGE)]
+
+
+def test_the_lock_byte_page_is_skipped() -> None:
+    page_size = 65536
+    lock_page = GIB // page_size
+    file = _base(lock_page + 10, page_size)
+    volume = Volume([NEVER])
+    extents = volume.add(file)
+    assert extents.offsets.tolist() == [page_size, GIB + page_size]
+    assert int(extents.lengths.sum()) == file.pages * page_size
+
+
+def test_a_full_device_and_a_wrong_placement_are_refused() -> None:
+    with pytest.raises(CapacityError, match="device"):
+        Volume([10 * PAGE]).add(_base(10))
+    with pytest.raises(UnknownNameError):
+        Volume([1], "anywhere")
+    with pytest.raises(InvalidParameterError):
+        Volume([1], "two-disks")

@@ -1,0 +1,97 @@
+"""The one schema of traces, a Parquet file: a row a request, in order of submission.
+
+==========  ======  ====================================================================================================
+column      unit    meaning
+==========  ======  ====================================================================================================
+id                  0, 1, 2, ... in the file
+device              which device of the volume
+operation           read, write, trim, flush (`core.request.OPERATIONS`, by number)
+offset      bytes   on the device
+length      bytes
+stream
+priority
+flags               `core.request.FORCE_UNIT_ACCESS`, `INTERNAL`
+tag                 free for the recorder's use
+dependency          the id of the request whose completion this one waited for; -1: none
+think       ns      from that completion to this arrival
+arrival     ns      when the request arrived; null where nothing was timed
+started     ns      when its first command went to the device; null where nothing was timed
+completed   ns      null where nothing was timed
+label               the file that was accessed
+==========  ======  ====================================================================================================
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from flashsim.core.errors import DamagedFileError, MissingFileError
+
+VERSION = 1
+_VERSION_KEY = b"flashsim.trace.version"
+_PROVENANCE_KEY = b"flashsim.provenance"
+
+SCHEMA = pa.schema(
+    [
+        pa.field("id", pa.int64(), nullable=False),
+        pa.field("device", pa.int16(), nullable=False),
+        pa.field("operation", pa.int8(), nullable=False),
+        pa.field("offset", pa.int64(), nullable=False),
+        pa.field("length", pa.int64(), nullable=False),
+        pa.field("stream", pa.int16(), nullable=False),
+        pa.field("priority", pa.int8(), nullable=False),
+        pa.field("flags", pa.int16(), nullable=False),
+        pa.field("tag", pa.int64(), nullable=False),
+        pa.field("dependency", pa.int64(), nullable=False),
+        pa.field("think", pa.int64(), nullable=False),
+        pa.field("arrival", pa.int64()),
+        pa.field("started", pa.int64()),
+        pa.field("completed", pa.int64()),
+        pa.field("label", pa.dictionary(pa.int32(), pa.string())),
+    ]
+)
+
+
+def schema_with(provenance: dict[str, Any]) -> pa.Schema:
+    """The schema, carrying its version and where the trace comes from."""
+    return SCHEMA.with_metadata({_VERSION_KEY: str(VERSION).encode(), _PROVENANCE_KEY: json.dumps(provenance).encode()})
+
+
+def open_trace(path: str | Path) -> pq.ParquetFile:
+    """A trace file, checked.
+
+    Raises
+    ------
+    MissingFileError
+        There is no file, or it cannot be opened.
+    DamagedFileError
+        It is truncated, no Parquet file, or not a trace of this version.
+    """
+    try:
+        file = pq.ParquetFile(path)
+    except OSError as problem:
+        if not Path(path).is_file():
+            raise MissingFileError(f"trace: no file at {path}") from problem
+        raise DamagedFileError(f"trace: {path} cannot be read: {problem}".split("\n", 1)[0]) from problem
+    except pa.ArrowException as problem:
+        raise DamagedFileError(f"trace: {path} is no Parquet file or is damaged: {problem}".split("\n", 1)[0]) from problem
+    found = (file.schema_arrow.metadata or {}).get(_VERSION_KEY)
+    if found is None:
+        raise DamagedFileError(f"trace: {path} is a Parquet file, but no flashsim trace")
+    if found != str(VERSION).encode():
+        raise DamagedFileError(f"trace: {path} has schema version {found.decode(errors='replace')}, but this flashsim reads {VERSION}")
+    if file.schema_arrow.names != SCHEMA.names:
+        raise DamagedFileError(f"trace: {path} lacks columns of the schema")
+    return file
+
+
+def provenance_of(file: pq.ParquetFile) -> dict[str, Any]:
+    """Where a trace comes from, as it was recorded."""
+    stored = (file.schema_arrow.metadata or {}).get(_PROVENANCE_KEY, b"{}")
+    provenance: dict[str, Any] = json.loads(stored)
+    return provenance
