@@ -19,6 +19,10 @@ from flashsim.storage.relation import Relation
 #: Bytes of a table-leaf page's header.
 LEAF_HEADER = 8
 SMALLEST_PAGE, LARGEST_PAGE = 512, 65536
+#: A leaf page keeps records of up to so many bytes less than the page size.
+LOCAL_MARGIN = 35
+#: Rows that are laid out at a time, which bounds the memory that this takes.
+_CHUNK = 1 << 20
 
 
 def check_page_size(page_size: int) -> int:
@@ -77,40 +81,72 @@ def heap_file(relation: Relation, page_size: int, pages: int | None = None) -> H
     check_page_size(page_size)
     rows = len(relation)
     if pages is None:
-        first_rows = pack(relation, np.arange(rows), page_size)
+        first_rows = pack(relation, range(rows), page_size)
     else:
         first_rows = np.arange(pages + 1) * rows // pages if pages else np.zeros(1, np.int64)
-        sizes = np.diff(np.concatenate([[0], np.cumsum(relation.cell_sizes(np.arange(rows)))])[first_rows])
-        if len(sizes) and sizes.max() > page_size - LEAF_HEADER:
-            raise CapacityError(f"page size: {page_size} B, but {pages} pages of relation {relation.name} need {sizes.max() + LEAF_HEADER} B each")
+        fullest = _fullest_page(relation, first_rows, page_size) + LEAF_HEADER
+        if fullest > page_size:
+            raise CapacityError(f"page size: {page_size} B, but relation {relation.name} on {pages} pages needs {fullest} B for the fullest")
+        if first_rows[-1] != rows:
+            raise CapacityError(f"pages: {pages}, but relation {relation.name} has {rows} rows")
     return HeapFile(relation.name, relation, page_size, temporary=False, pages=len(first_rows) - 1, first_rows=first_rows)
 
 
-def pack(relation: Relation, rows: Integers, page_size: int) -> Integers:
+def pack(relation: Relation, rows: Integers | range, page_size: int) -> Integers:
     """The first tuple of each page when tuples are packed in order, each page filled before the next; shape (pages + 1,).
 
     Raises
     ------
     CapacityError
-        A tuple is larger than a page.
+        A tuple is larger than SQLite keeps on one page.
     """
-    sizes = relation.cell_sizes(rows)
     room = page_size - LEAF_HEADER
-    if len(sizes) and sizes.max() > room:
-        raise CapacityError(f"page size: {page_size} B, but a row of {relation.name} takes {sizes.max()} B of the {room} B that a page holds")
-    return _pack(sizes, room)
+    left = 0
+    starts = []
+    for start in range(0, len(rows), _CHUNK):
+        sizes = _cell_sizes(relation, rows[start : start + _CHUNK], page_size)
+        firsts, left = _pack(sizes, room, left)
+        starts.append(firsts + start)
+    return np.concatenate([*starts, [len(rows)]]).astype(np.int64)
+
+
+def _cell_sizes(relation: Relation, rows: Integers | range, page_size: int) -> Integers:
+    """Bytes of some rows on a page.
+
+    SQLite keeps at most page size - 35 bytes of a record on a leaf and moves the rest of a larger one to overflow pages, which heap
+    files do not have ("Database File Format", section 1.6).
+    """
+    wanted = np.arange(rows.start, rows.stop, rows.step) if isinstance(rows, range) else rows
+    largest = int(relation.record_sizes(wanted).max(initial=0))
+    if largest > page_size - LOCAL_MARGIN:
+        bound = f"a row of relation {relation.name} takes {largest} B of the {page_size - LOCAL_MARGIN} B that a page holds of one row"
+        raise CapacityError(f"page size: {page_size} B, but {bound}")
+    return relation.cell_sizes(wanted)
+
+
+def _fullest_page(relation: Relation, first_rows: Integers, page_size: int) -> int:
+    """Bytes of the cells on the page that holds most."""
+    pages = len(first_rows) - 1
+    fullest = 0
+    page = 0
+    while page < pages:
+        end = max(page + 1, min(pages, int(np.searchsorted(first_rows, first_rows[page] + _CHUNK))))
+        sizes = _cell_sizes(relation, range(int(first_rows[page]), int(first_rows[end])), page_size)
+        before = np.concatenate([[0], np.cumsum(sizes)])
+        fullest = max(fullest, int(np.diff(before[first_rows[page : end + 1] - first_rows[page]]).max()))
+        page = end
+    return fullest
 
 
 @kernel
-def _pack(sizes: Integers, room: int) -> Integers:
-    starts = np.empty(sizes.shape[0] + 1, np.int64)
+def _pack(sizes: Integers, room: int, left: int) -> tuple[Integers, int]:
+    """Where pages begin among tuples of these sizes, while `left` bytes of the page before are free; and what is left at the end."""
+    starts = np.empty(sizes.shape[0], np.int64)
     pages = 0
-    left = 0
     for index in range(sizes.shape[0]):
         if sizes[index] > left:
             starts[pages] = index
             pages += 1
             left = room
         left -= sizes[index]
-    starts[pages] = sizes.shape[0]
-    return starts[: pages + 1].copy()
+    return starts[:pages].copy(), left

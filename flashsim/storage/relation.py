@@ -14,9 +14,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from flashsim.core.request import Integers
-
-#: The code of a NULL (or NaN) key, which joins nothing.
-NULL_KEY = np.iinfo(np.int64).min
+from flashsim.storage.keys import NULL_KEY as NULL_KEY
+from flashsim.storage.keys import StoredKeys
+from flashsim.storage.record import varint_size as varint_size
 
 
 class Records(Protocol):
@@ -63,18 +63,6 @@ class Tuples:
         return Tuples(self.keys[keep], self.rows[keep], kept_before[self.pages])
 
 
-def varint_size(values: npt.ArrayLike) -> Integers:
-    """Bytes of SQLite's variable-length integers, for values from 0 to 2**56.
-
-    Examples
-    --------
-    >>> varint_size([127, 128, 16384]).tolist()
-    [1, 2, 3]
-    """
-    bounds = np.array([1 << (7 * length) for length in range(1, 9)], np.int64)
-    return np.searchsorted(bounds, np.asarray(values, np.int64), side="right") + 1
-
-
 @dataclass
 class Relation:
     """One side of a join.
@@ -96,6 +84,7 @@ class Relation:
     codes: npt.NDArray[Any]
     records: Records
     _sizes: int | npt.NDArray[Any] = field(init=False, repr=False)
+    _stored: StoredKeys | None = field(init=False, repr=False, default=None)
 
     def __post_init__(self) -> None:
         self._sizes = self.records.record_sizes()
@@ -107,6 +96,10 @@ class Relation:
         """Key codes of some rows."""
         return self.codes[rows].astype(np.int64, copy=False)
 
+    def record_sizes(self, rows: Integers) -> Integers:
+        """Bytes of some rows as SQLite records."""
+        return np.broadcast_to(np.int64(self._sizes), rows.shape) if isinstance(self._sizes, int) else self._sizes[rows].astype(np.int64)
+
     def cell_sizes(self, rows: Integers) -> Integers:
         """Bytes that each row takes on a table-leaf page, its cell pointer included: payload size, row id, record, pointer.
 
@@ -114,3 +107,10 @@ class Relation:
         """
         record = self._sizes if isinstance(self._sizes, int) else self._sizes[rows].astype(np.int64)
         return varint_size(record) + varint_size(np.asarray(rows) + 1) + record + 2
+
+    @property
+    def stored_keys(self) -> StoredKeys:
+        """Finds the code of a key that was read from a page."""
+        if self._stored is None:
+            self._stored = StoredKeys(self.name, self.records.key(self.key), self.codes)
+        return self._stored

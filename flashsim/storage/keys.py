@@ -1,0 +1,249 @@
+"""Key codes: int64 numbers that compare as the keys of both relations of a join do.
+
+Integers of any width are their own codes.  Everything else takes its rank in one dictionary over both columns.  Numbers compare exactly
+(1 equals 1.0, and 2**53 + 1 equals no double), texts by code points, as SQLite's binary collation does.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from flashsim.core.errors import DamagedFileError, SchemaError
+from flashsim.core.request import Integers
+from flashsim.storage.record import joined, plain_type, stored_column
+
+#: The code of a NULL (or NaN) key, which joins nothing.
+NULL_KEY = np.iinfo(np.int64).min
+
+_INT32 = np.iinfo(np.int32)
+#: What may meet in a join besides values of one kind.
+_PAIRS = {frozenset(pair) for pair in (("integer", "real"), ("integer", "decimal"))} | {
+    frozenset(("mixed", kind)) for kind in ("integer", "real", "text", "blob")
+}
+
+
+def encode_keys(
+    r_values: pa.Array | pa.ChunkedArray, s_values: pa.Array | pa.ChunkedArray, r_name: str, s_name: str
+) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    """Order-preserving codes of two key columns: equal codes mean equal keys.
+
+    Parameters
+    ----------
+    r_values, s_values
+        Shape (rows,) each.
+    r_name, s_name
+        What an error message calls the columns.
+
+    Returns
+    -------
+    tuple
+        Codes of R and of S, int32 where no key is NULL and all fit, otherwise int64 with NULL_KEY for NULL and NaN.
+
+    Raises
+    ------
+    SchemaError
+        The columns cannot be compared, such as an integer and a text.
+    """
+    r, s = plain_type(r_values), plain_type(s_values)
+    kinds = [_kind(r.type, r_name), _kind(s.type, s_name)]
+    if "null" in kinds:
+        return _beside_nulls(r, s, r_name, s_name)
+    met = set(kinds)
+    try:
+        if len(met) == 2 and frozenset(met) not in _PAIRS:
+            raise pa.ArrowInvalid("different kinds")
+        if met == {"integer"}:
+            return _integers(r, s)
+        if "mixed" in met or met == {"integer", "real"}:
+            return _by_value(r, s)
+        return _by_rank(*_comparable(r, s, met))
+    except pa.ArrowInvalid:
+        text = f"{r_name} is {r_values.type}, but {s_name} is {s_values.type}: they cannot be compared"
+        raise SchemaError(f"key: {text}") from None
+
+
+def _beside_nulls(r: pa.ChunkedArray, s: pa.ChunkedArray, r_name: str, s_name: str) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    """Codes where at least one column holds no value at all, and so has no type."""
+    nulls = [pa.types.is_null(column.type) for column in (r, s)]
+    if all(nulls):
+        return np.full(len(r), NULL_KEY), np.full(len(s), NULL_KEY)
+    other, name = (s, s_name) if nulls[0] else (r, r_name)
+    codes = encode_keys(other, other, name, name)[0]
+    return (np.full(len(r), NULL_KEY), codes) if nulls[0] else (codes, np.full(len(s), NULL_KEY))
+
+
+def _kind(kind: pa.DataType, name: str) -> str:
+    tests = {
+        "null": pa.types.is_null,
+        "integer": pa.types.is_integer,
+        "real": pa.types.is_floating,
+        "decimal": pa.types.is_decimal,
+        "text": pa.types.is_large_string,
+        "blob": pa.types.is_large_binary,
+        "boolean": pa.types.is_boolean,
+        "date": pa.types.is_date,
+        "time": pa.types.is_time,
+        "timestamp": pa.types.is_timestamp,
+        "mixed": pa.types.is_union,
+    }
+    for found, test in tests.items():
+        if test(kind):
+            return found
+    raise SchemaError(f"key: {name} is {kind}, but keys are numbers, texts, bytes, booleans, dates or times")
+
+
+def _integers(r: pa.ChunkedArray, s: pa.ChunkedArray) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    """The integers themselves, unless one lies outside what a code can hold."""
+    extremes = [pc.min_max(column) for column in (r, s)]
+    least = min((low for each in extremes if (low := each["min"].as_py()) is not None), default=0)
+    most = max((high for each in extremes if (high := each["max"].as_py()) is not None), default=0)
+    if least <= NULL_KEY or most > np.iinfo(np.int64).max:
+        exact = pa.decimal128(38, 0)
+        return _by_rank(*(column.cast(pa.decimal128(20, 0)).cast(exact) for column in (r, s)))
+    codes = []
+    for column, each in zip((r, s), extremes, strict=True):
+        low, high = each["min"].as_py(), each["max"].as_py()
+        small = column.null_count == 0 and (low is None or (low >= _INT32.min and high <= _INT32.max))
+        codes.append(_numbers(column, np.dtype(np.int32 if small else np.int64)))
+    return codes[0], codes[1]
+
+
+def _numbers(column: pa.ChunkedArray, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
+    """An integer column as an array, without a copy where one chunk of the same width holds it."""
+    if column.num_chunks == 1 and column.null_count == 0:
+        values: npt.NDArray[Any] = column.chunk(0).to_numpy()
+        return values.view(dtype) if values.dtype.itemsize == dtype.itemsize else values.astype(dtype)
+    codes = np.full(len(column), NULL_KEY if dtype.itemsize == 8 else 0, dtype)
+    start = 0
+    for chunk in column.chunks:
+        part = codes[start : start + len(chunk)]
+        valid = chunk.is_valid().to_numpy(zero_copy_only=False)
+        part[valid] = chunk.drop_null().to_numpy(zero_copy_only=False).astype(dtype, copy=False)
+        start += len(chunk)
+    return codes
+
+
+def _comparable(r: pa.ChunkedArray, s: pa.ChunkedArray, kinds: set[str]) -> tuple[pa.ChunkedArray, pa.ChunkedArray]:
+    """Both columns in one type in which values are equal exactly when their keys are.
+
+    Raises
+    ------
+    pyarrow.ArrowInvalid
+        There is no such type.
+    """
+    if kinds == {"real"}:
+        return _without_nan(r), _without_nan(s)
+    if "decimal" in kinds:
+        common = pa.decimal256(76, max((column.type.scale for column in (r, s) if pa.types.is_decimal(column.type)), default=0))
+        wide = [column.cast(pa.decimal128(20, 0)) if pa.types.is_integer(column.type) else column for column in (r, s)]
+        return wide[0].cast(common), wide[1].cast(common)
+    types = [r.type, s.type]
+    if kinds == {"timestamp"}:
+        if len({kind.tz is None for kind in types}) > 1:
+            raise pa.ArrowInvalid("one has a time zone, the other not")
+        finest = max((kind.unit for kind in types), key=["s", "ms", "us", "ns"].index)
+        return r.cast(pa.timestamp(finest, types[0].tz)), s.cast(pa.timestamp(finest, types[0].tz))
+    common = {"boolean": pa.uint8(), "date": pa.date32(), "time": pa.time64("ns"), "text": pa.large_binary()}.get(*kinds, types[0])
+    return r.cast(common), s.cast(common)
+
+
+def _without_nan(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Doubles with NULL for NaN and one zero."""
+    doubles = column.cast(pa.float64())
+    doubles = pc.if_else(pc.is_nan(doubles), pa.scalar(None, pa.float64()), doubles)
+    return pc.add(doubles, 0.0)
+
+
+def _by_rank(r: pa.ChunkedArray, s: pa.ChunkedArray) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    """Ranks in the sorted distinct values of both columns, of one type."""
+    distinct = pc.unique(pa.concat_arrays([pc.unique(r), pc.unique(s)])).drop_null()
+    ordered = distinct.take(pc.array_sort_indices(distinct))
+    codes = []
+    for column in (r, s):
+        found = pa.chunked_array([pc.index_in(chunk, ordered) for chunk in column.chunks], pa.int32())
+        codes.append(_numbers(found, np.dtype(np.int32 if column.null_count == 0 else np.int64)))
+    return codes[0], codes[1]
+
+
+def _by_value(r: pa.ChunkedArray, s: pa.ChunkedArray) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    """Ranks among values of several classes, which compare as in SQLite: numbers, then texts, then blobs."""
+    columns = [_distinct(column) for column in (r, s)]
+    met = {value for values, _ in columns for value in values if value is not None}
+    code = {value: rank for rank, value in enumerate(sorted(met, key=_sqlite_order))}
+    code[None] = NULL_KEY
+    codes = []
+    for values, at in columns:
+        ranks = np.array([code[value] for value in values], np.int64)[at]
+        codes.append(ranks.astype(np.int32) if not (ranks == NULL_KEY).any() else ranks)
+    return codes[0], codes[1]
+
+
+def _sqlite_order(value: Any) -> tuple[int, Any]:
+    return (0 if isinstance(value, (int, float)) else 1 if isinstance(value, str) else 2), value
+
+
+def _distinct(column: pa.ChunkedArray) -> tuple[list[Any], Integers]:
+    """Distinct values as Python objects (NaN as None), and where each row's stands."""
+    if pa.types.is_union(column.type):
+        values = column.to_pylist()
+        position = {value: index for index, value in enumerate(dict.fromkeys(values))}
+        return list(position), np.array([position[value] for value in values], np.int64)
+    if pa.types.is_floating(column.type):
+        column = _without_nan(column)
+    encoded = joined(column.dictionary_encode())
+    at = encoded.indices.fill_null(len(encoded.dictionary)).to_numpy(zero_copy_only=False)
+    return [*encoded.dictionary.to_pylist(), None], at.astype(np.int64)
+
+
+class StoredKeys:
+    """Finds the code of a key as it is stored on a page.
+
+    Parameters
+    ----------
+    name
+        The relation's, for error messages.
+    values, codes
+        The key column and its codes, shape (rows,) each.
+    """
+
+    def __init__(self, name: str, values: pa.Array | pa.ChunkedArray, codes: npt.NDArray[Any]) -> None:
+        self.name = name
+        self._known: dict[Any, int] | None = None
+        if len(codes) and not _are_codes(plain_type(values), codes):
+            distinct, first = np.unique(codes, return_index=True)
+            stored = stored_column(plain_type(values).take(pa.array(first)))
+            self._known = dict(zip(stored.to_pylist(), distinct.tolist(), strict=True)) | {None: NULL_KEY}
+
+    def codes(self, stored: pa.Array) -> Integers:
+        """Codes of stored values, shape (n,); NULL_KEY for NULL.
+
+        Raises
+        ------
+        DamagedFileError
+            A value is none of this relation's.
+        """
+        if self._known is None:
+            if not pa.types.is_integer(stored.type) and stored.null_count < len(stored):
+                raise DamagedFileError(f"relation {self.name}: a page holds a key of type {stored.type}, but keys are integers")
+            numbers: Integers = stored.cast(pa.int64()).fill_null(NULL_KEY).to_numpy()
+            return numbers
+        try:
+            return np.array([self._known[value] for value in stored.to_pylist()], np.int64)
+        except KeyError as unknown:
+            raise DamagedFileError(f"relation {self.name}: a page holds the key {unknown}, which no row has") from None
+
+
+def _are_codes(values: pa.ChunkedArray, codes: npt.NDArray[Any]) -> bool:
+    """Whether the keys are integers that stand for themselves."""
+    start = 0
+    for chunk in values.chunks if pa.types.is_integer(values.type) else []:
+        numbers = (chunk.cast(pa.int64(), safe=False).fill_null(NULL_KEY) if chunk.null_count else chunk).to_numpy()
+        if not np.array_equal(numbers, codes[start : start + len(chunk)]):
+            return False
+        start += len(chunk)
+    return start == len(codes)

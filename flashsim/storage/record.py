@@ -1,0 +1,402 @@
+"""Records: the values of a row as SQLite stores them, made from Arrow columns and turned back into them.
+
+    record   header size (varint) | serial type of each column (varints) | values, one after the other
+
+    serial type   0      1..6                           7                   8, 9          12 + 2n      13 + 2n
+    value         NULL   integer of 1 2 3 4 6 8 bytes   double of 8 bytes   0 and 1       n bytes      text of n bytes
+
+Numbers are big-endian.  As in SQLite, a double without a fraction is stored as an integer in a column declared REAL.
+Source: "Database File Format", sections 1.6 and 2.1 (sqlite.org/fileformat2.html).
+"""  # noqa: D214
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from flashsim.core.errors import DamagedFileError, SchemaError
+from flashsim.core.kernel import kernel
+from flashsim.core.request import Integers
+
+Bytes = npt.NDArray[np.uint8]
+
+#: Bytes of a number by serial type, for types below 12.
+_WIDTHS = np.array([0, 1, 2, 3, 4, 6, 8, 8, 0, 0, 0, 0], np.int64)
+_BIT_BOUNDS = np.array([1 << 7, 1 << 15, 1 << 23, 1 << 31, 1 << 47], np.int64)
+_LARGEST = np.iinfo(np.int64).max
+_BATCH = 1 << 16
+
+
+def varint_size(values: npt.ArrayLike) -> Integers:
+    """Bytes of SQLite's variable-length integers, for values from 0 to 2**56.
+
+    Examples
+    --------
+    >>> varint_size([127, 128, 16384]).tolist()
+    [1, 2, 3]
+    """
+    bounds = np.array([1 << (7 * length) for length in range(1, 9)], np.int64)
+    return np.searchsorted(bounds, np.asarray(values, np.int64), side="right") + 1
+
+
+def joined(column: pa.Array | pa.ChunkedArray) -> pa.Array:
+    """A column as one array."""
+    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+
+
+def plain_type(column: pa.Array | pa.ChunkedArray) -> pa.ChunkedArray:
+    """A column without dictionaries, extensions or views; texts and bytes with 64-bit offsets."""
+    chunks = column if isinstance(column, pa.ChunkedArray) else pa.chunked_array([column], column.type)
+    kind = chunks.type
+    if isinstance(kind, pa.BaseExtensionType):
+        return plain_type(pa.chunked_array([chunk.storage for chunk in chunks.chunks], kind.storage_type))
+    if pa.types.is_dictionary(kind):
+        return plain_type(chunks.cast(kind.value_type))
+    if pa.types.is_string(kind) or pa.types.is_string_view(kind):
+        return chunks.cast(pa.large_string())
+    if pa.types.is_binary(kind) or pa.types.is_binary_view(kind):
+        return chunks.cast(pa.large_binary())
+    if pa.types.is_fixed_size_binary(kind):
+        return chunks.cast(pa.binary()).cast(pa.large_binary())
+    return chunks
+
+
+def is_flat(kind: pa.DataType) -> bool:
+    """Whether values of a type can be stored in a column."""
+    return not (pa.types.is_nested(kind) or pa.types.is_interval(kind)) or pa.types.is_union(kind)
+
+
+def declared_type(kind: pa.DataType) -> str:
+    """The type in CREATE TABLE under which SQLite keeps stored values as they are."""
+    if pa.types.is_uint64(kind) or pa.types.is_union(kind) or pa.types.is_null(kind):
+        return ""
+    if pa.types.is_integer(kind) or pa.types.is_boolean(kind) or pa.types.is_duration(kind):
+        return "INTEGER"
+    if pa.types.is_floating(kind):
+        return "REAL"
+    return "BLOB" if pa.types.is_large_binary(kind) else "TEXT"
+
+
+def stored_column(column: pa.Array | pa.ChunkedArray) -> pa.Array:
+    """A column of a plain type as int64, double, text, bytes, NULLs, or a union of these.
+
+    Dates, times and decimals become texts, booleans integers, and NaN NULL; unsigned integers that SQLite cannot hold become texts.
+    """
+    values = joined(column)
+    kind = values.type
+    if pa.types.is_floating(kind):
+        doubles = values.cast(pa.float64())
+        return pc.if_else(pc.is_nan(doubles), pa.scalar(None, pa.float64()), doubles)
+    if pa.types.is_uint64(kind):
+        return _unsigned(values)
+    if pa.types.is_integer(kind) or pa.types.is_duration(kind):
+        return values.cast(pa.int64())
+    if pa.types.is_boolean(kind):
+        return values.cast(pa.int8()).cast(pa.int64())
+    if pa.types.is_timestamp(kind):
+        return values.cast(pa.timestamp(kind.unit)).cast(pa.large_string())
+    if pa.types.is_date(kind) or pa.types.is_time(kind) or pa.types.is_decimal(kind):
+        return values.cast(pa.string()).cast(pa.large_string())
+    if pa.types.is_null(kind) or pa.types.is_large_string(kind) or pa.types.is_large_binary(kind) or pa.types.is_union(kind):
+        return values
+    raise SchemaError(f"column type: {kind}, but only numbers, texts, bytes, booleans, dates and times can be stored")
+
+
+def _unsigned(values: pa.Array) -> pa.Array:
+    large = pc.fill_null(pc.greater(values, pa.scalar(_LARGEST, pa.uint64())), False)
+    if not pc.any(large).as_py():
+        return values.cast(pa.int64())
+    small = pc.if_else(large, pa.scalar(None, pa.uint64()), values).cast(pa.int64())
+    return mixed_array(large.to_numpy(zero_copy_only=False).astype(np.int8) * 2, small, None, values.cast(pa.large_string()), None)
+
+
+def mixed_array(
+    classes: npt.NDArray[np.int8], integers: pa.Array | None, reals: pa.Array | None, texts: pa.Array | None, blobs: pa.Array | None
+) -> pa.Array:
+    """A column of several storage classes: a dense union of integers (with NULLs), doubles, texts and bytes.
+
+    Parameters
+    ----------
+    classes
+        0..3 a row: from which of the four arrays, each of shape (rows,), the value is taken.
+    """
+    children = []
+    offsets = np.zeros(len(classes), np.int32)
+    kinds = (pa.int64(), pa.float64(), pa.large_string(), pa.large_binary())
+    for class_, (source, kind) in enumerate(zip((integers, reals, texts, blobs), kinds, strict=True)):
+        (at,) = np.nonzero(classes == class_)
+        offsets[at] = np.arange(len(at))
+        children.append(pa.array([], kind) if source is None else source.take(pa.array(at)))
+    return pa.UnionArray.from_dense(pa.array(classes, pa.int8()), pa.array(offsets), children, ["integer", "real", "text", "blob"])
+
+
+@dataclass
+class Cells:
+    """A column as it is stored: serial types, numbers, and where texts and bytes begin in `data`; shape (rows,) each."""
+
+    types: Integers
+    numbers: Integers
+    starts: Integers
+    data: Bytes
+
+
+def column_cells(stored: pa.Array) -> Cells:
+    """What is written for a stored column (`stored_column`)."""
+    rows = len(stored)
+    empty = np.zeros(0, np.uint8)
+    zeros = np.zeros(rows, np.int64)
+    kind = stored.type
+    if pa.types.is_null(kind):
+        return Cells(zeros, zeros, zeros, empty)
+    if pa.types.is_union(kind):
+        return _union_cells(stored)
+    valid = stored.is_valid().to_numpy(zero_copy_only=False)
+    if pa.types.is_int64(kind):
+        numbers = stored.fill_null(0).to_numpy()
+        return Cells(np.where(valid, _integer_types(numbers), 0), numbers, zeros, empty)
+    if pa.types.is_floating(kind):
+        return _real_cells(stored.fill_null(0.0).to_numpy(), valid, declared_real=True)
+    offsets = np.frombuffer(stored.buffers()[1], np.int64)[stored.offset : stored.offset + rows + 1] if rows else np.zeros(1, np.int64)
+    data = np.frombuffer(stored.buffers()[2], np.uint8) if rows and stored.buffers()[2] else empty
+    types = 2 * np.diff(offsets) + (13 if pa.types.is_large_string(kind) else 12)
+    return Cells(np.where(valid, types, 0), zeros, offsets[:-1], data)
+
+
+def _integer_types(numbers: Integers) -> Integers:
+    types = np.searchsorted(_BIT_BOUNDS, np.where(numbers < 0, ~numbers, numbers), side="right") + 1
+    return np.where((numbers == 0) | (numbers == 1), 8 + numbers, types)
+
+
+def _real_cells(doubles: npt.NDArray[np.float64], valid: npt.NDArray[np.bool_], declared_real: bool) -> Cells:
+    types = np.where(valid, 7, 0)
+    numbers = doubles.view(np.int64).copy()
+    if declared_real:
+        whole = valid & (np.abs(doubles) < 2.0**47) & (np.floor(doubles) == doubles) & ~((doubles == 0) & np.signbit(doubles))
+        numbers[whole] = doubles[whole].astype(np.int64)
+        types[whole] = _integer_types(numbers[whole])
+    zeros = np.zeros(len(doubles), np.int64)
+    return Cells(types, numbers, zeros, np.zeros(0, np.uint8))
+
+
+def _union_cells(stored: pa.Array) -> Cells:
+    classes, offsets = stored.type_codes.to_numpy(), stored.offsets.to_numpy()
+    types, numbers, starts = (np.zeros(len(stored), np.int64) for _ in range(3))
+    pieces, length = [], 0
+    for class_ in range(stored.type.num_fields):
+        child = stored.field(class_)
+        if pa.types.is_floating(child.type):
+            part = _real_cells(child.fill_null(0.0).to_numpy(), child.is_valid().to_numpy(zero_copy_only=False), declared_real=False)
+        else:
+            part = column_cells(child)
+        mine = classes == class_
+        at = offsets[mine]
+        types[mine], numbers[mine], starts[mine] = part.types[at], part.numbers[at], part.starts[at] + length
+        pieces.append(part.data)
+        length += len(part.data)
+    return Cells(types, numbers, starts, np.concatenate(pieces))
+
+
+def _lengths(types: Integers) -> Integers:
+    return np.where(types >= 12, (types - 12) >> 1, _WIDTHS[np.minimum(types, 11)])
+
+
+def _layout(columns: list[Cells], rows: int) -> tuple[Integers, Integers]:
+    """Bytes of the header, and of the record, of every row."""
+    header = np.zeros(rows, np.int64)
+    body = np.zeros(rows, np.int64)
+    for column in columns:
+        header += varint_size(column.types)
+        body += _lengths(column.types)
+    size = varint_size(header + 1)
+    header += np.maximum(size, varint_size(header + size))
+    return header, header + body
+
+
+def record_sizes(table: pa.Table) -> npt.NDArray[Any]:
+    """Bytes of every row of a table of plain types, shape (rows,), as the narrowest of int32 and int64."""
+    sizes = [np.zeros(0, np.int64)]
+    for batch in table.to_batches(max_chunksize=_BATCH):
+        sizes.append(_layout([column_cells(stored_column(column)) for column in batch.columns], len(batch))[1])
+        if sizes[-1].max(initial=0) < 2**31:
+            sizes[-1] = sizes[-1].astype(np.int32)  # type: ignore[assignment]
+    return np.concatenate(sizes[1:] or sizes)
+
+
+def encode_records(table: pa.Table) -> tuple[Bytes, Integers]:
+    """The records of all rows of a table of plain types, one after the other, and where each begins, shape (rows + 1,)."""
+    columns = [column_cells(stored_column(column)) for column in table.columns]
+    header, sizes = _layout(columns, table.num_rows)
+    starts = np.concatenate([[0], np.cumsum(sizes)])
+    out = np.empty(starts[-1], np.uint8)
+    types_at, values_at = starts[:-1].copy(), starts[:-1] + header
+    _put_varints(out, types_at, header)
+    for column in columns:
+        _put_varints(out, types_at, column.types)
+        _put_values(out, values_at, column.types, column.numbers, column.starts, column.data)
+    return out, starts
+
+
+@kernel
+def put_varint(out: Bytes, at: int, value: int) -> int:
+    """Write a variable-length integer below 2**56; return where it ends."""
+    length = 1
+    while value >> (7 * length):
+        length += 1
+    for index in range(length):
+        more = 128 if index < length - 1 else 0
+        out[at + index] = ((value >> (7 * (length - 1 - index))) & 127) | more
+    return at + length
+
+
+@kernel
+def get_varint(data: Bytes, at: int, end: int) -> tuple[int, int]:
+    """A variable-length integer and where it ends; the end is -1 if it runs past `end`."""
+    value = 0
+    for index in range(9):
+        if at + index >= end:
+            return 0, -1
+        byte = np.int64(data[at + index])
+        if index == 8:
+            return (value << 8) | byte, at + 9
+        value = (value << 7) | (byte & 127)
+        if byte < 128:
+            return value, at + index + 1
+    return 0, -1
+
+
+@kernel
+def _put_varints(out: Bytes, at: Integers, values: Integers) -> None:
+    for row in range(at.shape[0]):
+        at[row] = put_varint(out, at[row], values[row])
+
+
+@kernel
+def _put_values(out: Bytes, at: Integers, types: Integers, numbers: Integers, starts: Integers, data: Bytes) -> None:
+    for row in range(at.shape[0]):
+        kind = types[row]
+        place = at[row]
+        if kind >= 12:
+            length = (kind - 12) >> 1
+            out[place : place + length] = data[starts[row] : starts[row] + length]
+        else:
+            length = _WIDTHS[kind]
+            for index in range(length):
+                out[place + index] = (numbers[row] >> (8 * (length - 1 - index))) & 255
+        at[row] = place + length
+
+
+@kernel
+def locate_values(data: Bytes, starts: Integers, ends: Integers, types: Integers, at: Integers) -> int:
+    """Fill in serial type and place of every value of records, shape (rows, columns); return the first damaged row or -1.
+
+    A record with fewer values than columns (a column was added later) gets serial type -1 for the rest.
+    """
+    columns = types.shape[1]
+    for row in range(starts.shape[0]):
+        end = ends[row]
+        header, place = get_varint(data, starts[row], end)
+        header_end = starts[row] + header
+        if place < 0 or header < 1 or header_end > end or header_end < place:
+            return row
+        value = header_end
+        column = 0
+        while place < header_end:
+            kind, place = get_varint(data, place, header_end)
+            if place < 0 or column >= columns or kind < 0 or kind == 10 or kind == 11:
+                return row
+            types[row, column] = kind
+            at[row, column] = value
+            value += (kind - 12) >> 1 if kind >= 12 else _WIDTHS[kind]
+            if value > end:
+                return row
+            column += 1
+        if value != end:
+            return row
+        for missing in range(column, columns):
+            types[row, missing] = -1
+    return -1
+
+
+@kernel
+def _get_numbers(data: Bytes, types: Integers, at: Integers, numbers: Integers) -> None:
+    for row in range(types.shape[0]):
+        kind = types[row]
+        if kind == 9:
+            numbers[row] = 1
+        elif 1 <= kind <= 7:
+            length = _WIDTHS[kind]
+            value = np.int64(data[at[row]])
+            if value >= 128:
+                value -= 256
+            for index in range(1, length):
+                value = (value << 8) | np.int64(data[at[row] + index])
+            numbers[row] = value
+
+
+@kernel
+def copy_pieces(data: Bytes, at: Integers, out: Bytes, offsets: Integers) -> None:
+    """Copy pieces that begin at `at` to ``out[offsets[i]:offsets[i + 1]]``."""
+    for row in range(at.shape[0]):
+        length = offsets[row + 1] - offsets[row]
+        out[offsets[row] : offsets[row + 1]] = data[at[row] : at[row] + length]
+
+
+def stored_values(data: Bytes, types: Integers, at: Integers, declared_real: bool = False, encoding: str = "utf-8") -> pa.Array:
+    """One column of records, located by `locate_values`, as a stored column.
+
+    Parameters
+    ----------
+    data
+        The bytes that hold the records.
+    types, at
+        Serial types and places, shape (rows,).
+    declared_real
+        Integers stand for doubles.
+    encoding
+        Of texts: ``utf-8``, ``utf-16-le`` or ``utf-16-be``.
+
+    Raises
+    ------
+    DamagedFileError
+        A text is not of that encoding.
+    """
+    numbers = np.zeros(len(types), np.int64)
+    _get_numbers(data, types, at, numbers)
+    null, real, long = types == 0, types == 7, types >= 12
+    text, blob = long & (types & 1 == 1), long & (types & 1 == 0)
+    whole = ~(null | real | long)
+    if declared_real:
+        numbers = np.where(whole, numbers.astype(np.float64).view(np.int64), numbers)
+        real, whole = real | whole, np.zeros(len(types), np.bool_)
+    present = [bool(mask.any()) for mask in (whole, real, text, blob)]
+    if not any(present):
+        return pa.nulls(len(types))
+    integers = pa.array(numbers, mask=~whole) if present[0] or null.any() else None
+    reals = pa.array(numbers.view(np.float64), mask=~real) if present[1] else None
+    texts = _texts(_pieces(data, types, at, text), encoding) if present[2] else None
+    blobs = _pieces(data, types, at, blob) if present[3] else None
+    if sum(present) == 1:
+        return (integers, reals, texts, blobs)[present.index(True)]
+    return mixed_array((1 * real + 2 * text + 3 * blob).astype(np.int8), integers, reals, texts, blobs)
+
+
+def _pieces(data: Bytes, types: Integers, at: Integers, mask: npt.NDArray[np.bool_]) -> pa.Array:
+    offsets = np.concatenate([[0], np.cumsum(np.where(mask, (types - 12) >> 1, 0))])
+    out = np.empty(offsets[-1], np.uint8)
+    copy_pieces(data, at, out, offsets)
+    validity = pa.py_buffer(np.packbits(mask, bitorder="little"))
+    return pa.LargeBinaryArray.from_buffers(pa.large_binary(), len(types), [validity, pa.py_buffer(offsets), pa.py_buffer(out)])
+
+
+def _texts(pieces: pa.Array, encoding: str) -> pa.Array:
+    try:
+        if encoding == "utf-8":
+            return pieces.cast(pa.large_string())
+        return pa.array([None if piece is None else piece.decode(encoding) for piece in pieces.to_pylist()], pa.large_string())
+    except (pa.ArrowInvalid, UnicodeError):
+        raise DamagedFileError(f"a text is not valid {encoding.upper()}") from None
