@@ -1,0 +1,137 @@
+"""Hashing of key codes, and an in-memory hash table that is built once and probed in batches.
+
+Partitioning at each level, the choice of what stays in memory and the table itself hash with different salts: what one of them has
+brought together, the next one spreads again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import numpy.typing as npt
+
+from algorithms.results import BATCH
+from flashsim.core.kernel import kernel
+from flashsim.core.request import Integers
+from flashsim.execution.requests import Algorithm, Cpu, Emit, Work
+from flashsim.storage.relation import Tuples
+
+#: The salt of hash tables; partitioning salts count up from 0.
+TABLE_SALT = 1 << 32
+
+#: Lookups whose loads are issued together.
+_GROUP = 64
+
+Counts = npt.NDArray[np.int32]
+
+_GOLDEN = 0x9E3779B97F4A7C15
+_MASK = (1 << 64) - 1
+
+
+def hash_keys(keys: Integers, salt: int) -> npt.NDArray[np.uint64]:
+    """64-bit hashes of key codes, shape (n,): the finalizer of SplitMix64 over salted keys.
+
+    Source: Steele, Lea and Flood, "Fast Splittable Pseudorandom Number Generators", OOPSLA 2014 (constants: Stafford's variant 13).
+    """
+    hashes = keys.view(np.uint64) + np.uint64((salt + 1) * _GOLDEN & _MASK)
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        hashes ^= hashes >> np.uint64(shift)
+        hashes *= np.uint64(factor)
+    hashes ^= hashes >> np.uint64(31)
+    return hashes
+
+
+class HashTable:
+    """Tuples of R by key: entries of one slot lie side by side, so a lookup touches two places.
+
+    Parameters
+    ----------
+    tuples
+        Those of R that the table holds; duplicates are welcome.
+    """
+
+    def __init__(self, tuples: Tuples) -> None:
+        self._bits = max(1, (len(tuples) - 1).bit_length())
+        self._first, self._entries = _build(self._slots(tuples.keys), tuples.keys, tuples.rows, 1 << self._bits)
+
+    def _slots(self, keys: Integers) -> Integers:
+        return (hash_keys(keys, TABLE_SALT) >> np.uint64(64 - self._bits)).view(np.int64)
+
+    def matches(self, tuples: Tuples) -> Iterator[tuple[Integers, Integers]]:
+        """Pairs of row ids (of R, of the given tuples) with equal keys, in batches."""
+        slots = self._slots(tuples.keys)
+        position = np.zeros(2, np.int64)  # the next tuple, and how many of its slot's entries are done
+        while position[0] < len(tuples):
+            pairs = np.empty((2, BATCH), np.int64)
+            found = _probe(self._first, self._entries, slots, tuples.keys, tuples.rows, position, pairs)
+            if found:
+                yield pairs[0, :found], pairs[1, :found]
+
+
+def build(tuples: Tuples) -> tuple[HashTable, Cpu]:
+    """A hash table, and the work of building it."""
+    return HashTable(tuples), Cpu({Work.HASH: len(tuples), Work.BUILD: len(tuples)})
+
+
+def probe(table: HashTable, tuples: Tuples) -> Algorithm:
+    """Look up tuples of S and emit what they join with."""
+    joined = 0
+    for r_rows, s_rows in table.matches(tuples):
+        joined += len(r_rows)
+        yield Emit(r_rows, s_rows)
+    # Keys are compared where their whole hashes agree, that is, where they join.
+    yield Cpu({Work.HASH: len(tuples), Work.PROBE: len(tuples), Work.COMPARE: joined, Work.EMIT: joined})
+
+
+@kernel
+def _build(slots: Integers, keys: Integers, rows: Integers, count: int) -> tuple[Counts, Integers]:
+    """The first entry of each slot, shape (count + 1,), and the entries, key and row id, with one more that no slot owns."""
+    first = np.zeros(count + 1, np.int32)
+    for index in range(slots.shape[0]):
+        first[slots[index]] += 1
+    for slot in range(1, count + 1):
+        first[slot] += first[slot - 1]
+    entries = np.zeros((slots.shape[0] + 1, 2), np.int64)
+    # Filled from the back: `first` counts down from each slot's end to its beginning, and entries keep their order.
+    for index in range(slots.shape[0] - 1, -1, -1):
+        slot = slots[index]
+        first[slot] -= 1
+        entries[first[slot], 0] = keys[index]
+        entries[first[slot], 1] = rows[index]
+    return first, entries
+
+
+@kernel
+def _probe(first: Counts, entries: Integers, slots: Integers, keys: Integers, rows: Integers, position: Integers, pairs: Integers) -> int:
+    """Fill `pairs` as far as it goes; `position` says where to go on.
+
+    Lookups go in groups, and a group first loads all that it will need: without branches in between, the memory's latencies overlap.
+    """
+    begins, ends, heads = np.empty(_GROUP, np.int64), np.empty(_GROUP, np.int64), np.empty(_GROUP, np.int64)
+    found, room = 0, pairs.shape[1]
+    skip = position[1]
+    for base in range(position[0], slots.shape[0], _GROUP):
+        group = min(_GROUP, slots.shape[0] - base)
+        for lane in range(group):
+            slot = slots[base + lane]
+            begins[lane], ends[lane] = first[slot], first[slot + 1]
+        for lane in range(group):
+            heads[lane] = entries[begins[lane], 0]
+        for lane in range(group):
+            index = base + lane
+            key, row, entry, end = keys[index], rows[index], begins[lane] + skip, ends[lane]
+            head = heads[lane] if skip == 0 else entries[min(entry, end), 0]
+            while entry < end:
+                if head == key:
+                    if found == room:
+                        position[0], position[1] = index, entry - begins[lane]
+                        return found
+                    pairs[0, found] = entries[entry, 1]
+                    pairs[1, found] = row
+                    found += 1
+                entry += 1
+                head = entries[entry, 0]
+            skip = 0
+    position[0], position[1] = slots.shape[0], 0
+    return found

@@ -1,0 +1,1 @@
+"""Join algorithms: one file a member."""

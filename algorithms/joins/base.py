@@ -1,0 +1,104 @@
+"""What a join is: a generator over two heap files that yields requests and emits pairs of row ids.
+
+A member defines ``allocate(r_pages, s_pages, parameters)``, its default division of memory, and ``join(r, s, parameters,
+allocation=None)``, where R is the smaller relation.  `plan` chooses roles: its result rows come in the caller's order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeVar
+
+from flashsim.core.errors import InvalidParameterError
+from flashsim.core.members import Family
+from flashsim.execution.requests import Algorithm, Emit
+from flashsim.storage.heap_file import HeapFile
+from models.allocation import FUDGE, Allocation, check
+
+#: All joins; ``JOINS.load("bnl").join`` is one.
+JOINS = Family("algorithms.joins", "join", ("allocate", "join"))
+
+Division = TypeVar("Division", bound=Allocation)
+
+
+@dataclass(frozen=True)
+class JoinParameters:
+    """What a join is told besides its relations.
+
+    Parameters
+    ----------
+    memory
+        The buffer pool, in pages.
+    page_io
+        Every request is one page long; buffers are divided as ever.
+    fudge
+        F: memory that a page of tuples takes in a hash table or a tournament tree.
+    latency_ratio, access_ratio
+        y = Dl / Dx and x = (Dl + Ds) / Dl of the device that buffers are divided for.  The defaults are the HDD of do2009, table 2,
+        with pages of 8 KiB: Ds = 12 ms, Dl = 5.56 ms, 34 MiB a second.
+    """
+
+    memory: int
+    page_io: bool = False
+    fudge: float = FUDGE
+    latency_ratio: float = 5.56 / (8 / 1024 / 34 * 1000)
+    access_ratio: float = (12 + 5.56) / 5.56
+
+
+def settle(
+    r: HeapFile,
+    s: HeapFile,
+    parameters: JoinParameters,
+    given: Allocation | None,
+    kind: type[Division],
+    default: Callable[[int, int, JoinParameters], Division],
+) -> Division:
+    """The allocation to use: the given one, if it is of the right kind and fits the memory, or else the default.
+
+    Raises
+    ------
+    InvalidParameterError
+        The given allocation is another algorithm's or needs more memory, the relations' page sizes differ, or there is too little
+        memory for the default.
+    """
+    if r.page_size != s.page_size:
+        raise InvalidParameterError("page size", f"{r.page_size} B and {s.page_size} B", "both relations need the same")
+    if given is None:
+        given = default(r.pages, s.pages, parameters)
+    elif not isinstance(given, kind):
+        raise InvalidParameterError("allocation", type(given).__name__, f"this join needs a {kind.__name__}")
+    check(given, parameters.memory)
+    return given
+
+
+def plan(name: str, left: HeapFile, right: HeapFile, parameters: JoinParameters, allocation: Allocation | None = None) -> Algorithm:
+    """A join of two relations in any order: the one with fewer pages becomes R, and pairs are emitted as (left, right).
+
+    Parameters
+    ----------
+    name
+        A member's name, or the path of a Python file that is one.
+
+    Raises
+    ------
+    UnknownNameError, MissingFileError
+        There is no such join.
+    InvalidParameterError
+        Too little memory, or an allocation that does not fit.
+    """
+    join = JOINS.load(name).join
+    if left.pages <= right.pages:
+        algorithm: Algorithm = join(left, right, parameters, allocation)
+        return algorithm
+    return _swapped(join(right, left, parameters, allocation))
+
+
+def _swapped(algorithm: Algorithm) -> Algorithm:
+    answer = None
+    while True:
+        try:
+            request = algorithm.send(answer)
+        except StopIteration:
+            return
+        answer = yield Emit(request.s_rows, request.r_rows) if isinstance(request, Emit) else request

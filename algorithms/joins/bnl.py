@@ -1,0 +1,37 @@
+"""Block nested loops join: R in equal chunks, each hashed in memory, and one scan of S a chunk (do2009, section 3.1)."""
+
+from __future__ import annotations
+
+from algorithms.joins.base import JoinParameters, settle
+from algorithms.nested_blocks import nested_blocks
+from flashsim.core.errors import InvalidParameterError
+from flashsim.execution.requests import Algorithm, Phase
+from flashsim.storage.heap_file import HeapFile
+from models.allocation import Allocation, NestedLoopsAllocation, nested_loops
+
+
+def allocate(r_pages: int, s_pages: int, parameters: JoinParameters) -> NestedLoopsAllocation:
+    """The chunk of R and the input buffer of S, by Haas et al."""
+    return nested_loops(r_pages, s_pages, parameters.memory, parameters.latency_ratio, parameters.fudge)
+
+
+def join(r: HeapFile, s: HeapFile, parameters: JoinParameters, allocation: Allocation | None = None) -> Algorithm:
+    """Join R with S; R is the smaller.
+
+    Reads NB = ceil(F |R| / M_R) chunks of R in one I/O block each, and S as often in blocks of M_S pages: NB (1 + ceil(|S| / M_S))
+    blocks of |R| + NB |S| pages (Haas et al., section 3).
+
+    Raises
+    ------
+    InvalidParameterError
+        Too little memory, or an allocation that does not fit.
+    """
+    chosen = settle(r, s, parameters, allocation, NestedLoopsAllocation, allocate)
+    if chosen.outer < parameters.fudge:
+        raise InvalidParameterError("outer", f"{chosen.outer} pages", f"a page of R with its hash table takes {parameters.fudge:g}")
+    return _join(r, s, parameters, chosen)
+
+
+def _join(r: HeapFile, s: HeapFile, parameters: JoinParameters, allocation: NestedLoopsAllocation) -> Algorithm:
+    yield Phase("join")
+    yield from nested_blocks(r, s, allocation.chunks(r.pages, parameters.fudge), allocation.inner, page_io=parameters.page_io)

@@ -1,0 +1,4 @@
+"""How result rows leave an algorithm: in batches of bounded size."""
+
+#: Most result rows that are emitted at once.
+BATCH = 1 << 16

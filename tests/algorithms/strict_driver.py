@@ -1,0 +1,190 @@
+"""A driver that keeps pages in memory and checks that an algorithm asks only for what it may."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from flashsim.core.request import Integers
+from flashsim.execution.requests import Algorithm, Cpu, Drop, Emit, Mode, Phase, Read, Work, Write
+from flashsim.storage.heap_file import LEAF_HEADER, File, HeapFile, heap_file, pack
+from flashsim.storage.relation import NULL_KEY, Relation, Tuples
+
+
+class SyntheticRecords:
+    """Rows of one key column, with record sizes of choice."""
+
+    def __init__(self, codes: Integers, sizes: int | npt.NDArray[Any]) -> None:
+        self.codes, self.sizes = codes, sizes
+
+    @property
+    def names(self) -> list[str]:
+        return ["key"]
+
+    @property
+    def rows(self) -> int:
+        return len(self.codes)
+
+    def key(self, column: str) -> pa.Array:
+        return pa.array(self.codes, mask=self.codes == NULL_KEY)
+
+    def record_sizes(self) -> int | npt.NDArray[Any]:
+        return self.sizes
+
+    def encode(self, rows: Integers) -> tuple[npt.NDArray[np.uint8], Integers]:
+        raise NotImplementedError
+
+    def take(self, rows: Integers) -> pa.Table:
+        raise NotImplementedError
+
+
+def relation_file(name: str, codes: Any, *, record: int | npt.NDArray[Any] = 100, page_size: int = 512) -> HeapFile:
+    """A heap file of synthetic rows with the given key codes."""
+    codes = np.asarray(codes, np.int64)
+    return heap_file(Relation(name, "key", codes, SyntheticRecords(codes, record)), page_size)
+
+
+@dataclass
+class Outcome:
+    """What an algorithm asked for: extents in order, rows, and work by kind."""
+
+    pairs: Integers
+    extents: list[tuple[str, str, int, int]] = field(default_factory=list)
+    requests: list[tuple[str, str, int]] = field(default_factory=list)
+    phases: list[str] = field(default_factory=list)
+    work: Counter[Work] = field(default_factory=Counter)
+    lengths: dict[str, int] = field(default_factory=dict)
+    tuples: dict[str, int] = field(default_factory=dict)
+    batches: list[int] = field(default_factory=list)
+    in_phase: list[str] = field(default_factory=list)
+
+    def pages(self, kind: str) -> int:
+        return sum(count for operation, _, _, count in self.extents if operation == kind)
+
+    def pages_by_file(self, kind: str) -> Counter[str]:
+        moved: Counter[str] = Counter()
+        for operation, name, _, count in self.extents:
+            if operation == kind:
+                moved[name] += count
+        return moved
+
+    def count(self, kind: str | None = None, phase: str | None = None, prefix: str = "") -> int:
+        """Extents of a kind, in a phase, of files whose names begin with a prefix."""
+        return sum(
+            (kind is None or extent[0] == kind) and (phase is None or where == phase) and extent[1].startswith(prefix)
+            for extent, where in zip(self.extents, self.in_phase, strict=True)
+        )
+
+    def sorted_pairs(self) -> Integers:
+        return self.pairs[np.lexsort((self.pairs[:, 1], self.pairs[:, 0]))]
+
+
+def run(algorithm: Algorithm, memory: int) -> Outcome:
+    """Run an algorithm, refusing any breach of the protocol."""
+    stored: dict[File, list[Tuples]] = {}
+    dropped: set[File] = set()
+    names: dict[str, File] = {}
+    emitted: list[Integers] = []
+    outcome = Outcome(np.zeros((0, 2), np.int64))
+    answer: Tuples | None = None
+    try:
+        while True:
+            request = algorithm.send(answer)
+            answer = None
+            if isinstance(request, Read | Write):
+                kind = "read" if isinstance(request, Read) else "write"
+                assert request.mode is Mode.SERIAL
+                assert outcome.phases, "input and output belong to a phase"
+                assert request.file not in dropped
+                assert names.setdefault(request.file.name, request.file) is request.file, "two files of one name"
+                assert len(request.starts) == len(request.counts) > 0
+                assert (request.counts >= 1).all()
+                assert request.counts.sum() <= memory + 1, "more pages than memory holds"
+                outcome.requests.append((kind, request.file.name, int(request.counts.sum())))
+                for start, count in zip(request.starts.tolist(), request.counts.tolist(), strict=True):
+                    outcome.extents.append((kind, request.file.name, start, count))
+                    outcome.in_phase.append(outcome.phases[-1])
+            if isinstance(request, Read):
+                answer = _read(request, stored)
+            elif isinstance(request, Write):
+                _append(request, stored)
+            elif isinstance(request, Drop):
+                _check_packing(request.file, stored.get(request.file, []))
+                assert request.file.temporary and request.file not in dropped
+                dropped.add(request.file)
+                outcome.lengths[request.file.name] = request.file.pages
+                outcome.tuples[request.file.name] = sum(len(part) for part in stored.pop(request.file, []))
+            elif isinstance(request, Emit):
+                assert len(request.r_rows) == len(request.s_rows) > 0
+                outcome.batches.append(len(request.r_rows))
+                emitted.append(np.column_stack([request.r_rows, request.s_rows]))
+            elif isinstance(request, Cpu):
+                assert all(count >= 0 for count in request.work.values())
+                outcome.work.update({kind: int(count) for kind, count in request.work.items()})
+            elif isinstance(request, Phase):
+                outcome.phases.append(request.name)
+    except StopIteration:
+        pass
+    assert not stored, f"left behind: {[file.name for file in stored]}"
+    if emitted:
+        outcome.pairs = np.concatenate(emitted)
+    return outcome
+
+
+def _read(request: Read, stored: dict[File, list[Tuples]]) -> Tuples:
+    file = request.file
+    ends = request.starts + request.counts
+    assert request.starts.min() >= 0 and ends.max() <= file.pages, f"reads behind the end of {file.name}"
+    pages = np.concatenate([np.arange(start, end) for start, end in zip(request.starts, ends, strict=True)])
+    if isinstance(file, HeapFile):
+        rows = [np.arange(file.first_rows[page], file.first_rows[page + 1]) for page in pages]
+    else:
+        everything = [part.rows[first:end] for part in stored[file] for first, end in zip(part.pages, part.pages[1:], strict=False)]
+        rows = [everything[page] for page in pages]
+    chosen = np.concatenate(rows)
+    return Tuples(file.relation.keys(chosen), chosen, np.concatenate([[0], np.cumsum([len(page) for page in rows])]))
+
+
+def _append(request: Write, stored: dict[File, list[Tuples]]) -> None:
+    file, tuples = request.file, request.tuples
+    assert file.temporary, "base relations are not written"
+    expected = file.pages
+    for start, count in zip(request.starts.tolist(), request.counts.tolist(), strict=True):
+        assert start == expected, f"{file.name} is written out of order"
+        expected += count
+    assert len(tuples.pages) == request.counts.sum() + 1 and tuples.pages[0] == 0 and tuples.pages[-1] == len(tuples)
+    assert np.array_equal(tuples.keys, file.relation.keys(tuples.rows))
+    assert (tuples.keys != NULL_KEY).all()
+    sizes = file.relation.cell_sizes(tuples.rows)
+    for first, end in zip(tuples.pages, tuples.pages[1:], strict=False):
+        assert end > first and sizes[first:end].sum() <= file.page_size - LEAF_HEADER, "an empty or overfull page"
+    stored.setdefault(file, []).append(Tuples(tuples.keys.copy(), tuples.rows.copy(), tuples.pages.copy()))
+    file.pages = expected
+
+
+def _check_packing(file: File, parts: list[Tuples]) -> None:
+    """Over all its extents, a temporary file is packed page by page."""
+    if parts:
+        rows = np.concatenate([part.rows for part in parts])
+        first = np.concatenate([[0], *[part.pages[1:] + before for part, before in _with_offsets(parts)]])
+        assert np.array_equal(first, pack(file.relation, rows, file.page_size))
+
+
+def _with_offsets(parts: list[Tuples]) -> list[tuple[Tuples, int]]:
+    befores = np.cumsum([0] + [len(part) for part in parts[:-1]])
+    return list(zip(parts, befores.tolist(), strict=True))
+
+
+def oracle(r_codes: Any, s_codes: Any) -> Integers:
+    """Pairs of rows with equal keys, sorted, by a dictionary."""
+    by_key: dict[int, list[int]] = {}
+    for row, key in enumerate(np.asarray(r_codes).tolist()):
+        if key != NULL_KEY:
+            by_key.setdefault(key, []).append(row)
+    pairs = [(r_row, s_row) for s_row, key in enumerate(np.asarray(s_codes).tolist()) for r_row in by_key.get(key, [])]
+    return np.array(sorted(pairs), np.int64).reshape(-1, 2)
