@@ -1,0 +1,187 @@
+"""What every source provides, how a source is named in text, and how two sources become the relations of a join.
+
+A member defines ``open_records(text)``, which takes what follows the member's name and returns a `Source`, and `SUFFIXES`, the
+endings of the files that it reads (none for a generator, which is named by a prefix: ``tpch:customer@0.1``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from decimal import Decimal, InvalidOperation
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy.typing as npt
+import pyarrow as pa
+
+from flashsim.core.errors import DamagedFileError, InvalidParameterError, MissingFileError, SchemaError, UnknownNameError
+from flashsim.core.members import Family
+from flashsim.core.request import Integers
+from flashsim.storage.keys import encode_keys
+from flashsim.storage.record import Bytes, encode_records, is_flat, plain_type, record_sizes
+from flashsim.storage.relation import Records, Relation
+
+SOURCES = Family("flashsim.storage.source", "source", needs=("SUFFIXES", "open_records"))
+
+
+class Source(Records, Protocol):
+    """Stored rows with a name."""
+
+    @property
+    def name(self) -> str:
+        """Of the table."""
+
+
+class TableRecords:
+    """Rows that stand in an Arrow table.
+
+    Parameters
+    ----------
+    name
+        Of the table.
+    table
+        Columns of any flat type, or dense unions.
+
+    Raises
+    ------
+    SchemaError
+        A column is nested, or two share a name.
+    """
+
+    def __init__(self, name: str, table: pa.Table) -> None:
+        for column in table.schema:
+            if not is_flat(column.type):
+                raise SchemaError(f"column {column.name}: its type is {column.type}, but only flat columns can be stored")
+        repeated = {column for column in table.column_names if table.column_names.count(column) > 1}
+        if repeated or not table.column_names:
+            raise SchemaError(f"table {name}: {'two columns are named ' + min(repeated) if repeated else 'it has no columns'}")
+        self.name = name
+        columns = {column: plain_type(table.column(column)) for column in table.column_names}
+        self.table = pa.table(columns).combine_chunks()
+        self._sizes: npt.NDArray[Any] | None = None
+
+    @property
+    def names(self) -> list[str]:
+        """Column names, in order."""
+        names: list[str] = self.table.column_names
+        return names
+
+    @property
+    def rows(self) -> int:
+        """How many rows there are."""
+        return int(self.table.num_rows)
+
+    @property
+    def types(self) -> list[pa.DataType]:
+        """Column types, in order."""
+        types: list[pa.DataType] = self.table.schema.types
+        return types
+
+    def key(self, column: str) -> pa.ChunkedArray:
+        """The values of one column, shape (rows,)."""
+        check_column(self, column)
+        return self.table.column(column)
+
+    def record_sizes(self) -> npt.NDArray[Any]:
+        """Bytes of every row as a SQLite record, shape (rows,)."""
+        if self._sizes is None:
+            self._sizes = record_sizes(self.table)
+        return self._sizes
+
+    def encode(self, rows: Integers) -> tuple[Bytes, Integers]:
+        """The SQLite records of some rows, and where each begins, shape (n + 1,)."""
+        return encode_records(self.take(rows))
+
+    def take(self, rows: Integers) -> pa.Table:
+        """Some rows, in the given order, with all columns."""
+        return self.table.take(pa.array(rows))
+
+
+def check_column(records: Records, column: str) -> None:
+    """Refuse a column that does not exist."""
+    if column not in records.names:
+        raise UnknownNameError("column", column, records.names)
+
+
+def open_source(text: str) -> Source:
+    """The rows that a source's text names.
+
+    Parameters
+    ----------
+    text
+        ``tpch:customer@0.1``, ``do2009:orders@3``, ``FILE.parquet``, ``FILE.csv`` or ``FILE.sqlite:TABLE``.
+
+    Raises
+    ------
+    UnknownNameError
+        No source has that name, or reads such a file.
+    MissingFileError, DamagedFileError
+        The file does not exist, or is not what its name says.
+    """
+    prefix, colon, rest = text.partition(":")
+    members = {name: SOURCES.load(name) for name in SOURCES.names()}
+    if colon and prefix in members and not members[prefix].SUFFIXES:
+        source: Source = members[prefix].open_records(rest)
+        return source
+    for member in members.values():
+        for suffix in member.SUFFIXES:
+            head, found, tail = text.lower().rpartition(suffix)
+            if found and (not tail or tail.startswith(":")) and head:
+                opened: Source = member.open_records(text)
+                return opened
+    known = [f"{name}:TABLE@SCALE" for name, member in members.items() if not member.SUFFIXES]
+    raise UnknownNameError("source", text, [*known, *(f"FILE{suffix}" for member in members.values() for suffix in member.SUFFIXES)])
+
+
+def load_pair(r_records: Source, s_records: Source, r_column: str, s_column: str) -> tuple[Relation, Relation]:
+    """The two relations of a join, with key codes that they share.
+
+    Raises
+    ------
+    UnknownNameError
+        A column does not exist.
+    SchemaError
+        The columns cannot be compared.
+    """
+    check_column(r_records, r_column)
+    check_column(s_records, s_column)
+    r_name, s_name = r_records.name, s_records.name
+    if r_name == s_name:
+        s_name += " 2"
+    codes = encode_keys(r_records.key(r_column), s_records.key(s_column), f"{r_name}.{r_column}", f"{s_name}.{s_column}")
+    return Relation(r_name, r_column, codes[0], r_records), Relation(s_name, s_column, codes[1], s_records)
+
+
+def table_and_scale(text: str, member: str, tables: tuple[str, ...]) -> tuple[str, Decimal]:
+    """Table and scale factor of ``customer@0.1``.
+
+    Raises
+    ------
+    UnknownNameError, InvalidParameterError
+        The table does not exist; the scale factor is no number above 0.
+    """
+    table, _, scale = text.partition("@")
+    if table not in tables:
+        raise UnknownNameError(f"table of {member}", table, tables)
+    try:
+        factor = Decimal(scale)
+    except InvalidOperation:
+        factor = Decimal(0)
+    if not (factor.is_finite() and 0 < factor <= 100_000):
+        raise InvalidParameterError("scale factor", repr(scale), f"{member}:{table}@0.1 needs a number above 0 and up to 100000")
+    return table, factor
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """Turn what goes wrong while a file is read into one line that names it."""
+    if not path.is_file():
+        raise MissingFileError(f"{path}: {'it is no file' if path.exists() else 'there is no such file'}")
+    try:
+        yield
+    except PermissionError:
+        raise MissingFileError(f"{path}: it may not be read") from None
+    except (pa.ArrowException, OSError, ValueError) as problem:
+        reason = str(problem).strip().splitlines() or [type(problem).__name__]
+        raise DamagedFileError(f"{path}: it cannot be read: {reason[0]}") from None

@@ -1,0 +1,162 @@
+"""The two relations of Do and Patel, "Join Processing for Flash SSDs" (DaMoN 2009, section 3.2), generated and never stored.
+
+TPC-H's customers and orders with nothing but the customer key, as an integer of 4 bytes, and padding: 130 bytes a customer and 90 an
+order.  Both are in random order, and orders refer to customers as TPC-H's generator lets them: every third customer places no order.
+The padding is a function of the row id, so that a row costs 4 bytes of memory.
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from flashsim.core.errors import InvalidParameterError
+from flashsim.core.kernel import kernel
+from flashsim.core.request import Integers
+from flashsim.core.rng import generator
+from flashsim.storage.heap_file import LEAF_HEADER
+from flashsim.storage.record import Bytes, put_varint, varint_size
+from flashsim.storage.source.base import check_column, table_and_scale
+
+SUFFIXES = ()
+SEED = 2009
+#: Customers and orders of TPC-H at scale factor 1.
+CUSTOMERS, ORDERS = 150_000, 1_500_000
+#: Bytes of padding a row, and bytes of each relation at scale factor 1: 730 MiB and 5 GiB at scale factor 30.
+PADDING = {"customer": 130, "orders": 90}
+PUBLISHED_BYTES = {"customer": 93_440 * 8192 / 30, "orders": 655_360 * 8192 / 30}
+KEYS = {"customer": "c_custkey", "orders": "o_custkey"}
+
+_KEY_TYPE, _KEY_BYTES = 4, 4
+_CHUNK = 1 << 20
+_LETTERS = np.frombuffer(b"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ .", np.uint8)
+
+
+class PaperRecords:
+    """One of the two relations.
+
+    Parameters
+    ----------
+    name
+        ``customer`` or ``orders``.
+    scale
+        TPC-H's scale factor; the paper's is 30.
+    seed
+        Of the order of rows and the choice of customers.
+
+    Raises
+    ------
+    InvalidParameterError
+        The scale factor gives fewer than 3 customers, or keys beyond 4 bytes.
+    """
+
+    def __init__(self, name: str, scale: Decimal | float, seed: int = SEED) -> None:
+        self.name = name
+        self.scale = Decimal(str(scale))
+        self.padding = PADDING[name]
+        customers = int(self.scale * CUSTOMERS)
+        if not 3 <= customers < 2**31:
+            raise InvalidParameterError("scale factor", scale, "it must give from 3 to 2**31 - 1 customers (150,000 at scale factor 1)")
+        if name == "customer":
+            self.keys = generator(seed, "do2009", name).permutation(np.arange(1, customers + 1, dtype=np.uint32))
+        else:
+            self.keys = _customers_of_orders(customers, int(self.scale * ORDERS), seed)
+
+    @property
+    def names(self) -> list[str]:
+        """Column names, in order."""
+        return [KEYS[self.name], "padding"]
+
+    @property
+    def types(self) -> list[pa.DataType]:
+        """Column types, in order."""
+        return [pa.uint32(), pa.large_string()]
+
+    @property
+    def rows(self) -> int:
+        """How many rows there are."""
+        return len(self.keys)
+
+    def key(self, column: str) -> pa.Array:
+        """The values of one column, shape (rows,)."""
+        check_column(self, column)
+        return pa.array(self.keys) if column == KEYS[self.name] else self.take(np.arange(self.rows)).column(column)
+
+    def record_sizes(self) -> int:
+        """Bytes of every row as a SQLite record: header, key, padding."""
+        return self._header() + _KEY_BYTES + self.padding
+
+    def encode(self, rows: Integers) -> tuple[Bytes, Integers]:
+        """The SQLite records of some rows, and where each begins, shape (n + 1,)."""
+        size = self.record_sizes()
+        out = np.empty((len(rows), size), np.uint8)
+        header = self._header()
+        out[:, 0], out[:, 1] = header, _KEY_TYPE
+        put_varint(out[0] if len(rows) else np.empty(size, np.uint8), 2, 2 * self.padding + 13)
+        out[1:, 2:header] = out[:1, 2:header]
+        out[:, header : header + _KEY_BYTES] = self.keys[rows].astype(">u4").view(np.uint8).reshape(-1, _KEY_BYTES)
+        _pad(out, rows, header + _KEY_BYTES)
+        return out.reshape(-1), np.arange(len(rows) + 1) * size
+
+    def take(self, rows: Integers) -> pa.Table:
+        """Some rows, in the given order: the key and the padding as text."""
+        texts = np.empty((len(rows), self.padding), np.uint8)
+        _pad(texts, np.asarray(rows, np.int64), 0)
+        offsets = pa.py_buffer(np.arange(len(rows) + 1) * self.padding)
+        padding = pa.LargeStringArray.from_buffers(len(rows), offsets, pa.py_buffer(texts))
+        return pa.table({KEYS[self.name]: pa.array(self.keys[rows]), "padding": padding})
+
+    def published_pages(self, page_size: int) -> int:
+        """Pages that the paper's relation takes (93,440 and 655,360 of 8 KiB at scale factor 30), pro rata.
+
+        Small pages leave more room unused: the count is at least what evenly spread rows need.
+        """
+        rows = max(1, self.rows)
+        record = self.record_sizes()
+        cell = int(record + varint_size(record) + varint_size(rows) + 2)
+        needed = -(-rows // max(1, (page_size - LEAF_HEADER) // cell))
+        return max(1, needed, round(PUBLISHED_BYTES[self.name] * float(self.scale) / page_size))
+
+    def _header(self) -> int:
+        return 2 + int(varint_size(2 * self.padding + 13))
+
+
+def open_records(text: str) -> PaperRecords:
+    """The rows of ``customer@30`` or ``orders@30``; the number is TPC-H's scale factor."""
+    return PaperRecords(*table_and_scale(text, "do2009", tuple(PADDING)))
+
+
+def _customers_of_orders(customers: int, orders: int, seed: int) -> npt.NDArray[np.uint32]:
+    """The customer of each order.
+
+    TPC-H's generator draws from all customers and moves off every third: to the next, or back if there is none (dbgen, mk_order).
+    So customers 1, 4, 7... place twice as many orders as 2, 5, 8...
+    """
+    random = generator(seed, "do2009", "orders")
+    keys = np.empty(orders, np.uint32)
+    for start in range(0, orders, _CHUNK):
+        part: npt.NDArray[Any] = random.integers(1, customers + 1, min(_CHUNK, orders - start), dtype=np.uint32)
+        third = part % 3 == 0
+        keys[start : start + len(part)] = np.where(third, np.where(part < customers, part + 1, part - 1), part)
+    return keys
+
+
+@kernel
+def _pad(out: Bytes, rows: Integers, start: int) -> None:
+    """Write the padding of some rows from column `start` on: letters from a hash of the row id and the place."""
+    for index in range(rows.shape[0]):
+        low = (rows[index] * 40503 + 12345) & 0x7FFFFFFF
+        state = ((low ^ (low >> 15)) * 0x2C1B3C6D + (rows[index] >> 16)) & 0x7FFFFFFF
+        place = start
+        while place < out.shape[1]:
+            state = (state * 1103515245 + 12345) & 0x7FFFFFFF
+            letters = state >> 1
+            for _ in range(5):
+                if place < out.shape[1]:
+                    out[index, place] = _LETTERS[letters & 63]
+                    place += 1
+                letters >>= 6

@@ -1,0 +1,66 @@
+"""TPC-H's tables at any scale factor, generated once and kept in the user's cache folder."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from decimal import Decimal
+from pathlib import Path
+
+import platformdirs
+import pyarrow.parquet as pq
+
+from flashsim.core.errors import FlashsimError, MissingExtraError
+from flashsim.storage.source.base import TableRecords, reading, table_and_scale
+
+SUFFIXES = ()
+TABLES = ("customer", "lineitem", "nation", "orders", "part", "partsupp", "region", "supplier")
+
+
+def open_records(text: str) -> TableRecords:
+    """The rows of a table, such as ``customer@0.1``.
+
+    Raises
+    ------
+    MissingExtraError
+        The generator is needed and not installed.
+    """
+    table, scale = table_and_scale(text, "tpch", TABLES)
+    path = _folder() / f"{table}-{scale.normalize():f}.parquet"
+    if not path.exists():
+        _generate(table, scale, path)
+    with reading(path):
+        rows = pq.ParquetFile(path).read()
+    return TableRecords(table, rows)
+
+
+def _folder() -> Path:
+    return Path(os.environ.get("FLASHSIM_CACHE") or platformdirs.user_cache_dir("flashsim")) / "tpch"
+
+
+def _generator() -> str:
+    beside = Path(sys.executable).with_name("tpchgen-cli")
+    found = str(beside) if beside.is_file() else shutil.which("tpchgen-cli")
+    if found is None:
+        raise MissingExtraError("tpchgen-cli", "tpch")
+    return found
+
+
+def _generate(table: str, scale: Decimal, path: Path) -> None:
+    """Generate beside and rename, so that an interrupted run leaves no partial file."""
+    program = _generator()
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=path.parent) as folder:
+            command = [program, "parquet", "--scale-factor", f"{scale:f}", "--tables", table, "--output-dir", folder, "--compression", "ZSTD(1)"]
+            done = subprocess.run([*command, "--quiet"], capture_output=True, text=True, check=False)
+            made = Path(folder) / f"{table}.parquet"
+            if done.returncode or not made.is_file():
+                reason = (done.stderr.strip().splitlines() or ["it wrote no file"])[-1]
+                raise FlashsimError(f"tpch:{table}@{scale}: the generator failed: {reason}")
+            os.replace(made, path)
+    except OSError as problem:
+        raise FlashsimError(f"tpch:{table}@{scale}: {path} cannot be written: {problem.strerror}") from None
