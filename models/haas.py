@@ -3,6 +3,8 @@
 A join costs NS Ts + NIO Tl + NX Tx: NS seeks of Ts each, NIO requests that each wait a latency Tl, NX pages that each take a transfer
 Tx.  Writing the result is left out.  Base relations and temporaries do not disturb each other's positions, as on two disks.
 
+TR's quotients are taken as they stand, except that a run or bucket which is not empty takes one request at least.
+
 Source: Haas, Carey and Livny, "SEEKing the Truth About Ad Hoc Join Costs", UW-Madison TR 1148 (1993), sections 3 to 7: here *TR*.
 """
 
@@ -11,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Any
 
 from flashsim.core.errors import InvalidParameterError, UnknownNameError
@@ -74,12 +77,12 @@ class Disk:
 
     @property
     def latency_ratio(self) -> float:
-        """y = Tl / Tx, the latency in page transfers."""
+        """The latency in page transfers, y = Tl / Tx."""
         return self.latency_ms / self.page_transfer_ms
 
     @property
     def access_ratio(self) -> float:
-        """x = (Tl + Ts) / Tl, a random access in latencies; infinite where only seeks cost."""
+        """A random access in latencies, x = (Tl + Ts) / Tl; infinite where only seeks cost."""
         if self.latency_ms == 0:
             return math.inf if self.seek_ms > 0 else 1.0
         return (self.latency_ms + self.seek_ms) / self.latency_ms
@@ -181,6 +184,11 @@ def _ceil(pages: int, per: int) -> int:
     return -(-pages // per)
 
 
+def _in_parts(pages: int, per: Fraction | int, parts: int) -> int:
+    """Requests of `per` pages that move `pages` pages in `parts` runs or buckets: each part takes one at least, unless it is empty."""
+    return max(math.ceil(Fraction(pages) / per), min(parts, pages))
+
+
 def _nested_loops(sizes: Sizes, a: NestedLoopsAllocation) -> tuple[PhaseCounts, ...]:
     """TR section 3: NB = ceil(|R| F / M_R); NX = |R| + NB |S|; NIO = NB (1 + ceil(|S| / M_S)); NS = 2 NB."""
     chunks = a.chunks(sizes.r, sizes.fudge)
@@ -189,9 +197,10 @@ def _nested_loops(sizes: Sizes, a: NestedLoopsAllocation) -> tuple[PhaseCounts, 
 
 def _sort_merge(sizes: Sizes, a: SortMergeAllocation) -> tuple[PhaseCounts, ...]:
     """TR section 4.  The second pass divides memory evenly, MPR = M / (NR_R + NR_S) pages a run, and seeks at every request."""
-    runs = max(1, a.runs(sizes.r, sizes.fudge) + a.runs(sizes.s, sizes.fudge))
+    r_runs, s_runs = a.runs(sizes.r, sizes.fudge), a.runs(sizes.s, sizes.fudge)
     temporary = sizes.r_temporary + sizes.s_temporary
-    merges = _ceil(sizes.r_temporary * runs, sizes.memory) + _ceil(sizes.s_temporary * runs, sizes.memory)
+    share = Fraction(sizes.memory, max(1, r_runs + s_runs))
+    merges = _in_parts(sizes.r_temporary, share, r_runs) + _in_parts(sizes.s_temporary, share, s_runs)
     return (
         PhaseCounts(
             "runs",
@@ -240,7 +249,7 @@ def _grace(sizes: Sizes, a: GraceAllocation) -> tuple[PhaseCounts, ...]:
 def _hybrid(sizes: Sizes, a: HybridAllocation) -> tuple[PhaseCounts, ...]:
     """TR section 7: |R0| = floor(WS / F) pages of R stay in memory; S' = ceil(|S| (1 - |R0| / |R|)) goes to disk.
 
-    Every write of a buffer seeks.  In the second phase a bucket of R takes one request, and a bucket of S at least one.
+    Every write of a buffer seeks.  In the second phase a bucket of R takes one request.
     """
     base = Traffic(2, _ceil(sizes.r, a.input) + _ceil(sizes.s, a.input), sizes.r + sizes.s)
     if a.buckets == 0:
@@ -248,11 +257,11 @@ def _hybrid(sizes: Sizes, a: HybridAllocation) -> tuple[PhaseCounts, ...]:
     kept = min(sizes.r, math.floor(a.workspace / exact(sizes.fudge)))
     r = _written(sizes.r - kept, sizes.r, sizes.r_temporary)
     s = _written(sizes.r - kept, sizes.r, sizes.s_temporary)
-    writes = _ceil(r, a.output) + _ceil(s, a.output)
-    probes = max(a.buckets, _ceil(s, a.phase2_input))
+    writes = _in_parts(r, a.output, a.buckets) + _in_parts(s, a.output, a.buckets)
+    loads, seeks_of_s = min(a.buckets, r), min(a.buckets, s)
     return (
         PhaseCounts("partition", base, Traffic(writes, writes, r + s)),
-        PhaseCounts("join", Traffic(2 * a.buckets, a.buckets + probes, r + s)),
+        PhaseCounts("join", Traffic(loads + seeks_of_s, loads + _in_parts(s, a.phase2_input, a.buckets), r + s)),
     )
 
 
@@ -340,7 +349,7 @@ def cost(
     >>> disk = Disk.from_rates(seek_ms=12, latency_ms=5.56, page_size=8192, read_rate=34 * 2**20)
     >>> join = cost("grace-hash", 93_440, 655_360, 12_800, disk)
     >>> join.seeks, join.requests, join.pages, round(join.seconds, 2)
-    (667, 1708, 2246400, 533.68)
+    (667, 1709, 2246400, 533.68)
     """
     if allocation is None:
         allocation = allocations.allocate(algorithm, r_pages, s_pages, memory, disk.latency_ratio, disk.access_ratio, fudge)

@@ -8,12 +8,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 
 from scipy.optimize import minimize_scalar
 
-from flashsim.core.errors import InvalidParameterError, UnknownNameError
+from flashsim.core.errors import InvalidParameterError
 from models import allocation as allocations
-from models.allocation import FUDGE, Allocation, GraceAllocation, HybridAllocation, NestedLoopsAllocation, SortMergeAllocation, exact
+from models.allocation import (
+    FUDGE,
+    Allocation,
+    GraceAllocation,
+    HybridAllocation,
+    NestedLoopsAllocation,
+    SimpleHashAllocation,
+    SortMergeAllocation,
+    exact,
+)
 from models.haas import Disk, JoinCost, cost
 
 
@@ -128,6 +138,11 @@ def _sort_merge(r: int, s: int, memory: int, fudge: float) -> Iterator[SortMerge
             yield made
 
 
+def _simple_hash(r: int, s: int, memory: int, fudge: float) -> Iterator[SimpleHashAllocation]:
+    for buffer in range(1, min(math.ceil(memory / 4), (memory - math.ceil(exact(fudge))) // 2, r + s) + 1):
+        yield SimpleHashAllocation(memory - 2 * buffer, buffer, buffer)
+
+
 def _grace(r: int, s: int, memory: int, fudge: float) -> Iterator[GraceAllocation]:
     table = r * exact(fudge)
     closed = math.ceil(allocations.grace_buckets(r, memory, fudge))
@@ -151,6 +166,14 @@ def _hybrid(r: int, s: int, memory: int, fudge: float, second: allocations.Secon
         yield allocations.grace_as_hybrid(allocations.grace_hash(r, s, memory, fudge))
 
 
+_DIVISIONS: dict[str, Callable[[int, int, int, float], Iterator[Allocation]]] = {
+    "bnl": _nested_loops,
+    "sort-merge": _sort_merge,
+    "simple-hash": _simple_hash,
+    "grace-hash": _grace,
+}
+
+
 def discrete(
     algorithm: str,
     r_pages: int,
@@ -164,8 +187,9 @@ def discrete(
     """The cheapest division in whole pages, and its cost.
 
     Block nested loops: every number of chunks that can matter.  Sort-merge and hybrid hash: every input buffer equal to the output
-    buffer (hybrid hash also as Grace hash).  Grace hash: up to twice the closed form's buckets, and every output buffer.
-    The time is linear in memory for hybrid hash: about a second for 10^5 pages.
+    buffer (hybrid hash also as Grace hash).  Simple hash: the same, up to a quarter of memory, which the closed form never exceeds.
+    Grace hash: up to twice the closed form's buckets, and every output buffer.
+    Hybrid and simple hash take time in proportion to memory: about a second for 10^5 pages.
 
     Parameters
     ----------
@@ -180,16 +204,7 @@ def discrete(
     r, s = max(1, r_pages), max(1, s_pages)
     # Refuses what is out of bounds, with the bound.
     allocations.allocate(algorithm, r_pages, s_pages, memory, disk.latency_ratio, disk.access_ratio, fudge)
-    candidates: Iterable[Allocation]
-    if algorithm == "bnl":
-        candidates = _nested_loops(r, s, memory, fudge)
-    elif algorithm == "sort-merge":
-        candidates = _sort_merge(r, s, memory, fudge)
-    elif algorithm == "grace-hash":
-        candidates = _grace(r, s, memory, fudge)
-    elif algorithm == "hybrid-hash":
-        candidates = _hybrid(r, s, memory, fudge, second)
-    else:
-        raise UnknownNameError("algorithm", algorithm, ("bnl", "sort-merge", "grace-hash", "hybrid-hash"))
+    divisions = partial(_hybrid, second=second) if algorithm == "hybrid-hash" else _DIVISIONS[algorithm]
+    candidates: Iterable[Allocation] = divisions(r, s, memory, fudge)
     costs = (cost(algorithm, r_pages, s_pages, memory, disk, candidate, fudge=fudge) for candidate in candidates)
     return min(costs, key=lambda join: join.seconds)
