@@ -48,9 +48,9 @@ class HostRequest:
 
 
 class SpecifiedHost:
-    """Queues requests and hands their commands, at most `depth` at once, to `admit(request, offset, length)`."""
+    """Queues requests and hands their commands, at most `depth` at once, to `admit(request, offset, length)`; ids count from `first_id`."""
 
-    def __init__(self, env: simpy.Environment, depth: int, admit: Callable[[HostRequest, int, int], None]) -> None:
+    def __init__(self, env: simpy.Environment, depth: int, admit: Callable[[HostRequest, int, int], None], first_id: int = 0) -> None:
         check_depth(depth)
         self.env = env
         self.depth = depth
@@ -60,7 +60,7 @@ class SpecifiedHost:
         self.dispatched = 0  # commands of the first ready request
         self.completed: list[HostRequest] = []
         self.outstanding = 0
-        self._next_id = 0
+        self._next_id = first_id
 
     def append(self, requests: Requests, commands: Commands, at: int | Integers) -> Integers:
         """Take new requests, as `core.host.HostQueue.append` does."""
