@@ -86,7 +86,9 @@ def heap_file(relation: Relation, page_size: int, pages: int | None = None) -> H
         first_rows = np.arange(pages + 1) * rows // pages if pages else np.zeros(1, np.int64)
         fullest = _fullest_page(relation, first_rows, page_size) + LEAF_HEADER
         if fullest > page_size:
-            raise CapacityError(f"page size: {page_size} B, but relation {relation.name} on {pages} pages needs {fullest} B for the fullest")
+            raise CapacityError(
+                f"page size: {page_size} B, but relation {relation.name} on {pages} pages needs {fullest} B for the fullest"
+            )
         if first_rows[-1] != rows:
             raise CapacityError(f"pages: {pages}, but relation {relation.name} has {rows} rows")
     return HeapFile(relation.name, relation, page_size, temporary=False, pages=len(first_rows) - 1, first_rows=first_rows)

@@ -148,7 +148,8 @@ def _comparable(r: pa.ChunkedArray, s: pa.ChunkedArray, kinds: set[str]) -> tupl
             raise pa.ArrowInvalid("one has a time zone, the other not")
         finest = max((kind.unit for kind in types), key=["s", "ms", "us", "ns"].index)
         return r.cast(pa.timestamp(finest, types[0].tz)), s.cast(pa.timestamp(finest, types[0].tz))
-    common = {"boolean": pa.uint8(), "date": pa.date32(), "time": pa.time64("ns"), "text": pa.large_binary()}.get(*kinds, types[0])
+    (kind,) = kinds
+    common = {"boolean": pa.uint8(), "date": pa.date32(), "time": pa.time64("ns"), "text": pa.large_binary()}.get(kind, types[0])
     return r.cast(common), s.cast(common)
 
 

@@ -7,7 +7,7 @@
 
 Numbers are big-endian.  As in SQLite, a double without a fraction is stored as an integer in a column declared REAL.
 Source: "Database File Format", sections 1.6 and 2.1 (sqlite.org/fileformat2.html).
-"""  # noqa: D214
+"""
 
 from __future__ import annotations
 
@@ -223,7 +223,7 @@ def record_sizes(table: pa.Table) -> npt.NDArray[Any]:
     for batch in table.to_batches(max_chunksize=_BATCH):
         sizes.append(_layout([column_cells(stored_column(column)) for column in batch.columns], len(batch))[1])
         if sizes[-1].max(initial=0) < 2**31:
-            sizes[-1] = sizes[-1].astype(np.int32)  # type: ignore[assignment]
+            sizes[-1] = sizes[-1].astype(np.int32)
     return np.concatenate(sizes[1:] or sizes)
 
 
@@ -239,6 +239,12 @@ def encode_records(table: pa.Table) -> tuple[Bytes, Integers]:
         _put_varints(out, types_at, column.types)
         _put_values(out, values_at, column.types, column.numbers, column.starts, column.data)
     return out, starts
+
+
+@kernel
+def byte_at(data: Bytes, at: int) -> int:
+    """A byte as a signed number, which compiled code does not mix with unsigned ones."""
+    return np.int64(data[at])  # type: ignore[return-value]  # a plain int once compiled
 
 
 @kernel
@@ -260,7 +266,7 @@ def get_varint(data: Bytes, at: int, end: int) -> tuple[int, int]:
     for index in range(9):
         if at + index >= end:
             return 0, -1
-        byte = np.int64(data[at + index])
+        byte = byte_at(data, at + index)
         if index == 8:
             return (value << 8) | byte, at + 9
         value = (value << 7) | (byte & 127)
@@ -330,11 +336,11 @@ def _get_numbers(data: Bytes, types: Integers, at: Integers, numbers: Integers) 
             numbers[row] = 1
         elif 1 <= kind <= 7:
             length = _WIDTHS[kind]
-            value = np.int64(data[at[row]])
+            value = byte_at(data, at[row])
             if value >= 128:
                 value -= 256
             for index in range(1, length):
-                value = (value << 8) | np.int64(data[at[row] + index])
+                value = (value << 8) | byte_at(data, at[row] + index)
             numbers[row] = value
 
 

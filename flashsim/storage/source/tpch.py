@@ -55,7 +55,18 @@ def _generate(table: str, scale: Decimal, path: Path) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=path.parent) as folder:
-            command = [program, "parquet", "--scale-factor", f"{scale:f}", "--tables", table, "--output-dir", folder, "--compression", "ZSTD(1)"]
+            command = [
+                program,
+                "parquet",
+                "--scale-factor",
+                f"{scale:f}",
+                "--tables",
+                table,
+                "--output-dir",
+                folder,
+                "--compression",
+                "ZSTD(1)",
+            ]
             done = subprocess.run([*command, "--quiet"], capture_output=True, text=True, check=False)
             made = Path(folder) / f"{table}.parquet"
             if done.returncode or not made.is_file():

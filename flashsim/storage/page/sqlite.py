@@ -1,0 +1,217 @@
+"""SQLite's table-leaf pages: where the tuples of a heap file lie, byte by byte.
+
+    0     1                3       5              7        8
+    +-----+----------------+-------+--------------+--------+------------------+--------------+------------+-----+
+    | 13  | free block (0) | cells | cell content | 0      | pointer of cell  | unused space | cell n - 1 | ... |
+    |     | 2 bytes        | 2 b.  | starts 2 b.  |        | 0 .. n - 1, 2 b. | (zeros)      | ... cell 0 |     |
+    +-----+----------------+-------+--------------+--------+------------------+--------------+------------+-----+
+
+    cell      bytes of the record (varint) | row id + 1 (varint) | record (flashsim.storage.record)
+
+Cells fill the page from its end, in row order; 65536 is written as 0.  A base file is a whole database (`write_database`): page 1 holds
+header and schema, leaf p is page p + 2, or p + 3 beyond the page that holds byte 2**30, which SQLite keeps for locks; interior pages come
+last.  A temporary file is leaves only, from byte 0 on.
+Source: "Database File Format", sections 1.3, 1.6 (sqlite.org/fileformat2.html).
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+from typing import IO
+
+import numpy as np
+
+from flashsim.core.errors import DamagedFileError, FlashsimError, SchemaError
+from flashsim.core.kernel import kernel
+from flashsim.core.request import Integers
+from flashsim.storage.heap_file import LEAF_HEADER, HeapFile
+from flashsim.storage.page._sqlite_database import (
+    database_header,
+    leaf_offset,
+    leaf_pages,
+    lock_page,
+    page_numbers,
+    schema_record,
+    write_interior_pages,
+    write_schema,
+)
+from flashsim.storage.record import Bytes, byte_at, get_varint, locate_values, put_varint, stored_values
+from flashsim.storage.relation import Relation, Tuples
+
+__all__ = ["decode_pages", "encode_pages", "leaf_offset", "leaf_pages", "write_database"]
+
+LEAF = 13
+_BYTES_AT_ONCE = 16 << 20
+
+
+def encode_pages(relation: Relation, rows: Integers, pages: Integers, page_size: int) -> Bytes:
+    """Leaf pages that hold tuples.
+
+    Parameters
+    ----------
+    rows
+        Row ids, shape (n,).
+    pages
+        The first tuple of each page, shape (pages + 1,), as `flashsim.storage.heap_file.pack` gives them.
+
+    Returns
+    -------
+    array
+        Shape (pages, page_size).
+    """
+    records, starts = relation.records.encode(rows)
+    out = np.zeros((len(pages) - 1, page_size), np.uint8)
+    _put_leaves(out, records, starts, np.asarray(rows, np.int64), np.asarray(pages, np.int64))
+    return out
+
+
+def decode_pages(relation: Relation, data: Bytes) -> Tuples:
+    """The tuples that leaf pages, shape (pages, page_size), hold.
+
+    Raises
+    ------
+    DamagedFileError
+        The bytes are no leaf pages of this relation.
+    """
+    pages = np.zeros(len(data) + 1, np.int64)
+    damaged = _count_cells(data, pages)
+    if damaged >= 0:
+        raise DamagedFileError(f"relation {relation.name}: page {damaged} of those read is no table leaf")
+    tuples = int(pages[-1])
+    rows, starts, ends = (np.empty(tuples, np.int64) for _ in range(3))
+    damaged = _find_cells(data, pages, rows, starts, ends)
+    if damaged >= 0 or (tuples and (rows.min() < 0 or rows.max() >= len(relation))):
+        raise DamagedFileError(f"relation {relation.name}: a page that was read holds a cell of no row")
+    names = relation.records.names
+    types = np.zeros((tuples, len(names)), np.int64)
+    at = np.zeros((tuples, len(names)), np.int64)
+    flat = data.reshape(-1)
+    damaged = locate_values(flat, starts, ends, types, at)
+    if damaged >= 0:
+        raise DamagedFileError(f"relation {relation.name}: row {rows[damaged]} is no record")
+    column = names.index(relation.key)
+    keys = stored_values(flat, types[:, column].copy(), at[:, column].copy())
+    return Tuples(relation.stored_keys.codes(keys), rows, pages)
+
+
+def write_database(heap_file: HeapFile, path: Path, table: str | None = None) -> None:
+    """Write a base relation as a database file that SQLite opens.
+
+    Parameters
+    ----------
+    heap_file
+        Its pages become the leaves, one by one.
+    path
+        Written beside and renamed; what stood there is replaced.
+    table
+        The table's name; the file's own without it.
+
+    Raises
+    ------
+    SchemaError
+        SQLite does not take that name.
+    FlashsimError
+        The file cannot be written.
+    """
+    name = heap_file.name if table is None else table
+    if not name or name.lower().startswith("sqlite_") or "\0" in name:
+        raise SchemaError(f"table: {name!r}, but SQLite takes no empty name, and none that starts with sqlite_")
+    try:
+        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as out:
+            try:
+                _write(out, heap_file, name)
+                os.replace(out.name, path)
+            except BaseException:
+                os.unlink(out.name)
+                raise
+    except OSError as problem:
+        raise FlashsimError(f"{path}: it cannot be written: {problem.strerror}") from None
+
+
+def _write(out: IO[bytes], heap_file: HeapFile, name: str) -> None:
+    size = heap_file.page_size
+    first_rows = heap_file.first_rows if heap_file.pages else np.zeros(2, np.int64)
+    leaves = len(first_rows) - 1
+    step = max(1, _BYTES_AT_ONCE // size)
+    for start in range(0, leaves, step):
+        bounds = first_rows[start : min(start + step, leaves) + 1]
+        pages = encode_pages(heap_file.relation, np.arange(bounds[0], bounds[-1]), bounds - bounds[0], size)
+        numbers = leaf_pages(np.arange(start, start + len(pages)), size)
+        beyond_lock = int(np.searchsorted(numbers, lock_page(size)))
+        for part in (slice(None, beyond_lock), slice(beyond_lock, None)):
+            if len(numbers[part]):
+                out.seek(int(numbers[part][0] - 1) * size)
+                out.write(pages[part].tobytes())
+    place = write_interior_pages(out, first_rows, size)
+    root = int(page_numbers(place - 1, size))
+    place = write_schema(out, schema_record(heap_file.relation.records, name, root), place, size)
+    pages_in_all = int(page_numbers(place - 1, size))
+    out.seek(0)
+    out.write(database_header(size, pages_in_all))
+    out.truncate(pages_in_all * size)
+
+
+@kernel
+def _put_leaves(out: Bytes, records: Bytes, starts: Integers, rows: Integers, pages: Integers) -> None:
+    page_size = out.shape[1]
+    for page in range(out.shape[0]):
+        count = pages[page + 1] - pages[page]
+        end = page_size
+        for index in range(count):
+            tuple_ = pages[page] + index
+            length = starts[tuple_ + 1] - starts[tuple_]
+            key = rows[tuple_] + 1
+            size = length + 2
+            while length >> (7 * (size - length - 1)):
+                size += 1
+            beyond = size
+            while key >> (7 * (size - beyond + 1)):
+                size += 1
+            at = end - size
+            pointer = LEAF_HEADER + 2 * index
+            out[page, pointer] = at >> 8
+            out[page, pointer + 1] = at & 255
+            at = put_varint(out[page], at, length)
+            at = put_varint(out[page], at, key)
+            for byte in range(length):
+                out[page, at + byte] = records[starts[tuple_] + byte]
+            end -= size
+        out[page, 0] = LEAF
+        out[page, 3] = count >> 8
+        out[page, 4] = count & 255
+        out[page, 5] = (end >> 8) & 255
+        out[page, 6] = end & 255
+
+
+@kernel
+def _count_cells(data: Bytes, pages: Integers) -> int:
+    """Running sum of the cells of each page; returns the first page that is no leaf, or -1."""
+    for page in range(data.shape[0]):
+        count = (byte_at(data[page], 3) << 8) | byte_at(data[page], 4)
+        if data[page, 0] != LEAF or LEAF_HEADER + 2 * count > data.shape[1]:
+            return page
+        pages[page + 1] = pages[page] + count
+    return -1
+
+
+@kernel
+def _find_cells(data: Bytes, pages: Integers, rows: Integers, starts: Integers, ends: Integers) -> int:
+    """Row id and record of every cell; returns the first damaged page, or -1."""
+    page_size = data.shape[1]
+    for page in range(data.shape[0]):
+        for index in range(pages[page + 1] - pages[page]):
+            pointer = LEAF_HEADER + 2 * index
+            at = (byte_at(data[page], pointer) << 8) | byte_at(data[page], pointer + 1)
+            length, at = get_varint(data[page], at, page_size)
+            if at < 0:
+                return page
+            key, at = get_varint(data[page], at, page_size)
+            if at < 0 or length < 0 or at + length > page_size:
+                return page
+            tuple_ = pages[page] + index
+            rows[tuple_] = key - 1
+            starts[tuple_] = page * page_size + at
+            ends[tuple_] = starts[tuple_] + length
+    return -1
