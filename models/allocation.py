@@ -256,7 +256,7 @@ def sort_merge(r_pages: int, s_pages: int, memory: int, access_ratio: float, fud
     Raises
     ------
     InvalidParameterError
-        The runs cannot be merged in one pass: memory is not well above sqrt(F |S|).
+        Memory not above sqrt(F |S|), or, where R is nearly as large as S, too little to merge the runs of both in one pass.
     """
     r, s = _sizes(r_pages, s_pages, memory)
     x = _ratio("access_ratio", access_ratio, 1)
@@ -268,10 +268,12 @@ def sort_merge(r_pages: int, s_pages: int, memory: int, access_ratio: float, fud
         made = division(total, buffer)
         return made.workspace >= 1 and made.runs(r, fudge) + made.runs(s, fudge) <= total
 
+    root = ceil_sqrt(exact(fudge) * max(r, s))
+    if memory <= root:
+        raise _too_small(memory, f"sort-merge needs more than sqrt(F |S|) = {root}")
     if not two_passes(memory, 1):
-        root = ceil_sqrt(exact(fudge) * max(r, s))
-        least = next(total for total in range(3, 2 * root + 8) if two_passes(total, 1))
-        raise _too_small(memory, f"sort-merge needs at least {least} to merge in one pass (sqrt(F |S|) = {root})")
+        least = next(total for total in range(root + 1, 2 * root + 8) if two_passes(total, 1))
+        raise _too_small(memory, f"sort-merge needs at least {least} to merge all runs in one pass")
     buffer = _bounded(sort_merge_input(r, s, memory, x, fudge), (memory - 1) // 2)
     if not two_passes(memory, buffer):
         fits, fails = 1, buffer

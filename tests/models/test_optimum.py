@@ -10,7 +10,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from flashsim.core.errors import InvalidParameterError, UnknownNameError
-from models.allocation import Allocation, GraceAllocation, NestedLoopsAllocation, SortMergeAllocation
+from models.allocation import Allocation, GraceAllocation, NestedLoopsAllocation, SortMergeAllocation, ceil_sqrt, exact
 from models.haas import Disk, cost
 from models.optimum import discrete, hybrid_quadratic
 
@@ -37,6 +37,7 @@ def every_division(algorithm: str, r: int, s: int, memory: int) -> Iterator[Allo
 @settings(max_examples=60)
 @given(r=st.integers(1, 300), s=st.integers(1, 300), memory=st.integers(3, 70), disk=devices)
 def test_best_of_all(algorithm: str, r: int, s: int, memory: int, disk: Disk) -> None:
+    assume(algorithm == "bnl" or memory > ceil_sqrt(exact(1.2) * (max(r, s) if algorithm == "sort-merge" else r)))
     divisions = list(every_division(algorithm, r, s, memory))
     assume(divisions)
     seconds = min(cost(algorithm, r, s, memory, disk, division).seconds for division in divisions)
