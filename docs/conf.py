@@ -1,0 +1,34 @@
+"""How Sphinx builds the documentation."""
+
+import os
+import sys
+from pathlib import Path
+
+os.environ["NUMBA_DISABLE_JIT"] = "1"  # kernels are then plain functions, whose signatures and docstrings can be read
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+import flashsim  # noqa: E402
+
+project = "flashsim"
+author = "The flashsim authors"
+copyright = "The flashsim authors, Apache License 2.0"
+release = version = flashsim.__version__
+
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.autosummary", "sphinx.ext.napoleon"]
+exclude_patterns = ["_build"]
+suppress_warnings = ["toc.empty_glob"]
+# Docstrings write the size of a relation as the field does; to reStructuredText it is a substitution.
+rst_epilog = "\n".join(f".. |{name}| replace:: \\|{name}\\|" for name in ("R", "S"))
+templates_path = ["_templates"]
+html_theme = "furo"
+html_title = "flashsim"
+
+myst_enable_extensions = ["dollarmath", "colon_fence", "deflist"]
+myst_heading_anchors = 3
+
+autodoc_member_order = "bysource"
+autodoc_typehints = "signature"
+autodoc_type_aliases = {name: name for name in ("Integers", "Requests", "Completions", "Commands")}
+napoleon_google_docstring = False
+napoleon_use_ivar = True
+napoleon_use_rtype = False

@@ -1,0 +1,56 @@
+"""Runs every check of the project, one after the other, and says at the end which failed and how long each took."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shlex
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+#: Beside the interpreter stand the commands that were installed with it.
+BESIDE = Path(sys.executable).parent
+
+
+def checks() -> dict[str, list[str]]:
+    """The command of each check, by name, in order."""
+    python = [sys.executable, "-m"]
+    found = {
+        "ruff check": [*python, "ruff", "check", "."],
+        "ruff format": [*python, "ruff", "format", "--check", "."],
+        "mypy": [*python, "mypy"],
+        "import-linter": [str(BESIDE / "lint-imports")],
+        "pytest": [*python, "pytest", "-n", str(min(4, os.cpu_count() or 1)), "--dist", "worksteal", "--ignore", "tests/benchmarks"],
+    }
+    if any((ROOT / "tests" / "benchmarks").glob("test_*.py")):  # alone, so that nothing else disturbs what they measure
+        found["benchmarks"] = [*python, "pytest", "tests/benchmarks"]
+    found["documentation"] = [*python, "sphinx", "--fail-on-warning", "--keep-going", "--quiet", "docs", "docs/_build/html"]
+    return found
+
+
+def main() -> int:
+    """Run the checks, all or those named; return how many failed."""
+    parser = argparse.ArgumentParser(prog="python -m tests", description=__doc__)
+    parser.add_argument("only", nargs="*", metavar="CHECK", help=f"of: {', '.join(checks())} (default: all)")
+    chosen = parser.parse_args().only or list(checks())
+    unknown = set(chosen) - set(checks())
+    if unknown:
+        parser.error(f"no such check: {', '.join(sorted(unknown))}")
+    outcomes = []
+    for name in chosen:
+        command = checks()[name]
+        print(f"\n=== {name}: {shlex.join(command)}", flush=True)
+        begin = time.perf_counter()
+        failed = subprocess.run(command, cwd=ROOT).returncode != 0
+        outcomes.append((name, failed, time.perf_counter() - begin))
+    print("\n=== checks")
+    for name, failed, taken in outcomes:
+        print(f"{name:16}{'FAILED' if failed else 'passed':8}{taken:7.1f} s")
+    return sum(failed for _, failed, _ in outcomes)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
