@@ -144,7 +144,7 @@ def _write(
         extend(drive, zones, seeks, end, time, time + crossing)
     else:
         time = _destaged(drive, time)
-        drive[RING_COUNT] = 0
+        _forget_destaged(drive, ring, drive[SECTORS])
         drive[DESTAGES] += 1
         begin(drive, zones, seeks, WRITING, first, end, time, time + crossing)
     if forced or not fits:
@@ -159,7 +159,7 @@ def _write(
 
 @kernel
 def _forget_destaged(drive: Integers, ring: Integers, sector: int) -> None:
-    """Drop writes that are wholly before `sector` from the ring."""
+    """Drop writes that are wholly before `sector` from the ring; their rows stay, for a power cut may come before they are destaged."""
     while drive[RING_COUNT] > 0 and ring[drive[RING_HEAD], RING_END] <= sector:
         drive[RING_HEAD] = (drive[RING_HEAD] + 1) % ring.shape[0]
         drive[RING_COUNT] -= 1

@@ -1,0 +1,77 @@
+"""The hard disk's engine and specification agree to the nanosecond, however the work is cut into calls."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from flashsim.core.rng import generator
+from flashsim.core.units import SECONDS
+from flashsim.device.block_layer import split
+from flashsim.hdd.engine import HddEngine
+from flashsim.hdd.specification import HddSpecification
+from tests.flashsim.hdd.drives import random_drive, random_workload, serve_in_pieces
+
+
+def compare(seed: int) -> None:
+    """One drive, one workload: in one go, in pieces, and up to a power cut after which work goes on."""
+    drive = random_drive(seed)
+    requests, arrivals = random_workload(seed, drive, 40)
+    maximum = 512 * int(generator(seed, "split").choice([1, 8, 256, 1024]))
+    commands = split(requests, maximum)
+    engine, specification = HddEngine(drive), HddSpecification(drive)
+    completions = []
+    for model in (engine, specification):
+        model.submit(requests, commands, arrivals)
+        completions.append(model.advance(every=True))
+    assert len(completions[0]) == len(requests)
+    np.testing.assert_array_equal(completions[0], completions[1])
+    assert engine.now == specification.now
+    for piecewise in (HddEngine(drive), HddSpecification(drive)):
+        np.testing.assert_array_equal(serve_in_pieces(piecewise, requests, arrivals, maximum, seed), completions[0])
+    for model in (engine, specification):
+        model.advance(model.now + SECONDS)  # background work ends
+    assert engine.statistics() == specification.statistics()
+
+    end = int(completions[0]["completed"].max())
+    at = int(generator(seed, "cut").integers(0, end + 1))
+    engine, specification = HddEngine(drive), HddSpecification(drive)
+    cuts = []
+    for model in (engine, specification):
+        model.submit(requests, commands, arrivals)
+        cuts.append(model.power_cut(at))
+        assert (model.now, model.outstanding) == (at, 0)
+    for name in ("at", "lost", "vanished", "extents"):
+        np.testing.assert_array_equal(getattr(cuts[0], name), getattr(cuts[1], name), err_msg=name)
+    done = completions[0]["id"][completions[0]["completed"] <= at]
+    assert set(cuts[0].lost.tolist()) == set(range(len(requests))) - set(done.tolist())
+    assert set(cuts[0].vanished.tolist()) <= set(done.tolist())
+    again = []
+    for model in (engine, specification):
+        model.submit(requests, commands, arrivals + at)
+        again.append(model.advance(every=True))
+    np.testing.assert_array_equal(again[0], again[1])
+
+
+@pytest.mark.parametrize("block", range(10))
+def test_engine_equals_specification(block: int) -> None:
+    for seed in range(10 * block, 10 * block + 10):
+        compare(seed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("block", range(20))
+def test_engine_equals_specification_at_length(block: int) -> None:
+    for seed in range(1000 + 50 * block, 1050 + 50 * block):
+        compare(seed)
+
+
+def test_engine_equals_specification_without_compiler() -> None:
+    program = "from tests.property.test_hdd_equality import compare\nfor seed in range(100, 120): compare(seed)"
+    environment = {**os.environ, "NUMBA_DISABLE_JIT": "1"}
+    finished = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=False)
+    assert finished.returncode == 0, finished.stderr
