@@ -23,13 +23,17 @@ TABLE_SALT = 1 << 32
 #: Lookups whose loads are issued together.
 _GROUP = 64
 
+#: A mask for the half of a hash that buckets and tables use; the upper half says what stays in memory.
+LOW_HALF = np.uint64(0xFFFFFFFF)
+
+Hashes = npt.NDArray[np.uint64]
 Counts = npt.NDArray[np.int32]
 
 _GOLDEN = 0x9E3779B97F4A7C15
 _MASK = (1 << 64) - 1
 
 
-def hash_keys(keys: Integers, salt: int) -> npt.NDArray[np.uint64]:
+def hash_keys(keys: Integers, salt: int) -> Hashes:
     """64-bit hashes of key codes, shape (n,): the finalizer of SplitMix64 over salted keys.
 
     Source: Steele, Lea and Flood, "Fast Splittable Pseudorandom Number Generators", OOPSLA 2014 (constants: Stafford's variant 13).
@@ -49,18 +53,20 @@ class HashTable:
     ----------
     tuples
         Those of R that the table holds; duplicates are welcome.
+    hashes
+        Of their keys, shape (n,); the table uses the lower halves.
     """
 
-    def __init__(self, tuples: Tuples) -> None:
+    def __init__(self, tuples: Tuples, hashes: Hashes) -> None:
         self._bits = max(1, (len(tuples) - 1).bit_length())
-        self._first, self._entries = _build(self._slots(tuples.keys), tuples.keys, tuples.rows, 1 << self._bits)
+        self._first, self._entries = _build(self._slots(hashes), tuples.keys, tuples.rows, 1 << self._bits)
 
-    def _slots(self, keys: Integers) -> Integers:
-        return (hash_keys(keys, TABLE_SALT) >> np.uint64(64 - self._bits)).view(np.int64)
+    def _slots(self, hashes: Hashes) -> Integers:
+        return ((hashes & LOW_HALF) >> np.uint64(32 - self._bits)).view(np.int64)
 
-    def matches(self, tuples: Tuples) -> Iterator[tuple[Integers, Integers]]:
+    def matches(self, tuples: Tuples, hashes: Hashes) -> Iterator[tuple[Integers, Integers]]:
         """Pairs of row ids (of R, of the given tuples) with equal keys, in batches."""
-        slots = self._slots(tuples.keys)
+        slots = self._slots(hashes)
         position = np.zeros(2, np.int64)  # the next tuple, and how many of its slot's entries are done
         while position[0] < len(tuples):
             pairs = np.empty((2, BATCH), np.int64)
@@ -70,18 +76,22 @@ class HashTable:
 
 
 def build(tuples: Tuples) -> tuple[HashTable, Cpu]:
-    """A hash table, and the work of building it."""
-    return HashTable(tuples), Cpu({Work.HASH: len(tuples), Work.BUILD: len(tuples)})
+    """A hash table over keys that have not been hashed yet, and the work of building it."""
+    return HashTable(tuples, hash_keys(tuples.keys, TABLE_SALT)), Cpu({Work.HASH: len(tuples), Work.BUILD: len(tuples)})
 
 
-def probe(table: HashTable, tuples: Tuples) -> Algorithm:
-    """Look up tuples of S and emit what they join with."""
+def probe(table: HashTable, tuples: Tuples, hashes: Hashes | None = None) -> Algorithm:
+    """Look up tuples of S and emit what they join with; hashes that are not given are made, and counted."""
+    work = {Work.PROBE: len(tuples)}
+    if hashes is None:
+        hashes = hash_keys(tuples.keys, TABLE_SALT)
+        work[Work.HASH] = len(tuples)
     joined = 0
-    for r_rows, s_rows in table.matches(tuples):
+    for r_rows, s_rows in table.matches(tuples, hashes):
         joined += len(r_rows)
         yield Emit(r_rows, s_rows)
     # Keys are compared where their whole hashes agree, that is, where they join.
-    yield Cpu({Work.HASH: len(tuples), Work.PROBE: len(tuples), Work.COMPARE: joined, Work.EMIT: joined})
+    yield Cpu(work | {Work.COMPARE: joined, Work.EMIT: joined})
 
 
 @kernel

@@ -6,6 +6,7 @@ allocation=None)``, where R is the smaller relation.  `plan` chooses roles: its 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
@@ -14,7 +15,7 @@ from flashsim.core.errors import InvalidParameterError
 from flashsim.core.members import Family
 from flashsim.execution.requests import Algorithm, Emit
 from flashsim.storage.heap_file import HeapFile
-from models.allocation import FUDGE, Allocation, check
+from models.allocation import FUDGE, Allocation, check, exact
 
 #: All joins; ``JOINS.load("bnl").join`` is one.
 JOINS = Family("algorithms.joins", "join", ("allocate", "join"))
@@ -59,9 +60,12 @@ def settle(
     Raises
     ------
     InvalidParameterError
-        The given allocation is another algorithm's or needs more memory, the relations' page sizes differ, or there is too little
-        memory for the default.
+        Memory for less than a page of R with its table and a page of S, or less than the default needs; a given allocation that is
+        another algorithm's or needs more memory; relations whose page sizes differ.
     """
+    least = math.ceil(exact(parameters.fudge)) + 1
+    if parameters.memory < least:
+        raise InvalidParameterError("memory", f"{parameters.memory} pages", f"a join needs at least {least}")
     if r.page_size != s.page_size:
         raise InvalidParameterError("page size", f"{r.page_size} B and {s.page_size} B", "both relations need the same")
     if given is None:
@@ -70,6 +74,19 @@ def settle(
         raise InvalidParameterError("allocation", type(given).__name__, f"this join needs a {kind.__name__}")
     check(given, parameters.memory)
     return given
+
+
+def folders(algorithm: str, r: HeapFile, s: HeapFile) -> tuple[str, str]:
+    """What the names of temporary files of R and of S begin with; a relation may be joined with itself.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> folders("grace-hash", SimpleNamespace(name="staff"), SimpleNamespace(name="staff"))
+    ('grace-hash/staff-r', 'grace-hash/staff-s')
+    """
+    sides = ("-r", "-s") if r.name == s.name else ("", "")
+    return f"{algorithm}/{r.name}{sides[0]}", f"{algorithm}/{s.name}{sides[1]}"
 
 
 def plan(name: str, left: HeapFile, right: HeapFile, parameters: JoinParameters, allocation: Allocation | None = None) -> Algorithm:

@@ -1,0 +1,102 @@
+"""Hash buckets: partitioning a file into them, and joining a bucket of R with its bucket of S, whatever its size."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from algorithms.blocks import read_block, spans
+from algorithms.hashing import LOW_HALF, hash_keys
+from algorithms.nested_blocks import nested_blocks
+from algorithms.temporaries import Output, drop, temporary_files
+from flashsim.core.request import Integers
+from flashsim.execution.requests import Algorithm, Cpu, Work
+from flashsim.storage.heap_file import File
+from models.allocation import GraceAllocation, ceil_sqrt, exact, grace_hash, nested_loops
+
+
+@dataclass(frozen=True)
+class SecondPhase:
+    """How buckets are joined.
+
+    Parameters
+    ----------
+    memory
+        Pages.
+    input
+        Pages of S that are read at a time, where the bucket of R leaves so many.
+    fudge, latency_ratio, page_io
+        As in `algorithms.joins.base.JoinParameters`.
+    """
+
+    memory: int
+    input: int
+    fudge: float
+    latency_ratio: float
+    page_io: bool
+
+
+def bucket_numbers(hashes: npt.NDArray[np.uint64], count: int) -> Integers:
+    """The bucket of each hash, shape (n,): its lower half scaled to 0 .. count - 1."""
+    return ((hashes & LOW_HALF) * np.uint64(count) >> np.uint64(32)).view(np.int64)
+
+
+def partition(file: File, files: Sequence[File], level: int, input_pages: int, output_pages: int, *, page_io: bool) -> Algorithm:
+    """Distribute the tuples of a file over buckets by the hash function of a level."""
+    output = Output(files, output_pages, page_io=page_io)
+    for first, pages in spans(file.pages, input_pages):
+        tuples = yield from read_block(file, first, pages, page_io)
+        yield Cpu({Work.HASH: len(tuples)})
+        yield from output.append(tuples, bucket_numbers(hash_keys(tuples.keys, level), len(files)))
+    yield from output.finish()
+
+
+def join_buckets(r_files: Sequence[File], s_files: Sequence[File], second: SecondPhase, level: int = 0) -> Algorithm:
+    """Join buckets pairwise and drop them.
+
+    A bucket of R is read in one I/O block, and S's in blocks of `second.input` pages; the input buffer gives way to a bucket that is
+    larger than planned.  One that does not fit even so was overfull at `level`, and goes to the next.
+    """
+    total = sum(file.pages for file in r_files)
+    for r, s in zip(r_files, s_files, strict=True):
+        if r.pages and s.pages:
+            table = math.ceil(r.pages * exact(second.fudge))
+            if table < second.memory:
+                yield from nested_blocks(r, s, 1, min(second.input, second.memory - table), page_io=second.page_io)
+            else:
+                spreads = 2 * len(r_files) * r.pages <= (len(r_files) + 1) * total
+                yield from _join_overfull(r, s, second, level + 1, spreads=spreads)
+        yield from drop(r)
+        yield from drop(s)
+
+
+def _join_overfull(r: File, s: File, second: SecondPhase, level: int, *, spreads: bool) -> Algorithm:
+    """Join a bucket that does not fit: by block nested loops, or in smaller buckets if that moves fewer pages.
+
+    Partitioning reads and writes everything and reads it again.  It cannot split a key: a bucket that holds its share, 1 / k, and more
+    than half of the rest is taken to be mostly one key, and is not split again (`spreads`).
+    """
+    loops = nested_loops(r.pages, s.pages, second.memory, second.latency_ratio, second.fudge)
+    chunks = loops.chunks(r.pages, second.fudge)
+    if not spreads or r.pages + chunks * s.pages <= 3 * (r.pages + s.pages):
+        yield from nested_blocks(r, s, chunks, loops.inner, page_io=second.page_io)
+        return
+    division = _division(r, s, second)
+    parts = []
+    for file in (r, s):
+        expected = math.ceil(file.pages / division.buckets)
+        parts.append(temporary_files(file.name, "bucket", division.buckets, file.relation, file.page_size, expected))
+        yield from partition(file, parts[-1], level, division.input, division.output, page_io=second.page_io)
+    yield from join_buckets(*parts, second, level)
+
+
+def _division(r: File, s: File, second: SecondPhase) -> GraceAllocation:
+    """Buffers for partitioning a bucket: Grace hash's, or as many buckets as possible where those would still overflow."""
+    memory = second.memory
+    if memory > ceil_sqrt(r.pages * exact(second.fudge)):
+        return grace_hash(r.pages, s.pages, memory, second.fudge)
+    return GraceAllocation(memory - 1, 1, 1, 1, memory - 1)

@@ -1,0 +1,139 @@
+"""Output buffers: tuples are packed into pages in memory, and a buffer is appended to its temporary file when it is full."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from algorithms.blocks import extents
+from flashsim.core.errors import CapacityError
+from flashsim.core.kernel import kernel
+from flashsim.core.request import Integers
+from flashsim.execution.requests import Algorithm, Cpu, Drop, Work, Write
+from flashsim.storage.heap_file import LEAF_HEADER, File
+from flashsim.storage.relation import Relation, Tuples
+
+#: What `_place` returns besides the number of a full buffer.
+_DONE, _GROW = -1, -2
+
+#: Columns of a buffer's state.
+_TUPLES, _PAGES, _LEFT = range(3)
+
+
+def temporary_files(folder: str, kind: str, count: int, relation: Relation, page_size: int, expected_pages: int) -> list[File]:
+    """Numbered temporary files of a relation, not yet written.
+
+    Examples
+    --------
+    >>> [file.name for file in temporary_files("grace-hash/orders", "bucket", 11, None, 8192, 9)][9:]
+    ['grace-hash/orders/bucket-09', 'grace-hash/orders/bucket-10']
+    """
+    width = max(2, len(str(count - 1)))
+    return [File(f"{folder}/{kind}-{number:0{width}}", relation, page_size, expected_pages=expected_pages) for number in range(count)]
+
+
+def drop(file: File) -> Algorithm:
+    """Drop a temporary file, if it was ever written."""
+    if file.pages:
+        yield Drop(file)
+
+
+def page_room(page_size: int) -> int:
+    """Bytes of tuples that a page holds."""
+    return page_size - LEAF_HEADER
+
+
+class Output:
+    """One output buffer for each of some temporary files of one relation.
+
+    A page takes tuples until the next one does not fit; a buffer is written when the next tuple would need a page more than it has.
+
+    Parameters
+    ----------
+    files
+        Where each buffer goes.
+    pages
+        How long each buffer is.
+    """
+
+    def __init__(self, files: Sequence[File], pages: int, *, page_io: bool) -> None:
+        self.files = files
+        self._page_io = page_io
+        self._room = page_room(files[0].page_size)
+        self._relation = files[0].relation
+        self._held = np.empty((2, len(files), 256), np.int64)  # key codes and row ids of each buffer
+        self._first = np.zeros((len(files), pages + 1), np.int64)  # first tuple of each page
+        self._state = np.zeros((len(files), 3), np.int64)
+
+    def append(self, tuples: Tuples, buffers: Integers) -> Algorithm:
+        """Copy tuples to the buffers of the given numbers, shape (n,); write those that become full.
+
+        Raises
+        ------
+        CapacityError
+            A tuple is larger than a page.
+        """
+        sizes = self._relation.cell_sizes(tuples.rows)
+        if len(sizes) and sizes.max() > self._room:
+            raise CapacityError(f"page size: a row of {self._relation.name} takes {sizes.max()} B of the {self._room} B that a page holds")
+        position = np.zeros(1, np.int64)
+        while True:
+            full = _place(tuples.keys, tuples.rows, sizes, buffers, position, self._room, self._held, self._first, self._state)
+            if full == _DONE:
+                break
+            if full == _GROW:
+                self._held = np.concatenate([self._held, np.empty_like(self._held)], axis=2)
+            else:
+                yield self._write(full)
+        yield Cpu({Work.WRITE_TUPLE: len(tuples)})
+
+    def finish(self) -> Algorithm:
+        """Write what is left in every buffer."""
+        for buffer in range(len(self.files)):
+            if self._state[buffer, _PAGES]:
+                yield self._write(buffer)
+
+    def _write(self, buffer: int) -> Write:
+        count, pages = int(self._state[buffer, _TUPLES]), int(self._state[buffer, _PAGES])
+        boundaries = self._first[buffer, : pages + 1].copy()
+        boundaries[pages] = count
+        self._state[buffer] = 0
+        keys, rows = self._held[:, buffer, :count].copy()
+        file = self.files[buffer]
+        return Write(file, *extents(file.pages, pages, self._page_io), Tuples(keys, rows, boundaries))
+
+
+@kernel
+def _place(
+    keys: Integers,
+    rows: Integers,
+    sizes: Integers,
+    buffers: Integers,
+    position: Integers,
+    room: int,
+    held: Integers,
+    first: Integers,
+    state: Integers,
+) -> int:
+    """Copy tuples to buffers from `position` on, until one is full, or room for its tuples must grow, or all are copied."""
+    most_tuples, most_pages = held.shape[2], first.shape[1] - 1
+    for index in range(position[0], keys.shape[0]):
+        buffer = buffers[index]
+        count = state[buffer, _TUPLES]
+        if sizes[index] > state[buffer, _LEFT]:
+            if state[buffer, _PAGES] == most_pages:
+                position[0] = index
+                return buffer
+            first[buffer, state[buffer, _PAGES]] = count
+            state[buffer, _PAGES] += 1
+            state[buffer, _LEFT] = room
+        if count == most_tuples:
+            position[0] = index
+            return _GROW
+        held[0, buffer, count] = keys[index]
+        held[1, buffer, count] = rows[index]
+        state[buffer, _TUPLES] = count + 1
+        state[buffer, _LEFT] -= sizes[index]
+    position[0] = keys.shape[0]
+    return _DONE
