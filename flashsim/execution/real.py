@@ -1,0 +1,170 @@
+"""Run an algorithm on a real file or block device: real pages, written and read back with O_DIRECT, timed by the wall clock.
+
+As in do2009, section 4.1, I/O time is what remains of the wall-clock time when the process's CPU time is taken away.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from time import perf_counter_ns
+
+import numpy as np
+
+from flashsim.core.errors import DamagedFileError
+from flashsim.core.protocols import Progress, Sink
+from flashsim.core.request import FLUSH, READ, SECTOR, WRITE, Completions, make_requests
+from flashsim.core.units import SECONDS
+from flashsim.device.file import RealDevice
+from flashsim.execution.driver import ResultRows, drive
+from flashsim.execution.requests import Algorithm, Cpu, Mode, Read, Write
+from flashsim.execution.run import Run
+from flashsim.storage.heap_file import File, HeapFile
+from flashsim.storage.page import sqlite as page_format
+from flashsim.storage.relation import Tuples
+from flashsim.storage.volume import Extents, Volume
+
+#: Pages encoded at once while a relation is loaded.
+_LOAD_PAGES = 4096
+
+
+@dataclass(frozen=True)
+class _Clocks:
+    wall: int
+    user: int
+    kernel: int
+
+    @classmethod
+    def now(cls) -> _Clocks:
+        times = os.times()
+        return cls(perf_counter_ns(), round(times.user * SECONDS), round(times.system * SECONDS))
+
+
+class Real:
+    """The driver's backend on a real device; pages are bytes in SQLite's table-leaf format.
+
+    Parameters
+    ----------
+    volume
+        Where pages are; base relations must have been added and written (`load`).
+    device
+        What they are on.
+    sink
+        Is handed every request with the times measured, ns since the device was opened.
+    """
+
+    def __init__(self, volume: Volume, device: RealDevice, sink: Sink | None = None) -> None:
+        self.volume = volume
+        self.device = device
+        self.sink = sink
+        self.runs = [Run(str(device.path))]
+        self._clocks = _Clocks.now()
+
+    def load(self, file: HeapFile, progress: Progress | None = None) -> None:
+        """Place a base relation and write its leaves."""
+        self.device.check_page_size(file.page_size)
+        self.volume.add(file)
+        for start in range(0, file.pages, _LOAD_PAGES):
+            count = min(_LOAD_PAGES, file.pages - start)
+            first = file.first_rows[start : start + count + 1]
+            rows = np.arange(first[0], first[-1])
+            data = page_format.encode_pages(file.relation, rows, first - first[0], file.page_size).ravel()
+            extents = self.volume.locate(file, np.array([start]), np.array([count]))
+            self.device.write(extents.offsets, data, extents.lengths)
+            if progress is not None:
+                progress(start + count, file.pages, file.name)
+        self.device.flush()
+
+    def read(self, request: Read) -> Tuples:
+        """Read extents and take the tuples from their bytes."""
+        extents = self.volume.locate(request.file, request.starts, request.counts)
+        data, completions = self.device.read(extents.offsets, extents.lengths, batch=request.mode is Mode.BATCH)
+        self._record(READ, extents, request.mode, completions, request.file.name)
+        tuples = page_format.decode_pages(request.file.relation, data.reshape(-1, request.file.page_size))
+        if len(tuples.rows) and not 0 <= tuples.rows.min() <= tuples.rows.max() < len(request.file.relation):
+            raise DamagedFileError(
+                f"device: {self.device.path} holds pages that are not of {request.file.name}; another program writes to it"
+            )
+        return tuples
+
+    def write(self, request: Write) -> None:
+        """Place new pages and write their bytes."""
+        file = request.file
+        self.volume.extend(file, int(np.sum(request.counts)))
+        data = page_format.encode_pages(file.relation, request.tuples.rows, request.tuples.pages, file.page_size).ravel()
+        extents = self.volume.locate(file, request.starts, request.counts)
+        completions = self.device.write(extents.offsets, data, extents.lengths, batch=request.mode is Mode.BATCH)
+        self._record(WRITE, extents, request.mode, completions, file.name)
+
+    def flush(self, file: File) -> None:
+        """Make what was written durable."""
+        self.device.flush()
+        if self.sink is not None:
+            self.sink.record(make_requests(FLUSH, 0, 0), None, file.name)
+
+    def drop(self, file: File) -> None:
+        """Free a temporary file's room."""
+        self.volume.drop(file)
+
+    def cpu(self, request: Cpu) -> None:
+        """Nothing: real work takes real time."""
+
+    def phase_ends(self) -> None:
+        """Divide the wall-clock time of the phase into user, kernel and I/O time."""
+        now, then = _Clocks.now(), self._clocks
+        if self.runs[0].phases:
+            phase = self.runs[0].phases[-1]
+            phase.user_time, phase.kernel_time = now.user - then.user, now.kernel - then.kernel
+            phase.io_time = max(0, now.wall - then.wall - phase.cpu_time)
+        self._clocks = now
+
+    def _record(self, operation: int, extents: Extents, mode: Mode, completions: Completions, label: str) -> None:
+        if self.sink is not None:
+            requests = make_requests(operation, extents.offsets, extents.lengths, serial=mode is Mode.SERIAL)
+            self.sink.record(requests, completions, label)
+
+
+def needed_size(files: Sequence[HeapFile]) -> int:
+    """Bytes that two-pass joins of these relations need at most: the relations, and twice as much for temporary files.
+
+    A deeper recursion over a skewed bucket reuses what its parent has freed.
+    """
+    relations = sum((file.pages + 2) * file.page_size for file in files)
+    return -(-3 * relations // SECTOR) * SECTOR
+
+
+def run_on_file(
+    algorithm: Algorithm,
+    files: Sequence[HeapFile],
+    device: RealDevice,
+    *,
+    placement: str = "packed",
+    sink: Sink | None = None,
+    results: ResultRows | None = None,
+    progress: Progress | None = None,
+) -> Run:
+    """Load base relations onto a real device, then run an algorithm there.
+
+    Parameters
+    ----------
+    algorithm
+        A fresh generator over `files`.
+    files
+        The base relations, placed in this order.
+    device
+        Opened for writing; what it holds is destroyed.
+    placement
+        ``packed`` or ``spread``.
+
+    Raises
+    ------
+    CapacityError
+        The device cannot hold the relations and temporary files.
+    InvalidParameterError
+        The device does not take pages so small.
+    """
+    backend = Real(Volume([device.size], placement), device, sink)
+    for file in files:
+        backend.load(file, progress)
+    return drive(algorithm, backend, results)[0]
