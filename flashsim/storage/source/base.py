@@ -6,6 +6,7 @@ endings of the files that it reads (none for a generator, which is named by a pr
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from decimal import Decimal, InvalidOperation
@@ -124,14 +125,26 @@ def open_source(text: str) -> Source:
     if colon and prefix in members and not members[prefix].SUFFIXES:
         source: Source = members[prefix].open_records(rest)
         return source
-    for member in members.values():
-        for suffix in member.SUFFIXES:
-            head, found, tail = text.lower().rpartition(suffix)
-            if found and (not tail or tail.startswith(":")) and head:
-                opened: Source = member.open_records(text)
-                return opened
+    split = {name: found for name, member in members.items() if (found := split_file(text, member.SUFFIXES))}
+    if split:
+        shortest = min(split, key=lambda name: len(split[name][0]))
+        opened: Source = members[shortest].open_records(text)
+        return opened
     known = [f"{name}:TABLE@SCALE" for name, member in members.items() if not member.SUFFIXES]
     raise UnknownNameError("source", text, [*known, *(f"FILE{suffix}" for member in members.values() for suffix in member.SUFFIXES)])
+
+
+def split_file(text: str, suffixes: tuple[str, ...]) -> tuple[str, str] | None:
+    """Path and table of ``FILE.sqlite:TABLE`` (the table is empty without a colon); None if the file ends in none of the suffixes.
+
+    Examples
+    --------
+    >>> split_file("a.sqlite:Album", (".sqlite", ".db")), split_file("a.csv", (".db",))
+    (('a.sqlite', 'Album'), None)
+    """
+    endings = "|".join(map(re.escape, suffixes))
+    match = re.fullmatch(rf"(.+?(?:{endings}))(?::(.*))?", text, re.IGNORECASE | re.DOTALL) if suffixes else None
+    return (match[1], match[2] or "") if match else None
 
 
 def load_pair(r_records: Source, s_records: Source, r_column: str, s_column: str) -> tuple[Relation, Relation]:

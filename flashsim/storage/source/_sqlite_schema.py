@@ -1,0 +1,238 @@
+"""What CREATE TABLE says of a table's columns: names, affinities, defaults, and which one is the row id.
+
+Source: "CREATE TABLE", "Datatypes In SQLite" section 3, and "Rowid Tables" (sqlite.org).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from itertools import pairwise
+
+_TOKEN = re.compile(
+    r"""(?P<space>\s+|--[^\n]*(?:\n|$)|/\*.*?(?:\*/|$))
+    |(?P<blob>[xX]'[0-9A-Fa-f]*')
+    |(?P<string>'(?:[^']|'')*')
+    |(?P<quoted>"(?:[^"]|"")*"|`(?:[^`]|``)*`|\[[^\]]*\])
+    |(?P<number>0[xX][0-9A-Fa-f]+|(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?)
+    |(?P<word>[A-Za-z_\u0080-\U0010ffff][\w$\u0080-\U0010ffff]*)
+    |(?P<mark>.)""",
+    re.VERBOSE | re.DOTALL,
+)
+_TABLE_CONSTRAINTS = {"CONSTRAINT", "PRIMARY", "UNIQUE", "CHECK", "FOREIGN"}
+_COLUMN_CONSTRAINTS = {"CONSTRAINT", "PRIMARY", "NOT", "NULL", "UNIQUE", "CHECK", "DEFAULT", "COLLATE", "REFERENCES", "GENERATED", "AS"}
+
+Value = int | float | str | bytes | None
+
+
+@dataclass(frozen=True)
+class Token:
+    """A piece of SQL: its kind, and its text without quotes."""
+
+    kind: str
+    text: str
+
+    def is_word(self, *words: str) -> bool:
+        """Whether it is one of some keywords."""
+        return self.kind == "word" and self.text.upper() in words
+
+
+@dataclass
+class Column:
+    """A column: its declared affinity, and the value of rows that were stored before it was added.
+
+    `default` is None where there is none; `default_problem` tells why a default cannot be evaluated.
+    """
+
+    name: str
+    affinity: str
+    default: Value = None
+    default_problem: str = ""
+    generated: bool = False
+    is_row_id: bool = False
+
+
+@dataclass
+class TableDefinition:
+    """What a CREATE TABLE statement defines."""
+
+    columns: list[Column]
+    without_row_id: bool
+
+
+def tokens(statement: str) -> list[Token]:
+    """The tokens of a statement, without white space and comments."""
+    found = []
+    for match in _TOKEN.finditer(statement):
+        kind, text = str(match.lastgroup), match[0]
+        if kind == "space":
+            continue
+        if kind == "string":
+            text = text[1:-1].replace("''", "'")
+        elif kind == "quoted":
+            text = text[1:-1] if text[0] == "[" else text[1:-1].replace(text[0] * 2, text[0])
+        found.append(Token(kind, text))
+    return found
+
+
+def parse_table(statement: str) -> TableDefinition:
+    """The columns of a table.
+
+    Raises
+    ------
+    ValueError
+        The statement defines no columns.
+    """
+    parts = tokens(statement)
+    opening = next((index for index, token in enumerate(parts) if token == Token("mark", "(")), len(parts))
+    items, closing = _items(parts, opening)
+    columns: list[Column] = []
+    keys: list[str] = []
+    whole: set[str] = set()
+    for item in items:
+        if item[0].is_word(*_TABLE_CONSTRAINTS):
+            keys += _primary_key(item)
+            continue
+        column, is_key = _column(item)
+        columns.append(column)
+        if _type_name(item) == "INTEGER":
+            whole.add(column.name.lower())
+            column.is_row_id = is_key
+    if not columns:
+        raise ValueError("no columns")
+    if len(keys) == 1 and keys[0].lower() in whole:
+        next(column for column in columns if column.name.lower() == keys[0].lower()).is_row_id = True
+    options = parts[closing + 1 :]
+    without = any(first.is_word("WITHOUT") and second.is_word("ROWID") for first, second in pairwise(options))
+    return TableDefinition(columns, without)
+
+
+def _items(parts: list[Token], opening: int) -> tuple[list[list[Token]], int]:
+    """What stands between the commas of a parenthesis, and where it closes."""
+    items: list[list[Token]] = [[]]
+    depth = 1
+    for index in range(opening + 1, len(parts)):
+        token = parts[index]
+        if token.kind == "mark" and token.text in "()":
+            depth += 1 if token.text == "(" else -1
+            if depth == 0:
+                return [item for item in items if item], index
+        if depth == 1 and token == Token("mark", ","):
+            items.append([])
+        else:
+            items[-1].append(token)
+    raise ValueError("unbalanced parentheses")
+
+
+def _primary_key(item: list[Token]) -> list[str]:
+    """The columns of PRIMARY KEY (...) among table constraints, which need no commas between them."""
+    for index, token in enumerate(item[:-3]):
+        if token.is_word("PRIMARY") and item[index + 1].is_word("KEY"):
+            columns, _ = _items(item, index + 2)
+            return [column[0].text for column in columns]
+    return []
+
+
+def _type_end(item: list[Token]) -> int:
+    """Where a column's type ends and its constraints begin."""
+    index = 1
+    while index < len(item) and item[index].kind in ("word", "quoted", "string") and not item[index].is_word(*_COLUMN_CONSTRAINTS):
+        index += 1
+    return index
+
+
+def _type_name(item: list[Token]) -> str:
+    return " ".join(token.text for token in item[1 : _type_end(item)]).upper()
+
+
+def affinity_of(type_name: str) -> str:
+    """The affinity of a declared type ("Datatypes In SQLite", section 3.1)."""
+    name = type_name.upper()
+    if "INT" in name:
+        return "INTEGER"
+    if any(part in name for part in ("CHAR", "CLOB", "TEXT")):
+        return "TEXT"
+    if "BLOB" in name or not name:
+        return "BLOB"
+    return "REAL" if any(part in name for part in ("REAL", "FLOA", "DOUB")) else "NUMERIC"
+
+
+def _column(item: list[Token]) -> tuple[Column, bool]:
+    """A column, and whether it says PRIMARY KEY, which DESC keeps from being the row id."""
+    column = Column(item[0].text, affinity_of(_type_name(item)))
+    is_key = False
+    depth = 0
+    for index in range(_type_end(item), len(item)):
+        token = item[index]
+        if token.kind == "mark" and token.text in "()":
+            depth += 1 if token.text == "(" else -1
+        if depth:
+            continue
+        following = item[index + 1 :]
+        if token.is_word("PRIMARY") and following and following[0].is_word("KEY"):
+            is_key = not (len(following) > 1 and following[1].is_word("DESC"))
+        elif token.is_word("AS") or token.is_word("GENERATED"):
+            column.generated = True
+        elif token.is_word("DEFAULT"):
+            try:
+                column.default = with_affinity(_literal(following), column.affinity)
+            except ValueError as problem:
+                column.default_problem = str(problem)
+    return column, is_key
+
+
+def _literal(parts: list[Token]) -> Value:
+    """The constant that stands first.
+
+    Raises
+    ------
+    ValueError
+        It is an expression.
+    """
+    if not parts:
+        raise ValueError("a default without a value")
+    first = parts[0]
+    if first.kind == "mark" and first.text in "+-" and len(parts) > 1 and parts[1].kind == "number":
+        number = _number(parts[1].text)
+        return -number if first.text == "-" else number
+    if first.kind == "number":
+        return _number(first.text)
+    if first.kind == "blob":
+        return bytes.fromhex(first.text[2:-1])
+    if first.kind == "word" and first.text.upper() in ("NULL", "TRUE", "FALSE"):
+        return {"NULL": None, "TRUE": 1, "FALSE": 0}[first.text.upper()]
+    if first.kind in ("string", "quoted") or (first.kind == "word" and not first.text.upper().startswith("CURRENT_")):
+        return first.text
+    raise ValueError("its default is an expression")
+
+
+def _number(text: str) -> int | float:
+    if text[:2].lower() == "0x":
+        value = int(text, 16)
+        return value - (1 << 64) if value >> 63 else value
+    return int(text) if text.isdigit() and int(text) < 1 << 63 else float(text)
+
+
+def with_affinity(value: Value, affinity: str) -> Value:
+    """A constant as a column of that affinity stores it ("Datatypes In SQLite", section 3).
+
+    Raises
+    ------
+    ValueError
+        A double would become a text.
+    """
+    if affinity == "TEXT" and isinstance(value, (int, float)):
+        if isinstance(value, float):
+            raise ValueError("its default is a double in a text column")
+        return str(value)
+    if affinity in ("INTEGER", "NUMERIC", "REAL") and isinstance(value, str):
+        written = value.strip(" \t\n\r\f\v")
+        if re.fullmatch(r"[+-]?\d+", written) and -(1 << 63) <= int(written) < 1 << 63:
+            value = int(written)
+        elif re.fullmatch(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", written):
+            value = float(written)
+    if affinity == "REAL" and isinstance(value, int):
+        return float(value)
+    if affinity in ("INTEGER", "NUMERIC") and isinstance(value, float) and value.is_integer() and abs(value) < 1 << 62:
+        return int(value)
+    return value
