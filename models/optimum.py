@@ -156,12 +156,12 @@ def _grace(r: int, s: int, memory: int, fudge: float) -> Iterator[GraceAllocatio
 
 
 def _hybrid(r: int, s: int, memory: int, fudge: float, second: allocations.SecondPhase) -> Iterator[HybridAllocation]:
-    for buffer in range(1, min(memory // 2, r + s) + 1):
+    # Up to M - F |R| every buffer gives one and the same division: all of R in memory.
+    first = max(1, memory - math.ceil(r * exact(fudge)))
+    for buffer in range(first, max(first, min(memory // 2, r + s)) + 1):
         made = allocations.hybrid_division(r, memory, buffer, fudge, second)
         if made is not None:
             yield made
-            if made.buckets == 0:
-                return
     if memory > allocations.ceil_sqrt(r * exact(fudge)):
         yield allocations.grace_as_hybrid(allocations.grace_hash(r, s, memory, fudge))
 

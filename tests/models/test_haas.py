@@ -205,6 +205,7 @@ def test_memory_never_hurts_the_best_division(algorithm: str, r: int, s: int, me
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 @given(r=sizes, s=sizes, memory=st.integers(3, 500))
 @example(r=1, s=1, memory=3)
+@example(r=41, s=1, memory=51)
 def test_no_closed_form_beats_the_best_division(algorithm: str, r: int, s: int, memory: int) -> None:
     assume(feasible(algorithm, r, s, memory))
     assert discrete(algorithm, r, s, memory, DRIVE).seconds <= cost(algorithm, r, s, memory, DRIVE).seconds + 1e-9
