@@ -1,0 +1,110 @@
+"""The command ``flashsim``: its subcommands, and errors as one line each."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import typer
+
+from experiments.commands import device, join, reproduce, trace
+from experiments.commands.shared import Command, Group
+from flashsim.core.errors import FlashsimError
+from flashsim.core.provenance import flashsim_version
+
+#: Usage errors of Typer derive from this class, whose home differs between its versions.
+_ClickException: Any = typer.BadParameter.__mro__[2]
+
+#: Bad input, and anything else that flashsim refuses.
+REFUSED = 2
+INTERRUPTED = 130
+
+
+class OneLineErrors(Group):
+    """A group of commands whose errors are one line on stderr and exit code 2, never a traceback."""
+
+    def main(
+        self,
+        args: Sequence[str] | None = None,
+        prog_name: str | None = None,
+        complete_var: str | None = None,
+        standalone_mode: bool = True,
+        windows_expand_args: bool = True,
+        **extra: Any,
+    ) -> Any:
+        """Run a command, and exit the process unless `standalone_mode` is off."""
+        if not standalone_mode:
+            return super().main(args, prog_name, complete_var, False, windows_expand_args, **extra)
+        try:
+            status = super().main(args, prog_name, complete_var, False, windows_expand_args, **extra)
+            sys.stdout.flush()
+        except (FlashsimError, OSError, MemoryError, KeyboardInterrupt, typer.Abort, _ClickException) as problem:
+            status = _report(problem)
+        if status == INTERRUPTED:
+            _say("interrupted; nothing was written")
+        sys.exit(status or 0)
+
+
+def _report(problem: BaseException) -> int:
+    """Say what went wrong in one line; return the exit code."""
+    if isinstance(problem, (KeyboardInterrupt, typer.Abort)):
+        return INTERRUPTED
+    if isinstance(problem, BrokenPipeError):  # the reader, such as `head`, has had enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    if isinstance(problem, MemoryError):
+        _say("out of memory; use a smaller scale or fewer jobs")
+    elif isinstance(problem, _ClickException):
+        _say(problem.format_message())
+    else:
+        _say(str(problem))
+    return REFUSED
+
+
+def _say(message: str) -> None:
+    print(f"flashsim: {' '.join(message.split())}", file=sys.stderr)
+
+
+app = typer.Typer(
+    name="flashsim",
+    cls=OneLineErrors,
+    rich_markup_mode=None,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    invoke_without_command=True,
+)
+app.command("reproduce", cls=Command)(reproduce.reproduce)
+app.command("join", cls=Command)(join.join)
+app.add_typer(device.app, name="device")
+app.add_typer(trace.app, name="trace")
+
+
+@app.callback()
+def flashsim(
+    context: typer.Context,
+    version: Annotated[bool, typer.Option("--version", help="Print the version and stop.")] = False,
+) -> None:
+    r"""What a database algorithm costs on a storage device, and why.
+
+    A formula predicts it and a simulated device shows it, side by side.
+
+    Examples::
+
+        flashsim reproduce do2009 --scale 0.01
+        flashsim join bnl --r do2009:customer@0.1 --s do2009:orders@0.1 --on c_custkey=o_custkey \
+            --device ocz-core-60gb --memory 1MiB
+        flashsim device list
+    """
+    if version:
+        typer.echo(f"flashsim {flashsim_version()}")
+    elif context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
+def main() -> None:
+    """Run the command and exit."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # cleans up as an interrupt does
+    app(prog_name="flashsim")

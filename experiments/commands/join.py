@@ -1,0 +1,129 @@
+"""``flashsim join``: one join of two sources on one device, its cost by phase, and the formula beside it."""
+
+from __future__ import annotations
+
+import os
+from contextlib import ExitStack
+from enum import Enum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from experiments.commands.shared import Force, JsonFile
+from experiments.formulas import WHY, comparison_table
+from experiments.joining import (
+    CPU,
+    JoinResult,
+    JoinSetting,
+    RealFile,
+    lay_out,
+    memory_pages,
+    open_pair,
+    run_join_on_file,
+    simulate_join,
+)
+from experiments.outputs import Outputs, write_json
+from experiments.progress import progress_bar
+from experiments.rows import RowWriter
+from experiments.tables import Table
+from flashsim.core.provenance import provenance
+from flashsim.core.units import format_size, parse_size
+from flashsim.device import presets
+from traces.recording import ParquetRecorder
+
+
+class Io(Enum):
+    """Whether requests are whole buffers or single pages."""
+
+    BLOCKED = "blocked"
+    PAGE = "page"
+
+
+def join(
+    algorithm: Annotated[str, typer.Argument(metavar="ALGORITHM", help="bnl, sort-merge, grace-hash, hybrid-hash, or a Python file.")],
+    r: Annotated[str, typer.Option("--r", metavar="SOURCE", help="One relation; its columns come first in the result.")],
+    s: Annotated[str, typer.Option("--s", metavar="SOURCE", help="The other relation.")],
+    on: Annotated[str, typer.Option("--on", metavar="COLUMN[=COLUMN]", help="The key, in both relations or in each.")],
+    device: Annotated[str, typer.Option("--device", metavar="DEVICE", help="A preset, its TOML file, or the path of a real file or disk.")],
+    memory: Annotated[str, typer.Option("--memory", metavar="SIZE", help="The buffer pool, such as 10MiB.")],
+    page_size: Annotated[str, typer.Option("--page-size", metavar="SIZE", help="512B to 64KiB.")] = "8KiB",
+    io: Annotated[Io, typer.Option("--io", help="Requests of whole buffers, or of single pages.")] = Io.BLOCKED,
+    placement: Annotated[str, typer.Option(metavar="PLACEMENT", help="packed, spread or two-disks.")] = "packed",
+    cpu: Annotated[str, typer.Option("--cpu", metavar="PRESET", help="The CPU that prices work, or 'none'.")] = CPU,
+    buffers_for: Annotated[
+        str | None, typer.Option(metavar="PRESET", help="Divide the buffers as for this device rather than the one that is run on.")
+    ] = None,
+    trace: Annotated[Path | None, typer.Option("--trace", metavar="FILE", help="Record every request into a Parquet file.")] = None,
+    out: Annotated[Path | None, typer.Option("--out", metavar="ROWS.parquet", help="Write the joined rows.")] = None,
+    allow_write: Annotated[bool, typer.Option("--allow-write", help="Write to DEVICE, if it is a real file or disk.")] = False,
+    json: JsonFile = None,
+    force: Force = False,
+) -> None:
+    r"""Join two sources on one device; show what it cost, and what the formula says.
+
+    A SOURCE is tpch:TABLE@SCALE, do2009:TABLE@SCALE, FILE.parquet, FILE.csv or FILE.sqlite:TABLE. It is loaded onto the device before the
+    clock starts. Sizes need a unit: 100MB is 10^8 bytes, 100MiB is 2^20 times 100.
+
+    In the joined rows R's columns come first and the key stands once, under its name in R. A column of S whose name is taken gets _s behind
+    it.
+
+    Examples::
+
+        flashsim join bnl --r do2009:customer@0.1 --s do2009:orders@0.1 --on c_custkey=o_custkey \
+            --device toshiba-5400-320gb --memory 1MiB
+        flashsim join grace-hash --r do2009:customer@0.1 --s do2009:orders@0.1 --on c_custkey=o_custkey \
+            --device ocz-core-60gb --memory 1MiB --trace grace.parquet --out rows.parquet
+    """
+    pages = memory_pages(parse_size(memory, "--memory"), parse_size(page_size, "--page-size"))
+    setting = JoinSetting(algorithm, pages, io is Io.PAGE, placement, buffers_for, None if cpu == "none" else cpu)
+    real = _real_file(device)
+    if not real:
+        presets.load(device)
+    with Outputs(force) as outputs:
+        wanted = {"--trace": trace, "--out": out, "--json": json}
+        targets = {option: outputs.file(option, path) for option, path in wanted.items() if path is not None}
+        relations = open_pair(r, s, on)
+        files = (lay_out(relations[0], parse_size(page_size)), lay_out(relations[1], parse_size(page_size)))
+        origin = provenance({"r": r, "s": s, "on": on, "device": device, "page_size": parse_size(page_size), **vars(setting)})
+        with ExitStack() as stack:
+            sink = stack.enter_context(ParquetRecorder(targets["--trace"], origin)) if trace else None
+            results = stack.enter_context(RowWriter(targets["--out"], *relations)) if out else None
+            if real:
+                target = RealFile(Path(device), allow_write, force)
+                progress = stack.enter_context(progress_bar("loading"))
+                result = run_join_on_file(setting, files, target, sink=sink, results=results, progress=progress)
+            else:
+                result = simulate_join(setting, files, [device], sink=sink, results=results)
+        _show(result)
+        if json:
+            write_json(targets["--json"], result.as_dict() | {"provenance": origin})
+
+
+def _real_file(device: str) -> bool:
+    """Whether DEVICE is a path rather than a preset."""
+    return not device.endswith(".toml") and device not in presets.names() and (os.sep in device or Path(device).exists())
+
+
+def _show(result: JoinResult) -> None:
+    setting, run = result.setting, result.runs[0]
+    page_size = result.files[0].page_size
+    sides = ", ".join(f"{file.name} {len(file.relation):,} rows on {file.pages:,} pages" for file in result.files)
+    typer.echo(f"{setting.algorithm} on {run.machine}: {sides}; {format_size(page_size)} a page")
+    buffers = ", ".join(f"{name.replace('_', ' ')} {value:,}" for name, value in vars(result.allocation).items())
+    typer.echo(f"memory {setting.memory:,} pages ({buffers}), placement {setting.placement}, {run.result_rows:,} result rows\n")
+    formula = result.formulas[0]
+    if formula is None:
+        typer.echo(_costs(result).as_text())
+        return
+    typer.echo(comparison_table(result.compare()).as_text())
+    disk = formula.disk
+    rates = f"a seek {disk.seek_ms:g} ms, a request {disk.latency_ms:g} ms, a page {disk.page_transfer_ms:.4g} ms"
+    total = run.total()
+    seeks = f" Measured: {total.seeks:,} seeks of {total.seek_time / total.seeks / 1e6:.2f} ms." if total.seeks else ""
+    typer.echo(f"\nFormula (Haas et al.) with {rates} read, {disk.page_write_ms or disk.page_transfer_ms:.4g} ms written.{seeks}\n{WHY}")
+
+
+def _costs(result: JoinResult) -> Table:
+    rows: list[list[Any]] = [[row.phase, row.requests, row.pages, row.io, row.cpu, row.total] for row in result.compare()]
+    return Table(["phase", "requests", "pages", "I/O s", "CPU s", "total s"], rows, digits=3)

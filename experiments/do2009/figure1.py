@@ -1,0 +1,127 @@
+"""Figure 1: I/O and CPU times of the four joins over the buffer pool on both devices, and what the text says of them."""
+
+from __future__ import annotations
+
+from matplotlib.figure import Figure
+
+from experiments.do2009.runs import DEVICES, JOINS, MEMORY, Grid
+from experiments.formulas import WHY, relative
+from experiments.papers import Cell, Claim, Judgement, Section, judge_holds
+from experiments.plots import Bar, stacked_bars, svg
+from experiments.tables import Entry, Table
+
+LABELS = {"bnl": "BNL", "sort-merge": "SM", "grace-hash": "GH", "hybrid-hash": "HH"}
+
+
+def judge(claim: Claim, grid: Grid) -> Judgement:
+    """Judge one of the claims of section 4.3."""
+    cells = {"fig1-hh-best": _hybrid_best, "fig1-bnl": _nested_loops, "fig1-sm-gh": _sort_and_grace}[claim.id](claim, grid)
+    return judge_holds(claim, cells)
+
+
+def _less(name: str, low: float | None, high: float | None) -> Cell:
+    """Whether one time is below another."""
+    if low is None or high is None:
+        return Cell(name, "less", None, None)
+    return Cell(name, "less", f"{low:.3f} s against {high:.3f} s", low < high)
+
+
+def _hybrid_best(claim: Claim, grid: Grid) -> list[Cell]:
+    cells = []
+    for machine in DEVICES:
+        for memory in MEMORY:
+            others = [grid.seconds(join, memory, machine) for join in JOINS[:-1]]
+            known = [other for other in others if other is not None]
+            best = min(known) if len(known) == len(others) else None
+            cells.append(_less(f"HH below the best other, {machine}, {memory} MB", grid.seconds("hybrid-hash", memory, machine), best))
+    return cells
+
+
+def _nested_loops(claim: Claim, grid: Grid) -> list[Cell]:
+    cells = []
+    for memory in (int(text.removesuffix("MB")) for text in claim.values["large"]):
+        bnl, sm, gh, hh = (grid.seconds(join, memory, "SSD") for join in JOINS)
+        cells += [_less(f"{one} below {other}, {memory} MB", low, high) for one, other, low, high in _pairs(bnl, sm, gh, hh)]
+    return cells
+
+
+def _pairs(bnl: float | None, sm: float | None, gh: float | None, hh: float | None) -> list[tuple[str, str, float | None, float | None]]:
+    return [("BNL", "SM", bnl, sm), ("BNL", "GH", bnl, gh), ("HH", "BNL", hh, bnl)]
+
+
+def _sort_and_grace(claim: Claim, grid: Grid) -> list[Cell]:
+    limits = claim.limits
+    cells = []
+    for memory in MEMORY:
+        sm, gh = (grid.seconds(join, memory, "HDD", "io") for join in ("sort-merge", "grace-hash"))
+        ratio = None if sm is None or not gh else sm / gh
+        cells.append(Cell(f"SM over GH, I/O, HDD, {memory} MB", 1, ratio, None if ratio is None else abs(ratio - 1) <= limits["similar"]))
+    for memory in MEMORY:
+        sm, gh = (grid.seconds(join, memory, "SSD", "io") for join in ("sort-merge", "grace-hash"))
+        cells.append(_less(f"SM below GH, I/O, SSD, {memory} MB", sm, gh))
+    for join in ("sort-merge", "grace-hash"):
+        for memory in MEMORY:
+            found = grid.get(join, memory, "SSD")
+            share = found.comparison[0].io / found.total.io if found else None
+            inside = None if share is None else abs(share - limits["share"]) <= limits["points"]
+            cells.append(Cell(f"phase 1 of {LABELS[join]}, share of I/O, SSD, {memory} MB", limits["share"], share, inside))
+    return cells
+
+
+def sections(grid: Grid) -> list[Section]:
+    """The counterpart of figure 1, all seconds, and formula against simulation."""
+    pictures = {f"figure1-{machine.lower()}": svg(figure(grid, machine)) for machine in DEVICES}
+    text = (
+        "I/O time (dark) and CPU time (light) of block nested loops (BNL), sort-merge (SM), Grace hash (GH) and hybrid hash (HH) with "
+        "buffer pools of 100 to 600 MB; the dot is the I/O time that the formula predicts."
+    )
+    why = "; ".join(f"{join} with {memory} MB: {problem}" for (join, memory), problem in grid.problems.items())
+    return [
+        Section("Join times over the buffer pool (figure 1)", text, pictures=pictures),
+        Section("Seconds", f"Not run: {why}" if why else "", [_seconds(grid)], on_terminal=True),
+        Section("Formula against simulation", WHY, [_counts(grid)]),
+    ]
+
+
+def figure(grid: Grid, machine: str) -> Figure:
+    """The bars of one machine."""
+    bars = []
+    for memory in MEMORY:
+        for join in JOINS:
+            found = grid.get(join, memory, machine)
+            if found:
+                bars.append(Bar(f"{memory} MB", LABELS[join], found.total.io, found.total.cpu, found.total.formula_io))
+    return stacked_bars(bars, f"{machine}, scale {grid.settings.scale:g}")
+
+
+def _seconds(grid: Grid) -> Table:
+    rows: list[list[Entry]] = []
+    for join, memory in grid.cells():
+        row: list[Entry] = [join, memory]
+        for machine in DEVICES:
+            found = grid.get(join, memory, machine)
+            row += [found.total.formula_io, found.total.io, found.total.cpu, found.total.total] if found else [None] * 4
+        rows.append(row)
+    header = ["join", "MB"]
+    for machine in DEVICES:
+        header += [f"{machine}: formula I/O", "I/O", "CPU", "total"]
+    return Table(header, rows, "seconds", digits=2 if grid.settings.scale >= 0.05 else 3)
+
+
+def _counts(grid: Grid) -> Table:
+    rows: list[list[Entry]] = []
+    for join, memory in grid.cells():
+        hdd, ssd = (grid.get(join, memory, machine) for machine in DEVICES)
+        if hdd is None or ssd is None:
+            continue
+        for row, flash in zip(hdd.comparison, ssd.comparison, strict=True):
+            shown: list[Entry] = [join, memory, row.phase, row.formula_requests, row.requests, row.formula_pages, row.pages]
+            shown += [row.formula_io, row.formula_io_measured_seek, row.io, _percent(relative(row.io, row.formula_io))]
+            rows.append([*shown, flash.formula_io, flash.io, _percent(relative(flash.io, flash.formula_io))])
+    header = ["join", "MB", "phase", "requests: formula", "ours", "pages: formula", "ours"]
+    header += ["HDD I/O s: formula", "with measured seek", "ours", "differs %", "SSD I/O s: formula", "ours", "differs %"]
+    return Table(header, rows, "formula", digits=2 if grid.settings.scale >= 0.05 else 3)
+
+
+def _percent(value: float | None) -> float | None:
+    return None if value is None else 100 * value

@@ -1,0 +1,98 @@
+"""Table 1, the buffer allocations: against the continuous costs' minima, the heuristics' known values, and the best whole division.
+
+It is judged at the paper's sizes whatever the scale of the runs.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+from experiments.do2009.runs import DEVICES, JOINS, MEMORY, PAGE_SIZE, Grid
+from experiments.formulas import disk_of
+from experiments.papers import Cell, Claim, Judgement, Section, decided
+from experiments.tables import Entry, Table
+from flashsim.core.units import MIB
+from flashsim.device import presets
+from models import optimum
+from models.allocation import (
+    GraceAllocation,
+    HybridAllocation,
+    allocate,
+    grace_hash,
+    hybrid_hash,
+    nested_loops,
+    sort_merge,
+)
+from models.haas import Disk, cost
+
+#: Pages of customer and orders in the paper.
+R_PAGES, S_PAGES = 93_440, 655_360
+
+
+def paper_disk() -> Disk:
+    """The HDD of table 2, for which the paper divides its buffers."""
+    return disk_of(presets.load(DEVICES["HDD"]), PAGE_SIZE)
+
+
+def pool(memory: int) -> int:
+    """Pages of a buffer pool in the paper's MB."""
+    return memory * MIB // PAGE_SIZE
+
+
+def judge(claim: Claim, grid: Grid) -> Judgement:
+    """Judge the four allocations at the six buffer pools."""
+    disk = paper_disk()
+    cells = []
+    for row, memory in enumerate(MEMORY):
+        pages = pool(memory)
+        cells += _against_minimum(claim.limits["pages"], memory, pages, disk)
+        grace = grace_hash(R_PAGES, S_PAGES, pages)
+        hybrid = hybrid_hash(R_PAGES, S_PAGES, pages, disk.latency_ratio)
+        for name, values in (("grace-hash", _grace(grace)), ("hybrid-hash", _hybrid(hybrid))):
+            published = list(claim.published[name][row])
+            cells.append(Cell(f"{name} {memory} MB", str(published), str(values), values == published))
+    outside = [cell.name for cell in cells if not cell.inside]
+    measured = f"{len(cells) - len(outside)} of {len(cells)} allocations agree"
+    note = "judged at the paper's sizes; the loss against the best whole division stands in the report's table"
+    note = f"outside: {'; '.join(outside)}. {note}" if outside else note
+    return Judgement(claim, decided(claim, not outside), "24 allocations", measured, cells, note, scaled=False)
+
+
+def _against_minimum(limit: float, memory: int, pages: int, disk: Disk) -> list[Cell]:
+    y, x = disk.latency_ratio, disk.access_ratio
+    closed = {
+        "bnl": nested_loops(R_PAGES, S_PAGES, pages, y, refine=False).inner,
+        "sort-merge": sort_merge(R_PAGES, S_PAGES, pages, x).input,
+    }
+    nested = partial(optimum.nested_loops_cost, r_pages=R_PAGES, s_pages=S_PAGES, memory=pages, latency_ratio=y)
+    sorting = partial(optimum.sort_merge_cost, r_pages=R_PAGES, s_pages=S_PAGES, memory=pages, access_ratio=x)
+    best = {"bnl": optimum.continuous(nested, pages), "sort-merge": optimum.continuous(sorting, pages / 2)}
+    return [Cell(f"{join} {memory} MB", round(best[join], 2), closed[join], abs(closed[join] - best[join]) <= limit) for join in closed]
+
+
+def _grace(allocation: GraceAllocation) -> list[int]:
+    return [allocation.buckets, allocation.output, allocation.input, allocation.phase2_input]
+
+
+def _hybrid(allocation: HybridAllocation) -> list[int]:
+    return [allocation.input, allocation.buckets]
+
+
+def sections(grid: Grid) -> list[Section]:
+    """The allocations' costs beside the best that any division in whole pages costs."""
+    disk = paper_disk()
+    rows: list[list[Entry]] = []
+    for join in JOINS:
+        for memory in MEMORY:
+            pages = pool(memory)
+            given = allocate(join, R_PAGES, S_PAGES, pages, disk.latency_ratio, disk.access_ratio)
+            ours = cost(join, R_PAGES, S_PAGES, pages, disk, given)
+            best = optimum.discrete(join, R_PAGES, S_PAGES, pages, disk)
+            buffers = ", ".join(f"{name.replace('_', ' ')} {value:,}" for name, value in vars(given).items())
+            rows.append([join, memory, buffers, ours.seconds, best.seconds, 100 * (ours.seconds / best.seconds - 1)])
+    header = ["join", "MB", "buffers, pages", "I/O s", "best I/O s", "loss %"]
+    text = (
+        "Buffers by Haas et al. at the paper's sizes, what the formula says they cost on the HDD, and the least that any division in whole "
+        "pages would cost."
+    )
+    return [Section("Buffer allocations (table 1)", text, [Table(header, rows, "table1")])]

@@ -1,0 +1,205 @@
+"""One join, from the names of its sources to what it cost, on simulated devices or a real one, with the formula beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from algorithms.joins.base import JOINS, JoinParameters, plan
+from experiments.formulas import Compared, compare, disk_of, formula
+from flashsim.core.errors import InvalidParameterError
+from flashsim.core.protocols import Progress, Sink
+from flashsim.core.units import format_size
+from flashsim.device import presets
+from flashsim.device.device import Device
+from flashsim.device.file import RealDevice
+from flashsim.execution import cpu as cpus
+from flashsim.execution.driver import ResultRows
+from flashsim.execution.real import needed_size, run_on_file
+from flashsim.execution.run import Run
+from flashsim.execution.simulated import Machine, simulate
+from flashsim.storage.heap_file import HeapFile, check_page_size, heap_file
+from flashsim.storage.relation import Relation
+from flashsim.storage.source import load_pair, open_source
+from models.allocation import Allocation
+from models.haas import JoinCost
+
+#: The CPU that runs are priced with unless another is named.
+CPU = "pentium-d-2009"
+
+
+@dataclass(frozen=True)
+class JoinSetting:
+    """How a join runs.
+
+    Parameters
+    ----------
+    memory
+        The buffer pool, in pages.
+    page_io
+        Requests of one page instead of whole buffers.
+    placement
+        See `flashsim.storage.volume`.
+    buffers_for
+        The device preset whose figures divide the buffers; by default the device of the run (the first of several).
+    cpu
+        A CPU preset, or None: then CPU work takes no time.
+    """
+
+    algorithm: str
+    memory: int
+    page_io: bool = False
+    placement: str = "packed"
+    buffers_for: str | None = None
+    cpu: str | None = CPU
+
+
+@dataclass(frozen=True)
+class JoinResult:
+    """What a join cost on every device, and what the formula says.
+
+    Parameters
+    ----------
+    runs, formulas
+        One a device; no formula for a join that the model does not know, or a real device.
+    """
+
+    setting: JoinSetting
+    files: tuple[HeapFile, HeapFile]
+    allocation: Allocation
+    runs: list[Run]
+    formulas: list[JoinCost | None]
+
+    def compare(self, index: int = 0) -> list[Compared]:
+        """Simulation and formula by phase, for one of the devices."""
+        return compare(self.runs[index], self.formulas[index])
+
+    def as_dict(self) -> dict[str, Any]:
+        """JSON-ready."""
+        machines = [run.as_dict() | {"comparison": [row.as_dict() for row in self.compare(index)]} for index, run in enumerate(self.runs)]
+        relations = [{"name": file.name, "rows": len(file.relation), "pages": file.pages} for file in self.files]
+        return {"setting": vars(self.setting), "relations": relations, "allocation": vars(self.allocation), "machines": machines}
+
+
+def open_pair(r: str, s: str, on: str) -> tuple[Relation, Relation]:
+    """The relations that two sources' names stand for, joined on ``COLUMN`` or ``COLUMN=COLUMN``.
+
+    Raises
+    ------
+    FlashsimError
+        A source or column does not exist, cannot be read, or cannot be compared.
+    """
+    r_column, equals, s_column = on.partition("=")
+    if not r_column or (equals and not s_column):
+        raise InvalidParameterError("on", repr(on), "it must be COLUMN or COLUMN=COLUMN")
+    return load_pair(open_source(r), open_source(s), r_column, s_column or r_column)
+
+
+def lay_out(relation: Relation, page_size: int) -> HeapFile:
+    """A relation's heap file: of the published length where its source knows one, otherwise full pages."""
+    published = getattr(relation.records, "published_pages", None)
+    return heap_file(relation, page_size, published(page_size) if published else None)
+
+
+def memory_pages(memory: int, page_size: int) -> int:
+    """Whole pages of a buffer pool given in bytes."""
+    check_page_size(page_size)
+    if memory < page_size:
+        raise InvalidParameterError("memory", format_size(memory), f"a page takes {format_size(page_size)}")
+    return memory // page_size
+
+
+def divide(setting: JoinSetting, files: tuple[HeapFile, HeapFile], preset: presets.Preset) -> tuple[JoinParameters, Allocation]:
+    """A join's parameters and its default buffers for a device."""
+    disk = disk_of(preset, files[0].page_size)
+    parameters = JoinParameters(setting.memory, setting.page_io, latency_ratio=disk.latency_ratio, access_ratio=disk.access_ratio)
+    r_pages, s_pages = sorted(file.pages for file in files)
+    allocation: Allocation = JOINS.load(setting.algorithm).allocate(r_pages, s_pages, parameters)
+    return parameters, allocation
+
+
+def simulate_join(
+    setting: JoinSetting,
+    files: tuple[HeapFile, HeapFile],
+    devices: Sequence[str],
+    *,
+    sink: Sink | None = None,
+    results: ResultRows | None = None,
+) -> JoinResult:
+    """Run one join on fresh simulated devices, all in one pass.
+
+    Parameters
+    ----------
+    devices
+        Presets, by name or TOML file.
+    sink
+        Is handed the requests of the first device.
+    results
+        Is handed pairs of row ids.
+
+    Raises
+    ------
+    FlashsimError
+        An unknown name, too little memory, or a device too small.
+    """
+    chosen = [presets.load(name) for name in devices]
+    parameters, allocation = divide(setting, files, presets.load(setting.buffers_for) if setting.buffers_for else chosen[0])
+    cpu = cpus.load(setting.cpu) if setting.cpu else None
+    count = 2 if setting.placement == "two-disks" else 1
+    machines = [Machine([Device(preset) for _ in range(count)], cpu, name=preset.name) for preset in chosen]
+    machines[0].sink = sink
+    algorithm = plan(setting.algorithm, *files, parameters, allocation)
+    runs = simulate(algorithm, files, machines, placement=setting.placement, results=results)
+    disks = [disk_of(preset, files[0].page_size) for preset in chosen]
+    told = [formula(setting.algorithm, *files, setting.memory, disk, allocation, page_io=setting.page_io) for disk in disks]
+    return JoinResult(setting, files, allocation, runs, told)
+
+
+@dataclass(frozen=True)
+class RealFile:
+    """A file or block device that a join runs on.
+
+    Parameters
+    ----------
+    allow_write
+        Without it the run is refused.
+    force
+        Whether a file that exists may be overwritten.
+    """
+
+    path: Path
+    allow_write: bool = False
+    force: bool = False
+
+
+#: Divides the buffers on a real device unless another preset is named: the HDD whose figures the cost model was tried with.
+BUFFERS_FOR_REAL = "toshiba-5400-320gb"
+
+
+def run_join_on_file(
+    setting: JoinSetting,
+    files: tuple[HeapFile, HeapFile],
+    target: RealFile,
+    *,
+    sink: Sink | None = None,
+    results: ResultRows | None = None,
+    progress: Progress | None = None,
+) -> JoinResult:
+    """Run one join on a real file or block device; a file made for it is removed at the end.
+
+    Raises
+    ------
+    FlashsimError
+        Writing is not allowed, the device is too small, or as for `simulate_join`.
+    """
+    if setting.placement == "two-disks":
+        raise InvalidParameterError("placement", "two-disks", "a real device is one disk")
+    setting = replace(setting, buffers_for=setting.buffers_for or BUFFERS_FOR_REAL, cpu=None)
+    parameters, allocation = divide(setting, files, presets.load(setting.buffers_for or ""))
+    with RealDevice(target.path, needed_size(files), allow_write=target.allow_write, replace=target.force) as device:
+        algorithm = plan(setting.algorithm, *files, parameters, allocation)
+        run = run_on_file(algorithm, files, device, placement=setting.placement, sink=sink, results=results, progress=progress)
+        device.remove_if_made()
+    return JoinResult(setting, files, allocation, [run], [None])

@@ -1,0 +1,73 @@
+"""Reproducing papers: make the runs that the chosen claims need, and judge each claim."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from experiments.papers import Claim, Judgement, Paper, Section, Settings, Verdict, chosen, not_attempted
+from experiments.tables import Table
+from flashsim.core.errors import InvalidParameterError
+from flashsim.core.protocols import Progress
+from flashsim.core.provenance import provenance
+
+
+@dataclass(frozen=True)
+class Reproduced:
+    """A paper's judged claims, and what its report shows."""
+
+    paper: Paper
+    judgements: Sequence[Judgement]
+    sections: Sequence[Section]
+
+
+def reproduce(target: str | None, settings: Settings, progress: Progress | None = None) -> list[Reproduced]:
+    """Judge the claims that ``PAPER``, ``PAPER/CLAIM`` or nothing (all papers) stands for.
+
+    Raises
+    ------
+    UnknownNameError
+        There is no such paper or claim.
+    InvalidParameterError
+        A scale that is not above 0 and at most 1.
+    """
+    if not 0 < settings.scale <= 1:
+        raise InvalidParameterError("scale", settings.scale, "it must be above 0 and at most 1")
+    if settings.jobs < 1:
+        raise InvalidParameterError("jobs", settings.jobs, "it must be at least 1")
+    return [_reproduced(paper, claims, settings, progress) for paper, claims in chosen(target)]
+
+
+def _reproduced(paper: Paper, claims: Sequence[Claim], settings: Settings, progress: Progress | None) -> Reproduced:
+    needed = {claim.exhibit for claim in claims if claim.exhibit}
+    exhibits = [name for name in paper.exhibits if name in needed]
+    results = paper.module("runs").run(settings, progress) if exhibits else None
+    judgements = [paper.module(claim.exhibit).judge(claim, results) if claim.exhibit else not_attempted(claim) for claim in claims]
+    sections = [section for name in exhibits for section in paper.module(name).sections(results)]
+    return Reproduced(paper, judgements, sections)
+
+
+def verdict_table(done: Reproduced, scale: float) -> Table:
+    """Every claim with its verdict and both numbers."""
+    rows = [[each.claim.id, each.verdict_at(scale), each.published, each.measured] for each in done.judgements]
+    return Table(["claim", "verdict", "published", "measured"], [[_short(entry) for entry in row] for row in rows])
+
+
+def _short(text: str, most: int = 76) -> str:
+    return text if len(text) <= most else text[: most - 3] + "..."
+
+
+def differing(done: Sequence[Reproduced]) -> int:
+    """How many claims differ."""
+    return sum(each.verdict is Verdict.DIFFERS for one in done for each in one.judgements)
+
+
+def as_dict(done: Sequence[Reproduced], settings: Settings) -> dict[str, Any]:
+    """The result, JSON-ready."""
+    return {
+        "papers": [one.paper.name for one in done],
+        "scale": settings.scale,
+        "claims": [each.as_dict(settings.scale) for one in done for each in one.judgements],
+        "provenance": provenance(vars(settings) | {"papers": [one.paper.name for one in done]}, settings.seed),
+    }
