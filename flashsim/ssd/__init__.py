@@ -1,1 +1,1 @@
-"""Flash devices: geometry, flash translation, garbage collection, and the two models that time them."""
+"""Solid state drives: a compiled engine and a SimPy specification of one event model, over shared flash state machines."""

@@ -1,0 +1,219 @@
+"""A command enters the drive: the translation layer plans it page by page, and its operations take their places in the dies' queues."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flashsim.core.host import (
+    COMMAND_BASE,
+    DEPTH,
+    DISPATCHED,
+    FIRST_COMMAND,
+    IN_FLIGHT,
+    LENGTH,
+    NOW,
+    OFFSET,
+    OPERATION,
+    READY_HEAD,
+    REQUEST_BASE,
+    take_command,
+)
+from flashsim.core.kernel import kernel
+from flashsim.core.request import FLUSH, READ, SECTOR, TRIM, WRITE, Integers
+from flashsim.ssd.drive_state import FLUSHES, READ_BYTES, READS, TRIMS, WRITE_BYTES, WRITES
+from flashsim.ssd.events import schedule
+from flashsim.ssd.flash_array import (
+    ERASE_BLOCK,
+    FETCH_PAGE,
+    KIND,
+    MOVE_PAGE,
+    PLACE,
+    PLAN_COLUMNS,
+    PROGRAM_PAGE,
+    SUPERSEDED,
+    ZERO_PAGE,
+    next_write_id,
+)
+from flashsim.ssd.geometry import CHANNELS, DIES, PAGE_SECTORS, PAGES_PER_BLOCK, die_of_block, die_of_page
+from flashsim.ssd.operations import (
+    COMMAND,
+    COMMAND_KIND,
+    DEPENDENT,
+    FIRST_PART,
+    HOST_COMMAND,
+    ID,
+    LAST_ERASE,
+    LAST_PART,
+    LEFT,
+    LIVE,
+    NEXT_PART,
+    OVERHEAD,
+    SECTORS,
+    SUPERSEDING,
+    WAITING,
+    WAITS,
+    acquire,
+    join_die,
+    take_row,
+)
+from flashsim.ssd.timing import READ_OVERHEAD, WRITE_OVERHEAD
+
+# Why the engine stopped.
+DONE, TABLE_FULL, POLICY_FAILED = range(3)
+
+
+@kernel
+def add_operations(
+    engine: Integers,
+    operations: Integers,
+    servers: Integers,
+    gates: Integers,
+    control: Integers,
+    plan: Integers,
+    rows: int,
+    command: int,
+    sectors: int,
+) -> None:
+    """Give the planned operations of one logical page their ids, their command and their places in the queues of dies."""
+    fetch = -1
+    for at in range(rows):
+        kind = plan[at, KIND]
+        row = take_row(engine, operations, kind)
+        for column in range(PLAN_COLUMNS):
+            operations[row, column] = plan[at, column]
+        operations[row, COMMAND] = command
+        operations[row, SECTORS] = sectors
+        if kind == ERASE_BLOCK:
+            join_die(servers, operations, die_of_block(control, plan[at, PLACE]), row)
+            operations[row, WAITS] += gates[SUPERSEDING, plan[at, PLACE]]
+            gates[SUPERSEDING, plan[at, PLACE]] = 0
+            gates[LAST_ERASE, plan[at, PLACE]] = operations[row, ID]
+        elif kind != ZERO_PAGE:
+            join_die(servers, operations, die_of_page(control, plan[at, PLACE]), row)
+        if kind == FETCH_PAGE:
+            fetch = row
+        if kind == PROGRAM_PAGE and plan[at, SUPERSEDED] >= 0:
+            gates[SUPERSEDING, plan[at, SUPERSEDED]] += 1
+        if kind == PROGRAM_PAGE and fetch >= 0:
+            operations[fetch, DEPENDENT] = row
+            operations[row, WAITS] += 1
+        if kind != FETCH_PAGE and kind != MOVE_PAGE and kind != ERASE_BLOCK:
+            operations[command, LEFT] += 1
+        if operations[command, FIRST_PART] < 0:
+            operations[command, FIRST_PART] = row
+        else:
+            operations[operations[command, LAST_PART], NEXT_PART] = row
+        operations[command, LAST_PART] = row
+
+
+@kernel
+def count_command(counters: Integers, operation: int, length: int) -> None:
+    """Count what the host asked for."""
+    if operation == READ:
+        counters[READS] += 1
+        counters[READ_BYTES] += length
+    elif operation == WRITE:
+        counters[WRITES] += 1
+        counters[WRITE_BYTES] += length
+    elif operation == TRIM:
+        counters[TRIMS] += 1
+    else:
+        counters[FLUSHES] += 1
+
+
+@kernel
+def admit(
+    engine: Integers,
+    heap: Integers,
+    operations: Integers,
+    servers: Integers,
+    gates: Integers,
+    control: Integers,
+    dies: Integers,
+    blocks: Integers,
+    mapping: Integers,
+    pages: Integers,
+    trimmed: Integers,
+    plan: Integers,
+    timing: Integers,
+    counters: Integers,
+    translate: Any,
+    victim: Any,
+    host_command: int,
+    operation: int,
+    offset: int,
+    length: int,
+    now: int,
+) -> bool:
+    """Plan a command and queue it for the controller; False if a policy broke its contract."""
+    command = take_row(engine, operations, COMMAND_KIND)
+    operations[command, LEFT] = 0
+    operations[command, FIRST_PART] = -1
+    operations[command, HOST_COMMAND] = host_command
+    operations[command, OVERHEAD] = timing[READ_OVERHEAD] if operation == READ else timing[WRITE_OVERHEAD]
+    count_command(counters, operation, length)
+    size = control[PAGE_SECTORS] * SECTOR
+    end = offset + length
+    page = offset // size
+    while page * size < end and operation != FLUSH:
+        sectors = (min(end, (page + 1) * size) - max(offset, page * size)) // SECTOR
+        whole = sectors == control[PAGE_SECTORS]
+        if operation != TRIM or whole:
+            rows = translate(operation, page, 0 if whole else 1, control, dies, blocks, mapping, pages, plan, victim)
+            if rows < 0:
+                return False
+            if operation == TRIM:
+                trimmed[page] = next_write_id(control)
+            add_operations(engine, operations, servers, gates, control, plan, rows, command, sectors)
+        page += 1
+    if acquire(servers, operations, control[DIES] + control[CHANNELS] + 1, command, now):
+        schedule(engine, heap, operations, command, WAITING, now + operations[command, OVERHEAD])
+    return True
+
+
+@kernel
+def dispatch(
+    host: Integers,
+    requests: Integers,
+    commands: Integers,
+    engine: Integers,
+    heap: Integers,
+    operations: Integers,
+    servers: Integers,
+    gates: Integers,
+    control: Integers,
+    dies: Integers,
+    blocks: Integers,
+    mapping: Integers,
+    pages: Integers,
+    trimmed: Integers,
+    plan: Integers,
+    timing: Integers,
+    counters: Integers,
+    translate: Any,
+    victim: Any,
+) -> int:
+    """Admit waiting commands while fewer than the depth are in flight; DONE, or why it stopped short."""
+    while host[READY_HEAD] >= 0 and host[IN_FLIGHT] < host[DEPTH]:
+        request = host[READY_HEAD] - host[REQUEST_BASE]
+        row = requests[request, FIRST_COMMAND] + host[DISPATCHED] - host[COMMAND_BASE]
+        if engine[LIVE] + rows_needed(control, commands[row, OPERATION], commands[row, LENGTH]) > operations.shape[0]:
+            return TABLE_FULL
+        command = take_command(host, requests)
+        if not admit(
+            engine, heap, operations, servers, gates, control, dies, blocks, mapping, pages, trimmed, plan, timing, counters,
+            translate, victim, command, commands[row, OPERATION], commands[row, OFFSET], commands[row, LENGTH], host[NOW],
+        ):  # fmt: skip
+            return POLICY_FAILED
+    return DONE
+
+
+@kernel
+def rows_needed(control: Integers, operation: int, length: int) -> int:
+    """The most rows of the operation table that a command can take: a page's plan has at most ``pages_per_block + 3``."""
+    touched = length // (control[PAGE_SECTORS] * SECTOR) + 2
+    if operation == READ:
+        return touched + 1
+    if operation == WRITE:
+        return touched * (control[PAGES_PER_BLOCK] + 3) + 1
+    return 1

@@ -1,0 +1,235 @@
+"""The fast drive: the event model of `flashsim.ssd.specification`, compiled; both agree to the nanosecond."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import types
+
+from flashsim.core.errors import CapacityError
+from flashsim.core.host import FINISHED, LEFT, NOW, REQUEST_BASE, HostQueue, arrive, heap_pop, next_arrival
+from flashsim.core.kernel import kernel_of
+from flashsim.core.model import PowerCut
+from flashsim.core.request import Commands, Completions, Integers, Requests
+from flashsim.core.units import NEVER
+from flashsim.ssd.admission import DONE, POLICY_FAILED, dispatch
+from flashsim.ssd.drive_state import DriveState, check_commands_fit, statistics_with_times
+from flashsim.ssd.events import happen
+from flashsim.ssd.flash_array import ERASE_BLOCK, KIND, PLACE, erased
+from flashsim.ssd.ftl.base import TRANSLATE
+from flashsim.ssd.gc.base import VICTIM
+from flashsim.ssd.operations import (
+    BUSY_NS,
+    EVENTS,
+    HEAD,
+    IN_CELLS,
+    OPERATION_COLUMNS,
+    PHASE,
+    ROW_MASK,
+    empty_engine,
+    empty_gates,
+    empty_servers,
+)
+from flashsim.ssd.parameters import SsdParameters
+from flashsim.ssd.recovery import recover
+
+_FIRST_ROWS = 1024
+
+_V = types.Array(types.int64, 1, "C")
+_M = types.Array(types.int64, 2, "C")
+_MAP = types.Array(types.int32, 1, "C")
+_PAGES = types.Array(types.int32, 2, "C")
+_RUN = types.int64(
+    types.int64,
+    types.boolean,
+    _V,
+    _M,
+    _M,
+    _V,
+    _M,
+    _V,
+    _V,
+    _M,
+    _M,
+    _M,
+    _M,
+    _V,
+    _M,
+    _M,
+    _MAP,
+    _PAGES,
+    _V,
+    _V,
+    _M,
+    _V,
+    _M,
+    _V,
+    TRANSLATE,
+    VICTIM,
+)
+
+
+@kernel_of(_RUN)
+def run(
+    until: int,
+    every: bool,
+    host: Integers,
+    requests: Integers,
+    commands: Integers,
+    order: Integers,
+    delayed: Integers,
+    finished: Integers,
+    engine: Integers,
+    heap: Integers,
+    operations: Integers,
+    servers: Integers,
+    gates: Integers,
+    control: Integers,
+    dies: Integers,
+    blocks: Integers,
+    mapping: Integers,
+    pages: Integers,
+    spare: Integers,
+    trimmed: Integers,
+    plan: Integers,
+    timing: Integers,
+    links: Integers,
+    counters: Integers,
+    translate: Any,
+    victim: Any,
+) -> int:
+    """Let events happen in order of (time, arrivals first, id) up to `until`, or to the first completion unless `every`."""
+    while True:
+        status = dispatch(
+            host, requests, commands, engine, heap, operations, servers, gates, control, dies, blocks, mapping, pages, trimmed, plan,
+            timing, counters, translate, victim,
+        )  # fmt: skip
+        if status != DONE or (host[FINISHED] > 0 and not every):
+            return int(status)
+        arrival, _ = next_arrival(host, requests, order, delayed)
+        event = heap[0, 0] if engine[EVENTS] > 0 else NEVER
+        if min(arrival, event) > until or min(arrival, event) == NEVER:
+            if until != NEVER:
+                host[NOW] = max(host[NOW], until)
+            return DONE
+        if arrival <= event:
+            arrive(host, requests, order, delayed)
+        else:
+            row = heap[0, 1] & ROW_MASK
+            engine[EVENTS] = heap_pop(heap, engine[EVENTS])
+            host[NOW] = event
+            happen(
+                host, requests, commands, delayed, finished, engine, heap, operations, servers, gates, control, blocks, pages, spare,
+                timing, links, counters, row,
+            )  # fmt: skip
+
+
+class SsdEngine:
+    """A solid state drive under a virtual clock (`flashsim.core.model.DeviceModel`).
+
+    Parameters
+    ----------
+    parameters
+        The drive.
+
+    Raises
+    ------
+    InvalidParameterError, UnknownNameError, MissingFileError, FlashsimError
+        Impossible parameters, or a policy that cannot be loaded.
+    """
+
+    def __init__(self, parameters: SsdParameters) -> None:
+        self.parameters = parameters
+        self.state = DriveState(parameters)
+        self._timing = self.state.timing.scalars()
+        self._links = self.state.timing.links()
+        self._host = HostQueue(parameters.queue_depth)
+        self._power_up()
+
+    def _power_up(self) -> None:
+        parameters = self.parameters
+        self._engine = empty_engine()
+        self._operations = np.empty((_FIRST_ROWS, OPERATION_COLUMNS), np.int64)
+        self._servers = empty_servers(parameters.dies, parameters.channels)
+        self._gates = empty_gates(parameters.dies * parameters.blocks_per_die)
+        # An operation with a pending event holds a die, the link or the controller.
+        self._heap = np.empty((parameters.dies + 2, 2), np.int64)
+
+    @property
+    def capacity(self) -> int:
+        """Bytes that the host can address."""
+        return self.parameters.capacity
+
+    @property
+    def now(self) -> int:
+        """The clock, ns."""
+        return self._host.now
+
+    @property
+    def outstanding(self) -> int:
+        """Requests submitted and not yet completed."""
+        return self._host.outstanding
+
+    def submit(self, requests: Requests, commands: Commands, at: int | Integers) -> Integers:
+        """Take requests, split into commands; see `flashsim.core.host.HostQueue.append`."""
+        check_commands_fit(self.parameters, requests, commands)
+        return self._host.append(requests, commands, at)
+
+    def advance(self, until: int = NEVER, *, every: bool = False) -> Completions:
+        """Let time pass; see `flashsim.core.model.DeviceModel.advance`."""
+        host, state = self._host, self.state
+        while True:
+            status = run(
+                until, every, host.scalars, host.requests, host.commands, host.order, host.delayed, host.finished,
+                self._engine, self._heap, self._operations, self._servers, self._gates, state.control, state.dies, state.blocks,
+                state.mapping, state.pages, state.spare, state.trimmed, state.plan, self._timing, self._links, state.counters,
+                state.translate, state.victim,
+            )  # fmt: skip
+            if status == POLICY_FAILED:
+                raise state.bad_victim()
+            if status == DONE:
+                return host.collect()
+            self._grow()
+
+    def load(self, offset: int, length: int) -> None:
+        """Write bytes in no time; see `DriveState.load`.  Refused while requests are outstanding."""
+        self.state.load(offset, length, self.outstanding)
+
+    def version(self, page: int) -> int:
+        """The write id of a flash page's worth of the address space; see `DriveState.version`."""
+        return self.state.version(page)
+
+    def power_cut(self, at: int) -> PowerCut:
+        """Run to `at`, then lose power: commands in the drive vanish, and the map is rebuilt from what the flash pages hold.
+
+        Completions up to `at` that were not yet collected are not returned any more: call ``advance(at, every=True)`` before to see them.
+        """
+        self.advance(at, every=True)
+        requests = self._host.requests
+        lost = np.flatnonzero(requests[:, LEFT] > 0) + int(self._host.scalars[REQUEST_BASE])
+        for die in range(self.parameters.dies):
+            head = self._servers[die, HEAD]
+            if head >= 0 and self._operations[head, KIND] == ERASE_BLOCK and self._operations[head, PHASE] == IN_CELLS:
+                erased(self.state.control, self.state.blocks, self.state.spare, int(self._operations[head, PLACE]))
+        self._host.clear()
+        busy = self._servers[:, BUSY_NS].copy()
+        self._power_up()
+        self._servers[:, BUSY_NS] = busy
+        recover(self.state)
+        return PowerCut(self.now, lost)
+
+    def statistics(self) -> dict[str, Any]:
+        """Counters since the drive was made; busy times are of finished holds."""
+        dies, channels = self.parameters.dies, self.parameters.channels
+        busy = self._servers[:, BUSY_NS].tolist()
+        return statistics_with_times(self.state, busy[:dies], busy[dies : dies + channels], busy[-2], busy[-1])
+
+    def _grow(self) -> None:
+        """Double the operation table."""
+        rows = len(self._operations)
+        if 2 * rows > ROW_MASK:
+            raise CapacityError(f"commands: more than {rows} flash operations at once; split requests into smaller commands")
+        operations = np.empty((2 * rows, OPERATION_COLUMNS), np.int64)
+        operations[:rows] = self._operations
+        self._operations = operations

@@ -1,0 +1,1 @@
+"""Flash translation layers, one file each."""

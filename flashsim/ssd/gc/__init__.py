@@ -1,0 +1,1 @@
+"""Garbage collection policies, one file each."""

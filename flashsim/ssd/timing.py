@@ -1,0 +1,68 @@
+"""How long each step of a flash operation takes, in integer nanoseconds, derived from a drive's parameters."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from flashsim.core.errors import InvalidParameterError
+from flashsim.core.request import SECTOR, Integers
+from flashsim.core.units import format_duration, transfer_time
+from flashsim.ssd.parameters import SsdParameters
+
+# The timing array of the engine.
+CELL_READ, CELL_PROGRAM, CELL_ERASE, TRANSFER, READ_OVERHEAD, WRITE_OVERHEAD = range(6)
+
+
+@dataclass(frozen=True)
+class SsdTiming:
+    """Durations in ns; `link_read` and `link_write` hold the time of 0, 1, ... sectors of a page over the host link."""
+
+    read: int
+    program: int
+    erase: int
+    transfer: int
+    read_overhead: int
+    write_overhead: int
+    link_read: tuple[int, ...]
+    link_write: tuple[int, ...]
+
+    def scalars(self) -> Integers:
+        """The durations of a step, indexed by CELL_READ to WRITE_OVERHEAD."""
+        return np.array([self.read, self.program, self.erase, self.transfer, self.read_overhead, self.write_overhead], np.int64)
+
+    def links(self) -> Integers:
+        """Link times, shape (2, sectors of a page + 1): reads, then writes."""
+        return np.array([self.link_read, self.link_write], np.int64)
+
+
+def timing_of(parameters: SsdParameters) -> SsdTiming:
+    """Derive the durations; the controller's overhead is what a data sheet's latency leaves after the flash chip's share.
+
+    Raises
+    ------
+    InvalidParameterError
+        A latency that the chip and its channel already exceed.
+    """
+    transfer = transfer_time(parameters.page_size, parameters.channel_rate)
+    overheads = []
+    for name, latency, cells in (
+        ("read_latency", parameters.read_latency, parameters.read),
+        ("write_latency", parameters.write_latency, parameters.program),
+    ):
+        overhead = latency - cells - transfer
+        if overhead < 1:
+            chip = format_duration(cells + transfer)
+            raise InvalidParameterError(name, format_duration(latency), f"the chip and its channel already take {chip} a page")
+        overheads.append(overhead)
+    sectors = range(parameters.page_size // SECTOR + 1)
+    return SsdTiming(
+        parameters.read,
+        parameters.program,
+        parameters.erase,
+        transfer,
+        *overheads,
+        tuple(transfer_time(count * SECTOR, parameters.link_read_rate) for count in sectors),
+        tuple(transfer_time(count * SECTOR, parameters.link_write_rate) for count in sectors),
+    )
