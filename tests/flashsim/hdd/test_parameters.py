@@ -1,0 +1,72 @@
+"""A drive that contradicts itself is refused by name, and so are commands that it cannot serve."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from flashsim.core.errors import InvalidParameterError
+from flashsim.core.host import one_command_each
+from flashsim.core.request import READ, WRITE, make_requests
+from flashsim.device import presets
+from flashsim.hdd.engine import HddEngine
+from flashsim.hdd.parameters import HddParameters
+from flashsim.hdd.specification import HddSpecification
+from tests.flashsim.hdd.drives import small_drive
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"capacity": "1MiB"}, "zones: 1320 sectors"),
+        ({"capacity": 1000}, "capacity: 1000 B"),
+        ({"read_ahead": 100}, "read_ahead: 100 B"),
+        ({"write_behind": 100}, "write_behind: 100 B"),
+        ({"sector_size": 700, "capacity": 7000, "read_ahead": 0, "write_behind": 0}, "sector_size: 700 B"),
+        ({"write_settle": 1501}, "write_settle: 1501 ns"),
+        ({"seek_average": 10, "seek_full": 10}, "seek_average: 10 ns"),
+        ({"seek_average": 10_000}, "seek_average: 10000 ns"),
+        ({"zones": []}, "zones: none"),
+        ({"zones": [(10,)]}, "zones:"),
+        ({"zones": [(10, 3)]}, "zones:"),
+        ({"zones": [(10, 2000.5)]}, "zones:"),
+        ({"zones": [(10**15, 2000)]}, "zones:"),
+        ({"overhead": 0}, "overhead: 0"),
+        ({"rotation": 10}, "zones:"),
+    ],
+)
+def test_contradictions_are_named(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidParameterError, match=f"^{message}"):
+        small_drive(**changes)
+
+
+@pytest.mark.parametrize("model", [HddEngine, HddSpecification])
+@pytest.mark.parametrize(("offset", "length"), [(0, 0), (100, 512), (0, 100), (-512, 512), (2**19, 512), (2**19 - 512, 1024), (0, 2**62)])
+def test_impossible_commands_are_refused(model: type[HddEngine] | type[HddSpecification], offset: int, length: int) -> None:
+    device = model(small_drive())
+    for operation in (READ, WRITE):
+        requests = make_requests(operation, offset, length)
+        with pytest.raises(InvalidParameterError, match="^command"):
+            device.submit(requests, one_command_each(requests), 0)
+    unknown = make_requests(7, 0, 512)
+    with pytest.raises(InvalidParameterError, match="^operation: 7"):
+        device.submit(unknown, one_command_each(unknown), 0)
+    assert device.outstanding == 0
+
+
+@pytest.mark.parametrize("model", [HddEngine, HddSpecification])
+def test_the_clock_does_not_go_back(model: type[HddEngine] | type[HddSpecification]) -> None:
+    device = model(small_drive())
+    device.advance(1000)
+    with pytest.raises(InvalidParameterError, match="^until: 999 ns"):
+        device.advance(999)
+
+
+def test_the_preset_is_the_papers_drive() -> None:
+    drive = presets.load("toshiba-5400-320gb").parameters
+    assert isinstance(drive, HddParameters)
+    assert drive.capacity == 320 * 10**9
+    assert drive.seek_average == 12_000_000
+    assert drive.rotation / 2 == pytest.approx(5.56e6, rel=0.001)
+    assert drive.link_rate == 34_000_000

@@ -1,0 +1,67 @@
+"""What survives a power cut on a hard disk: all that was flushed or forced, and of the rest all but the last writes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from flashsim.core.host import one_command_each
+from flashsim.core.request import FLUSH, FORCE_UNIT_ACCESS, READ, WRITE, make_requests
+from flashsim.core.rng import generator
+from flashsim.core.units import SECONDS
+from flashsim.hdd.engine import HddEngine
+from flashsim.hdd.specification import HddSpecification
+from tests.flashsim.hdd.drives import SECTOR, random_drive, random_workload, small_drive
+
+
+@pytest.mark.parametrize("seed", range(200, 230))
+def test_only_the_last_acknowledged_writes_vanish(seed: int) -> None:
+    """Writes reach the media in order, so what vanishes is the tail of the acknowledged writes, back to the last one known durable."""
+    drive = random_drive(seed)
+    requests, arrivals = random_workload(seed, drive, 60)
+    commands = one_command_each(requests)
+    whole = HddEngine(drive)
+    whole.submit(requests, commands, arrivals)
+    completions = whole.advance(every=True)
+    for at in generator(seed, "cuts").integers(0, completions["completed"].max() + 1, 20).tolist():
+        engine = HddEngine(drive)
+        engine.submit(requests, commands, arrivals)
+        cut = engine.power_cut(at)
+        done = completions[completions["completed"] <= at]["id"]
+        operations, flags = requests["operation"][done], requests["flags"][done]
+        writes = done[operations == WRITE]
+        vanished = cut.vanished.tolist()
+        assert sorted(writes[len(writes) - len(vanished) :].tolist()) == vanished
+        durable = np.flatnonzero((operations == FLUSH) | ((operations == WRITE) & (flags & FORCE_UNIT_ACCESS != 0)))
+        if len(durable):
+            assert not set(vanished) & set(done[: durable[-1] + 1].tolist())
+        assert sorted(cut.extents.tolist()) == sorted([int(requests["offset"][i]), int(requests["length"][i])] for i in vanished)
+        # One write may be partly on the media; it counts as lost as a whole.
+        assert cut.extents[1:, 1].sum() <= drive.write_behind
+
+
+@pytest.mark.parametrize("model", [HddEngine, HddSpecification])
+def test_writes_vanish_until_they_are_destaged(model: type[HddEngine] | type[HddSpecification]) -> None:
+    requests = make_requests(WRITE, np.array([0, 900]) * SECTOR, SECTOR)
+    device = model(small_drive())
+    device.submit(requests, one_command_each(requests), 0)
+    last = int(device.advance(every=True)["completed"][-1])
+    at_once = device.power_cut(last)
+    assert at_once.vanished.tolist() == [1]
+    assert at_once.extents.tolist() == [[900 * SECTOR, SECTOR]]
+    assert at_once.lost.tolist() == []
+    assert device.submit(requests, one_command_each(requests), last).tolist() == [2, 3]
+    later = device.power_cut(last + SECONDS)
+    assert (later.vanished.tolist(), later.extents.tolist(), later.lost.tolist()) == ([], [], [])
+
+
+@pytest.mark.parametrize("model", [HddEngine, HddSpecification])
+def test_a_drive_without_write_behind_loses_nothing_acknowledged(model: type[HddEngine] | type[HddSpecification]) -> None:
+    requests = make_requests([WRITE, READ, WRITE], np.array([0, 5, 900]) * SECTOR, SECTOR, serial=True)
+    for at in range(0, 12_000, 500):
+        device = model(small_drive(write_behind=0))
+        device.submit(requests, one_command_each(requests), 0)
+        completed = device.advance(at, every=True)
+        cut = device.power_cut(at)
+        assert cut.vanished.tolist() == []
+        assert sorted([*cut.lost.tolist(), *completed["id"].tolist()]) == [0, 1, 2]
