@@ -7,7 +7,7 @@ from pathlib import Path
 os.environ["NUMBA_DISABLE_JIT"] = "1"  # kernels are then plain functions, whose signatures and docstrings can be read
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-import flashsim  # noqa: E402
+import flashsim
 
 project = "flashsim"
 author = "The flashsim authors"
@@ -16,7 +16,7 @@ release = version = flashsim.__version__
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.autosummary", "sphinx.ext.napoleon"]
 exclude_patterns = ["_build"]
-suppress_warnings = ["toc.empty_glob"]
+suppress_warnings = ["toc.glob", "toc.empty_glob"]
 # Docstrings write the size of a relation as the field does; to reStructuredText it is a substitution.
 rst_epilog = "\n".join(f".. |{name}| replace:: \\|{name}\\|" for name in ("R", "S"))
 templates_path = ["_templates"]

@@ -1,0 +1,114 @@
+"""A device that serves every command at once, each in its own fixed time: the least that drives the two host queues."""
+
+from __future__ import annotations
+
+import heapq
+
+import numpy as np
+import simpy
+
+from flashsim.core.host import (
+    COMMAND_BASE,
+    LENGTH,
+    NOW,
+    OFFSET,
+    HostQueue,
+    arrive,
+    command_done,
+    next_arrival,
+    take_command,
+)
+from flashsim.core.host_specification import OPERATIONS, HostRequest, SpecifiedHost, delay
+from flashsim.core.request import SECTOR, Commands, Completions, Integers, Requests
+from flashsim.core.units import NEVER
+
+
+def service_time(offset: int, length: int) -> int:
+    """1 to 5 ns, so that many commands end together."""
+    return 1 + (offset // SECTOR * 3 + length // SECTOR) % 5
+
+
+class FixedEngine:
+    """The compiled host queue before the fixed device."""
+
+    def __init__(self, depth: int) -> None:
+        self.host = HostQueue(depth)
+        self._operations: list[tuple[int, int, int]] = []  # (end, operation id, command)
+        self._admitted = 0
+
+    @property
+    def now(self) -> int:
+        return self.host.now
+
+    @property
+    def outstanding(self) -> int:
+        return self.host.outstanding
+
+    def submit(self, requests: Requests, commands: Commands, at: int | Integers) -> Integers:
+        return self.host.append(requests, commands, at)
+
+    def advance(self, until: int = NEVER) -> Completions:
+        host = self.host
+        completed = False
+        while not completed:
+            arrival, _ = next_arrival(host.scalars, host.requests, host.order, host.delayed)
+            end = self._operations[0][0] if self._operations else NEVER
+            if min(arrival, end) > until or min(arrival, end) == NEVER:
+                host.scalars[NOW] = host.now if until == NEVER else until
+                break
+            if arrival <= end:
+                arrive(host.scalars, host.requests, host.order, host.delayed)
+            else:
+                host.scalars[NOW], _, command = heapq.heappop(self._operations)
+                completed = bool(command_done(host.scalars, host.requests, host.commands, host.delayed, host.finished, command))
+            self._admit()
+        return host.collect()
+
+    def _admit(self) -> None:
+        host = self.host
+        while (command := take_command(host.scalars, host.requests)) >= 0:
+            row = host.commands[command - host.scalars[COMMAND_BASE]]
+            end = host.now + service_time(int(row[OFFSET]), int(row[LENGTH]))
+            heapq.heappush(self._operations, (end, self._admitted, int(command)))
+            self._admitted += 1
+
+
+class FixedSpecification:
+    """The specified host queue before the fixed device."""
+
+    def __init__(self, depth: int) -> None:
+        self.env = simpy.Environment(initial_time=0)
+        self.host = SpecifiedHost(self.env, depth, self._admit)
+        self._admitted = 0
+
+    @property
+    def now(self) -> int:
+        return int(self.env.now)
+
+    @property
+    def outstanding(self) -> int:
+        return self.host.outstanding
+
+    def submit(self, requests: Requests, commands: Commands, at: int | Integers) -> Integers:
+        return self.host.append(requests, commands, at)
+
+    def advance(self, until: int = NEVER) -> Completions:
+        while not self.host.completed and self.env.peek() <= until:
+            self.env.step()
+        if not self.host.completed and self.now < until < NEVER:
+            self.env.run(until=until)
+        return self.host.collect()
+
+    def _admit(self, request: HostRequest, offset: int, length: int) -> None:
+        event = delay(self.env, service_time(offset, length), OPERATIONS + self._admitted)
+        assert event.callbacks is not None
+        event.callbacks.append(lambda _: self.host.command_done(request))
+        self._admitted += 1
+
+
+def run(device: FixedEngine | FixedSpecification) -> Completions:
+    """Everything that is left."""
+    parts = []
+    while len(part := device.advance()):
+        parts.append(part)
+    return np.concatenate(parts) if parts else device.advance()

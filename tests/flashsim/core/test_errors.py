@@ -1,0 +1,41 @@
+"""Errors: one line that names parameter, value and bound."""
+
+from __future__ import annotations
+
+import pytest
+
+from flashsim.core import errors
+from flashsim.core.errors import FlashsimError, InvalidParameterError, MissingExtraError, UnknownNameError
+
+
+def test_all_belong_to_one_hierarchy() -> None:
+    own = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, Exception)]
+    assert len(own) > 5
+    assert all(issubclass(kind, FlashsimError) and kind.__doc__ for kind in own)
+
+
+def test_a_message_names_parameter_value_and_bound() -> None:
+    problem = InvalidParameterError("memory", "12 pages", "grace-hash needs more than 335")
+    assert str(problem) == "memory: 12 pages, but grace-hash needs more than 335"
+    assert (problem.parameter, problem.value, problem.bound) == ("memory", "12 pages", "grace-hash needs more than 335")
+    assert isinstance(problem, ValueError)
+
+
+@pytest.mark.parametrize(
+    ("name", "known", "hint"),
+    [
+        ("grace-hahs", ["bnl", "grace-hash", "hybrid-hash"], "did you mean grace-hash"),
+        ("grace_hash", ["bnl", "grace-hash"], "did you mean grace-hash?"),
+        ("zzz", ["sort-merge", "bnl"], "known: bnl, sort-merge"),
+        ("zzz", [], "known: none"),
+    ],
+)
+def test_an_unknown_name_comes_with_suggestions(name: str, known: list[str], hint: str) -> None:
+    message = str(UnknownNameError("algorithm", name, known))
+    assert message.startswith(f"algorithm: '{name}' is unknown; ")
+    assert hint in message
+    assert "\n" not in message
+
+
+def test_a_missing_extra_says_how_to_install_it() -> None:
+    assert "pip install 'flashsim[tpch]'" in str(MissingExtraError("tpchgen-cli", "tpch"))

@@ -1,0 +1,93 @@
+"""Compiled kernels: the cache is hit by a second process, missed after an edit, and nobody else's."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from flashsim.core import kernel as kernel_module
+
+ROOT = Path(kernel_module.__file__).parents[2]
+pytestmark = pytest.mark.skipif(not kernel_module.compiled(), reason="kernels are not compiled under NUMBA_DISABLE_JIT")
+
+PROGRAM = """
+from flashsim.core.kernel import cache_folder
+from flashsim.shelf import add
+from numba.core import config
+print(add(1), cache_folder().name, sum(add.stats.cache_hits.values()), sum(add.stats.cache_misses.values()), config.CACHE_DIR)
+"""
+
+
+def make_copy(folder: Path) -> Path:
+    """A small flashsim of its own: the core, and a kernel that uses another module's constant."""
+    home = folder / "copy"
+    shutil.copytree(ROOT / "flashsim" / "core", home / "flashsim" / "core", ignore=shutil.ignore_patterns("__pycache__"))
+    (home / "flashsim" / "__init__.py").write_text("")
+    (home / "flashsim" / "step.py").write_text("STEP = 1\n")
+    (home / "flashsim" / "between.py").write_text("from flashsim.step import (\n    STEP,\n)\n")
+    (home / "flashsim" / "unrelated.py").write_text("")
+    shelf = "from flashsim.between import STEP\nfrom flashsim.core.kernel import compiled, kernel\n\n\n"
+    (home / "flashsim" / "shelf.py").write_text(shelf + "@kernel\ndef add(value: int) -> int:\n    return value + STEP\n")
+    return home
+
+
+def start(home: Path, **settings: str) -> list[str]:
+    """What a new process prints: the sum, the cache folder, cache hits, cache misses, and Numba's own cache setting."""
+    (home / "program.py").write_text(PROGRAM)
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("NUMBA_")}
+    environment |= {"FLASHSIM_CACHE": str(home / "cache"), "PYTHONPATH": str(home), **settings}
+    done = subprocess.run([sys.executable, "program.py"], cwd=home, env=environment, capture_output=True, text=True, check=True)
+    return done.stdout.split(" ")
+
+
+@pytest.fixture(scope="module")
+def starts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
+    """What processes printed that were started one after the other, with edits in between."""
+    home = make_copy(tmp_path_factory.mktemp("starts"))
+    told = {"first": start(home)}
+    (home / "flashsim" / "unrelated.py").write_text("WORDS = 'more'\n")
+    told["unrelated edit"] = start(home, NUMBA_CACHE_DIR=str(home / "theirs"))
+    (home / "flashsim" / "step.py").write_text("STEP = 41\n")
+    told["edit"] = start(home)
+    told["files"] = [str(path.relative_to(home)) for path in home.rglob("*.nbi")]
+    return told
+
+
+def test_a_second_process_compiles_nothing(starts: dict[str, list[str]]) -> None:
+    total, folder, hits, misses, _ = starts["first"]
+    assert (total, hits, misses) == ("2", "0", "1")
+    assert starts["unrelated edit"][:4] == ["2", folder, "1", "0"]
+
+
+def test_an_edit_in_another_module_is_noticed(starts: dict[str, list[str]]) -> None:
+    total, folder, hits, misses, _ = starts["edit"]
+    assert (total, hits, misses) == ("42", "0", "1")
+    assert folder != starts["first"][1]
+
+
+def test_the_users_own_setting_is_left_alone(starts: dict[str, list[str]]) -> None:
+    assert starts["unrelated edit"][-1].strip().endswith("theirs")
+    assert starts["first"][-1].strip() == ""
+    assert sum("shelf.add" in path for path in starts["files"]) == 2
+    assert all(path.startswith("cache/kernels/") for path in starts["files"])
+
+
+def test_a_function_without_a_file_is_compiled_all_the_same() -> None:
+    space: dict[str, object] = {}
+    exec("def double(value):\n    return 2 * value\n", space)
+    assert kernel_module.kernel(space["double"])(21) == 42  # type: ignore[type-var, operator]
+
+
+def test_kernels_run_as_plain_python_too(tmp_path: Path) -> None:
+    copy = make_copy(tmp_path)
+    (copy / "plain.py").write_text(
+        "from types import FunctionType\nfrom flashsim.shelf import add\nprint(type(add) is FunctionType, add(1))\n"
+    )
+    environment = os.environ | {"NUMBA_DISABLE_JIT": "1", "PYTHONPATH": str(copy)}
+    done = subprocess.run([sys.executable, "plain.py"], cwd=copy, env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["True", "2"]

@@ -1,0 +1,72 @@
+"""Units: what is written is read back, and nothing without a unit is taken."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from flashsim.core import units
+from flashsim.core.errors import InvalidParameterError
+from flashsim.core.units import format_duration, format_size, parse_duration, parse_size, transfer_time
+
+SIZES = {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
+
+
+@given(st.integers(0, 10**5), st.sampled_from(sorted(SIZES)), st.booleans(), st.sampled_from(["", " "]))
+def test_a_size_is_its_number_times_its_unit(number: int, unit: str, lower: bool, gap: str) -> None:
+    assert parse_size(f"{number}{gap}{unit.lower() if lower else unit}") == number * SIZES[unit]
+
+
+@given(st.integers(0, 999), st.integers(0, 999), st.sampled_from(sorted(SIZES)))
+def test_a_fraction_is_rounded_to_the_nearest_byte(whole: int, thousandths: int, unit: str) -> None:
+    exact = (whole + Fraction(thousandths, 1000)) * SIZES[unit]
+    assert abs(parse_size(f"{whole}.{thousandths:03}{unit}") - exact) <= Fraction(1, 2)
+
+
+@given(st.integers(0, 10**6), st.sampled_from(["B", "KiB", "MiB", "GiB", "MB", "GB"]))
+def test_whole_sizes_survive_a_round_trip(number: int, unit: str) -> None:
+    size = number * SIZES[unit]
+    assert parse_size(format_size(size)) == pytest.approx(size, rel=6e-4)
+    if size < 1024 or size % 2**40 == 0:
+        assert parse_size(format_size(size)) == size
+
+
+@given(st.integers(0, 2**61))
+def test_durations_survive_a_round_trip_to_four_digits(duration: int) -> None:
+    assert parse_duration(format_duration(duration)) == pytest.approx(duration, rel=6e-4)
+
+
+def test_durations_of_all_units() -> None:
+    assert [parse_duration(text) for text in ("20us", "0.35ms", "2s", "7 ns", "1.5min")] == [20_000, 350_000, 2 * 10**9, 7, 90 * 10**9]
+    assert format_duration(-1_500) == "-1.5 us"
+
+
+@pytest.mark.parametrize(
+    "text", ["100", "", "MB", "1.MB", ".5MB", "-1MB", "1e3MB", "1 000MB", "1MB/s", "1XB", "1m", "nanMB", "10_0MB", "１MB"]
+)
+def test_anything_else_is_refused_by_name(text: str) -> None:
+    with pytest.raises(InvalidParameterError, match="^memory: .*, but a number with a unit is needed, such as"):
+        parse_size(text, "memory")
+
+
+@pytest.mark.parametrize("parse, text", [(parse_size, "9999999999TB"), (parse_duration, "9999999999s")])
+def test_what_would_overflow_is_refused(parse, text) -> None:  # type: ignore[no-untyped-def]
+    with pytest.raises(InvalidParameterError, match="too large"):
+        parse(text)
+
+
+@given(st.integers(1, 2**40), st.integers(1, 10**10))
+def test_a_transfer_takes_time_and_its_rate_is_kept(size: int, rate: int) -> None:
+    taken = transfer_time(size, rate)
+    assert taken >= 1
+    assert abs(taken - Fraction(size * units.SECONDS, rate)) <= max(1, Fraction(taken, 10**15))
+
+
+def test_conversions_round_to_nearest() -> None:
+    assert units.from_milliseconds(0.0000016) == 2
+    assert units.from_microseconds(1.5) == 1500
+    assert units.from_seconds(12e-3) == 12 * units.MILLISECONDS
+    assert units.seconds(1_500_000_000) == 1.5

@@ -1,0 +1,124 @@
+"""The house: what README, CI, packaging and licence promise holds."""
+
+from __future__ import annotations
+
+import ast
+import configparser
+import os
+import re
+import shutil
+import subprocess
+import sys
+from importlib.metadata import packages_distributions
+from pathlib import Path
+
+import pytest
+
+import flashsim
+
+ROOT = Path(__file__).parents[1]
+PACKAGES = ("flashsim", "models", "algorithms", "traces", "experiments")
+SOURCES = sorted(path for package in PACKAGES for path in (ROOT / package).rglob("*.py"))
+SETUP = configparser.RawConfigParser()
+SETUP.read(ROOT / "setup.cfg")
+
+
+def commands(page: str) -> list[str]:
+    """The shell commands of a page's fenced blocks."""
+    blocks = re.findall(r"^```sh\n(.*?)^```", (ROOT / page).read_text(), re.DOTALL | re.MULTILINE)
+    return [line for block in blocks for line in block.splitlines()]
+
+
+def distributions(section: str, option: str) -> set[str]:
+    """The names of the distributions that an option of setup.cfg asks for."""
+    lines = SETUP.get(section, option).split()
+    return {name.lower().replace("_", "-") for line in lines if (name := re.split(r"[<>=\[]", line)[0])}
+
+
+def test_readme_has_two_commands_and_each_does_all_set_up() -> None:
+    main, test = commands("README.md")
+    for command in (main, test):
+        assert re.match(r"python3 -m venv \.venv && \.venv/bin/pip install .+ && \.venv/bin/", command)
+    assert main.endswith("flashsim reproduce do2009 --scale 0.1")
+    assert test.endswith("python -m tests")
+    assert "[test]" in test
+
+
+@pytest.mark.skipif(os.name != "posix" or not shutil.which("bash"), reason="bash is not installed")
+def test_ci_runs_readmes_test_command(tmp_path: Path) -> None:
+    """In a copy whose README has another command between its markers, that command runs, with the data's folder set."""
+    home, data = tmp_path / "home", tmp_path / "shared" / "data"
+    (home / ".ci").mkdir(parents=True)
+    data.mkdir(parents=True)
+    shutil.copy(ROOT / ".ci" / "run", home / ".ci" / "run")
+    told = (ROOT / "README.md").read_text()
+    test = commands("README.md")[1]
+    assert told.count(test) == 1
+    (home / "README.md").write_text(told.replace(test, 'echo "data in $FLASHSIM_TEST_DATA"; exit 7'))
+    environment = {name: value for name, value in os.environ.items() if name != "FLASHSIM_TEST_DATA"}
+    done = subprocess.run([str(home / ".ci" / "run")], env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 7
+    assert done.stdout.splitlines()[-1] == f"data in {data}"
+    given = subprocess.run([str(home / ".ci" / "run")], env=environment | {"FLASHSIM_TEST_DATA": "mine"}, capture_output=True, text=True)
+    assert given.stdout.splitlines()[-1] == "data in mine"
+
+
+def test_every_import_is_installed_by_the_distribution_or_an_extra() -> None:
+    promised = distributions("options", "install_requires")
+    for extra in ("tpch", "notebook"):
+        promised |= distributions("options.extras_require", extra)
+    provided = packages_distributions()
+    for path in SOURCES:
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Import):
+                names = [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom):
+                assert node.level == 0, f"{path}: relative import"
+                names = [node.module or ""]
+            else:
+                continue
+            for name in (name.partition(".")[0] for name in names):
+                if name not in PACKAGES and name not in sys.stdlib_module_names:
+                    owners = {owner.lower().replace("_", "-") for owner in provided.get(name, [name])}
+                    assert owners & promised, f"{path} imports {name}, which setup.cfg does not install"
+
+
+def test_every_package_and_module_opens_with_a_sentence() -> None:
+    for path in SOURCES:
+        said = ast.get_docstring(ast.parse(path.read_text()))
+        assert said, path
+        assert re.search(r"[.:]$", said.splitlines()[0]) or "\n\n" not in said, path
+
+
+def test_no_module_outgrows_a_reader() -> None:
+    long = {str(path.relative_to(ROOT)): lines for path in SOURCES if (lines := path.read_text().count("\n")) > 500}
+    assert long == {}
+
+
+def test_every_folder_of_modules_is_a_package() -> None:
+    for folder in {path.parent for path in SOURCES}:
+        assert (folder / "__init__.py").is_file(), f"{folder} would not be installed"
+    for package in PACKAGES:
+        assert (ROOT / package / "py.typed").is_file()
+
+
+def test_licence_and_version_are_stated_once() -> None:
+    licence = (ROOT / "LICENSE").read_text()
+    assert "Apache License" in licence
+    assert "Version 2.0, January 2004" in licence
+    assert SETUP.get("metadata", "license") == "Apache-2.0"
+    assert SETUP.get("metadata", "version") == "attr: flashsim.__version__"
+    assert re.fullmatch(r"\d+\.\d+\.\d+", flashsim.__version__)
+
+
+@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"])
+def test_links_of_a_page_lead_somewhere(page: str) -> None:
+    links = re.findall(r"\]\(([^)#]+)\)", (ROOT / page).read_text())
+    assert links
+    for link in links:
+        assert link.startswith("https://") or (ROOT / link).exists(), link
+
+
+def test_decisions_are_numbered_without_gaps() -> None:
+    numbers = [int(path.name[:4]) for path in sorted((ROOT / "docs" / "decisions").glob("0*.md"))]
+    assert numbers == list(range(1, len(numbers) + 1))
