@@ -86,12 +86,12 @@ def _join_overfull(r: File, s: File, second: SecondPhase, level: int, *, spreads
         yield from nested_blocks(r, s, chunks, loops.inner, page_io=second.page_io)
         return
     division = _division(r, s, second)
-    parts = []
+    parts: list[list[File]] = []
     for file in (r, s):
         expected = math.ceil(file.pages / division.buckets)
         parts.append(temporary_files(file.name, "bucket", division.buckets, file.relation, file.page_size, expected))
         yield from partition(file, parts[-1], level, division.input, division.output, page_io=second.page_io)
-    yield from join_buckets(*parts, second, level)
+    yield from join_buckets(parts[0], parts[1], second, level)
 
 
 def _division(r: File, s: File, second: SecondPhase) -> GraceAllocation:

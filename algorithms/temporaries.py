@@ -124,7 +124,7 @@ def _place(
         if sizes[index] > state[buffer, _LEFT]:
             if state[buffer, _PAGES] == most_pages:
                 position[0] = index
-                return buffer
+                return int(buffer)
             first[buffer, state[buffer, _PAGES]] = count
             state[buffer, _PAGES] += 1
             state[buffer, _LEFT] = room

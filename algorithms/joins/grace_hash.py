@@ -8,7 +8,7 @@ from algorithms.buckets import SecondPhase, join_buckets, partition
 from algorithms.joins.base import JoinParameters, folders, settle
 from algorithms.temporaries import temporary_files
 from flashsim.execution.requests import Algorithm, Phase
-from flashsim.storage.heap_file import HeapFile
+from flashsim.storage.heap_file import File, HeapFile
 from models.allocation import Allocation, GraceAllocation, grace_hash
 
 
@@ -32,11 +32,11 @@ def _join(r: HeapFile, s: HeapFile, parameters: JoinParameters, allocation: Grac
     yield Phase("partition")
     if not r.pages or not s.pages:
         return
-    buckets = []
+    buckets: list[list[File]] = []
     for file, folder in zip((r, s), folders("grace-hash", r, s), strict=True):
         expected = math.ceil(file.pages / allocation.buckets)
         buckets.append(temporary_files(folder, "bucket", allocation.buckets, file.relation, file.page_size, expected))
         yield from partition(file, buckets[-1], 0, allocation.input, allocation.output, page_io=parameters.page_io)
     yield Phase("join")
     second = SecondPhase(parameters.memory, allocation.phase2_input, parameters.fudge, parameters.latency_ratio, parameters.page_io)
-    yield from join_buckets(*buckets, second)
+    yield from join_buckets(buckets[0], buckets[1], second)
