@@ -229,8 +229,10 @@ class StoredKeys:
             A value is none of this relation's.
         """
         if self._known is None:
-            if not pa.types.is_integer(stored.type) and stored.null_count < len(stored):
-                raise DamagedFileError(f"relation {self.name}: a page holds a key of type {stored.type}, but keys are integers")
+            if not pa.types.is_integer(stored.type):
+                if stored.null_count < len(stored):
+                    raise DamagedFileError(f"relation {self.name}: a page holds a key of type {stored.type}, but keys are integers")
+                return np.full(len(stored), NULL_KEY)
             numbers: Integers = stored.cast(pa.int64()).fill_null(NULL_KEY).to_numpy()
             return numbers
         try:

@@ -178,7 +178,7 @@ def _checksum(data: Bytes, big_endian: bool, sums: Integers) -> None:
 
 @kernel
 def _word(data: Bytes, at: int, big_endian: bool) -> int:
-    word = 0
+    word: int = 0
     for byte in range(4):
         place = at + (byte if big_endian else 3 - byte)
         word = (word << 8) | byte_at(data, place)

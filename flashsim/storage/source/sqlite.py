@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from flashsim.core.errors import DamagedFileError, SchemaError, UnknownNameError
+from flashsim.core.request import Integers
 from flashsim.storage.record import locate_values, stored_values
 from flashsim.storage.source._sqlite_file import Database, read_database
 from flashsim.storage.source._sqlite_schema import Column, TableDefinition, Value, parse_table
@@ -58,7 +59,7 @@ def _find(database: Database, wanted: str) -> tuple[str, int, TableDefinition]:
         raise SchemaError(f"{database.path}: {name} is a view, but only tables have pages")
     if not isinstance(statement, str) or not isinstance(root, int):
         raise database.damaged(f"the definition of table {name} is damaged")
-    if root == 0:
+    if statement.upper().startswith("CREATE VIRTUAL"):
         raise SchemaError(f"{database.path}: {name} is a virtual table, but only ordinary tables have pages")
     try:
         definition = parse_table(statement)
@@ -95,7 +96,7 @@ def _read(database: Database, root: int, definition: TableDefinition) -> pa.Tabl
     return pa.table(arrays)
 
 
-def _values(database: Database, rows: TreeRows, column: Column, types: np.ndarray, at: np.ndarray) -> pa.Array:
+def _values(database: Database, rows: TreeRows, column: Column, types: Integers, at: Integers) -> pa.Array:
     """One column, with its default where records are too short to hold it."""
     data = rows.data
     short = types < 0
