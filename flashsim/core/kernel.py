@@ -25,7 +25,9 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 #: The rooms that hold kernels.
 _ROOMS = ("flashsim", "algorithms", "traces")
-_HOLDS_KERNELS = re.compile(rb"@kernel|\bkernel\(")
+_HOLDS_KERNELS = re.compile(rb"@(lean_)?kernel|\bkernel\(")
+#: Numba's run-time (reference counts) is switched off by this option, which its documentation does not list.
+_LEAN = {"_nrt": False, "error_model": "numpy"}
 _IMPORT = re.compile(rb"^\s*from[ \t]+([\w.]+)[ \t]+import[ \t]+(\([^)]*\)|[^\n]+)", re.MULTILINE)
 _NAME = re.compile(rb"\w+")
 
@@ -76,18 +78,27 @@ def kernel(function: Function) -> Function:
     return _decorated(function)
 
 
+def lean_kernel(function: Function) -> Function:
+    """As `kernel`, for functions that make no array: they keep no reference counts.
+
+    Where many arrays pass through nested calls, counting references takes longer than the work itself.  An integer division by zero is
+    not noticed.
+    """
+    return _decorated(function, **_LEAN)
+
+
 def kernel_of(signature: Any) -> Callable[[Function], Function]:
-    """As `kernel`, but compiled at once for one signature: needed where an argument is a function (``numba.types.FunctionType``)."""
-    return lambda function: _decorated(function, signature)
+    """As `lean_kernel`, but compiled at once for one signature: needed where an argument is a function (``numba.types.FunctionType``)."""
+    return lambda function: _decorated(function, signature, **_LEAN)
 
 
-def _decorated(function: Function, *signature: Any) -> Function:
+def _decorated(function: Function, *signature: Any, **options: Any) -> Function:
     theirs = config.CACHE_DIR
     config.CACHE_DIR = str(cache_folder())
     try:
-        decorated: Function = numba.njit(*signature, cache=True)(function)
+        decorated: Function = numba.njit(*signature, cache=True, **options)(function)
     except RuntimeError:  # typed at a prompt, or nowhere to write: compiled anew in every process
-        decorated = numba.njit(*signature)(function)
+        decorated = numba.njit(*signature, **options)(function)
     finally:
         config.CACHE_DIR = theirs
     return decorated

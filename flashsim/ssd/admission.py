@@ -18,7 +18,7 @@ from flashsim.core.host import (
     REQUEST_BASE,
     take_command,
 )
-from flashsim.core.kernel import kernel
+from flashsim.core.kernel import lean_kernel
 from flashsim.core.request import FLUSH, READ, SECTOR, TRIM, WRITE, Integers
 from flashsim.ssd.drive_state import FLUSHES, READ_BYTES, READS, TRIMS, WRITE_BYTES, WRITES
 from flashsim.ssd.events import schedule
@@ -62,7 +62,7 @@ from flashsim.ssd.timing import READ_OVERHEAD, WRITE_OVERHEAD
 DONE, TABLE_FULL, POLICY_FAILED = range(3)
 
 
-@kernel
+@lean_kernel
 def add_operations(
     engine: Integers,
     operations: Integers,
@@ -106,7 +106,7 @@ def add_operations(
         operations[command, LAST_PART] = row
 
 
-@kernel
+@lean_kernel
 def count_command(counters: Integers, operation: int, length: int) -> None:
     """Count what the host asked for."""
     if operation == READ:
@@ -121,7 +121,7 @@ def count_command(counters: Integers, operation: int, length: int) -> None:
         counters[FLUSHES] += 1
 
 
-@kernel
+@lean_kernel
 def admit(
     engine: Integers,
     heap: Integers,
@@ -171,7 +171,7 @@ def admit(
     return True
 
 
-@kernel
+@lean_kernel
 def dispatch(
     host: Integers,
     requests: Integers,
@@ -208,7 +208,7 @@ def dispatch(
     return DONE
 
 
-@kernel
+@lean_kernel
 def rows_needed(control: Integers, operation: int, length: int) -> int:
     """The most rows of the operation table that a command can take: a page's plan has at most ``pages_per_block + 3``."""
     touched = length // (control[PAGE_SECTORS] * SECTOR) + 2

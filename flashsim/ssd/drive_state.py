@@ -8,7 +8,7 @@ import numpy as np
 from numba import types
 
 from flashsim.core.errors import FlashsimError, InvalidParameterError, RefusedError
-from flashsim.core.kernel import kernel, kernel_of
+from flashsim.core.kernel import kernel_of, lean_kernel
 from flashsim.core.request import FLUSH, OPERATIONS, READ, SECTOR, WRITE, Commands, Integers, Requests
 from flashsim.ssd.flash_array import (
     BAD_VICTIM,
@@ -55,7 +55,7 @@ _LOAD = types.boolean(
 )  # fmt: skip
 
 
-@kernel
+@lean_kernel
 def apply(row: int, plan: Integers, control: Integers, blocks: Integers, pages: Integers, spare: Integers) -> None:
     """Carry out one flash operation of a plan on the physical state, at once."""
     if plan[row, KIND] == ERASE_BLOCK:

@@ -7,7 +7,7 @@ controller passes to the next that waits, then the die, then what waited for thi
 from __future__ import annotations
 
 from flashsim.core.host import NOW, command_done, heap_push
-from flashsim.core.kernel import kernel
+from flashsim.core.kernel import lean_kernel
 from flashsim.core.request import Integers
 from flashsim.ssd.drive_state import FETCHES, FLASH_ERASES, FLASH_PROGRAMS, FLASH_READS, GC_MOVES
 from flashsim.ssd.flash_array import (
@@ -61,21 +61,21 @@ from flashsim.ssd.operations import (
 from flashsim.ssd.timing import CELL_ERASE, CELL_PROGRAM, CELL_READ, TRANSFER
 
 
-@kernel
+@lean_kernel
 def schedule(engine: Integers, heap: Integers, operations: Integers, row: int, phase: int, time: int) -> None:
     """The operation's next event ends `phase` at `time`."""
     operations[row, PHASE] = phase
     engine[EVENTS] = heap_push(heap, engine[EVENTS], time, (operations[row, ID] << ROW_BITS) | row)
 
 
-@kernel
+@lean_kernel
 def use_link(engine: Integers, heap: Integers, operations: Integers, links: Integers, row: int, now: int) -> None:
     """The link is the operation's: move its bytes."""
     direction = 1 if operations[row, KIND] == PROGRAM_PAGE else 0
     schedule(engine, heap, operations, row, ON_LINK, now + links[direction, operations[row, SECTORS]])
 
 
-@kernel
+@lean_kernel
 def ask_link(
     engine: Integers, heap: Integers, operations: Integers, servers: Integers, control: Integers, links: Integers, row: int, now: int
 ) -> None:
@@ -84,14 +84,14 @@ def ask_link(
         use_link(engine, heap, operations, links, row, now)
 
 
-@kernel
+@lean_kernel
 def use_channel(engine: Integers, heap: Integers, operations: Integers, timing: Integers, row: int, now: int) -> None:
     """The channel is the operation's: move a page, or out and back in for a move."""
     pages = 2 if operations[row, KIND] == MOVE_PAGE else 1
     schedule(engine, heap, operations, row, ON_CHANNEL, now + pages * timing[TRANSFER])
 
 
-@kernel
+@lean_kernel
 def ask_channel(
     engine: Integers, heap: Integers, operations: Integers, servers: Integers, control: Integers, timing: Integers, row: int, now: int
 ) -> None:
@@ -100,7 +100,7 @@ def ask_channel(
         use_channel(engine, heap, operations, timing, row, now)
 
 
-@kernel
+@lean_kernel
 def try_start(
     engine: Integers,
     heap: Integers,
@@ -126,7 +126,7 @@ def try_start(
     servers[die, SINCE] = now
 
 
-@kernel
+@lean_kernel
 def free_die(
     engine: Integers,
     heap: Integers,
@@ -143,7 +143,7 @@ def free_die(
         try_start(engine, heap, operations, servers, control, timing, following, now)
 
 
-@kernel
+@lean_kernel
 def finish_command(
     engine: Integers,
     operations: Integers,
@@ -159,7 +159,7 @@ def finish_command(
     give_row(engine, operations, row)
 
 
-@kernel
+@lean_kernel
 def finish_part(
     engine: Integers,
     operations: Integers,
@@ -178,7 +178,7 @@ def finish_part(
         finish_command(engine, operations, host, requests, commands, delayed, finished, command)
 
 
-@kernel
+@lean_kernel
 def overhead_ends(
     engine: Integers,
     heap: Integers,
@@ -204,7 +204,7 @@ def overhead_ends(
         part = operations[part, NEXT_PART]
 
 
-@kernel
+@lean_kernel
 def link_ends(
     engine: Integers,
     heap: Integers,
@@ -228,7 +228,7 @@ def link_ends(
     return False
 
 
-@kernel
+@lean_kernel
 def channel_ends(
     engine: Integers,
     heap: Integers,
@@ -263,7 +263,7 @@ def channel_ends(
         try_start(engine, heap, operations, servers, control, timing, program, now)
 
 
-@kernel
+@lean_kernel
 def open_gate(
     engine: Integers,
     heap: Integers,
@@ -287,7 +287,7 @@ def open_gate(
     try_start(engine, heap, operations, servers, control, timing, row, now)
 
 
-@kernel
+@lean_kernel
 def program_ends(
     engine: Integers,
     heap: Integers,
@@ -314,7 +314,7 @@ def program_ends(
         open_gate(engine, heap, operations, servers, control, gates, timing, superseded, operations[row, ID], now)
 
 
-@kernel
+@lean_kernel
 def cells_end(
     engine: Integers,
     heap: Integers,
@@ -339,7 +339,7 @@ def cells_end(
     give_row(engine, operations, row)
 
 
-@kernel
+@lean_kernel
 def happen(
     host: Integers,
     requests: Integers,

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from flashsim.core.kernel import kernel
+from flashsim.core.kernel import lean_kernel
 from flashsim.core.request import Integers
 from flashsim.ssd.geometry import (
     BLOCKS_PER_DIE,
@@ -49,13 +49,13 @@ TORN = -1
 BAD_VICTIM = -1
 
 
-@kernel
+@lean_kernel
 def lookup(mapping: Integers, page: int) -> int:
     """The flash page that holds a logical page, or -1."""
     return int(mapping[page]) - 1
 
 
-@kernel
+@lean_kernel
 def plan_row(plan: Integers, row: int, kind: int, place: int, source: int, logical: int, write_id: int, superseded: int) -> int:
     """Note one flash operation; return the number of rows."""
     plan[row, KIND] = kind
@@ -67,7 +67,7 @@ def plan_row(plan: Integers, row: int, kind: int, place: int, source: int, logic
     return row + 1
 
 
-@kernel
+@lean_kernel
 def next_die(control: Integers, dies: Integers) -> int:
     """The die that takes the next write: round robin, passing over dies whose valid pages are at their limit.
 
@@ -81,7 +81,7 @@ def next_die(control: Integers, dies: Integers) -> int:
     return die
 
 
-@kernel
+@lean_kernel
 def open_block(dies: Integers, blocks: Integers, die: int) -> None:
     """Close a die's active block and make its oldest free block the active one."""
     blocks[STATE, dies[ACTIVE, die]] = CLOSED_BLOCK
@@ -92,7 +92,7 @@ def open_block(dies: Integers, blocks: Integers, die: int) -> None:
     dies[ACTIVE, die] = block
 
 
-@kernel
+@lean_kernel
 def free_block(control: Integers, dies: Integers, blocks: Integers, block: int) -> None:
     """Put a block behind its die's free blocks."""
     die = die_of_block(control, block)
@@ -106,7 +106,7 @@ def free_block(control: Integers, dies: Integers, blocks: Integers, block: int) 
     dies[FREE, die] += 1
 
 
-@kernel
+@lean_kernel
 def place_page(control: Integers, dies: Integers, blocks: Integers, mapping: Integers, pages: Integers, die: int, page: int) -> int:
     """Give a logical page the next flash page of a die's active block (which has one); return it."""
     block = dies[ACTIVE, die]
@@ -119,7 +119,7 @@ def place_page(control: Integers, dies: Integers, blocks: Integers, mapping: Int
     return flash_page
 
 
-@kernel
+@lean_kernel
 def drop_page(control: Integers, dies: Integers, blocks: Integers, mapping: Integers, page: int) -> int:
     """Unmap a logical page; return the block that held it, or -1."""
     flash_page = lookup(mapping, page)
@@ -132,7 +132,7 @@ def drop_page(control: Integers, dies: Integers, blocks: Integers, mapping: Inte
     return block
 
 
-@kernel
+@lean_kernel
 def reclaim(
     control: Integers, dies: Integers, blocks: Integers, mapping: Integers, pages: Integers, plan: Integers, row: int, victim: int
 ) -> int:
@@ -149,7 +149,7 @@ def reclaim(
     return plan_row(plan, row, ERASE_BLOCK, victim, -1, -1, 0, -1)
 
 
-@kernel
+@lean_kernel
 def reclaimable(control: Integers, blocks: Integers, die: int, block: int) -> bool:
     """Whether a block is a closed one of the die with at least one page to gain."""
     if block < die * control[BLOCKS_PER_DIE] or block >= (die + 1) * control[BLOCKS_PER_DIE]:
@@ -157,27 +157,27 @@ def reclaimable(control: Integers, blocks: Integers, die: int, block: int) -> bo
     return blocks[STATE, block] == CLOSED_BLOCK and blocks[VALID, block] < control[PAGES_PER_BLOCK]
 
 
-@kernel
+@lean_kernel
 def next_write_id(control: Integers) -> int:
     """Number writes and trims of logical pages in order of admission, from 1."""
     control[SEQUENCE] += 1
     return control[SEQUENCE]
 
 
-@kernel
+@lean_kernel
 def started(spare: Integers, flash_page: int) -> None:
     """A program begins: until it ends, a power cut leaves a torn page."""
     spare[flash_page] = TORN
 
 
-@kernel
+@lean_kernel
 def programmed(pages: Integers, spare: Integers, place: int, source: int, logical: int, write_id: int) -> None:
     """A program ends: the page's spare area says what it holds.  A move (it has a source) copies the write id."""
     spare[place] = write_id if source < 0 else spare[source]
     pages[place, SPARE_OWNER] = logical + 1
 
 
-@kernel
+@lean_kernel
 def erased(control: Integers, blocks: Integers, spare: Integers, block: int) -> None:
     """An erase ends."""
     first = block * control[PAGES_PER_BLOCK]

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from flashsim.core.kernel import kernel
+from flashsim.core.kernel import lean_kernel
 from flashsim.core.request import SECTOR, Integers
 from flashsim.ssd.parameters import SsdParameters
 
@@ -39,25 +39,25 @@ def control_array(parameters: SsdParameters) -> Integers:
     return control
 
 
-@kernel
+@lean_kernel
 def block_of(control: Integers, flash_page: int) -> int:
     """The block of a flash page."""
     return flash_page // control[PAGES_PER_BLOCK]
 
 
-@kernel
+@lean_kernel
 def die_of_block(control: Integers, block: int) -> int:
     """The die of a block."""
     return block // control[BLOCKS_PER_DIE]
 
 
-@kernel
+@lean_kernel
 def die_of_page(control: Integers, flash_page: int) -> int:
     """The die of a flash page."""
     return die_of_block(control, block_of(control, flash_page))
 
 
-@kernel
+@lean_kernel
 def channel_of(control: Integers, die: int) -> int:
     """The channel of a die."""
     return die % control[CHANNELS]

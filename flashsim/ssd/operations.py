@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from flashsim.core.kernel import kernel
+from flashsim.core.kernel import lean_kernel
 from flashsim.core.request import Integers
 from flashsim.ssd.flash_array import PLAN_COLUMNS
 
@@ -41,7 +41,7 @@ ROW_BITS = 24
 ROW_MASK = (1 << ROW_BITS) - 1
 
 
-@kernel
+@lean_kernel
 def take_row(engine: Integers, operations: Integers, kind: int) -> int:
     """An unused row of the operation table, numbered and cleared (there must be one)."""
     row = engine[UNUSED]
@@ -63,7 +63,7 @@ def take_row(engine: Integers, operations: Integers, kind: int) -> int:
     return row
 
 
-@kernel
+@lean_kernel
 def give_row(engine: Integers, operations: Integers, row: int) -> None:
     """Return a row of the operation table."""
     operations[row, NEXT_WAITING] = engine[UNUSED]
@@ -71,7 +71,7 @@ def give_row(engine: Integers, operations: Integers, row: int) -> None:
     engine[LIVE] -= 1
 
 
-@kernel
+@lean_kernel
 def acquire(servers: Integers, operations: Integers, server: int, row: int, now: int) -> bool:
     """Ask for a channel, the link or the controller: True if it is had at once, otherwise the operation waits its turn."""
     if servers[server, BUSY] == 0:
@@ -86,7 +86,7 @@ def acquire(servers: Integers, operations: Integers, server: int, row: int, now:
     return False
 
 
-@kernel
+@lean_kernel
 def release(servers: Integers, operations: Integers, server: int, now: int) -> int:
     """Give up a channel, the link or the controller; return the operation that has it next, or -1."""
     servers[server, BUSY_NS] += now - servers[server, SINCE]
@@ -100,7 +100,7 @@ def release(servers: Integers, operations: Integers, server: int, now: int) -> i
     return row
 
 
-@kernel
+@lean_kernel
 def join_die(servers: Integers, operations: Integers, die: int, row: int) -> None:
     """Take the last place in a die's queue."""
     operations[row, DIE] = die
@@ -111,7 +111,7 @@ def join_die(servers: Integers, operations: Integers, die: int, row: int) -> Non
     servers[die, TAIL] = row
 
 
-@kernel
+@lean_kernel
 def leave_die(servers: Integers, operations: Integers, row: int, now: int) -> int:
     """The head of a die's queue is done with it; return the next operation, or -1."""
     die = operations[row, DIE]

@@ -1,6 +1,6 @@
 """The contract of a flash translation layer.
 
-A member defines one function, decorated with `flashsim.core.kernel.kernel`::
+A member defines one function, decorated with `flashsim.core.kernel.lean_kernel`::
 
     translate(operation, page, partial, control, dies, blocks, mapping, pages, plan, victim) -> rows
 

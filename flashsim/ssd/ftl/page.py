@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from flashsim.core.kernel import kernel
+from flashsim.core.kernel import lean_kernel
 from flashsim.core.request import READ, TRIM, Integers
 from flashsim.ssd.flash_array import (
     ACTIVE,
@@ -32,7 +32,7 @@ from flashsim.ssd.flash_array import (
 from flashsim.ssd.geometry import PAGES_PER_BLOCK, RESERVE
 
 
-@kernel
+@lean_kernel
 def translate(
     operation: int,
     page: int,

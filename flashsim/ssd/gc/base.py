@@ -1,6 +1,6 @@
 """The contract of a garbage collection policy.
 
-A member defines one function, decorated with `flashsim.core.kernel.kernel`::
+A member defines one function, decorated with `flashsim.core.kernel.lean_kernel`::
 
     victim(control, dies, blocks, die) -> block
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from flashsim.core.kernel import kernel
+from flashsim.core.kernel import lean_kernel
 from flashsim.core.request import Integers
 from flashsim.ssd.flash_array import CLOSED_BLOCK, STATE, VALID
 from flashsim.ssd.geometry import BLOCKS_PER_DIE, PAGES_PER_BLOCK
 
 
-@kernel
+@lean_kernel
 def victim(control: Integers, dies: Integers, blocks: Integers, die: int) -> int:
     """The closed block of a die with the fewest valid pages."""
     first = die * control[BLOCKS_PER_DIE]
