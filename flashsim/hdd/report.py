@@ -42,7 +42,7 @@ def power_cut(at: int, lost: Iterable[int], unsettled: Iterable[tuple[int, int, 
     unfinished = set(lost)
     gone = [entry for entry in unsettled if entry[0] not in unfinished]
     return HddPowerCut(
-        at,
+        int(at),
         np.array(sorted(unfinished), np.int64),
         np.array(sorted({request for request, _, _ in gone}), np.int64),
         np.array([entry[1:] for entry in gone], np.int64).reshape(-1, 2),

@@ -191,7 +191,7 @@ class HddSpecification:
         while env.peek() <= until and (until != NEVER or host.outstanding) and (every or not host.completed):
             env.step()
         if until != NEVER and env.now < until and (every or not host.completed):
-            env.run(until)
+            env.run(int(until))
         completions = host.collect()
         self._unfinished.difference_update(completions["id"].tolist())
         return completions
@@ -215,7 +215,7 @@ class HddSpecification:
         cut = report.power_cut(at, self._unfinished, unsettled)
         self._before = self._counted()
         self._unfinished = set()
-        self._env = simpy.Environment(at)
+        self._env = simpy.Environment(int(at))
         self._controller = Controller(self._env, self.parameters, self._seeks, self._next_id)
         return cut
 

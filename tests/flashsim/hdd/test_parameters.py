@@ -47,10 +47,10 @@ def test_impossible_commands_are_refused(model: type[HddEngine] | type[HddSpecif
     device = model(small_drive())
     for operation in (READ, WRITE):
         requests = make_requests(operation, offset, length)
-        with pytest.raises(InvalidParameterError, match="^command"):
+        with pytest.raises(InvalidParameterError, match=r"^command"):
             device.submit(requests, one_command_each(requests), 0)
     unknown = make_requests(7, 0, 512)
-    with pytest.raises(InvalidParameterError, match="^operation: 7"):
+    with pytest.raises(InvalidParameterError, match=r"^operation: 7"):
         device.submit(unknown, one_command_each(unknown), 0)
     assert device.outstanding == 0
 
@@ -59,7 +59,7 @@ def test_impossible_commands_are_refused(model: type[HddEngine] | type[HddSpecif
 def test_the_clock_does_not_go_back(model: type[HddEngine] | type[HddSpecification]) -> None:
     device = model(small_drive())
     device.advance(1000)
-    with pytest.raises(InvalidParameterError, match="^until: 999 ns"):
+    with pytest.raises(InvalidParameterError, match=r"^until: 999 ns"):
         device.advance(999)
 
 
