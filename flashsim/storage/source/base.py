@@ -10,7 +10,9 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from decimal import Decimal, InvalidOperation
+from functools import cache
 from pathlib import Path
+from types import ModuleType
 from typing import Any, Protocol
 
 import numpy.typing as npt
@@ -121,7 +123,7 @@ def open_source(text: str) -> Source:
         The file does not exist, or is not what its name says.
     """
     prefix, colon, rest = text.partition(":")
-    members = {name: SOURCES.load(name) for name in SOURCES.names()}
+    members = _members()
     if colon and prefix in members and not members[prefix].SUFFIXES:
         source: Source = members[prefix].open_records(rest)
         return source
@@ -132,6 +134,11 @@ def open_source(text: str) -> Source:
         return opened
     known = [f"{name}:TABLE@SCALE" for name, member in members.items() if not member.SUFFIXES]
     raise UnknownNameError("source", text, [*known, *(f"FILE{suffix}" for member in members.values() for suffix in member.SUFFIXES)])
+
+
+@cache
+def _members() -> dict[str, ModuleType]:
+    return {name: SOURCES.load(name) for name in SOURCES.names()}
 
 
 def split_file(text: str, suffixes: tuple[str, ...]) -> tuple[str, str] | None:
