@@ -86,7 +86,7 @@ class Outcome:
 
 def run(algorithm: Algorithm, memory: int) -> Outcome:
     """Run an algorithm, refusing any breach of the protocol."""
-    stored: dict[File, list[Tuples]] = {}
+    stored: dict[File, list[Tuples]] = {}  # one entry a page
     dropped: set[File] = set()
     names: dict[str, File] = {}
     emitted: list[Integers] = []
@@ -114,11 +114,11 @@ def run(algorithm: Algorithm, memory: int) -> Outcome:
             elif isinstance(request, Write):
                 _append(request, stored)
             elif isinstance(request, Drop):
-                _check_packing(request.file, stored.get(request.file, []))
+                _check_packing(request.file, stored[request.file])
                 assert request.file.temporary and request.file not in dropped
                 dropped.add(request.file)
                 outcome.lengths[request.file.name] = request.file.pages
-                outcome.tuples[request.file.name] = sum(len(part) for part in stored.pop(request.file, []))
+                outcome.tuples[request.file.name] = sum(len(page) for page in stored.pop(request.file))
             elif isinstance(request, Emit):
                 assert len(request.r_rows) == len(request.s_rows) > 0
                 outcome.batches.append(len(request.r_rows))
@@ -144,8 +144,7 @@ def _read(request: Read, stored: dict[File, list[Tuples]]) -> Tuples:
     if isinstance(file, HeapFile):
         rows = [np.arange(file.first_rows[page], file.first_rows[page + 1]) for page in pages]
     else:
-        everything = [part.rows[first:end] for part in stored[file] for first, end in zip(part.pages, part.pages[1:], strict=False)]
-        rows = [everything[page] for page in pages]
+        rows = [stored[file][page].rows for page in pages]
     chosen = np.concatenate(rows)
     return Tuples(file.relation.keys(chosen), chosen, np.concatenate([[0], np.cumsum([len(page) for page in rows])]))
 
@@ -163,21 +162,18 @@ def _append(request: Write, stored: dict[File, list[Tuples]]) -> None:
     sizes = file.relation.cell_sizes(tuples.rows)
     for first, end in zip(tuples.pages, tuples.pages[1:], strict=False):
         assert end > first and sizes[first:end].sum() <= file.page_size - LEAF_HEADER, "an empty or overfull page"
-    stored.setdefault(file, []).append(Tuples(tuples.keys.copy(), tuples.rows.copy(), tuples.pages.copy()))
+    stored.setdefault(file, []).extend(
+        Tuples(tuples.keys[first:end].copy(), tuples.rows[first:end].copy(), np.array([0, end - first]))
+        for first, end in zip(tuples.pages, tuples.pages[1:], strict=False)
+    )
     file.pages = expected
 
 
-def _check_packing(file: File, parts: list[Tuples]) -> None:
+def _check_packing(file: File, pages: list[Tuples]) -> None:
     """Over all its extents, a temporary file is packed page by page."""
-    if parts:
-        rows = np.concatenate([part.rows for part in parts])
-        first = np.concatenate([[0], *[part.pages[1:] + before for part, before in _with_offsets(parts)]])
-        assert np.array_equal(first, pack(file.relation, rows, file.page_size))
-
-
-def _with_offsets(parts: list[Tuples]) -> list[tuple[Tuples, int]]:
-    befores = np.cumsum([0] + [len(part) for part in parts[:-1]])
-    return list(zip(parts, befores.tolist(), strict=True))
+    rows = np.concatenate([page.rows for page in pages])
+    first = np.cumsum([0] + [len(page) for page in pages])
+    assert np.array_equal(first, pack(file.relation, rows, file.page_size))
 
 
 def oracle(r_codes: Any, s_codes: Any) -> Integers:

@@ -1,0 +1,57 @@
+"""Hashes that do not repeat each other, and a hash table that finds every pair."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from algorithms.buckets import bucket_numbers
+from algorithms.hashing import TABLE_SALT, HashTable, hash_keys
+from flashsim.storage.relation import NULL_KEY, Tuples
+from tests.algorithms.strict_driver import oracle
+
+KEYS = st.lists(st.one_of(st.integers(-3, 3), st.integers(NULL_KEY + 1, (1 << 63) - 1)), max_size=40)
+
+
+def tuples(codes) -> Tuples:
+    return Tuples(np.array(codes, np.int64), np.arange(len(codes)), np.zeros(1, np.int64))
+
+
+@given(KEYS, KEYS)
+def test_a_table_finds_the_pairs_of_a_dictionary(left, right):
+    table = HashTable(tuples(left), hash_keys(tuples(left).keys, TABLE_SALT))
+    found = [np.column_stack(pair) for pair in table.matches(tuples(right), hash_keys(tuples(right).keys, TABLE_SALT))]
+    pairs = np.concatenate([np.zeros((0, 2), np.int64), *found])
+    np.testing.assert_array_equal(pairs[np.lexsort((pairs[:, 1], pairs[:, 0]))], oracle(left, right))
+
+
+def test_batches_break_within_a_tuple_s_matches():
+    left, right = tuples(np.zeros(1000)), tuples(np.zeros(200))
+    hashes = [hash_keys(side.keys, 0) for side in (left, right)]
+    batches = list(HashTable(left, hashes[0]).matches(right, hashes[1]))
+    assert [len(batch[0]) for batch in batches] == [65536, 65536, 65536, 3392]
+    pairs = np.concatenate([np.column_stack(batch) for batch in batches])
+    assert len(np.unique(pairs, axis=0)) == 200_000
+
+
+@pytest.mark.parametrize("keys", [np.arange(20_000), np.arange(20_000) << 32, -np.arange(20_000) * 1024])
+def test_levels_table_and_residence_are_independent(keys):
+    """Within one bucket of one level, the next level, the table's half and the upper half are all still uniform."""
+    salts = [0, 1, 2, TABLE_SALT]
+    for first in salts:
+        hashes = hash_keys(keys, first)
+        bucket = bucket_numbers(hashes, 10) == 3
+        inside = keys[bucket]
+        assert abs(len(inside) - 2000) < 6 * np.sqrt(2000 * 0.9)
+        others = [bucket_numbers(hash_keys(inside, salt), 10) for salt in salts if salt != first]
+        for numbers in [*others, bucket_numbers(hashes[bucket] >> np.uint64(32), 10)]:
+            counts = np.bincount(numbers, minlength=10)
+            expected = len(inside) / 10
+            assert ((counts - expected) ** 2 / expected).sum() < 40  # chi-square of 9 degrees: 40 has probability 1e-5
+
+
+def test_hashes_are_a_bijection_of_keys():
+    keys = np.concatenate([np.arange(-5000, 5000), np.array([NULL_KEY, (1 << 63) - 1])])
+    assert len(np.unique(hash_keys(keys, 7))) == len(keys)

@@ -1,0 +1,230 @@
+"""What every join promises, whichever files the family's folder holds."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from algorithms.joins.base import JOINS, JoinParameters, plan
+from flashsim.core.errors import InvalidParameterError, UnknownNameError
+from flashsim.execution.trace_only import trace_only
+from flashsim.storage.relation import NULL_KEY
+from models.allocation import NestedLoopsAllocation, SimpleHashAllocation, check
+from tests.algorithms.strict_driver import Outcome, oracle, relation_file, run
+
+NAMES = JOINS.names()
+EXTREMES = [NULL_KEY, NULL_KEY + 1, -(1 << 40), -1, 0, 1, (1 << 31) - 1, 1 << 53, (1 << 63) - 2, (1 << 63) - 1]
+
+
+@st.composite
+def key_codes(draw, most=160):
+    """Duplicates, heavy skew, NULLs, negative and huge codes, none at all."""
+    rows = draw(st.integers(0, most))
+    domain = draw(st.sampled_from([1, 3, 40, 1000]))
+    seed = draw(st.integers(0, 1 << 20))
+    rng = np.random.default_rng(seed)
+    codes = rng.integers(-domain // 2, domain, rows)
+    codes = np.where(rng.random(rows) < draw(st.sampled_from([0, 0.1, 0.9])), draw(st.sampled_from(EXTREMES)), codes)
+    return np.sort(codes)[::-1].copy() if draw(st.booleans()) else codes
+
+
+def relations(r_codes, s_codes, seed=None):
+    """Files of rows that are all of one size, or, with a seed, of sizes from 4 to 300 bytes."""
+    if seed is None:
+        sizes = 60, 90
+    else:
+        rng = np.random.default_rng(seed)
+        sizes = rng.integers(4, 300, len(r_codes)), rng.integers(4, 300, len(s_codes))
+    return relation_file("r", r_codes, record=sizes[0]), relation_file("s", s_codes, record=sizes[1])
+
+
+def outcome_or_refusal(name, left, right, parameters, allocation=None) -> Outcome | None:
+    """What a join does, or None if it refuses before it starts."""
+    try:
+        algorithm = plan(name, left, right, parameters, allocation)
+    except InvalidParameterError:
+        return None
+    return run(algorithm, parameters.memory)
+
+
+def test_the_four_classic_joins_are_members():
+    assert {"bnl", "sort-merge", "grace-hash", "hybrid-hash"} <= set(NAMES)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@settings(max_examples=40)
+@given(key_codes(), key_codes(), st.integers(1, 60), st.booleans(), st.one_of(st.none(), st.integers(0, 99)))
+@example(np.full(150, 7), np.full(150, 7), 9, False, None)
+@example(np.full(150, NULL_KEY), np.full(150, NULL_KEY), 9, False, None)
+@example(np.arange(150)[::-1].copy(), np.arange(150)[::-1].copy(), 9, True, None)
+def test_rows_equal_the_oracle_s(name, left, right, memory, page_io, seed):
+    files = relations(left, right, seed)
+    outcome = outcome_or_refusal(name, *files, JoinParameters(memory, page_io=page_io))
+    if outcome is None:
+        needed = np.sqrt(1.2 * max(file.pages for file in files))
+        assert memory < 2 * needed + 4, "memory well above every bound is refused"
+    else:
+        np.testing.assert_array_equal(outcome.sorted_pairs(), oracle(left, right))
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("skew", [0, 0.7])
+def test_every_memory_from_the_least_up(name, skew):
+    rng = np.random.default_rng(3)
+    left, right = rng.integers(0, 150, 200), rng.integers(0, 200, 500)
+    left, right = np.where(rng.random(200) < skew, 5, left), np.where(rng.random(500) < skew, 5, right)
+    files, expected = relations(left, right), oracle(left, right)
+    served = []
+    for memory in [*range(1, 40), 60, 100, 1000]:
+        outcome = outcome_or_refusal(name, *files, JoinParameters(memory))
+        served.append(outcome is not None)
+        if outcome is not None:
+            np.testing.assert_array_equal(outcome.sorted_pairs(), expected)
+    assert served == sorted(served), "more memory never turns a join impossible"
+    assert not served[0] and served[20]
+
+
+@pytest.mark.parametrize("name", NAMES)
+@settings(max_examples=15)
+@given(key_codes(), key_codes(), st.integers(8, 40))
+def test_page_io_moves_the_same_pages_one_by_one(name, left, right, memory):
+    files = relations(left, right)
+    blocked = outcome_or_refusal(name, *files, JoinParameters(memory))
+    paged = outcome_or_refusal(name, *relations(left, right), JoinParameters(memory, page_io=True))
+    if blocked is None or paged is None:
+        assert blocked is paged is None
+        return
+    assert all(count == 1 for _, _, _, count in paged.extents)
+    assert paged.requests == blocked.requests
+    split = [(kind, name, page) for kind, name, start, count in blocked.extents for page in range(start, start + count)]
+    assert split == [(kind, name, page) for kind, name, page, _ in paged.extents]
+    np.testing.assert_array_equal(paged.pairs, blocked.pairs)
+    assert paged.work == blocked.work and paged.phases == blocked.phases
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_same_requests_every_time_and_in_every_driver(name):
+    rng = np.random.default_rng(5)
+    left, right = rng.integers(0, 300, 400), rng.integers(0, 300, 900)
+    parameters = JoinParameters(30)
+    first, second = (run(plan(name, *relations(left, right, 1), parameters), 30) for _ in range(2))
+    assert first.extents == second.extents
+    np.testing.assert_array_equal(first.pairs, second.pairs)
+    files, pairs = relations(left, right, 1), []
+    traced = trace_only(plan(name, *files, parameters), files, results=lambda r, s: pairs.append(np.column_stack([r, s])))
+    np.testing.assert_array_equal(np.concatenate(pairs), first.pairs)
+    total = traced.total()
+    assert (total.reads, total.pages_read) == (first.count("read"), first.pages("read"))
+    assert (total.writes, total.pages_written) == (first.count("write"), first.pages("write"))
+    assert total.work == first.work
+    assert traced.result_rows == len(first.pairs)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_roles_swap_and_columns_stay(name):
+    left, right = np.arange(600) % 70, np.arange(50)
+    larger, smaller = relations(left, right)
+    outcome = run(plan(name, larger, smaller, JoinParameters(40)), 40)
+    np.testing.assert_array_equal(outcome.sorted_pairs(), oracle(left, right))
+    mirrored = run(plan(name, smaller, larger, JoinParameters(40)), 40)
+    assert mirrored.extents == outcome.extents
+    np.testing.assert_array_equal(mirrored.pairs, outcome.pairs[:, ::-1])
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_relation_joins_itself(name):
+    codes = np.arange(300) % 120
+    file = relation_file("staff", codes)
+    outcome = run(plan(name, file, file, JoinParameters(30)), 30)
+    np.testing.assert_array_equal(outcome.sorted_pairs(), oracle(codes, codes))
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("rows", [(0, 0), (0, 50), (50, 0)])
+def test_an_empty_relation_costs_nothing(name, rows):
+    outcome = run(plan(name, *relations(np.arange(rows[0]), np.arange(rows[1])), JoinParameters(30)), 30)
+    assert len(outcome.pairs) == 0 and outcome.extents == []
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_results_stream_out(name):
+    """400,000 pairs from 1,200 tuples: no batch holds more than a part of them."""
+    left, right = np.zeros(400, np.int64), np.zeros(1000, np.int64)
+    outcome = run(plan(name, *relations(left, right), JoinParameters(60)), 60)
+    assert len(outcome.pairs) == 400_000 == len(np.unique(outcome.pairs, axis=0))
+    assert max(outcome.batches) <= 1 << 16
+
+
+@pytest.mark.parametrize("name", NAMES)
+@settings(max_examples=25)
+@given(st.data())
+def test_any_allocation_that_fits_gives_the_same_rows(name, data):
+    rng = np.random.default_rng(data.draw(st.integers(0, 999)))
+    left, right = rng.integers(0, 60, 120), rng.integers(0, 60, 200)
+    files, memory = relations(left, right), data.draw(st.integers(3, 40))
+    default = JOINS.load(name).allocate(*(file.pages for file in files), JoinParameters(1000))
+    changes = {field.name: data.draw(st.integers(-1, 12), field.name) for field in dataclasses.fields(default)}
+    allocation = dataclasses.replace(default, **changes)
+    outcome = outcome_or_refusal(name, *files, JoinParameters(memory), allocation)
+    if outcome is not None:
+        check(allocation, memory)
+        np.testing.assert_array_equal(outcome.sorted_pairs(), oracle(left, right))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_bad_parameters_are_refused_before_anything_is_read(name):
+    r, s = relations(np.arange(100), np.arange(300))
+    module = JOINS.load(name)
+    fits = module.allocate(r.pages, s.pages, JoinParameters(100))
+    for parameters, allocation in [
+        (JoinParameters(99), fits),
+        (JoinParameters(100), dataclasses.replace(fits, **{dataclasses.fields(fits)[-1].name: -1})),
+        (JoinParameters(100), SimpleHashAllocation(1, 1, 1)),
+        (JoinParameters(2), None),
+        (JoinParameters(0), None),
+        (JoinParameters(-5), None),
+        (JoinParameters(100, fudge=0.5), None),
+        (JoinParameters(100, fudge=float("nan")), None),
+    ]:
+        with pytest.raises(InvalidParameterError):
+            plan(name, r, s, parameters, allocation)
+    with pytest.raises(InvalidParameterError, match="page size: 512 B and 1024 B, but both relations need the same"):
+        plan(name, r, relation_file("s", np.arange(300), page_size=1024), JoinParameters(100))
+
+
+def test_messages_name_parameter_value_and_bound():
+    r, s = relations(np.arange(100), np.arange(300))
+    with pytest.raises(InvalidParameterError, match="allocation: NestedLoopsAllocation, but this join needs a GraceAllocation"):
+        plan("grace-hash", r, s, JoinParameters(100), NestedLoopsAllocation(50, 50))
+    with pytest.raises(UnknownNameError, match="join: 'grace' is unknown; did you mean grace-hash"):
+        plan("grace", r, s, JoinParameters(100))
+
+
+def digest() -> str:
+    """Rows, requests and work of every join on one small case."""
+    rng = np.random.default_rng(11)
+    left = np.where(rng.random(150) < 0.3, 9, rng.integers(-50, 50, 150))
+    right = np.concatenate([rng.integers(-50, 50, 300), EXTREMES])
+    state = hashlib.sha256()
+    for name in ("bnl", "grace-hash", "hybrid-hash", "sort-merge"):
+        outcome = run(plan(name, *relations(left, right, 4), JoinParameters(14)), 14)
+        work = sorted((kind.value, count) for kind, count in outcome.work.items())
+        state.update(repr((outcome.extents, outcome.pairs.tolist(), work)).encode())
+    return state.hexdigest()
+
+
+def test_without_the_compiler_everything_is_the_same():
+    root = Path(__file__).parents[2]
+    code = "import warnings; warnings.simplefilter('error'); from tests.contract.test_joins import digest; print(digest())"
+    environment = {**os.environ, "NUMBA_DISABLE_JIT": "1", "PYTHONPATH": str(root)}
+    plain = subprocess.run([sys.executable, "-c", code], cwd=root, env=environment, capture_output=True, text=True, check=True)
+    assert plain.stdout.strip() == digest()

@@ -1,0 +1,81 @@
+"""Joins against DuckDB: the same pairs of rows on made and on third-party tables."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+
+import duckdb
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from algorithms.joins.base import JOINS, JoinParameters, plan
+from flashsim.storage.relation import NULL_KEY
+from tests.algorithms.strict_driver import relation_file, run
+
+
+def table(codes) -> pd.DataFrame:
+    keys = pd.array(codes, dtype="Int64")
+    keys[np.asarray(codes) == NULL_KEY] = pd.NA
+    return pd.DataFrame({"key": keys, "row": np.arange(len(codes))})
+
+
+def duckdb_pairs(left, right):
+    with duckdb.connect() as connection:
+        connection.register("a", table(left))
+        connection.register("b", table(right))
+        query = "SELECT a.row, b.row FROM a JOIN b ON a.key = b.key ORDER BY 1, 2"
+        result = connection.execute(query).fetchnumpy()
+    return np.column_stack([np.asarray(column, np.int64) for column in result.values()]).reshape(-1, 2)
+
+
+def check_all(left, right, memory):
+    expected = duckdb_pairs(left, right)
+    for name in JOINS.names():
+        for page_io in (False, True):
+            files = relation_file("a", left), relation_file("b", right)
+            outcome = run(plan(name, *files, JoinParameters(memory, page_io=page_io)), memory)
+            np.testing.assert_array_equal(outcome.sorted_pairs(), expected, err_msg=name)
+
+
+@settings(max_examples=15)
+@given(st.integers(0, 10**6), st.integers(0, 400), st.integers(0, 600), st.sampled_from([2, 50, 5000]), st.floats(1.1, 3))
+def test_zipf_keys(seed, left_rows, right_rows, domain, skew):
+    rng = np.random.default_rng(seed)
+    left, right = (rng.zipf(skew, rows) % domain - domain // 3 for rows in (left_rows, right_rows))
+    right = np.where(rng.random(right_rows) < 0.05, NULL_KEY, right)
+    check_all(left, right, 40)
+
+
+@pytest.mark.parametrize("memory", [80, 130, 700])
+def test_foreign_keys(memory):
+    """The shape of customer and orders: a primary key, and references that leave every third of them out."""
+    rng = np.random.default_rng(memory)
+    left = rng.permutation(np.arange(1, 2001))
+    right = rng.choice(left[left % 3 != 0], 20_000)
+    expected = duckdb_pairs(left, right)
+    for name in JOINS.names():
+        files = relation_file("customer", left, page_size=1024), relation_file("orders", right, page_size=1024)
+        np.testing.assert_array_equal(run(plan(name, *files, JoinParameters(memory)), memory).sorted_pairs(), expected, err_msg=name)
+
+
+CHINOOK = [
+    ("Artist", "ArtistId", "Album", "ArtistId"),
+    ("Genre", "GenreId", "Track", "GenreId"),
+    ("Track", "TrackId", "InvoiceLine", "TrackId"),
+    ("Employee", "EmployeeId", "Employee", "ReportsTo"),
+    ("PlaylistTrack", "TrackId", "InvoiceLine", "TrackId"),
+]
+
+
+@pytest.mark.parametrize("left_table, left_column, right_table, right_column", CHINOOK)
+def test_chinook(test_data, left_table, left_column, right_table, right_column):
+    with closing(sqlite3.connect(f"file:{test_data}/sqlite/Chinook_Sqlite.sqlite?mode=ro", uri=True)) as database:
+        left, right = (
+            np.array([NULL_KEY if key is None else key for (key,) in database.execute(f"SELECT {column} FROM {name}")], np.int64)
+            for name, column in ((left_table, left_column), (right_table, right_column))
+        )
+    check_all(left, right, 60)
