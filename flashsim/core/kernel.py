@@ -25,7 +25,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 #: The rooms that hold kernels.
 _ROOMS = ("flashsim", "algorithms", "traces")
-_HOLDS_KERNELS = re.compile(rb"@(lean_)?kernel|\bkernel\(")
+_HOLDS_KERNELS = re.compile(rb"@(lean_)?kernel|kernel(_of)?\(")
 #: Numba's run-time (reference counts) is switched off by this option, which its documentation does not list.
 _LEAN = {"_nrt": False, "error_model": "numpy"}
 _IMPORT = re.compile(rb"^\s*from[ \t]+([\w.]+)[ \t]+import[ \t]+(\([^)]*\)|[^\n]+)", re.MULTILINE)
