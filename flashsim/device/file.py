@@ -6,6 +6,7 @@ import errno
 import mmap
 import os
 import stat
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from time import perf_counter_ns
@@ -130,7 +131,7 @@ class RealDevice:
     def _find_alignment(self) -> int:
         for alignment in _ALIGNMENTS:
             try:
-                os.preadv(self._file, [aligned_buffer(alignment)], alignment)
+                os.preadv(self._file, [aligned_buffer(alignment).data], alignment)
             except OSError as problem:
                 if problem.errno != errno.EINVAL:
                     raise
@@ -154,7 +155,9 @@ class RealDevice:
         buffer[:] = data
         return self._transfer(os.pwritev, buffer, offsets, lengths, batch)
 
-    def _transfer(self, call: object, buffer: Bytes, offsets: Integers, lengths: Integers, batch: bool) -> Completions:
+    def _transfer(
+        self, call: Callable[[int, list[memoryview], int], int], buffer: Bytes, offsets: Integers, lengths: Integers, batch: bool
+    ) -> Completions:
         ends = np.cumsum(lengths)
 
         def one(index: int) -> tuple[int, int, int, int, int]:
@@ -162,7 +165,7 @@ class RealDevice:
             position, done, size = int(offsets[index]), 0, int(lengths[index])
             view = buffer[ends[index] - size : ends[index]]
             while done < size:
-                moved = call(self._file, [view[done:]], position + done)  # type: ignore[operator]
+                moved = call(self._file, [view[done:].data], position + done)
                 if moved <= 0:
                     raise FlashsimError(f"device: {self.path} ends at {position + done} B, before what was asked for")
                 done += moved
