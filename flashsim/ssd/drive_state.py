@@ -23,6 +23,7 @@ from flashsim.ssd.flash_array import (
     PROGRAM_PAGE,
     SOURCE,
     WRITE_ID,
+    Narrow,
     empty_arrays,
     erased,
     lookup,
@@ -56,7 +57,7 @@ _LOAD = types.boolean(
 
 
 @lean_kernel
-def apply(row: int, plan: Integers, control: Integers, blocks: Integers, pages: Integers, spare: Integers) -> None:
+def apply(row: int, plan: Integers, control: Integers, blocks: Integers, pages: Narrow, spare: Integers) -> None:
     """Carry out one flash operation of a plan on the physical state, at once."""
     if plan[row, KIND] == ERASE_BLOCK:
         erased(control, blocks, spare, plan[row, PLACE])
@@ -66,8 +67,8 @@ def apply(row: int, plan: Integers, control: Integers, blocks: Integers, pages: 
 
 @kernel_of(_LOAD)
 def _load_pages(
-    translate: Any, victim: Any, first: int, end: int, control: Integers, dies: Integers, blocks: Integers, mapping: Integers,
-    pages: Integers, spare: Integers, plan: Integers,
+    translate: Any, victim: Any, first: int, end: int, control: Integers, dies: Integers, blocks: Integers, mapping: Narrow,
+    pages: Narrow, spare: Integers, plan: Integers,
 ) -> bool:  # fmt: skip
     for page in range(first, end):
         rows = translate(WRITE, page, 0, control, dies, blocks, mapping, pages, plan, victim)

@@ -16,7 +16,7 @@ from flashsim.core.units import NEVER
 from flashsim.ssd.admission import DONE, POLICY_FAILED, dispatch
 from flashsim.ssd.drive_state import DriveState, check_commands_fit, statistics_with_times
 from flashsim.ssd.events import happen
-from flashsim.ssd.flash_array import ERASE_BLOCK, KIND, PLACE, erased
+from flashsim.ssd.flash_array import ERASE_BLOCK, KIND, PLACE, Narrow, erased
 from flashsim.ssd.ftl.base import TRANSLATE
 from flashsim.ssd.gc.base import VICTIM
 from flashsim.ssd.operations import (
@@ -88,8 +88,8 @@ def run(
     control: Integers,
     dies: Integers,
     blocks: Integers,
-    mapping: Integers,
-    pages: Integers,
+    mapping: Narrow,
+    pages: Narrow,
     spare: Integers,
     trimmed: Integers,
     plan: Integers,

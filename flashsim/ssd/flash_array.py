@@ -10,6 +10,7 @@ Entries that name a page count from one, so that zeroed memory, which costs noth
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
 from flashsim.core.kernel import lean_kernel
 from flashsim.core.request import Integers
@@ -43,6 +44,9 @@ PAGE_COLUMNS = 2
 KIND, PLACE, SOURCE, LOGICAL, WRITE_ID, SUPERSEDED = range(6)
 PLAN_COLUMNS = 6
 
+#: The arrays with an entry a page are narrower than the others.
+Narrow = npt.NDArray[np.int32]
+
 #: The write id of a flash page whose program was cut off.
 TORN = -1
 #: What `make_room` returns when the policy chose a block that cannot be reclaimed.
@@ -50,7 +54,7 @@ BAD_VICTIM = -1
 
 
 @lean_kernel
-def lookup(mapping: Integers, page: int) -> int:
+def lookup(mapping: Narrow, page: int) -> int:
     """The flash page that holds a logical page, or -1."""
     return int(mapping[page]) - 1
 
@@ -107,7 +111,7 @@ def free_block(control: Integers, dies: Integers, blocks: Integers, block: int) 
 
 
 @lean_kernel
-def place_page(control: Integers, dies: Integers, blocks: Integers, mapping: Integers, pages: Integers, die: int, page: int) -> int:
+def place_page(control: Integers, dies: Integers, blocks: Integers, mapping: Narrow, pages: Narrow, die: int, page: int) -> int:
     """Give a logical page the next flash page of a die's active block (which has one); return it."""
     block = dies[ACTIVE, die]
     flash_page = block * control[PAGES_PER_BLOCK] + blocks[WRITTEN, block]
@@ -120,7 +124,7 @@ def place_page(control: Integers, dies: Integers, blocks: Integers, mapping: Int
 
 
 @lean_kernel
-def drop_page(control: Integers, dies: Integers, blocks: Integers, mapping: Integers, page: int) -> int:
+def drop_page(control: Integers, dies: Integers, blocks: Integers, mapping: Narrow, page: int) -> int:
     """Unmap a logical page; return the block that held it, or -1."""
     flash_page = lookup(mapping, page)
     if flash_page < 0:
@@ -134,7 +138,7 @@ def drop_page(control: Integers, dies: Integers, blocks: Integers, mapping: Inte
 
 @lean_kernel
 def reclaim(
-    control: Integers, dies: Integers, blocks: Integers, mapping: Integers, pages: Integers, plan: Integers, row: int, victim: int
+    control: Integers, dies: Integers, blocks: Integers, mapping: Narrow, pages: Narrow, plan: Integers, row: int, victim: int
 ) -> int:
     """Plan to move a block's valid pages into its die's active block and to erase it; return the number of rows."""
     die = die_of_block(control, victim)
@@ -171,7 +175,7 @@ def started(spare: Integers, flash_page: int) -> None:
 
 
 @lean_kernel
-def programmed(pages: Integers, spare: Integers, place: int, source: int, logical: int, write_id: int) -> None:
+def programmed(pages: Narrow, spare: Integers, place: int, source: int, logical: int, write_id: int) -> None:
     """A program ends: the page's spare area says what it holds.  A move (it has a source) copies the write id."""
     spare[place] = write_id if source < 0 else spare[source]
     pages[place, SPARE_OWNER] = logical + 1

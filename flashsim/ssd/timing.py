@@ -46,23 +46,20 @@ def timing_of(parameters: SsdParameters) -> SsdTiming:
         A latency that the chip and its channel already exceed.
     """
     transfer = transfer_time(parameters.page_size, parameters.channel_rate)
-    overheads = []
-    for name, latency, cells in (
-        ("read_latency", parameters.read_latency, parameters.read),
-        ("write_latency", parameters.write_latency, parameters.program),
-    ):
-        overhead = latency - cells - transfer
-        if overhead < 1:
-            chip = format_duration(cells + transfer)
-            raise InvalidParameterError(name, format_duration(latency), f"the chip and its channel already take {chip} a page")
-        overheads.append(overhead)
     sectors = range(parameters.page_size // SECTOR + 1)
     return SsdTiming(
-        parameters.read,
-        parameters.program,
-        parameters.erase,
-        transfer,
-        *overheads,
-        tuple(transfer_time(count * SECTOR, parameters.link_read_rate) for count in sectors),
-        tuple(transfer_time(count * SECTOR, parameters.link_write_rate) for count in sectors),
+        read=parameters.read,
+        program=parameters.program,
+        erase=parameters.erase,
+        transfer=transfer,
+        read_overhead=_overhead("read_latency", parameters.read_latency, parameters.read + transfer),
+        write_overhead=_overhead("write_latency", parameters.write_latency, parameters.program + transfer),
+        link_read=tuple(transfer_time(count * SECTOR, parameters.link_read_rate) for count in sectors),
+        link_write=tuple(transfer_time(count * SECTOR, parameters.link_write_rate) for count in sectors),
     )
+
+
+def _overhead(name: str, latency: int, chip: int) -> int:
+    if latency <= chip:
+        raise InvalidParameterError(name, format_duration(latency), f"the chip and its channel already take {format_duration(chip)} a page")
+    return latency - chip

@@ -24,6 +24,7 @@ from numba import types
 from flashsim.core.kernel import kernel_of
 from flashsim.core.members import Family
 from flashsim.core.request import Integers
+from flashsim.ssd.flash_array import Narrow
 from flashsim.ssd.gc.base import VICTIM
 
 FAMILY = Family("flashsim.ssd.ftl", "flash translation layer", ("translate",))
@@ -47,8 +48,8 @@ def plan_page(
     control: Integers,
     dies: Integers,
     blocks: Integers,
-    mapping: Integers,
-    pages: Integers,
+    mapping: Narrow,
+    pages: Narrow,
     plan: Integers,
     victim: Any,
 ) -> int:

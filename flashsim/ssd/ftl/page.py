@@ -19,6 +19,7 @@ from flashsim.ssd.flash_array import (
     READ_PAGE,
     WRITTEN,
     ZERO_PAGE,
+    Narrow,
     drop_page,
     lookup,
     next_die,
@@ -40,8 +41,8 @@ def translate(
     control: Integers,
     dies: Integers,
     blocks: Integers,
-    mapping: Integers,
-    pages: Integers,
+    mapping: Narrow,
+    pages: Narrow,
     plan: Integers,
     victim: Any,
 ) -> int:

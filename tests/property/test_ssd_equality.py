@@ -1,0 +1,99 @@
+"""The engine and the specification of the SSD agree to the nanosecond, however the work is cut into calls."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from flashsim.core.host import one_command_each
+from flashsim.core.rng import generator
+from flashsim.ssd.engine import SsdEngine
+from flashsim.ssd.specification import SsdSpecification
+from tests.flashsim.ssd.drives import Model, check_invariants, random_drive, random_workload, served
+
+
+def assert_same_state(one: Model, other: Model) -> None:
+    """Map, blocks, spare areas and statistics agree."""
+    for name in ("control", "dies", "blocks", "mapping", "pages", "spare", "trimmed"):
+        assert np.array_equal(getattr(one.state, name), getattr(other.state, name)), name
+    np.testing.assert_equal(one.statistics(), other.statistics())
+
+
+def assert_models_agree(seed: int, count: int = 50) -> None:
+    """One random drive and workload, on a drive that is loaded in part."""
+    parameters = random_drive(seed)
+    requests, at = random_workload(seed, parameters, count)
+    loaded = int(generator(seed, "load").integers(0, parameters.logical_pages + 1)) * parameters.page_size
+    engine, specification = SsdEngine(parameters), SsdSpecification(parameters)
+    for model in (engine, specification):
+        model.load(0, loaded)
+    ours, theirs = served(engine, requests, at), served(specification, requests, at)
+    assert np.array_equal(ours, theirs), f"seed {seed}"
+    assert len(ours) == count
+    assert_same_state(engine, specification)
+    check_invariants(engine)
+
+
+@pytest.mark.parametrize("block", range(10))
+def test_models_agree(block: int) -> None:
+    for seed in range(10 * block, 10 * block + 10):
+        assert_models_agree(seed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("block", range(20))
+def test_models_agree_at_length(block: int) -> None:
+    for seed in range(1000 + 50 * block, 1050 + 50 * block):
+        assert_models_agree(seed, 200)
+
+
+def test_models_agree_as_plain_python() -> None:
+    """The same kernels, interpreted."""
+    program = "from tests.property.test_ssd_equality import assert_models_agree\nfor seed in range(500, 520): assert_models_agree(seed, 30)"
+    subprocess.run([sys.executable, "-c", program], env={**os.environ, "NUMBA_DISABLE_JIT": "1"}, check=True, timeout=200)
+
+
+@pytest.mark.parametrize("model", [SsdEngine, SsdSpecification])
+@pytest.mark.parametrize("seed", range(15))
+def test_any_split_gives_the_same_times(model: type[Model], seed: int) -> None:
+    parameters = random_drive(seed)
+    requests, at = random_workload(seed, parameters, 60)
+    requests["dependency"] = -1
+    order = np.argsort(at, kind="stable")
+    requests, at = requests[order], at[order]
+    requests["tag"] = np.arange(len(requests))
+    whole = served(model(parameters), requests, at)
+    device, random, parts, sent = model(parameters), generator(seed, "split"), [], 0
+    while sent < len(requests) or device.outstanding:
+        until = device.now + 10 * int(random.integers(0, 60))
+        due = int(np.searchsorted(at, until, side="right"))
+        if due > sent:
+            device.submit(requests[sent:due], one_command_each(requests[sent:due]), at[sent:due])
+            sent = due
+        every = bool(random.random() < 0.5)
+        while device.now < until:
+            parts.append(device.advance(until, every=every))
+        parts.append(device.advance(until))
+    assert np.array_equal(np.concatenate(parts), whole)
+
+
+def test_a_step_stops_at_the_first_completion_or_at_its_end() -> None:
+    parameters = random_drive(3)
+    requests, at = random_workload(3, parameters, 40)
+    times = served(SsdEngine(parameters), requests, at)["completed"]
+    for model in (SsdEngine(parameters), SsdSpecification(parameters)):
+        model.submit(requests, one_command_each(requests), at)
+        assert len(model.advance(int(times[0]) - 1)) == 0
+        assert model.now == times[0] - 1
+        for time in times:
+            step = model.advance()
+            assert step["completed"].tolist() == [time]
+            assert model.now == time
+        assert len(model.advance()) == 0
+        assert model.now == times[-1]
+        model.advance(int(times[-1]) + 5)
+        assert model.now == times[-1] + 5

@@ -1,0 +1,87 @@
+"""A power cut at any moment: acknowledged data survive, nothing is torn, and the drive works on."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from flashsim.core.host import one_command_each
+from flashsim.core.request import TRIM, WRITE, Integers, Requests
+from flashsim.core.rng import generator
+from flashsim.ssd.engine import SsdEngine
+from flashsim.ssd.geometry import SEQUENCE
+from flashsim.ssd.parameters import SsdParameters
+from flashsim.ssd.specification import SsdSpecification
+from tests.flashsim.ssd.drives import check_invariants, random_drive, random_workload, served
+from tests.property.test_ssd_equality import assert_same_state
+
+
+def allowed_versions(
+    parameters: SsdParameters, requests: Requests, before: Integers, acknowledged: set[int], first_id: int
+) -> list[set[int]]:
+    """What each logical page may read as: the outcome of its newest acknowledged change, or of any later one.
+
+    Written out from the contract: write ids count pages written and whole pages trimmed, in order of admission (here the order of
+    requests) and then of address; a trimmed page has version 0.
+    """
+    allowed = [{int(version)} for version in before]
+    size, next_id = parameters.page_size, first_id
+    for request, row in enumerate(requests):
+        offset, end = int(row["offset"]), int(row["offset"] + row["length"])
+        for page in range(offset // size, -(-end // size)):
+            whole = offset <= page * size and (page + 1) * size <= end
+            if row["operation"] == WRITE or (row["operation"] == TRIM and whole):
+                if request in acknowledged:
+                    allowed[page].clear()
+                allowed[page].add(next_id if row["operation"] == WRITE else 0)
+                next_id += 1
+    return allowed
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_what_survives(seed: int) -> None:
+    parameters = random_drive(seed)
+    requests, at = random_workload(seed, parameters, 50)
+    requests["dependency"] = -1
+    at = np.sort(at)
+    last = int(served(SsdEngine(parameters), requests, at)["completed"].max())
+    engine, specification = SsdEngine(parameters), SsdSpecification(parameters)
+    random = generator(seed, "cut")
+    loaded = int(random.integers(0, parameters.logical_pages + 1)) * parameters.page_size
+    for model in (engine, specification):
+        model.load(0, loaded)
+    for _ in range(3):
+        began = engine.now
+        cut = began + int(random.integers(0, last + 1))
+        first_id = int(engine.state.control[SEQUENCE]) + 1
+        before = np.array([engine.version(page) for page in range(parameters.logical_pages)])
+        done = []
+        for model in (engine, specification):
+            ids = model.submit(requests, one_command_each(requests), at + began)
+            done.append(model.advance(cut, every=True))
+            lost = model.power_cut(cut)
+            assert model.now == lost.at == cut
+            assert sorted([*lost.lost.tolist(), *done[-1]["id"].tolist()]) == ids.tolist()
+            assert model.outstanding == 0
+        assert np.array_equal(done[0], done[1])
+        assert_same_state(engine, specification)
+        check_invariants(engine)
+        allowed = allowed_versions(parameters, requests, before, set((done[0]["id"] - ids[0]).tolist()), first_id)
+        for page, versions in enumerate(allowed):
+            assert engine.version(page) in versions, f"page {page}"
+    again = at + engine.now
+    assert np.array_equal(served(engine, requests, again), served(specification, requests, again))
+    check_invariants(engine)
+
+
+def test_reads_return_the_last_write() -> None:
+    """Without a cut the newest change of each page is what it reads as."""
+    for seed in range(40):
+        parameters = random_drive(seed)
+        requests, at = random_workload(seed, parameters, 100)
+        requests["dependency"] = -1
+        engine = SsdEngine(parameters)
+        served(engine, requests, np.sort(at))
+        nothing = np.zeros(parameters.logical_pages, np.int64)
+        allowed = allowed_versions(parameters, requests, nothing, set(range(len(requests))), 1)
+        assert [{engine.version(page)} for page in range(parameters.logical_pages)] == allowed
