@@ -1,0 +1,94 @@
+"""Every flash translation layer: its plans follow the contract, and a drive works with it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from flashsim.core.request import READ, TRIM, WRITE
+from flashsim.core.rng import generator
+from flashsim.ssd.drive_state import DriveState, apply
+from flashsim.ssd.engine import SsdEngine
+from flashsim.ssd.flash_array import (
+    ERASE_BLOCK,
+    FETCH_PAGE,
+    KIND,
+    LOGICAL,
+    MOVE_PAGE,
+    PLACE,
+    PROGRAM_PAGE,
+    READ_PAGE,
+    SOURCE,
+    ZERO_PAGE,
+    lookup,
+)
+from flashsim.ssd.ftl.base import FAMILY
+from flashsim.ssd.specification import SsdSpecification
+from tests.flashsim.ssd.drives import check_invariants, drive, random_drive, random_workload, served
+
+
+@pytest.mark.parametrize("name", FAMILY.names())
+@pytest.mark.parametrize("seed", range(5))
+def test_plans(name: str, seed: int) -> None:
+    """A page model of the flash: programs go to erased pages in order, moves and fetches read what is there, erases lose nothing."""
+    geometry = random_drive(seed)
+    state = DriveState(
+        drive(
+            **{
+                field: getattr(geometry, field)
+                for field in (
+                    "capacity",
+                    "pages_per_block",
+                    "blocks_per_plane",
+                    "gc_reserve",
+                    "channels",
+                    "packages_per_channel",
+                    "dies_per_package",
+                )
+            },
+            ftl=name,
+        )
+    )
+    per_block, random = geometry.pages_per_block, generator(seed, "plans")
+    content: dict[int, tuple[int, int]] = {}  # by flash page: logical page, version
+    version = dict.fromkeys(range(geometry.logical_pages), 0)
+    for step in range(1, 1500):
+        page, operation = int(random.integers(geometry.logical_pages)), int(random.choice([READ, WRITE, WRITE, WRITE, TRIM]))
+        partial = operation == WRITE and bool(random.random() < 0.3)
+        plan = state.plan_page(operation, page, partial)
+        assert len(plan) <= per_block + 3
+        kinds = [row[KIND] for row in plan]
+        for row in plan:
+            place = row[PLACE]
+            if row[KIND] in (READ_PAGE, FETCH_PAGE):
+                assert content[place] == (page, version[page])
+            elif row[KIND] in (PROGRAM_PAGE, MOVE_PAGE):
+                assert place not in content
+                assert place % per_block == 0 or place - 1 in content
+                content[place] = content[row[SOURCE]] if row[KIND] == MOVE_PAGE else (row[LOGICAL], step)
+                assert content[place][0] == row[LOGICAL]
+            elif row[KIND] == ERASE_BLOCK:
+                for flash_page in range(place * per_block, (place + 1) * per_block):
+                    content.pop(flash_page, None)
+        if operation == WRITE:
+            assert kinds[-1] == PROGRAM_PAGE
+            assert kinds.count(FETCH_PAGE) == (partial and version[page] > 0)
+            version[page] = step
+        elif operation == TRIM:
+            assert kinds == []
+            version[page] = 0
+        else:
+            assert kinds == [READ_PAGE if version[page] else ZERO_PAGE]
+        for row_number in range(len(plan)):
+            apply(row_number, state.plan, state.control, state.blocks, state.pages, state.spare)
+    for page, newest in version.items():
+        assert content.get(lookup(state.mapping, page)) == ((page, newest) if newest else None)
+
+
+@pytest.mark.parametrize("name", FAMILY.names())
+def test_a_drive_works_with_it(name: str) -> None:
+    parameters = drive(ftl=name, queue_depth=32)
+    requests, at = random_workload(11, parameters, 150)
+    engine, specification = SsdEngine(parameters), SsdSpecification(parameters)
+    assert np.array_equal(served(engine, requests, at), served(specification, requests, at))
+    check_invariants(engine)

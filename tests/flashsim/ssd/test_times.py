@@ -1,0 +1,88 @@
+"""Times that can be worked out by hand, on both models."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from flashsim.core.parameters import build
+from flashsim.core.request import FLUSH, READ, TRIM, WRITE, make_requests
+from flashsim.core.units import KIB, transfer_time
+from flashsim.ssd.engine import SsdEngine
+from flashsim.ssd.parameters import SsdParameters
+from flashsim.ssd.specification import SsdSpecification
+from tests.flashsim.ssd.drives import PAGE, Model, drive, served
+
+#: A drive of 2008: 128 KiB requests run at the speed of the host link, after the latency of a command.
+OLD = build(
+    SsdParameters,
+    {
+        "capacity": "64MiB", "page_size": "4KiB", "pages_per_block": 64, "blocks_per_plane": 40, "planes_per_die": 1, "dies_per_package": 1,
+        "packages_per_channel": 2, "channels": 4, "read": "20us", "program": "200us", "erase": "1.5ms", "channel_rate": "40MB/s",
+        "link_read_rate": "120MB/s", "link_write_rate": "80MB/s", "read_latency": "0.35ms", "write_latency": "0.35ms", "queue_depth": 1,
+        "gc_reserve": 2,
+    },
+)  # fmt: skip
+MODELS = pytest.mark.parametrize("model", [SsdEngine, SsdSpecification])
+
+
+def durations(device: Model, operation: int, count: int, size: int) -> list[int]:
+    requests = make_requests(operation, np.arange(count) * size, size, serial=True)
+    completions = served(device, requests, device.now)
+    return (completions["completed"] - completions["submitted"]).tolist()
+
+
+@MODELS
+def test_one_page(model: type[Model]) -> None:
+    """The data sheet's latency, and the page over the host link."""
+    device = model(OLD)
+    assert durations(device, WRITE, 3, 4096) == [350_000 + transfer_time(4096, 80e6)] * 3
+    assert durations(device, READ, 3, 4096) == [350_000 + transfer_time(4096, 120e6)] * 3
+
+
+@MODELS
+def test_large_requests_run_at_the_speed_of_the_link(model: type[Model]) -> None:
+    device = model(OLD)
+    device.load(0, OLD.capacity)
+    assert durations(device, READ, 8, 128 * KIB) == [350_000 + 32 * transfer_time(4096, 120e6)] * 8
+
+
+@MODELS
+def test_sequential_writes_run_at_the_speed_of_the_link(model: type[Model]) -> None:
+    device = model(OLD)
+    assert durations(device, WRITE, 8, 128 * KIB) == [350_000 + 32 * transfer_time(4096, 80e6)] * 8
+
+
+@MODELS
+def test_what_needs_no_flash(model: type[Model]) -> None:
+    """Reads of what was never written cost overhead and link; trims and flushes the overhead alone."""
+    device = model(drive(queue_depth=1))
+    assert durations(device, READ, 2, PAGE) == [40 - 20 - 10 + 10] * 2
+    assert durations(device, TRIM, 2, PAGE) == [60 - 40 - 10] * 2
+    assert durations(device, FLUSH, 2, PAGE) == [60 - 40 - 10] * 2
+
+
+@MODELS
+def test_a_partial_write_fetches_the_old_page(model: type[Model]) -> None:
+    """The fetch (cells 20, channel 10) runs beside the link transfer (5); then channel 10 and cells 40."""
+    device = model(drive(queue_depth=1, channels=1, capacity=20 * PAGE))
+    assert durations(device, WRITE, 1, PAGE // 2) == [10 + 5 + 10 + 40]
+    assert durations(device, WRITE, 1, PAGE // 2) == [10 + 20 + 10 + 10 + 40]
+    assert device.statistics()["read_modify_write_reads"] == 1
+
+
+@MODELS
+def test_dies_work_side_by_side_and_the_controller_does_not(model: type[Model]) -> None:
+    """Two page reads at once, on two channels: the second waits only for the controller and not for the die."""
+    device = model(drive())
+    device.load(0, 3 * PAGE)
+    completions = served(device, make_requests(READ, [0, PAGE, 2 * PAGE], PAGE))
+    # Controller 10 each.  Page 0: cells until 30, channel 40, link 50; page 1 ten later.  Page 2 shares the die of page 0, free at 40.
+    assert completions["completed"].tolist() == [50, 60, 80]
+
+
+@MODELS
+def test_a_plane_only_adds_blocks(model: type[Model]) -> None:
+    one, two = drive(blocks_per_plane=8), drive(blocks_per_plane=4, planes_per_die=2)
+    requests = make_requests(WRITE, np.arange(300) * 7 % 40 * PAGE, PAGE)
+    assert np.array_equal(served(model(one), requests), served(model(two), requests))
