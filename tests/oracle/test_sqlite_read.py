@@ -48,9 +48,29 @@ def test_chinook_in_whole(test_data: Path) -> None:
 
 
 whole = st.integers(-(2**63), 2**63 - 1) | st.integers(-300, 300) | st.sampled_from([0, 1, 2**47, -(2**47)])
-texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=30) | st.sampled_from(["1", "1.0", " 7 ", "1e3", "é" * 300, "long " * 700])
+texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=30) | st.sampled_from(
+    ["1", "1.0", " 7 ", "1e3", "é" * 300, "long " * 700]
+)
 values = st.none() | whole | st.floats(allow_nan=False) | texts | st.binary(max_size=30) | st.sampled_from([b"\0" * 4000, b"x" * 490])
-DECLARED = ["", "INTEGER", "INT", "TEXT", "VARCHAR(20)", "REAL", "DOUBLE PRECISION", "FLOAT", "BLOB", "NUMERIC(10, 2)", "BOOLEAN", "DATE", '"my type"']
+DECLARED = [
+    "",
+    "INTEGER",
+    "INT",
+    "TEXT",
+    "VARCHAR(20)",
+    "REAL",
+    "DOUBLE PRECISION",
+    "FLOAT",
+    "BLOB",
+    "NUMERIC(10, 2)",
+    "BOOLEAN",
+    "DATE",
+    '"my type"',
+]
+ADDED = [
+    None, "z INTEGER", "z TEXT DEFAULT 5", "z DEFAULT -1.5", "z REAL DEFAULT 3", "z INT DEFAULT '12'", "z DEFAULT x'0aff'",
+    "z DEFAULT 'it''s'", "z DEFAULT TRUE", "z NUMERIC DEFAULT 1e3", "z DEFAULT 0x10",
+]  # fmt: skip
 COLUMN_NAMES = ["a", "B", '"two words"', "[br ack]", "`tick`", "'string'", '"quo""te"', "größe", "_x9", '"select"', '"a,b"', '"c)"']
 
 
@@ -59,12 +79,23 @@ def databases(draw: st.DrawFn) -> dict[str, Any]:
     """What to make a database of."""
     names = draw(st.lists(st.sampled_from(COLUMN_NAMES), min_size=1, max_size=5, unique=True))
     columns = [f"{name} {draw(st.sampled_from(DECLARED))}" for name in names]
-    extra = draw(st.sampled_from(["", " -- a comment, with (marks\n", " CHECK (1 IN (1, 2)) NOT NULL DEFAULT 'a, b'", " /* note */ UNIQUE", " COLLATE NOCASE"]))
+    extra = draw(
+        st.sampled_from(
+            ["", " -- a comment, with (marks\n", " CHECK (1 IN (1, 2)) NOT NULL DEFAULT 'a, b'", " /* note */ UNIQUE", " COLLATE NOCASE"]
+        )
+    )
     if draw(st.booleans()):
-        key = draw(st.sampled_from(["id INTEGER PRIMARY KEY", "id integer primary key autoincrement", "id INTEGER PRIMARY KEY DESC", "id INT PRIMARY KEY"]))
+        key = draw(
+            st.sampled_from(
+                ["id INTEGER PRIMARY KEY", "id integer primary key autoincrement", "id INTEGER PRIMARY KEY DESC", "id INT PRIMARY KEY"]
+            )
+        )
         columns.insert(draw(st.integers(0, len(columns))), key)
     elif draw(st.booleans()):
-        columns += ["k INTEGER", draw(st.sampled_from(["PRIMARY KEY (k)", "CONSTRAINT c PRIMARY KEY (k DESC)", "UNIQUE (k) CHECK (k > -99)"]))]
+        columns += [
+            "k INTEGER",
+            draw(st.sampled_from(["PRIMARY KEY (k)", "CONSTRAINT c PRIMARY KEY (k DESC)", "UNIQUE (k) CHECK (k > -99)"])),
+        ]
     return {
         "create": f"CREATE TABLE t({columns[0]}{extra if columns[0].startswith(names[0]) and not extra.startswith(' CHECK') else ''}"
         + "".join(f", {column}" for column in columns[1:]) + ")",
@@ -76,8 +107,7 @@ def databases(draw: st.DrawFn) -> dict[str, Any]:
         "delete": draw(st.sampled_from([None, 2, 3])),
         "compact": draw(st.booleans()),
         "wal": draw(st.booleans()),
-        "add": draw(st.sampled_from([None, "z INTEGER", "z TEXT DEFAULT 5", "z DEFAULT -1.5", "z REAL DEFAULT 3", "z INT DEFAULT '12'", "z DEFAULT x'0aff'",
-                                     "z DEFAULT 'it''s'", "z DEFAULT TRUE", "z NUMERIC DEFAULT 1e3", "z DEFAULT 0x10"])),
+        "add": draw(st.sampled_from(ADDED)),
     }  # fmt: skip
 
 
@@ -205,13 +235,14 @@ def test_texts_of_no_encoding_are_refused(tmp_path: Path) -> None:
         open_source(f"{path}:t")
 
 
-def test_ten_thousand_pages_and_reserved_bytes(tmp_path: Path) -> None:
+def test_trees_of_thousands_of_pages(tmp_path: Path) -> None:
     path = tmp_path / "x.db"
     make(
         path,
         "PRAGMA page_size = 512",
         "CREATE TABLE t (id INTEGER PRIMARY KEY, a TEXT)",
-        "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 100000) INSERT INTO t SELECT i * 7, 'row ' || i || ' of many' FROM n",
+        "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 100000)"
+        "INSERT INTO t SELECT i * 7, 'row ' || i || ' of many' FROM n",
     )
     with closing(sqlite3.connect(path)) as connection:
         assert check(path, "t", connection) == 100_000

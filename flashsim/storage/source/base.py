@@ -18,7 +18,7 @@ from typing import Any, Protocol
 import numpy.typing as npt
 import pyarrow as pa
 
-from flashsim.core.errors import DamagedFileError, InvalidParameterError, MissingFileError, SchemaError, UnknownNameError
+from flashsim.core.errors import DamagedFileError, FlashsimError, InvalidParameterError, MissingFileError, SchemaError, UnknownNameError
 from flashsim.core.members import Family
 from flashsim.core.request import Integers
 from flashsim.storage.keys import encode_keys
@@ -200,6 +200,8 @@ def reading(path: Path) -> Iterator[None]:
         raise MissingFileError(f"{path}: {'it is no file' if path.exists() else 'there is no such file'}")
     try:
         yield
+    except FlashsimError:
+        raise
     except PermissionError:
         raise MissingFileError(f"{path}: it may not be read") from None
     except (pa.ArrowException, OSError, ValueError) as problem:

@@ -22,5 +22,4 @@ def open_records(text: str) -> TableRecords:
     path = Path(text)
     options = csv.ConvertOptions(strings_can_be_null=True, null_values=[""], quoted_strings_can_be_null=False)
     with reading(path):
-        table = csv.read_csv(path, convert_options=options)
-    return TableRecords(path.stem, table)
+        return TableRecords(path.stem, csv.read_csv(path, convert_options=options))

@@ -23,4 +23,4 @@ def open_records(text: str) -> TableRecords:
     with reading(path):
         table = pq.ParquetFile(path).read()
         table.validate(full=True)
-    return TableRecords(path.stem, table)
+        return TableRecords(path.stem, table)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -18,7 +20,9 @@ from flashsim.storage.source.base import TableRecords
 def relation(lengths: list[int]) -> Relation:
     """Rows whose texts have these lengths."""
     texts = pa.array(["x" * length for length in lengths], pa.large_string())
-    return Relation("t", "k", np.arange(len(lengths), dtype=np.int32), TableRecords("t", pa.table({"k": np.arange(len(lengths)), "text": texts})))
+    return Relation(
+        "t", "k", np.arange(len(lengths), dtype=np.int32), TableRecords("t", pa.table({"k": np.arange(len(lengths)), "text": texts}))
+    )
 
 
 @given(st.lists(st.integers(0, 400), max_size=60), st.sampled_from([512, 1024, 4096]), st.integers(1, 7), st.randoms(use_true_random=False))
@@ -42,7 +46,7 @@ def test_rows_spread_evenly_over_as_many_pages_as_asked(lengths: list[int], page
     table = relation(lengths)
     sizes = table.cell_sizes(np.arange(len(lengths)))
     expected = np.arange(pages + 1) * len(lengths) // pages
-    fits = all(sizes[begin:end].sum() <= 512 - LEAF_HEADER for begin, end in zip(expected, expected[1:], strict=False))
+    fits = all(sizes[begin:end].sum() <= 512 - LEAF_HEADER for begin, end in pairwise(expected))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "_CHUNK", chunk)
         if not fits:

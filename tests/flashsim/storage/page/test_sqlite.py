@@ -69,18 +69,20 @@ def test_leaves_skip_the_lock_byte_page(page_size: int) -> None:
     numbers = leaf_pages(leaves, page_size)
     assert [leaf_offset(leaf, page_size) for leaf in leaves.tolist()] == ((numbers - 1) * page_size).tolist()
     starts = (numbers - 1) * page_size
-    assert not ((starts <= 2**30) & (2**30 < starts + page_size)).any()
+    assert not ((starts <= 2**30) & (starts + page_size > 2**30)).any()
     assert sorted({*range(numbers[0], numbers[-1] + 1)} - set(numbers.tolist())) == [2**30 // page_size + 1]
     assert leaf_pages(0, page_size) == 2
 
 
 def test_interior_pages_skip_the_lock_byte_page() -> None:
-    """A tree over as many leaves as end right before the lock-byte page: the interior pages stand beyond it, the page itself stays empty."""
+    """Above leaves that end two pages before the lock-byte page, interior pages stand before and behind it."""
 
     class Sparse(BytesIO):
         """Notes where pages are written, without room for what lies between."""
 
-        written: list[int] = []
+        def __init__(self) -> None:
+            super().__init__()
+            self.written: list[int] = []
 
         def write(self, data: object) -> int:
             self.written.append(self.place)

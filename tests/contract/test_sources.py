@@ -1,0 +1,131 @@
+"""What every source does, whatever it reads."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from flashsim.core.errors import FlashsimError, UnknownNameError
+from flashsim.storage.heap_file import heap_file
+from flashsim.storage.page import PAGE_FORMATS
+from flashsim.storage.record import encode_records, plain_type, stored_column
+from flashsim.storage.source import SOURCES, Source, load_pair, open_source
+
+TABLE = pa.table({"k": [5, 300, None, -7, 5], "text": ["a", None, "ccc" * 50, "", "e"], "real": [1.0, 2.5, None, -0.0, 1e300]})
+
+
+def _parquet(folder: Path) -> str:
+    pq.write_table(TABLE, folder / "x.parquet")
+    return str(folder / "x.parquet")
+
+
+def _csv(folder: Path) -> str:
+    (folder / "x.csv").write_text("k,text\n5,a\n,b\n70000,\n")
+    return str(folder / "x.csv")
+
+
+def _sqlite(folder: Path) -> str:
+    with closing(sqlite3.connect(folder / "x.sqlite")) as connection:
+        connection.execute("CREATE TABLE t (k, text TEXT, real REAL)")
+        connection.executemany("INSERT INTO t VALUES (?, ?, ?)", zip(*(column.to_pylist() for column in TABLE.columns), strict=True))
+        connection.execute("INSERT INTO t VALUES ('mixed', x'00ff', 7)")
+        connection.commit()
+    return f"{folder / 'x.sqlite'}:t"
+
+
+#: An example of each member; a member that is not here fails the first test.
+EXAMPLES: dict[str, Callable[[Path], str]] = {
+    "csv": _csv,
+    "do2009": lambda _: "do2009:orders@0.0001",
+    "parquet": _parquet,
+    "sqlite": _sqlite,
+    "tpch": lambda _: "tpch:supplier@0.01",
+}
+
+
+@pytest.fixture(scope="module", params=SOURCES.names())
+def source(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Source:
+    return open_source(EXAMPLES[request.param](tmp_path_factory.mktemp("source")))
+
+
+def test_columns_and_rows_agree(source: Source) -> None:
+    rows = source.take(np.arange(source.rows))
+    assert source.rows > 0 and len(set(source.names)) == len(source.names) and source.name
+    assert rows.column_names == source.names and rows.num_rows == source.rows
+    assert rows.schema.types == source.types
+    for name in source.names:
+        assert repr(source.key(name).to_pylist()) == repr(rows.column(name).to_pylist())
+
+
+def test_rows_come_in_the_order_asked_for(source: Source) -> None:
+    all_rows = source.take(np.arange(source.rows)).to_pylist()
+    chosen = np.array([source.rows - 1, 0, 0, source.rows // 2])
+    assert source.take(chosen).to_pylist() == [all_rows[row] for row in chosen]
+    assert source.take(np.zeros(0, np.int64)).schema == source.take(chosen).schema
+
+
+def test_records_have_the_sizes_that_are_told(source: Source) -> None:
+    rows = np.array([0, source.rows - 1, 0])
+    data, starts = source.encode(rows)
+    assert np.array_equal(np.diff(starts), np.broadcast_to(source.record_sizes(), source.rows)[rows])
+    assert starts[0] == 0 and starts[-1] == len(data)
+    assert len(source.encode(rows[:0])[0]) == 0
+
+
+def test_unknown_columns_are_refused(source: Source) -> None:
+    with pytest.raises(UnknownNameError, match="column: 'nothing'"):
+        source.key("nothing")
+
+
+@pytest.mark.parametrize("page_size", [512, 8192, 65536])
+@pytest.mark.parametrize("name", PAGE_FORMATS.names())
+def test_elided_and_byte_form_agree_page_for_page(source: Source, name: str, page_size: int) -> None:
+    page_format = PAGE_FORMATS.load(name)
+    rows = np.arange(source.rows)
+    for column in source.names:
+        relation = load_pair(source, source, column, column)[0]
+        file = heap_file(relation, page_size)
+        found = page_format.decode_pages(relation, page_format.encode_pages(relation, rows, file.first_rows, page_size))
+        assert np.array_equal(found.pages, file.first_rows) and np.array_equal(found.rows, rows)
+        assert np.array_equal(found.keys, relation.keys(slice(None)))
+
+
+def test_sqlite_reads_what_is_written(source: Source, tmp_path: Path) -> None:
+    path = tmp_path / "x.db"
+    column = source.names[0]
+    PAGE_FORMATS.load("sqlite").write_database(heap_file(load_pair(source, source, column, column)[0], 4096), path, "t")
+    with closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+        rows = connection.execute("SELECT * FROM t").fetchall()
+    whole = source.take(np.arange(source.rows))
+    assert rows == list(zip(*(stored_column(plain_type(column)).to_pylist() for column in whole.columns), strict=True))
+
+
+def test_a_generated_record_is_what_the_general_encoder_makes() -> None:
+    """The paper's keys take 4 bytes whatever their value; apart from that width its records are like any other's."""
+    source = open_source("do2009:customer@0.001")
+    rows = np.arange(source.rows)
+    whole = source.take(rows)
+    data, starts = source.encode(rows)
+    general, general_starts = encode_records(pa.table({name: plain_type(whole.column(name)) for name in whole.column_names}))
+    for row in rows.tolist():
+        record, other = data[starts[row] : starts[row + 1]], general[general_starts[row] : general_starts[row + 1]]
+        assert np.array_equal(record[-130:], other[-130:]) and np.array_equal(record[2:4], other[2:4])
+        key = int.from_bytes(record[4:8].tobytes(), "big")
+        assert key == whole.column(0)[row].as_py() and record[0] == 4 and record[1] == 4
+
+
+def test_damage_and_absence_are_flashsims_errors(tmp_path: Path) -> None:
+    for member in SOURCES.names():
+        for suffix in SOURCES.load(member).SUFFIXES:
+            (tmp_path / f"x{suffix}").write_bytes(b'\0\xff\n"' * 100)
+            for text in (f"{tmp_path / 'x'}{suffix}", f"{tmp_path / 'y'}{suffix}"):
+                with pytest.raises(FlashsimError, match=r"[xy]\."):
+                    open_source(text)
