@@ -28,10 +28,13 @@ class Selection:
     ----------
     capacity
         Bytes of tuples that it holds, as they would take on pages.
+    most
+        How many tuples there are at most.
     """
 
-    def __init__(self, capacity: int) -> None:
+    def __init__(self, capacity: int, most: int) -> None:
         self._capacity = capacity
+        self._most = most
         self._nodes = np.empty((2, 2), np.int64)
         tree.clear(self._nodes)
         self._held = np.empty((1, 2), np.int64)
@@ -46,7 +49,7 @@ class Selection:
         After the last input, everything is given out.
         """
         if len(tuples) and len(self._held) == 1:
-            self._grow(int(self._capacity // sizes.mean()) + 1)
+            self._grow(min(self._most, int(self._capacity // sizes.mean()) + 1))
         self._state[tree.NEXT] = 0
         while True:
             why = tree.select(tuples.keys, tuples.rows, sizes, last, self._nodes, self._held, self._idle, self._state, self._made)
@@ -86,7 +89,7 @@ def make_runs(file: File, folder: str, capacity: int, input_pages: int, output_p
     capacity
         Bytes of tuples in memory.
     """
-    selection = Selection(capacity)
+    selection = Selection(capacity, len(file.relation))
     expected = min(file.pages, 2 * capacity // file.page_size + 1)
     output: Output | None = None
     for first, pages in spans(file.pages, input_pages):

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 import numpy as np
 
 from algorithms.blocks import extents
-from flashsim.core.errors import CapacityError
 from flashsim.core.kernel import kernel
 from flashsim.core.request import Integers
 from flashsim.execution.requests import Algorithm, Cpu, Drop, Work, Write
@@ -67,16 +66,8 @@ class Output:
         self._state = np.zeros((len(files), 3), np.int64)
 
     def append(self, tuples: Tuples, buffers: Integers) -> Algorithm:
-        """Copy tuples to the buffers of the given numbers, shape (n,); write those that become full.
-
-        Raises
-        ------
-        CapacityError
-            A tuple is larger than a page.
-        """
+        """Copy tuples to the buffers of the given numbers, shape (n,); write those that become full."""
         sizes = self._relation.cell_sizes(tuples.rows)
-        if len(sizes) and sizes.max() > self._room:
-            raise CapacityError(f"page size: a row of {self._relation.name} takes {sizes.max()} B of the {self._room} B that a page holds")
         position = np.zeros(1, np.int64)
         while True:
             full = _place(tuples.keys, tuples.rows, sizes, buffers, position, self._room, self._held, self._first, self._state)
