@@ -112,7 +112,7 @@ def test_a_database_can_be_written_to_afterwards(tmp_path: Path) -> None:
 @pytest.mark.parametrize("page_size", [8192, 65536])
 def test_a_database_beyond_the_lock_byte_is_intact(page_size: int, tmp_path: Path) -> None:
     """More than 2**30 bytes, so that the page that SQLite keeps for locks lies among the leaves."""
-    records = PaperRecords("orders", 6.6)
+    records = PaperRecords("orders", 7.2)
     file = heap_file(load_pair(records, records, "o_custkey", "o_custkey")[0], page_size)
     path = tmp_path / "x.db"
     write_database(file, path)

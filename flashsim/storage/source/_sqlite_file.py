@@ -158,14 +158,14 @@ def _committed_frames(path: Path, size: int) -> tuple[Bytes, Integers, int] | No
 @kernel
 def _valid_frames(frames: Bytes, heads: Integers, salted: npt.NDArray[np.bool_], big_endian: bool, sums: Integers) -> int:
     """How many frames, from the first on, carry the log's salts and the right running checksum."""
-    for frame in range(frames.shape[0]):
+    for frame in range(len(frames)):
         if not salted[frame]:
             return frame
         _checksum(frames[frame, :8], big_endian, sums)
         _checksum(frames[frame, 24:], big_endian, sums)
         if sums[0] != heads[frame, 4] or sums[1] != heads[frame, 5]:
             return frame
-    return frames.shape[0]
+    return len(frames)
 
 
 @kernel
@@ -178,7 +178,7 @@ def _checksum(data: Bytes, big_endian: bool, sums: Integers) -> None:
 
 @kernel
 def _word(data: Bytes, at: int, big_endian: bool) -> int:
-    word: int = 0
+    word = 0
     for byte in range(4):
         place = at + (byte if big_endian else 3 - byte)
         word = (word << 8) | byte_at(data, place)
