@@ -35,6 +35,7 @@ from flashsim.ssd.gc import base as gc_family
 from flashsim.ssd.gc.base import VICTIM
 from flashsim.ssd.geometry import control_array
 from flashsim.ssd.parameters import SsdParameters
+from flashsim.ssd.policies import policy_function
 from flashsim.ssd.timing import timing_of
 
 # Counters.
@@ -91,8 +92,8 @@ class DriveState:
     def __init__(self, parameters: SsdParameters) -> None:
         self.parameters = parameters
         self.timing = timing_of(parameters)
-        self.translate: Any = ftl_family.FAMILY.load(parameters.ftl).translate
-        self.victim: Any = gc_family.FAMILY.load(parameters.gc).victim
+        self.translate: Any = policy_function(ftl_family.FAMILY, parameters.ftl, "translate", TRANSLATE)
+        self.victim: Any = policy_function(gc_family.FAMILY, parameters.gc, "victim", VICTIM)
         flash_pages = parameters.dies * parameters.blocks_per_die * parameters.pages_per_block
         self.control = control_array(parameters)
         self.dies, self.blocks = empty_arrays(parameters)

@@ -9,6 +9,7 @@ import pytest
 
 from flashsim.core.errors import FlashsimError, MissingFileError, UnknownNameError
 from flashsim.core.host import one_command_each
+from flashsim.core.kernel import compiled
 from flashsim.core.request import WRITE, make_requests
 from flashsim.core.rng import generator
 from flashsim.ssd.engine import SsdEngine
@@ -87,6 +88,24 @@ def test_a_policy_that_breaks_the_contract(model: type[SsdEngine] | type[SsdSpec
     device.submit(requests, one_command_each(requests), 0)
     with pytest.raises(FlashsimError, match=r"wrong\.py' chose a block that is not closed"):
         device.advance(every=True)
+
+
+@pytest.mark.skipif(not compiled(), reason="nothing is compiled")
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        (MINE.replace("@kernel", ""), "victim of '.*' must be decorated with"),
+        (MINE.replace("block -= 1", "block -= nothing"), "mine.py' does not compile .*; run with NUMBA_DISABLE_JIT=1"),
+        ("victims = 1", "does not define victim"),
+        ("1 +", "cannot be imported"),
+    ],
+)
+def test_policies_that_cannot_be_used(source: str, message: str, tmp_path: Path) -> None:
+    path = tmp_path / "mine.py"
+    path.write_text(source)
+    with pytest.raises(FlashsimError, match=message) as refusal:
+        SsdEngine(drive(gc=str(path)))
+    assert "\n" not in str(refusal.value)
 
 
 def test_unknown_policies() -> None:

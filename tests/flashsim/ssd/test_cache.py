@@ -23,9 +23,9 @@ for model in (SsdEngine, SsdSpecification):
     device.load(0, parameters.capacity)
     served(device, requests, at)
     device.power_cut(device.now)
-kernels = {id(thing): thing for name, module in list(sys.modules.items()) if name.startswith("flashsim") for thing in vars(module).values()
-           if isinstance(thing, Dispatcher)}
-print(sum(sum(kernel.stats.cache_misses.values()) for kernel in kernels.values()), sum(bool(kernel.stats.cache_hits) for kernel in kernels.values()))
+modules = [module for name, module in sys.modules.items() if name.startswith("flashsim")]
+stats = {id(thing): thing.stats for module in modules for thing in vars(module).values() if isinstance(thing, Dispatcher)}.values()
+print(sum(sum(each.cache_misses.values()) for each in stats), sum(bool(each.cache_hits) for each in stats))
 """
 
 
