@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from flashsim.core.errors import DamagedFileError, SchemaError
 from flashsim.core.request import Integers
-from flashsim.storage.record import joined, plain_type, stored_column
+from flashsim.storage.columns import joined, plain_type, stored_column
 
 #: The code of a NULL (or NaN) key, which joins nothing.
 NULL_KEY = np.iinfo(np.int64).min

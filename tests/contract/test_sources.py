@@ -13,9 +13,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from flashsim.core.errors import FlashsimError, UnknownNameError
+from flashsim.storage.columns import plain_type, stored_column
 from flashsim.storage.heap_file import heap_file
 from flashsim.storage.page import PAGE_FORMATS
-from flashsim.storage.record import encode_records, plain_type, stored_column
+from flashsim.storage.record import encode_records
 from flashsim.storage.source import SOURCES, Source, load_pair, open_source
 
 TABLE = pa.table({"k": [5, 300, None, -7, 5], "text": ["a", None, "ccc" * 50, "", "e"], "real": [1.0, 2.5, None, -0.0, 1e300]})

@@ -15,9 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from flashsim.core.errors import CapacityError
+from flashsim.storage.columns import plain_type, stored_column
 from flashsim.storage.heap_file import HeapFile, heap_file
 from flashsim.storage.page.sqlite import decode_pages, leaf_offset, write_database
-from flashsim.storage.record import plain_type, stored_column
 from flashsim.storage.source import load_pair, open_source
 from flashsim.storage.source.do2009 import PaperRecords
 from tests.flashsim.storage.tables import relation_of, tables

@@ -23,8 +23,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from flashsim.core.request import Integers
+from flashsim.storage.columns import declared_type
 from flashsim.storage.heap_file import LEAF_HEADER, LOCAL_MARGIN
-from flashsim.storage.record import declared_type, encode_records, put_varint
+from flashsim.storage.record import encode_records, put_varint
 from flashsim.storage.relation import Records
 
 #: The byte that SQLite locks; its page holds nothing.

@@ -21,8 +21,9 @@ import pyarrow as pa
 from flashsim.core.errors import DamagedFileError, FlashsimError, InvalidParameterError, MissingFileError, SchemaError, UnknownNameError
 from flashsim.core.members import Family
 from flashsim.core.request import Integers
+from flashsim.storage.columns import is_flat, plain_type
 from flashsim.storage.keys import encode_keys
-from flashsim.storage.record import Bytes, encode_records, is_flat, plain_type, record_sizes
+from flashsim.storage.record import Bytes, encode_records, record_sizes
 from flashsim.storage.relation import Records, Relation
 
 SOURCES = Family("flashsim.storage.source", "source", needs=("SUFFIXES", "open_records"))

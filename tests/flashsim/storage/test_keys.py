@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flashsim.core.errors import DamagedFileError, SchemaError
+from flashsim.storage.columns import mixed_array, stored_column
 from flashsim.storage.keys import NULL_KEY, StoredKeys, encode_keys
-from flashsim.storage.record import mixed_array, stored_column
 
 INTEGER_TYPES = [kind() for kind in (pa.int8, pa.int16, pa.int32, pa.int64, pa.uint8, pa.uint16, pa.uint32, pa.uint64)]
 
@@ -60,7 +60,10 @@ def test_integers_of_any_width(r: pa.Array, s: pa.Array) -> None:
 numbers = st.none() | st.floats() | st.integers(-(2**63), 2**63 - 1) | st.sampled_from([0, 0.0, -0.0, 1, 1.0, 2**53, 2**53 + 1, 2.0**53])
 
 
-@given(st.lists(st.none() | st.integers(-(2**63), 2**63 - 1) | st.integers(-2, 2)), st.lists(st.none() | st.floats() | st.integers(-2, 2).map(float)))
+@given(
+    st.lists(st.none() | st.integers(-(2**63), 2**63 - 1) | st.integers(-2, 2)),
+    st.lists(st.none() | st.floats() | st.integers(-2, 2).map(float)),
+)
 def test_integers_meet_doubles_exactly(r: list[int | None], s: list[float | None]) -> None:
     check_order(r, s, encode(pa.array(r, pa.int64()), pa.array(s, pa.float64())))
 
@@ -76,7 +79,9 @@ def test_texts_by_code_points(r: list[str | None], s: list[str | None]) -> None:
 
 
 def union(values: list[Any]) -> pa.Array:
-    classes = np.array([3 if isinstance(v, bytes) else 2 if isinstance(v, str) else 1 if isinstance(v, float) else 0 for v in values], np.int8)
+    classes = np.array(
+        [3 if isinstance(v, bytes) else 2 if isinstance(v, str) else 1 if isinstance(v, float) else 0 for v in values], np.int8
+    )
     columns = [
         pa.array([v if class_ == mine else None for v, mine in zip(values, classes, strict=True)], kind)
         for class_, kind in enumerate((pa.int64(), pa.float64(), pa.large_string(), pa.large_binary()))
