@@ -12,8 +12,8 @@ import typer
 
 from experiments.commands import device, join, reproduce, trace
 from experiments.commands.shared import Command, Group
+from flashsim import __version__
 from flashsim.core.errors import FlashsimError
-from flashsim.core.provenance import flashsim_version
 
 #: Usage errors of Typer derive from this class, whose home differs between its versions.
 _ClickException: Any = typer.BadParameter.__mro__[2]
@@ -54,7 +54,7 @@ def _report(problem: BaseException) -> int:
         return INTERRUPTED
     if isinstance(problem, BrokenPipeError):  # the reader, such as `head`, has had enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+        return 1
     if isinstance(problem, MemoryError):
         _say("out of memory; use a smaller scale or fewer jobs")
     elif isinstance(problem, _ClickException):
@@ -99,7 +99,7 @@ def flashsim(
         flashsim device list
     """
     if version:
-        typer.echo(f"flashsim {flashsim_version()}")
+        typer.echo(f"flashsim {__version__}")
     elif context.invoked_subcommand is None:
         typer.echo(context.get_help())
 

@@ -92,12 +92,10 @@ class Compared:
 
 
 def compare(run: Run, join: JoinCost | None) -> list[Compared]:
-    """Every phase of a run beside the formula's, and the total."""
+    """Every phase of a run beside the formula's, in order, and the total."""
     measured = with_measured_seek(join, run) if join else None
-    by_name = {phase.name: phase for phase in join.phases} if join else {}
     rows = []
-    for phase in run.phases:
-        told = by_name.get(phase.name)
+    for phase, told in zip(run.phases, [*(join.phases if join else ()), *[None] * len(run.phases)], strict=False):
         rows.append(
             _compared(
                 phase,

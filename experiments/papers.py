@@ -49,6 +49,8 @@ class Claim:
         The module that judges it, or None.
     fitted
         Which parameter was chosen with these cells in view, or an empty text.
+    likely
+        Why it may differ, as far as is known.
     published
         Published values by row.
     values
@@ -62,6 +64,7 @@ class Claim:
     tolerance: str
     exhibit: str | None
     fitted: str
+    likely: str
     limits: Mapping[str, float]
     published: Mapping[str, Sequence[Any]]
     values: Mapping[str, Any] = field(repr=False)
@@ -193,7 +196,15 @@ def load(name: str) -> Paper:
 
 
 def _claim(paper: str, entry: Mapping[str, Any]) -> Claim:
-    texts = (entry["id"], entry["title"], entry["source"], entry["tolerance"], entry.get("exhibit"), entry.get("fitted", ""))
+    texts = (
+        entry["id"],
+        entry["title"],
+        entry["source"],
+        entry["tolerance"],
+        entry.get("exhibit"),
+        entry.get("fitted", ""),
+        entry.get("likely", ""),
+    )
     return Claim(paper, *texts, limits=entry.get("limits", {}), published=entry.get("published", {}), values=entry)
 
 
@@ -265,5 +276,5 @@ def _told(cell: Cell) -> str:
 
 
 def _note(claim: Claim, outside: Sequence[str], note: str) -> str:
-    parts = [f"outside: {'; '.join(outside)}" if outside else "", claim.fitted if not outside else "", note]
+    parts = [note, claim.likely, f"outside: {'; '.join(outside)}"] if outside else [claim.fitted, note]
     return ". ".join(part for part in parts if part)

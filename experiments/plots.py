@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import matplotlib
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 #: Dark for I/O and light for CPU, one hue a label; told apart without colour by their order and by the names under the bars.
@@ -21,6 +23,8 @@ _STYLE: dict[Any, Any] = {
     "axes.spines.top": False,
     "axes.spines.right": False,
 }
+
+_DOT: dict[str, Any] = {"marker": "o", "linestyle": "", "color": "black", "markerfacecolor": "white", "markersize": 3.5}
 
 
 @dataclass(frozen=True)
@@ -34,36 +38,41 @@ class Bar:
     formula: float | None = None
 
 
-def stacked_bars(bars: Sequence[Bar], title: str, unit: str = "seconds") -> Figure:
+def stacked_bars(panels: Mapping[str, Sequence[Bar]], unit: str = "seconds") -> Figure:
     """A figure of grouped, stacked bars.
 
     Parameters
     ----------
-    bars
-        In order; groups and labels are taken in order of appearance.
+    panels
+        Bars by title, one panel below the other on one scale; groups and labels are taken in order of appearance.
     """
+    with matplotlib.rc_context(_STYLE):
+        figure = Figure(figsize=(8, 2.8 * max(1, len(panels))), layout="constrained")
+        every = figure.subplots(max(1, len(panels)), 1, sharey=True, squeeze=False)[:, 0]
+        for axes, (title, bars) in zip(every, panels.items(), strict=False):
+            _panel(axes, bars)
+            axes.set_ylabel(unit)
+            axes.set_title(title, fontsize=10)
+        dots = [bar for bars in panels.values() for bar in bars if bar.formula is not None]
+        handles: list[Any] = [Patch(color=COLOURS[0][0], label="I/O"), Patch(color=COLOURS[0][1], label="CPU")]
+        handles += [Line2D([], [], label="I/O by the formula", **_DOT)] if dots else []
+        every[0].legend(handles=handles, frameon=False, fontsize=8, ncols=3)
+    return figure
+
+
+def _panel(axes: Axes, bars: Sequence[Bar]) -> None:
     groups, labels = list(dict.fromkeys(bar.group for bar in bars)), list(dict.fromkeys(bar.label for bar in bars))
     width = 0.8 / max(1, len(labels))
-    with matplotlib.rc_context(_STYLE):
-        figure = Figure(figsize=(8, 3.4), layout="constrained")
-        axes = figure.add_subplot()
-        for bar in bars:
-            number = labels.index(bar.label)
-            dark, light = COLOURS[number % len(COLOURS)]
-            place = groups.index(bar.group) + (number - (len(labels) - 1) / 2) * width
-            axes.bar(place, bar.io, 0.92 * width, color=dark)
-            axes.bar(place, bar.cpu, 0.92 * width, bottom=bar.io, color=light)
-            axes.annotate(bar.label, (place, bar.io + bar.cpu), ha="center", va="bottom", fontsize=6.5)
-            if bar.formula is not None:
-                axes.plot(place, bar.formula, "o", color="black", markerfacecolor="white", markersize=3.5)
-        axes.set_xticks(np.arange(len(groups)), groups)
-        axes.set_ylabel(unit)
-        axes.set_title(title, fontsize=10)
-        handles: list[Any] = [Patch(color=COLOURS[0][0], label="I/O"), Patch(color=COLOURS[0][1], label="CPU")]
-        if any(bar.formula is not None for bar in bars):
-            handles += axes.plot([], [], "o", color="black", markerfacecolor="white", markersize=3.5, label="I/O by the formula")
-        axes.legend(handles=handles, frameon=False, fontsize=8, ncols=3)
-    return figure
+    for bar in bars:
+        number = labels.index(bar.label)
+        dark, light = COLOURS[number % len(COLOURS)]
+        place = groups.index(bar.group) + (number - (len(labels) - 1) / 2) * width
+        axes.bar(place, bar.io, 0.92 * width, color=dark)
+        axes.bar(place, bar.cpu, 0.92 * width, bottom=bar.io, color=light)
+        axes.annotate(bar.label, (place, bar.io + bar.cpu), ha="center", va="bottom", fontsize=6.5)
+        if bar.formula is not None:
+            axes.plot(place, bar.formula, **_DOT)
+    axes.set_xticks(np.arange(len(groups)), groups)
 
 
 def svg(figure: Figure) -> str:

@@ -54,7 +54,7 @@ def verdict_table(done: Reproduced, scale: float) -> Table:
     return Table(["claim", "verdict", "published", "measured"], [[_short(entry) for entry in row] for row in rows])
 
 
-def _short(text: str, most: int = 76) -> str:
+def _short(text: str, most: int = 50) -> str:
     return text if len(text) <= most else text[: most - 3] + "..."
 
 

@@ -6,6 +6,7 @@ import os
 from contextlib import ExitStack
 from enum import Enum
 from pathlib import Path
+from textwrap import fill
 from typing import Annotated, Any
 
 import typer
@@ -121,7 +122,10 @@ def _show(result: JoinResult) -> None:
     rates = f"a seek {disk.seek_ms:g} ms, a request {disk.latency_ms:g} ms, a page {disk.page_transfer_ms:.4g} ms"
     total = run.total()
     seeks = f" Measured: {total.seeks:,} seeks of {total.seek_time / total.seeks / 1e6:.2f} ms." if total.seeks else ""
-    typer.echo(f"\nFormula (Haas et al.) with {rates} read, {disk.page_write_ms or disk.page_transfer_ms:.4g} ms written.{seeks}\n{WHY}")
+    typer.echo("")
+    typer.echo(
+        fill(f"Formula (Haas et al.) with {rates} read, {disk.page_write_ms or disk.page_transfer_ms:.4g} ms written.{seeks} {WHY}", 110)
+    )
 
 
 def _costs(result: JoinResult) -> Table:

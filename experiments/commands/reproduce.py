@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from textwrap import fill, shorten
 from typing import Annotated
 
 import typer
@@ -66,5 +67,7 @@ def _show(one: Reproduced, scale: float) -> None:
     typer.echo(verdict_table(one, scale).as_text())
     for each in one.judgements:
         if each.note:
-            typer.echo(f"  {each.claim.id}: {each.note}")
+            typer.echo(
+                fill(f"{each.claim.id}: {shorten(each.note, 400, placeholder=' ...')}", 110, initial_indent="  ", subsequent_indent="    ")
+            )
     typer.echo("")

@@ -70,28 +70,29 @@ def _sort_and_grace(claim: Claim, grid: Grid) -> list[Cell]:
 
 def sections(grid: Grid) -> list[Section]:
     """The counterpart of figure 1, all seconds, and formula against simulation."""
-    pictures = {f"figure1-{machine.lower()}": svg(figure(grid, machine)) for machine in DEVICES}
     text = (
         "I/O time (dark) and CPU time (light) of block nested loops (BNL), sort-merge (SM), Grace hash (GH) and hybrid hash (HH) with "
         "buffer pools of 100 to 600 MB; the dot is the I/O time that the formula predicts."
     )
     why = "; ".join(f"{join} with {memory} MB: {problem}" for (join, memory), problem in grid.problems.items())
     return [
-        Section("Join times over the buffer pool (figure 1)", text, pictures=pictures),
+        Section("Join times over the buffer pool (figure 1)", text, pictures={"figure1": svg(figure(grid))}),
         Section("Seconds", f"Not run: {why}" if why else "", [_seconds(grid)], on_terminal=True),
         Section("Formula against simulation", WHY, [_counts(grid)]),
     ]
 
 
-def figure(grid: Grid, machine: str) -> Figure:
-    """The bars of one machine."""
-    bars = []
-    for memory in MEMORY:
-        for join in JOINS:
-            found = grid.get(join, memory, machine)
-            if found:
-                bars.append(Bar(f"{memory} MB", LABELS[join], found.total.io, found.total.cpu, found.total.formula_io))
-    return stacked_bars(bars, f"{machine}, scale {grid.settings.scale:g}")
+def figure(grid: Grid) -> Figure:
+    """The bars of both machines, one below the other."""
+    panels: dict[str, list[Bar]] = {}
+    for machine, device in DEVICES.items():
+        bars = panels.setdefault(f"{machine} ({device}), scale {grid.settings.scale:g}", [])
+        for memory in MEMORY:
+            for join in JOINS:
+                found = grid.get(join, memory, machine)
+                if found:
+                    bars.append(Bar(f"{memory} MB", LABELS[join], found.total.io, found.total.cpu, found.total.formula_io))
+    return stacked_bars(panels)
 
 
 def _seconds(grid: Grid) -> Table:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -13,7 +14,7 @@ from experiments import kept
 from experiments.formulas import Compared
 from experiments.joining import CPU, JoinSetting, lay_out, simulate_join
 from experiments.papers import Settings
-from flashsim.core.errors import InvalidParameterError
+from flashsim.core.errors import FlashsimError, InvalidParameterError
 from flashsim.core.protocols import Progress
 from flashsim.core.units import MIB
 from flashsim.storage.heap_file import HeapFile
@@ -86,7 +87,7 @@ def run(settings: Settings, progress: Progress | None = None) -> Grid:
     Raises
     ------
     InvalidParameterError
-        A scale that is not above 0 and at most 1, or leaves fewer than 3 customers.
+        A scale that is not above 0 and at most 1, or leaves no join enough memory.
     """
     if not 0 < settings.scale <= 1:
         raise InvalidParameterError("scale", settings.scale, "it must be above 0 and at most 1")
@@ -100,6 +101,8 @@ def run(settings: Settings, progress: Progress | None = None) -> Grid:
         found[cell] = result
         if progress is not None:
             progress(done, len(cells), f"{cell[0]}, {cell[1]} MB")
+    if all("problem" in result for result in found.values()):
+        raise InvalidParameterError("scale", settings.scale, "not even the largest buffer pool is then large enough for any join")
     return _grid(settings, found)
 
 
@@ -127,7 +130,10 @@ def _computed(cells: Sequence[tuple[str, int]], settings: Settings) -> Iterator[
         return
     # Worker processes generate the relations themselves, once each: that costs less than handing them over.
     tasks = (joblib.delayed(_named)(cell, settings.scale, settings.seed) for cell in cells)
-    yield from joblib.Parallel(n_jobs=workers, return_as="generator_unordered", batch_size=1)(tasks)
+    try:
+        yield from joblib.Parallel(n_jobs=workers, return_as="generator_unordered", batch_size=1)(tasks)
+    except BrokenProcessPool as problem:
+        raise FlashsimError("jobs: a worker process was killed, perhaps for want of memory; use fewer jobs or a smaller scale") from problem
 
 
 def _named(cell: tuple[str, int], scale: float, seed: int) -> tuple[tuple[str, int], Any]:

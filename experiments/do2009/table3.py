@@ -18,12 +18,18 @@ def judge(claim: Claim, grid: Grid) -> Judgement:
         for join in JOINS
         for memory, published in zip(MEMORY, claim.published[join], strict=True)
     ]
-    return judge_numbers(claim, cells, _calibration(claim))
+    return judge_numbers(claim, cells, _by_join(claim, grid, what))
 
 
-def _calibration(claim: Claim) -> str:
-    columns = " and ".join(claim.values.get("calibration", ()))
-    return f"no preset was calibrated, though the columns {columns} may serve for that" if columns else ""
+def _by_join(claim: Claim, grid: Grid, what: str) -> str:
+    """How many cells of each join are inside, and whether a preset was calibrated from some of them."""
+    parts = []
+    for join in JOINS:
+        pairs = zip(MEMORY, claim.published[join], strict=True)
+        errors = [abs((grid.speedup(join, memory, what) or 0) / published - 1) for memory, published in pairs]
+        parts.append(f"{join} {sum(error <= claim.limits['each'] for error in errors)}")
+    calibration = "; no preset was calibrated from these cells" if claim.values.get("calibrated") is False else ""
+    return f"cells inside, of 6: {', '.join(parts)}{calibration}"
 
 
 def sections(grid: Grid) -> list[Section]:

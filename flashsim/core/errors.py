@@ -7,10 +7,19 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from typing import Any
 
 
 class FlashsimError(Exception):
     """Anything that flashsim refuses to do; the message is one line for people."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Errors travel between processes although their classes take other arguments than the message."""
+        return _remade, (type(self), self.args), vars(self)
+
+
+def _remade(kind: type[FlashsimError], args: tuple[Any, ...]) -> FlashsimError:
+    return kind.__new__(kind, *args)
 
 
 class InvalidParameterError(FlashsimError, ValueError):

@@ -1,0 +1,41 @@
+"""``flashsim device`` and what the command says of itself."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from flashsim import __version__
+from flashsim.device import presets
+from tests.experiments.conftest import Run
+
+
+def test_every_preset_is_listed(here: Path, flashsim: Run) -> None:
+    result = flashsim("device list --json d.json")
+    assert result.exit_code == 0
+    assert [preset["name"] for preset in json.loads((here / "d.json").read_text())["presets"]] == presets.names()
+    assert all(name in result.stdout for name in presets.names())
+
+
+@pytest.mark.parametrize("name", presets.names())
+def test_every_value_is_shown_with_its_source(name: str, here: Path, flashsim: Run) -> None:
+    result = flashsim(f"device show {name} --json d.json")
+    assert result.exit_code == 0
+    shown = json.loads((here / "d.json").read_text())["parameters"]
+    preset = presets.load(name)
+    for parameter, source in preset.sources.items():
+        assert shown[parameter]["source"] == source
+        assert source in result.stdout and re.search(rf"^{parameter} = ", result.stdout, re.MULTILINE)
+
+
+def test_version(flashsim: Run) -> None:
+    assert flashsim("--version").stdout == f"flashsim {__version__}\n"
+
+
+def test_without_arguments_the_help_is_shown(flashsim: Run) -> None:
+    result = flashsim("")
+    assert result.exit_code == 0
+    assert result.stdout == flashsim("--help").stdout

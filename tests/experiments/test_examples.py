@@ -1,0 +1,58 @@
+"""Every example in a help text and in the tutorials runs."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from experiments.command_line import app
+from tests.experiments.conftest import Run
+
+ROOT = Path(__file__).parents[2]
+COMMANDS = ("", "reproduce", "join", "device", "device list", "device show", "trace", "trace info")
+
+
+def examples(text: str) -> list[str]:
+    """Lines that begin with ``flashsim``, continued lines joined."""
+    joined = re.sub(r"\\\n\s*", "", text)
+    return [line.strip() for line in joined.splitlines() if line.strip().startswith("flashsim ")]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_examples_and_they_run(command: str, here: Path) -> None:
+    shown = CliRunner().invoke(app, [*command.split(), "--help"], prog_name="flashsim")
+    assert shown.exit_code == 0
+    found = examples(shown.stdout.split("Examples:")[1])
+    assert found and all(line.startswith(f"flashsim {command}".strip()) for line in found)
+    if command.startswith("trace"):
+        made = "join bnl --r do2009:customer@0.01 --s do2009:orders@0.01 --on c_custkey=o_custkey --device ocz-core-60gb --memory 256KiB"
+        assert CliRunner().invoke(app, [*made.split(), "--trace", "bnl.parquet"]).exit_code == 0
+    for line in found:
+        result = CliRunner().invoke(app, shlex.split(line)[1:], prog_name="flashsim")
+        assert result.exit_code == 0, f"{line}\n{result.output}"
+
+
+def test_no_command_is_left_out(flashsim: Run) -> None:
+    listed = [
+        re.findall(r"^  (\w+)  ", flashsim(f"{group} --help").stdout.split("Commands:")[1], re.MULTILINE)
+        for group in ("", "device", "trace")
+    ]
+    groups = [f"{group} {name}".strip() for group, names in zip(("", "device", "trace"), listed, strict=True) for name in names]
+    assert sorted(groups) == sorted(COMMANDS[1:])
+
+
+@pytest.mark.parametrize("page", sorted((ROOT / "docs" / "tutorials").glob("*.md")), ids=lambda page: page.stem)
+def test_tutorials_run(page: Path, here: Path) -> None:
+    blocks = re.findall(r"^```(sh|python)\n(.*?)^```", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    names: dict[str, object] = {}
+    for language, block in blocks:
+        if language == "python":
+            exec(compile(block, str(page), "exec"), names)
+            continue
+        for line in examples(block):
+            result = CliRunner().invoke(app, shlex.split(line)[1:], prog_name="flashsim")
+            assert result.exit_code == 0, f"{line}\n{result.output}"

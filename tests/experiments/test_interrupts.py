@@ -1,0 +1,54 @@
+"""Real processes: interrupts leave nothing half-written, closed pipes are no error, and the module can be run."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+LONG_JOIN = "join bnl --r do2009:customer@1 --s do2009:orders@1 --on c_custkey=o_custkey --device ocz-core-60gb --memory 512KiB --io page"
+
+
+def start(line: str, folder: Path) -> subprocess.Popen[str]:
+    """A command in its own process group, as a terminal would start it."""
+    command = [sys.executable, "-m", "flashsim", *line.split()]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    pipe = subprocess.PIPE
+    return subprocess.Popen(command, cwd=folder, env=environment, stdout=pipe, stderr=pipe, text=True, start_new_session=True)
+
+
+def wait_for_partial_files(folder: Path, process: subprocess.Popen[str], count: int) -> None:
+    deadline = time.monotonic() + 120
+    while len(list(folder.glob(".*.partial"))) < count:
+        assert process.poll() is None and time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(
+    "line, files",
+    [(f"{LONG_JOIN} --out o.parquet --trace t.parquet --json j.json", 3), ("reproduce do2009 --jobs 2 --out r --json j.json", 2)],
+)
+def test_an_interrupt_is_one_line_and_leaves_nothing(line: str, files: int, how: signal.Signals, tmp_path: Path) -> None:
+    process = start(line, tmp_path)
+    wait_for_partial_files(tmp_path, process, files)
+    time.sleep(1)  # into the work
+    os.killpg(process.pid, how) if how is signal.SIGINT else process.send_signal(how)
+    _, errors = process.communicate(timeout=120)
+    assert process.returncode == 130
+    assert errors == "flashsim: interrupted; nothing was written\n"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_reader_that_stops_early_gets_no_complaint(tmp_path: Path) -> None:
+    with start("device show ocz-core-60gb", tmp_path) as process:
+        assert process.stdout is not None and process.stderr is not None
+        process.stdout.close()
+        assert process.wait(timeout=120) == 1
+        assert process.stderr.read() == ""

@@ -1,0 +1,108 @@
+"""``flashsim join``: its rows, its trace, its JSON, and what the formula says beside it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from tests.experiments.conftest import SMALL_JOIN, Run
+
+
+def test_rows_are_those_of_duckdb_with_clashing_names_resolved(here: Path, flashsim: Run) -> None:
+    r = pa.table({"id": [1, 2, 2, None, 7], "name": ["a", "b", "c", "d", "e"]})
+    s = pa.table({"name": ["v", "w", "x", "y"], "ref": [2, 1, 9, None], "name_s": [1.5, 2.5, 3.5, 4.5]})
+    pq.write_table(r, here / "r.parquet")
+    pq.write_table(s, here / "s.parquet")
+    line = "join hybrid-hash --r {} --s {} --on {} --device ocz-core-60gb --memory 64KiB --page-size 1KiB --out {}"
+    assert flashsim(line.format("r.parquet", "s.parquet", "id=ref", "rs.parquet")).exit_code == 0
+    rows = pq.read_table(here / "rs.parquet")
+    assert rows.column_names == ["id", "name", "name_s_s", "name_s"]
+    wanted = duckdb.sql("select r.id, r.name, s.name, s.name_s from r join s on r.id = s.ref order by all").fetchall()
+    assert sorted(tuple(row.values()) for row in rows.to_pylist()) == wanted
+
+
+def test_the_larger_relation_may_come_first(here: Path, flashsim: Run) -> None:
+    sides = "--r do2009:orders@0.01 --s do2009:customer@0.01 --on o_custkey=c_custkey"
+    assert flashsim(f"join bnl {sides} --device ocz-core-60gb --memory 256KiB --out a.parquet").exit_code == 0
+    rows = pq.read_table(here / "a.parquet")
+    assert rows.column_names == ["o_custkey", "padding", "padding_s"]
+    assert rows.num_rows == 15_000
+    assert set(map(len, rows["padding"].to_pylist())) == {90} and set(map(len, rows["padding_s"].to_pylist())) == {130}
+
+
+@pytest.mark.parametrize("algorithm", ["bnl", "sort-merge", "grace-hash", "hybrid-hash"])
+@pytest.mark.parametrize("device", ["ocz-core-60gb", "toshiba-5400-320gb"])
+def test_json_trace_and_rows_agree(algorithm: str, device: str, here: Path, flashsim: Run) -> None:
+    line = SMALL_JOIN.replace("bnl", algorithm).replace("ocz-core-60gb", device)
+    result = flashsim(f"{line} --json j.json --trace t.parquet --out o.parquet")
+    assert result.exit_code == 0, result.output
+    told = json.loads((here / "j.json").read_text())
+    machine = told["machines"][0]
+    total = machine["total"]
+    trace = pq.read_table(here / "t.parquet")
+    assert trace.num_rows >= total["reads"] + total["writes"]  # what lies in several places on the device takes several requests there
+    assert sum(trace["length"].to_pylist()) == 8192 * (total["pages_read"] + total["pages_written"])
+    assert machine["result_rows"] == pq.read_metadata(here / "o.parquet").num_rows == 15_000
+    assert sum(phase["io_time"] for phase in machine["phases"]) == total["io_time"] > 0
+    assert [row["phase"] for row in machine["comparison"]] == [phase["name"] for phase in machine["phases"]] + ["total"]
+    assert told["provenance"]["parameters"]["algorithm"] == algorithm
+    assert abs(machine["comparison"][-1]["pages_difference"]) < 0.1
+    summary = flashsim("trace info t.parquet --json s.json")
+    assert summary.exit_code == 0
+    assert json.loads((here / "s.json").read_text())["operations"]["read"]["bytes"] == 8192 * total["pages_read"]
+
+
+def test_block_nested_loops_counts_are_the_formula_s(here: Path, flashsim: Run) -> None:
+    assert flashsim(f"{SMALL_JOIN} --json j.json").exit_code == 0
+    total = json.loads((here / "j.json").read_text())["machines"][0]["comparison"][-1]
+    assert (total["requests"], total["pages"]) == (total["formula_requests"], total["formula_pages"])
+
+
+def test_page_sized_io_makes_a_request_a_page(here: Path, flashsim: Run) -> None:
+    assert flashsim(f"{SMALL_JOIN} --io page --json j.json").exit_code == 0
+    total = json.loads((here / "j.json").read_text())["machines"][0]["comparison"][-1]
+    assert total["requests"] == total["pages"] == total["formula_requests"]
+
+
+def test_buffers_may_be_divided_for_another_device(here: Path, flashsim: Run) -> None:
+    small = SMALL_JOIN.replace("256KiB", "96KiB")
+    assert flashsim(f"{small} --json own.json").exit_code == 0
+    assert flashsim(f"{small} --buffers-for toshiba-5400-320gb --json hdd.json").exit_code == 0
+    assert flashsim(f"{small.replace('ocz-core-60gb', 'toshiba-5400-320gb')} --json there.json").exit_code == 0
+    own, hdd, there = (json.loads((here / f"{name}.json").read_text())["allocation"] for name in ("own", "hdd", "there"))
+    assert own != hdd == there
+
+
+def test_without_a_cpu_work_takes_no_time(here: Path, flashsim: Run) -> None:
+    assert flashsim(f"{SMALL_JOIN} --cpu none --json j.json").exit_code == 0
+    total = json.loads((here / "j.json").read_text())["machines"][0]["total"]
+    assert total["user_time"] == total["kernel_time"] == 0
+
+
+def test_existing_outputs_are_replaced_only_with_force(here: Path, flashsim: Run) -> None:
+    assert flashsim(f"{SMALL_JOIN} --json j.json").exit_code == 0
+    first = (here / "j.json").read_bytes()
+    assert flashsim(f"{SMALL_JOIN} --json j.json").exit_code == 2
+    assert (here / "j.json").read_bytes() == first
+    assert flashsim(f"{SMALL_JOIN} --json j.json --force").exit_code == 0
+    assert sorted(path.name for path in here.iterdir()) == ["j.json"]
+
+
+def test_a_real_file(here: Path, flashsim: Run) -> None:
+    line = SMALL_JOIN.replace("ocz-core-60gb", "./disk.img").replace("bnl", "grace-hash")
+    result = flashsim(f"{line} --allow-write --trace real.parquet --out real-rows.parquet")
+    if "does not do direct I/O" in result.stderr:
+        pytest.skip("the file system of temporary files does not do direct I/O")
+    assert result.exit_code == 0, result.output
+    assert not (here / "disk.img").exists()
+    simulated = SMALL_JOIN.replace("bnl", "grace-hash") + " --buffers-for toshiba-5400-320gb --trace t.parquet --out rows.parquet"
+    assert flashsim(simulated).exit_code == 0
+    assert pq.read_table(here / "real-rows.parquet").equals(pq.read_table(here / "rows.parquet"))
+    columns = ["operation", "offset", "length", "label"]
+    real, virtual = (pq.read_table(here / name, columns=columns) for name in ("real.parquet", "t.parquet"))
+    assert real.to_pylist() == virtual.to_pylist()

@@ -1,0 +1,181 @@
+"""``flashsim reproduce`` at a small scale: verdicts, JSON, report, kept results."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from experiments import kept
+from experiments.command_line import app
+from experiments.do2009 import runs
+from experiments.papers import Settings
+
+SCALE = 0.005
+VOID = {"meta", "br", "link", "img", "input", "hr"}
+
+
+class Page(HTMLParser):
+    """Checks that elements nest, and collects addresses and words."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.addresses: list[str] = []
+        self.tags: list[str] = []
+        self.words = ""
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.addresses += [value or "" for name, value in attrs if name in ("src", "href", "xlink:href", "action", "data")]
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.words += data
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("reproduce")
+
+
+@pytest.fixture(scope="module")
+def result(folder: Path) -> Result:
+    """The whole command; workers of one test run share what is kept."""
+    line = f"reproduce do2009 --scale {SCALE} --jobs 1 --out {folder / 'out'} --json {folder / 'r.json'}"
+    return CliRunner().invoke(app, line.split())
+
+
+@pytest.fixture(scope="module")
+def told(result: Result, folder: Path) -> dict:
+    assert result.exit_code == 0, result.output
+    return json.loads((folder / "r.json").read_text())
+
+
+def test_every_claim_is_judged_or_said_to_be_not_attempted(told: dict) -> None:
+    assert told["papers"] == ["do2009"] and told["scale"] == SCALE
+    verdicts = {each["id"]: each["verdict"] for each in told["claims"]}
+    assert len(verdicts) == 16
+    judged = {f"do2009/{name}" for name in ("table1", "table3-io", "table3-join", "fig1-hh-best", "fig1-bnl", "fig1-sm-gh")}
+    assert {name for name, verdict in verdicts.items() if verdict != "not attempted"} == judged
+    assert set(verdicts.values()) <= {"reproduced", "fitted", "differs", "not attempted"}
+    assert told["provenance"]["seed"] == 2009
+
+
+def test_verdicts_follow_from_the_cells(told: dict) -> None:
+    claims = {each["id"]: each for each in told["claims"]}
+    for name, fitted in (("do2009/table3-io", False), ("do2009/table3-join", True)):
+        cells = claims[name]["cells"]
+        errors = sorted(abs(cell["measured"] / cell["published"] - 1) for cell in cells)
+        holds = errors[-1] <= 0.2 and (errors[11] + errors[12]) / 2 <= 0.1
+        assert len(cells) == 24
+        assert claims[name]["verdict"] == ("differs" if not holds else "fitted" if fitted else "reproduced")
+        assert [cell["inside"] for cell in cells] == [abs(cell["measured"] / cell["published"] - 1) <= 0.2 for cell in cells]
+
+
+def test_allocations_are_reproduced_at_the_paper_s_sizes(told: dict) -> None:
+    table1 = next(each for each in told["claims"] if each["id"] == "do2009/table1")
+    assert table1["verdict"] == table1["shown"] == "reproduced" and len(table1["cells"]) == 24
+
+
+def test_both_numbers_are_printed(result: Result, told: dict) -> None:
+    for each in told["claims"]:
+        assert each["id"].split("/")[1] in result.stdout and each["shown"] in result.stdout
+        assert each["measured"][:40] in result.stdout
+    assert len(re.findall(r"^(bnl|sort-merge|grace-hash|hybrid-hash) +[1-6]00 ", result.stdout, re.MULTILINE)) == 24
+
+
+def test_the_report_is_one_page_that_needs_nothing_else(result: Result, folder: Path) -> None:
+    page = Page()
+    text = (folder / "out" / "report.html").read_text()
+    page.feed(text)
+    assert page.open == []
+    assert all(address.startswith("#") for address in page.addresses)
+    assert "script" not in page.tags and "@import" not in text and not re.search(r"url\((?!#)", text)
+    assert page.tags.count("svg") == 1
+    assert 'name="viewport"' in text
+    for word in ("Provenance", "at scale 0.005", "table3-io", "Formula against simulation", "ocz-core-60gb"):
+        assert word in page.words + text
+
+
+def test_tables_and_pictures_stand_beside_the_report(result: Result, folder: Path) -> None:
+    out = folder / "out"
+    names = {path.name for path in out.iterdir()}
+    assert names == {
+        "report.html",
+        *(f"do2009-{name}.csv" for name in ("claims", "seconds", "table1", "table3", "formula")),
+        "do2009-figure1.svg",
+    }
+    ElementTree.parse(out / "do2009-figure1.svg")
+    with (out / "do2009-seconds.csv").open() as file:
+        rows = list(csv.reader(file))
+    assert len(rows) == 25 and all(float(row[3]) > 0 for row in rows[1:])
+
+
+def test_the_formula_s_requests_are_those_of_the_runs_where_it_is_exact(result: Result, folder: Path) -> None:
+    with (folder / "out" / "do2009-formula.csv").open() as file:
+        rows = [row for row in csv.reader(file) if row[0] == "bnl"]
+    assert len(rows) == 12
+    for row in rows:
+        assert row[3] == row[4] and row[5] == row[6]
+
+
+def test_results_are_kept_and_an_interrupted_run_goes_on(monkeypatch: pytest.MonkeyPatch, result: Result) -> None:
+    settings = Settings(SCALE, seed=2009)
+    made: list[tuple[str, int]] = []
+
+    def interrupted(cell: tuple[str, int], scale: float, seed: int) -> dict:
+        made.append(cell)
+        if len(made) == 3:
+            raise KeyboardInterrupt
+        return {"machines": {}}
+
+    memory: dict[str, dict] = {}
+    monkeypatch.setattr(kept, "recall", lambda what, *packages: memory.get(str(what)))
+    monkeypatch.setattr(kept, "keep", lambda result, what, *packages: memory.update({str(what): result}))
+    monkeypatch.setattr(runs, "run_cell", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        runs.run(settings)
+    runs.run(settings)
+    assert len(made) == 25 and len(set(made)) == 24 and made.count(made[2]) == 2
+
+
+def test_kept_results_depend_on_parameters(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FLASHSIM_CACHE", str(tmp_path))
+    kept.keep({"x": 1}, {"scale": 0.1})
+    assert kept.recall({"scale": 0.1}) == {"x": 1}
+    assert kept.recall({"scale": 0.2}) is None
+    next(tmp_path.rglob("*.json")).write_text("{half")
+    assert kept.recall({"scale": 0.1}) is None
+
+
+def test_two_processes_give_the_same_results_as_one(told: dict) -> None:
+    cells = [("bnl", 600), ("grace-hash", 500)]
+    together = dict(runs._computed(cells, Settings(SCALE, jobs=2)))
+    assert together == {cell: runs.run_cell(cell, SCALE, 2009) for cell in cells}
+
+
+def test_a_pool_too_small_at_this_scale_is_told_and_leaves_claims_open(here: Path) -> None:
+    runner = CliRunner().invoke(app, ["reproduce", "do2009/table3-io", "--scale", "0.002", "--jobs", "1", "--json", "r.json"])
+    assert runner.exit_code == 0, runner.output
+    claim = json.loads((here / "r.json").read_text())["claims"][0]
+    assert claim["verdict"] == "not attempted" and "sort-merge 100 MB" in claim["note"]
+    assert "Not run: " in runner.stdout
+
+
+def test_strict_exits_1_if_a_claim_differs(here: Path, told: dict) -> None:
+    verdicts = {each["id"]: each["verdict"] for each in told["claims"]}
+    for claim, verdict in verdicts.items():
+        if claim in ("do2009/table1", "do2009/table3-io", "do2009/fig1-sm-gh"):
+            code = CliRunner().invoke(app, f"reproduce {claim} --scale {SCALE} --jobs 1 --strict".split()).exit_code
+            assert code == (1 if verdict == "differs" else 0)
