@@ -1,0 +1,127 @@
+"""Presets: every value has a source, drives show the figures they were built from, and bad files are refused in one line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from flashsim.core.errors import DamagedFileError, FlashsimError, InvalidParameterError, MissingFileError, UnknownNameError
+from flashsim.core.parameters import describe
+from flashsim.core.request import READ, WRITE, make_requests
+from flashsim.core.units import KIB
+from flashsim.device import presets
+from flashsim.device.device import MODELS, Device
+
+OCZ = Path(presets.__file__).parent / "presets" / "ocz-core-60gb.toml"
+
+
+@pytest.mark.parametrize("name", presets.names())
+def test_every_value_has_a_source(name: str) -> None:
+    preset = presets.load(name)
+    assert preset.name == name
+    assert preset.title
+    assert all(preset.sources.values())
+    told = {parameter for parameter, _, _ in describe(preset.parameters)}
+    assert set(preset.sources) <= told
+
+
+def _rate(device: Device, operation: int, length: int, count: int) -> float:
+    """Bytes a second of synchronous sequential requests, the first left out."""
+    requests = make_requests(operation, np.arange(count) * length, length, serial=True)
+    if operation == READ:
+        device.load(0, count * length)
+    completed = device.serve(requests)["completed"]
+    return float(length * (count - 1) / (completed[-1] - completed[0]) * 1e9)
+
+
+def test_the_flash_drive_shows_the_figures_of_table_2() -> None:
+    """Each command of 128 KiB takes 0.35 ms and its bytes at 120 or 80 MB/s (do2009, table 2)."""
+    command = 128 * KIB
+    assert _rate(Device.open("ocz-core-60gb"), READ, command, 500) == pytest.approx(command / (0.35e-3 + command / 120e6), rel=1e-3)
+    assert _rate(Device.open("ocz-core-60gb"), WRITE, command, 500) == pytest.approx(command / (0.35e-3 + command / 80e6), rel=1e-3)
+
+
+def test_the_disk_shows_the_figures_of_table_2() -> None:
+    """34 MB/s in sequence; 12 ms, half a revolution of 11.1 ms and the transfer for a page anywhere (do2009, table 2)."""
+    for operation in (READ, WRITE):
+        assert _rate(Device.open("toshiba-5400-320gb"), operation, 128 * KIB, 2000) == pytest.approx(34e6, rel=0.02)
+    device = Device.open("toshiba-5400-320gb")
+    offsets = np.random.default_rng(1).integers(0, device.capacity // 8192 - 1, 4000) * 8192
+    completions = device.serve(make_requests(READ, offsets, 8192, serial=True))
+    mean = np.diff(completions["completed"]).mean() / 1e6
+    assert mean == pytest.approx(12 + 5.56 + 8192 / 34e3, rel=0.03)
+
+
+@pytest.mark.parametrize("name", presets.names())
+def test_both_models_of_a_drive_give_the_same_times(name: str) -> None:
+    random = np.random.default_rng(2)
+    requests = make_requests(random.integers(0, 2, 60), random.integers(0, 5000, 60) * 4096, random.integers(1, 80, 60) * 4096, serial=True)
+    engine, specification = (Device.open(name, model).serve(requests) for model in MODELS)
+    assert np.array_equal(engine, specification)
+
+
+@pytest.mark.parametrize("name", presets.names())
+def test_larger_requests_are_split_into_commands(name: str) -> None:
+    whole, split = Device.open(name, maximum_command=1024 * KIB), Device.open(name, maximum_command=64 * KIB)
+    request = make_requests(READ, 0, 1024 * KIB)
+    if split.kind == "ssd":
+        assert split.serve(request)["completed"][0] > whole.serve(request)["completed"][0]
+    for bad in (0, 1000, -512):
+        with pytest.raises(InvalidParameterError):
+            Device.open(name, maximum_command=bad)
+
+
+def test_serving_waits_for_what_is_outstanding() -> None:
+    device = Device.open("ocz-core-60gb")
+    device.submit(make_requests(READ, 0, 4096))
+    with pytest.raises(InvalidParameterError, match="outstanding"):
+        device.serve(make_requests(READ, 0, 4096))
+    device.advance()
+    assert len(device.serve(make_requests(READ, 0, 4096))) == 1
+    assert len(device.serve(make_requests(READ, [], []))) == 0
+
+
+def test_unknown_presets_and_models_are_refused() -> None:
+    with pytest.raises(UnknownNameError, match="did you mean ocz-core-60gb"):
+        presets.load("ocz-core-60")
+    with pytest.raises(InvalidParameterError, match="engine, specification"):
+        Device.open("ocz-core-60gb", "guess")
+    with pytest.raises(MissingFileError):
+        presets.load("nowhere.toml")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ("channels = {", "canals = {", "canals"),
+        ('"60GB"', '"60"', "capacity"),
+        ('"60GB"', '"70GB"', "capacity"),
+        ('"20us"', "true", "read"),
+        ('"20us"', '"-20us"', "read"),
+        ("{ value = 64,", "{ val = 64,", "pages_per_block"),
+        ("value = 64", "value = 0", "pages_per_block"),
+        ('"40MB/s"', '"40MB"', "channel_rate"),
+        ("[parameters]", "[values]", "parameters"),
+        ('kind = "ssd"', 'kind = "tape"', "tape"),
+        ('"greedy"', '"greddy"', "greedy"),
+        ("[parameters]", "[parameters", "TOML"),
+    ],
+)
+def test_damaged_presets_are_refused_in_one_line(tmp_path: Path, old: str, new: str, says: str) -> None:
+    path = tmp_path / "mine.toml"
+    assert old in OCZ.read_text()
+    path.write_text(OCZ.read_text().replace(old, new))
+    with pytest.raises(FlashsimError, match=says) as caught:
+        Device(presets.load(str(path)))
+    assert "\n" not in str(caught.value)
+    if "greddy" not in new:
+        assert "mine.toml" in str(caught.value)
+
+
+def test_a_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(DamagedFileError):
+        presets.load(str(path))

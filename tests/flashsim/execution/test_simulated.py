@@ -1,0 +1,157 @@
+"""The driver in virtual time: what time passes, where pages go, and what it refuses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from flashsim.core.errors import CapacityError, InvalidParameterError
+from flashsim.core.request import OPERATIONS, Completions, Requests
+from flashsim.core.units import KIB
+from flashsim.device.device import Device
+from flashsim.execution import cpu
+from flashsim.execution.requests import Algorithm, Cpu, Drop, Emit, Flush, Mode, Phase, Read, Work, Write
+from flashsim.execution.simulated import Machine, simulate
+from flashsim.execution.trace_only import trace_only
+from flashsim.storage.heap_file import File, HeapFile, heap_file
+from flashsim.storage.relation import Relation, Tuples
+
+PAGE = 8 * KIB
+
+
+class _Records:
+    def record_sizes(self) -> int:
+        return 100
+
+
+@pytest.fixture
+def file() -> HeapFile:
+    return heap_file(Relation("orders", "key", np.arange(50_000), _Records()), PAGE)  # type: ignore[arg-type]
+
+
+class _Kept:
+    def __init__(self) -> None:
+        self.operations: list[tuple[str, str, int]] = []
+        self.completed: list[int] = []
+
+    def record(self, requests: Requests, completions: Completions | None, label: str) -> None:
+        self.operations += [(OPERATIONS[row["operation"]], label, int(row["device"])) for row in requests]
+        if completions is not None:
+            self.completed += completions["completed"].tolist()
+
+    def close(self) -> None:
+        """Nothing to do."""
+
+
+def _scan(file: HeapFile, pages: int, mode: Mode = Mode.SERIAL) -> Algorithm:
+    starts = np.arange(0, file.pages, pages)
+    yield Phase("scan")
+    yield Read(file, starts, np.minimum(pages, file.pages - starts), mode)
+
+
+def _spill(file: HeapFile) -> Algorithm:
+    """Copy the first pages to a temporary file, read it back, and drop it."""
+    temporary = File("spill", file.relation, file.page_size)
+    yield Phase("write")
+    tuples = yield Read(file, np.array([0]), np.array([10]))
+    assert isinstance(tuples, Tuples)
+    yield Cpu({Work.WRITE_TUPLE: len(tuples)})
+    yield Write(temporary, np.array([0, 5]), np.array([5, 5]), tuples)
+    yield Flush(temporary)
+    yield Phase("read")
+    again = yield Read(temporary, np.array([0]), np.array([10]))
+    assert isinstance(again, Tuples)
+    assert np.array_equal(again.rows, tuples.rows) and np.array_equal(again.keys, tuples.keys)
+    yield Emit(again.rows, again.rows)
+    yield Drop(temporary)
+
+
+def _time(algorithm: Algorithm, file: HeapFile, drive: str = "ocz-core-60gb", prices: cpu.CpuModel | None = None) -> int:
+    machine = Machine([Device.open(drive)], prices)
+    simulate(algorithm, [file], [machine])
+    return machine.now
+
+
+def test_synchronous_pages_take_a_latency_each(file: HeapFile) -> None:
+    elapsed = _time(_scan(file, 1), file)
+    assert elapsed == pytest.approx(file.pages * (0.35e6 + PAGE / 0.12), rel=1e-4)
+
+
+def test_larger_blocks_take_less_time_on_both_drives(file: HeapFile) -> None:
+    for drive in ("ocz-core-60gb", "toshiba-5400-320gb"):
+        times = [_time(_scan(file, pages), file, drive) for pages in (1, 4, 64)]
+        assert times == sorted(times, reverse=True)
+
+
+def test_kernel_time_passes_between_synchronous_requests(file: HeapFile) -> None:
+    prices = cpu.load("pentium-d-2009")
+    machine = Machine([Device.open("ocz-core-60gb")], prices)
+    (run,) = simulate(_scan(file, 1), [file], [machine])
+    total = run.total()
+    assert total.kernel_time == file.pages * prices.kernel_times("ssd", np.array([PAGE]), np.array([1]))[0]
+    assert total.io_time == _time(_scan(file, 1), file)  # flash does not mind when a request comes
+    assert machine.now == total.io_time + total.kernel_time
+
+
+def test_a_batch_is_no_slower_than_one_after_another(file: HeapFile) -> None:
+    for drive in ("ocz-core-60gb", "toshiba-5400-320gb"):
+        assert _time(_scan(file, 1, Mode.BATCH), file, drive) <= _time(_scan(file, 1), file, drive)
+
+
+@pytest.mark.parametrize("placement", ["packed", "spread", "two-disks"])
+def test_spilled_pages_come_back_from_where_they_were_put(file: HeapFile, placement: str) -> None:
+    drives = 2 if placement == "two-disks" else 1
+    kept, results = _Kept(), []
+    machine = Machine([Device.open("ocz-core-60gb") for _ in range(drives)], cpu.load("pentium-d-2009"), kept)
+    (run,) = simulate(_spill(file), [file], [machine], placement=placement, results=lambda r, s: results.append((r, s)), trim=True)
+    last = drives - 1
+    labels = [("read", "orders", 0), ("write", "spill", last), ("write", "spill", last), ("flush", "spill", last), ("read", "spill", last)]
+    assert kept.operations == [*labels, ("trim", "spill", last)]
+    assert kept.completed == sorted(kept.completed)
+    assert [(phase.name, phase.reads, phase.writes, phase.pages) for phase in run.phases] == [("write", 1, 2, 20), ("read", 1, 0, 10)]
+    assert run.result_rows == len(results[0][0]) > 0
+    assert run.phases[0].user_time == 1500 * run.result_rows
+    assert machine.now == run.total().total_time
+
+
+def test_without_a_machine_nothing_is_timed(file: HeapFile) -> None:
+    kept = _Kept()
+    run = trace_only(_spill(file), [file], kept)
+    assert len(kept.operations) == 5 and kept.completed == []
+    assert run.total().total_time == 0 and run.total().pages == 30
+
+
+def _overwrite(file: HeapFile) -> Algorithm:
+    tuples = yield Read(file, np.array([0]), np.array([1]))
+    assert isinstance(tuples, Tuples)
+    yield Write(file, np.array([0]), np.array([1]), tuples)
+
+
+def _gap(file: HeapFile) -> Algorithm:
+    tuples = yield Read(file, np.array([0]), np.array([1]))
+    assert isinstance(tuples, Tuples)
+    yield Write(File("t", file.relation, file.page_size), np.array([1]), np.array([1]), tuples)
+
+
+def _short(file: HeapFile) -> Algorithm:
+    tuples = yield Read(file, np.array([0]), np.array([1]))
+    assert isinstance(tuples, Tuples)
+    yield Write(File("t", file.relation, file.page_size), np.array([0]), np.array([2]), tuples)
+
+
+def _beyond(file: HeapFile) -> Algorithm:
+    yield Read(file, np.array([file.pages]), np.array([1]))
+
+
+@pytest.mark.parametrize("algorithm", [_overwrite, _gap, _short, _beyond])
+def test_an_algorithm_that_breaks_the_rules_is_stopped(file: HeapFile, algorithm: Callable[[HeapFile], Algorithm]) -> None:
+    with pytest.raises(InvalidParameterError):
+        trace_only(algorithm(file), [file])
+
+
+def test_a_relation_larger_than_the_drive_is_refused(file: HeapFile) -> None:
+    file.pages = 60 * 10**9 // PAGE
+    with pytest.raises(CapacityError, match="orders"):
+        simulate(_scan(file, 64), [file], [Machine([Device.open("ocz-core-60gb")])])
