@@ -78,6 +78,7 @@ ROW_ID, START, LOCAL, LENGTH = _CELL = range(4)
 def _leaves(database: Database, root: int, visited: Flags) -> Integers:
     """Numbers of the leaf pages under a root, in order."""
     level = np.array([root], np.int64)
+    used = np.zeros(database.pages.shape[1], np.bool_)
     for _ in range(_DEEPEST):
         if level.min() < 1 or level.max() > len(database.pages) or len(np.unique(level)) < len(level) or visited[level].any():
             raise database.damaged(f"the tree at page {root} refers to a page twice, or beyond the file")
@@ -88,7 +89,7 @@ def _leaves(database: Database, root: int, visited: Flags) -> Integers:
         if not (kinds == _INTERIOR).all():
             raise database.damaged(f"the tree at page {root} holds a page of another kind")
         children = np.empty(len(level) * database.usable // 2, np.int64)
-        count = _children(database.pages, level, database.usable, children)
+        count = _children(database.pages, level, database.usable, children, used)
         if count < 0:
             raise database.damaged(f"the tree at page {root} has a damaged interior page")
         level = children[:count].copy()
@@ -104,21 +105,32 @@ def _number(page: Bytes, at: int, length: int) -> int:
 
 
 @kernel
-def _children(pages: Bytes, level: Integers, usable: int, children: Integers) -> int:
+def _children(pages: Bytes, level: Integers, usable: int, children: Integers, used: Flags) -> int:
     """Collect the children of interior pages in order; return how many, or -1 on damage."""
     found = 0
     for index in range(level.shape[0]):
         page = pages[level[index] - 1]
         head = _FIRST_PAGE_HEADER if level[index] == 1 else 0
         cells = _number(page, head + 3, 2)
-        if head + 12 + 2 * cells > usable:
+        # Only page 1, whose header takes room, may do with its right-most child.
+        if head + 12 + 2 * cells > usable or (cells == 0 and head == 0):
             return -1
+        used[:] = False
         for cell in range(cells):
             at = _number(page, head + 12 + 2 * cell, 2)
             if at < head + 12 + 2 * cells or at + 5 > usable:
                 return -1
             children[found] = _number(page, at, 4)
             found += 1
+            end = get_varint(page, at + 4, usable)[1]
+            for byte in range(at, end):
+                if used[byte]:
+                    return -1
+                used[byte] = True
+            if end < 0:
+                return -1
+        if not _is_covered(page, head, usable, used):
+            return -1
         children[found] = _number(page, head + 8, 4)
         found += 1
     return found
