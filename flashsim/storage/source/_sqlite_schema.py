@@ -19,6 +19,7 @@ _TOKEN = re.compile(
     |(?P<mark>.)""",
     re.VERBOSE | re.DOTALL,
 )
+_MARKS = set("()+-*/%,.;<>=!|&~?:@#$")
 _TABLE_CONSTRAINTS = {"CONSTRAINT", "PRIMARY", "UNIQUE", "CHECK", "FOREIGN"}
 _COLUMN_CONSTRAINTS = {"CONSTRAINT", "PRIMARY", "NOT", "NULL", "UNIQUE", "CHECK", "DEFAULT", "COLLATE", "REFERENCES", "GENERATED", "AS"}
 
@@ -61,12 +62,20 @@ class TableDefinition:
 
 
 def tokens(statement: str) -> list[Token]:
-    """The tokens of a statement, without white space and comments."""
+    """The tokens of a statement, without white space and comments.
+
+    Raises
+    ------
+    ValueError
+        A character begins no token.
+    """
     found = []
     for match in _TOKEN.finditer(statement):
         kind, text = str(match.lastgroup), match[0]
         if kind == "space":
             continue
+        if kind == "mark" and text not in _MARKS:
+            raise ValueError(f"{text!r} is no part of a statement")
         if kind == "string":
             text = text[1:-1].replace("''", "'")
         elif kind == "quoted":
@@ -84,6 +93,8 @@ def parse_table(statement: str) -> TableDefinition:
         The statement defines no columns.
     """
     parts = tokens(statement)
+    if len(parts) < 2 or not (parts[0].is_word("CREATE") and parts[1].is_word("TABLE")):
+        raise ValueError("it is no CREATE TABLE")
     opening = next((index for index, token in enumerate(parts) if token == Token("mark", "(")), len(parts))
     items, closing = _items(parts, opening)
     columns: list[Column] = []
@@ -169,7 +180,9 @@ def _column(item: list[Token]) -> tuple[Column, bool]:
         if depth:
             continue
         following = item[index + 1 :]
-        if token.is_word("PRIMARY") and following and following[0].is_word("KEY"):
+        if token.is_word("PRIMARY"):
+            if not (following and following[0].is_word("KEY")):
+                raise ValueError("PRIMARY without KEY")
             is_key = not (len(following) > 1 and following[1].is_word("DESC"))
         elif token.is_word("AS") or token.is_word("GENERATED"):
             column.generated = True
