@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 _TOKEN = re.compile(
-    r"""(?P<space>\s+|--[^\n]*(?:\n|$)|/\*.*?(?:\*/|$))
+    r"""(?P<space>[ \t\n\f\r]+|--[^\n]*(?:\n|$)|/\*.*?(?:\*/|$))
     |(?P<blob>[xX]'[0-9A-Fa-f]*')
     |(?P<string>'(?:[^']|'')*')
     |(?P<quoted>"(?:[^"]|"")*"|`(?:[^`]|``)*`|\[[^\]]*\])
