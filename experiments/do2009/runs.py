@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
-
-import joblib
 
 from experiments import kept
 from experiments.formulas import Compared
 from experiments.joining import CPU, JoinSetting, lay_out, simulate_join
 from experiments.papers import Settings
-from flashsim.core.errors import FlashsimError, InvalidParameterError
+from experiments.parallel import each
+from flashsim.core.errors import InvalidParameterError
 from flashsim.core.protocols import Progress
 from flashsim.core.units import MIB
 from flashsim.storage.heap_file import HeapFile
@@ -96,7 +94,9 @@ def run(settings: Settings, progress: Progress | None = None) -> Grid:
     if not settings.fresh:
         found = {cell: result for cell in cells if (result := kept.recall(_key(cell, settings), __package__)) is not None}
     left = [cell for cell in cells if cell not in found]
-    for done, (cell, result) in enumerate(_computed(left, settings), start=len(found) + 1):
+    # Worker processes generate the relations themselves, once each: that costs less than handing them over.
+    work = partial(run_cell, scale=settings.scale, seed=settings.seed)
+    for done, (cell, result) in enumerate(each(work, left, settings.jobs), start=len(found) + 1):
         kept.keep(result, _key(cell, settings), __package__)
         found[cell] = result
         if progress is not None:
@@ -118,26 +118,6 @@ def _grid(settings: Settings, found: Mapping[tuple[str, int], Any]) -> Grid:
 
 def _key(cell: tuple[str, int], settings: Settings) -> dict[str, Any]:
     return {"runs": __name__, "join": cell[0], "memory": cell[1], "scale": settings.scale, "seed": settings.seed}
-
-
-def _computed(cells: Sequence[tuple[str, int]], settings: Settings) -> Iterator[tuple[tuple[str, int], Any]]:
-    if not cells:
-        return
-    workers = min(settings.jobs, len(cells))
-    if workers == 1:
-        for cell in cells:
-            yield cell, run_cell(cell, settings.scale, settings.seed)
-        return
-    # Worker processes generate the relations themselves, once each: that costs less than handing them over.
-    tasks = (joblib.delayed(_named)(cell, settings.scale, settings.seed) for cell in cells)
-    try:
-        yield from joblib.Parallel(n_jobs=workers, return_as="generator_unordered", batch_size=1)(tasks)
-    except BrokenProcessPool as problem:
-        raise FlashsimError("jobs: a worker process was killed, perhaps for want of memory; use fewer jobs or a smaller scale") from problem
-
-
-def _named(cell: tuple[str, int], scale: float, seed: int) -> tuple[tuple[str, int], Any]:
-    return cell, run_cell(cell, scale, seed)
 
 
 @lru_cache(maxsize=1)

@@ -7,12 +7,11 @@ from __future__ import annotations
 
 from functools import partial
 
-import joblib
-
 from experiments import kept
 from experiments.do2009.runs import DEVICES, MEMORY, PAGE_SIZE, Grid
 from experiments.formulas import disk_of
 from experiments.papers import Cell, Claim, Judgement, Section, decided
+from experiments.parallel import each
 from experiments.tables import Entry, Table
 from flashsim.core.units import MIB
 from flashsim.device import presets
@@ -84,10 +83,11 @@ def _hybrid(allocation: HybridAllocation) -> list[int]:
 def sections(grid: Grid) -> list[Section]:
     """The allocations' costs beside the best that any division in whole pages costs."""
     cells = list(grid.cells())
-    best = joblib.Parallel(n_jobs=grid.settings.jobs)(joblib.delayed(_best_seconds)(join, pool(memory)) for join, memory in cells)
+    best = dict(each(_best_seconds, cells, grid.settings.jobs))
     disk = paper_disk()
     rows: list[list[Entry]] = []
-    for (join, memory), least in zip(cells, best, strict=True):
+    for join, memory in cells:
+        least = best[join, memory]
         given = allocate(join, R_PAGES, S_PAGES, pool(memory), disk.latency_ratio, disk.access_ratio)
         ours = cost(join, R_PAGES, S_PAGES, pool(memory), disk, given).seconds
         buffers = ", ".join(f"{name.replace('_', ' ')} {value:,}" for name, value in vars(given).items())
@@ -100,8 +100,9 @@ def sections(grid: Grid) -> list[Section]:
     return [Section("Buffer allocations (table 1)", text, [Table(header, rows, "table1")])]
 
 
-def _best_seconds(join: str, pages: int) -> float:
+def _best_seconds(cell: tuple[str, int]) -> float:
     """What the best division costs; finding it takes a second or more, so it is kept."""
+    join, pages = cell[0], pool(cell[1])
     what = {"best": join, "memory": pages, "relations": [R_PAGES, S_PAGES]}
     found = kept.recall(what, __package__)
     if found is None:

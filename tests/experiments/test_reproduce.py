@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import re
+from functools import partial
 from html.parser import HTMLParser
 from pathlib import Path
 from xml.etree import ElementTree
@@ -12,7 +13,7 @@ from xml.etree import ElementTree
 import pytest
 from typer.testing import CliRunner, Result
 
-from experiments import kept
+from experiments import kept, parallel
 from experiments.command_line import app
 from experiments.do2009 import runs
 from experiments.papers import Settings
@@ -161,8 +162,8 @@ def test_kept_results_depend_on_parameters(tmp_path: Path, monkeypatch: pytest.M
 
 def test_two_processes_give_the_same_results_as_one(told: dict) -> None:
     cells = [("bnl", 600), ("grace-hash", 500)]
-    together = dict(runs._computed(cells, Settings(SCALE, jobs=2)))
-    assert together == {cell: runs.run_cell(cell, SCALE, 2009) for cell in cells}
+    work = partial(runs.run_cell, scale=SCALE, seed=2009)
+    assert dict(parallel.each(work, cells, jobs=2)) == {cell: work(cell) for cell in cells}
 
 
 def test_a_pool_too_small_at_this_scale_is_told_and_leaves_claims_open(here: Path) -> None:

@@ -1,0 +1,52 @@
+"""Several processes at a time, without noise when they are interrupted."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures.process import BrokenProcessPool
+from multiprocessing import resource_tracker
+from typing import Any, TypeVar
+
+import joblib
+from joblib.externals.loky.backend import resource_tracker as lokys_tracker
+
+from flashsim.core.errors import FlashsimError
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+def each(function: Callable[[Item], Result], items: Sequence[Item], jobs: int) -> Iterator[tuple[Item, Result]]:
+    """Call a function on every item, `jobs` at a time; pairs of item and result come as they are finished.
+
+    Raises
+    ------
+    FlashsimError
+        A process was killed; whatever else the function raises is raised as well.
+    """
+    workers = min(jobs, len(items))
+    if workers <= 1:
+        for item in items:
+            yield item, function(item)
+        return
+    pool = joblib.Parallel(n_jobs=workers, return_as="generator_unordered", batch_size=1)
+    try:
+        yield from _started(pool, [joblib.delayed(_named)(function, item) for item in items])
+    except BrokenProcessPool as problem:
+        raise FlashsimError("jobs: a worker process was killed, perhaps for want of memory; use fewer jobs or a smaller scale") from problem
+
+
+def _named(function: Callable[[Item], Result], item: Item) -> tuple[Item, Result]:
+    return item, function(item)
+
+
+def _started(pool: Any, tasks: Sequence[Any]) -> Any:
+    """Start the processes with interrupts blocked: a terminal interrupts all, but only this process shall answer."""
+    for tracker in (resource_tracker, lokys_tracker):  # they unblock interrupts when they start, so they go first
+        tracker.ensure_running()
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        return pool(tasks)
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
