@@ -39,7 +39,7 @@ def random_drive(seed: int) -> SsdParameters:
     channels, packages, dies = (int(random.integers(1, 4)) for _ in range(3))
     usable = channels * packages * dies * (blocks - reserve) * pages_per_block
     return drive(
-        capacity=max(2, int(usable * random.uniform(0.5, 1)) - 1) * PAGE, pages_per_block=pages_per_block, blocks_per_plane=blocks,
+        capacity=max(1, int(usable * random.uniform(0.5, 1)) - 1) * PAGE, pages_per_block=pages_per_block, blocks_per_plane=blocks,
         gc_reserve=reserve, channels=channels, packages_per_channel=packages, dies_per_package=dies,
         queue_depth=int(random.choice([1, 2, 8, 32, 64])), erase=int(random.choice([10, 100, 1000])),
         link_write_rate=PAGE * 10**8 // int(random.choice([1, 1, 4])),

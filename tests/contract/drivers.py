@@ -1,0 +1,82 @@
+"""Run one algorithm in every driver, and check that rows and requests are the same in all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from flashsim.core.request import Completions, Integers, Requests
+from flashsim.device.device import Device
+from flashsim.device.file import RealDevice
+from flashsim.execution import cpu
+from flashsim.execution.real import needed_size, run_on_file
+from flashsim.execution.requests import Algorithm
+from flashsim.execution.run import Run
+from flashsim.execution.simulated import Machine, simulate
+from flashsim.execution.trace_only import trace_only
+from flashsim.storage.heap_file import HeapFile
+
+DRIVES = ("toshiba-5400-320gb", "ocz-core-60gb")
+
+
+@dataclass
+class Recorded:
+    """A sink that keeps what was asked for."""
+
+    rows: list[tuple[int, int, int, int, str]] = field(default_factory=list)
+
+    def record(self, requests: Requests, completions: Completions | None, label: str) -> None:
+        """Keep operation, offset, length, dependency and label."""
+        columns = (requests[name].tolist() for name in ("operation", "offset", "length", "dependency"))
+        self.rows += [(*row, label) for row in zip(*columns, strict=True)]
+
+    def close(self) -> None:
+        """Nothing to do."""
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of all requests."""
+        return sum(length for _, _, length, _, _ in self.rows)
+
+
+@dataclass
+class Pairs:
+    """Collects result rows."""
+
+    parts: list[Integers] = field(default_factory=list)
+
+    def __call__(self, r_rows: Integers, s_rows: Integers) -> None:
+        self.parts.append(np.stack([r_rows, s_rows], axis=1))
+
+    def sorted(self) -> Integers:
+        """All pairs, in order of their row ids, shape (n, 2)."""
+        pairs = np.concatenate([np.zeros((0, 2), np.int64), *self.parts])
+        return pairs[np.lexsort((pairs[:, 1], pairs[:, 0]))]
+
+
+def run_everywhere(make: Callable[[], Algorithm], files: tuple[HeapFile, HeapFile], folder: Path) -> tuple[Integers, list[Run], Recorded]:
+    """Rows (pairs of row ids, sorted), runs (two drives, traced, real file) and requests of an algorithm.
+
+    Checks that all drivers saw the same requests, returned the same rows and counted the same.
+    """
+    sinks = [Recorded() for _ in range(4)]
+    pairs = [Pairs() for _ in range(3)]
+    prices = cpu.load("pentium-d-2009")
+    machines = [Machine([Device.open(name)], prices, sink) for name, sink in zip(DRIVES, sinks, strict=False)]
+    runs = simulate(make(), files, machines, results=pairs[0])
+    for run, machine in zip(runs, machines, strict=True):
+        assert run.total().total_time == machine.now  # the parts make up the whole
+    runs.append(trace_only(make(), files, sinks[2], results=pairs[1]))
+    with RealDevice(folder / "device", needed_size(files), allow_write=True, replace=True) as device:
+        runs.append(run_on_file(make(), files, device, sink=sinks[3], results=pairs[2]))
+    for sink in sinks[1:]:
+        assert sink.rows == sinks[0].rows
+    for other in pairs[1:]:
+        assert np.array_equal(other.sorted(), pairs[0].sorted())
+    counted = [[(phase.name, phase.reads, phase.writes, phase.pages, phase.work) for phase in run.phases] for run in runs]
+    assert counted.count(counted[0]) == len(counted)
+    assert {run.result_rows for run in runs} == {len(pairs[0].sorted())}
+    return pairs[0].sorted(), runs, sinks[0]

@@ -1,0 +1,112 @@
+"""Joins in all drivers against DuckDB, row for row with all columns: TPC-H, made tables with every kind of key, and Chinook."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from algorithms.joins.base import JOINS, JoinParameters, plan
+from flashsim.storage.heap_file import heap_file
+from flashsim.storage.source.base import load_pair, open_source
+from tests.contract.drivers import run_everywhere
+
+
+def _rows(left: pa.Table, right: pa.Table) -> list[str]:
+    """Joined rows as sorted text, a pair of dictionaries each."""
+    return sorted(repr(pair) for pair in zip(left.to_pylist(), right.to_pylist(), strict=True))
+
+
+def _duckdb_rows(left: pa.Table, right: pa.Table, left_key: str, right_key: str) -> list[str]:
+    left = left.append_column("__left", pa.array(range(len(left)), pa.int64()))
+    right = right.append_column("__right", pa.array(range(len(right)), pa.int64()))
+    with duckdb.connect() as connection:
+        connection.register("a", left)
+        connection.register("b", right)
+        query = f'SELECT __left, __right FROM a JOIN b ON a."{left_key}" = b."{right_key}"'
+        pairs = connection.execute(query).fetchnumpy()
+    return _rows(
+        left.take(pa.array(pairs["__left"], pa.int64())).drop(["__left"]),
+        right.take(pa.array(pairs["__right"], pa.int64())).drop(["__right"]),
+    )
+
+
+def _check(left: str, right: str, left_key: str, right_key: str, memory: int, page_size: int, page_io: bool = False) -> int:
+    """Join two sources by every algorithm in every driver; the number of result rows."""
+    sources = open_source(left), open_source(right)
+    relations = load_pair(*sources, left_key, right_key)
+    files = heap_file(relations[0], page_size), heap_file(relations[1], page_size)
+    tables = tuple(source.take(np.arange(source.rows)) for source in sources)
+    expected = _duckdb_rows(*tables, left_key, right_key)
+    parameters = JoinParameters(memory, page_io=page_io)
+    with tempfile.TemporaryDirectory() as folder:
+        for join in JOINS.names():
+            pairs, _, _ = run_everywhere(lambda join=join: plan(join, *files, parameters), files, Path(folder))
+            joined = _rows(tables[0].take(pa.array(pairs[:, 0])), tables[1].take(pa.array(pairs[:, 1])))
+            assert joined == expected, join
+    return len(expected)
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "left_key", "right_key"),
+    [
+        ("tpch:customer@0.01", "tpch:orders@0.01", "c_custkey", "o_custkey"),
+        ("tpch:supplier@0.01", "tpch:customer@0.01", "s_nationkey", "c_nationkey"),
+        ("tpch:region@0.01", "tpch:nation@0.01", "r_regionkey", "n_regionkey"),
+        ("tpch:part@0.001", "tpch:part@0.001", "p_container", "p_container"),
+    ],
+)
+def test_tpch(left: str, right: str, left_key: str, right_key: str) -> None:
+    assert _check(left, right, left_key, right_key, memory=60, page_size=4096) > 0
+
+
+KEYS = {
+    "small integers": (st.integers(-3, 3), pa.int32(), pa.int64()),
+    "large integers": (st.sampled_from([-(2**62), -1, 0, 2**62, 2**62 + 1]), pa.int64(), pa.int64()),
+    "text": (st.sampled_from(["", "a", "A", "ab", "ä", "b" * 60]), pa.string(), pa.string()),
+    "bytes": (st.binary(max_size=2), pa.binary(), pa.binary()),
+    "numbers": (st.sampled_from([-0.5, 0.0, 1.0, 2.5, 1e300]), pa.float64(), pa.float64()),
+}
+
+
+@settings(max_examples=12)
+@given(st.data(), st.sampled_from(sorted(KEYS)), st.booleans())
+def test_made_tables(data: st.DataObject, kind: str, page_io: bool) -> None:
+    values, *types = KEYS[kind]
+    with tempfile.TemporaryDirectory() as folder:
+        for name, key_type in zip(("left", "right"), types, strict=True):
+            keys = data.draw(st.lists(st.one_of(st.none(), values), max_size=60))
+            keys *= data.draw(st.sampled_from([1, 4]))
+            table = pa.table({"number": pa.array(range(len(keys)), pa.int64()), "key": pa.array(keys, key_type)})
+            pq.write_table(table, Path(folder) / f"{name}.parquet")
+        _check(
+            f"{folder}/left.parquet",
+            f"{folder}/right.parquet",
+            "key",
+            "key",
+            memory=data.draw(st.integers(24, 60)),
+            page_size=512,
+            page_io=page_io,
+        )
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "left_key", "right_key"),
+    [
+        ("Artist", "Album", "ArtistId", "ArtistId"),
+        ("Track", "InvoiceLine", "TrackId", "TrackId"),
+        ("Employee", "Employee", "EmployeeId", "ReportsTo"),
+        ("Customer", "Employee", "LastName", "LastName"),
+        ("Customer", "Invoice", "Country", "BillingCountry"),
+    ],
+)
+def test_chinook(test_data: Path, left: str, right: str, left_key: str, right_key: str) -> None:
+    database = test_data / "sqlite" / "Chinook_Sqlite.sqlite"
+    _check(f"{database}:{left}", f"{database}:{right}", left_key, right_key, memory=40, page_size=4096)
