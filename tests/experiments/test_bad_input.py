@@ -76,7 +76,7 @@ BAD = {
     "reproduce do2009 --scale 0.000001": "scale: 1e-06",
     "reproduce do2009 --scale small": "--scale",
     "reproduce do2009/table1 --jobs 0": "jobs: 0",
-    "reproduce do2009/table3-io --scale 0.005 --seed -1": "seed: -1",
+    "reproduce do2009/table3-io --scale 0.005 --jobs 1 --seed -1": "seed: -1",
     "reproduce do2009/table1 --out kept.txt": "is a file",
     "reproduce do2009/table1 --out full": "not empty",
     "reproduce do2009/table1 --json kept.txt": "--force",
