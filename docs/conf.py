@@ -1,11 +1,15 @@
 """How Sphinx builds the documentation."""
 
 import os
+import shutil
 import sys
 from pathlib import Path
 
 os.environ["NUMBA_DISABLE_JIT"] = "1"  # kernels are then plain functions, whose signatures and docstrings can be read
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+# Pages of modules that are no more would otherwise stay.
+shutil.rmtree(Path(__file__).parent / "reference" / "generated", ignore_errors=True)
 
 import flashsim
 

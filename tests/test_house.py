@@ -36,12 +36,13 @@ def distributions(section: str, option: str) -> set[str]:
 
 
 def test_readme_has_two_commands_and_each_does_all_set_up() -> None:
-    main, test = commands("README.md")
+    main, test, first_result = commands("README.md")
     for command in (main, test):
         assert re.match(r"python3 -m venv \.venv && \.venv/bin/pip install .+ && \.venv/bin/", command)
     assert main.endswith("flashsim reproduce do2009 --scale 0.1")
     assert test.endswith("python -m tests")
     assert "[test]" in test
+    assert first_result.startswith(".venv/bin/flashsim join ")
 
 
 @pytest.mark.skipif(os.name != "posix" or not shutil.which("bash"), reason="bash is not installed")
