@@ -8,10 +8,10 @@ from pathlib import Path
 os.environ["NUMBA_DISABLE_JIT"] = "1"  # kernels are then plain functions, whose signatures and docstrings can be read
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+import flashsim
+
 # Pages of modules that are no more would otherwise stay.
 shutil.rmtree(Path(__file__).parent / "reference" / "generated", ignore_errors=True)
-
-import flashsim
 
 project = "flashsim"
 author = "The flashsim authors"
