@@ -59,13 +59,16 @@ def _report(problem: BaseException) -> int:
         _say("out of memory; use a smaller scale or fewer jobs")
     elif isinstance(problem, _ClickException):
         _say(problem.format_message())
+    elif isinstance(problem, OSError) and problem.strerror:
+        _say(f"{problem.filename}: {problem.strerror}" if problem.filename else problem.strerror)
     else:
         _say(str(problem))
     return REFUSED
 
 
 def _say(message: str) -> None:
-    print(f"flashsim: {' '.join(message.split())}", file=sys.stderr)
+    plain = "".join(character if character.isprintable() else " " for character in message)  # no control codes from damaged files
+    print(f"flashsim: {' '.join(plain.split())}", file=sys.stderr)
 
 
 app = typer.Typer(

@@ -92,15 +92,17 @@ class Compared:
 
 
 def compare(run: Run, join: JoinCost | None) -> list[Compared]:
-    """Every phase of a run beside the formula's, in order, and the total."""
+    """Every phase of a run beside the formula's of that name, and the total."""
     measured = with_measured_seek(join, run) if join else None
+    told = {phase.name: phase for phase in join.phases} if join else {}
     rows = []
-    for phase, told in zip(run.phases, [*(join.phases if join else ()), *[None] * len(run.phases)], strict=False):
+    for phase in run.phases:
+        counts = told.get(phase.name)
         rows.append(
             _compared(
                 phase,
-                (told.total.requests, told.total.pages, told.seconds(join.disk)) if told and join else None,
-                told.seconds(measured.disk) if told and measured else None,
+                (counts.total.requests, counts.total.pages, counts.seconds(join.disk)) if counts and join else None,
+                counts.seconds(measured.disk) if counts and measured else None,
             )
         )
     whole = (join.requests, join.pages, join.seconds) if join else None

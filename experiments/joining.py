@@ -23,6 +23,7 @@ from flashsim.execution.simulated import Machine, simulate
 from flashsim.storage.heap_file import HeapFile, check_page_size, heap_file
 from flashsim.storage.relation import Relation
 from flashsim.storage.source import load_pair, open_source
+from flashsim.storage.volume import check_placement
 from models.allocation import Allocation
 from models.haas import JoinCost
 
@@ -111,6 +112,19 @@ def memory_pages(memory: int, page_size: int) -> int:
     return memory // page_size
 
 
+def check_names(setting: JoinSetting, device: str | None) -> None:
+    """Refuse an unknown join, CPU or device preset before any data are read; no device stands for a real one."""
+    JOINS.load(setting.algorithm)
+    if setting.cpu:
+        cpus.load(setting.cpu)
+    for preset in (device, setting.buffers_for):
+        if preset is not None:
+            presets.load(preset)
+    check_placement(setting.placement)
+    if device is None and setting.placement == "two-disks":
+        raise InvalidParameterError("placement", "two-disks", "a real device is one disk")
+
+
 def divide(setting: JoinSetting, files: tuple[HeapFile, HeapFile], preset: presets.Preset) -> tuple[JoinParameters, Allocation]:
     """A join's parameters and its default buffers for a device."""
     disk = disk_of(preset, files[0].page_size)
@@ -194,8 +208,7 @@ def run_join_on_file(
     FlashsimError
         Writing is not allowed, the device is too small, or as for `simulate_join`.
     """
-    if setting.placement == "two-disks":
-        raise InvalidParameterError("placement", "two-disks", "a real device is one disk")
+    check_names(setting, None)
     setting = replace(setting, buffers_for=setting.buffers_for or BUFFERS_FOR_REAL, cpu=None)
     parameters, allocation = divide(setting, files, presets.load(setting.buffers_for or ""))
     with RealDevice(target.path, needed_size(files), allow_write=target.allow_write, replace=target.force) as device:

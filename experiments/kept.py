@@ -23,12 +23,12 @@ _ROOMS = ("flashsim", "models", "algorithms")
 
 @cache
 def sources_digest(*packages: str) -> str:
-    """A hash of all Python and TOML files of some packages."""
+    """A hash of all Python and TOML files of some packages, and of some single modules."""
     digest = hashlib.sha256()
     for package in packages:
         spec = find_spec(package)
-        for place in (spec.submodule_search_locations or []) if spec else []:
-            for path in sorted(Path(place).rglob("*")):
+        for place in (spec.submodule_search_locations or [spec.origin or ""]) if spec else []:
+            for path in sorted(Path(place).rglob("*")) if os.path.isdir(place) else [Path(place)]:
                 if path.suffix in (".py", ".toml"):
                     digest.update(f"{package}/{path.relative_to(place)}\0".encode() + path.read_bytes())
     return digest.hexdigest()

@@ -33,6 +33,7 @@ class Outputs:
     def __init__(self, force: bool) -> None:
         self.force = force
         self._pending: list[tuple[str, Path, Path]] = []  # option, partial, final
+        self._spared: dict[Path, str] = {}
 
     def file(self, option: str, path: Path) -> Path:
         """Take a file to be written; return where to write it for now.
@@ -86,8 +87,16 @@ class Outputs:
         self._pending.append((option, partial, final))
         return partial
 
+    def spare(self, option: str, path: Path) -> None:
+        """Say that another option already uses a file, so that it cannot be written."""
+        self._spared[Path(os.path.realpath(path))] = option
+
     def _final(self, option: str, path: Path) -> Path:
+        if str(path) == "-":
+            raise FlashsimError(f"{option}: '-' stands for no file; name one (the standard output holds the tables)")
         final = Path(os.path.realpath(path))
+        if final in self._spared:
+            raise RefusedError(f"{option}: {path} is also what {self._spared[final]} names")
         for other, _, taken in self._pending:
             if taken == final:
                 raise RefusedError(f"{option}: {path} is also what {other} writes")

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from flashsim.core.request import Integers
+from flashsim.storage.columns import without_unions
 from flashsim.storage.relation import Relation
 
 #: Rows taken and written at once.
@@ -44,6 +45,8 @@ def column_names(r: Sequence[str], s: Sequence[str], s_key: str) -> tuple[list[s
 class RowWriter:
     """Takes pairs of row ids as a driver hands them out, and writes the rows.
 
+    Parquet has no columns of several types: those that a SQLite table may have become texts.
+
     Parameters
     ----------
     path
@@ -73,7 +76,7 @@ class RowWriter:
         kept = [index for index, name in enumerate(s.column_names) if name != self._s.key]
         for name, index in zip(self._names[1], kept, strict=True):
             left = left.append_column(name, s.column(index))
-        return left
+        return without_unions(left)
 
     def _write(self) -> None:
         if self._rows:

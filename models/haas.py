@@ -125,7 +125,7 @@ class PhaseCounts:
 class JoinCost:
     """A join's cost, whole and by phase.
 
-    Phases are ``partition`` and ``join`` (hash joins), ``runs`` and ``merge`` (sort-merge), ``first`` and ``further`` (iterations of
+    Phases are ``partition`` and ``join`` (hash joins), ``sort`` and ``merge`` (sort-merge), ``first`` and ``further`` (iterations of
     simple hash), and ``join`` alone (block nested loops).  A hybrid hash that keeps R in memory has no second phase.
     """
 
@@ -203,7 +203,7 @@ def _sort_merge(sizes: Sizes, a: SortMergeAllocation) -> tuple[PhaseCounts, ...]
     merges = _in_parts(sizes.r_temporary, share, r_runs) + _in_parts(sizes.s_temporary, share, s_runs)
     return (
         PhaseCounts(
-            "runs",
+            "sort",
             Traffic(2, _ceil(sizes.r, a.input) + _ceil(sizes.s, a.input), sizes.r + sizes.s),
             Traffic(2, _ceil(sizes.r_temporary, a.output) + _ceil(sizes.s_temporary, a.output), temporary),
         ),

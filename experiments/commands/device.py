@@ -11,7 +11,7 @@ from experiments.outputs import Outputs, write_json
 from experiments.tables import Table
 from flashsim.core.parameters import describe
 from flashsim.core.units import format_size
-from flashsim.device import presets
+from flashsim.device import cited, presets
 
 app = typer.Typer(cls=Group, rich_markup_mode=None)
 
@@ -52,7 +52,7 @@ def show_preset(
     json: JsonFile = None,
     force: Force = False,
 ) -> None:
-    """Show a preset's values, what they mean and where they come from.
+    """Show a preset's values and the figures it is meant to show, what they mean and where they come from.
 
     Examples::
 
@@ -66,6 +66,8 @@ def show_preset(
         typer.echo(f"{chosen.name} ({chosen.kind}): {chosen.title}\n")
         for name, value, meaning, source in rows:
             typer.echo(f"{name} = {value}\n    {meaning}\n    source: {source}")
+        for name, figure in _cited(chosen).items():
+            typer.echo(f"cited {name}: {figure['shown']}\n    {figure['meaning']}\n    source: {figure['source']}")
         if target:
             write_json(target, _as_dict(chosen, rows))
 
@@ -75,4 +77,11 @@ def _as_dict(chosen: presets.Preset, rows: list[tuple[str, str, str, str]]) -> d
         name: {"value": getattr(chosen.parameters, name), "shown": shown, "meaning": meaning, "source": source}
         for name, shown, meaning, source in rows
     }
-    return {"name": chosen.name, "kind": chosen.kind, "title": chosen.title, "parameters": values}
+    return {"name": chosen.name, "kind": chosen.kind, "title": chosen.title, "parameters": values, "cited": _cited(chosen)}
+
+
+def _cited(chosen: presets.Preset) -> dict[str, dict[str, Any]]:
+    return {
+        name: {"value": value, "shown": cited.show(name, value), "meaning": cited.meaning(name), "source": chosen.cited_sources[name]}
+        for name, value in chosen.cited.given().items()
+    }

@@ -18,6 +18,7 @@ from experiments.joining import (
     JoinResult,
     JoinSetting,
     RealFile,
+    check_names,
     lay_out,
     memory_pages,
     open_pair,
@@ -28,9 +29,11 @@ from experiments.outputs import Outputs, write_json
 from experiments.progress import progress_bar
 from experiments.rows import RowWriter
 from experiments.tables import Table
+from flashsim.core.errors import RefusedError
 from flashsim.core.provenance import provenance
 from flashsim.core.units import format_size, parse_size
 from flashsim.device import presets
+from flashsim.storage.source import source_file
 from traces.recording import ParquetRecorder
 
 
@@ -67,7 +70,7 @@ def join(
     clock starts. Sizes need a unit: 100MB is 10^8 bytes, 100MiB is 2^20 times 100.
 
     In the joined rows R's columns come first and the key stands once, under its name in R. A column of S whose name is taken gets _s behind
-    it.
+    it. A SQLite column that holds values of several types is written as text.
 
     Examples::
 
@@ -79,10 +82,13 @@ def join(
     pages = memory_pages(parse_size(memory, "--memory"), parse_size(page_size, "--page-size"))
     setting = JoinSetting(algorithm, pages, io is Io.PAGE, placement, buffers_for, None if cpu == "none" else cpu)
     real = _real_file(device)
-    if not real:
-        presets.load(device)
+    check_names(setting, None if real else device)
     with Outputs(force) as outputs:
         wanted = {"--trace": trace, "--out": out, "--json": json}
+        if real:
+            outputs.spare("--device", Path(device))
+            for option, source in (("--r", r), ("--s", s)):
+                _spare_source(device, option, source)
         targets = {option: outputs.file(option, path) for option, path in wanted.items() if path is not None}
         relations = open_pair(r, s, on)
         files = (lay_out(relations[0], parse_size(page_size)), lay_out(relations[1], parse_size(page_size)))
@@ -104,6 +110,13 @@ def join(
 def _real_file(device: str) -> bool:
     """Whether DEVICE is a path rather than a preset."""
     return not device.endswith(".toml") and device not in presets.names() and (os.sep in device or Path(device).exists())
+
+
+def _spare_source(device: str, option: str, source: str) -> None:
+    """Refuse to run on the very file that a relation is read from."""
+    file = source_file(source)
+    if file is not None and os.path.realpath(file) == os.path.realpath(device):
+        raise RefusedError(f"device: {device} is what {option} reads, and would be overwritten")
 
 
 def _show(result: JoinResult) -> None:

@@ -26,6 +26,8 @@ PAGE_SIZE = 8192
 SCALE_FACTOR = 30
 #: The machines of section 4.1; the buffers are divided for the HDD (section 3.5).
 DEVICES = {"HDD": "toshiba-5400-320gb", "SSD": "ocz-core-60gb"}
+#: What a kept result depends on besides the simulator.
+_SOURCES = ("experiments.do2009.runs", "experiments.formulas", "experiments.joining")
 
 
 @dataclass(frozen=True)
@@ -92,12 +94,12 @@ def run(settings: Settings, progress: Progress | None = None) -> Grid:
     cells = [(join, memory) for memory in MEMORY for join in JOINS]  # the longest first
     found: dict[tuple[str, int], Any] = {}
     if not settings.fresh:
-        found = {cell: result for cell in cells if (result := kept.recall(_key(cell, settings), __package__)) is not None}
+        found = {cell: result for cell in cells if (result := kept.recall(_key(cell, settings), *_SOURCES)) is not None}
     left = [cell for cell in cells if cell not in found]
     # Worker processes generate the relations themselves, once each: that costs less than handing them over.
     work = partial(run_cell, scale=settings.scale, seed=settings.seed)
     for done, (cell, result) in enumerate(each(work, left, settings.jobs), start=len(found) + 1):
-        kept.keep(result, _key(cell, settings), __package__)
+        kept.keep(result, _key(cell, settings), *_SOURCES)
         found[cell] = result
         if progress is not None:
             progress(done, len(cells), f"{cell[0]}, {cell[1]} MB")

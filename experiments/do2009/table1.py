@@ -104,8 +104,8 @@ def _best_seconds(cell: tuple[str, int]) -> float:
     """What the best division costs; finding it takes a second or more, so it is kept."""
     join, pages = cell[0], pool(cell[1])
     what = {"best": join, "memory": pages, "relations": [R_PAGES, S_PAGES]}
-    found = kept.recall(what, __package__)
+    found = kept.recall(what, __name__)
     if found is None:
         found = optimum.discrete(join, R_PAGES, S_PAGES, pages, paper_disk()).seconds
-        kept.keep(found, what, __package__)
+        kept.keep(found, what, __name__)
     return float(found)

@@ -94,17 +94,15 @@ class RealDevice:
             raise self._refusal(problem) from problem
         block_device = mode is not None and stat.S_ISBLK(mode)
         what = f"the block device {self.path}" if block_device else f"{format_size(size)} in {self.path}"
+        if mode is None and not self.path.parent.is_dir():
+            raise MissingFileError(f"device: no folder {self.path.parent}")
+        if mode is not None and not block_device and not stat.S_ISREG(mode):
+            raise RefusedError(f"device: {self.path} is neither a file nor a block device")
+        if block_device and self._mounted():
+            raise RefusedError(f"device: {self.path} is mounted or in use, and is never written to")
         if not allow_write:
             raise RefusedError(f"device: writing would destroy {what}; allow it with --allow-write")
-        if mode is None:
-            if not self.path.parent.is_dir():
-                raise MissingFileError(f"device: no folder {self.path.parent}")
-        elif block_device:
-            if self._mounted():
-                raise RefusedError(f"device: {self.path} is mounted or in use, and is never written to")
-        elif not stat.S_ISREG(mode):
-            raise RefusedError(f"device: {self.path} is neither a file nor a block device")
-        elif not replace:
+        if mode is not None and not block_device and not replace:
             raise RefusedError(f"device: the file {self.path} exists and would be overwritten; allow it with --force")
         return block_device
 

@@ -23,6 +23,12 @@ PLACEMENTS = ("packed", "spread", "two-disks")
 _SPREAD_MARGIN = 1.1
 
 
+def check_placement(placement: str) -> None:
+    """Refuse a placement that does not exist."""
+    if placement not in PLACEMENTS:
+        raise UnknownNameError("placement", placement, PLACEMENTS)
+
+
 @dataclass(frozen=True)
 class Extents:
     """Runs of bytes on one device, shape (n,) each."""
@@ -79,8 +85,7 @@ class Volume:
     """
 
     def __init__(self, capacities: Sequence[int], placement: str = "packed") -> None:
-        if placement not in PLACEMENTS:
-            raise UnknownNameError("placement", placement, PLACEMENTS)
+        check_placement(placement)
         wanted = 2 if placement == "two-disks" else 1
         if len(capacities) != wanted:
             raise InvalidParameterError("devices", len(capacities), f"placement {placement} needs {wanted}")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pyarrow as pa
@@ -55,6 +57,28 @@ BAD = {
     changed(placement="nowhere"): "placement",
     changed(cpu="pentium-d-2010"): "did you mean pentium-d-2009",
     changed(io="both"): "--io",
+    changed(device="./disk.img", cpu="pentium-d-2010"): "did you mean pentium-d-2009",
+    changed(device="full"): "neither a file nor a block device",
+    changed(device="no/such/disk.img"): "no folder no/such",
+    changed(r="texts.parquet", on="key", device="./texts.parquet") + " --allow-write --force": "what --r reads",
+    changed(device="./same", out="same") + " --allow-write": "also what --device names",
+    changed(device="./disk.img", placement="two-disks") + " --allow-write": "one disk",
+    changed(r="control.csv"): "control.csv",
+    changed(r="view.sqlite:v"): "view",
+    changed(r="cut.sqlite:t"): "truncated",
+    changed(r="texts.sqlite:t"): "no SQLite database",
+    changed(r="full/"): "source: 'full/'",
+    changed(r="wide.parquet", on="key=o_custkey"): "a row of relation wide takes",
+    changed(r="twice.csv"): "two columns are named a",
+    changed(r="ragged.csv"): "Expected 2 columns, got 1",
+    changed(r="empty.csv"): "Empty CSV file",
+    changed(r="x" * 300 + ".parquet"): "xxx.parquet: File name too long",
+    changed(json="-"): "'-' stands for no file",
+    changed(out="no/such/folder/rows.parquet", device="./disk.img"): "--out: cannot write",
+    changed(memory="1e3MB"): "--memory: '1e3MB'",
+    changed(memory="-1MB"): "--memory: '-1MB'",
+    changed(memory="0B"): "memory: 0 B",
+    changed(page_size="256B"): "512 B",
     changed(out="no/such/folder/rows.parquet"): "--out: cannot write",
     changed(out="kept.txt"): "--force",
     changed(json="."): "folder",
@@ -93,6 +117,13 @@ def files(here: Path) -> Path:
     (here / "full").mkdir()
     (here / "full" / "kept.txt").write_text("kept")
     pq.write_table(pa.table({"key": ["one", "two"]}), here / "texts.parquet")
+    pq.write_table(pa.table({"key": [1], "wide": ["x" * 100_000]}), here / "wide.parquet")
+    (here / "texts.sqlite").write_text("no database " * 20)
+    with closing(sqlite3.connect(here / "view.sqlite")) as database:
+        database.executescript("create table t (k); create table u (k); create view v as select * from t; vacuum")
+    (here / "cut.sqlite").write_bytes((here / "view.sqlite").read_bytes()[:5000])
+    for name, text in (("ragged", "a,b\n1\n"), ("twice", "a,a\n1,2\n"), ("empty", ""), ("control", "a,b\n\x1b[31m\x07\n")):
+        (here / f"{name}.csv").write_text(text)
     preset = Path(__file__).parents[2] / "flashsim" / "device" / "presets" / "ocz-core-60gb.toml"
     (here / "small.toml").write_text(preset.read_text().replace('"60GB"', '"1MiB"'))
     return here
@@ -105,6 +136,7 @@ def test_one_line_and_exit_code_2(line: str, files: Path, flashsim: Run) -> None
     assert result.exit_code == 2, result.output
     assert result.stderr.count("\n") == 1 and result.stderr.startswith("flashsim: ")
     assert BAD[line] in result.stderr
+    assert result.stderr[:-1].isprintable()
     assert sorted(files.rglob("*")) == before
     assert (files / "kept.txt").read_text() == "kept"
 

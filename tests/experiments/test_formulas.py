@@ -39,6 +39,15 @@ def test_formula_and_run_have_the_same_phases_and_nearly_the_same_pages(sort_mer
         assert row.total == pytest.approx(row.io + row.cpu)
 
 
+@pytest.mark.parametrize("algorithm", ["bnl", "sort-merge", "grace-hash", "hybrid-hash"])
+def test_formula_and_run_call_the_phases_by_the_same_names(algorithm: str) -> None:
+    pair = open_pair("do2009:customer@0.01", "do2009:orders@0.01", "c_custkey=o_custkey")
+    files = (lay_out(pair[0], 8192), lay_out(pair[1], 8192))
+    result = simulate_join(JoinSetting(algorithm, 24), files, ["ocz-core-60gb"])
+    assert [phase.name for phase in result.runs[0].phases] == [phase.name for phase in result.formulas[0].phases]
+    assert all(row.formula_requests is not None for row in result.compare())
+
+
 def test_measured_seek_replaces_the_nominal_one(sort_merge) -> None:
     hdd, ssd = sort_merge.formulas
     measured = with_measured_seek(hdd, sort_merge.runs[0])

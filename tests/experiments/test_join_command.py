@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import duckdb
@@ -61,6 +63,17 @@ def test_block_nested_loops_counts_are_the_formula_s(here: Path, flashsim: Run) 
     assert flashsim(f"{SMALL_JOIN} --json j.json").exit_code == 0
     total = json.loads((here / "j.json").read_text())["machines"][0]["comparison"][-1]
     assert (total["requests"], total["pages"]) == (total["formula_requests"], total["formula_pages"])
+
+
+def test_a_sqlite_column_of_several_types_is_written_as_text(here: Path, flashsim: Run) -> None:
+    with closing(sqlite3.connect("mixed.sqlite")) as database:
+        database.execute("create table t (k integer primary key, v)")
+        database.executemany("insert into t values (?, ?)", [(1, 7), (2, "x"), (3, b"\x0a"), (4, 2.5), (5, None)])
+        database.commit()
+    line = "join bnl --r mixed.sqlite:t --s mixed.sqlite:t --on k --device ocz-core-60gb --memory 64KiB --out o.parquet"
+    assert flashsim(line).exit_code == 0
+    rows = sorted((row["k"], row["v"], row["v_s"]) for row in pq.read_table(here / "o.parquet").to_pylist())
+    assert rows == [(key, text, text) for key, text in enumerate(["7", "x", "X'0A'", "2.5", None], start=1)]
 
 
 def test_page_sized_io_makes_a_request_a_page(here: Path, flashsim: Run) -> None:

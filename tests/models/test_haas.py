@@ -146,7 +146,7 @@ def test_empty_relations(algorithm: str, r: int, s: int) -> None:
 
 
 def test_seconds_price_seeks_requests_and_pages_in_each_direction() -> None:
-    phase = PhaseCounts("runs", Traffic(2, 3, 1000), Traffic(4, 5, 500))
+    phase = PhaseCounts("sort", Traffic(2, 3, 1000), Traffic(4, 5, 500))
     assert phase.seconds(Disk(12, 5, 0.2)) == pytest.approx((6 * 12 + 8 * 5 + 1500 * 0.2) / 1000)
     assert phase.seconds(Disk(0, 0.35, 0.2, 0.3)) == pytest.approx((8 * 0.35 + 1000 * 0.2 + 500 * 0.3) / 1000)
     join = JoinCost("sort-merge", SortMergeAllocation(1, 1, 1), Disk(12, 5, 0.2), (phase, phase))

@@ -1,5 +1,5 @@
 """Where relations come from: generators, files and tables of other systems."""
 
-from flashsim.storage.source.base import SOURCES, Source, load_pair, open_source
+from flashsim.storage.source.base import SOURCES, Source, load_pair, open_source, source_file
 
-__all__ = ["SOURCES", "Source", "load_pair", "open_source"]
+__all__ = ["SOURCES", "Source", "load_pair", "open_source", "source_file"]

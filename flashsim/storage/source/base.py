@@ -128,13 +128,30 @@ def open_source(text: str) -> Source:
     if colon and prefix in members and not members[prefix].SUFFIXES:
         source: Source = members[prefix].open_records(rest)
         return source
-    split = {name: found for name, member in members.items() if (found := split_file(text, member.SUFFIXES))}
-    if split:
-        shortest = min(split, key=lambda name: len(split[name][0]))
-        opened: Source = members[shortest].open_records(text)
+    member_and_file = _reader(text)
+    if member_and_file:
+        opened: Source = members[member_and_file[0]].open_records(text)
         return opened
     known = [f"{name}:TABLE@SCALE" for name, member in members.items() if not member.SUFFIXES]
     raise UnknownNameError("source", text, [*known, *(f"FILE{suffix}" for member in members.values() for suffix in member.SUFFIXES)])
+
+
+def source_file(text: str) -> Path | None:
+    """The file that a source's text names; None for a generator, or what no source reads."""
+    prefix, colon, _ = text.partition(":")
+    if colon and prefix in _members() and not _members()[prefix].SUFFIXES:
+        return None
+    found = _reader(text)
+    return Path(found[1]) if found else None
+
+
+def _reader(text: str) -> tuple[str, str] | None:
+    """The member that reads a file, and the file's path; where several might, the one with the shortest path."""
+    split = {name: found for name, member in _members().items() if (found := split_file(text, member.SUFFIXES))}
+    if not split:
+        return None
+    shortest = min(split, key=lambda name: len(split[name][0]))
+    return shortest, split[shortest][0]
 
 
 @cache

@@ -1,0 +1,115 @@
+"""A drive's nominal figures, measured below the block layer: bandwidth, latency and requests a second."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from flashsim.core.errors import UnknownNameError
+from flashsim.core.request import READ, SECTOR, WRITE, make_requests
+from flashsim.core.rng import generator
+from flashsim.core.units import GIB, KIB, MIB, SECONDS
+from flashsim.device.cited import NAMES
+from flashsim.device.device import Device
+from flashsim.device.presets import Preset
+
+#: The largest command; larger than any request here, so that none is split.
+_COMMAND = MIB
+#: Where SSDs are read and written: enough for all dies, little enough to load at once.
+_AREA = GIB // 4
+_SINGLE_REQUESTS = 1000
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One figure, measured and (where the preset cites it) cited: bytes a second, ns, or requests a second."""
+
+    name: str
+    measured: float
+    cited: int | None
+    source: str
+
+    @property
+    def difference(self) -> float | None:
+        """Measured over cited, less 1; None where nothing is cited."""
+        return self.measured / self.cited - 1 if self.cited else None
+
+
+def figures(preset: Preset, only: Sequence[str] = NAMES, seed: int = 0) -> list[Figure]:
+    """Measure a drive's nominal figures, each on a fresh drive whose first part has been written once, in order.
+
+    Random requests of a disk go to all of it, those of an SSD to that part (256 MiB), which lies on all dies.
+
+    Parameters
+    ----------
+    only
+        Names of `flashsim.device.cited.CitedFigures`.
+
+    Raises
+    ------
+    UnknownNameError
+        A figure that is not declared there.
+    """
+    cited = preset.cited.given()
+    found = []
+    for name in only:
+        if name not in _MEASUREMENTS:
+            raise UnknownNameError("figure", name, NAMES)
+        device = Device(preset, maximum_command=_COMMAND)
+        area = min(_AREA, device.capacity // _COMMAND * _COMMAND)
+        device.load(0, area)
+        found.append(Figure(name, _MEASUREMENTS[name](device, area, seed), cited.get(name), preset.cited_sources.get(name, "")))
+    return found
+
+
+def _bandwidth(operation: int) -> Callable[[Device, int, int], float]:
+    def measure(device: Device, area: int, seed: int) -> float:
+        return _COMMAND * _completions_a_second(device, operation, np.arange(area // _COMMAND) * _COMMAND, _COMMAND)
+
+    return measure
+
+
+def _latency(operation: int, length: int) -> Callable[[Device, int, int], float]:
+    def measure(device: Device, area: int, seed: int) -> float:
+        offsets = _random(device, area, length, _SINGLE_REQUESTS, seed)
+        completions = device.serve(make_requests(operation, offsets, length, serial=True))
+        return float((completions["completed"] - completions["submitted"]).mean())
+
+    return measure
+
+
+def _rate(operation: int) -> Callable[[Device, int, int], float]:
+    def measure(device: Device, area: int, seed: int) -> float:
+        count = 16 * device.preset.parameters.queue_depth + _SINGLE_REQUESTS
+        return _completions_a_second(device, operation, _random(device, area, 4 * KIB, count, seed), 4 * KIB)
+
+    return measure
+
+
+def _random(device: Device, area: int, length: int, count: int, seed: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    within = device.capacity if device.kind == "hdd" else area
+    return generator(seed, "figures", length).integers(0, within // length, count) * length
+
+
+def _completions_a_second(
+    device: Device, operation: int, offsets: np.ndarray[tuple[int], np.dtype[np.int64]], length: int
+) -> float:
+    """The rate over the middle half of the completions: neither the queue's filling nor its end."""
+    ends = np.sort(device.serve(make_requests(operation, offsets, length))["completed"])
+    first, last = len(ends) // 4, 3 * len(ends) // 4
+    return float((last - first) * SECONDS / (ends[last] - ends[first]))
+
+
+_MEASUREMENTS: dict[str, Callable[[Device, int, int], float]] = {
+    "sequential_read": _bandwidth(READ),
+    "sequential_write": _bandwidth(WRITE),
+    "read_access": _latency(READ, SECTOR),
+    "random_read": _latency(READ, 4 * KIB),
+    "random_read_iops": _rate(READ),
+    "random_write": _latency(WRITE, 4 * KIB),
+    "random_write_iops": _rate(WRITE),
+    "page_read": _latency(READ, 8 * KIB),
+    "page_write": _latency(WRITE, 8 * KIB),
+}

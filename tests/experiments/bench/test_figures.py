@@ -1,0 +1,61 @@
+"""Every preset shows the figures that it cites, measured below the block layer."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+
+import pytest
+
+from experiments.bench.figures import figures
+from flashsim.core.errors import UnknownNameError
+from flashsim.core.units import KIB, MIB, transfer_time
+from flashsim.device import presets
+from flashsim.ssd.parameters import SsdParameters
+from tests.experiments.conftest import Run
+
+
+@pytest.mark.parametrize("name", presets.names())
+def test_every_preset_shows_the_figures_that_it_cites(name: str) -> None:
+    preset = presets.load(name)
+    cited = preset.cited.given()
+    assert cited
+    measured = figures(preset, list(cited))
+    assert [figure.name for figure in measured] == list(cited)
+    for figure in measured:
+        assert figure.source
+        assert figure.measured == pytest.approx(cited[figure.name], rel=0.05), figure.name
+
+
+def test_figures_are_what_the_parameters_say() -> None:
+    """A drive with one command at a time: every figure follows from its latency and its link."""
+    preset = presets.load("memoright-gt-32gb")
+    drive = preset.parameters
+    assert isinstance(drive, SsdParameters)
+    found = {figure.name: figure.measured for figure in figures(preset)}
+    times = {length: drive.read_latency + transfer_time(length, drive.link_read_rate) for length in (512, 4 * KIB, 8 * KIB, MIB)}
+    assert found["read_access"] == pytest.approx(times[512], abs=2)
+    # the pages of a request lie on dies of their own, and their channel transfers overlap with the link
+    assert found["random_read"] == pytest.approx(times[4 * KIB], rel=0.01)
+    assert found["sequential_read"] == pytest.approx(MIB / times[MIB] * 1e9, rel=0.01)
+    assert found["random_read_iops"] == pytest.approx(1e9 / found["random_read"], rel=0.01)
+    assert found["random_write"] > drive.write_latency
+
+
+def test_what_is_not_cited_has_no_difference() -> None:
+    preset = dataclasses.replace(presets.load("ocz-core-60gb"), cited=presets.CitedFigures(), cited_sources={})
+    (figure,) = figures(preset, ["read_access"])
+    assert figure.cited is None and figure.difference is None
+    with pytest.raises(UnknownNameError, match="did you mean read_access"):
+        figures(preset, ["read_acces"])
+
+
+def test_cited_figures_are_shown_with_their_sources(here: Path, flashsim: Run) -> None:
+    result = flashsim("device show micron-p300 --json p300.json")
+    shown = json.loads((here / "p300.json").read_text())["cited"]
+    preset = presets.load("micron-p300")
+    assert {name: figure["value"] for name, figure in shown.items()} == preset.cited.given()
+    for name, figure in shown.items():
+        assert figure["source"] == preset.cited_sources[name]
+        assert f"{name}: {figure['shown']}" in result.stdout
