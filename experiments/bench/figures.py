@@ -93,9 +93,7 @@ def _random(device: Device, area: int, length: int, count: int, seed: int) -> np
     return generator(seed, "figures", length).integers(0, within // length, count) * length
 
 
-def _completions_a_second(
-    device: Device, operation: int, offsets: np.ndarray[tuple[int], np.dtype[np.int64]], length: int
-) -> float:
+def _completions_a_second(device: Device, operation: int, offsets: np.ndarray[tuple[int], np.dtype[np.int64]], length: int) -> float:
     """The rate over the middle half of the completions: neither the queue's filling nor its end."""
     ends = np.sort(device.serve(make_requests(operation, offsets, length))["completed"])
     first, last = len(ends) // 4, 3 * len(ends) // 4

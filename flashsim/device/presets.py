@@ -7,17 +7,22 @@
     title = "OCZ Core Series 60 GB"
     [parameters]
     read = { value = "20us", source = "do2009 slides, page 29" }
+    [cited]
+    sequential_read = { value = "120MB/s", source = "do2009, table 2" }
+
+`[cited]` (optional) names figures that the drive shows when it is measured (`flashsim.device.cited`).
 """
 
 from __future__ import annotations
 
 import tomllib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from flashsim.core.errors import DamagedFileError, FlashsimError, MissingFileError, UnknownNameError
 from flashsim.core.parameters import build
+from flashsim.device.cited import CitedFigures
 from flashsim.hdd.parameters import HddParameters
 from flashsim.ssd.parameters import SsdParameters
 
@@ -27,13 +32,15 @@ _KINDS: dict[str, type[HddParameters] | type[SsdParameters]] = {"hdd": HddParame
 
 @dataclass(frozen=True)
 class Preset:
-    """A device's parameters, and the source of each as text."""
+    """A device's parameters and the figures that it is meant to show, and the source of each as text."""
 
     name: str
     kind: str
     title: str
     parameters: HddParameters | SsdParameters
     sources: dict[str, str]
+    cited: CitedFigures = field(default_factory=CitedFigures)
+    cited_sources: dict[str, str] = field(default_factory=dict)
 
 
 def names() -> list[str]:
@@ -69,23 +76,27 @@ def _read(path: Path) -> Preset:
         raise MissingFileError(f"device preset: cannot read {path}: {problem.strerror}") from problem
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
         raise DamagedFileError(f"device preset: {path} is no valid TOML: {problem}") from problem
-    values = _section(document, path)
+    values, cited = _section(document, "parameters", path), {}
+    if "cited" in document:
+        cited = _section(document, "cited", path)
     kind = document.get("kind")
     if kind not in _KINDS:
         raise UnknownNameError(f"device preset {path.name}: kind", str(kind), _KINDS)
     try:
         parameters = build(_KINDS[kind], {name: entry["value"] for name, entry in values.items()})
+        figures = build(CitedFigures, {name: entry["value"] for name, entry in cited.items()})
     except FlashsimError as problem:
         problem.args = (f"device preset {path.name}: {problem}",)
         raise
-    sources = {name: str(entry["source"]) for name, entry in values.items()}
-    return Preset(str(document.get("name", path.stem)), kind, str(document.get("title", "")), parameters, sources)
+    sources, cited_sources = ({name: str(entry["source"]) for name, entry in section.items()} for section in (values, cited))
+    title = str(document.get("title", ""))
+    return Preset(str(document.get("name", path.stem)), kind, title, parameters, sources, figures, cited_sources)
 
 
-def _section(document: dict[str, Any], path: Path) -> dict[str, dict[str, Any]]:
-    section = document.get("parameters")
+def _section(document: dict[str, Any], title: str, path: Path) -> dict[str, dict[str, Any]]:
+    section = document.get(title)
     if not isinstance(section, dict):
-        raise DamagedFileError(f"device preset: {path} has no [parameters]")
+        raise DamagedFileError(f"device preset: {path} has no [{title}]")
     for name, entry in section.items():
         if not isinstance(entry, dict) or not {"value", "source"} <= entry.keys():
             raise DamagedFileError(f"device preset: {path}: {name} must be given as {{ value = ..., source = ... }}")

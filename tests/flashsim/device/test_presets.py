@@ -23,6 +23,7 @@ def test_every_value_has_a_source(name: str) -> None:
     assert preset.name == name
     assert preset.title
     assert all(preset.sources.values())
+    assert preset.cited.given().keys() == preset.cited_sources.keys() and all(preset.cited_sources.values())
     told = {parameter for parameter, _, _ in describe(preset.parameters)}
     assert set(preset.sources) <= told
 
@@ -67,7 +68,9 @@ def test_larger_requests_are_split_into_commands(name: str) -> None:
     whole, split = Device.open(name, maximum_command=1024 * KIB), Device.open(name, maximum_command=64 * KIB)
     request = make_requests(READ, 0, 1024 * KIB)
     if split.kind == "ssd":
-        assert split.serve(request)["completed"][0] > whole.serve(request)["completed"][0]
+        longer = split.serve(request)["completed"][0] - whole.serve(request)["completed"][0]
+        # a deep queue hides the later commands' latency behind the link
+        assert longer > 0 if split.preset.parameters.queue_depth == 1 else longer >= 0
     for bad in (0, 1000, -512):
         with pytest.raises(InvalidParameterError):
             Device.open(name, maximum_command=bad)
@@ -106,6 +109,9 @@ def test_unknown_presets_and_models_are_refused() -> None:
         ("[parameters]", "[values]", "parameters"),
         ('kind = "ssd"', 'kind = "tape"', "tape"),
         ('"greedy"', '"greddy"', "greedy"),
+        ("sequential_read =", "sequential_reed =", "sequential_read"),
+        ('sequential_read = { value = "120MB/s"', 'sequential_read = { value = "0MB/s"', "sequential_read"),
+        ('sequential_read = { value = "120MB/s"', 'sequential_read = { val = "120MB/s"', "sequential_read"),
         ("[parameters]", "[parameters", "TOML"),
     ],
 )
