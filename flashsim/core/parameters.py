@@ -23,9 +23,13 @@ def _field(
     return dataclasses.field(metadata={"meaning": meaning, "parse": parse, "show": show, "least": least, **options})
 
 
-def count(meaning: str, least: int = 1, most: int | None = None) -> Any:
+def _with_default(declared: Any, default: Any) -> Any:
+    return declared if default is None else dataclasses.field(default=default, metadata=declared.metadata)
+
+
+def count(meaning: str, least: int = 1, most: int | None = None, default: int | None = None) -> Any:
     """A whole number of things."""
-    return _field(meaning, None, None, least, most=most, type=int)
+    return _with_default(_field(meaning, None, None, least, most=most, type=int), default)
 
 
 def number(meaning: str, least: float | None = None, most: float | None = None) -> Any:
@@ -50,8 +54,7 @@ def rate(meaning: str) -> Any:
 
 def text(meaning: str, default: str | None = None) -> Any:
     """A name."""
-    declared = _field(meaning, None, None, None, type=str)
-    return declared if default is None else dataclasses.field(default=default, metadata=declared.metadata)
+    return _with_default(_field(meaning, None, None, None, type=str), default)
 
 
 def table(meaning: str) -> Any:

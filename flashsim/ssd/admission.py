@@ -35,7 +35,7 @@ from flashsim.ssd.flash_array import (
     Narrow,
     next_write_id,
 )
-from flashsim.ssd.geometry import CHANNELS, DIES, PAGE_SECTORS, PAGES_PER_BLOCK, die_of_block, die_of_page
+from flashsim.ssd.geometry import CHANNELS, DIES, PAGE_SECTORS, PLAN_ROWS, die_of_block, die_of_page
 from flashsim.ssd.operations import (
     COMMAND,
     COMMAND_KIND,
@@ -211,10 +211,10 @@ def dispatch(
 
 @lean_kernel
 def rows_needed(control: Integers, operation: int, length: int) -> int:
-    """The most rows of the operation table that a command can take: a page's plan has at most ``pages_per_block + 3``."""
+    """The most rows of the operation table that a command can take."""
     touched = length // (control[PAGE_SECTORS] * SECTOR) + 2
     if operation == READ:
         return touched + 1
     if operation == WRITE:
-        return touched * (control[PAGES_PER_BLOCK] + 3) + 1
+        return touched * control[PLAN_ROWS] + 1
     return 1

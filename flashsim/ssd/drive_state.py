@@ -33,7 +33,7 @@ from flashsim.ssd.ftl import base as ftl_family
 from flashsim.ssd.ftl.base import TRANSLATE, plan_page
 from flashsim.ssd.gc import base as gc_family
 from flashsim.ssd.gc.base import VICTIM
-from flashsim.ssd.geometry import control_array
+from flashsim.ssd.geometry import GC_STEPS, PLAN_ROWS, control_array
 from flashsim.ssd.parameters import SsdParameters
 from flashsim.ssd.policies import policy_function
 from flashsim.ssd.timing import timing_of
@@ -95,13 +95,13 @@ class DriveState:
         self.translate: Any = policy_function(ftl_family.FAMILY, parameters.ftl, "translate", TRANSLATE)
         self.victim: Any = policy_function(gc_family.FAMILY, parameters.gc, "victim", VICTIM)
         flash_pages = parameters.dies * parameters.blocks_per_die * parameters.pages_per_block
-        self.control = control_array(parameters)
+        self.control = control_array(parameters, getattr(gc_family.FAMILY.load(parameters.gc), "ROUNDS", gc_family.ROUNDS))
         self.dies, self.blocks = empty_arrays(parameters)
         self.mapping = np.zeros(parameters.logical_pages, np.int32)
         self.pages = np.zeros((flash_pages, PAGE_COLUMNS), np.int32)
         self.spare = np.zeros(flash_pages, np.int64)  # write id of what each flash page holds: 0 erased, TORN unreadable
         self.trimmed = np.zeros(parameters.logical_pages, np.int64)  # write id of each logical page's last trim
-        self.plan = np.zeros((parameters.pages_per_block + 3, PLAN_COLUMNS), np.int64)
+        self.plan = np.zeros((int(self.control[PLAN_ROWS]), PLAN_COLUMNS), np.int64)
         self.counters = np.zeros(len(COUNTERS), np.int64)
 
     def plan_page(self, operation: int, page: int, partial: bool) -> list[tuple[int, ...]]:
@@ -159,13 +159,15 @@ class DriveState:
     def statistics(self) -> dict[str, Any]:
         """Counters by name, write amplification, wear, and the over-provisioning that garbage collection can use.
 
-        Write amplification is flash bytes programmed over host bytes written (NaN before the first).
+        Write amplification is flash bytes programmed over host bytes written (NaN before the first).  `victim_steps` are the blocks and
+        lists looked at to choose victims since the drive was made, loading included.
         """
         numbers: dict[str, Any] = {name: int(value) for name, value in zip(COUNTERS, self.counters, strict=True)}
         programmed_bytes = numbers["flash_programs"] * self.parameters.page_size
         numbers["write_amplification"] = programmed_bytes / numbers["host_write_bytes"] if numbers["host_write_bytes"] else float("nan")
         erases = self.blocks[ERASES]
         numbers["block_erases"] = {"min": int(erases.min()), "max": int(erases.max()), "mean": float(erases.mean())}
+        numbers["victim_steps"] = int(self.control[GC_STEPS])
         numbers["effective_overprovisioning"] = self.parameters.effective_overprovisioning
         return numbers
 

@@ -18,6 +18,7 @@ from flashsim.ssd.geometry import (
     BLOCKS_PER_DIE,
     DIE_LIMIT,
     DIES,
+    GC_STEPS,
     NEXT_DIE,
     PAGES_PER_BLOCK,
     SEQUENCE,
@@ -28,12 +29,15 @@ from flashsim.ssd.parameters import SsdParameters
 
 # Kinds of flash operations.
 READ_PAGE, ZERO_PAGE, FETCH_PAGE, PROGRAM_PAGE, MOVE_PAGE, ERASE_BLOCK = range(6)
-# Rows of the die array, shape (DIE_ROWS, dies).
-ACTIVE, FREE_HEAD, FREE_TAIL, FREE, DIE_VALID = range(5)
-DIE_ROWS = 5
-# Rows of the block array, shape (BLOCK_ROWS, blocks).
-STATE, VALID, WRITTEN, ERASES, NEXT_FREE = range(5)
-BLOCK_ROWS = 5
+# Rows of the die array, shape (DIE_ROWS + pages of a block + 1, dies).  Three kinds of rings of blocks start here (-1 where one is empty):
+# the free blocks, the closed blocks in the order in which they were closed, and row WITH_VALID + v the closed blocks with v valid pages,
+# the one whose count changed longest ago first.  No closed block has fewer valid pages than LEAST_VALID.
+ACTIVE, FREE, DIE_VALID, FIRST_FREE, OLDEST, LEAST_VALID, WITH_VALID = range(7)
+DIE_ROWS = 6
+# Rows of the block array, shape (BLOCK_ROWS, blocks).  AFTER and BEFORE link a block in the free or the closed ring, and PEER_AFTER and
+# PEER_BEFORE in that of its count; CHANGED is the write id up to which pages were placed in or lost from the block while it was closed.
+STATE, VALID, WRITTEN, ERASES, AFTER, BEFORE, PEER_AFTER, PEER_BEFORE, CHANGED = range(9)
+BLOCK_ROWS = 9
 # States of a block.
 FREE_BLOCK, ACTIVE_BLOCK, CLOSED_BLOCK = range(3)
 # Columns of the page array, shape (flash pages, PAGE_COLUMNS), int32: one more than the logical page, 0 for none.
@@ -86,11 +90,64 @@ def next_die(control: Integers, dies: Integers) -> int:
 
 
 @lean_kernel
-def open_block(dies: Integers, blocks: Integers, die: int) -> None:
+def join_ring(dies: Integers, blocks: Integers, start: int, links: int, die: int, block: int) -> None:
+    """Put a block last in the ring of a die that starts at row `start` and is linked by rows `links` and ``links + 1``."""
+    first = dies[start, die]
+    if first < 0:
+        dies[start, die] = first = block
+    last = blocks[links + 1, first] if first != block else block
+    blocks[links, last] = block
+    blocks[links + 1, block] = last
+    blocks[links, block] = first
+    blocks[links + 1, first] = block
+
+
+@lean_kernel
+def leave_ring(dies: Integers, blocks: Integers, start: int, links: int, die: int, block: int) -> None:
+    """Take a block out of its ring."""
+    after, before = blocks[links, block], blocks[links + 1, block]
+    blocks[links, before] = after
+    blocks[links + 1, after] = before
+    if dies[start, die] == block:
+        dies[start, die] = after if after != block else -1
+
+
+@lean_kernel
+def close_block(dies: Integers, blocks: Integers, die: int, block: int, write_id: int) -> None:
+    """A full block joins the closed ones, as changed by that write."""
+    blocks[STATE, block] = CLOSED_BLOCK
+    blocks[CHANGED, block] = write_id
+    join_ring(dies, blocks, OLDEST, AFTER, die, block)
+    join_ring(dies, blocks, WITH_VALID + blocks[VALID, block], PEER_AFTER, die, block)
+    dies[LEAST_VALID, die] = min(dies[LEAST_VALID, die], blocks[VALID, block])
+
+
+@lean_kernel
+def withdraw_block(dies: Integers, blocks: Integers, die: int, block: int) -> None:
+    """Take a closed block from the closed ones, to reclaim it."""
+    leave_ring(dies, blocks, OLDEST, AFTER, die, block)
+    leave_ring(dies, blocks, WITH_VALID + blocks[VALID, block], PEER_AFTER, die, block)
+    blocks[STATE, block] = FREE_BLOCK
+
+
+@lean_kernel
+def emptiest_block(control: Integers, dies: Integers, blocks: Integers, die: int) -> int:
+    """The closed block of a die with the fewest valid pages; among equals the one that has had it longest.  -1 if none is closed."""
+    fewest = dies[LEAST_VALID, die]
+    while fewest < control[PAGES_PER_BLOCK] and dies[WITH_VALID + fewest, die] < 0:
+        fewest += 1
+        control[GC_STEPS] += 1
+    control[GC_STEPS] += 1
+    dies[LEAST_VALID, die] = fewest
+    return dies[WITH_VALID + fewest, die]
+
+
+@lean_kernel
+def open_block(control: Integers, dies: Integers, blocks: Integers, die: int) -> None:
     """Close a die's active block and make its oldest free block the active one."""
-    blocks[STATE, dies[ACTIVE, die]] = CLOSED_BLOCK
-    block = dies[FREE_HEAD, die]
-    dies[FREE_HEAD, die] = blocks[NEXT_FREE, block]
+    close_block(dies, blocks, die, dies[ACTIVE, die], control[SEQUENCE])
+    block = dies[FIRST_FREE, die]
+    leave_ring(dies, blocks, FIRST_FREE, AFTER, die, block)
     dies[FREE, die] -= 1
     blocks[STATE, block] = ACTIVE_BLOCK
     dies[ACTIVE, die] = block
@@ -102,11 +159,7 @@ def free_block(control: Integers, dies: Integers, blocks: Integers, block: int) 
     die = die_of_block(control, block)
     blocks[STATE, block] = FREE_BLOCK
     blocks[WRITTEN, block] = 0
-    if dies[FREE, die] == 0:
-        dies[FREE_HEAD, die] = block
-    else:
-        blocks[NEXT_FREE, dies[FREE_TAIL, die]] = block
-    dies[FREE_TAIL, die] = block
+    join_ring(dies, blocks, FIRST_FREE, AFTER, die, block)
     dies[FREE, die] += 1
 
 
@@ -130,8 +183,15 @@ def drop_page(control: Integers, dies: Integers, blocks: Integers, mapping: Narr
     if flash_page < 0:
         return -1
     block = block_of(control, flash_page)
-    blocks[VALID, block] -= 1
-    dies[DIE_VALID, die_of_block(control, block)] -= 1
+    die = die_of_block(control, block)
+    valid = blocks[VALID, block] - 1
+    if blocks[STATE, block] == CLOSED_BLOCK:
+        leave_ring(dies, blocks, WITH_VALID + valid + 1, PEER_AFTER, die, block)
+        join_ring(dies, blocks, WITH_VALID + valid, PEER_AFTER, die, block)
+        dies[LEAST_VALID, die] = min(dies[LEAST_VALID, die], valid)
+        blocks[CHANGED, block] = control[SEQUENCE]
+    blocks[VALID, block] = valid
+    dies[DIE_VALID, die] -= 1
     mapping[page] = 0
     return block
 
@@ -143,6 +203,7 @@ def reclaim(
     """Plan to move a block's valid pages into its die's active block and to erase it; return the number of rows."""
     die = die_of_block(control, victim)
     first = victim * control[PAGES_PER_BLOCK]
+    withdraw_block(dies, blocks, die, victim)
     for flash_page in range(first, first + blocks[WRITTEN, victim]):
         page = int(pages[flash_page, OWNER]) - 1
         if page >= 0 and lookup(mapping, page) == flash_page:
@@ -154,11 +215,11 @@ def reclaim(
 
 
 @lean_kernel
-def reclaimable(control: Integers, blocks: Integers, die: int, block: int) -> bool:
-    """Whether a block is a closed one of the die with at least one page to gain."""
+def closed_in(control: Integers, blocks: Integers, die: int, block: int) -> bool:
+    """Whether a block is a closed one of the die."""
     if block < die * control[BLOCKS_PER_DIE] or block >= (die + 1) * control[BLOCKS_PER_DIE]:
         return False
-    return blocks[STATE, block] == CLOSED_BLOCK and blocks[VALID, block] < control[PAGES_PER_BLOCK]
+    return blocks[STATE, block] == CLOSED_BLOCK
 
 
 @lean_kernel
@@ -192,13 +253,22 @@ def erased(control: Integers, blocks: Integers, spare: Integers, block: int) -> 
 def empty_arrays(parameters: SsdParameters) -> tuple[Integers, Integers]:
     """The die and block arrays of a drive that was never written: each die's first block is active, the others are free in order."""
     per_die, dies = parameters.blocks_per_die, parameters.dies
-    die_array = np.zeros((DIE_ROWS, dies), np.int64)
+    die_array = np.zeros((DIE_ROWS + parameters.pages_per_block + 1, dies), np.int64)
     block_array = np.zeros((BLOCK_ROWS, dies * per_die), np.int64)
     first = np.arange(dies) * per_die
     die_array[ACTIVE] = first
-    die_array[FREE_HEAD] = first + 1
-    die_array[FREE_TAIL] = first + per_die - 1
     die_array[FREE] = per_die - 1
+    die_array[FIRST_FREE] = first + 1
+    forget_closed_blocks(parameters, die_array)
     block_array[STATE, first] = ACTIVE_BLOCK
-    block_array[NEXT_FREE] = np.arange(1, dies * per_die + 1)
+    numbers = np.arange(dies * per_die).reshape(dies, per_die)
+    block_array[AFTER, numbers[:, 1:]] = np.roll(numbers[:, 1:], -1, axis=1)
+    block_array[BEFORE, numbers[:, 1:]] = np.roll(numbers[:, 1:], 1, axis=1)
     return die_array, block_array
+
+
+def forget_closed_blocks(parameters: SsdParameters, dies: Integers) -> None:
+    """Empty the rings of closed blocks."""
+    dies[OLDEST] = -1
+    dies[LEAST_VALID] = parameters.pages_per_block
+    dies[WITH_VALID:] = -1

@@ -18,15 +18,18 @@ from flashsim.core.kernel import lean_kernel
 from flashsim.core.request import SECTOR, Integers
 from flashsim.ssd.parameters import SsdParameters
 
-# The control array: geometry, then the counters of the flash translation layer.
+# The control array: geometry, then the counters of the flash translation layer, then what garbage collection goes by: how many blocks
+# d-choices draws, how many victims one write may reclaim, how many draws were made, how many blocks and lists were looked at for a victim.
+# PLAN_ROWS is the most flash operations that one logical page can take.
 (
     PAGES_PER_BLOCK, BLOCKS_PER_DIE, DIES, CHANNELS, LOGICAL_PAGES, PAGE_SECTORS, RESERVE, DIE_LIMIT, NEXT_DIE, SEQUENCE,
-) = range(10)  # fmt: skip
-CONTROL_SCALARS = 10
+    GC_CHOICES, GC_ROUNDS, GC_DRAWS, GC_STEPS, PLAN_ROWS,
+) = range(15)  # fmt: skip
+CONTROL_SCALARS = 15
 
 
-def control_array(parameters: SsdParameters) -> Integers:
-    """The control array of an empty drive, shape (CONTROL_SCALARS,)."""
+def control_array(parameters: SsdParameters, gc_rounds: int) -> Integers:
+    """The control array of an empty drive, shape (CONTROL_SCALARS,); `gc_rounds` as in `flashsim.ssd.gc.base`."""
     control = np.zeros(CONTROL_SCALARS, np.int64)
     control[PAGES_PER_BLOCK] = parameters.pages_per_block
     control[BLOCKS_PER_DIE] = parameters.blocks_per_die
@@ -36,6 +39,9 @@ def control_array(parameters: SsdParameters) -> Integers:
     control[PAGE_SECTORS] = parameters.page_size // SECTOR
     control[RESERVE] = parameters.gc_reserve
     control[DIE_LIMIT] = (parameters.blocks_per_die - parameters.gc_reserve) * parameters.pages_per_block
+    control[GC_CHOICES] = parameters.gc_choices
+    control[GC_ROUNDS] = gc_rounds
+    control[PLAN_ROWS] = gc_rounds * (parameters.pages_per_block + 1) + 2  # moves and erases, a fetch and a program
     return control
 
 

@@ -39,6 +39,7 @@ class SsdParameters:
     gc_reserve: int = count("free blocks that a die keeps", 2)
     ftl: str = text("flash translation layer: a member's name or a Python file", "page")
     gc: str = text("garbage collection policy: a member's name or a Python file", "greedy")
+    gc_choices: int = count("blocks that the policy d-choices draws", default=2)
 
     def __post_init__(self) -> None:
         """Check that the values fit together."""

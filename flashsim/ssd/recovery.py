@@ -2,7 +2,8 @@
 
 The newest completed copy of each logical page wins, by write id; a move's copy carries the id of its source, and of equal copies the one
 on the highest flash page counts.  A trim takes effect when it is admitted, and survives: a drive that forgets it could bring back data
-older than what was trimmed, since the trimmed copy itself may be erased by then.  Torn pages are used up and invalid.
+older than what was trimmed, since the trimmed copy itself may be erased by then.  Torn pages are used up and invalid.  Closed blocks take
+the order of the newest data that they hold, and count as last changed by it.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from flashsim.ssd.flash_array import (
     ACTIVE_BLOCK,
     CLOSED_BLOCK,
     DIE_VALID,
+    FIRST_FREE,
     FREE,
     FREE_BLOCK,
     OWNER,
@@ -24,10 +26,14 @@ from flashsim.ssd.flash_array import (
     VALID,
     WRITE_ID,
     WRITTEN,
+    close_block,
     drop_page,
+    emptiest_block,
     erased,
+    forget_closed_blocks,
     free_block,
     lookup,
+    withdraw_block,
 )
 
 
@@ -60,6 +66,9 @@ def _rebuild_blocks(state: DriveState) -> None:
     blocks[STATE] = np.where(blocks[WRITTEN] > 0, CLOSED_BLOCK, FREE_BLOCK)
     state.dies[DIE_VALID] = blocks[VALID].reshape(dies, per_die).sum(axis=1)
     state.dies[FREE] = 0
+    state.dies[FIRST_FREE] = -1
+    forget_closed_blocks(state.parameters, state.dies)
+    newest = state.spare.reshape(-1, per_block).max(axis=1)
     for die in range(dies):
         own = np.arange(die * per_die, (die + 1) * per_die)
         # A die programs its blocks one after the other, so at most one is filled in part.
@@ -70,6 +79,9 @@ def _rebuild_blocks(state: DriveState) -> None:
         state.dies[ACTIVE, die] = active
         for block in own[blocks[STATE, own] == FREE_BLOCK]:
             free_block(state.control, state.dies, blocks, int(block))
+        closed = own[blocks[STATE, own] == CLOSED_BLOCK]
+        for block in closed[np.argsort(newest[closed], kind="stable")]:
+            close_block(state.dies, blocks, die, int(block), int(newest[block]))
 
 
 def _restore_reserve(state: DriveState) -> None:
@@ -81,11 +93,9 @@ def _restore_reserve(state: DriveState) -> None:
     per_block = state.parameters.pages_per_block
     taken: list[tuple[int, int]] = []
     for die in range(state.parameters.dies):
-        first = die * state.parameters.blocks_per_die
-        own = slice(first, first + state.parameters.blocks_per_die)
         while state.dies[FREE, die] < state.parameters.gc_reserve:
-            valid = np.where(state.blocks[STATE, own] == CLOSED_BLOCK, state.blocks[VALID, own], per_block + 1)
-            block = first + int(np.argmin(valid))
+            block = emptiest_block(state.control, state.dies, state.blocks, die)
+            withdraw_block(state.dies, state.blocks, die, block)
             for flash_page in range(block * per_block, (block + 1) * per_block):
                 page = int(state.pages[flash_page, OWNER]) - 1
                 if page >= 0 and lookup(state.mapping, page) == flash_page:

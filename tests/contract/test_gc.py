@@ -13,8 +13,9 @@ from flashsim.core.kernel import compiled
 from flashsim.core.request import WRITE, make_requests
 from flashsim.core.rng import generator
 from flashsim.ssd.engine import SsdEngine
-from flashsim.ssd.flash_array import CLOSED_BLOCK, STATE, VALID
+from flashsim.ssd.flash_array import AFTER, CLOSED_BLOCK, OLDEST, STATE, VALID, close_block, join_ring, leave_ring
 from flashsim.ssd.gc.base import FAMILY
+from flashsim.ssd.geometry import SEQUENCE
 from flashsim.ssd.specification import SsdSpecification
 from tests.flashsim.ssd.drives import PAGE, check_invariants, drive, random_workload, served
 
@@ -39,6 +40,7 @@ def test_the_victim_is_closed_and_gains_a_page(name: str) -> None:
     """After many overwrites, on every die that has something to gain."""
     parameters = drive(gc=name)
     engine = SsdEngine(parameters)
+    blind = getattr(FAMILY.load(name), "ROUNDS", 1) > 1
     random = generator(1, "overwrites")
     for _ in range(20):
         served(engine, make_requests(WRITE, random.integers(0, parameters.logical_pages, 100) * PAGE, PAGE), engine.now)
@@ -51,9 +53,44 @@ def test_the_victim_is_closed_and_gains_a_page(name: str) -> None:
             block = state.victim(state.control, state.dies, state.blocks, die)
             assert own.start <= block < own.stop
             assert state.blocks[STATE, block] == CLOSED_BLOCK
-            assert state.blocks[VALID, block] < parameters.pages_per_block
+            assert blind or state.blocks[VALID, block] < parameters.pages_per_block
         assert np.array_equal(state.blocks, before)
     check_invariants(engine)
+
+
+def chosen_on(name: str, valid: list[int], changed: list[int], **changes: int) -> list[int]:
+    """Twenty victims of a die whose blocks 1, 2, ... were closed in this order, with so many valid pages, and last changed then."""
+    state = SsdEngine(drive(gc=name, channels=1, capacity=8 * PAGE, **changes)).state
+    for block in np.argsort(changed, kind="stable") + 1:
+        state.blocks[VALID, block] = valid[block - 1]
+        close_block(state.dies, state.blocks, 0, int(block), changed[block - 1])
+    for block in range(1, len(valid) + 1):  # in order of closing
+        leave_ring(state.dies, state.blocks, OLDEST, AFTER, 0, block)
+        join_ring(state.dies, state.blocks, OLDEST, AFTER, 0, block)
+    state.control[SEQUENCE] = 99
+    return [int(state.victim(state.control, state.dies, state.blocks, 0)) for _ in range(20)]
+
+
+@pytest.mark.parametrize(
+    ("name", "valid", "changed", "expected"),
+    [
+        ("greedy", [3, 1, 2, 1], [9, 8, 7, 6], 4),  # among equals the one that has been so longest
+        ("fifo", [4, 3, 0, 1], [6, 7, 8, 9], 2),  # the oldest with something to gain
+        ("cost-benefit", [3, 1, 2, 4], [0, 80, 10, 0], 3),  # 1/6 of 100, 3/2 of 20, 1/2 of 90
+        ("cost-benefit", [3, 0, 2, 4], [0, 99, 10, 0], 2),  # an empty block costs nothing
+        ("cost-benefit", [2, 2, 3, 4], [40, 30, 0, 0], 2),  # the longest unchanged of one count
+    ],
+)
+def test_the_victim_is_the_one_that_the_policy_names(name: str, valid: list[int], changed: list[int], expected: int) -> None:
+    assert set(chosen_on(name, valid, changed)) == {expected}
+
+
+def test_blind_policies_choose_among_all_closed_blocks() -> None:
+    assert set(chosen_on("random", [3, 1, 4, 2], [1, 2, 3, 4])) == {1, 2, 3, 4}
+    assert set(chosen_on("d-choices", [3, 1, 4, 2], [1, 2, 3, 4], gc_choices=1)) == {1, 2, 3, 4}
+    assert set(chosen_on("d-choices", [3, 1, 4, 2], [1, 2, 3, 4], gc_choices=50)) == {2}
+    two = chosen_on("d-choices", [3, 1, 4, 2], [1, 2, 3, 4])
+    assert set(two) <= {1, 2, 3, 4} and two.count(2) > two.count(1)
 
 
 @pytest.mark.parametrize("name", FAMILY.names())
@@ -106,6 +143,29 @@ def test_policies_that_cannot_be_used(source: str, message: str, tmp_path: Path)
     with pytest.raises(FlashsimError, match=message) as refusal:
         SsdEngine(drive(gc=str(path)))
     assert "\n" not in str(refusal.value)
+
+
+def test_a_policy_that_only_finds_wholly_valid_blocks(tmp_path: Path) -> None:
+    """With ROUNDS it is asked again, and at last the emptiest block is taken; the drive works on."""
+    path = tmp_path / "blind.py"
+    path.write_text(
+        MINE.replace("@kernel", "ROUNDS = 3\n\n\n@kernel")
+        .replace("blocks[VALID, block] == control[PAGES_PER_BLOCK]:", "blocks[VALID, block] != control[PAGES_PER_BLOCK]:")
+        .replace(
+            "        block -= 1",
+            "        block -= 1\n        if block < die * control[BLOCKS_PER_DIE]:\n            return dies[OLDEST, die]",
+        )
+        .replace("import CLOSED_BLOCK,", "import CLOSED_BLOCK, OLDEST,")
+    )
+    parameters = drive(gc=str(path))
+    requests, at = random_workload(7, parameters, 150)
+    engine, specification = SsdEngine(parameters), SsdSpecification(parameters)
+    assert np.array_equal(served(engine, requests, at), served(specification, requests, at))
+    moves, erases = (engine.statistics()[name] for name in ("gc_moves", "flash_erases"))
+    greedy = SsdEngine(drive())
+    served(greedy, requests, at)
+    assert moves > greedy.statistics()["gc_moves"] and erases > greedy.statistics()["flash_erases"]
+    check_invariants(engine)
 
 
 def test_unknown_policies() -> None:

@@ -6,7 +6,7 @@ A member defines one function, decorated with `flashsim.core.kernel.lean_kernel`
 
 It is called for each flash page of the host's address space that a command touches, in order, when the command is admitted.  It changes the
 logical state at once and notes in `plan` the flash operations that this takes, in order; it returns their number, at most
-``pages_per_block + 3``, or BAD_VICTIM.  `operation` is READ, WRITE or TRIM; `partial` says that a write covers only part of the flash page.
+``control[PLAN_ROWS]``, or BAD_VICTIM.  `operation` is READ, WRITE or TRIM; `partial` says that a write covers only part of the flash page.
 
 *Read*: one READ_PAGE, or ZERO_PAGE where nothing is mapped.  *Write*: perhaps MOVE_PAGE and ERASE_BLOCK rows of garbage collection, perhaps
 one FETCH_PAGE, and last one PROGRAM_PAGE.  *Trim*: nothing.

@@ -6,7 +6,16 @@ A member defines one function, decorated with `flashsim.core.kernel.lean_kernel`
 
 It is asked when a die has opened a free block and has fewer than its reserve left.  It returns the number of a closed block of that die
 (``blocks[STATE, block] == CLOSED_BLOCK``) with at least one invalid page (``blocks[VALID, block]`` below the pages of a block); there
-always is one.  It changes nothing.  The arrays are described in `flashsim.ssd.geometry` (control) and `flashsim.ssd.flash_array`.
+always is one.  The arrays are described in `flashsim.ssd.geometry` (control) and `flashsim.ssd.flash_array`.  Besides scanning them, a
+policy can follow the rings of a die's closed blocks: ``dies[OLDEST, die]`` and on by ``blocks[AFTER, block]`` in the order of closing,
+``dies[WITH_VALID + v, die]`` and on by ``blocks[PEER_AFTER, block]`` those with v valid pages.
+
+It must not change `blocks`.  It may start the ring of closed blocks at another of them, raise ``dies[LEAST_VALID, die]`` to the least
+count, take numbers from ``control[GC_DRAWS]``, and should add the blocks and lists that it looks at to ``control[GC_STEPS]``.
+
+A member that may also return a block without an invalid page defines ``ROUNDS``, at least 2: how many times it is asked for one write.
+If the last answer has no invalid page either, the closed block with the fewest valid pages is taken.  Every round lengthens the table of
+operations that a write needs in the engine.
 """
 
 from __future__ import annotations
@@ -18,6 +27,9 @@ from numba import types
 from flashsim.core.members import Family
 
 FAMILY = Family("flashsim.ssd.gc", "garbage collection policy", ("victim",))
+
+#: How often a policy is asked for one write if it defines no ROUNDS: its every answer must have an invalid page.
+ROUNDS = 1
 
 _VECTOR = types.Array(types.int64, 1, "C")
 _MATRIX = types.Array(types.int64, 2, "C")

@@ -11,7 +11,28 @@ from flashsim.core.parameters import build
 from flashsim.core.request import FLUSH, READ, SECTOR, TRIM, WRITE, Completions, Integers, Requests, make_requests
 from flashsim.core.rng import generator
 from flashsim.ssd.engine import SsdEngine
-from flashsim.ssd.flash_array import ACTIVE_BLOCK, DIE_VALID, FREE, FREE_BLOCK, OWNER, SPARE_OWNER, STATE, VALID, WRITTEN
+from flashsim.ssd.flash_array import (
+    ACTIVE_BLOCK,
+    AFTER,
+    BEFORE,
+    CHANGED,
+    CLOSED_BLOCK,
+    DIE_VALID,
+    FIRST_FREE,
+    FREE,
+    FREE_BLOCK,
+    LEAST_VALID,
+    OLDEST,
+    OWNER,
+    PEER_AFTER,
+    PEER_BEFORE,
+    SPARE_OWNER,
+    STATE,
+    VALID,
+    WITH_VALID,
+    WRITTEN,
+)
+from flashsim.ssd.gc.base import FAMILY as GC_FAMILY
 from flashsim.ssd.parameters import SsdParameters
 from flashsim.ssd.specification import SsdSpecification
 
@@ -33,7 +54,7 @@ def drive(**changes: Any) -> SsdParameters:
 
 
 def random_drive(seed: int) -> SsdParameters:
-    """A drive of random geometry whose blocks are so few that garbage collection is always at work."""
+    """A drive of random geometry and policy whose blocks are so few that garbage collection is always at work."""
     random = generator(seed, "drive")
     pages_per_block, blocks, reserve = (int(random.integers(*bounds)) for bounds in ((2, 7), (4, 10), (2, 4)))
     channels, packages, dies = (int(random.integers(1, 4)) for _ in range(3))
@@ -42,7 +63,8 @@ def random_drive(seed: int) -> SsdParameters:
         capacity=max(1, int(usable * random.uniform(0.5, 1)) - 1) * PAGE, pages_per_block=pages_per_block, blocks_per_plane=blocks,
         gc_reserve=reserve, channels=channels, packages_per_channel=packages, dies_per_package=dies,
         queue_depth=int(random.choice([1, 2, 8, 32, 64])), erase=int(random.choice([10, 100, 1000])),
-        link_write_rate=PAGE * 10**8 // int(random.choice([1, 1, 4])),
+        link_write_rate=PAGE * 10**8 // int(random.choice([1, 1, 4])), gc=str(random.choice(GC_FAMILY.names())),
+        gc_choices=int(random.integers(1, 4)),
     )  # fmt: skip
 
 
@@ -91,3 +113,32 @@ def check_invariants(model: Model) -> None:
     assert np.array_equal((per_die == FREE_BLOCK).sum(axis=1), state.dies[FREE])  # free blocks, as counted
     assert (state.dies[FREE] >= model.parameters.gc_reserve).all()
     assert np.array_equal(blocks[VALID].reshape(model.parameters.dies, -1).sum(axis=1), state.dies[DIE_VALID])
+    for die in range(model.parameters.dies):
+        check_rings(model, die)
+
+
+def ring(dies: Integers, blocks: Integers, start: int, links: int, die: int) -> list[int]:
+    """The blocks of a ring, in order; each link has its opposite."""
+    first = int(dies[start, die])
+    found = [first] if first >= 0 else []
+    while found and (block := int(blocks[links, found[-1]])) != first:
+        assert block not in found
+        found.append(block)
+    for block, after in zip(found, found[1:] + found[:1], strict=True):
+        assert blocks[links + 1, after] == block
+    return found
+
+
+def check_rings(model: Model, die: int) -> None:
+    """The free and the closed blocks of a die, and the closed ones of each count of valid pages, stand in their rings."""
+    dies, blocks, per_die = model.state.dies, model.state.blocks, model.parameters.blocks_per_die
+    assert (BEFORE, PEER_BEFORE) == (AFTER + 1, PEER_AFTER + 1)
+    own = np.arange(die * per_die, (die + 1) * per_die)
+    for start, state in ((FIRST_FREE, FREE_BLOCK), (OLDEST, CLOSED_BLOCK)):
+        assert sorted(ring(dies, blocks, start, AFTER, die)) == own[blocks[STATE, own] == state].tolist()
+    for valid in range(model.parameters.pages_per_block + 1):
+        peers = own[(blocks[STATE, own] == CLOSED_BLOCK) & (blocks[VALID, own] == valid)]
+        found = ring(dies, blocks, WITH_VALID + valid, PEER_AFTER, die)
+        assert sorted(found) == peers.tolist()
+        assert np.all(np.diff(blocks[CHANGED, found]) >= 0)  # the one that changed longest ago first
+        assert not found or dies[LEAST_VALID, die] <= valid

@@ -1,0 +1,34 @@
+"""Draws that are a function of how many there were before: engine and specification draw alike, and no generator has a state."""
+
+from __future__ import annotations
+
+from flashsim.core.kernel import lean_kernel
+from flashsim.core.request import Integers
+from flashsim.ssd.flash_array import CLOSED_BLOCK, STATE
+from flashsim.ssd.geometry import BLOCKS_PER_DIE, GC_DRAWS, GC_STEPS
+
+#: A wholly valid block is often hit where writes amplify much: with 32 pages a block and 7 % over-provisioning 31 % of the blocks are.
+#: Eight in a row then happen once in ten thousand.
+BLIND_ROUNDS = 8
+
+_LOW = 0xFFFFFFFF
+
+
+@lean_kernel
+def mixed(number: int) -> int:
+    """32 well mixed bits of a number: the finaliser of MurmurHash3 (Appleby, public domain)."""
+    bits = number & _LOW
+    bits = ((bits ^ (bits >> 16)) * 0x85EBCA6B) & _LOW
+    bits = ((bits ^ (bits >> 13)) * 0xC2B2AE35) & _LOW
+    return bits ^ (bits >> 16)
+
+
+@lean_kernel
+def draw_closed(control: Integers, blocks: Integers, die: int) -> int:
+    """A closed block of a die, each as likely: blocks that are not closed are drawn again."""
+    while True:
+        control[GC_DRAWS] += 1
+        control[GC_STEPS] += 1
+        block = die * control[BLOCKS_PER_DIE] + ((mixed(int(control[GC_DRAWS])) * control[BLOCKS_PER_DIE]) >> 32)
+        if blocks[STATE, block] == CLOSED_BLOCK:
+            return block

@@ -1,0 +1,26 @@
+"""d choices: draw some blocks at random and reclaim the one with the fewest valid pages; among equals the one drawn first.
+
+Van Houdt (*A Mean Field Model for a Class of Garbage Collection Algorithms in Flash-based Solid State Drives*, SIGMETRICS 2013).  The
+same block may be drawn twice.  The parameter `gc_choices` says how many are drawn.
+"""
+
+from __future__ import annotations
+
+from flashsim.core.kernel import lean_kernel
+from flashsim.core.request import Integers
+from flashsim.ssd.flash_array import VALID
+from flashsim.ssd.gc._draw import BLIND_ROUNDS, draw_closed
+from flashsim.ssd.geometry import GC_CHOICES
+
+ROUNDS = BLIND_ROUNDS
+
+
+@lean_kernel
+def victim(control: Integers, dies: Integers, blocks: Integers, die: int) -> int:
+    """The block with the fewest valid pages among those drawn."""
+    best = draw_closed(control, blocks, die)
+    for _ in range(control[GC_CHOICES] - 1):
+        block = draw_closed(control, blocks, die)
+        if blocks[VALID, block] < blocks[VALID, best]:
+            best = block
+    return best

@@ -1,0 +1,15 @@
+"""Random: reclaim any block, whatever it holds."""
+
+from __future__ import annotations
+
+from flashsim.core.kernel import lean_kernel
+from flashsim.core.request import Integers
+from flashsim.ssd.gc._draw import BLIND_ROUNDS, draw_closed
+
+ROUNDS = BLIND_ROUNDS
+
+
+@lean_kernel
+def victim(control: Integers, dies: Integers, blocks: Integers, die: int) -> int:
+    """A closed block of a die, each as likely."""
+    return draw_closed(control, blocks, die)
