@@ -15,18 +15,18 @@
 
 from __future__ import annotations
 
-import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from flashsim.core.errors import DamagedFileError, FlashsimError, MissingFileError, UnknownNameError
+from flashsim.core.errors import DamagedFileError, FlashsimError, UnknownNameError
 from flashsim.core.parameters import build
+from flashsim.core.preset_files import PresetFolder
 from flashsim.device.cited import CitedFigures
 from flashsim.hdd.parameters import HddParameters
 from flashsim.ssd.parameters import SsdParameters
 
-_FOLDER = Path(__file__).parent / "presets"
+_FOLDER = PresetFolder(Path(__file__).parent / "presets", "device preset")
 _KINDS: dict[str, type[HddParameters] | type[SsdParameters]] = {"hdd": HddParameters, "ssd": SsdParameters}
 
 
@@ -45,7 +45,7 @@ class Preset:
 
 def names() -> list[str]:
     """The presets that come with flashsim, sorted."""
-    return sorted(path.stem for path in _FOLDER.glob("*.toml"))
+    return _FOLDER.names()
 
 
 def load(name: str) -> Preset:
@@ -62,20 +62,7 @@ def load(name: str) -> Preset:
     InvalidParameterError
         A value is missing or out of bounds.
     """
-    if not name.endswith(".toml"):
-        if name not in names():
-            raise UnknownNameError("device preset", name, names())
-        return _read(_FOLDER / f"{name}.toml")
-    return _read(Path(name))
-
-
-def _read(path: Path) -> Preset:
-    try:
-        document = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as problem:
-        raise MissingFileError(f"device preset: cannot read {path}: {problem.strerror}") from problem
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
-        raise DamagedFileError(f"device preset: {path} is no valid TOML: {problem}") from problem
+    path, document = _FOLDER.read(name)
     values, cited = _section(document, "parameters", path), {}
     if "cited" in document:
         cited = _section(document, "cited", path)

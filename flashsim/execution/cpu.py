@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from flashsim.core.errors import DamagedFileError, MissingFileError, UnknownNameError
+from flashsim.core.errors import DamagedFileError
+from flashsim.core.preset_files import PresetFolder
 from flashsim.core.request import Integers
 from flashsim.execution.requests import Work
 
-_FOLDER = Path(__file__).parent / "cpu_presets"
+_FOLDER = PresetFolder(Path(__file__).parent / "cpu_presets", "CPU preset")
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class CpuModel:
 
 def names() -> list[str]:
     """The CPU presets that come with flashsim, sorted."""
-    return sorted(path.stem for path in _FOLDER.glob("*.toml"))
+    return _FOLDER.names()
 
 
 def load(name: str) -> CpuModel:
@@ -61,15 +61,7 @@ def load(name: str) -> CpuModel:
     MissingFileError, DamagedFileError
         The file does not exist, or is not a CPU preset.
     """
-    path = Path(name) if name.endswith(".toml") else _FOLDER / f"{name}.toml"
-    if not name.endswith(".toml") and name not in names():
-        raise UnknownNameError("CPU preset", name, names())
-    try:
-        document = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as problem:
-        raise MissingFileError(f"CPU preset: cannot read {path}: {problem.strerror}") from problem
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
-        raise DamagedFileError(f"CPU preset: {path} is no valid TOML: {problem}") from problem
+    path, document = _FOLDER.read(name)
     try:
         user = {Work(kind): float(entry["nanoseconds"]) for kind, entry in document["user"].items()}
         kernel = document["kernel"]
