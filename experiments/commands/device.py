@@ -1,16 +1,19 @@
-"""``flashsim device``: the presets, and what each of their values is and where it comes from."""
+"""``flashsim device``: the presets, what each of their values is and where it comes from, and measurements of devices."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from experiments.commands.shared import Command, Force, Group, JsonFile
 from experiments.outputs import Outputs, write_json
+from experiments.progress import progress_bar
 from experiments.tables import Table
 from flashsim.core.parameters import describe
-from flashsim.core.units import format_size
+from flashsim.core.provenance import provenance
+from flashsim.core.units import format_size, parse_duration, parse_size
 from flashsim.device import cited, presets
 
 app = typer.Typer(cls=Group, rich_markup_mode=None)
@@ -18,12 +21,13 @@ app = typer.Typer(cls=Group, rich_markup_mode=None)
 
 @app.callback()
 def device() -> None:
-    """Device presets: every value with its source.
+    """Device presets, every value with its source, and micro-benchmarks.
 
     Examples::
 
         flashsim device list
         flashsim device show ocz-core-60gb
+        flashsim device bench ocz-core-60gb --quick --only order
     """
 
 
@@ -70,6 +74,57 @@ def show_preset(
             typer.echo(f"cited {name}: {figure['shown']}\n    {figure['meaning']}\n    source: {figure['source']}")
         if target:
             write_json(target, _as_dict(chosen, rows))
+
+
+@app.command("bench", cls=Command)
+def bench_device(
+    device: Annotated[
+        str, typer.Argument(metavar="DEVICE", help="A preset's name, a TOML file, or the path of a real file or block device.")
+    ],
+    only: Annotated[list[str] | None, typer.Option("--only", metavar="NAME", help="Only this micro-benchmark; may be repeated.")] = None,
+    size: Annotated[str | None, typer.Option("--size", metavar="SIZE", help="How much of the device is used, such as 4GiB.")] = None,
+    count: Annotated[int | None, typer.Option("--count", metavar="N", min=1, help="Requests of a run (1,024; quick: 256).")] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Fewer values, shorter runs, 1 GiB of a simulated drive.")] = False,
+    state: Annotated[float, typer.Option("--state", metavar="SHARE", help="Of a simulated drive, written at random first.")] = 0.1,
+    ignore: Annotated[int | None, typer.Option("--ignore", metavar="N", help="Requests of a run's start-up; found by default.")] = None,
+    pause: Annotated[str, typer.Option("--pause", metavar="TIME", help="Between runs.")] = "1s",
+    out: Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Write a table (CSV) and a picture (SVG) each.")] = None,
+    allow_write: Annotated[bool, typer.Option("--allow-write", help="Write to DEVICE, if it is a real file or disk.")] = False,
+    json: JsonFile = None,
+    seed: Annotated[int, typer.Option("--seed", metavar="N", help="Of random places.")] = 0,
+    force: Force = False,
+) -> None:
+    """Measure a device with the nine micro-benchmarks of uFLIP (CIDR 2009).
+
+    A simulated drive's nominal figures are measured as well, beside those that its preset cites. A real file or block device is only read,
+    unless --allow-write is given; then what it holds is lost.
+
+    Examples::
+
+        flashsim device bench ocz-core-60gb --quick --only granularity --out granularity
+        flashsim device bench memoright-gt-32gb --quick --only order --only mix --json bench.json
+        flashsim device bench ./disk.bin --allow-write --size 8MiB --quick --only parallelism --pause 1ms
+    """
+    from experiments.bench import report  # its libraries take a while to load
+    from experiments.bench.session import Options, bench
+    from experiments.bench.uflip import Method
+
+    method = Method(state, parse_duration(pause, "--pause"), ignore, seed)
+    options = Options(only or (), parse_size(size, "--size") if size else None, count, quick, allow_write, force)
+    with Outputs(force) as outputs:
+        folder = outputs.folder("--out", out) if out else None
+        target = outputs.file("--json", json) if json else None
+        with progress_bar("runs") as progress:
+            done = bench(device, options, method, progress)
+        typer.echo(f"{done.device}, {format_size(done.size)}; state: {done.state}\n")
+        if done.figures:
+            typer.echo(report.figures_table(done.figures).as_text() + "\n")
+        for table in report.benchmark_tables(done.runs).values():
+            typer.echo(table.as_text() + "\n")
+        if folder:
+            report.write_folder(folder, done.runs)
+        if target:
+            write_json(target, done.as_dict() | {"provenance": provenance(vars(options) | {"pause": method.pause, "state": state}, seed)})
 
 
 def _as_dict(chosen: presets.Preset, rows: list[tuple[str, str, str, str]]) -> dict[str, Any]:

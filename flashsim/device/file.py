@@ -45,22 +45,30 @@ class RealDevice:
         Without it nothing is opened.
     replace
         Whether a file that exists already may be overwritten.
+    read_only
+        Opened for reading: it must exist, nothing of it is changed, and it may be in use.
 
     Raises
     ------
     RefusedError
         Writing was not allowed, the file exists already, or the block device is mounted or in use.
+    MissingFileError
+        There is nothing to read.
     CapacityError
-        The block device, or the file system, is too small.
+        The file, the block device, or the file system, is too small.
     FlashsimError
         The file system does not do O_DIRECT, or permission is missing.
     """
 
-    def __init__(self, path: str | Path, size: int, *, allow_write: bool = False, replace: bool = False) -> None:
+    def __init__(self, path: str | Path, size: int, *, allow_write: bool = False, replace: bool = False, read_only: bool = False) -> None:
         self.path = Path(path)
         self._made = False
-        block_device = self._check(size, allow_write, replace)
-        flags = os.O_RDWR | os.O_DIRECT | (os.O_EXCL if block_device else os.O_CREAT)
+        if read_only:
+            block_device = self._check_readable()
+            flags = os.O_RDONLY | os.O_DIRECT
+        else:
+            block_device = self._check(size, allow_write, replace)
+            flags = os.O_RDWR | os.O_DIRECT | (os.O_EXCL if block_device else os.O_CREAT)
         existed = self.path.exists()
         try:
             self._file = os.open(self.path, flags, 0o644)
@@ -68,7 +76,7 @@ class RealDevice:
             raise self._refusal(problem) from problem
         self._made = not existed
         try:
-            if block_device:
+            if block_device or read_only:
                 self.size = os.lseek(self._file, 0, os.SEEK_END)
                 if self.size < size:
                     raise CapacityError(f"device: {self.path} holds {format_size(self.size)}, but {format_size(size)} are needed")
@@ -105,6 +113,15 @@ class RealDevice:
         if mode is not None and not block_device and not replace:
             raise RefusedError(f"device: the file {self.path} exists and would be overwritten; allow it with --force")
         return block_device
+
+    def _check_readable(self) -> bool:
+        try:
+            mode = self.path.stat().st_mode
+        except OSError as problem:
+            raise MissingFileError(f"device: cannot read {self.path}: {problem.strerror}") from problem
+        if not stat.S_ISREG(mode) and not stat.S_ISBLK(mode):
+            raise RefusedError(f"device: {self.path} is neither a file nor a block device")
+        return stat.S_ISBLK(mode)
 
     def _mounted(self) -> bool:
         """Whether the block device, a partition of it, or something on top of it is in use."""

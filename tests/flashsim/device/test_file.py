@@ -70,3 +70,25 @@ def test_places_that_cannot_be_are_refused(tmp_path: Path) -> None:
 def test_reading_behind_the_end_is_an_error(tmp_path: Path) -> None:
     with RealDevice(tmp_path / "file", 8192, allow_write=True) as device, pytest.raises(FlashsimError, match="ends"):
         device.read(np.array([4096]), np.array([8192]))
+
+
+def test_a_file_opened_for_reading_is_read_and_never_changed(tmp_path: Path) -> None:
+    data = np.random.default_rng(2).integers(0, 256, 1 << 14, np.uint8)
+    (tmp_path / "file").write_bytes(data.tobytes())
+    with RealDevice(tmp_path / "file", 1 << 14, read_only=True) as device:
+        read, _ = device.read(np.array([1 << 13]), np.array([1 << 13]))
+        assert np.array_equal(read, data[1 << 13 :])
+        with pytest.raises(FlashsimError):
+            device.write(np.array([0]), np.zeros(1 << 13, np.uint8), np.array([1 << 13]))
+    assert (tmp_path / "file").read_bytes() == data.tobytes()
+
+
+def test_what_cannot_be_read_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(bytes(4096))
+    with pytest.raises(MissingFileError):
+        RealDevice(tmp_path / "none", 4096, read_only=True)
+    with pytest.raises(RefusedError, match="neither"):
+        RealDevice(tmp_path, 4096, read_only=True)
+    with pytest.raises(CapacityError):
+        RealDevice(tmp_path / "file", 8192, read_only=True)
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]

@@ -1,0 +1,118 @@
+"""One benchmark session: the device that a command line names, what is measured on it, and how much of it is used."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from experiments.bench.figures import Figure, figures
+from experiments.bench.report import as_dict
+from experiments.bench.targets import RealTarget, SimulatedTarget
+from experiments.bench.uflip import Measured, Method, names, run_all
+from flashsim.core.errors import InvalidParameterError
+from flashsim.core.protocols import Progress
+from flashsim.core.units import GIB, KIB
+from flashsim.device import presets
+from flashsim.device.device import Device
+from flashsim.device.file import RealDevice
+from traces.workload.base import Setting
+
+#: How much is used unless a size is given: of a simulated drive, so that its state fits into memory, and of a real one that is written.
+_SIMULATED, _WRITTEN, _QUICK = 64 * GIB, GIB, GIB
+_UNIT = 32 * KIB
+_COUNT, _QUICK_COUNT = 1024, 256
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a user asked for; None and 0 stand for the defaults."""
+
+    only: Sequence[str] = ()
+    size: int | None = None
+    count: int | None = None
+    quick: bool = False
+    allow_write: bool = False
+    replace: bool = False
+
+
+@dataclass(frozen=True)
+class Session:
+    """What was measured."""
+
+    device: str
+    size: int
+    state: str
+    figures: list[Figure]
+    runs: list[Measured]
+
+    def as_dict(self) -> dict[str, Any]:
+        """JSON-ready."""
+        return as_dict(self.device, self.state, self.figures, self.runs) | {"size": self.size}
+
+
+def bench(device: str, options: Options, method: Method, progress: Progress | None = None) -> Session:
+    """Measure a preset (its nominal figures as well) or a real file or block device (only reading, unless writing is allowed).
+
+    Raises
+    ------
+    UnknownNameError
+        No preset or benchmark has that name.
+    RefusedError, MissingFileError, CapacityError, InvalidParameterError
+        A device that may not be written, is not there, is too small, or options out of bounds.
+    """
+    names(options.only)
+    if is_real(device):
+        return _real(Path(device), options, method, progress)
+    preset = presets.load(device)
+    drive = Device(preset)
+    size = options.size or min(drive.capacity, _QUICK if options.quick else _SIMULATED)
+    target = SimulatedTarget(drive, _whole(size))
+    setting = _setting(target.size, target.least, True, options)
+    state, runs = run_all(target, setting, method, options.only, progress)
+    nominal = [] if options.only else figures(preset, seed=method.seed)
+    return Session(preset.name, target.size, state, nominal, runs)
+
+
+def is_real(device: str) -> bool:
+    """Whether a name is the path of a real file or block device rather than a preset's."""
+    return not device.endswith(".toml") and device not in presets.names() and (os.sep in device or Path(device).exists())
+
+
+def _real(path: Path, options: Options, method: Method, progress: Progress | None) -> Session:
+    size = options.size or (_default_size(path, options) if path.exists() else _WRITTEN)
+    _setting(_whole(size), 512, options.allow_write, options)  # refuse before anything is opened
+    if options.allow_write:
+        opened = RealDevice(path, _whole(size), allow_write=True, replace=options.replace)
+    else:
+        opened = RealDevice(path, _whole(size), read_only=True)
+    with opened as real:
+        target = RealTarget(real, _whole(size))
+        setting = _setting(target.size, target.least, options.allow_write, options)
+        state, runs = run_all(target, setting, method, options.only, progress)
+    return Session(str(path), target.size, state, [], runs)
+
+
+def _default_size(path: Path, options: Options) -> int:
+    """All that can be read; of what is written a part."""
+    if options.allow_write:
+        return _WRITTEN
+    mode = path.stat().st_mode
+    if not stat.S_ISBLK(mode) and not stat.S_ISREG(mode):
+        return _WRITTEN  # refused when it is opened
+    with path.open("rb") as file:
+        return file.seek(0, os.SEEK_END)
+
+
+def _whole(size: int) -> int:
+    return size // _UNIT * _UNIT or size
+
+
+def _setting(size: int, least: int, write: bool, options: Options) -> Setting:
+    count = options.count or (_QUICK_COUNT if options.quick else _COUNT)
+    if count < 0:
+        raise InvalidParameterError("count", count, "it must be at least 1")
+    return Setting(size, count=count, least=least, write=write, quick=options.quick)

@@ -1,0 +1,133 @@
+"""What a benchmark runs on: a simulated drive in virtual time, or a real file or block device."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Protocol
+
+import numpy as np
+
+from flashsim.core.errors import CapacityError
+from flashsim.core.request import COMPLETION, READ, SECTOR, WRITE, Completions, Requests, make_requests
+from flashsim.core.rng import generator
+from flashsim.core.units import KIB, MIB, SECONDS, format_size
+from flashsim.device.device import Device
+from flashsim.device.file import RealDevice
+
+#: Requests of the random state: uFLIP writes sizes up to an erase block of its time.
+_STATE_UNIT, _STATE_LARGEST = 4 * KIB, 128 * KIB
+#: Random writes that are served at a time.
+_STATE_BATCH = 1 << 14
+#: Bytes that one call reads or writes at most.
+_CALL = 16 * MIB
+
+
+class Target(Protocol):
+    """A device under test."""
+
+    name: str
+    size: int
+    least: int
+
+    def enforce_state(self, share: float, seed: int) -> str:
+        """Bring the area into a known state; say which, in one sentence."""
+
+    def measure(self, requests: Requests, pause: int) -> Completions:
+        """Pause for so many ns, then serve the requests; their completions in order."""
+
+
+class SimulatedTarget:
+    """A simulated drive.
+
+    Parameters
+    ----------
+    size
+        Bytes of it that are used.
+
+    Raises
+    ------
+    CapacityError
+        The drive is smaller.
+    """
+
+    def __init__(self, device: Device, size: int) -> None:
+        if size > device.capacity:
+            raise CapacityError(f"size: {format_size(size)}, but {device.name} holds {format_size(device.capacity)}")
+        self.device, self.name, self.size, self.least = device, device.name, size, SECTOR
+
+    def enforce_state(self, share: float, seed: int) -> str:
+        """Load the whole area in no time, then write `share` of it at random; a disk has no state."""
+        if self.device.kind == "hdd":
+            return "none: a disk's times do not depend on what was written before"
+        self.device.load(0, self.size)
+        for requests in random_state(self.size, int(share * self.size), _STATE_UNIT, seed):
+            self.device.serve(requests)
+        return f"the whole area ({format_size(self.size)}) loaded in order, then {share:.0%} of it written at random places and sizes"
+
+    def measure(self, requests: Requests, pause: int) -> Completions:
+        """Serve the requests in virtual time."""
+        return self.device.serve(requests, self.device.now + pause)
+
+
+class RealTarget:
+    """A real file or block device, past the page cache."""
+
+    def __init__(self, device: RealDevice, size: int) -> None:
+        self.device, self.name, self.size = device, str(device.path), size
+        self.least = device.alignment
+
+    def enforce_state(self, share: float, seed: int) -> str:
+        """Write the whole area in order, so that no part of a file is a hole, then as many bytes at random places and sizes, and flush."""
+        offsets = np.arange(0, self.size, _STATE_LARGEST)
+        self.measure(make_requests(WRITE, offsets, np.minimum(_STATE_LARGEST, self.size - offsets), serial=True), 0)
+        for requests in random_state(self.size, self.size, max(_STATE_UNIT, self.least), seed):
+            self.measure(requests, 0)
+        self.device.flush()
+        return f"the whole area ({format_size(self.size)}) written in order, then as many bytes at random places and sizes"
+
+    def measure(self, requests: Requests, pause: int) -> Completions:
+        """Serve the requests by one thread a stream."""
+        time.sleep(pause / SECONDS)
+        completions = np.zeros(len(requests), COMPLETION)
+        streams = [np.flatnonzero(requests["stream"] == stream) for stream in np.unique(requests["stream"])]
+        with ThreadPoolExecutor(len(streams)) as pool:
+            for rows, found in zip(streams, pool.map(lambda rows: self._stream(requests[rows]), streams), strict=True):
+                completions[rows] = found
+        return completions
+
+    def _stream(self, requests: Requests) -> Completions:
+        """The requests of one process, one after another, with their pauses."""
+        found = []
+        begin = 0
+        while begin < len(requests):
+            time.sleep(int(requests["think"][begin]) / SECONDS)
+            end = self._together(requests, begin)
+            part = requests[begin:end]
+            if part["operation"][0] == READ:
+                found.append(self.device.read(part["offset"], part["length"])[1])
+            else:
+                found.append(self.device.write(part["offset"], np.zeros(int(part["length"].sum()), np.uint8), part["length"]))
+            begin = end
+        return np.concatenate(found)
+
+    @staticmethod
+    def _together(requests: Requests, begin: int) -> int:
+        """The end of the requests that one call may serve: of one operation, without a pause, and not too large."""
+        same = (requests["operation"][begin:] == requests["operation"][begin]) & (np.cumsum(requests["length"][begin:]) <= _CALL)
+        same[1:] &= requests["think"][begin + 1 :] == 0
+        same[0] = True
+        return begin + (len(same) if same.all() else int(np.argmin(same)))
+
+
+def random_state(size: int, total: int, unit: int, seed: int) -> Iterator[Requests]:
+    """Batches of synchronous writes of random sizes (4 to 128 KiB) at random places, at least `total` bytes together."""
+    random = generator(seed, "random state")
+    while total > 0:
+        lengths = random.integers(1, _STATE_LARGEST // unit + 1, _STATE_BATCH) * unit
+        lengths = lengths[: int(np.searchsorted(np.cumsum(lengths), total)) + 1]
+        places = (size - lengths) // unit
+        offsets = random.integers(0, places + 1) * unit
+        yield make_requests(WRITE, offsets, lengths, serial=True)
+        total -= int(lengths.sum())

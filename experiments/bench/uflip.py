@@ -1,0 +1,178 @@
+"""The micro-benchmarks of uFLIP with their method: a known state, start-up phases left out, and pauses between runs.
+
+Bouganim, Jónsson, Bonnet, "uFLIP: Understanding Flash IO Patterns", CIDR 2009.  Runs that only read come first, since they leave the
+device's state as it is; then those that write.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from experiments.bench.targets import Target
+from flashsim.core.errors import InvalidParameterError
+from flashsim.core.protocols import Progress
+from flashsim.core.units import SECONDS, format_duration, format_size
+from traces.workload.base import FAMILY, Run, Setting
+
+#: The order of the paper's tool: what changes the device's state least comes first.
+ORDER = ("granularity", "alignment", "locality", "pause", "bursts", "mix", "partitioning", "parallelism", "order")
+
+#: A start-up phase ends where the running mean comes this close to the mean of the second half.
+_TOLERANCE = 0.2
+_WINDOWS = 16
+
+
+@dataclass(frozen=True)
+class Method:
+    """How runs are measured.
+
+    Parameters
+    ----------
+    share
+        Of the area that is written at random before the first run (simulated drives; a real one is written whole).
+    pause
+        Nanoseconds between runs.
+    ignore
+        Requests at the beginning of a run that statistics leave out; None: found in the response times (`start_up`).
+    """
+
+    share: float = 0.1
+    pause: int = SECONDS
+    ignore: int | None = None
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.share <= 1:
+            raise InvalidParameterError("share", self.share, "it must be from 0 to 1")
+        if self.ignore is not None and self.ignore < 0:
+            raise InvalidParameterError("ignore", self.ignore, "it must be at least 0")
+        if self.seed < 0:
+            raise InvalidParameterError("seed", self.seed, "it must be at least 0")
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Response times of one run, ns, after the start-up phase; `bandwidth` is bytes a second."""
+
+    benchmark: str
+    parameter: str
+    unit: str
+    pattern: str
+    value: int
+    requests: int
+    ignored: int
+    minimum: int
+    mean: float
+    maximum: int
+    deviation: float
+    p99: float
+    bandwidth: float
+
+    def as_dict(self) -> dict[str, str | int | float]:
+        """JSON-ready."""
+        return dataclasses.asdict(self)
+
+
+def names(only: Sequence[str] = ()) -> list[str]:
+    """The benchmarks to run, in order; all, if none are named.
+
+    Raises
+    ------
+    UnknownNameError
+        No benchmark has that name.
+    """
+    for name in only:
+        FAMILY.load(name)
+    known = [*(name for name in ORDER if name in FAMILY.names()), *(name for name in FAMILY.names() if name not in ORDER)]
+    return [name for name in known if name in only] + [name for name in only if name not in known] if only else known
+
+
+def run_all(
+    target: Target, setting: Setting, method: Method, only: Sequence[str] = (), progress: Progress | None = None
+) -> tuple[str, list[Measured]]:
+    """Bring the target into a known state, run the benchmarks, and say what the state was.
+
+    Raises
+    ------
+    UnknownNameError
+        No benchmark has that name.
+    InvalidParameterError
+        As many requests are to be ignored as a run has.
+    """
+    if method.ignore is not None and method.ignore >= setting.count:
+        raise InvalidParameterError("ignore", method.ignore, f"a run has {setting.count} requests")
+    members = {name: FAMILY.load(name) for name in names(only)}
+    todo = [(name, run) for name, member in members.items() for run in member.runs(setting)]
+    todo.sort(key=lambda pair: pair[1].writes)  # stable: otherwise in order
+    state = target.enforce_state(method.share, method.seed) if setting.write else "as found: nothing is written"
+    found = []
+    for number, (name, run) in enumerate(todo):
+        if progress:
+            progress(number, len(todo), f"{name} {run.name}")
+        completions = target.measure(run.requests(method.seed), method.pause)
+        found.append(_summary(name, members[name].PARAMETER, members[name].UNIT, run, completions, method))
+    place = {name: number for number, name in enumerate(members)}
+    return state, sorted(found, key=lambda one: place[one.benchmark])
+
+
+def _summary(name: str, parameter: str, unit: str, run: Run, completions: npt.NDArray[np.void], method: Method) -> Measured:
+    times = (completions["completed"] - completions["submitted"]).astype(np.int64)
+    ignored = start_up(times) if method.ignore is None else method.ignore
+    kept = times[ignored:]
+    lengths = run.requests(method.seed)["length"][ignored:]
+    elapsed = int(completions["completed"][ignored:].max() - completions["submitted"][ignored:].min())
+    return Measured(
+        benchmark=name,
+        parameter=parameter,
+        unit=unit,
+        pattern=run.name,
+        value=run.value,
+        requests=len(times),
+        ignored=ignored,
+        minimum=int(kept.min()),
+        mean=float(kept.mean()),
+        maximum=int(kept.max()),
+        deviation=float(kept.std()),
+        p99=float(np.percentile(kept, 99)),
+        bandwidth=float(lengths.sum()) * SECONDS / max(elapsed, 1),
+    )
+
+
+def start_up(times: npt.NDArray[np.int64]) -> int:
+    """How many requests belong to the start-up phase: where the running mean first comes within 20 % of the second half's mean.
+
+    The running mean is over a sixteenth of the run.  At most half of the run is start-up, so that a device which
+    never settles is measured all the same.
+
+    Examples
+    --------
+    >>> start_up(np.repeat([100, 500], [200, 1000])) in range(150, 201)
+    True
+    >>> start_up(np.full(1000, 70))
+    0
+    """
+    window = max(1, len(times) // _WINDOWS)
+    reference = times[len(times) // 2 :].mean()
+    sums = np.concatenate([[0], np.cumsum(times)])
+    means = (sums[window:] - sums[:-window]) / window
+    settled = np.abs(means - reference) <= _TOLERANCE * reference
+    first = int(np.argmax(settled)) if settled.any() else len(times)
+    return min(first, len(times) // 2)
+
+
+def shown_value(unit: str, value: int) -> str:
+    """A parameter's value with its unit.
+
+    Examples
+    --------
+    >>> shown_value("bytes", 512), shown_value("ns", 100_000), shown_value("count", -1)
+    ('512 B', '100 us', '-1')
+    """
+    if unit == "bytes":
+        return format_size(value)
+    return format_duration(value) if unit == "ns" else str(value)

@@ -1,0 +1,18 @@
+"""Alignment: what it costs that requests are moved off their boundaries (uFLIP 2, parameter IOShift)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from traces.workload.base import Run, Setting, baseline_runs
+
+PARAMETER = "IOShift"
+UNIT = "bytes"
+
+
+def runs(setting: Setting) -> Iterator[Run]:
+    """The four baselines, moved by nothing up to half a request."""
+    values = [0, *setting.doubled(setting.least, setting.block // 2, quick=3)]
+    for name, shift, pattern in baseline_runs(setting, values):
+        yield Run(name, shift, (replace(pattern, shift=shift),), setting.count)

@@ -1,0 +1,204 @@
+"""The contract of a workload: named runs of requests that vary one parameter of how a device is accessed.
+
+A member defines::
+
+    PARAMETER: str                          # what it varies
+    UNIT: str                               # of that parameter: "bytes", "ns" or "count"
+    runs(setting) -> Iterator[Run]          # in order: reads first, each value of the parameter from small to large
+
+The nine members that come with flashsim are the micro-benchmarks of uFLIP: Bouganim, Jónsson, Bonnet, "uFLIP: Understanding Flash IO
+Patterns", CIDR 2009.  A run is declared by patterns; its requests follow from them and a seed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from flashsim.core.errors import InvalidParameterError
+from flashsim.core.members import Family
+from flashsim.core.request import READ, SECTOR, WRITE, Integers, Requests, make_requests
+from flashsim.core.rng import generator
+from flashsim.core.units import KIB, format_size
+
+FAMILY = Family("traces.workload", "workload", ("PARAMETER", "UNIT", "runs"))
+
+#: Sequential and random reads, random and sequential writes; writes last, sequential ones on areas of their own.
+BASELINES = ("SR", "RR", "RW", "SW")
+#: The least area, in requests of the baseline's size.
+_LEAST_AREA = 128
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Where and how much.
+
+    Parameters
+    ----------
+    size
+        Bytes of the device that runs may touch, from its start.
+    block
+        Bytes of a request, unless a run varies them.
+    count
+        Requests of a run.
+    least
+        The smallest request and shift that the device takes, bytes.
+    write
+        Whether runs may write.
+    quick
+        A few values of every parameter instead of all.
+
+    Raises
+    ------
+    InvalidParameterError
+        An area of fewer than 128 requests, sizes that are no multiples of `least`, or no requests.
+    """
+
+    size: int
+    block: int = 32 * KIB
+    count: int = 1024
+    least: int = SECTOR
+    write: bool = True
+    quick: bool = False
+
+    def __post_init__(self) -> None:
+        if self.least < SECTOR or self.least % SECTOR:
+            raise InvalidParameterError("least", self.least, f"it must be a multiple of {SECTOR}")
+        if self.block < self.least or self.block % self.least:
+            raise InvalidParameterError("block", format_size(self.block), f"it must be a multiple of {self.least} B")
+        if self.size < _LEAST_AREA * self.block:
+            bound = f"at least {format_size(_LEAST_AREA * self.block)} are needed ({_LEAST_AREA} requests)"
+            raise InvalidParameterError("size", format_size(self.size), bound)
+        if self.count < 1:
+            raise InvalidParameterError("count", self.count, "it must be at least 1")
+
+    def baselines(self, names: tuple[str, ...] = BASELINES) -> tuple[str, ...]:
+        """Those of the baseline patterns that may run here."""
+        return names if self.write else tuple(name for name in names if "W" not in name)
+
+    def pattern(self, name: str, number: int = 0, block: int = 0) -> Pattern:
+        """A baseline pattern, in requests of `block` bytes (the setting's, if 0).
+
+        Sequential writes of run `number` have an area of their own, so that the device's state stays as it is.
+        """
+        block = block or self.block
+        operation = READ if name[1] == "R" else WRITE
+        if name != "SW":
+            return Pattern(operation, block, self.size // block * block, random=name[0] == "R")
+        length = min(max(self.count, 2), self.size // 2 // block) * block
+        return Pattern(operation, block, length, number % (self.size // length) * length)
+
+    def doubled(self, first: int, last: int, quick: int = 4) -> list[int]:
+        """`first`, its doubles up to `last`; of them every `quick`-th in a quick setting."""
+        values = [first]
+        while 2 * values[-1] <= last:
+            values.append(2 * values[-1])
+        return values[::quick] if self.quick else values
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """Where the requests of one process go (formulas of uFLIP, section 3).
+
+    Parameters
+    ----------
+    size
+        IOSize, bytes.
+    target_size, target_offset
+        The area, bytes.
+    shift
+        Bytes that all requests are moved by.
+    random
+        Anywhere in the area on multiples of the size, instead of one after another.
+    increment
+        Requests from one to the next: 1 forwards, -1 backwards, 0 always the same place.
+    partitions
+        The area in so many parts, whose places are taken in turn.
+    """
+
+    operation: int
+    size: int
+    target_size: int
+    target_offset: int = 0
+    shift: int = 0
+    random: bool = False
+    increment: int = 1
+    partitions: int = 1
+
+    def offsets(self, count: int, random: np.random.Generator) -> Integers:
+        """Byte offsets of `count` requests, shape (count,), all within the area."""
+        places = (self.target_size - (self.size if self.shift else 0)) // self.size
+        if places < self.partitions:
+            bound = f"an area of {format_size(self.target_size)} has {places} places of {format_size(self.size)}"
+            raise InvalidParameterError("partitions", self.partitions, bound)
+        index = np.arange(count, dtype=np.int64)
+        if self.random:
+            place = random.integers(0, places, count)
+        elif self.partitions > 1:
+            part = places // self.partitions
+            place = index % self.partitions * part + index // self.partitions % part
+        else:
+            place = self.increment * index % places
+        return self.target_offset + self.shift + place * self.size
+
+    def part(self, number: int, parts: int) -> Pattern:
+        """The same in one of `parts` equal, contiguous areas."""
+        length = self.target_size // self.size // parts * self.size
+        return replace(self, target_size=length, target_offset=self.target_offset + number * length)
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run: patterns, and how their requests follow each other; every process waits for its request before it sends the next.
+
+    Parameters
+    ----------
+    name
+        The pattern's, such as ``"SR"`` or ``"SR/RW"``.
+    value
+        Of the parameter that the workload varies.
+    patterns
+        One a process; or, with a `ratio`, two that one process mixes.
+    ratio
+        r of the first pattern for one of the second.
+    pause, burst
+        Nanoseconds that a process waits after every `burst` requests.
+    """
+
+    name: str
+    value: int
+    patterns: tuple[Pattern, ...]
+    count: int
+    ratio: int = 0
+    pause: int = 0
+    burst: int = 1
+
+    @property
+    def writes(self) -> bool:
+        """Whether it changes the device's state."""
+        return any(pattern.operation == WRITE for pattern in self.patterns)
+
+    def requests(self, seed: int) -> Requests:
+        """The requests, dtype REQUEST, shape (count,); `stream` is the process, `dependency` its request before."""
+        index = np.arange(self.count, dtype=np.int64)
+        processes = 1 if self.ratio else len(self.patterns)
+        owner = (index % (self.ratio + 1) == 0).astype(np.int64) if self.ratio else index % processes
+        requests = make_requests(READ, np.zeros(self.count, np.int64), SECTOR)
+        for number, pattern in enumerate(self.patterns):
+            mine = owner == number
+            random = generator(seed, "workload", self.name, self.value, number)
+            requests["operation"][mine], requests["length"][mine] = pattern.operation, pattern.size
+            requests["offset"][mine] = pattern.offsets(int(mine.sum()), random)
+        requests["stream"] = 0 if self.ratio else owner
+        requests["dependency"] = np.where(index >= processes, index - processes, -1)
+        requests["think"] = np.where((index >= processes) & (index // processes % self.burst == 0), self.pause, 0)
+        return requests
+
+
+def baseline_runs(setting: Setting, values: list[int], names: tuple[str, ...] = BASELINES) -> Iterator[tuple[str, int, Pattern]]:
+    """Name, value and baseline pattern of every run that varies one parameter of one process, reads first."""
+    for name in setting.baselines(names):
+        for number, value in enumerate(values):
+            yield name, value, setting.pattern(name, number)

@@ -1,0 +1,19 @@
+"""Bursts: requests in groups with 100 ms between (uFLIP 9, parameter Burst)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from flashsim.core.units import MILLISECONDS
+from traces.workload.base import Run, Setting, baseline_runs
+
+PARAMETER = "Burst"
+UNIT = "count"
+
+_PAUSE = 100 * MILLISECONDS
+
+
+def runs(setting: Setting) -> Iterator[Run]:
+    """The four baselines in bursts of 8 to 512 requests."""
+    for name, burst, pattern in baseline_runs(setting, setting.doubled(8, 512, quick=2)):
+        yield Run(name, burst, (pattern,), setting.count, pause=_PAUSE, burst=burst)

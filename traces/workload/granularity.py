@@ -1,0 +1,19 @@
+"""Granularity: how the size of requests matters (uFLIP 1, parameter IOSize)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from flashsim.core.units import KIB
+from traces.workload.base import BASELINES, Run, Setting
+
+PARAMETER = "IOSize"
+UNIT = "bytes"
+
+
+def runs(setting: Setting) -> Iterator[Run]:
+    """The four baselines at sizes from the smallest to 512 KiB."""
+    values = setting.doubled(setting.least, min(512 * KIB, setting.size // 8), quick=3)
+    for name in setting.baselines(BASELINES):
+        for number, size in enumerate(values):
+            yield Run(name, size, (setting.pattern(name, number, size),), setting.count)

@@ -1,0 +1,17 @@
+"""Parallelism: several processes at a time, each in an area of its own (uFLIP 6, parameter ParallelDegree)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from traces.workload.base import Run, Setting, baseline_runs
+
+PARAMETER = "ParallelDegree"
+UNIT = "count"
+
+
+def runs(setting: Setting) -> Iterator[Run]:
+    """The four baselines in 1 to 16 processes."""
+    values = setting.doubled(1, min(16, setting.count), quick=2)
+    for name, degree, pattern in baseline_runs(setting, values):
+        yield Run(name, degree, tuple(pattern.part(number, degree) for number in range(degree)), setting.count)

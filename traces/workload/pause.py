@@ -1,0 +1,18 @@
+"""Pause: whether a device recovers while nobody asks for anything (uFLIP 8, parameter Pause)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from flashsim.core.units import MICROSECONDS
+from traces.workload.base import Run, Setting, baseline_runs
+
+PARAMETER = "Pause"
+UNIT = "ns"
+
+
+def runs(setting: Setting) -> Iterator[Run]:
+    """The four baselines with 0.1 ms to 25.6 ms between requests."""
+    values = setting.doubled(100 * MICROSECONDS, 25600 * MICROSECONDS)
+    for name, pause, pattern in baseline_runs(setting, values):
+        yield Run(name, pause, (pattern,), setting.count, pause=pause)
