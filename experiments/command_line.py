@@ -40,7 +40,8 @@ class OneLineErrors(Group):
             return super().main(args, prog_name, complete_var, False, windows_expand_args, **extra)
         try:
             status = super().main(args, prog_name, complete_var, False, windows_expand_args, **extra)
-            sys.stdout.flush()
+            if sys.stdout:  # None if the shell closed it
+                sys.stdout.flush()
         except (FlashsimError, OSError, MemoryError, KeyboardInterrupt, typer.Abort, _ClickException) as problem:
             status = _report(problem)
         if status == INTERRUPTED:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
@@ -94,7 +95,8 @@ class Outputs:
     def _final(self, option: str, path: Path) -> Path:
         if str(path) == "-":
             raise FlashsimError(f"{option}: '-' stands for no file; name one (the standard output holds the tables)")
-        final = Path(os.path.realpath(path))
+        special = path.exists() and not path.is_file() and not path.is_dir()
+        final = path.absolute() if special else Path(os.path.realpath(path))  # a pipe behind /dev/stdout has no path of its own
         if final in self._spared:
             raise RefusedError(f"{option}: {path} is also what {self._spared[final]} names")
         for other, _, taken in self._pending:
@@ -107,6 +109,9 @@ class Outputs:
 
     def __exit__(self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None) -> None:
         try:
+            if isinstance(problem, OSError) and problem.errno in (errno.ENOSPC, errno.EDQUOT):
+                wanted = " or ".join(f"{option} {final}" for option, _, final in self._pending)
+                raise FlashsimError(f"{wanted or 'output'}: {os.strerror(problem.errno)}") from problem
             if kind is None:
                 for option, partial, final in self._pending:
                     try:

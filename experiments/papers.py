@@ -100,6 +100,12 @@ class Cell:
     inside: bool | None
 
 
+def _told(cell: Cell) -> str:
+    if isinstance(cell.measured, float) and isinstance(cell.published, (int, float)):
+        return f"{cell.name} {cell.measured:.2f} against {cell.published:g}"
+    return cell.name
+
+
 @dataclass(frozen=True)
 class Judgement:
     """The verdict on a claim.
@@ -119,6 +125,10 @@ class Judgement:
     cells: Sequence[Cell] = ()
     note: str = ""
     scaled: bool = True
+
+    def outside(self) -> list[str]:
+        """The cells outside the tolerance, each with both numbers if it has them."""
+        return [_told(cell) for cell in self.cells if cell.inside is False]
 
     def verdict_at(self, scale: float) -> str:
         """The verdict as it is shown: below scale 1 it says so."""
@@ -227,9 +237,11 @@ def chosen(target: str | None) -> list[tuple[Paper, list[Claim]]]:
 
 
 def not_attempted(claim: Claim, note: str = "") -> Judgement:
-    """The verdict on a claim that no exhibit judges, or that could not be judged."""
-    published = "; ".join(f"{row}: {', '.join(map(str, values))}" for row, values in claim.published.items()) or claim.title
-    return Judgement(claim, Verdict.NOT_ATTEMPTED, published, "-", note=note)
+    """The verdict on a claim that no exhibit judges, or that could not be judged; its cells show what was published, row by row."""
+    cells = [Cell(row, ", ".join(map(str, values)), None, None) for row, values in claim.published.items()]
+    values = [value for row in claim.published.values() for value in row]
+    published = f"{len(values)} values, {min(values):g} to {max(values):g}" if len(values) > 1 else "holds"
+    return Judgement(claim, Verdict.NOT_ATTEMPTED, published, "-", cells, note)
 
 
 def decided(claim: Claim, holds: bool) -> Verdict:
@@ -244,9 +256,10 @@ def judge_holds(claim: Claim, cells: Sequence[Cell], note: str = "") -> Judgemen
     missing = [cell.name for cell in cells if cell.inside is None]
     if missing:
         return not_attempted(claim, f"not measured at this scale: {'; '.join(missing)}")
-    outside = [cell.name for cell in cells if not cell.inside]
-    measured = f"holds in {len(cells) - len(outside)} of {len(cells)} comparisons"
-    return Judgement(claim, decided(claim, not outside), "holds", measured, cells, _note(claim, outside, note))
+    inside = sum(bool(cell.inside) for cell in cells)
+    measured = f"holds in {inside} of {len(cells)} comparisons"
+    holds = inside == len(cells)
+    return Judgement(claim, decided(claim, holds), "holds", measured, cells, _note(claim, holds, note))
 
 
 def judge_numbers(claim: Claim, cells: Sequence[tuple[str, float, float | None]], note: str = "") -> Judgement:
@@ -262,19 +275,13 @@ def judge_numbers(claim: Claim, cells: Sequence[tuple[str, float, float | None]]
         return not_attempted(claim, f"not measured at this scale: {'; '.join(missing)}")
     errors = [abs((measured or 0) / published - 1) for _, published, measured in cells]
     judged = [Cell(*cell, inside=error <= claim.limits["each"]) for cell, error in zip(cells, errors, strict=True)]
-    outside = [_told(cell) for cell in judged if not cell.inside]
     middle = median(errors)
-    holds = not outside and middle <= claim.limits.get("median", float("inf"))
+    holds = all(cell.inside for cell in judged) and middle <= claim.limits.get("median", float("inf"))
     published = f"{min(cell[1] for cell in cells):g} to {max(cell[1] for cell in cells):g}"
     values = [cell[2] or 0 for cell in cells]
     measured = f"{min(values):.2f} to {max(values):.2f}; median error {100 * middle:.1f} %, largest {100 * max(errors):.1f} %"
-    return Judgement(claim, decided(claim, holds), published, measured, judged, _note(claim, outside, note))
+    return Judgement(claim, decided(claim, holds), published, measured, judged, _note(claim, holds, note))
 
 
-def _told(cell: Cell) -> str:
-    return f"{cell.name} {cell.measured:.2f} against {cell.published:g}" if isinstance(cell.measured, float) else cell.name
-
-
-def _note(claim: Claim, outside: Sequence[str], note: str) -> str:
-    parts = [note, claim.likely, f"outside: {'; '.join(outside)}"] if outside else [claim.fitted, note]
-    return ". ".join(part for part in parts if part)
+def _note(claim: Claim, holds: bool, note: str) -> str:
+    return ". ".join(part for part in ((claim.fitted, note) if holds else (note, claim.likely)) if part)

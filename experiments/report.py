@@ -10,7 +10,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescap
 from markupsafe import Markup
 
 from experiments.papers import Settings
-from experiments.reproduction import Reproduced, as_dict
+from experiments.reproduction import Reproduced, as_dict, summary
 from experiments.tables import Table
 
 
@@ -41,6 +41,6 @@ def html(done: Sequence[Reproduced], settings: Settings) -> str:
         loader=PackageLoader("experiments"), autoescape=select_autoescape(["html", "j2"]), undefined=StrictUndefined, trim_blocks=True
     )
     template = environment.get_template("report.html.j2")
-    shown = [{"paper": one.paper, "judgements": one.judgements, "sections": one.sections} for one in done]
+    shown = [{"paper": one.paper, "summary": summary(one), "judgements": one.judgements, "sections": one.sections} for one in done]
     origin = json.dumps(as_dict(done, settings)["provenance"], indent=2)
     return template.render(papers=shown, scale=settings.scale, provenance=origin, inline=Markup)

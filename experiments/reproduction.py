@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -51,11 +52,13 @@ def _reproduced(paper: Paper, claims: Sequence[Claim], settings: Settings, progr
 def verdict_table(done: Reproduced, scale: float) -> Table:
     """Every claim with its verdict and both numbers."""
     rows = [[each.claim.id, each.verdict_at(scale), each.published, each.measured] for each in done.judgements]
-    return Table(["claim", "verdict", "published", "measured"], [[_short(entry) for entry in row] for row in rows])
+    return Table(["claim", "verdict", "published", "measured"], rows)
 
 
-def _short(text: str, most: int = 50) -> str:
-    return text if len(text) <= most else text[: most - 3] + "..."
+def summary(done: Reproduced) -> str:
+    """How many claims got each verdict, such as ``reproduced 1, differs 5, not attempted 10``."""
+    counts = Counter(each.verdict for each in done.judgements)
+    return ", ".join(f"{verdict.value} {counts[verdict]}" for verdict in Verdict if counts[verdict])
 
 
 def differing(done: Sequence[Reproduced]) -> int:

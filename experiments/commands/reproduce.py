@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from textwrap import fill, shorten
+from textwrap import fill
 from typing import Annotated
 
 import typer
@@ -13,8 +13,11 @@ from experiments.commands.shared import Force, JsonFile
 from experiments.outputs import Outputs, write_json
 from experiments.papers import Settings
 from experiments.progress import progress_bar
-from experiments.reproduction import Reproduced, as_dict, differing, verdict_table
+from experiments.reproduction import Reproduced, as_dict, differing, summary, verdict_table
 from experiments.reproduction import reproduce as reproduce_papers
+
+#: So many cells outside the tolerance are named on a terminal; the report names all.
+_NAMED = 3
 
 
 def reproduce(
@@ -51,6 +54,9 @@ def reproduce(
             from experiments.report import write_report  # its libraries take a while to load
 
             write_report(folder, done, settings)
+            typer.echo(f"\nReport, tables and pictures: {out}/report.html")
+        else:
+            typer.echo("\nAll comparisons, tables and pictures: add --out DIR, which writes DIR/report.html.")
         if target_file:
             write_json(target_file, as_dict(done, settings))
     if strict and differing(done):
@@ -64,10 +70,13 @@ def _show(one: Reproduced, scale: float) -> None:
             for table in section.tables:
                 typer.echo(table.as_text())
             typer.echo(section.text + "\n" if section.text else "")
-    typer.echo(verdict_table(one, scale).as_text())
+    typer.echo(f"Claims: {summary(one)}")
+    typer.echo(verdict_table(one, scale).as_text() + "\n")
+    notes = dict.fromkeys(each.note for each in one.judgements if each.note)
+    for note in notes:
+        claims = ", ".join(each.claim.id for each in one.judgements if each.note == note)
+        typer.echo(fill(f"{claims}: {note}", 110, subsequent_indent="  "))
     for each in one.judgements:
-        if each.note:
-            typer.echo(
-                fill(f"{each.claim.id}: {shorten(each.note, 400, placeholder=' ...')}", 110, initial_indent="  ", subsequent_indent="    ")
-            )
-    typer.echo("")
+        if outside := each.outside():
+            more = f" and {len(outside) - _NAMED} more" if len(outside) > _NAMED else ""
+            typer.echo(fill(f"{each.claim.id}: outside are {'; '.join(outside[:_NAMED])}{more}", 110, subsequent_indent="  "))

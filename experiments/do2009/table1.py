@@ -56,7 +56,6 @@ def judge(claim: Claim, grid: Grid) -> Judgement:
     outside = [cell.name for cell in cells if not cell.inside]
     measured = f"{len(cells) - len(outside)} of {len(cells)} allocations agree"
     note = "judged at the paper's sizes; the loss against the best whole division stands in the report's table"
-    note = f"outside: {'; '.join(outside)}. {note}" if outside else note
     return Judgement(claim, decided(claim, not outside), "24 allocations", measured, cells, note, scaled=False)
 
 

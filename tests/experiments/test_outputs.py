@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from pathlib import Path
 
 import pytest
@@ -58,3 +59,10 @@ def test_the_same_file_under_two_names_is_refused(tmp_path: Path) -> None:
     with pytest.raises(RefusedError, match="also what --json writes"), Outputs(force=False) as outputs:
         outputs.file("--json", tmp_path / "link")
         outputs.file("--trace", tmp_path / "target")
+
+
+def test_a_full_disk_names_the_outputs_and_leaves_nothing(tmp_path: Path) -> None:
+    with pytest.raises(FlashsimError, match="--out .*rows: No space left on device"), Outputs(force=False) as outputs:
+        outputs.file("--out", tmp_path / "rows")
+        raise OSError(errno.ENOSPC, "full")
+    assert list(tmp_path.iterdir()) == []

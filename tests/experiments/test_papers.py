@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from experiments import papers
-from experiments.papers import Cell, Claim, Verdict, judge_holds, judge_numbers
+from experiments.papers import Cell, Claim, Verdict, judge_holds, judge_numbers, not_attempted
 
 
 def claim(fitted: str = "", **limits: float) -> Claim:
@@ -50,7 +50,14 @@ def test_a_fitted_claim_is_never_reproduced() -> None:
 
 def test_cells_outside_are_named_with_both_numbers() -> None:
     judged = judge_numbers(claim(each=0.2), [("a", 2.0, 2.0), ("b", 2.0, 4.0)])
-    assert "b 4.00 against 2" in judged.note and [cell.inside for cell in judged.cells] == [True, False]
+    assert judged.outside() == ["b 4.00 against 2"] and [cell.inside for cell in judged.cells] == [True, False]
+
+
+def test_what_is_not_attempted_shows_how_much_was_published() -> None:
+    told = {each.id: not_attempted(each) for each in papers.load("do2009").claims if not each.exhibit}
+    assert told["table4"].published == "36 values, 1.31 to 3.09" and told["fig2"].published == "holds"
+    assert [cell.published for cell in told["fig3-blocked"].cells] == ["2.1, 2.2, 2.0, 2.3", "1.7, 1.6, 1.7, 1.9"]
+    assert all(each.outside() == [] for each in told.values())
 
 
 def test_what_could_not_be_measured_is_not_attempted() -> None:

@@ -13,7 +13,7 @@ from xml.etree import ElementTree
 import pytest
 from typer.testing import CliRunner, Result
 
-from experiments import kept, parallel
+from experiments import kept, papers, parallel
 from experiments.command_line import app
 from experiments.do2009 import runs
 from experiments.papers import Settings
@@ -101,9 +101,11 @@ def test_the_report_is_one_page_that_needs_nothing_else(result: Result, folder: 
     text = (folder / "out" / "report.html").read_text()
     page.feed(text)
     assert page.open == []
-    assert all(address.startswith("#") for address in page.addresses)
+    assert all(address.startswith(("#", "data:,")) for address in page.addresses)
     assert "script" not in page.tags and "@import" not in text and not re.search(r"url\((?!#)", text)
     assert page.tags.count("svg") == 1
+    assert text.index('class="verdicts"') < text.index("<svg") < text.index("Claim by claim")
+    assert {f'href="#{each.id}"' in text and f'id="{each.id}"' in text for each in papers.load("do2009").claims} == {True}
     assert 'name="viewport"' in text
     for word in ("Provenance", "at scale 0.01", "table3-io", "Formula against simulation", "ocz-core-60gb"):
         assert word in page.words + text
