@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 
 
 def main() -> None:
     """Run the command ``flashsim``."""
-    import_module("experiments.command_line").main()
+    try:
+        import_module("experiments.command_line").main()
+    except KeyboardInterrupt:  # while modules are still loading
+        print("flashsim: interrupted; nothing was written", file=sys.stderr)
+        sys.exit(130)
 
 
 if __name__ == "__main__":

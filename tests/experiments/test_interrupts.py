@@ -52,3 +52,13 @@ def test_a_reader_that_stops_early_gets_no_complaint(tmp_path: Path) -> None:
         process.stdout.close()
         assert process.wait(timeout=120) == 1
         assert process.stderr.read() == ""
+
+
+def test_an_interrupt_while_modules_load_is_one_line(tmp_path: Path) -> None:
+    process = start(f"{LONG_JOIN} --out o.parquet", tmp_path)
+    time.sleep(1)
+    os.killpg(process.pid, signal.SIGINT)
+    _, errors = process.communicate(timeout=120)
+    assert process.returncode == 130
+    assert errors == "flashsim: interrupted; nothing was written\n"
+    assert list(tmp_path.iterdir()) == []
