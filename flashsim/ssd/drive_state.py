@@ -95,7 +95,7 @@ class DriveState:
         self.translate: Any = policy_function(ftl_family.FAMILY, parameters.ftl, "translate", TRANSLATE)
         self.victim: Any = policy_function(gc_family.FAMILY, parameters.gc, "victim", VICTIM)
         flash_pages = parameters.dies * parameters.blocks_per_die * parameters.pages_per_block
-        self.control = control_array(parameters, getattr(gc_family.FAMILY.load(parameters.gc), "ROUNDS", gc_family.ROUNDS))
+        self.control = control_array(parameters, gc_family.rounds_of(parameters.gc))
         self.dies, self.blocks = empty_arrays(parameters)
         self.mapping = np.zeros(parameters.logical_pages, np.int32)
         self.pages = np.zeros((flash_pages, PAGE_COLUMNS), np.int32)

@@ -75,7 +75,7 @@ def chosen_on(name: str, valid: list[int], changed: list[int], **changes: int) -
     ("name", "valid", "changed", "expected"),
     [
         ("greedy", [3, 1, 2, 1], [9, 8, 7, 6], 4),  # among equals the one that has been so longest
-        ("fifo", [4, 3, 0, 1], [6, 7, 8, 9], 2),  # the oldest with something to gain
+        ("fifo", [4, 3, 0, 1], [6, 7, 8, 9], 1),  # the oldest, whatever it holds
         ("cost-benefit", [3, 1, 2, 4], [0, 80, 10, 0], 3),  # 1/6 of 100, 3/2 of 20, 1/2 of 90
         ("cost-benefit", [3, 0, 2, 4], [0, 99, 10, 0], 2),  # an empty block costs nothing
         ("cost-benefit", [2, 2, 3, 4], [40, 30, 0, 0], 2),  # the longest unchanged of one count
@@ -135,6 +135,7 @@ def test_a_policy_that_breaks_the_contract(model: type[SsdEngine] | type[SsdSpec
         (MINE.replace("block -= 1", "block -= nothing"), "mine.py' does not compile .*; run with NUMBA_DISABLE_JIT=1"),
         ("victims = 1", "does not define victim"),
         ("1 +", "cannot be imported"),
+        (MINE + "\nROUNDS = 0\n", "ROUNDS of '.*mine.py' is 0, but it must be a whole number from 1 to 64"),
     ],
 )
 def test_policies_that_cannot_be_used(source: str, message: str, tmp_path: Path) -> None:
@@ -143,6 +144,28 @@ def test_policies_that_cannot_be_used(source: str, message: str, tmp_path: Path)
     with pytest.raises(FlashsimError, match=message) as refusal:
         SsdEngine(drive(gc=str(path)))
     assert "\n" not in str(refusal.value)
+
+
+def steps_a_write(name: str, blocks: int, seeds: int) -> float:
+    """Steps to victims a page written, on one die without room to spare, while a third of it is overwritten after a fill."""
+    steps = writes = 0
+    for seed in range(seeds):
+        parameters = drive(gc=name, channels=1, pages_per_block=16, blocks_per_plane=blocks + 2, capacity=int(blocks * 16 / 1.07) * PAGE)
+        engine = SsdEngine(parameters)
+        engine.load(0, parameters.capacity)
+        pages = generator(seed, "overwrites").integers(0, parameters.logical_pages, parameters.logical_pages // 3)
+        served(engine, make_requests(WRITE, pages * PAGE, PAGE))
+        numbers = engine.statistics()
+        assert numbers["flash_erases"] > 0
+        steps += numbers["victim_steps"]
+        writes += len(pages)
+    return steps / writes
+
+
+@pytest.mark.parametrize("name", FAMILY.names())
+def test_steps_to_a_victim_do_not_grow_with_the_drive(name: str) -> None:
+    """256 and 16,384 blocks a die: 1 and 64 GiB with blocks of 4 MiB."""
+    assert steps_a_write(name, 16_384, 1) <= 1.05 * steps_a_write(name, 256, 16)
 
 
 def test_a_policy_that_only_finds_wholly_valid_blocks(tmp_path: Path) -> None:

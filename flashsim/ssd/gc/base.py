@@ -10,8 +10,8 @@ always is one.  The arrays are described in `flashsim.ssd.geometry` (control) an
 policy can follow the rings of a die's closed blocks: ``dies[OLDEST, die]`` and on by ``blocks[AFTER, block]`` in the order of closing,
 ``dies[WITH_VALID + v, die]`` and on by ``blocks[PEER_AFTER, block]`` those with v valid pages.
 
-It must not change `blocks`.  It may start the ring of closed blocks at another of them, raise ``dies[LEAST_VALID, die]`` to the least
-count, take numbers from ``control[GC_DRAWS]``, and should add the blocks and lists that it looks at to ``control[GC_STEPS]``.
+It must not change `blocks`.  It may raise ``dies[LEAST_VALID, die]`` to the least count, take numbers from ``control[GC_DRAWS]``, and
+should add the blocks and lists that it looks at to ``control[GC_STEPS]``.
 
 A member that may also return a block without an invalid page defines ``ROUNDS``, at least 2: how many times it is asked for one write.
 If the last answer has no invalid page either, the closed block with the fewest valid pages is taken.  Every round lengthens the table of
@@ -24,14 +24,26 @@ from typing import Any
 
 from numba import types
 
+from flashsim.core.errors import FlashsimError
 from flashsim.core.members import Family
 
 FAMILY = Family("flashsim.ssd.gc", "garbage collection policy", ("victim",))
-
-#: How often a policy is asked for one write if it defines no ROUNDS: its every answer must have an invalid page.
-ROUNDS = 1
 
 _VECTOR = types.Array(types.int64, 1, "C")
 _MATRIX = types.Array(types.int64, 2, "C")
 #: The one signature of `victim`.
 VICTIM: Any = types.FunctionType(types.int64(_VECTOR, _MATRIX, _MATRIX, types.int64))
+
+
+def rounds_of(name: str) -> int:
+    """How often a policy may be asked for one write: its ROUNDS, or 1, where every answer must have an invalid page.
+
+    Raises
+    ------
+    UnknownNameError, MissingFileError, FlashsimError
+        There is no such policy, or its ROUNDS is no number from 1 to 64.
+    """
+    rounds = getattr(FAMILY.load(name), "ROUNDS", 1)
+    if not isinstance(rounds, int) or not 1 <= rounds <= 64:
+        raise FlashsimError(f"{FAMILY.kind}: ROUNDS of '{name}' is {rounds!r}, but it must be a whole number from 1 to 64")
+    return rounds

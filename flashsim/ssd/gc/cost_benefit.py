@@ -3,31 +3,30 @@
 Rosenblum and Ousterhout (*The Design and Implementation of a Log-Structured File System*, TOCS 10(1), 1992) weigh what cleaning gains
 against reading and writing a segment.  As in Kawaguchi, Nishioka and Motoda (*A Flash-Memory Based File System*, USENIX 1995) a block's
 age runs from its last invalidation, or from its closing before the first.  The unit is one page written or trimmed by the host, anywhere
-on the drive.  Among equals the block with fewer valid pages is taken, and then the one that changed longest ago.
+on the drive.  A block without a valid page costs nothing and is taken at once.  Among equals the block with fewer valid pages is taken,
+and then the one that changed longest ago.
 """
 
 from __future__ import annotations
 
 from flashsim.core.kernel import lean_kernel
 from flashsim.core.request import Integers
-from flashsim.ssd.flash_array import CHANGED, LEAST_VALID, WITH_VALID, emptiest_block
+from flashsim.ssd.flash_array import CHANGED, WITH_VALID
 from flashsim.ssd.geometry import GC_STEPS, PAGES_PER_BLOCK, SEQUENCE
 
 
 @lean_kernel
 def victim(control: Integers, dies: Integers, blocks: Integers, die: int) -> int:
     """The closed block of a die with the highest benefit over cost: of those with one count of valid pages the first is the oldest."""
-    best = emptiest_block(control, dies, blocks, die)
-    best_valid = dies[LEAST_VALID, die]
     per_block = control[PAGES_PER_BLOCK]
-    if best_valid == 0:
-        return best
-    best_gain = (per_block - best_valid) * (control[SEQUENCE] + 1 - blocks[CHANGED, best])
-    for valid in range(best_valid + 1, per_block):
+    best, best_gain, best_valid = -1, 0, 1
+    for valid in range(per_block):
         block = dies[WITH_VALID + valid, die]
         control[GC_STEPS] += 1
         if block >= 0:
             gain = (per_block - valid) * (control[SEQUENCE] + 1 - blocks[CHANGED, block])
             if gain * best_valid > best_gain * valid:
                 best, best_gain, best_valid = block, gain, valid
+            if valid == 0:
+                return best
     return best

@@ -1,23 +1,19 @@
-"""First in, first out: reclaim the block that was closed longest ago (also called LRU or age-threshold cleaning).
-
-A block without an invalid page goes behind the others instead: reclaiming it would copy it there and gain nothing.
-"""
+"""First in, first out: reclaim the block that was closed longest ago, whatever it holds (also called LRU or age-threshold cleaning)."""
 
 from __future__ import annotations
 
 from flashsim.core.kernel import lean_kernel
 from flashsim.core.request import Integers
-from flashsim.ssd.flash_array import AFTER, OLDEST, VALID
-from flashsim.ssd.geometry import GC_STEPS, PAGES_PER_BLOCK
+from flashsim.ssd.flash_array import OLDEST
+from flashsim.ssd.geometry import GC_STEPS
+
+#: Cold data fill whole blocks, which are copied in turn.  Under uniform writes with 32 pages a block and 7 % over-provisioning one victim
+#: in eighty is wholly valid.
+ROUNDS = 8
 
 
 @lean_kernel
 def victim(control: Integers, dies: Integers, blocks: Integers, die: int) -> int:
-    """The closed block of a die that comes first in the order of closing and has an invalid page."""
-    block = dies[OLDEST, die]
+    """The closed block of a die that comes first in the order of closing."""
     control[GC_STEPS] += 1
-    while blocks[VALID, block] == control[PAGES_PER_BLOCK]:
-        block = blocks[AFTER, block]
-        control[GC_STEPS] += 1
-    dies[OLDEST, die] = block
-    return block
+    return dies[OLDEST, die]
