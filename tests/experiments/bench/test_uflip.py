@@ -61,8 +61,7 @@ def test_processes_share_a_drive_with_one_command_at_a_time() -> None:
         assert runs["RR", degree].mean == pytest.approx(degree * runs["RR", 1].mean, rel=0.1)
 
 
-def test_a_state_costs_what_it_should_and_reads_leave_it() -> None:
-    """Sequential and random writes after the random state collect garbage; the drive before it had free blocks."""
+def test_the_state_writes_the_share_asked_for_and_disks_have_none() -> None:
     device = Device.open("ocz-core-60gb")
     target = SimulatedTarget(device, 64 * MIB)
     told = target.enforce_state(0.5, seed=1)
