@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 
-from flashsim.core.errors import FlashsimError
 from flashsim.core.request import Completions, Requests
-from traces.schema import SCHEMA, schema_with
-
-#: Requests held before they are written as one row group.
-_ROW_GROUP = 1 << 18
+from traces.parquet_writer import ParquetWriter
+from traces.schema import make_batch
 
 
 class ParquetRecorder:
@@ -48,13 +42,7 @@ class ParquetRecorder:
 
     def __init__(self, path: str | Path, provenance: Mapping[str, Any] | None = None) -> None:
         self.path = Path(path)
-        self._partial = self.path.with_name(f".{self.path.name}.{os.getpid()}.partial")
-        try:
-            self._writer = pq.ParquetWriter(self._partial, schema_with(dict(provenance or {})), compression="zstd")
-        except OSError as problem:
-            raise FlashsimError(f"trace: cannot write {self.path}: {os.strerror(problem.errno or 0)}") from problem
-        self._pending: list[pa.RecordBatch] = []
-        self._pending_rows = 0
+        self._writer = ParquetWriter(path, provenance)
         self._next_id = 0
         self._awaited = -1  # the last request to complete so far
         self._awaited_until = 0
@@ -70,8 +58,6 @@ class ParquetRecorder:
             name: requests[name] for name in ("device", "operation", "offset", "length", "stream", "priority", "flags", "tag")
         }
         if completions is None:
-            nothing = pa.nulls(count, pa.int64())
-            columns |= {"arrival": nothing, "started": nothing, "completed": nothing}
             self._awaited = int(ids[-1]) if count else self._awaited
         else:
             if self._awaited >= 0:
@@ -80,33 +66,16 @@ class ParquetRecorder:
             if count:
                 last = int(np.argmax(completions["completed"]))
                 self._awaited, self._awaited_until = int(ids[last]), int(completions["completed"][last])
-        columns |= {"id": ids, "dependency": dependency, "think": think}
-        columns["label"] = pa.DictionaryArray.from_arrays(pa.array(np.zeros(count, np.int32)), pa.array([label]))
-        self._pending.append(pa.record_batch([pa.array(columns[field.name], field.type) for field in SCHEMA], schema=SCHEMA))
-        self._pending_rows += count
+        self._writer.write(make_batch(columns | {"dependency": dependency, "think": think}, self._next_id, label))
         self._next_id += count
-        if self._pending_rows >= _ROW_GROUP:
-            self._write()
-
-    def _write(self) -> None:
-        if self._pending:
-            table = pa.Table.from_batches(self._pending).unify_dictionaries().combine_chunks()
-            try:
-                self._writer.write_table(table.replace_schema_metadata(self._writer.schema.metadata))
-            except OSError as problem:
-                raise FlashsimError(f"trace: cannot write {self.path}: {problem}") from problem
-        self._pending, self._pending_rows = [], 0
 
     def close(self) -> None:
         """Complete the file, and give it its name."""
-        self._write()
         self._writer.close()
-        os.replace(self._partial, self.path)
 
     def discard(self) -> None:
         """Leave no file behind."""
-        self._writer.close()
-        self._partial.unlink(missing_ok=True)
+        self._writer.discard()
 
     def __enter__(self) -> Self:
         return self

@@ -24,9 +24,11 @@ label               the file that was accessed
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -55,6 +57,53 @@ SCHEMA = pa.schema(
         pa.field("label", pa.dictionary(pa.int32(), pa.string())),
     ]
 )
+
+#: Record batches of the schema.
+Batches = Iterator[pa.RecordBatch]
+
+
+def default(column: str) -> int | None:
+    """What a column holds where nothing is known; None stands for null."""
+    if SCHEMA.field(column).nullable:
+        return None
+    return -1 if column == "dependency" else 0
+
+
+def make_batch(columns: Mapping[str, Any], first: int = 0, label: Any = "") -> pa.RecordBatch:
+    """A batch of the schema, shape (n,), from the columns that are known.
+
+    Parameters
+    ----------
+    columns
+        Arrays by name, `offset` at least; what is missing gets its `default`.
+    first
+        The id of the first row.
+    label
+        One for all rows, or one a row.
+
+    Examples
+    --------
+    >>> make_batch({"offset": [0, 512], "length": [512, 512]}, first=7).column("id").to_pylist()
+    [7, 8]
+    """
+    count = len(columns["offset"])
+    arrays = []
+    for field in SCHEMA:
+        value = columns.get(field.name)
+        if field.name == "id":
+            value = np.arange(first, first + count)
+        elif field.name == "label":
+            same = (
+                pa.DictionaryArray.from_arrays(pa.array(np.zeros(count, np.int32)), pa.array([label])) if isinstance(label, str) else None
+            )
+            arrays.append(label.cast(field.type) if same is None else same)
+            continue
+        elif value is None and field.nullable:
+            value = pa.nulls(count, field.type)
+        elif value is None:
+            value = np.full(count, default(field.name))
+        arrays.append(value if isinstance(value, pa.Array) and value.type == field.type else pa.array(value, field.type))
+    return pa.record_batch(arrays, schema=SCHEMA)
 
 
 def schema_with(provenance: dict[str, Any]) -> pa.Schema:

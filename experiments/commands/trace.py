@@ -1,4 +1,4 @@
-"""``flashsim trace``: what a recorded trace says of its workload."""
+"""``flashsim trace``: what a trace says of its workload, in another format, or on another device."""
 
 from __future__ import annotations
 
@@ -7,13 +7,25 @@ from typing import Annotated, Any
 
 import typer
 
+from experiments import plots
+from experiments import replay as replaying
 from experiments.commands.shared import Command, Force, Group, JsonFile
+from experiments.device_report import DeviceReport
 from experiments.outputs import Outputs, write_json
+from experiments.progress import progress_bar
 from experiments.tables import Entry, Table
+from flashsim.core.errors import RefusedError, UnknownNameError
+from flashsim.core.provenance import provenance
 from flashsim.core.units import format_duration, format_size
+from flashsim.device import presets
+from flashsim.device.device import Device
 from traces import information
+from traces.conversion import convert as convert_file
+from traces.parquet_writer import ParquetWriter
 
 app = typer.Typer(cls=Group, rich_markup_mode=None)
+
+TraceFile = Annotated[Path, typer.Argument(metavar="FILE", help="A trace of any format; the format is told by its content.")]
 
 
 @app.callback()
@@ -23,16 +35,14 @@ def trace() -> None:
     Examples::
 
         flashsim trace info bnl.parquet
+        flashsim trace convert bnl.parquet bnl.iolog --to fio-iolog
+        flashsim trace replay bnl.parquet --on intel-x25e-64gb
     """
 
 
 @app.command("info", cls=Command)
-def info(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="A trace, as `flashsim join --trace` records it.")],
-    json: JsonFile = None,
-    force: Force = False,
-) -> None:
-    """Summarise a trace: requests, sizes, sequentiality, footprint and latencies.
+def info(file: TraceFile, json: JsonFile = None, force: Force = False) -> None:
+    """Summarise a trace: format, requests, sizes, sequentiality, footprint and latencies.
 
     Examples::
 
@@ -40,8 +50,10 @@ def info(
         flashsim trace info bnl.parquet --json bnl.json
     """
     with Outputs(force) as outputs:
+        outputs.spare("FILE", file)
         target = outputs.file("--json", json) if json else None
         summary = information.describe(file)
+        typer.echo(f"format: {summary['format']}\n")
         typer.echo(_operations(summary).as_text())
         typer.echo("")
         typer.echo(_facts(summary).as_text())
@@ -49,6 +61,97 @@ def info(
         typer.echo(Table(["file", "requests"], sorted(summary["labels"].items())).as_text())
         if target:
             write_json(target, summary)
+
+
+@app.command("convert", cls=Command)
+def convert(
+    file: TraceFile,
+    target: Annotated[Path, typer.Argument(metavar="OUT", help="The file to write.")],
+    to: Annotated[str, typer.Option(metavar="FORMAT", help="The format to write, such as parquet or fio-iolog.")],
+    force: Force = False,
+) -> None:
+    """Write a trace in another format, and say what that format does not hold.
+
+    Examples::
+
+        flashsim trace convert bnl.parquet bnl.iolog --to fio-iolog
+        flashsim trace convert tpcc-small.trace tpcc.parquet --to parquet
+    """
+    with Outputs(force) as outputs, progress_bar("converting") as progress:
+        outputs.spare("FILE", file)
+        done = convert_file(file, outputs.file("OUT", target), to, progress)
+    typer.echo(f"{done.requests:,} requests in {target}")
+    if done.dropped:
+        typer.echo(f"{to} does not hold: {', '.join(done.dropped)}")
+    if done.rounded:
+        typer.echo(f"{to} holds coarser times: they were rounded down")
+
+
+@app.command("replay", cls=Command)
+def replay(
+    file: TraceFile,
+    on: Annotated[str, typer.Option(metavar="PRESET", help="The device: a preset's name, or a TOML file.")],
+    pace: Annotated[
+        str | None, typer.Option(metavar="asap|timed|think", help="When requests arrive; by default as the trace knows.")
+    ] = None,
+    depth: Annotated[int, typer.Option(metavar="N", help="With asap: how many requests are outstanding.")] = 1,
+    out: Annotated[Path | None, typer.Option(metavar="TRACE.parquet", help="Write the replayed requests with their times.")] = None,
+    json: JsonFile = None,
+    out_dir: Annotated[Path | None, typer.Option(metavar="DIR", help="Write tables and a plot of latencies into this folder.")] = None,
+    limit: Annotated[int | None, typer.Option(metavar="N", help="Only the first N requests.")] = None,
+    scale_offsets: Annotated[bool, typer.Option("--scale-offsets", help="Wrap requests beyond the device's end around.")] = False,
+    empty: Annotated[bool, typer.Option("--empty", help="Begin with an empty device; otherwise what is read was written before.")] = False,
+    force: Force = False,
+) -> None:
+    """Replay a trace on a simulated device and report what it showed.
+
+    Examples::
+
+        flashsim trace replay bnl.parquet --on intel-x25e-64gb
+        flashsim trace replay tpcc-small.trace --on toshiba-5400-320gb --pace asap --depth 4 --json tpcc.json
+    """
+    if not on.endswith(".toml") and on not in presets.names():
+        if "/" in on or Path(on).exists():
+            raise RefusedError(f"--on: {on} is no preset; traces are replayed on presets (names or TOML files) only")
+        raise UnknownNameError("device preset", on, presets.names())
+    report = DeviceReport()
+    with Outputs(force) as outputs, progress_bar("replaying") as progress:
+        outputs.spare("FILE", file)
+        device = Device.open(on)
+        target = outputs.file("--json", json) if json else None
+        trace_target = outputs.file("--out", out) if out else None
+        folder = outputs.folder("--out-dir", out_dir) if out_dir else None
+        what = replaying.plan(file, limit)
+        settings = replaying.Settings(pace or what.pace(), depth, scale_offsets)
+        if not empty and (what.reach <= device.capacity or scale_offsets):
+            replaying.load(device, what, progress)
+        asked = {"trace": file.name, "device": device.name, "limit": limit, "empty": empty, **vars(settings)}
+        if trace_target:
+            with ParquetWriter(trace_target, provenance(asked)) as writer:
+                observe = replaying.observers(report.add, lambda batch, _: writer.write(batch))
+                moved = replaying.replay(file, device, settings, what, observe, limit, progress)
+        else:
+            moved = replaying.replay(file, device, settings, what, report.add, limit, progress)
+        statistics = device.statistics()
+        if target:
+            write_json(target, report.as_dict(statistics) | {"moved": moved, "provenance": provenance(asked)})
+        if folder:
+            report.as_frame().to_csv(folder / "operations.csv", index=False)
+            (folder / "latency.svg").write_text(plots.svg(report.latency_plot()), encoding="utf-8")
+    typer.echo(f"{file.name} on {device.name}, {_paced(settings)}: {format_duration(report.duration)}")
+    if what.devices > 1:
+        typer.echo(f"the trace is of {what.devices} devices; all were replayed on this one")
+    if moved:
+        typer.echo(
+            f"{moved:,} of {what.requests:,} requests lay beyond the device's {format_size(device.capacity)} and were wrapped around"
+        )
+    for table in report.tables(statistics):
+        typer.echo("\n" + table.as_text())
+
+
+def _paced(settings: replaying.Settings) -> str:
+    words = {"timed": "at the trace's times", "think": "with the trace's dependencies and think times"}
+    return words.get(settings.pace, f"as fast as it goes with {settings.depth} outstanding")
 
 
 def _operations(summary: dict[str, Any]) -> Table:

@@ -92,9 +92,12 @@ class Device:
         block_layer.check(requests, self.capacity, self.name)
         return self._model.submit(requests, block_layer.split(requests, self.maximum_command), self.now if at is None else at)
 
-    def advance(self, until: int = NEVER) -> Completions:
-        """Let time pass up to the earlier of `until` and the next completion; return what completed, dtype COMPLETION."""
-        return self._model.advance(until)
+    def advance(self, until: int = NEVER, *, every: bool = False) -> Completions:
+        """Let time pass up to the earlier of `until` and the next completion; return what completed, dtype COMPLETION.
+
+        With `every`, do not stop at completions (`flashsim.core.model.DeviceModel.advance`).
+        """
+        return self._model.advance(until, every=every)
 
     def serve(self, requests: Requests, at: int | Integers | None = None) -> Completions:
         """Submit requests, let time pass until all have completed, and return their completions in order of submission.

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from flashsim.core.errors import DamagedFileError, FlashsimError, MissingFileError
 from flashsim.core.request import COMPLETION, READ, WRITE, make_requests
-from traces.information import _Footprint, describe
+from traces.information import Footprint, describe
 from traces.recording import ParquetRecorder
 from traces.schema import open_trace, provenance_of
 
@@ -97,7 +97,7 @@ def test_a_summary_says_what_the_trace_holds(tmp_path: Path) -> None:
 
 @given(st.lists(st.lists(st.tuples(st.integers(0, 60), st.integers(1, 9)), max_size=8), max_size=6))
 def test_footprint_is_the_size_of_the_union(batches: list[list[tuple[int, int]]]) -> None:
-    footprint, seen = _Footprint(), set()
+    footprint, seen = Footprint(), set()
     for batch in batches:
         footprint.add(np.array([offset for offset, _ in batch], np.int64), np.array([length for _, length in batch], np.int64))
         seen |= {byte for offset, length in batch for byte in range(offset, offset + length)}

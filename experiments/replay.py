@@ -1,0 +1,319 @@
+"""Replay a trace on a simulated device, window by window, so that memory does not grow with the trace."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import pyarrow as pa
+
+from flashsim.core.errors import CapacityError, InvalidParameterError
+from flashsim.core.protocols import Progress
+from flashsim.core.request import COMPLETION, FLUSH, READ, REQUEST, SECTOR, Completions, Integers, Requests
+from flashsim.core.units import MIB, format_size
+from flashsim.device.device import Device
+from traces.format.base import read_trace
+from traces.information import Footprint
+from traces.schema import Batches, make_batch
+
+PACES = ("asap", "timed", "think")
+#: Requests that are in memory at once, and the distance over which a request may wait for an earlier one.
+WINDOW = 1 << 16
+#: What the trace reads is loaded in pieces of this size: each call costs about a millisecond, whatever it loads.
+_LOAD_UNIT = MIB
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a first pass over a trace tells: `reach` is where the furthest request ends, `read` what is read, shape (n, 2)."""
+
+    requests: int
+    reach: int
+    read: Integers
+    timed: bool
+    dependent: bool
+    devices: int
+
+    def pace(self) -> str:
+        """The pace that keeps most of what the trace knows."""
+        return "think" if self.dependent else "timed" if self.timed else "asap"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How to replay.
+
+    Parameters
+    ----------
+    pace
+        ``asap``: `depth` clients take the requests in turns, each its next one when its last has completed.  ``timed``: as the trace
+        says, late or not.  ``think``: each request so long after the one it waited for as in the trace.
+    depth
+        Clients of ``asap``.
+    scale_offsets
+        Whether requests beyond the device's end wrap around to its begin.
+    """
+
+    pace: str
+    depth: int = 1
+    scale_offsets: bool = False
+
+    def __post_init__(self) -> None:
+        if self.pace not in PACES:
+            raise InvalidParameterError("pace", repr(self.pace), f"it must be one of {', '.join(PACES)}")
+        if not 1 <= self.depth <= WINDOW // 2:
+            raise InvalidParameterError("depth", self.depth, f"it must be in [1, {WINDOW // 2}]")
+
+
+class Observer(Protocol):
+    """Is told of every replayed request once."""
+
+    def __call__(self, batch: pa.RecordBatch, completions: Completions) -> None:
+        """Requests as they were replayed, with their times, and their completions, in order."""
+
+
+def limited(batches: Batches, limit: int | None) -> Batches:
+    """The first `limit` requests, in batches of at most a window."""
+    left = limit
+    for batch in batches:
+        for begin in range(0, batch.num_rows, WINDOW):
+            piece = batch.slice(begin, WINDOW if left is None else min(WINDOW, left))
+            left = None if left is None else left - piece.num_rows
+            if piece.num_rows:
+                yield piece
+        if left == 0:
+            return
+
+
+def plan(path: Path, limit: int | None = None) -> Plan:
+    """A first pass over a trace file.
+
+    Raises
+    ------
+    MissingFileError, DamagedFileError
+        See `traces.format.base.read_trace`.
+    InvalidParameterError
+        There is no request in it, or the limit is below 1.
+    """
+    if limit is not None and limit < 1:
+        raise InvalidParameterError("limit", limit, "it must be at least 1")
+    requests = reach = 0
+    timed, dependent, footprint, devices = True, False, Footprint(), set[int]()
+    for batch in limited(read_trace(path), limit):
+        offset, length, operation, dependency, device = (
+            _column(batch, name) for name in ("offset", "length", "operation", "dependency", "device")
+        )
+        requests += batch.num_rows
+        reach = max(reach, int((offset + length).max()))
+        timed &= batch.column("arrival").null_count == 0
+        dependent |= bool((dependency >= 0).any())
+        devices.update(np.unique(device).tolist())
+        reads = operation == READ
+        begin = offset[reads] // _LOAD_UNIT * _LOAD_UNIT
+        footprint.add(begin, -(-(offset + length)[reads] // _LOAD_UNIT) * _LOAD_UNIT - begin)
+    if not requests:
+        raise InvalidParameterError("trace", str(path), "there must be a request in it")
+    return Plan(requests, reach, footprint.ranges, timed, dependent, len(devices))
+
+
+def load(device: Device, what: Plan, progress: Progress | None = None) -> None:
+    """Mark what a trace reads as written, so that reads move data; a range beyond the end wraps around with the requests."""
+    end = device.capacity // SECTOR * SECTOR
+    pieces = what.read
+    if what.reach > end:
+        begins, sizes = what.read[:, 0] % end, np.minimum(what.read[:, 1] - what.read[:, 0], end)
+        beyond = np.maximum(begins + sizes - end, 0)
+        every = Footprint()
+        every.add(np.append(begins, 0), np.append(sizes - beyond, beyond.max(initial=0)))
+        pieces = every.ranges
+    for number, (begin, stop) in enumerate(pieces.tolist()):
+        if min(stop, end) > begin:
+            device.load(begin, min(stop, end) - begin)
+        if progress and number % 64 == 0:
+            progress(number, len(pieces), "loading")
+
+
+def replay(
+    path: Path,
+    device: Device,
+    settings: Settings,
+    what: Plan,
+    observe: Observer,
+    limit: int | None = None,
+    progress: Progress | None = None,
+) -> int:
+    """Send the requests of a trace to a device; return how many were moved by `scale_offsets`.
+
+    At the end of a window, ``asap`` and ``think`` let all requests complete before the next one begins; ``think`` ends windows where
+    the request that is waited for changes.  ``timed`` never waits.  All devices of the trace are replayed on the one device.
+
+    Raises
+    ------
+    CapacityError
+        The trace needs more than the device has.
+    InvalidParameterError
+        ``timed`` without times, or with times that go back by more than a window; a request that no device takes.
+    """
+    if what.reach > device.capacity and not settings.scale_offsets:
+        raise CapacityError(
+            f"trace: it reaches to {format_size(what.reach)}, but {device.name} holds {format_size(device.capacity)}; "
+            "add --scale-offsets to wrap it around"
+        )
+    if settings.pace == "timed" and not what.timed:
+        raise InvalidParameterError("pace", "timed", "the trace does not say when requests arrived; take asap or think")
+    windows = limited(read_trace(path), limit)
+    run = _Run(device, settings, observe)
+    for batch in _grouped(windows) if settings.pace == "think" else windows:
+        run.window(batch)
+        if progress:
+            progress(run.done, what.requests)
+    run.finish()
+    return run.moved
+
+
+class _Run:
+    """A replay under way: requests that were submitted, and of each window which have completed."""
+
+    def __init__(self, device: Device, settings: Settings, observe: Observer) -> None:
+        self.device, self.settings, self.observe = device, settings, observe
+        self.moved = self.done = 0
+        self._origin: int | None = None
+        self._open: deque[tuple[pa.RecordBatch, Requests, Completions]] = deque()
+        self._submitted = self._observed = 0
+        self._first_id: int | None = None
+        self._last = np.zeros(0, np.int64)  # completion times of the window before
+
+    def window(self, batch: pa.RecordBatch) -> None:
+        requests = self._requests(batch)
+        arrival = batch.column("arrival").fill_null(0).to_numpy()
+        if self._origin is None:
+            self._origin = int(arrival.min())
+        at: int | Integers = arrival - self._origin
+        if self.settings.pace == "timed":
+            if int(np.min(at)) > self.device.now + 1:
+                self._collect(self.device.advance(int(np.min(at)) - 1, every=True))
+            if int(np.min(at)) < self.device.now:
+                raise InvalidParameterError("arrival", f"{int(np.min(arrival))} ns", f"times go back by more than {WINDOW} requests")
+        elif self.settings.pace == "asap":
+            requests["dependency"] = np.maximum(np.arange(len(requests)) - self.settings.depth, -1)
+            at = self.device.now
+        else:
+            at = self._waiting(batch, requests, np.maximum(np.where(batch.column("arrival").is_valid(), at, 0), self.device.now))
+        ids = self.device.submit(requests, at)
+        self._first_id = int(ids[0]) if self._first_id is None else self._first_id
+        completions = np.zeros(len(requests), COMPLETION)
+        completions["completed"] = -1
+        self._open.append((batch, requests, completions))
+        self._submitted += len(requests)
+        if self.settings.pace != "timed":
+            self.finish()
+
+    def finish(self) -> None:
+        self._collect(self.device.advance(every=True))
+
+    def _requests(self, batch: pa.RecordBatch) -> Requests:
+        requests = np.zeros(batch.num_rows, REQUEST)
+        for name in ("operation", "priority", "stream", "flags", "offset", "length", "tag"):
+            requests[name] = _column(batch, name)
+        requests["dependency"] = -1
+        end = self.device.capacity // SECTOR * SECTOR
+        outside = (requests["offset"] + requests["length"] > end) & (requests["operation"] != FLUSH)
+        if outside.any():
+            if (requests["length"] > end).any():
+                raise CapacityError(
+                    f"trace: a request of {format_size(int(requests['length'].max()))}, but the device holds {format_size(end)}"
+                )
+            wrapped = np.minimum(requests["offset"][outside] % end, end - requests["length"][outside])
+            requests["offset"][outside] = wrapped
+            self.moved += int(outside.sum())
+        requests["offset"][requests["operation"] == FLUSH] = 0
+        return requests
+
+    def _waiting(self, batch: pa.RecordBatch, requests: Requests, at: Integers) -> Integers:
+        """Set dependencies within the window; return arrivals of the others, which wait for requests that have completed."""
+        dependency, first = _column(batch, "dependency"), self._submitted
+        requests["think"] = _column(batch, "think")
+        requests["dependency"] = np.where(dependency >= first, dependency - first, -1)
+        before = (dependency >= 0) & (dependency < first)
+        place = dependency[before] - (first - len(self._last))
+        if (place < 0).any():
+            row = first + int(np.flatnonzero(before)[np.argmax(place < 0)])
+            raise InvalidParameterError(
+                "dependency", f"request {row} waits for {dependency[row - first]}", f"it may be {WINDOW} back at most"
+            )
+        arrival = at.copy()
+        arrival[before] = np.maximum(self._last[place] + requests["think"][before], self.device.now)
+        return arrival
+
+    def _collect(self, finished: Completions) -> None:
+        """File completions under their windows; hand on those windows at the front that are complete."""
+        if len(finished) and self._first_id is not None:
+            first = self._observed
+            place = finished["id"] - self._first_id
+            for _, _, completions in self._open:
+                mine = (place >= first) & (place < first + len(completions))
+                completions[place[mine] - first] = finished[mine]
+                first += len(completions)
+            self.done += len(finished)
+        while self._open and (self._open[0][2]["completed"] >= 0).all():
+            batch, requests, completions = self._open.popleft()
+            waited = _column(batch, "dependency") if self.settings.pace == "think" else _numbered(requests["dependency"], self._observed)
+            self.observe(_replayed(batch, requests, completions, waited, self._observed), completions)
+            self._observed += len(completions)
+            self._last = completions["completed"].copy()
+
+
+def _numbered(dependency: Integers, first: int) -> Integers:
+    return np.where(dependency >= 0, dependency + first, -1)
+
+
+def _replayed(batch: pa.RecordBatch, requests: Requests, completions: Completions, dependency: Integers, first: int) -> pa.RecordBatch:
+    columns: dict[str, Any] = {
+        name: requests[name] for name in ("operation", "priority", "stream", "flags", "offset", "length", "tag", "think")
+    }
+    columns |= {
+        "dependency": dependency,
+        "arrival": completions["submitted"],
+        "started": completions["started"],
+        "completed": completions["completed"],
+    }
+    return make_batch(columns, first, batch.column("label"))
+
+
+def _column(batch: pa.RecordBatch, name: str) -> Integers:
+    return batch.column(name).to_numpy(zero_copy_only=False)
+
+
+def _grouped(batches: Batches) -> Iterator[pa.RecordBatch]:
+    """The same requests, cut only where the request that is waited for changes, as far as a window allows."""
+    held: pa.RecordBatch | None = None
+    for batch in batches:
+        joined = batch if held is None else _joined(held, batch)
+        changes = np.flatnonzero(np.diff(_column(joined, "dependency")))
+        cut = int(changes[-1]) + 1 if len(changes) else 0
+        if cut:
+            yield joined.slice(0, cut)
+        held = joined.slice(cut)
+        if held.num_rows >= WINDOW:
+            yield held
+            held = None
+    if held is not None:
+        yield held
+
+
+def _joined(*batches: pa.RecordBatch) -> pa.RecordBatch:
+    return pa.Table.from_batches(batches).unify_dictionaries().combine_chunks().to_batches()[0]
+
+
+def observers(*every: Callable[[pa.RecordBatch, Completions], None]) -> Observer:
+    """One observer that tells several."""
+
+    def tell(batch: pa.RecordBatch, completions: Completions) -> None:
+        for observe in every:
+            observe(batch, completions)
+
+    return tell

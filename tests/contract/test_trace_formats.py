@@ -1,0 +1,256 @@
+"""What every trace format does, whatever a file looks like."""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from flashsim.core.errors import DamagedFileError, FlashsimError, InvalidParameterError, MissingFileError, UnknownNameError
+from flashsim.core.request import FLUSH, FORCE_UNIT_ACCESS, READ, TRIM, WRITE
+from traces.conversion import convert
+from traces.format import FORMATS, formats, load_format, read_trace, recognise, writable
+from traces.format.base import load_writable
+from traces.schema import SCHEMA, make_batch
+
+_BLKPARSE = """\
+  8,0    3        1     0.000000000   697  G   R 8 + 8 [fio]
+  8,0    3        2     0.000001000   697  D   R 8 + 8 [fio]
+  8,0    1        3     0.000090000     0  C   R 8 + 8 [0]
+  8,16   1        4     0.000100500   697  D WFS 4096 + 16 [kworker/1:1H]
+  8,16   1        5     0.000300500     0  C WFS 4096 + 16 [0]
+  8,0    3        6     0.000400000   697  D  FN [kworker/0:1H]
+  8,0    3        7     0.000500000   697  D   D 64 + 64 [fstrim]
+CPU3 (sda):
+ Reads Queued:           1,        4KiB\t Writes Queued:           0,        0KiB
+"""
+_ORACLE = np.dtype([("time", "<u4"), ("object", "<u8"), ("size", "<u4"), ("next", "<i8")])
+
+
+def _oracle() -> bytes:
+    return np.array([(5, 100, 4096, 2), (6, 300, 512, -1), (9, 100, 4096, -1)], _ORACLE).tobytes()
+
+
+#: An example of each format that is text or bytes, and what is in it: operation, offset, length, arrival.
+EXAMPLES: dict[str, tuple[bytes, list[tuple[int, int, int, int | None]]]] = {
+    "alibaba": (b"419,W,8792731648,16384,1577808000000046\n419,R,0,512,1577808000000050\n",
+                [(WRITE, 8792731648, 16384, 1577808000000046000), (READ, 0, 512, 1577808000000050000)]),
+    "blkparse": (_BLKPARSE.encode(),
+                 [(READ, 4096, 4096, 1000), (WRITE, 4096 * 512, 8192, 100500), (FLUSH, 0, 0, 400000), (TRIM, 32768, 32768, 500000)]),
+    "disksim": (b"R Miss  564347     2     14095.370     13876.270\nW Hit   564349     4      1414.000     18746.770\n",
+                [(READ, 564347 * 512, 1024, 0), (WRITE, 564349 * 512, 2048, 27971640)]),
+    "disksim-ascii": (b"0.000000 0 40 8 1\n12.500000 1 0 16 0\n", [(READ, 20480, 4096, 0), (WRITE, 0, 8192, 12500000)]),
+    "fio-iolog": (b"fio version 3 iolog\n0 /sdb add\n0 /sdb open\n5 /sdb read 4096 512\n9 /sdb sync 0 0\n9 /sdb close\n",
+                  [(READ, 4096, 512, 5000), (FLUSH, 0, 0, 9000)]),
+    "fio-iolog-v2": (b"fio version 2 iolog\n/a add\n/a open\n/a read 4096 512\n"
+                     b"/a wait 250 0\n/a write 0 512\n/a wait 50 0\n/a trim 0 1024\n/a close\n",
+                     [(READ, 4096, 512, 0), (WRITE, 0, 512, 250000), (TRIM, 0, 1024, 300000)]),
+    "mqsim": (b"938513000 4 264719034 16 0\n938828000 3 2 8 1\n",
+              [(WRITE, 264719034 * 512, 8192, 938513000), (READ, 1024, 4096, 938828000)]),
+    "msr": (b"128166372003061629,hm,1,Read,383496192,32768,413\n128166372016382155,hm,1,Write,0,4096,5\n",
+            [(READ, 383496192, 32768, 0), (WRITE, 0, 4096, 1332052600)]),
+    "oracle-general": (_oracle(), [(READ, 51200, 4096, 5 * 10**9), (READ, 153600, 512, 6 * 10**9), (READ, 51200, 4096, 9 * 10**9)]),
+    "spc": (b"0,20941264,8192,W,0.551706\n1, 20939840 ,512,r,0.554041,extra\n",
+            [(WRITE, 20941264 * 512, 8192, 551706000), (READ, 20939840 * 512, 512, 554041000)]),
+    "tencent": (b"1538323200,12910952,128,0,1063\n1538323201,6265688,8,1,1064\n",
+                [(READ, 12910952 * 512, 65536, 1538323200 * 10**9), (WRITE, 6265688 * 512, 4096, 1538323201 * 10**9)]),
+}  # fmt: skip
+
+
+def table(path: Path, name: str | None = None) -> pa.Table:
+    return pa.Table.from_batches(list(read_trace(path, name)), SCHEMA)
+
+
+@pytest.fixture(scope="module")
+def examples(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    folder = tmp_path_factory.mktemp("formats")
+    paths = {name: folder / f"{name}.trace" for name in FORMATS.names()}
+    for name, path in paths.items():
+        if name == "parquet":
+            load_writable(name).write(iter([make_batch({"offset": [0, 512], "length": [512, 512]})]), path)
+        else:
+            path.write_bytes(EXAMPLES[name][0])
+    return paths
+
+
+@pytest.mark.parametrize("name", FORMATS.names())
+def test_each_file_is_recognised_by_its_own_format_alone(name: str, examples: dict[str, Path]) -> None:
+    assert {other for other, member in formats().items() if member.recognise(examples[name])} == {name}
+    assert recognise(examples[name]) == name
+    assert load_format(name).TITLE
+
+
+@pytest.mark.parametrize("name", sorted(EXAMPLES))
+def test_requests_are_what_the_lines_say(name: str, examples: dict[str, Path]) -> None:
+    found = table(examples[name])
+    rows = zip(*(found.column(column).to_pylist() for column in ("operation", "offset", "length", "arrival")), strict=True)
+    assert list(rows) == EXAMPLES[name][1]
+    assert found.column("id").to_pylist() == list(range(found.num_rows))
+
+
+@pytest.mark.parametrize("name", FORMATS.names())
+def test_a_file_that_is_cut_short_is_damaged_or_ends_at_a_whole_request(name: str, examples: dict[str, Path], tmp_path: Path) -> None:
+    data, whole = examples[name].read_bytes(), table(examples[name])
+    columns = ["operation", "offset"]
+    for keep in range(0, len(data), max(1, len(data) // 60)):
+        cut = tmp_path / "cut"
+        cut.write_bytes(data[:keep])
+        try:
+            found = table(cut, name)
+        except DamagedFileError:
+            continue
+        else:
+            assert found.num_rows <= whole.num_rows
+            sure = max(0, found.num_rows - 1)
+            assert found.slice(0, sure).select(columns).to_pylist() == whole.slice(0, sure).select(columns).to_pylist()
+
+
+@pytest.mark.parametrize("name", sorted(set(EXAMPLES) - {"oracle-general"}))
+def test_a_damaged_line_is_named(name: str, examples: dict[str, Path], tmp_path: Path) -> None:
+    lines = examples[name].read_bytes().splitlines(keepends=True)
+    last = next(number for number, line in enumerate(lines) if line.startswith(b"CPU")) if name == "blkparse" else len(lines)
+    good = lines[:last] * (1 if name.startswith("fio") else 3)
+    for number in {2, len(good) - 1}:
+        for damage in (b"what is this?\n", b"\xff\xfe\x00\n"):
+            path = tmp_path / "damaged"
+            path.write_bytes(b"".join([*good[:number], damage, *good[number:], *lines[last:]]))
+            with pytest.raises(DamagedFileError, match=f"damaged, line {number + 1}:"):
+                table(path, name)
+
+
+@pytest.mark.parametrize("name", ["msr", "mqsim"])
+def test_packed_files_and_foreign_line_ends_are_read(name: str, examples: dict[str, Path], tmp_path: Path) -> None:
+    packed, windows, damaged = tmp_path / "packed.gz", tmp_path / "windows", tmp_path / "damaged.gz"
+    packed.write_bytes(gzip.compress(examples[name].read_bytes()))
+    windows.write_bytes(examples[name].read_bytes().replace(b"\n", b"\r\n"))
+    damaged.write_bytes(packed.read_bytes()[:-9])
+    assert table(packed).equals(table(examples[name])) and table(windows).equals(table(examples[name]))
+    assert recognise(packed) == name
+    with pytest.raises(DamagedFileError):
+        table(damaged, name)
+
+
+def test_blkparse_pairs_issue_and_completion(examples: dict[str, Path]) -> None:
+    found = table(examples["blkparse"])
+    assert found.column("completed").to_pylist() == [90000, 300500, None, None]
+    assert found.column("label").to_pylist() == ["8,0", "8,16", "8,0", "8,0"]
+    assert found.column("flags").to_pylist() == [0, FORCE_UNIT_ACCESS, 0, 0]
+
+
+def test_disksim_waits_and_thinks(examples: dict[str, Path]) -> None:
+    found = table(examples["disksim"]).to_pydict()
+    assert found["dependency"] == [-1, 0]
+    assert found["think"] == [0, 13876270]
+    assert found["completed"] == [14095370, 27971640 + 1414000]
+    assert found["tag"] == [1, 0]
+
+
+_CHAIN = st.lists(
+    st.tuples(st.sampled_from([READ, WRITE]), st.integers(0, 2**40), st.integers(1, 2**20), st.integers(0, 10**6)), min_size=1
+)
+
+
+def _steps(name: str, drawn: list[tuple[int, int, int, int]]) -> dict[str, Any]:
+    """Columns that every format which is written can hold, in its steps of time."""
+    member = load_writable(name)
+    operation, sector, sectors, wait = (np.array(column, np.int64) for column in zip(*drawn, strict=True))
+    step = member.RESOLUTION
+    times = np.concatenate([[0], np.cumsum(2 * wait * step)])[:-1]
+    columns: dict[str, Any] = {"operation": operation, "offset": sector * 512, "length": sectors * 512, "arrival": times}
+    if "completed" in member.CARRIES:
+        columns["completed"] = times + wait * step
+    if "think" in member.CARRIES:
+        columns |= {"started": times, "dependency": np.arange(-1, len(times) - 1), "think": np.concatenate([[0], wait[:-1] * step])}
+    return columns
+
+
+@pytest.mark.parametrize("name", writable())
+@settings(max_examples=15)
+@given(drawn=_CHAIN, cut=st.integers(1, 20))
+def test_what_is_written_comes_back(
+    name: str, drawn: list[tuple[int, int, int, int]], cut: int, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    whole = make_batch(_steps(name, drawn))
+    first, second = (tmp_path_factory.mktemp("trip", numbered=True) / part for part in ("first", "second"))
+    pieces = [whole.slice(begin, cut) for begin in range(0, whole.num_rows, cut)]
+    load_writable(name).write(iter(pieces), first)
+    assert recognise(first) == name
+    found = table(first)
+    compared = [column for column in load_writable(name).CARRIES if column != "label"]
+    assert found.select(compared).to_pydict() == pa.Table.from_batches([whole]).select(compared).to_pydict()
+    assert not convert(first, second, name).rounded
+    assert name == "parquet" or second.read_bytes() == first.read_bytes()
+
+
+def test_conversion_says_what_is_lost(tmp_path: Path) -> None:
+    source, target = tmp_path / "a.parquet", tmp_path / "a.csv"
+    columns = {"offset": [0, 512], "length": [512, 512], "arrival": [1, 2000], "tag": [0, 3], "stream": [0, 0]}
+    load_writable("parquet").write(iter([make_batch(columns, label="r")]), source)
+    told = convert(source, target, "alibaba")
+    assert (told.requests, told.dropped, told.rounded) == (2, ["tag", "label"], True)
+
+
+@pytest.mark.parametrize(
+    ("name", "columns", "message"),
+    [
+        ("mqsim", {"offset": [0], "length": [100], "arrival": [0]}, "length: 100 B"),
+        ("mqsim", {"offset": [0], "length": [512]}, "arrival: not recorded"),
+        ("spc", {"offset": [0], "length": [512], "arrival": [0], "operation": [TRIM]}, "operation: trim"),
+        ("disksim", {"offset": [0, 0], "length": [512, 512], "arrival": [0, 0], "completed": [1, 1]}, "dependency: not a chain"),
+        ("blkparse", {"offset": [0], "length": [512]}, "it can only be read"),
+    ],
+)
+def test_what_a_format_cannot_hold_is_refused_and_leaves_nothing(name: str, columns: dict[str, Any], message: str, tmp_path: Path) -> None:
+    source = tmp_path / "a.parquet"
+    load_writable("parquet").write(iter([make_batch(columns)]), source)
+    with pytest.raises(InvalidParameterError, match=message):
+        convert(source, tmp_path / "b", name)
+    assert list(tmp_path.iterdir()) == [source]
+
+
+@pytest.mark.parametrize("content", [b"", b"\n\n", b"hello\nworld\n", bytes(range(256)), b"1 2 3\n", b"PK\x03\x04" + bytes(100)])
+def test_foreign_files_are_refused(content: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "foreign"
+    path.write_bytes(content)
+    with pytest.raises(DamagedFileError, match="no format that can be told"):
+        recognise(path)
+
+
+@settings(max_examples=40)
+@given(content=st.binary(max_size=300), name=st.sampled_from(FORMATS.names()))
+def test_no_file_ends_in_anything_but_an_error_of_ours(content: bytes, name: str, tmp_path_factory: pytest.TempPathFactory) -> None:
+    path = tmp_path_factory.mktemp("any", numbered=True) / "any"
+    path.write_bytes(content)
+
+    def attempts() -> Iterator[None]:
+        yield table(path, name)
+        yield table(path)
+
+    with contextlib.suppress(FlashsimError):
+        list(attempts())
+
+
+def test_missing_files_and_unknown_formats(tmp_path: Path) -> None:
+    with pytest.raises(MissingFileError):
+        recognise(tmp_path / "none")
+    with pytest.raises(UnknownNameError, match="mqsim"):
+        load_writable("mqsin")
+
+
+def test_third_party_traces(test_data: Path, tmp_path: Path) -> None:
+    mqsim = test_data / "mqsim" / "tpcc-small.trace"
+    assert (recognise(mqsim), table(mqsim).num_rows) == ("mqsim", 6999)
+    convert(mqsim, tmp_path / "again", "mqsim")
+    assert (tmp_path / "again").read_bytes() == mqsim.read_bytes()
+    for path in sorted((test_data / "disksim").glob("*.trace")):
+        assert recognise(path) == "disksim"
+        convert(path, tmp_path / "again", "disksim")
+        assert table(tmp_path / "again").equals(table(path))

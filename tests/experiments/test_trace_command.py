@@ -1,0 +1,112 @@
+"""``flashsim trace``: what files are, conversion, and replay on simulated devices."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from experiments.device_report import DeviceReport
+from experiments.replay import Settings, plan, replay
+from flashsim.core.errors import CapacityError, InvalidParameterError
+from flashsim.core.request import READ, WRITE, make_requests
+from flashsim.device import presets
+from flashsim.device.device import Device
+from tests.experiments.conftest import Run
+from traces.format.base import load_writable, read_trace
+from traces.schema import make_batch
+
+#: Ten requests, a millisecond apart.
+MQSIM = "".join(f"{number * 1_000_000} 0 {number * 64 % 256} 8 {number % 2}\n" for number in range(10))
+
+
+def test_info_tells_the_format(flashsim: Run, here: Path) -> None:
+    (here / "a.txt").write_text(MQSIM)
+    result = flashsim("trace info a.txt --json a.json")
+    assert result.exit_code == 0 and "format: mqsim" in result.stdout
+    told = json.loads((here / "a.json").read_text())
+    assert (told["format"], told["requests"], told["between"]["mean"]) == ("mqsim", 10, 1e6)
+
+
+def test_convert_there_and_back(flashsim: Run, here: Path) -> None:
+    (here / "a.txt").write_text(MQSIM)
+    assert flashsim("trace convert a.txt a.parquet --to parquet").exit_code == 0
+    assert flashsim("trace convert a.parquet b.txt --to mqsim").exit_code == 0
+    assert (here / "b.txt").read_text() == MQSIM
+    assert "coarser" in flashsim("trace convert a.txt c.csv --to tencent").stdout
+    refused = flashsim("trace convert a.txt b.txt --to mqsim")
+    assert refused.exit_code == 2 or refused.exception
+    assert flashsim("trace convert a.txt b.txt --to mqsim --force").exit_code == 0
+
+
+@pytest.mark.parametrize("name", presets.names())
+def test_replay_on_every_preset(name: str, flashsim: Run, test_data: Path) -> None:
+    trace = test_data / "mqsim" / "tpcc-small.trace"
+    result = flashsim(f"trace replay {trace} --on {name} --scale-offsets --pace asap --depth 4 --limit 300 --json r.json --out r.parquet")
+    assert result.exit_code == 0, result.output
+    told = json.loads(Path("r.json").read_text())
+    assert told["requests"] == 300 and told["duration"] > 0
+    assert sum(batch.num_rows for batch in read_trace("r.parquet")) == 300
+
+
+def test_replay_reports_and_writes(flashsim: Run, here: Path) -> None:
+    (here / "a.txt").write_text(MQSIM)
+    result = flashsim("trace replay a.txt --on ocz-core-60gb --out-dir shown --out r.parquet")
+    assert result.exit_code == 0 and "at the trace's times" in result.stdout
+    assert set(pd.read_csv(here / "shown" / "operations.csv")["operation"]) == {"read", "write"}
+    assert (here / "shown" / "latency.svg").read_text().startswith("<svg")
+
+
+@pytest.mark.parametrize("line", ["--on /dev/null", "--on nowhere", "--on ocz-core-60gb --pace slow", "--on ocz-core-60gb --limit 0"])
+def test_replay_refuses(line: str, flashsim: Run, here: Path) -> None:
+    (here / "a.txt").write_text(MQSIM)
+    result = flashsim(f"trace replay a.txt --json r.json {line}")
+    assert result.exit_code != 0
+    assert [path.name for path in here.iterdir()] == ["a.txt"]
+
+
+def _written(path: Path, **columns: object) -> Path:
+    load_writable("parquet").write(iter([make_batch(columns)]), path)
+    return path
+
+
+def test_timed_and_thinking_replays_equal_the_device_alone(tmp_path: Path) -> None:
+    offset, length = np.arange(50) * 7 % 40 * 4096, np.full(50, 4096)
+    requests = make_requests(np.where(np.arange(50) % 3 == 0, WRITE, READ), offset, length)
+    columns = {"operation": requests["operation"], "offset": offset, "length": length}
+    at = np.arange(50) * 100_000
+    requests_serial = make_requests(requests["operation"], offset, length, serial=True, think=500)
+    for pace, expected, more in (
+        ("timed", Device.open("ocz-core-60gb").serve(requests, at), {"arrival": at + 7}),
+        ("think", Device.open("ocz-core-60gb").serve(requests_serial), {"dependency": np.arange(-1, 49), "think": np.full(50, 500)}),
+        ("asap", Device.open("ocz-core-60gb").serve(make_requests(requests["operation"], offset, length, serial=True)), {}),
+    ):
+        path = _written(tmp_path / pace, **columns, **more)
+        seen = []
+        what = plan(path)
+        assert what.pace() == pace
+        replay(path, Device.open("ocz-core-60gb"), Settings(pace), what, lambda _, done, seen=seen: seen.append(done.copy()))
+        found = np.concatenate(seen)
+        for part in ("submitted", "started", "completed"):
+            assert np.array_equal(found[part][1:], expected[part][1:]), (pace, part)
+
+
+def test_what_lies_beyond_the_device_is_refused_or_wrapped(tmp_path: Path) -> None:
+    device = Device.open("ocz-core-60gb")
+    path = _written(tmp_path / "far", offset=[0, device.capacity + 4096], length=[512, 512])
+    report = DeviceReport()
+    with pytest.raises(CapacityError, match="--scale-offsets"):
+        replay(path, device, Settings("asap"), plan(path), report.add)
+    assert replay(path, device, Settings("asap", scale_offsets=True), plan(path), report.add) == 1
+    assert report.as_dict(device.statistics())["requests"] == 2
+
+
+def test_a_pace_that_the_trace_does_not_know_is_refused(tmp_path: Path) -> None:
+    path = _written(tmp_path / "untimed", offset=[0], length=[512])
+    with pytest.raises(InvalidParameterError, match="pace: timed"):
+        replay(path, Device.open("ocz-core-60gb"), Settings("timed"), plan(path), DeviceReport().add)
+    with pytest.raises(InvalidParameterError, match="depth"):
+        Settings("asap", depth=0)

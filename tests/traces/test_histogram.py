@@ -1,0 +1,21 @@
+"""Histograms: exact where they say so, close elsewhere."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from traces.histogram import Histogram
+
+
+@given(st.lists(st.integers(0, 2**50), min_size=1, max_size=300), st.sampled_from([0, 50, 90, 99.9, 100]))
+def test_percentiles_are_near_the_exact_ones(values: list[int], share: float) -> None:
+    times = Histogram()
+    times.add(np.array(values, np.int64))
+    exact = int(np.percentile(values, share, method="inverted_cdf"))
+    assert abs(times.percentile(share) - exact) <= exact / 500 + 1
+    assert (times.count, times.maximum) == (len(values), max(values))
+    assert abs(times.mean - sum(values) / len(values)) < 1e-6 * max(1, max(values))
+    shown, shares = times.distribution()
+    assert shares[-1] == 1 and (np.diff(shown) > 0).all()

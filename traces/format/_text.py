@@ -1,0 +1,239 @@
+"""What formats with a request a line share: chunks of whole lines, columns by Arrow's CSV reader, and errors that name the line."""
+
+from __future__ import annotations
+
+import gzip
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO, cast
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv
+
+from flashsim.core.errors import DamagedFileError, InvalidParameterError
+from flashsim.core.request import OPERATIONS, Integers
+from flashsim.core.units import NEVER
+from traces.schema import Batches
+
+_CHUNK = 8 << 20
+_HEAD = 1 << 16
+_HEAD_LINES = 16
+
+Bools = npt.NDArray[np.bool_]
+
+
+def open_bytes(path: Path) -> BinaryIO:
+    """A file's bytes, unpacked if it is gzip."""
+    file = path.open("rb")
+    packed = file.read(2) == b"\x1f\x8b"
+    file.seek(0)
+    if not packed:
+        return file
+    file.close()
+    return cast(BinaryIO, gzip.open(path, "rb"))
+
+
+def head(path: Path) -> list[bytes]:
+    """The first lines of a file, without what ends them; none of a file that is no text."""
+    try:
+        with open_bytes(path) as file:
+            begin = file.read(_HEAD)
+    except (EOFError, gzip.BadGzipFile):
+        return []
+    lines = begin.splitlines()
+    if len(lines) > 1 and len(begin) == _HEAD:
+        lines.pop()
+    return [] if b"\0" in begin else [line.strip() for line in lines[:_HEAD_LINES]]
+
+
+def looks_like(path: Path, pattern: bytes) -> bool:
+    """Whether a pattern fits at least half of a file's first lines."""
+    lines = [line for line in head(path) if line]
+    return bool(lines) and 2 * sum(re.fullmatch(pattern, line) is not None for line in lines) >= len(lines)
+
+
+def chunks(path: Path) -> Iterator[tuple[int, bytes]]:
+    """Whole lines of a file, some megabytes at a time, each with the number of its first line."""
+    line, rest = 1, b""
+    with open_bytes(path) as file:
+        while block := file.read(_CHUNK):
+            cut = block.rfind(b"\n") + 1
+            if not cut and len(rest) > _CHUNK:
+                raise DamagedFileError(f"trace: {path}, line {line}: it has more than {_CHUNK} bytes")
+            if cut:
+                whole, rest = rest + block[:cut], block[cut:]
+                yield line, whole.replace(b"\r\n", b"\n")
+                line += whole.count(b"\n")
+            else:
+                rest += block
+    if rest:
+        yield line, rest.replace(b"\r", b"")
+
+
+@dataclass(frozen=True)
+class Lines:
+    """Parsed lines of a file: columns by name, and where they stand."""
+
+    path: Path
+    first: int
+    table: pa.Table
+
+    def numbers(self, name: str) -> npt.NDArray[Any]:
+        """A numeric column, shape (n,)."""
+        return self.table.column(name).to_numpy()
+
+    def refuse(self, bad: Bools, why: str) -> None:
+        """Raise a `DamagedFileError` that names the first bad line, if there is any."""
+        if bad.any():
+            raise DamagedFileError(f"trace: {self.path}, line {self.first + int(np.argmax(bad))}: {why}")
+
+    def choice(self, name: str, values: list[str]) -> Integers:
+        """A column of words as their places in `values`, shape (n,)."""
+        found = pc.index_in(self.table.column(name), pa.array(values)).combine_chunks()
+        self.refuse(found.is_null().to_numpy(zero_copy_only=False), f"{name} must be one of {', '.join(values)}")
+        return found.cast(pa.int64()).to_numpy()
+
+    def scaled(self, name: str, unit: int) -> Integers:
+        """A column of whole numbers, not negative, times `unit`."""
+        values = self.numbers(name)
+        self.refuse((values < 0) | (values >= NEVER // unit), f"{name} must be in [0, {NEVER // unit})")
+        return values * unit
+
+    def times(self, name: str, unit: int) -> Integers:
+        """A column of times with decimals, in units of `unit` ns, rounded to ns."""
+        values = self.numbers(name)
+        self.refuse(~((values >= 0) & (values < NEVER / unit)), f"{name} must be in [0, {NEVER / unit:g})")
+        return np.rint(values * unit).astype(np.int64)
+
+    def extents(self, offset: str, length: str, offset_unit: int = 1, length_unit: int = 1) -> dict[str, Integers]:
+        """Offset and length in bytes; their sum must be a place on a device."""
+        begin, size = self.scaled(offset, offset_unit), self.scaled(length, length_unit)
+        self.refuse(begin + size >= NEVER, "the request ends beyond any device")
+        return {"offset": begin, "length": size}
+
+
+def parse(path: Path, first: int, data: bytes, columns: Mapping[str, pa.DataType], delimiter: str) -> Lines:
+    """Lines as columns.
+
+    Raises
+    ------
+    DamagedFileError
+        A line has another number of fields, or one that is not of its type.
+    """
+    try:
+        return Lines(path, first, _table(data, columns, delimiter))
+    except pa.ArrowInvalid:
+        lines = data.splitlines(keepends=True)
+        good, bad = 0, len(lines)
+        while bad - good > 1:
+            middle = (good + bad) // 2
+            try:
+                _table(b"".join(lines[good:middle]), columns, delimiter)
+                good = middle
+            except pa.ArrowInvalid:
+                bad = middle
+        text = lines[good][:60].decode(errors="replace").strip()
+        raise DamagedFileError(f"trace: {path}, line {first + good}: {text!r} is not {delimiter.join(columns)}") from None
+
+
+def _table(data: bytes, columns: Mapping[str, pa.DataType], delimiter: str) -> pa.Table:
+    return pyarrow.csv.read_csv(
+        pa.BufferReader(data),
+        pyarrow.csv.ReadOptions(column_names=list(columns), block_size=len(data) + 1),
+        pyarrow.csv.ParseOptions(delimiter=delimiter, quote_char=False, ignore_empty_lines=False),
+        pyarrow.csv.ConvertOptions(column_types=columns, null_values=[], strings_can_be_null=False),
+    )
+
+
+def read_csv(path: Path, columns: Mapping[str, pa.DataType], edit: Callable[[bytes], bytes] | None = None) -> Iterator[Lines]:
+    """Lines with commas; a first line that begins with a letter and no digit holds names, and is skipped."""
+    names = re.compile(rb"[A-Za-z_]+\s*,[^0-9\n]*\n")
+    for first, data in chunks(path):
+        match = names.match(data) if first == 1 else None
+        body = data[match.end() :] if match else data
+        if body:
+            yield parse(path, first + bool(match), edit(body) if edit else body, columns, ",")
+
+
+def read_words(path: Path, columns: Mapping[str, pa.DataType], edit: Callable[[bytes], bytes] | None = None) -> Iterator[Lines]:
+    """Lines with fields between blanks."""
+    for first, data in chunks(path):
+        plain = data.replace(b"\t", b" ")
+        if b"  " in plain or b" \n" in plain or b"\n " in plain or plain[:1] == b" ":
+            plain = re.sub(rb" +", b" ", plain).replace(b" \n", b"\n").replace(b"\n ", b"\n").strip(b" ")
+        yield parse(path, first, edit(plain) if edit else plain, columns, " ")
+
+
+def write_lines(path: Path, batches: Batches, columns: Callable[[pa.RecordBatch], list[Any]], delimiter: str, header: bytes = b"") -> None:
+    """Write a line a request, from the columns that `columns` makes of each batch."""
+    options = pyarrow.csv.WriteOptions(include_header=False, delimiter=delimiter, quoting_style="none")
+    with path.open("wb") as file:
+        file.write(header)
+        for batch in batches:
+            write_table(file, columns(batch), options)
+
+
+def write_table(file: BinaryIO, columns: list[Any], options: pyarrow.csv.WriteOptions) -> None:
+    """Append lines of the given columns, each of shape (n,)."""
+    if len(columns[0]):
+        pyarrow.csv.write_csv(pa.table(columns, names=[str(number) for number in range(len(columns))]), file, options)
+
+
+def column(batch: pa.RecordBatch, name: str) -> Integers:
+    """A column of numbers without nulls, shape (n,)."""
+    return batch.column(name).to_numpy(zero_copy_only=False)
+
+
+def arrivals(batch: pa.RecordBatch, name: str) -> Integers:
+    """When the requests of a batch arrived, ns.
+
+    Raises
+    ------
+    InvalidParameterError
+        Some have no time.
+    """
+    if batch.column("arrival").null_count:
+        raise InvalidParameterError("arrival", "not recorded", f"{name} needs the time of every request")
+    return column(batch, "arrival")
+
+
+def operations(batch: pa.RecordBatch, known: Mapping[int, Any], name: str) -> pa.Array:
+    """What a format writes for each operation, shape (n,).
+
+    Raises
+    ------
+    InvalidParameterError
+        An operation that it does not know.
+    """
+    found = column(batch, "operation")
+    unknown = np.setdiff1d(found, list(known))
+    if len(unknown):
+        raise InvalidParameterError("operation", OPERATIONS[unknown[0]], f"{name} holds only {', '.join(OPERATIONS[key] for key in known)}")
+    return pa.array(list(known.values())).take(pc.index_in(pa.array(found.astype(np.int64)), pa.array(list(known), pa.int64())))
+
+
+def whole(batch: pa.RecordBatch, names: str, unit: int, name: str) -> Integers:
+    """A column of bytes in units.
+
+    Raises
+    ------
+    InvalidParameterError
+        It is not in whole units.
+    """
+    values = column(batch, names)
+    ragged = values % unit != 0
+    if ragged.any():
+        raise InvalidParameterError(names, f"{values[np.argmax(ragged)]} B", f"{name} counts in {unit} B")
+    return values // unit
+
+
+def decimals(values: Integers, unit: int) -> pa.Array:
+    """Times in ns as text in units of `unit` ns, exact to the nanosecond, shape (n,)."""
+    digits = len(str(unit)) - 1
+    parts = [pa.array(part).cast(pa.string()) for part in np.divmod(values, unit)]
+    return pc.binary_join_element_wise(parts[0], pc.utf8_lpad(parts[1], digits, "0"), ".")

@@ -1,0 +1,45 @@
+"""Alibaba block traces 2020: ``device_id,opcode,offset,length,timestamp``; bytes and microseconds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+
+from flashsim.core.request import READ, WRITE
+from traces.format import _text
+from traces.schema import Batches, make_batch
+
+TITLE = "Alibaba block traces (CSV)"
+CARRIES = frozenset({"device", "operation", "offset", "length", "arrival"})
+RESOLUTION = 1000
+
+_COLUMNS = {"device_id": pa.int16(), "opcode": pa.string(), "offset": pa.int64(), "length": pa.int64(), "timestamp": pa.int64()}
+
+
+def recognise(path: Path) -> bool:
+    """R or W in the second of five fields."""
+    return _text.looks_like(path, rb"\d+,[RW],\d+,\d+,\d+")
+
+
+def read(path: Path) -> Batches:
+    """Times stay as they are: microseconds since 1970."""
+    first = 0
+    for lines in _text.read_csv(path, _COLUMNS):
+        operation = lines.choice("opcode", ["R", "W"])
+        lines.refuse(lines.numbers("device_id") < 0, "device_id must not be negative")
+        arrival = lines.scaled("timestamp", RESOLUTION)
+        columns = {"device": lines.numbers("device_id"), "operation": operation, "arrival": arrival}
+        yield make_batch(lines.extents("offset", "length") | columns, first)
+        first += len(operation)
+
+
+def write(batches: Batches, path: Path) -> None:
+    """Reads and writes, with times."""
+
+    def columns(batch: pa.RecordBatch) -> list[object]:
+        operation = _text.operations(batch, {READ: "R", WRITE: "W"}, "alibaba")
+        time = _text.arrivals(batch, "alibaba") // RESOLUTION
+        return [batch.column("device"), operation, batch.column("offset"), batch.column("length"), time]
+
+    _text.write_lines(path, batches, columns, ",")

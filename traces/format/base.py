@@ -1,0 +1,125 @@
+"""What every trace format provides, and how the format of a file is found out.
+
+A member defines `TITLE` (a line that says what it is), ``recognise(path)`` (whether a file has this format, by its content) and
+``read(path)`` (an iterator of record batches of `traces.schema.SCHEMA`, in constant memory).  One that can be written also defines
+``write(batches, path)``, `CARRIES` (the columns that it holds) and `RESOLUTION` (ns, the step of its times).
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Protocol, cast
+
+from flashsim.core.errors import DamagedFileError, InvalidParameterError, MissingFileError
+from flashsim.core.members import Family
+from traces.schema import Batches
+
+FORMATS = Family("traces.format", "trace format", needs=("TITLE", "recognise", "read"))
+
+
+class Format(Protocol):
+    """A member's module."""
+
+    TITLE: str
+
+    def recognise(self, path: Path) -> bool:
+        """Whether the file has this format, judged by its first bytes."""
+
+    def read(self, path: Path) -> Batches:
+        """The file's requests, in its order.
+
+        Raises
+        ------
+        DamagedFileError
+            Names the file, and the line or record.
+        """
+
+
+class WritableFormat(Format, Protocol):
+    """A member's module that also writes."""
+
+    CARRIES: frozenset[str]
+    RESOLUTION: int
+
+    def write(self, batches: Batches, path: Path) -> None:
+        """Write requests into a file.
+
+        Raises
+        ------
+        InvalidParameterError
+            A request that the format cannot hold.
+        """
+
+
+@cache
+def load_format(name: str) -> Format:
+    """A member, by name or as the path of a Python file."""
+    return cast(Format, FORMATS.load(name))
+
+
+@cache
+def formats() -> dict[str, Format]:
+    """All members by name."""
+    return {name: load_format(name) for name in FORMATS.names()}
+
+
+def writable() -> list[str]:
+    """The names of the members that can be written."""
+    return [name for name, member in formats().items() if hasattr(member, "write")]
+
+
+def load_writable(name: str) -> WritableFormat:
+    """A member that can be written.
+
+    Raises
+    ------
+    UnknownNameError, InvalidParameterError
+        There is no such format; it can only be read.
+    """
+    member = load_format(name)
+    if not hasattr(member, "write"):
+        raise InvalidParameterError("trace format", name, f"it can only be read; written can be {', '.join(writable())}")
+    return cast(WritableFormat, member)
+
+
+def recognise(path: str | Path) -> str:
+    """The name of the format that a file has.
+
+    Raises
+    ------
+    MissingFileError
+        There is no file, or it cannot be read.
+    DamagedFileError
+        No format fits, or more than one.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise MissingFileError(f"trace: {'it is no file' if path.exists() else 'no file at'} {path}")
+    try:
+        found = [name for name, member in formats().items() if member.recognise(path)]
+    except OSError as problem:
+        raise MissingFileError(f"trace: cannot read {path}: {problem.strerror or problem}") from problem
+    if len(found) != 1:
+        problem_is = f"it could be {' or '.join(found)}" if found else f"known are {', '.join(FORMATS.names())}"
+        raise DamagedFileError(f"trace: {path} has no format that can be told: {problem_is}")
+    return found[0]
+
+
+def read_trace(path: str | Path, name: str | None = None) -> Batches:
+    """The requests of a trace file, of a format that is recognised or named.
+
+    Raises
+    ------
+    MissingFileError, DamagedFileError
+        See `recognise` and `Format.read`.
+    """
+    member = load_format(name or recognise(path))
+    if not Path(path).is_file():
+        raise MissingFileError(f"trace: no file at {path}")
+    try:
+        yield from member.read(Path(path))
+    except EOFError as problem:
+        raise DamagedFileError(f"trace: {path} is cut short") from problem
+    except OSError as problem:
+        raise DamagedFileError(f"trace: {path} cannot be read: {problem}".split("\n", 1)[0]) from problem

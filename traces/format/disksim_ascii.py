@@ -1,0 +1,58 @@
+"""DiskSim's default ascii trace: ``arrival_ms device lbn blocks flags``, 512-byte blocks; bit 0 of the hexadecimal flags is a read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from flashsim.core.request import READ, SECTOR, WRITE
+from traces.format import _text
+from traces.schema import Batches, make_batch
+
+TITLE = "DiskSim ascii (open loop)"
+CARRIES = frozenset({"device", "operation", "offset", "length", "arrival"})
+RESOLUTION = 1
+
+_COLUMNS = {"arrival": pa.float64(), "device": pa.int16(), "lbn": pa.int64(), "blocks": pa.int64(), "flags": pa.string()}
+_MILLISECOND = 1_000_000
+
+
+def recognise(path: Path) -> bool:
+    """Five numbers, of which the first has decimals."""
+    return _text.looks_like(path, rb"\d+\.\d*\s+\d+\s+\d+\s+\d+\s+[0-9a-fA-F]{1,8}")
+
+
+def read(path: Path) -> Batches:
+    """Flags other than the read bit are dropped."""
+    first = 0
+    for lines in _text.read_words(path, _COLUMNS):
+        words = lines.table.column("flags").combine_chunks().dictionary_encode()
+        texts = [_flags(text) for text in words.dictionary.to_pylist()]
+        flags = np.array(texts, np.int64)[words.indices.to_numpy()]
+        lines.refuse(flags < 0, "flags must be hexadecimal")
+        lines.refuse(lines.numbers("device") < 0, "device must not be negative")
+        operation = np.where(flags & 1, READ, WRITE)
+        columns = lines.extents("lbn", "blocks", SECTOR, SECTOR)
+        arrival = lines.times("arrival", _MILLISECOND)
+        yield make_batch(columns | {"device": lines.numbers("device"), "operation": operation, "arrival": arrival}, first)
+        first += len(operation)
+
+
+def _flags(text: str) -> int:
+    try:
+        return int(text, 16)
+    except ValueError:
+        return -1
+
+
+def write(batches: Batches, path: Path) -> None:
+    """Reads and writes of whole sectors, with times."""
+
+    def columns(batch: pa.RecordBatch) -> list[object]:
+        places = [_text.whole(batch, name, SECTOR, "disksim-ascii") for name in ("offset", "length")]
+        operation = _text.operations(batch, {WRITE: 0, READ: 1}, "disksim-ascii")
+        return [_text.decimals(_text.arrivals(batch, "disksim-ascii"), _MILLISECOND), batch.column("device"), *places, operation]
+
+    _text.write_lines(path, batches, columns, " ")

@@ -1,0 +1,47 @@
+"""fio's I/O log, version 3: ``time filename action offset length``, bytes and microseconds.
+
+fio 3.33 writes and replays these times in microseconds; its manual of that version says milliseconds.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from traces.format import _fio, _text
+from traces.schema import Batches, make_batch
+
+TITLE = "fio I/O log, version 3"
+CARRIES = _fio.CARRIES
+RESOLUTION = 1000
+
+_COLUMNS = {"time": pa.int64(), "filename": pa.string(), "action": pa.string(), "offset": pa.int64(), "length": pa.int64()}
+
+
+def recognise(path: Path) -> bool:
+    """The first line says it."""
+    return _fio.begins_with(path, 3)
+
+
+def read(path: Path) -> Batches:
+    """Sync and datasync are flushes; the file's name is the label, and `device` its place in order of appearance."""
+    first, files = 0, _fio.Files()
+    for lines in _fio.read(path, 3, _COLUMNS):
+        actions = lines.choice("action", _fio.ACTIONS[: _fio.WAIT])
+        columns, labels, rows = files.requests(lines, actions)
+        yield make_batch(columns | {"arrival": lines.scaled("time", RESOLUTION)[rows]}, first, labels)
+        first += len(rows)
+
+
+def write(batches: Batches, path: Path) -> None:
+    """Times are rounded down to microseconds; a trace without times gets 0 everywhere."""
+
+    def timed(batch: pa.RecordBatch, columns: list[Any]) -> list[Any]:
+        untimed = batch.num_rows and batch.column("arrival").null_count == batch.num_rows
+        times = np.zeros(batch.num_rows, np.int64) if untimed else _text.arrivals(batch, "fio-iolog") // RESOLUTION
+        return [times, *columns]
+
+    _fio.write(batches, path, 3, timed, True, "fio-iolog")

@@ -1,0 +1,68 @@
+"""A histogram of times in constant memory: buckets of equal relative width, as in HdrHistogram."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from flashsim.core.request import Integers
+
+#: Buckets between a power of two and the next one: a bucket's middle is at most 1 in 512 away from what is in it.
+_STEPS = 256
+
+
+class Histogram:
+    """Counts of non-negative integers; mean, least and most are exact, percentiles are within 0.2 %.
+
+    Examples
+    --------
+    >>> times = Histogram()
+    >>> times.add(np.arange(1, 101))
+    >>> times.percentile(50), times.maximum
+    (50, 100)
+    """
+
+    def __init__(self) -> None:
+        self._counts = np.zeros(65 * _STEPS, np.int64)
+        self._sum = 0
+        self.maximum = 0
+
+    def add(self, values: Integers) -> None:
+        """Count values, shape (n,)."""
+        if len(values):
+            fraction, exponent = np.frexp(values.astype(np.float64))
+            within = ((fraction - 0.5) * (2 * _STEPS)).astype(np.int64)
+            bucket = np.where(values > 0, exponent * _STEPS + within, 0)
+            self._counts += np.bincount(bucket, minlength=len(self._counts))
+            self._sum += int(values.sum())
+            self.maximum = max(self.maximum, int(values.max()))
+
+    @property
+    def count(self) -> int:
+        """How many values were counted."""
+        return int(self._counts.sum())
+
+    @property
+    def mean(self) -> float:
+        """Their mean; 0 of none."""
+        return self._sum / self.count if self.count else 0.0
+
+    def percentile(self, share: float) -> int:
+        """The value that `share` percent of all do not exceed (nearest rank); 0 of none."""
+        if not self.count:
+            return 0
+        rank = max(1, int(np.ceil(share / 100 * self.count - 1e-9)))
+        return min(int(_middle(np.searchsorted(np.cumsum(self._counts), rank))), self.maximum)
+
+    def distribution(self) -> tuple[Integers, npt.NDArray[np.float64]]:
+        """Values, ascending, and the share of all that do not exceed each, shape (buckets in use,)."""
+        used = np.flatnonzero(self._counts)
+        return np.minimum(_middle(used), self.maximum), np.cumsum(self._counts[used]) / max(1, self.count)
+
+
+def _middle(bucket: Integers | np.intp) -> Integers:
+    exponent, within = np.divmod(np.asarray(bucket, np.int64), _STEPS)
+    low = np.ldexp(0.5 + within / (2 * _STEPS), exponent)
+    width = np.ldexp(1 / (2 * _STEPS), exponent)
+    middle = np.where(width <= 1, np.ceil(low), low + width / 2)
+    return np.where(np.asarray(bucket) == 0, 0, middle).astype(np.int64)

@@ -1,0 +1,81 @@
+"""Write batches of a trace into a Parquet file that appears under its name only once it is complete."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from flashsim.core.errors import FlashsimError
+from traces.schema import schema_with
+
+#: Requests held before they are written as one row group.
+_ROW_GROUP = 1 << 18
+
+
+class ParquetWriter:
+    """A trace file in the making; leaving the context with an error leaves no file.
+
+    Parameters
+    ----------
+    path
+        The file to make; an existing one is replaced.
+    provenance
+        Goes into the file (`flashsim.core.provenance`).
+
+    Raises
+    ------
+    FlashsimError
+        The file cannot be written.
+    """
+
+    def __init__(self, path: str | Path, provenance: Mapping[str, Any] | None = None) -> None:
+        self.path = Path(path)
+        self._partial = self.path.with_name(f".{self.path.name}.{os.getpid()}.writing")
+        try:
+            self._writer = pq.ParquetWriter(self._partial, schema_with(dict(provenance or {})), compression="zstd")
+        except OSError as problem:
+            raise FlashsimError(f"trace: cannot write {self.path}: {os.strerror(problem.errno or 0)}") from problem
+        self._pending: list[pa.RecordBatch] = []
+        self._pending_rows = 0
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Take rows of `traces.schema.SCHEMA`, shape (n,)."""
+        self._pending.append(batch)
+        self._pending_rows += batch.num_rows
+        if self._pending_rows >= _ROW_GROUP:
+            self._flush()
+
+    def _flush(self) -> None:
+        if self._pending:
+            table = pa.Table.from_batches(self._pending).unify_dictionaries().combine_chunks()
+            try:
+                self._writer.write_table(table.replace_schema_metadata(self._writer.schema.metadata))
+            except OSError as problem:
+                raise FlashsimError(f"trace: cannot write {self.path}: {problem}") from problem
+        self._pending, self._pending_rows = [], 0
+
+    def close(self) -> None:
+        """Complete the file, and give it its name."""
+        self._flush()
+        self._writer.close()
+        os.replace(self._partial, self.path)
+
+    def discard(self) -> None:
+        """Leave no file behind."""
+        self._writer.close()
+        self._partial.unlink(missing_ok=True)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None) -> None:
+        if kind is None:
+            self.close()
+        else:
+            self.discard()
