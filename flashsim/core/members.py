@@ -11,7 +11,8 @@ import importlib
 import importlib.util
 import sys
 from collections.abc import Callable
-from importlib.metadata import entry_points
+from functools import cache
+from importlib.metadata import EntryPoints, entry_points
 from pathlib import Path
 from types import ModuleType
 
@@ -43,7 +44,7 @@ class Family:
         places = spec.submodule_search_locations if spec else None
         files = {path for place in places or [] for path in Path(place).glob("*.py")}
         own = {path.stem.replace("_", "-") for path in files if path.stem != "base" and not path.stem.startswith("_")}
-        return sorted(own | {point.name for point in entry_points(group=self.group)})
+        return sorted(own | {point.name for point in _installed(self.group)})
 
     def load(self, name: str) -> ModuleType:
         """Import one member, given its name or the path of a Python file.
@@ -66,7 +67,7 @@ class Family:
     def _from_name(self, name: str) -> ModuleType:
         if name not in self.names():
             raise UnknownNameError(self.kind, name, self.names())
-        for point in entry_points(group=self.group):
+        for point in _installed(self.group):
             if point.name == name:
                 return self._imported(name, point.load)
         return self._imported(name, lambda: importlib.import_module(f"{self.package}.{name.replace('-', '_')}"))
@@ -85,6 +86,12 @@ class Family:
         except Exception as problem:
             reason = " ".join(str(problem).split()) or "no reason given"
             raise FlashsimError(f"{self.kind}: {name} cannot be imported: {type(problem).__name__}: {reason}") from problem
+
+
+@cache
+def _installed(group: str) -> EntryPoints:
+    """The entry points of a group; looking them up reads the metadata of every installed distribution."""
+    return entry_points(group=group)
 
 
 def _execute(path: Path, name: str) -> ModuleType:
