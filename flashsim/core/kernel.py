@@ -88,8 +88,18 @@ def lean_kernel(function: Function) -> Function:
 
 
 def kernel_of(signature: Any) -> Callable[[Function], Function]:
-    """As `lean_kernel`, but compiled at once for one signature: needed where an argument is a function (``numba.types.FunctionType``)."""
-    return lambda function: _decorated(function, signature, **_LEAN)
+    """As `lean_kernel`, but compiled at once for one signature: needed where an argument is a function (``numba.types.FunctionType``).
+
+    What Python gets is the compiled function itself, which takes arguments of just these types and does not look at them first: finding out
+    the types of functions takes longer than a short call.  It cannot be called by other kernels.
+    """
+
+    def decorate(function: Function) -> Function:
+        decorated: Any = _decorated(function, signature, **_LEAN)
+        only: Function = decorated.get_overload(signature) if compiled() else decorated
+        return only
+
+    return decorate
 
 
 def _decorated(function: Function, *signature: Any, **options: Any) -> Function:

@@ -6,6 +6,7 @@ from typing import Any
 
 from numba.core.dispatcher import Dispatcher
 from numba.core.errors import NumbaError
+from numba.core.types.function_type import CompileResultWAP
 
 from flashsim.core.errors import FlashsimError
 from flashsim.core.kernel import compiled
@@ -13,7 +14,7 @@ from flashsim.core.members import Family
 
 
 def policy_function(family: Family, name: str, attribute: str, function_type: Any) -> Any:
-    """A member's function, compiled for the family's one signature.
+    """A member's function, compiled for the family's one signature, with its address looked up once and for all.
 
     Raises
     ------
@@ -34,4 +35,4 @@ def policy_function(family: Family, name: str, attribute: str, function_type: An
         raise FlashsimError(
             f"{family.kind}: '{name}' does not compile ({reason}); run with NUMBA_DISABLE_JIT=1 to step through it"
         ) from problem
-    return function
+    return CompileResultWAP(function.get_compile_result(function_type.signature))
