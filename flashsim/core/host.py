@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from flashsim.core.errors import InvalidParameterError
-from flashsim.core.kernel import kernel, lean_kernel
+from flashsim.core.kernel import lean_kernel
 from flashsim.core.request import COMMAND, COMPLETION, Commands, Completions, Integers, Requests
 from flashsim.core.units import NEVER
 
@@ -81,7 +81,8 @@ def heap_pop(heap: Integers, size: int) -> int:
 def next_arrival(host: Integers, requests: Integers, order: Integers, delayed: Integers) -> tuple[int, int]:
     """Time and id of the request that arrives next; (NEVER, -1) when none is due.
 
-    `order` lists the ids of independent requests by arrival, `delayed` is a heap of (time, id) of requests whose dependency is met.
+    `order` lists the ids of independent requests by arrival, `delayed` is a heap of (time, id) of requests whose dependency is met, and of
+    independent ones that were submitted later than one in `order` and arrive before it.
     """
     time = NEVER
     request = -1
@@ -153,6 +154,34 @@ def command_done(host: Integers, requests: Integers, commands: Integers, delayed
     return True
 
 
+class _Rows:
+    """A table of int64 that grows at its end and shrinks at its front, each in constant time a row."""
+
+    def __init__(self, *columns: int) -> None:
+        self._buffer = np.empty((0, *columns), np.int64)
+        self._first = 0
+        self.rows = self._buffer
+
+    def extend(self, count: int) -> Integers:
+        """Add rows, not yet filled in, and return them."""
+        used = len(self.rows)
+        if self._first + used + count > len(self._buffer):
+            buffer = np.empty((2 * (used + count), *self._buffer.shape[1:]), np.int64)
+            buffer[:used] = self.rows
+            self._buffer, self._first = buffer, 0
+        self.rows = self._buffer[self._first : self._first + used + count]
+        return self.rows[used:]
+
+    def drop(self, count: int) -> None:
+        """Remove rows at the front."""
+        self._first += count
+        self.rows = self.rows[count:]
+
+    def shorten(self, count: int) -> None:
+        """Keep only so many rows, those at the front."""
+        self.rows = self.rows[:count]
+
+
 class HostQueue:
     """The tables that the kernels above work on; grown by `append`, emptied by `collect`.
 
@@ -172,12 +201,27 @@ class HostQueue:
         self.scalars = np.zeros(HOST_SCALARS, np.int64)
         self.scalars[DEPTH] = depth
         self.scalars[READY_HEAD] = self.scalars[READY_TAIL] = -1
-        self.requests = np.zeros((0, REQUEST_COLUMNS), np.int64)
-        self.commands = np.zeros((0, COMMAND_COLUMNS), np.int64)
-        self.order = np.zeros(0, np.int64)
+        self._requests = _Rows(REQUEST_COLUMNS)
+        self._commands = _Rows(COMMAND_COLUMNS)
+        self._order = _Rows()
         self.delayed = np.zeros((0, 2), np.int64)
         self.finished = np.zeros(0, np.int64)
         self._collected = 0  # requests handed out, of all those in the table
+
+    @property
+    def requests(self) -> Integers:
+        """The request table, shape (n, REQUEST_COLUMNS)."""
+        return self._requests.rows
+
+    @property
+    def commands(self) -> Integers:
+        """The command table, shape (m, COMMAND_COLUMNS)."""
+        return self._commands.rows
+
+    @property
+    def order(self) -> Integers:
+        """Ids of independent requests in the order of their arrival; the first ``scalars[ARRIVED]`` have arrived."""
+        return self._order.rows
 
     @property
     def now(self) -> int:
@@ -209,35 +253,21 @@ class HostQueue:
         check_arrivals(requests, at, self.now)
         check_commands(commands, len(requests))
         self._compact()
-        count = len(requests)
         first = int(self.scalars[REQUEST_BASE]) + len(self.requests)
         first_command = int(self.scalars[COMMAND_BASE]) + len(self.commands)
-        ids = np.arange(first, first + count)
-        rows = np.zeros((count, REQUEST_COLUMNS), np.int64)
-        per_request = np.bincount(commands["request"], minlength=count)
-        rows[:, ARRIVAL] = at
-        rows[:, THINK] = requests["think"]
-        rows[:, FIRST_DEPENDENT] = rows[:, NEXT_DEPENDENT] = rows[:, NEXT_READY] = -1
-        rows[:, COMMANDS] = rows[:, LEFT] = per_request
-        rows[:, FIRST_COMMAND] = first_command + np.cumsum(per_request) - per_request
-        rows[:, TAG] = requests["tag"]
-        _link_dependents(rows, requests["dependency"].astype(np.int64), first)
-        table = np.empty((len(commands), COMMAND_COLUMNS), np.int64)
-        table[:, OWNER] = first + commands["request"]
-        table[:, OPERATION] = requests["operation"][commands["request"]]
-        table[:, FLAGS] = requests["flags"][commands["request"]]
-        table[:, OFFSET] = commands["offset"]
-        table[:, LENGTH] = commands["length"]
-        self.requests = np.concatenate([self.requests, rows])
-        self.commands = np.concatenate([self.commands, table])
-        independent = ids[requests["dependency"] < 0]
-        waiting = np.concatenate([self.order[self.scalars[ARRIVED] :], independent])
-        times = self.requests[waiting - self.scalars[REQUEST_BASE], ARRIVAL]
-        self.order = waiting[np.lexsort((waiting, times))]
-        self.scalars[ARRIVED] = 0
+        arrivals = np.broadcast_to(at, len(requests))
+        rows, table = self._requests.extend(len(requests)), self._commands.extend(len(commands))
+        rows[:, ARRIVAL] = arrivals
+        requests = np.ascontiguousarray(requests)
+        _fill(rows, table, requests, np.ascontiguousarray(commands), first, first_command)
         self.delayed = _grown(self.delayed, int(self.scalars[DELAYED]), self.outstanding)
         self.finished = _grown(self.finished, int(self.scalars[FINISHED]), len(self.requests))
-        return ids
+        self._order.drop(int(self.scalars[ARRIVED]))
+        self.scalars[ARRIVED] = 0
+        queued = len(self.order)
+        self._order.extend(len(requests))
+        self._order.shorten(_enqueue(self.scalars, self.requests, self.order, queued, self.delayed, requests, first))
+        return np.arange(first, first + len(requests))
 
     def collect(self) -> Completions:
         """The requests that completed since the last call, in order of completion, dtype COMPLETION."""
@@ -253,11 +283,10 @@ class HostQueue:
 
     def clear(self) -> None:
         """Forget all requests that have not completed (a power cut)."""
-        unfinished = len(self.requests)
-        self.scalars[REQUEST_BASE] += unfinished
+        self.scalars[REQUEST_BASE] += len(self.requests)
         self.scalars[COMMAND_BASE] += len(self.commands)
-        self.requests, self.commands = self.requests[:0].copy(), self.commands[:0].copy()
-        self.order = self.order[:0].copy()
+        for table in (self._requests, self._commands, self._order):
+            table.shorten(0)
         for scalar in (ARRIVED, DELAYED, IN_FLIGHT, DISPATCHED, FINISHED):
             self.scalars[scalar] = 0
         self.scalars[READY_HEAD] = self.scalars[READY_TAIL] = -1
@@ -265,17 +294,18 @@ class HostQueue:
 
     def _compact(self) -> None:
         """Drop finished rows at the front of the tables, when they are many."""
-        done = self.requests[:, LEFT] == 0
-        drop = len(done) if done.all() else int(np.argmin(done))
-        if drop < min(_COMPACT_AT, len(done)) or self.scalars[FINISHED] > 0:
+        had = len(self.requests)
+        settled = self.scalars[FINISHED] == 0
+        if not settled or self._collected < min(_COMPACT_AT, had):
             return
-        first_command = (
-            int(self.requests[drop, FIRST_COMMAND]) if drop < len(done) else int(self.scalars[COMMAND_BASE]) + len(self.commands)
-        )
-        self.requests = self.requests[drop:].copy()
-        self.commands = self.commands[first_command - self.scalars[COMMAND_BASE] :].copy()
+        drop = _finished_rows(self.requests)
+        if drop < min(_COMPACT_AT, had):
+            return
+        commands = int(self.requests[drop, FIRST_COMMAND] - self.scalars[COMMAND_BASE]) if drop < had else len(self.commands)
+        self._requests.drop(drop)
+        self._commands.drop(commands)
         self.scalars[REQUEST_BASE] += drop
-        self.scalars[COMMAND_BASE] = first_command
+        self.scalars[COMMAND_BASE] += commands
         self._collected -= drop
 
 
@@ -287,15 +317,15 @@ def check_depth(depth: int) -> None:
 
 def check_arrivals(requests: Requests, at: int | Integers, now: int) -> None:
     """Refuse arrivals outside ``[now, NEVER)``, negative think times, and dependencies that are no earlier row of the same array."""
-    if np.any(np.asarray(at) < now):
-        raise InvalidParameterError("at", f"{int(np.min(at))} ns", f"the device's clock is already at {now} ns")
-    if np.any(np.asarray(at) >= NEVER):
-        raise InvalidParameterError("at", f"{int(np.max(at))} ns", f"virtual time ends before {NEVER} ns")
-    if np.any(requests["think"] < 0):
-        raise InvalidParameterError("think", f"{int(requests['think'].min())} ns", "it must be at least 0")
-    late = requests["dependency"] >= np.arange(len(requests))
-    if late.any():
-        row = int(np.argmax(late))
+    earliest, latest = (at, at) if isinstance(at, int) else (int(np.min(at, initial=now)), int(np.max(at, initial=now)))
+    if earliest < now:
+        raise InvalidParameterError("at", f"{earliest} ns", f"the device's clock is already at {now} ns")
+    if latest >= NEVER:
+        raise InvalidParameterError("at", f"{latest} ns", f"virtual time ends before {NEVER} ns")
+    row = _first_impossible(np.ascontiguousarray(requests))
+    if row >= 0 and requests["think"][row] < 0:
+        raise InvalidParameterError("think", f"{requests['think'][row]} ns", "it must be at least 0")
+    if row >= 0:
         raise InvalidParameterError(
             "dependency", f"request {row} waits for {requests['dependency'][row]}", "only earlier ones can be waited for"
         )
@@ -303,11 +333,9 @@ def check_arrivals(requests: Requests, at: int | Integers, now: int) -> None:
 
 def check_commands(commands: Commands, requests: int) -> None:
     """Refuse commands that do not stand in the order of their requests, or of which a request has none."""
-    owners = commands["request"]
-    steps = np.diff(owners, prepend=-1, append=requests)
-    if steps[0] != 1 or steps[-1] != 1 or np.any((steps != 0) & (steps != 1)):
+    if not _in_order(np.ascontiguousarray(commands), requests):
         raise InvalidParameterError(
-            "commands", f"{len(owners)} for {requests} requests", "each request needs its own, in the requests' order"
+            "commands", f"{len(commands)} for {requests} requests", "each request needs its own, in the requests' order"
         )
 
 
@@ -319,13 +347,73 @@ def one_command_each(requests: Requests) -> Commands:
     return commands
 
 
-@kernel
-def _link_dependents(rows: Integers, dependency: Integers, first: int) -> None:
-    for row in range(rows.shape[0] - 1, -1, -1):  # backwards, so that the lists run in order of id
-        before = dependency[row]
+@lean_kernel
+def _first_impossible(requests: Requests) -> int:
+    """The first row with a negative think time or a dependency that is no earlier row; -1 if there is none."""
+    for row in range(requests.shape[0]):
+        if requests[row]["think"] < 0 or requests[row]["dependency"] >= row:
+            return row
+    return -1
+
+
+@lean_kernel
+def _in_order(commands: Commands, requests: int) -> bool:
+    """Whether the commands' owners count up from 0 to `requests` - 1."""
+    owner = -1
+    for row in range(commands.shape[0]):
+        if commands[row]["request"] != owner:
+            owner += 1
+            if commands[row]["request"] != owner:
+                return False
+    return owner == requests - 1
+
+
+@lean_kernel
+def _fill(rows: Integers, table: Integers, requests: Requests, commands: Commands, first: int, first_command: int) -> None:
+    """Enter requests and their commands, whose ids count from `first` and `first_command`, into rows that hold the arrivals."""
+    command = 0
+    for row in range(requests.shape[0]):
+        began = command
+        while command < commands.shape[0] and commands[command]["request"] == row:
+            table[command, OWNER] = first + row
+            table[command, OPERATION] = requests[row]["operation"]
+            table[command, OFFSET] = commands[command]["offset"]
+            table[command, LENGTH] = commands[command]["length"]
+            table[command, FLAGS] = requests[row]["flags"]
+            command += 1
+        rows[row, THINK] = requests[row]["think"]
+        rows[row, TAG] = requests[row]["tag"]
+        rows[row, FIRST_COMMAND] = first_command + began
+        rows[row, COMMANDS] = rows[row, LEFT] = command - began
+        rows[row, FIRST_DEPENDENT] = rows[row, NEXT_DEPENDENT] = rows[row, NEXT_READY] = -1
+    for row in range(requests.shape[0] - 1, -1, -1):  # backwards, so that the lists of dependents run in order of id
+        before = requests[row]["dependency"]
         if before >= 0:
             rows[row, NEXT_DEPENDENT] = rows[before, FIRST_DEPENDENT]
             rows[before, FIRST_DEPENDENT] = first + row
+
+
+@lean_kernel
+def _enqueue(host: Integers, table: Integers, order: Integers, queued: int, delayed: Integers, requests: Requests, first: int) -> int:
+    """Queue new independent requests: after the `queued` ones where they arrive last, or else in the heap; returns how many are queued."""
+    for row in range(requests.shape[0]):
+        if requests[row]["dependency"] < 0:
+            arrival = table[first + row - host[REQUEST_BASE], ARRIVAL]
+            if queued == 0 or table[order[queued - 1] - host[REQUEST_BASE], ARRIVAL] <= arrival:
+                order[queued] = first + row
+                queued += 1
+            else:
+                host[DELAYED] = heap_push(delayed, host[DELAYED], arrival, first + row)
+    return queued
+
+
+@lean_kernel
+def _finished_rows(requests: Integers) -> int:
+    """How many rows at the front of the table are of requests that have completed."""
+    row = 0
+    while row < requests.shape[0] and requests[row, LEFT] == 0:
+        row += 1
+    return row
 
 
 def _grown(array: Integers, used: int, needed: int) -> Integers:

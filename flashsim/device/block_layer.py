@@ -8,11 +8,15 @@ from __future__ import annotations
 import numpy as np
 
 from flashsim.core.errors import CapacityError, InvalidParameterError
-from flashsim.core.request import COMMAND, FLUSH, SECTOR, Commands, Requests
+from flashsim.core.kernel import lean_kernel
+from flashsim.core.request import COMMAND, FLUSH, SECTOR, Commands, Integers, Requests
 from flashsim.core.units import KIB, format_size
 
 #: The largest command of Linux kernels around 2009 (``max_sectors_kb`` = 128).
 MAXIMUM_COMMAND = 128 * KIB
+
+# What a request can be refused for.
+_NONE, _RAGGED, _EMPTY, _OUTSIDE = range(4)
 
 
 def check(requests: Requests, capacity: int, name: str) -> None:
@@ -25,18 +29,34 @@ def check(requests: Requests, capacity: int, name: str) -> None:
     CapacityError
         A request that begins or ends outside the device.
     """
-    offset, length = requests["offset"], requests["length"]
-    ragged = (offset % SECTOR != 0) | (length % SECTOR != 0)
-    if ragged.any():
-        row = int(np.argmax(ragged))
-        raise InvalidParameterError("request", f"{length[row]} B at {offset[row]}", f"{name} takes multiples of its {SECTOR} B sector")
-    empty = (length <= 0) & (requests["operation"] != FLUSH)
-    if empty.any():
-        raise InvalidParameterError("request length", int(length[np.argmax(empty)]), "it must be positive")
-    outside = (offset < 0) | (offset + length > capacity)
-    if outside.any():
-        row = int(np.argmax(outside))
-        raise CapacityError(f"request: {length[row]} B at {offset[row]}, but {name} holds {format_size(capacity)}")
+    row, fault = _first_refused(np.ascontiguousarray(requests), capacity)
+    if fault == _NONE:
+        return
+    length, offset = requests["length"][row], requests["offset"][row]
+    if fault == _RAGGED:
+        raise InvalidParameterError("request", f"{length} B at {offset}", f"{name} takes multiples of its {SECTOR} B sector")
+    if fault == _EMPTY:
+        raise InvalidParameterError("request length", int(length), "it must be positive")
+    raise CapacityError(f"request: {length} B at {offset}, but {name} holds {format_size(capacity)}")
+
+
+@lean_kernel
+def _first_refused(requests: Requests, capacity: int) -> tuple[int, int]:
+    """The first row that has a fault, and which."""
+    for row in range(requests.shape[0]):
+        offset, length = requests[row]["offset"], requests[row]["length"]
+        if offset % SECTOR != 0 or length % SECTOR != 0:
+            return row, _RAGGED
+        if length <= 0 and requests[row]["operation"] != FLUSH:
+            return row, _EMPTY
+        if offset < 0 or length > capacity or offset > capacity - length:
+            return row, _OUTSIDE
+    return -1, _NONE
+
+
+def command_counts(lengths: Integers, maximum: int = MAXIMUM_COMMAND) -> Integers:
+    """How many commands requests of so many bytes are split into, shape (n,)."""
+    return np.maximum(1, -(-lengths // maximum))
 
 
 def split(requests: Requests, maximum: int = MAXIMUM_COMMAND) -> Commands:
@@ -48,11 +68,19 @@ def split(requests: Requests, maximum: int = MAXIMUM_COMMAND) -> Commands:
     >>> split(make_requests(WRITE, 0, 300 * 1024))["length"].tolist()
     [131072, 131072, 45056]
     """
-    pieces = np.maximum(1, -(-requests["length"] // maximum))
-    owner = np.repeat(np.arange(len(requests)), pieces)
-    within = np.arange(len(owner)) - np.repeat(np.cumsum(pieces) - pieces, pieces)
-    commands = np.empty(len(owner), COMMAND)
-    commands["request"] = owner
-    commands["offset"] = requests["offset"][owner] + within * maximum
-    commands["length"] = np.minimum(maximum, requests["length"][owner] - within * maximum)
+    pieces = command_counts(requests["length"], maximum)
+    commands = np.empty(int(pieces.sum()), COMMAND)
+    _fill(commands, np.ascontiguousarray(requests), pieces, maximum)
     return commands
+
+
+@lean_kernel
+def _fill(commands: Commands, requests: Requests, pieces: Integers, maximum: int) -> None:
+    command = 0
+    for row in range(requests.shape[0]):
+        for piece in range(pieces[row]):
+            start = piece * maximum
+            commands[command]["request"] = row
+            commands[command]["offset"] = requests[row]["offset"] + start
+            commands[command]["length"] = min(maximum, requests[row]["length"] - start)
+            command += 1

@@ -14,7 +14,7 @@ import numpy as np
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.protocols import Sink
 from flashsim.core.request import FLUSH, READ, TRIM, WRITE, Integers, Requests, make_requests
-from flashsim.device.block_layer import split
+from flashsim.device.block_layer import command_counts
 from flashsim.device.device import Device
 from flashsim.execution.cpu import CpuModel
 from flashsim.execution.driver import ResultRows, drive
@@ -135,7 +135,7 @@ class Simulated:
         requests = requests.copy()
         kernel_time = 0
         if machine.cpu is not None:
-            commands = np.bincount(split(requests, device.maximum_command)["request"], minlength=len(requests))
+            commands = command_counts(requests["length"], device.maximum_command)
             times = machine.cpu.kernel_times(device.kind, requests["length"], commands)
             kernel_time = int(times.sum())
             serial = requests["dependency"] >= 0
