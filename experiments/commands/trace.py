@@ -75,7 +75,7 @@ def convert(
     Examples::
 
         flashsim trace convert bnl.parquet bnl.iolog --to fio-iolog
-        flashsim trace convert tpcc-small.trace tpcc.parquet --to parquet
+        flashsim trace convert bnl.parquet bnl.csv --to spc
     """
     with Outputs(force) as outputs, progress_bar("converting") as progress:
         outputs.spare("FILE", file)
@@ -108,7 +108,7 @@ def replay(
     Examples::
 
         flashsim trace replay bnl.parquet --on intel-x25e-64gb
-        flashsim trace replay tpcc-small.trace --on toshiba-5400-320gb --pace asap --depth 4 --json tpcc.json
+        flashsim trace replay bnl.parquet --on toshiba-5400-320gb --pace asap --depth 4 --json bnl.json
     """
     if not on.endswith(".toml") and on not in presets.names():
         if "/" in on or Path(on).exists():

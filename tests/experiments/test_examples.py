@@ -13,7 +13,19 @@ from experiments.command_line import app
 from tests.experiments.conftest import Run
 
 ROOT = Path(__file__).parents[2]
-COMMANDS = ("", "reproduce", "join", "device", "device list", "device show", "device bench", "trace", "trace info")
+COMMANDS = (
+    "",
+    "reproduce",
+    "join",
+    "device",
+    "device list",
+    "device show",
+    "device bench",
+    "trace",
+    "trace convert",
+    "trace info",
+    "trace replay",
+)
 
 
 def examples(text: str) -> list[str]:
