@@ -37,6 +37,12 @@ class Histogram:
             self._sum += int(values.sum())
             self.maximum = max(self.maximum, int(values.max()))
 
+    def merge(self, other: Histogram) -> None:
+        """Count what another one counted."""
+        self._counts += other._counts
+        self._sum += other._sum
+        self.maximum = max(self.maximum, other.maximum)
+
     @property
     def count(self) -> int:
         """How many values were counted."""

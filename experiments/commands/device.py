@@ -72,6 +72,11 @@ def show_preset(
             typer.echo(f"{name} = {value}\n    {meaning}\n    source: {source}")
         for name, figure in _cited(chosen).items():
             typer.echo(f"cited {name}: {figure['shown']}\n    {figure['meaning']}\n    source: {figure['source']}")
+        energies = _energies(chosen)
+        for name, figure in energies.items():
+            typer.echo(f"energy {name}: {figure['shown']}\n    {figure['meaning']}\n    source: {figure['source']}")
+        if chosen.kind == "ssd" and not energies:
+            typer.echo("no energy figures")
         if target:
             write_json(target, _as_dict(chosen, rows))
 
@@ -132,11 +137,27 @@ def _as_dict(chosen: presets.Preset, rows: list[tuple[str, str, str, str]]) -> d
         name: {"value": getattr(chosen.parameters, name), "shown": shown, "meaning": meaning, "source": source}
         for name, shown, meaning, source in rows
     }
-    return {"name": chosen.name, "kind": chosen.kind, "title": chosen.title, "parameters": values, "cited": _cited(chosen)}
+    return {
+        "name": chosen.name,
+        "kind": chosen.kind,
+        "title": chosen.title,
+        "parameters": values,
+        "cited": _cited(chosen),
+        "energy": _energies(chosen),
+    }
 
 
 def _cited(chosen: presets.Preset) -> dict[str, dict[str, Any]]:
     return {
         name: {"value": value, "shown": cited.show(name, value), "meaning": cited.meaning(name), "source": chosen.cited_sources[name]}
         for name, value in chosen.cited.given().items()
+    }
+
+
+def _energies(chosen: presets.Preset) -> dict[str, dict[str, Any]]:
+    if chosen.energy is None:
+        return {}
+    return {
+        name: {"value": getattr(chosen.energy, name), "shown": shown, "meaning": meaning, "source": chosen.energy_sources[name]}
+        for name, shown, meaning in describe(chosen.energy)
     }

@@ -1,5 +1,6 @@
 """Units: time is integer nanoseconds, space is integer bytes; the only module that converts.
 
+Power is integer milliwatts and energy integer picojoules: a milliwatt for a nanosecond.
 Sizes written by people carry a unit: ``100MB`` is 10**8 bytes and ``100MiB`` is 100 * 2**20; bare numbers are refused.
 """
 
@@ -24,6 +25,8 @@ _SIZE_UNITS = {
     "b": 1, "kb": KB, "mb": MB, "gb": GB, "tb": TB, "kib": KIB, "mib": MIB, "gib": GIB, "tib": TIB,
 }  # fmt: skip
 _DURATION_UNITS = {"ns": NANOSECONDS, "us": MICROSECONDS, "ms": MILLISECONDS, "s": SECONDS, "min": 60 * SECONDS}
+_ENERGY_UNITS = {"pj": 1, "nj": 10**3, "uj": 10**6, "mj": 10**9, "j": 10**12}
+_POWER_UNITS = {"mw": 1, "w": 1000}
 _QUANTITY = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([A-Za-z]+)\s*")
 
 
@@ -75,6 +78,28 @@ def parse_duration(text: str, parameter: str = "duration") -> int:
     return _parse(text, parameter, _DURATION_UNITS, "20us, 0.35ms or 2s")
 
 
+def parse_energy(text: str, parameter: str = "energy") -> int:
+    """Picojoules of an energy with a unit (``pJ``, ``nJ``, ``uJ``, ``mJ``, ``J``).
+
+    Examples
+    --------
+    >>> parse_energy("0.75uJ")
+    750000
+    """
+    return _parse(text, parameter, _ENERGY_UNITS, "40pJ, 0.75uJ or 2mJ")
+
+
+def parse_power(text: str, parameter: str = "power") -> int:
+    """Milliwatts of a power with a unit (``mW``, ``W``).
+
+    Examples
+    --------
+    >>> parse_power("1.65W")
+    1650
+    """
+    return _parse(text, parameter, _POWER_UNITS, "60mW or 1.65W")
+
+
 def _short(value: float) -> str:
     return f"{value:.4g}" if abs(value) < 1000 else f"{value:.0f}"
 
@@ -111,6 +136,36 @@ def format_duration(duration: int) -> str:
         if abs(duration) >= unit:
             return f"{_short(duration / unit)} {name}"
     return f"{duration} ns"
+
+
+def format_energy(energy: float) -> str:
+    """An energy in picojoules for people.
+
+    Examples
+    --------
+    >>> format_energy(750_000), format_energy(40)
+    ('0.75 uJ', '40 pJ')
+    """
+    for name, unit in (("J", 10**12), ("mJ", 10**9), ("uJ", 10**6)):
+        if abs(energy) >= unit / 10:
+            return f"{_short(energy / unit)} {name}"
+    return f"{_short(energy)} pJ"
+
+
+def format_power(power: float) -> str:
+    """A power in milliwatts for people.
+
+    Examples
+    --------
+    >>> format_power(1650), format_power(60)
+    ('1.65 W', '60 mW')
+    """
+    return f"{_short(power / 1000)} W" if abs(power) >= 1000 else f"{_short(power)} mW"
+
+
+def joules(energy: float) -> float:
+    """Joules of an energy in picojoules."""
+    return energy / 10**12
 
 
 def seconds(duration: int) -> float:

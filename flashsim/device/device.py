@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.model import DeviceModel, PowerCut
 from flashsim.core.request import COMPLETION, SECTOR, Completions, Integers, Requests
+from flashsim.core.spans import SPAN, Spans, SpanSource
 from flashsim.core.units import NEVER
 from flashsim.device import block_layer, presets
 from flashsim.hdd.engine import HddEngine
 from flashsim.hdd.parameters import HddParameters
 from flashsim.hdd.specification import HddSpecification
+from flashsim.ssd.block_map import BlockMap, block_map
 from flashsim.ssd.engine import SsdEngine
 from flashsim.ssd.specification import SsdSpecification
 
@@ -123,6 +125,21 @@ class Device:
     def statistics(self) -> dict[str, Any]:
         """Counters since the device was made."""
         return self._model.statistics()
+
+    def record_spans(self, on: bool = True) -> bool:
+        """Begin or stop to record what the drive's parts do; return whether this kind of drive can."""
+        if not hasattr(self._model, "record_spans"):
+            return False
+        cast(SpanSource, self._model).record_spans(on)
+        return True
+
+    def spans(self) -> Spans:
+        """Holds of the drive's parts that ended since the last call (`flashsim.core.spans`); none of a drive that cannot tell."""
+        return cast(SpanSource, self._model).spans() if hasattr(self._model, "spans") else np.zeros(0, SPAN)
+
+    def block_map(self) -> BlockMap | None:
+        """The erase blocks as they stand; None of a disk."""
+        return block_map(self._model.state) if isinstance(self._model, SsdEngine | SsdSpecification) else None
 
 
 def _model(preset: presets.Preset, model: str) -> DeviceModel:

@@ -9,8 +9,11 @@
     read = { value = "20us", source = "do2009 slides, page 29" }
     [cited]
     sequential_read = { value = "120MB/s", source = "do2009, table 2" }
+    [energy]
+    idle = { value = "60mW", source = "data sheet" }
 
-`[cited]` (optional) names figures that the drive shows when it is measured (`flashsim.device.cited`).
+`[cited]` (optional) names figures that the drive shows when it is measured (`flashsim.device.cited`), `[energy]` (optional, of an SSD) what
+it takes in energy (`flashsim.ssd.energy`).
 """
 
 from __future__ import annotations
@@ -24,6 +27,7 @@ from flashsim.core.parameters import build
 from flashsim.core.preset_files import PresetFolder
 from flashsim.device.cited import CitedFigures
 from flashsim.hdd.parameters import HddParameters
+from flashsim.ssd.energy import EnergyFigures
 from flashsim.ssd.parameters import SsdParameters
 
 _FOLDER = PresetFolder(Path(__file__).parent / "presets", "device preset")
@@ -32,7 +36,7 @@ _KINDS: dict[str, type[HddParameters] | type[SsdParameters]] = {"hdd": HddParame
 
 @dataclass(frozen=True)
 class Preset:
-    """A device's parameters and the figures that it is meant to show, and the source of each as text."""
+    """A device's parameters, the figures that it is meant to show and its energies (None: not known), and the source of each as text."""
 
     name: str
     kind: str
@@ -41,6 +45,8 @@ class Preset:
     sources: dict[str, str]
     cited: CitedFigures = field(default_factory=CitedFigures)
     cited_sources: dict[str, str] = field(default_factory=dict)
+    energy: EnergyFigures | None = None
+    energy_sources: dict[str, str] = field(default_factory=dict)
 
 
 def names() -> list[str]:
@@ -63,21 +69,30 @@ def load(name: str) -> Preset:
         A value is missing or out of bounds.
     """
     path, document = _FOLDER.read(name)
-    values, cited = _section(document, "parameters", path), {}
-    if "cited" in document:
-        cited = _section(document, "cited", path)
+    values = _section(document, "parameters", path)
+    cited, energies = (_section(document, title, path) if title in document else {} for title in ("cited", "energy"))
     kind = document.get("kind")
     if kind not in _KINDS:
         raise UnknownNameError(f"device preset {path.name}: kind", str(kind), _KINDS)
+    if energies and kind != "ssd":
+        raise DamagedFileError(f"device preset: {path} has [energy], but a drive of kind {kind} has none")
     try:
-        parameters = build(_KINDS[kind], {name: entry["value"] for name, entry in values.items()})
-        figures = build(CitedFigures, {name: entry["value"] for name, entry in cited.items()})
+        parameters = build(_KINDS[kind], _values(values))
+        figures = build(CitedFigures, _values(cited))
+        energy = build(EnergyFigures, _values(energies)) if "energy" in document else None
     except FlashsimError as problem:
         problem.args = (f"device preset {path.name}: {problem}",)
         raise
-    sources, cited_sources = ({name: str(entry["source"]) for name, entry in section.items()} for section in (values, cited))
+    sources, cited_sources, energy_sources = (
+        {name: str(entry["source"]) for name, entry in section.items()} for section in (values, cited, energies)
+    )
     title = str(document.get("title", ""))
-    return Preset(str(document.get("name", path.stem)), kind, title, parameters, sources, figures, cited_sources)
+    name = str(document.get("name", path.stem))
+    return Preset(name, kind, title, parameters, sources, figures, cited_sources, energy, energy_sources)
+
+
+def _values(section: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    return {name: entry["value"] for name, entry in section.items()}
 
 
 def _section(document: dict[str, Any], title: str, path: Path) -> dict[str, dict[str, Any]]:

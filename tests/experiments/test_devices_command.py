@@ -24,8 +24,12 @@ def test_every_preset_is_listed(here: Path, flashsim: Run) -> None:
 def test_every_value_is_shown_with_its_source(name: str, here: Path, flashsim: Run) -> None:
     result = flashsim(f"device show {name} --json d.json")
     assert result.exit_code == 0
-    shown = json.loads((here / "d.json").read_text())["parameters"]
+    told = json.loads((here / "d.json").read_text())
+    shown = told["parameters"]
     preset = presets.load(name)
+    assert {figure: entry["source"] for figure, entry in told["energy"].items()} == preset.energy_sources
+    assert all(f"\nenergy {figure}: " in result.stdout for figure in preset.energy_sources)
+    assert ("no energy figures" in result.stdout) == (preset.kind == "ssd" and preset.energy is None)
     for parameter, source in preset.sources.items():
         assert shown[parameter]["source"] == source
         assert source in result.stdout and re.search(rf"^{parameter} = ", result.stdout, re.MULTILINE)

@@ -19,3 +19,11 @@ def test_percentiles_are_near_the_exact_ones(values: list[int], share: float) ->
     assert abs(times.mean - sum(values) / len(values)) < 1e-6 * max(1, max(values))
     shown, shares = times.distribution()
     assert shares[-1] == 1 and (np.diff(shown) > 0).all()
+
+
+def test_merged_histograms_count_what_both_counted() -> None:
+    both, one, other = Histogram(), Histogram(), Histogram()
+    for times, values in ((one, np.arange(50)), (other, np.arange(50, 2000)), (both, np.arange(2000))):
+        times.add(values)
+    one.merge(other)
+    assert (one.count, one.mean, one.maximum, one.percentile(90)) == (both.count, both.mean, both.maximum, both.percentile(90))

@@ -24,6 +24,8 @@ def test_every_value_has_a_source(name: str) -> None:
     assert preset.title
     assert all(preset.sources.values())
     assert preset.cited.given().keys() == preset.cited_sources.keys() and all(preset.cited_sources.values())
+    energies = [name for name, _, _ in describe(preset.energy)] if preset.energy else []
+    assert energies == list(preset.energy_sources) and all(preset.energy_sources.values())
     told = {parameter for parameter, _, _ in describe(preset.parameters)}
     assert set(preset.sources) <= told
 
@@ -113,6 +115,9 @@ def test_unknown_presets_and_models_are_refused() -> None:
         ('sequential_read = { value = "120MB/s"', 'sequential_read = { value = "0MB/s"', "sequential_read"),
         ('sequential_read = { value = "120MB/s"', 'sequential_read = { val = "120MB/s"', "sequential_read"),
         ("[parameters]", "[parameters", "TOML"),
+        ("[cited]", '[energy]\nidle = { value = "60mW", source = "" }\n[cited]', "page_read: missing"),
+        ("[cited]", '[energy]\npage_read = { value = "1", source = "" }\n[cited]', "page_read: '1', but a number with a unit"),
+        ("[cited]", "[energy]\nidle = 60\n[cited]", "idle must be given as"),
     ],
 )
 def test_damaged_presets_are_refused_in_one_line(tmp_path: Path, old: str, new: str, says: str) -> None:
@@ -130,4 +135,11 @@ def test_a_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "mine.toml"
     path.write_bytes(b"\xff\xfe\x00")
     with pytest.raises(DamagedFileError):
+        presets.load(str(path))
+
+
+def test_a_disk_has_no_energies(tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text(OCZ.with_name("dell-7200-500gb.toml").read_text() + '[energy]\nidle = { value = "5W", source = "" }\n')
+    with pytest.raises(DamagedFileError, match="kind hdd"):
         presets.load(str(path))

@@ -1,0 +1,55 @@
+"""What parts of a drive did when: a record a hold of a die, a channel, the host link or the controller by one operation.
+
+A model that can tell has `record_spans` and `spans` (`SpanSource`).  An operation that is interrupted and resumed leaves several spans.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+# Kinds.  A move is a copy of a page within a die, a fetch reads the page that a partial write completes, a transfer is of a channel or of
+# the host link, and a command is the controller's share of a host command.
+READ, PROGRAM, ERASE, MOVE, FETCH, TRANSFER, COMMAND = range(7)
+KINDS = ("read", "program", "erase", "move", "fetch", "transfer", "command")
+
+# Causes: the host, garbage collection, merges of blocks and their logs, translation pages, and wear levelling.
+HOST, GC, MERGE, MAP, WEAR = range(5)
+CAUSES = ("host", "gc", "merge", "map", "wear")
+
+SPAN = np.dtype(
+    [
+        ("server", np.int32),  # the dies, then the channels, then the link, then the controller
+        ("kind", np.int8),
+        ("cause", np.int8),
+        ("request", np.int64),  # id of the host request, -1 for none
+        ("page", np.int64),  # logical flash page, -1 for none
+        ("begin", np.int64),  # ns
+        ("end", np.int64),  # ns
+    ]
+)
+
+Spans = npt.NDArray[Any]
+
+
+class SpanSource(Protocol):
+    """A model that tells what its parts did."""
+
+    def record_spans(self, on: bool) -> None:
+        """Begin or stop to record; nothing is recorded unless asked, since it takes time and memory."""
+
+    def spans(self) -> Spans:
+        """Holds that ended since the last call, dtype SPAN; they are forgotten with this call."""
+
+
+def server_names(dies: int, channels: int) -> list[str]:
+    """What the servers are called, by number.
+
+    Examples
+    --------
+    >>> server_names(2, 1)
+    ['die 0', 'die 1', 'channel 0', 'link', 'controller']
+    """
+    return [*(f"die {die}" for die in range(dies)), *(f"channel {channel}" for channel in range(channels)), "link", "controller"]

@@ -1,0 +1,27 @@
+"""How the erase blocks of a drive stand: what each holds, and how often it was erased."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from flashsim.core.request import Integers
+from flashsim.ssd.drive_state import DriveState
+from flashsim.ssd.flash_array import ERASES, VALID, WRITTEN
+
+
+@dataclass(frozen=True)
+class BlockMap:
+    """Counts by die and block of the die, shape (dies, blocks) each; a block has `pages` flash pages."""
+
+    valid: Integers
+    written: Integers
+    erases: Integers
+    pages: int
+
+
+def block_map(state: DriveState) -> BlockMap:
+    """The blocks as they stand now."""
+    parameters = state.parameters
+    shape = (parameters.dies, parameters.blocks_per_die)
+    valid, written, erases = (state.blocks[row].reshape(shape).copy() for row in (VALID, WRITTEN, ERASES))
+    return BlockMap(valid, written, erases, parameters.pages_per_block)

@@ -1,0 +1,92 @@
+"""What a run of a drive takes in energy, from its counters, the busy time of its channels, and how long it ran and served."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from flashsim.core.errors import InvalidParameterError
+from flashsim.core.units import SECONDS, format_energy, format_power, joules, parse_energy, parse_power
+from flashsim.ssd.parameters import SsdParameters
+
+
+def _declared(meaning: str, parse: Callable[[str, str], int], show: Callable[[int], str]) -> Any:
+    """A field as in `flashsim.core.parameters`: an integer in pJ or mW, or text with a unit."""
+    return dataclasses.field(metadata={"meaning": meaning, "parse": parse, "show": show, "least": 0, "type": int})
+
+
+def _energy(meaning: str) -> Any:
+    return _declared(meaning, parse_energy, format_energy)
+
+
+def _power(meaning: str) -> Any:
+    return _declared(meaning, parse_power, format_power)
+
+
+def _energy_per_byte(meaning: str) -> Any:
+    return _declared(meaning, _parse_energy_per_byte, lambda value: f"{format_energy(value)}/B")
+
+
+def _parse_energy_per_byte(written: str, parameter: str) -> int:
+    if not written.endswith("/B"):
+        raise InvalidParameterError(parameter, repr(written), "an energy a byte is needed, such as 120pJ/B")
+    return parse_energy(written[:-2], parameter)
+
+
+@dataclass(frozen=True)
+class EnergyFigures:
+    """Declared energies (pJ) and powers (mW) of one drive; make it with `flashsim.core.parameters.build`."""
+
+    page_read: int = _energy("from the cells of a flash page to its register")
+    page_program: int = _energy("from the register of a flash page to its cells")
+    block_erase: int = _energy("an erase of one block")
+    channel_byte: int = _energy_per_byte("a byte over a flash channel, either way")
+    controller: int = _power("controller, memory and host link while a request is served, above idle")
+    idle: int = _power("the whole drive, always")
+    loaded: int = _power("the whole drive under load, as cited; nothing is computed from it, but the other figures should add up to it")
+
+
+@dataclass(frozen=True)
+class Energy:
+    """Energy by part, pJ."""
+
+    reads: int
+    programs: int
+    erases: int
+    channels: int
+    controller: int
+    idle: int
+
+    @property
+    def total(self) -> int:
+        """All parts together, pJ."""
+        return sum(dataclasses.astuple(self))
+
+    def as_dict(self) -> dict[str, float]:
+        """Joules by part, and ``total``."""
+        return {name: joules(value) for name, value in dataclasses.asdict(self).items()} | {"total": joules(self.total)}
+
+
+def energy_of(figures: EnergyFigures, parameters: SsdParameters, statistics: Mapping[str, Any], elapsed: int, active: int) -> Energy:
+    """The energy of a run.
+
+    A move is a read and a program.  Bytes on a channel are its busy time at its rate.
+
+    Parameters
+    ----------
+    statistics
+        What the drive counted in the run (`flashsim.core.model.DeviceModel.statistics`).
+    elapsed, active
+        How long the run was, and for how much of that a request was being served, ns.
+    """
+    moved = sum(statistics["channel_busy_ns"]) * parameters.channel_rate // SECONDS
+    return Energy(
+        reads=statistics["flash_reads"] * figures.page_read,
+        programs=statistics["flash_programs"] * figures.page_program,
+        erases=statistics["flash_erases"] * figures.block_erase,
+        channels=moved * figures.channel_byte,
+        controller=active * figures.controller,
+        idle=elapsed * figures.idle,
+    )

@@ -1,0 +1,96 @@
+"""Energy of runs: the sum of what was done, and presets whose parts add up to the power that is cited for the whole drive."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from flashsim.core.errors import InvalidParameterError
+from flashsim.core.host import one_command_each
+from flashsim.core.parameters import build, describe
+from flashsim.core.request import READ, WRITE, make_requests
+from flashsim.core.units import SECONDS
+from flashsim.device import presets
+from flashsim.ssd.energy import EnergyFigures, energy_of
+from flashsim.ssd.engine import SsdEngine
+from tests.flashsim.ssd.drives import PAGE, drive
+
+FIGURES = build(
+    EnergyFigures,
+    {
+        "page_read": "3pJ",
+        "page_program": "50pJ",
+        "block_erase": "700pJ",
+        "channel_byte": "11pJ/B",
+        "controller": 13,
+        "idle": 17,
+        "loaded": 0,
+    },
+)
+GOOD = {name: value for name, value, _ in describe(FIGURES)}
+WITH_ENERGY = [name for name in presets.names() if presets.load(name).energy]
+
+
+def test_what_is_shown_can_be_read_back() -> None:
+    assert build(EnergyFigures, GOOD) == FIGURES
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "bound"),
+    [
+        ("page_read", "3", "a number with a unit"), ("page_read", -1, "at least 0"), ("channel_byte", "120pJ", "an energy a byte"),
+        ("idle", "60", "a number with a unit"), ("idle", "60mJ", "a number with a unit"), ("controller", True, "a number"),
+    ],
+)  # fmt: skip
+def test_a_figure_out_of_bounds_is_named(name: str, value: object, bound: str) -> None:
+    with pytest.raises(InvalidParameterError, match=f"^{name}: .*but .*{bound}"):
+        build(EnergyFigures, GOOD | {name: value})
+
+
+def test_every_operation_is_paid_for() -> None:
+    """Ten pages written, four read, one after the other on a fresh drive: each crosses a channel once."""
+    parameters = drive()
+    engine = SsdEngine(parameters)
+    requests = make_requests(np.repeat([WRITE, READ], [10, 4]), np.concatenate([np.arange(10), np.arange(4)]) * PAGE, PAGE, serial=True)
+    engine.submit(requests, one_command_each(requests), 0)
+    last = int(engine.advance(every=True)["completed"].max())
+    spent = energy_of(FIGURES, parameters, engine.statistics(), elapsed=last + 5, active=last)
+    assert (spent.programs, spent.reads, spent.erases) == (10 * 50, 4 * 3, 0)
+    assert spent.channels == 14 * PAGE * 11
+    assert (spent.controller, spent.idle) == (13 * last, 17 * (last + 5))
+    assert spent.as_dict()["total"] * 1e12 == pytest.approx(10 * 50 + 4 * 3 + 14 * PAGE * 11 + 13 * last + 17 * (last + 5), rel=1e-12)
+
+
+def test_moves_and_erases_of_garbage_collection_are_paid_for() -> None:
+    parameters = drive()
+    engine = SsdEngine(parameters)
+    pages = np.random.default_rng(1).integers(0, parameters.logical_pages, 600)
+    requests = make_requests(WRITE, pages * PAGE, PAGE, serial=True)
+    engine.submit(requests, one_command_each(requests), 0)
+    engine.advance(every=True)
+    told = engine.statistics()
+    spent = energy_of(FIGURES, parameters, told, elapsed=0, active=0)
+    assert told["gc_moves"] > 0 and told["flash_erases"] > 0
+    assert spent.programs == (600 + told["gc_moves"]) * 50
+    assert spent.reads == told["gc_moves"] * 3
+    assert spent.erases == told["flash_erases"] * 700
+
+
+@pytest.mark.parametrize("name", WITH_ENERGY)
+def test_parts_add_up_to_the_power_under_load_that_is_cited(name: str) -> None:
+    """Reading or writing in order at the cited rate; the cited power does not always say which of both is meant."""
+    preset = presets.load(name)
+    figures, page = preset.energy, preset.parameters.page_size
+    assert figures is not None
+    powers = []
+    for rate, each in ((preset.cited.sequential_read, figures.page_read), (preset.cited.sequential_write, figures.page_program)):
+        assert rate
+        statistics = {"channel_busy_ns": [rate * SECONDS // preset.parameters.channel_rate], "flash_reads": 0, "flash_erases": 0}
+        one_second = EnergyFigures(**(vars(figures) | {"page_program": each}))
+        spent = energy_of(one_second, preset.parameters, statistics | {"flash_programs": rate // page}, SECONDS, SECONDS)
+        powers.append(spent.as_dict()["total"] * 1000)
+    assert min(abs(power / figures.loaded - 1) for power in powers) < 0.01
+
+
+def test_some_presets_have_energies() -> None:
+    assert len(WITH_ENERGY) >= 6
