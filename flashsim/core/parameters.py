@@ -32,19 +32,24 @@ def count(meaning: str, least: int = 1, most: int | None = None, default: int | 
     return _with_default(_field(meaning, None, None, least, most=most, type=int), default)
 
 
-def number(meaning: str, least: float | None = None, most: float | None = None) -> Any:
+def number(meaning: str, least: float | None = None, most: float | None = None, default: float | None = None) -> Any:
     """A real number; its unit stands in `meaning`."""
-    return _field(meaning, None, None, least, most=most, type=float)
+    return _with_default(_field(meaning, None, None, least, most=most, type=float), default)
 
 
-def duration(meaning: str, least: int = 0) -> Any:
+def switch(meaning: str, default: bool | None = None) -> Any:
+    """True or false."""
+    return _with_default(_field(meaning, None, lambda value: "yes" if value else "no", None, type=bool), default)
+
+
+def duration(meaning: str, least: int = 0, default: int | None = None) -> Any:
     """Nanoseconds."""
-    return _field(meaning, parse_duration, format_duration, least, type=int)
+    return _with_default(_field(meaning, parse_duration, format_duration, least, type=int), default)
 
 
-def size(meaning: str, least: int = 1) -> Any:
+def size(meaning: str, least: int = 1, default: int | None = None) -> Any:
     """Bytes."""
-    return _field(meaning, parse_size, format_size, least, type=int)
+    return _with_default(_field(meaning, parse_size, format_size, least, type=int), default)
 
 
 def rate(meaning: str) -> Any:
@@ -79,6 +84,10 @@ def _checked(name: str, value: Any, declared: Mapping[str, Any]) -> Any:
     kind = declared["type"]
     if kind is tuple:
         return _rows(name, value)
+    if kind is bool:
+        if not isinstance(value, bool):
+            raise InvalidParameterError(name, repr(value), f"it must be true or false: {declared['meaning']}")
+        return value
     if isinstance(value, str) and declared["parse"]:
         value = declared["parse"](value, name)
     if kind is float and isinstance(value, int) and not isinstance(value, bool):

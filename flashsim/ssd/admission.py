@@ -24,22 +24,20 @@ from flashsim.ssd.drive_state import FLUSHES, READ_BYTES, READS, TRIMS, WRITE_BY
 from flashsim.ssd.events import schedule
 from flashsim.ssd.flash_array import (
     ERASE_BLOCK,
-    FETCH_PAGE,
     KIND,
-    MOVE_PAGE,
+    NEEDS,
     PLACE,
     PLAN_COLUMNS,
     PROGRAM_PAGE,
+    READ_PAGE,
     SUPERSEDED,
     ZERO_PAGE,
     Narrow,
-    next_write_id,
 )
-from flashsim.ssd.geometry import CHANNELS, DIES, PAGE_SECTORS, PLAN_ROWS, die_of_block, die_of_page
+from flashsim.ssd.geometry import CHANNELS, DIES, PAGE_SECTORS, PLAN_ROWS, READ_ONLY, REFUSED, die_of_block, die_of_page
 from flashsim.ssd.operations import (
     COMMAND,
     COMMAND_KIND,
-    DEPENDENT,
     FIRST_PART,
     HOST_COMMAND,
     ID,
@@ -54,13 +52,21 @@ from flashsim.ssd.operations import (
     WAITING,
     WAITS,
     acquire,
+    follow,
     join_die,
     take_row,
 )
+from flashsim.ssd.pools import next_write_id
 from flashsim.ssd.timing import READ_OVERHEAD, WRITE_OVERHEAD
 
 # Why the engine stopped.
 DONE, TABLE_FULL, POLICY_FAILED = range(3)
+
+
+@lean_kernel
+def is_part(kind: int) -> bool:
+    """Whether a command completes only after operations of this kind."""
+    return kind in (READ_PAGE, ZERO_PAGE, PROGRAM_PAGE)
 
 
 @lean_kernel
@@ -76,7 +82,6 @@ def add_operations(
     sectors: int,
 ) -> None:
     """Give the planned operations of one logical page their ids, their command and their places in the queues of dies."""
-    fetch = -1
     for at in range(rows):
         kind = plan[at, KIND]
         row = take_row(engine, operations, kind)
@@ -91,14 +96,12 @@ def add_operations(
             gates[LAST_ERASE, plan[at, PLACE]] = operations[row, ID]
         elif kind != ZERO_PAGE:
             join_die(servers, operations, die_of_page(control, plan[at, PLACE]), row)
-        if kind == FETCH_PAGE:
-            fetch = row
-        if kind == PROGRAM_PAGE and plan[at, SUPERSEDED] >= 0:
+        if plan[at, SUPERSEDED] >= 0:
             gates[SUPERSEDING, plan[at, SUPERSEDED]] += 1
-        if kind == PROGRAM_PAGE and fetch >= 0:
-            operations[fetch, DEPENDENT] = row
-            operations[row, WAITS] += 1
-        if kind != FETCH_PAGE and kind != MOVE_PAGE and kind != ERASE_BLOCK:
+        if plan[at, NEEDS] >= 0:
+            follow(operations, plan[plan[at, NEEDS], NEEDS], row)
+        plan[at, NEEDS] = row  # from here on the row of the operation, for those that need it
+        if is_part(kind):
             operations[command, LEFT] += 1
         if operations[command, FIRST_PART] < 0:
             operations[command, FIRST_PART] = row
@@ -130,16 +133,19 @@ def admit(
     servers: Integers,
     gates: Integers,
     control: Integers,
-    dies: Integers,
+    pools: Integers,
     blocks: Integers,
     mapping: Narrow,
     pages: Narrow,
-    trimmed: Integers,
+    trimmed: Narrow,
+    own: Integers,
     plan: Integers,
     timing: Integers,
     counters: Integers,
     translate: Any,
     victim: Any,
+    opens: Any,
+    levels: Any,
     host_command: int,
     operation: int,
     offset: int,
@@ -152,15 +158,24 @@ def admit(
     operations[command, FIRST_PART] = -1
     operations[command, HOST_COMMAND] = host_command
     operations[command, OVERHEAD] = timing[READ_OVERHEAD] if operation == READ else timing[WRITE_OVERHEAD]
-    count_command(counters, operation, length)
+    if operation == WRITE and control[READ_ONLY]:
+        control[REFUSED] += 1
+        length = 0
+    else:
+        count_command(counters, operation, length)
     size = control[PAGE_SECTORS] * SECTOR
     end = offset + length
     page = offset // size
     while page * size < end and operation != FLUSH:
         sectors = (min(end, (page + 1) * size) - max(offset, page * size)) // SECTOR
         whole = sectors == control[PAGE_SECTORS]
+        if operation == WRITE and control[READ_ONLY]:
+            control[REFUSED] += 1
+            break
         if operation != TRIM or whole:
-            rows = translate(operation, page, 0 if whole else 1, control, dies, blocks, mapping, pages, plan, victim)
+            rows = translate(
+                operation, page, 0 if whole else 1, control, pools, blocks, mapping, pages, own, plan, victim, opens, levels
+            )  # fmt: skip
             if rows < 0:
                 return False
             if operation == TRIM:
@@ -183,16 +198,19 @@ def dispatch(
     servers: Integers,
     gates: Integers,
     control: Integers,
-    dies: Integers,
+    pools: Integers,
     blocks: Integers,
     mapping: Narrow,
     pages: Narrow,
-    trimmed: Integers,
+    trimmed: Narrow,
+    own: Integers,
     plan: Integers,
     timing: Integers,
     counters: Integers,
     translate: Any,
     victim: Any,
+    opens: Any,
+    levels: Any,
 ) -> int:
     """Admit waiting commands while fewer than the depth are in flight; DONE, or why it stopped short."""
     while host[READY_HEAD] >= 0 and host[IN_FLIGHT] < host[DEPTH]:
@@ -202,8 +220,9 @@ def dispatch(
             return TABLE_FULL
         command = take_command(host, requests)
         if not admit(
-            engine, heap, operations, servers, gates, control, dies, blocks, mapping, pages, trimmed, plan, timing, counters,
-            translate, victim, command, commands[row, OPERATION], commands[row, OFFSET], commands[row, LENGTH], host[NOW],
+            engine, heap, operations, servers, gates, control, pools, blocks, mapping, pages, trimmed, own, plan, timing, counters,
+            translate, victim, opens, levels, command, commands[row, OPERATION], commands[row, OFFSET], commands[row, LENGTH],
+            host[NOW],
         ):  # fmt: skip
             return POLICY_FAILED
     return DONE

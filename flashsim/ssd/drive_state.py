@@ -12,6 +12,7 @@ from flashsim.core.kernel import kernel_of, lean_kernel
 from flashsim.core.request import FLUSH, OPERATIONS, READ, SECTOR, WRITE, Commands, Integers, Requests
 from flashsim.ssd.flash_array import (
     BAD_VICTIM,
+    CAUSES,
     ERASE_BLOCK,
     ERASES,
     KIND,
@@ -21,7 +22,11 @@ from flashsim.ssd.flash_array import (
     PLACE,
     PLAN_COLUMNS,
     PROGRAM_PAGE,
+    RETIRED_BLOCK,
     SOURCE,
+    SPARES,
+    STATE,
+    STORE_PAGE,
     WRITE_ID,
     Narrow,
     empty_arrays,
@@ -32,19 +37,24 @@ from flashsim.ssd.flash_array import (
 from flashsim.ssd.ftl import base as ftl_family
 from flashsim.ssd.ftl.base import TRANSLATE, plan_page
 from flashsim.ssd.gc import base as gc_family
-from flashsim.ssd.gc.base import VICTIM
-from flashsim.ssd.geometry import GC_STEPS, PLAN_ROWS, control_array
+from flashsim.ssd.gc.base import VICTIM_FUNCTION
+from flashsim.ssd.geometry import GC_STEPS, PLAN_ROWS, READ_ONLY, REFUSED, control_array
 from flashsim.ssd.parameters import SsdParameters
 from flashsim.ssd.policies import policy_function
 from flashsim.ssd.timing import timing_of
+from flashsim.ssd.wear import base as wear_family
+from flashsim.ssd.wear.base import WEAR_FUNCTION
 
-# Counters.
+# Counters: what the host asked for, then flash pages read and programmed and blocks erased, by cause.
 (
-    READS, READ_BYTES, WRITES, WRITE_BYTES, TRIMS, FLUSHES, FLASH_READS, FLASH_PROGRAMS, FLASH_ERASES, GC_MOVES, FETCHES,
-) = range(11)  # fmt: skip
+    READS, READ_BYTES, WRITES, WRITE_BYTES, TRIMS, FLUSHES, FETCHES,
+) = range(7)  # fmt: skip
+READS_FOR = 7
+PROGRAMS_FOR = READS_FOR + len(CAUSES)
+ERASES_FOR = PROGRAMS_FOR + len(CAUSES)
 COUNTERS = (
-    "host_reads", "host_read_bytes", "host_writes", "host_write_bytes", "host_trims", "host_flushes",
-    "flash_reads", "flash_programs", "flash_erases", "gc_moves", "read_modify_write_reads",
+    "host_reads", "host_read_bytes", "host_writes", "host_write_bytes", "host_trims", "host_flushes", "read_modify_write_reads",
+    *(f"{what}_{cause}" for what in ("reads", "programs", "erases") for cause in CAUSES),
 )  # fmt: skip
 
 
@@ -52,32 +62,37 @@ _VECTOR = types.Array(types.int64, 1, "C")
 _MATRIX = types.Array(types.int64, 2, "C")
 _MAP = types.Array(types.int32, 1, "C")
 _PAGES = types.Array(types.int32, 2, "C")
-_LOAD = types.boolean(
-    TRANSLATE, VICTIM, types.int64, types.int64, _VECTOR, _MATRIX, _MATRIX, _MAP, _PAGES, _VECTOR, _MATRIX
+_LOAD = types.int64(
+    TRANSLATE, VICTIM_FUNCTION, WEAR_FUNCTION, WEAR_FUNCTION, types.int64, types.int64, _VECTOR, _MATRIX, _MATRIX, _MAP, _PAGES, _MAP,
+    _VECTOR, _MATRIX,
 )  # fmt: skip
 
 
 @lean_kernel
-def apply(row: int, plan: Integers, control: Integers, blocks: Integers, pages: Narrow, spare: Integers) -> None:
+def apply(row: int, plan: Integers, control: Integers, blocks: Integers, pages: Narrow, spare: Narrow) -> None:
     """Carry out one flash operation of a plan on the physical state, at once."""
-    if plan[row, KIND] == ERASE_BLOCK:
+    kind = plan[row, KIND]
+    if kind == ERASE_BLOCK:
         erased(control, blocks, spare, plan[row, PLACE])
-    elif plan[row, KIND] == PROGRAM_PAGE or plan[row, KIND] == MOVE_PAGE:
+    elif kind in (PROGRAM_PAGE, STORE_PAGE, MOVE_PAGE):
         programmed(pages, spare, plan[row, PLACE], plan[row, SOURCE], plan[row, LOGICAL], plan[row, WRITE_ID])
 
 
 @kernel_of(_LOAD)
 def _load_pages(
-    translate: Any, victim: Any, first: int, end: int, control: Integers, dies: Integers, blocks: Integers, mapping: Narrow,
-    pages: Narrow, spare: Integers, plan: Integers,
-) -> bool:  # fmt: skip
+    translate: Any, victim: Any, opens: Any, levels: Any, first: int, end: int, control: Integers, pools: Integers, blocks: Integers,
+    mapping: Narrow, pages: Narrow, spare: Narrow, own: Integers, plan: Integers,
+) -> int:  # fmt: skip
+    """Write logical pages in no time; `end`, or the first page that could not be written."""
     for page in range(first, end):
-        rows = translate(WRITE, page, 0, control, dies, blocks, mapping, pages, plan, victim)
+        if control[READ_ONLY]:
+            return page
+        rows = translate(WRITE, page, 0, control, pools, blocks, mapping, pages, own, plan, victim, opens, levels)
         if rows < 0:
-            return False
+            return BAD_VICTIM
         for row in range(rows):
             apply(row, plan, control, blocks, pages, spare)
-    return True
+    return end
 
 
 class DriveState:
@@ -85,43 +100,55 @@ class DriveState:
 
     Raises
     ------
-    InvalidParameterError, UnknownNameError, MissingFileError, FlashsimError
-        Impossible parameters, or a policy that cannot be loaded.
+    InvalidParameterError, UnknownNameError, MissingFileError, RefusedError, FlashsimError
+        Impossible parameters, policies that cannot be loaded or do not go together.
     """
 
     def __init__(self, parameters: SsdParameters) -> None:
         self.parameters = parameters
         self.timing = timing_of(parameters)
+        self.layer = ftl_family.checked(parameters)
+        collects = parameters.gc != "none"
+        policy = parameters.gc if collects else "greedy"  # never asked
         self.translate: Any = policy_function(ftl_family.FAMILY, parameters.ftl, "translate", TRANSLATE)
-        self.victim: Any = policy_function(gc_family.FAMILY, parameters.gc, "victim", VICTIM)
-        flash_pages = parameters.dies * parameters.blocks_per_die * parameters.pages_per_block
-        self.control = control_array(parameters, gc_family.rounds_of(parameters.gc))
-        self.dies, self.blocks = empty_arrays(parameters)
-        self.mapping = np.zeros(parameters.logical_pages, np.int32)
+        self.victim: Any = policy_function(gc_family.FAMILY, policy, "victim", VICTIM_FUNCTION)
+        self.opens: Any = policy_function(wear_family.FAMILY, parameters.wear, "opens", WEAR_FUNCTION)
+        self.levels: Any = policy_function(wear_family.FAMILY, parameters.wear, "levels", WEAR_FUNCTION)
+        map_pages, plan_rows = (
+            int(getattr(self.layer, hook)(parameters)) if hasattr(self.layer, hook) else 0 for hook in ("map_pages", "plan_rows")
+        )
+        self.control = control_array(parameters, gc_family.rounds_of(policy), map_pages, plan_rows)
+        self.pools, self.blocks = empty_arrays(parameters)
+        flash_pages = parameters.pools * parameters.blocks_per_plane * parameters.pages_per_block
+        self.mapping = np.zeros(parameters.logical_pages + map_pages, np.int32)
         self.pages = np.zeros((flash_pages, PAGE_COLUMNS), np.int32)
-        self.spare = np.zeros(flash_pages, np.int64)  # write id of what each flash page holds: 0 erased, TORN unreadable
-        self.trimmed = np.zeros(parameters.logical_pages, np.int64)  # write id of each logical page's last trim
+        self.spare = np.zeros(flash_pages, np.int32)  # write id of what each flash page holds: 0 erased, TORN unreadable
+        self.trimmed = np.zeros(parameters.logical_pages, np.int32)  # write id of each logical page's last trim
+        self.own = ftl_family.own_table(self.layer, parameters)
         self.plan = np.zeros((int(self.control[PLAN_ROWS]), PLAN_COLUMNS), np.int64)
         self.counters = np.zeros(len(COUNTERS), np.int64)
 
+    @property
+    def tables(self) -> tuple[Integers, Integers, Integers, Narrow, Narrow, Integers]:
+        """What a translation layer works on: control, pools, blocks, mapping, pages and its own table."""
+        return self.control, self.pools, self.blocks, self.mapping, self.pages, self.own
+
+    @property
+    def policies(self) -> tuple[Any, Any, Any]:
+        """What a translation layer asks: victim, opens, levels."""
+        return self.victim, self.opens, self.levels
+
     def plan_page(self, operation: int, page: int, partial: bool) -> list[tuple[int, ...]]:
         """The flash operations (rows of a plan) that one logical page of a command takes; the logical state changes at once."""
-        rows = plan_page(
-            self.translate,
-            operation,
-            page,
-            int(partial),
-            self.control,
-            self.dies,
-            self.blocks,
-            self.mapping,
-            self.pages,
-            self.plan,
-            self.victim,
-        )
-        if rows == BAD_VICTIM:
+        rows = plan_page(self.translate, operation, page, int(partial), *self.tables, self.plan, *self.policies)
+        if rows < 0:
             raise self.bad_victim()
         return [tuple(row) for row in self.plan[:rows].tolist()]
+
+    def apply_plan(self, rows: int) -> None:
+        """Carry out the first rows of the plan at once."""
+        for row in range(rows):
+            apply(row, self.plan, self.control, self.blocks, self.pages, self.spare)
 
     def load(self, offset: int, length: int, outstanding: int) -> None:
         """Write bytes in no time and outside the counters, from the first page to the last.
@@ -131,22 +158,30 @@ class DriveState:
         InvalidParameterError
             The bytes do not lie within the drive, on sector boundaries.
         RefusedError
-            Requests are outstanding: their operations would mingle with what takes no time.
+            Requests are outstanding: their operations would mingle with what takes no time; or the drive has worn out.
         """
         check_extent(self.parameters, "load", offset, length)
         if outstanding:
             raise RefusedError(f"load: {outstanding} requests are outstanding, but a drive is loaded while it is idle")
         size = self.parameters.page_size
+        end = -(-(offset + length) // size)
         done = _load_pages(
-            self.translate, self.victim, offset // size, -(-(offset + length) // size), self.control, self.dies, self.blocks,
-            self.mapping, self.pages, self.spare, self.plan,
+            self.translate, *self.policies, offset // size, end, self.control, self.pools, self.blocks, self.mapping, self.pages,
+            self.spare, self.own, self.plan,
         )  # fmt: skip
-        if not done:
+        if done == BAD_VICTIM:
             raise self.bad_victim()
+        if done < end:
+            raise self.read_only()
 
     def bad_victim(self) -> FlashsimError:
         """The error for a policy that breaks its contract."""
         return FlashsimError(f"garbage collection policy: '{self.parameters.gc}' chose a block that is not closed or has no invalid page")
+
+    def read_only(self) -> RefusedError:
+        """The error for writes to a drive whose blocks ran out."""
+        refused = int(self.control[REFUSED])
+        return RefusedError(f"drive: read-only, as a plane has no spare blocks left; {refused} write commands were refused, reads go on")
 
     def version(self, page: int) -> int:
         """The write id (1, 2, ... in order of admission, trims included) of what a logical page reads as; 0 where it is unmapped.
@@ -159,17 +194,33 @@ class DriveState:
     def statistics(self) -> dict[str, Any]:
         """Counters by name, write amplification, wear, and the over-provisioning that garbage collection can use.
 
-        Write amplification is flash bytes programmed over host bytes written (NaN before the first).  `victim_steps` are the blocks and
-        lists looked at to choose victims since the drive was made, loading included.
+        ``programs_gc`` and the like are flash pages (or erased blocks) by cause, ``flash_programs`` and the like their sums.  Write
+        amplification is flash bytes programmed over host bytes written (NaN before the first).  `victim_steps` are the blocks and lists
+        looked at to choose victims since the drive was made, loading included.
         """
         numbers: dict[str, Any] = {name: int(value) for name, value in zip(COUNTERS, self.counters, strict=True)}
+        for what in ("reads", "programs", "erases"):
+            numbers[f"flash_{what}"] = sum(numbers[f"{what}_{cause}"] for cause in CAUSES)
         programmed_bytes = numbers["flash_programs"] * self.parameters.page_size
         numbers["write_amplification"] = programmed_bytes / numbers["host_write_bytes"] if numbers["host_write_bytes"] else float("nan")
-        erases = self.blocks[ERASES]
-        numbers["block_erases"] = {"min": int(erases.min()), "max": int(erases.max()), "mean": float(erases.mean())}
+        numbers |= self._wear()
         numbers["victim_steps"] = int(self.control[GC_STEPS])
         numbers["effective_overprovisioning"] = self.parameters.effective_overprovisioning
         return numbers
+
+    def _wear(self) -> dict[str, Any]:
+        """Erases of blocks that are not retired, retired and spare blocks, and the share of endurance that is left."""
+        used = self.blocks[STATE] != RETIRED_BLOCK
+        erases = self.blocks[ERASES, used]
+        wear: dict[str, Any] = {
+            "block_erases": {"min": int(erases.min()), "max": int(erases.max()), "mean": float(erases.mean()), "std": float(erases.std())},
+            "retired_blocks": int((~used).sum()),
+            "spare_blocks": int(self.pools[SPARES].sum()),
+            "read_only": bool(self.control[READ_ONLY]),
+        }
+        if self.parameters.endurance:
+            wear["remaining_life"] = max(0.0, 1 - wear["block_erases"]["mean"] / self.parameters.endurance)
+        return wear
 
 
 def statistics_with_times(state: DriveState, dies: list[int], channels: list[int], link: int, controller: int) -> dict[str, Any]:

@@ -18,7 +18,8 @@ from flashsim.ssd.drive_state import DriveState, check_commands_fit, statistics_
 from flashsim.ssd.events import happen
 from flashsim.ssd.flash_array import ERASE_BLOCK, KIND, PLACE, Narrow, erased
 from flashsim.ssd.ftl.base import TRANSLATE
-from flashsim.ssd.gc.base import VICTIM
+from flashsim.ssd.gc.base import VICTIM_FUNCTION
+from flashsim.ssd.geometry import REFUSED
 from flashsim.ssd.operations import (
     BUSY_NS,
     EVENTS,
@@ -33,6 +34,7 @@ from flashsim.ssd.operations import (
 )
 from flashsim.ssd.parameters import SsdParameters
 from flashsim.ssd.recovery import recover
+from flashsim.ssd.wear.base import WEAR_FUNCTION
 
 _FIRST_ROWS = 1024
 
@@ -59,14 +61,17 @@ _RUN = types.int64(
     _M,
     _MAP,
     _PAGES,
-    _V,
+    _MAP,
+    _MAP,
     _V,
     _M,
     _V,
     _M,
     _V,
     TRANSLATE,
-    VICTIM,
+    VICTIM_FUNCTION,
+    WEAR_FUNCTION,
+    WEAR_FUNCTION,
 )
 
 
@@ -86,24 +91,27 @@ def run(
     servers: Integers,
     gates: Integers,
     control: Integers,
-    dies: Integers,
+    pools: Integers,
     blocks: Integers,
     mapping: Narrow,
     pages: Narrow,
-    spare: Integers,
-    trimmed: Integers,
+    spare: Narrow,
+    trimmed: Narrow,
+    own: Integers,
     plan: Integers,
     timing: Integers,
     links: Integers,
     counters: Integers,
     translate: Any,
     victim: Any,
+    opens: Any,
+    levels: Any,
 ) -> int:
     """Let events happen in order of (time, arrivals first, id) up to `until`, or to the first completion unless `every`."""
     while True:
         status = dispatch(
-            host, requests, commands, engine, heap, operations, servers, gates, control, dies, blocks, mapping, pages, trimmed, plan,
-            timing, counters, translate, victim,
+            host, requests, commands, engine, heap, operations, servers, gates, control, pools, blocks, mapping, pages, trimmed, own,
+            plan, timing, counters, translate, victim, opens, levels,
         )  # fmt: skip
         if status != DONE or (host[FINISHED] > 0 and not every):
             return int(status)
@@ -145,6 +153,7 @@ class SsdEngine:
         self._timing = self.state.timing.scalars()
         self._links = self.state.timing.links()
         self._host = HostQueue(parameters.queue_depth)
+        self._refused = 0  # write commands that the caller knows to have been refused
         self._power_up()
 
     def _power_up(self) -> None:
@@ -152,7 +161,7 @@ class SsdEngine:
         self._engine = empty_engine()
         self._operations = np.empty((_FIRST_ROWS, OPERATION_COLUMNS), np.int64)
         self._servers = empty_servers(parameters.dies, parameters.channels)
-        self._gates = empty_gates(parameters.dies * parameters.blocks_per_die)
+        self._gates = empty_gates(parameters.pools * parameters.blocks_per_plane)
         # An operation with a pending event holds a die, the link or the controller.
         self._heap = np.empty((parameters.dies + 2, 2), np.int64)
 
@@ -182,12 +191,15 @@ class SsdEngine:
         while True:
             status = run(
                 until, every, host.scalars, host.requests, host.commands, host.order, host.delayed, host.finished,
-                self._engine, self._heap, self._operations, self._servers, self._gates, state.control, state.dies, state.blocks,
-                state.mapping, state.pages, state.spare, state.trimmed, state.plan, self._timing, self._links, state.counters,
-                state.translate, state.victim,
+                self._engine, self._heap, self._operations, self._servers, self._gates, state.control, state.pools, state.blocks,
+                state.mapping, state.pages, state.spare, state.trimmed, state.own, state.plan, self._timing, self._links, state.counters,
+                state.translate, *state.policies,
             )  # fmt: skip
             if status == POLICY_FAILED:
                 raise state.bad_victim()
+            if status == DONE and state.control[REFUSED] > self._refused:
+                self._refused = int(state.control[REFUSED])
+                raise state.read_only()
             if status == DONE:
                 return host.collect()
             self._grow()

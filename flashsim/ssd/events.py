@@ -9,9 +9,11 @@ from __future__ import annotations
 from flashsim.core.host import NOW, command_done, heap_push
 from flashsim.core.kernel import lean_kernel
 from flashsim.core.request import Integers
-from flashsim.ssd.drive_state import FETCHES, FLASH_ERASES, FLASH_PROGRAMS, FLASH_READS, GC_MOVES
+from flashsim.ssd.drive_state import ERASES_FOR, FETCHES, PROGRAMS_FOR, READS_FOR
 from flashsim.ssd.flash_array import (
+    CAUSE,
     ERASE_BLOCK,
+    HOST,
     KIND,
     LOGICAL,
     MOVE_PAGE,
@@ -19,6 +21,7 @@ from flashsim.ssd.flash_array import (
     PROGRAM_PAGE,
     READ_PAGE,
     SOURCE,
+    STORE_PAGE,
     SUPERSEDED,
     WRITE_ID,
     ZERO_PAGE,
@@ -27,13 +30,13 @@ from flashsim.ssd.flash_array import (
     programmed,
     started,
 )
-from flashsim.ssd.geometry import CHANNELS, DIES, channel_of, die_of_block
+from flashsim.ssd.geometry import CHANNELS, COPYBACK, DIES, channel_of, die_of_block
 from flashsim.ssd.operations import (
     COMMAND,
     COMMAND_KIND,
-    DEPENDENT,
     DIE,
     EVENTS,
+    FIRST_FOLLOWER,
     FIRST_PART,
     HEAD,
     HOST_COMMAND,
@@ -42,6 +45,7 @@ from flashsim.ssd.operations import (
     IN_PROGRAM,
     LAST_ERASE,
     LEFT,
+    NEXT_FOLLOWER,
     NEXT_IN_DIE,
     NEXT_PART,
     ON_CHANNEL,
@@ -88,7 +92,7 @@ def ask_link(
 @lean_kernel
 def use_channel(engine: Integers, heap: Integers, operations: Integers, timing: Integers, row: int, now: int) -> None:
     """The channel is the operation's: move a page, or out and back in for a move."""
-    pages = 2 if operations[row, KIND] == MOVE_PAGE else 1
+    pages = 2 if operations[row, KIND] == MOVE_PAGE else 1  # out and in
     schedule(engine, heap, operations, row, ON_CHANNEL, now + pages * timing[TRANSFER])
 
 
@@ -119,7 +123,7 @@ def try_start(
     kind = operations[row, KIND]
     if kind == ERASE_BLOCK:
         schedule(engine, heap, operations, row, IN_CELLS, now + timing[CELL_ERASE])
-    elif kind == PROGRAM_PAGE:
+    elif kind in (PROGRAM_PAGE, STORE_PAGE):
         operations[row, PHASE] = ON_CHANNEL
         ask_channel(engine, heap, operations, servers, control, timing, row, now)
     else:
@@ -142,6 +146,25 @@ def free_die(
     following = leave_die(servers, operations, row, now)
     if following >= 0:
         try_start(engine, heap, operations, servers, control, timing, following, now)
+
+
+@lean_kernel
+def start_followers(
+    engine: Integers,
+    heap: Integers,
+    operations: Integers,
+    servers: Integers,
+    control: Integers,
+    timing: Integers,
+    row: int,
+    now: int,
+) -> None:
+    """An operation has ended: those that needed it may start."""
+    follower = operations[row, FIRST_FOLLOWER]
+    while follower >= 0:
+        operations[follower, WAITS] -= 1
+        try_start(engine, heap, operations, servers, control, timing, follower, now)
+        follower = operations[follower, NEXT_FOLLOWER]
 
 
 @lean_kernel
@@ -236,7 +259,7 @@ def channel_ends(
     operations: Integers,
     servers: Integers,
     control: Integers,
-    spare: Integers,
+    spare: Narrow,
     timing: Integers,
     links: Integers,
     counters: Integers,
@@ -248,20 +271,18 @@ def channel_ends(
     if following >= 0:
         use_channel(engine, heap, operations, timing, following, now)
     kind = operations[row, KIND]
-    if kind in (PROGRAM_PAGE, MOVE_PAGE):
+    if kind in (PROGRAM_PAGE, STORE_PAGE, MOVE_PAGE):
         started(spare, operations[row, PLACE])
         schedule(engine, heap, operations, row, IN_PROGRAM, now + timing[CELL_PROGRAM])
         return
-    counters[FLASH_READS] += 1
+    counters[READS_FOR + operations[row, CAUSE]] += 1
     free_die(engine, heap, operations, servers, control, timing, row, now)
     if kind == READ_PAGE:
         ask_link(engine, heap, operations, servers, control, links, row, now)
     else:
-        counters[FETCHES] += 1
-        program = operations[row, DEPENDENT]
+        counters[FETCHES] += operations[row, CAUSE] == HOST
+        start_followers(engine, heap, operations, servers, control, timing, row, now)
         give_row(engine, operations, row)
-        operations[program, WAITS] -= 1
-        try_start(engine, heap, operations, servers, control, timing, program, now)
 
 
 @lean_kernel
@@ -297,7 +318,7 @@ def program_ends(
     control: Integers,
     gates: Integers,
     pages: Narrow,
-    spare: Integers,
+    spare: Narrow,
     timing: Integers,
     counters: Integers,
     row: int,
@@ -306,10 +327,8 @@ def program_ends(
     """A flash page is programmed: its die is free, and so may be an erase that waited for it."""
     superseded = operations[row, SUPERSEDED]
     programmed(pages, spare, operations[row, PLACE], operations[row, SOURCE], operations[row, LOGICAL], operations[row, WRITE_ID])
-    counters[FLASH_PROGRAMS] += 1
-    if operations[row, KIND] == MOVE_PAGE:
-        counters[FLASH_READS] += 1
-        counters[GC_MOVES] += 1
+    counters[PROGRAMS_FOR + operations[row, CAUSE]] += 1
+    counters[READS_FOR + operations[row, CAUSE]] += operations[row, KIND] == MOVE_PAGE
     free_die(engine, heap, operations, servers, control, timing, row, now)
     if superseded >= 0:
         open_gate(engine, heap, operations, servers, control, gates, timing, superseded, operations[row, ID], now)
@@ -323,19 +342,23 @@ def cells_end(
     servers: Integers,
     control: Integers,
     blocks: Integers,
-    spare: Integers,
+    spare: Narrow,
     timing: Integers,
     counters: Integers,
     row: int,
     now: int,
 ) -> None:
     """A page is in the page register, or a block is erased."""
+    if operations[row, KIND] == MOVE_PAGE and control[COPYBACK]:
+        started(spare, operations[row, PLACE])
+        schedule(engine, heap, operations, row, IN_PROGRAM, now + timing[CELL_PROGRAM])
+        return
     if operations[row, KIND] != ERASE_BLOCK:
         operations[row, PHASE] = ON_CHANNEL
         ask_channel(engine, heap, operations, servers, control, timing, row, now)
         return
     erased(control, blocks, spare, operations[row, PLACE])
-    counters[FLASH_ERASES] += 1
+    counters[ERASES_FOR + operations[row, CAUSE]] += 1
     free_die(engine, heap, operations, servers, control, timing, row, now)
     give_row(engine, operations, row)
 
@@ -355,7 +378,7 @@ def happen(
     control: Integers,
     blocks: Integers,
     pages: Narrow,
-    spare: Integers,
+    spare: Narrow,
     timing: Integers,
     links: Integers,
     counters: Integers,

@@ -10,16 +10,16 @@ from flashsim.ssd.flash_array import PLAN_COLUMNS
 
 # Columns of the operation table.  The first PLAN_COLUMNS are those of a plan (`flash_array`); a row that stands for a whole command has
 # KIND == COMMAND_KIND and uses them as follows.
-COMMAND_KIND = 6
+COMMAND_KIND = 7
 LEFT, FIRST_PART, LAST_PART, HOST_COMMAND, OVERHEAD = range(1, 6)
 # The other columns.  WAITS counts what must happen before the operation may start at the head of its die: the controller, or for a write
-# its link transfer; for a partial write the fetch of the old page; for an erase the programs that supersede a page of the block.
-# A command's operations are chained by NEXT_PART, those of a die by NEXT_IN_DIE, those that wait for a channel, the link or the controller
-# by NEXT_WAITING; unused rows by NEXT_WAITING too.
+# its link transfer; the operation that it needs; for an erase the programs that supersede a page of the block.  The operations that need
+# this one are chained from FIRST_FOLLOWER by NEXT_FOLLOWER.  A command's operations are chained by NEXT_PART, those of a die by
+# NEXT_IN_DIE, those that wait for a channel, the link or the controller by NEXT_WAITING; unused rows by NEXT_WAITING too.
 (
-    ID, PHASE, WAITS, DIE, COMMAND, SECTORS, DEPENDENT, NEXT_PART, NEXT_IN_DIE, NEXT_WAITING,
-) = range(PLAN_COLUMNS, PLAN_COLUMNS + 10)  # fmt: skip
-OPERATION_COLUMNS = PLAN_COLUMNS + 10
+    ID, PHASE, WAITS, DIE, COMMAND, SECTORS, FIRST_FOLLOWER, NEXT_FOLLOWER, NEXT_PART, NEXT_IN_DIE, NEXT_WAITING,
+) = range(PLAN_COLUMNS, PLAN_COLUMNS + 11)  # fmt: skip
+OPERATION_COLUMNS = PLAN_COLUMNS + 11
 # What an operation's pending event ends.
 WAITING, ON_LINK, IN_CELLS, ON_CHANNEL, IN_PROGRAM = range(5)
 
@@ -56,11 +56,25 @@ def take_row(engine: Integers, operations: Integers, kind: int) -> int:
     engine[NEXT_ID] += 1
     operations[row, PHASE] = WAITING
     operations[row, WAITS] = 1
-    operations[row, DEPENDENT] = -1
+    operations[row, FIRST_FOLLOWER] = -1
+    operations[row, NEXT_FOLLOWER] = -1
     operations[row, NEXT_PART] = -1
     operations[row, NEXT_IN_DIE] = -1
     operations[row, NEXT_WAITING] = -1
     return row
+
+
+@lean_kernel
+def follow(operations: Integers, needed: int, row: int) -> None:
+    """Let an operation wait until another, which has not ended, has ended."""
+    operations[row, WAITS] += 1
+    last = operations[needed, FIRST_FOLLOWER]
+    if last < 0:
+        operations[needed, FIRST_FOLLOWER] = row
+        return
+    while operations[last, NEXT_FOLLOWER] >= 0:
+        last = operations[last, NEXT_FOLLOWER]
+    operations[last, NEXT_FOLLOWER] = row
 
 
 @lean_kernel

@@ -4,9 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from flashsim.core.errors import InvalidParameterError
-from flashsim.core.parameters import count, duration, rate, size, text
+from flashsim.core.errors import InvalidParameterError, RefusedError, UnknownNameError
+from flashsim.core.parameters import count, duration, number, rate, size, switch, text
 from flashsim.core.request import SECTOR
+
+_CHOICES = {
+    "gc_pool": ("die", "shared"),
+    "allocation": ("round-robin", "static", "dynamic"),
+    "suspend": ("none", "program", "erase", "both"),
+    "write_buffer_mode": ("write-back", "write-through"),
+}
+_NOT_SUPPORTED = ("read_priority", "multi_plane", "cache_read", "cache_program", "write_buffer")
 
 
 @dataclass(frozen=True)
@@ -23,7 +31,7 @@ class SsdParameters:
     page_size: int = size("bytes of a flash page", SECTOR)
     pages_per_block: int = count("flash pages of an erase block", 2)
     blocks_per_plane: int = count("erase blocks of a plane")
-    planes_per_die: int = count("planes of a die; they add blocks, but work one at a time")
+    planes_per_die: int = count("planes of a die: each has its own blocks")
     dies_per_package: int = count("dies of a package")
     packages_per_channel: int = count("packages on a channel")
     channels: int = count("flash channels of the controller")
@@ -36,10 +44,42 @@ class SsdParameters:
     read_latency: int = duration("time from a read command to its first byte on the host link", 1)
     write_latency: int = duration("time of a one-page write command without its transfer over the host link", 1)
     queue_depth: int = count("most commands in the drive at once")
-    gc_reserve: int = count("free blocks that a die keeps", 2)
+    gc_reserve: int = count("free blocks that a plane keeps: it collects when its free pages are no more than that", 2)
     ftl: str = text("flash translation layer: a member's name or a Python file", "page")
-    gc: str = text("garbage collection policy: a member's name or a Python file", "greedy")
+    map_cache: int = size("bytes of the map that the controller's memory holds, for translation layers that keep it on flash", 0, default=0)
+    log_blocks: int = count("log blocks of a plane, for translation layers that have them", 0, default=0)
+    gc: str = text("garbage collection policy: a member's name or a Python file; none for translation layers that merge blocks", "greedy")
     gc_choices: int = count("blocks that the policy d-choices draws", default=2)
+    gc_pool: str = text("where victims are sought: die (each plane by itself) or shared (the whole drive)", "die")
+    gc_streams: int = count("active blocks of a plane: 1, or 2 with one for moved pages", 1, 2, default=1)
+    gc_copyback: bool = switch("whether pages move within the chip, not over the channel", default=False)
+    gc_slicing: bool = switch("whether a victim is emptied page by page, between host writes", default=False)
+    gc_stop: int = count("free blocks up to which a plane that collects goes on; 0 for gc_reserve", 0, default=0)
+    wear: str = text("wear levelling: a member's name or a Python file", "none")
+    wear_gap: int = count("erases between the least and the most worn block that static wear levelling allows", default=16)
+    endurance: int = count("erases that a block lasts; 0 for no end", 0, default=0)
+    endurance_spread: float = number("standard deviation of a block's endurance, as a share of it", 0, 0.5, default=0.0)
+    spare_blocks: int = count("blocks of a plane that stand in for bad ones", 0, default=0)
+    factory_bad_blocks: int = count("blocks of a plane that are bad from the start", 0, default=0)
+    seed: int = count("seed of what differs from block to block", 0, default=0)
+    allocation: str = text(
+        "which plane takes a write: round-robin, static (by its address) or dynamic (the one with the least to do)", "round-robin"
+    )
+    allocation_order: str = text(
+        "what changes fastest from one plane to the next: an order of C, W, D, P (channel, package, die, plane)", "CWDP"
+    )
+    read_priority: bool = switch("whether host reads overtake other work of their die", default=False)
+    suspend: str = text("what a host read interrupts: none, program, erase or both", "none")
+    suspend_overhead: int = duration("time to go on with what was interrupted", 0, default=0)
+    suspend_limit: int = count("how often one program or erase is interrupted", default=4)
+    multi_plane: bool = switch("whether planes of a die work together", default=False)
+    cache_read: bool = switch("whether a die reads on while a page crosses the channel", default=False)
+    cache_program: bool = switch("whether a page crosses the channel while its die programs the one before", default=False)
+    write_buffer: int = size("bytes of the write buffer; 0 for none", 0, default=0)
+    write_buffer_mode: str = text("write-back (acknowledged when buffered) or write-through (when programmed)", "write-back")
+    write_buffer_threshold: float = number("share of the write buffer that may wait to be written", 0, 1, default=0.5)
+    power_protected: bool = switch("whether the write buffer survives a power cut", default=False)
+    queues: int = count("submission queues, served in turn, each with its own queue_depth", default=1)
 
     def __post_init__(self) -> None:
         """Check that the values fit together."""
@@ -47,18 +87,81 @@ class SsdParameters:
             raise InvalidParameterError("page_size", self.page_size, f"it must be a multiple of {SECTOR}")
         if self.capacity % SECTOR:
             raise InvalidParameterError("capacity", self.capacity, f"it must be a multiple of {SECTOR}")
-        if self.gc_reserve >= self.blocks_per_die:
-            raise InvalidParameterError("gc_reserve", self.gc_reserve, f"a die has {self.blocks_per_die} blocks")
-        if self.logical_pages >= self.usable_pages:
-            bound = f"the blocks outside the reserve hold {self.usable_pages * self.page_size}, and one page must stay free"
+        self._check_choices()
+        self._check_blocks()
+
+    def _check_choices(self) -> None:
+        """Refuse unknown choices, and choices that do not go together."""
+        for name, allowed in _CHOICES.items():
+            if getattr(self, name) not in allowed:
+                raise UnknownNameError(name, getattr(self, name), allowed)
+        for chosen, does_not_go in (
+            (
+                self.gc_copyback and self.gc_pool == "shared",
+                "gc_copyback: a page moves within its chip, but gc_pool 'shared' moves pages between dies",
+            ),
+            (self.suspend != "none" and not self.read_priority, "suspend: only a read that overtakes can interrupt; set read_priority"),
+            *((bool(getattr(self, name)), f"{name}: not supported") for name in _NOT_SUPPORTED),
+            (self.queues > 1, "queues: not supported"),
+        ):
+            if chosen:
+                raise RefusedError(does_not_go)
+
+    def _check_blocks(self) -> None:
+        """Check that every plane has the blocks that its collection and spares need, and all of them room for the capacity."""
+        least = 1 + self.gc_streams + self.gc_slicing
+        if self.gc_reserve < least:
+            raise InvalidParameterError(
+                "gc_reserve",
+                self.gc_reserve,
+                f"with {self.gc_streams} streams{' and slices' * self.gc_slicing} it must be at least {least}",
+            )
+        if self.spare_blocks < self.factory_bad_blocks:
+            raise InvalidParameterError(
+                "spare_blocks", self.spare_blocks, f"{self.factory_bad_blocks} factory_bad_blocks already need more"
+            )
+        if self.gc_reserve >= self.good_blocks:
+            raise InvalidParameterError("gc_reserve", self.gc_reserve, f"a plane has {self.good_blocks} blocks that are not spare")
+        if self.gc_stop and not self.gc_reserve <= self.gc_stop < self.good_blocks:
+            raise InvalidParameterError(
+                "gc_stop", self.gc_stop, f"it must lie between gc_reserve, {self.gc_reserve}, and the {self.good_blocks} blocks of a plane"
+            )
+        if self.logical_pages >= self.pool_limit * self.pools:
+            bound = f"the blocks outside the reserve hold {self.pool_limit * self.pools * self.page_size}, and one page must stay free"
             raise InvalidParameterError("capacity", self.capacity, bound)
-        if self.dies * self.blocks_per_die * self.pages_per_block >= 2**31 - 1:
+        if self.allocation == "static" and -(-self.logical_pages // self.pools) >= self.pool_limit:
+            bound = (
+                f"with static allocation a plane takes {-(-self.logical_pages // self.pools)} pages, and it can hold {self.pool_limit - 1}"
+            )
+            raise InvalidParameterError("capacity", self.capacity, bound)
+        if self.pools * self.blocks_per_plane * self.pages_per_block >= 2**31 - 1:
             raise InvalidParameterError("capacity", self.capacity, "more than 2^31 flash pages are not supported")
 
     @property
     def blocks_per_die(self) -> int:
         """Erase blocks of a die, over all its planes."""
         return self.blocks_per_plane * self.planes_per_die
+
+    @property
+    def pools(self) -> int:
+        """Planes of the drive."""
+        return self.dies * self.planes_per_die
+
+    @property
+    def spares_at_first(self) -> int:
+        """Spare blocks of a plane that do not yet stand in for one that is bad from the start."""
+        return self.spare_blocks - self.factory_bad_blocks
+
+    @property
+    def good_blocks(self) -> int:
+        """Blocks of a plane in use at a time."""
+        return self.blocks_per_plane - self.spare_blocks
+
+    @property
+    def pool_limit(self) -> int:
+        """Valid pages that a plane may hold (docs/decisions/0006)."""
+        held_back = self.gc_streams if self.gc_pool == "shared" else self.gc_streams - 1
+        return (self.good_blocks - self.gc_reserve - held_back) * self.pages_per_block
 
     @property
     def dies(self) -> int:
@@ -72,8 +175,8 @@ class SsdParameters:
 
     @property
     def usable_pages(self) -> int:
-        """Flash pages outside the reserve: what valid data may fill."""
-        return self.dies * (self.blocks_per_die - self.gc_reserve) * self.pages_per_block
+        """Flash pages outside spares and reserve: what is always free is not among them."""
+        return self.pools * (self.good_blocks - self.gc_reserve) * self.pages_per_block
 
     @property
     def effective_overprovisioning(self) -> float:

@@ -1,9 +1,9 @@
 """After a power cut: the logical state is rebuilt from what the flash pages' spare areas say.
 
-The newest completed copy of each logical page wins, by write id; a move's copy carries the id of its source, and of equal copies the one
-on the highest flash page counts.  A trim takes effect when it is admitted, and survives: a drive that forgets it could bring back data
-older than what was trimmed, since the trimmed copy itself may be erased by then.  Torn pages are used up and invalid.  Closed blocks take
-the order of the newest data that they hold, and count as last changed by it.
+The newest completed copy of each logical page wins, by write id; a copy carries the id of its source, and of equal copies the one on the
+highest flash page counts.  A trim takes effect when it is admitted, and survives: a drive that forgets it could bring back data older than
+what was trimmed, since the trimmed copy itself may be erased by then.  Torn pages are used up and invalid.  Closed blocks take the order of
+the newest data that they hold, and count as last changed by it.  That a block is retired is known at once, and its pages are copied out.
 """
 
 from __future__ import annotations
@@ -11,44 +11,56 @@ from __future__ import annotations
 import numpy as np
 
 from flashsim.core.request import WRITE
-from flashsim.ssd.drive_state import DriveState, apply
+from flashsim.ssd.drive_state import DriveState
 from flashsim.ssd.flash_array import (
     ACTIVE,
     ACTIVE_BLOCK,
+    AFTER,
     CLOSED_BLOCK,
-    DIE_VALID,
-    FIRST_FREE,
+    CYCLES,
+    ERASES,
+    FIRST_SPARE,
     FREE,
     FREE_BLOCK,
+    FREE_PAGES,
     OWNER,
+    POOL_VALID,
+    RETIRED_BLOCK,
+    SPARE_BLOCK,
     SPARE_OWNER,
+    SPARES,
     STATE,
     VALID,
+    WEAR_MOST,
     WRITE_ID,
     WRITTEN,
-    close_block,
-    drop_page,
-    emptiest_block,
     erased,
-    forget_closed_blocks,
-    free_block,
+    forget_blocks,
     lookup,
-    withdraw_block,
 )
+from flashsim.ssd.geometry import READ_ONLY, SHARED
+from flashsim.ssd.pools import close_block, collector_of, drop_page, emptiest_block, free_block, join_ring, recycle_block, withdraw_block
 
 
 def recover(state: DriveState) -> None:
-    """Rebuild map and blocks; then bring every die back to its reserve of free blocks, in no time."""
-    _rebuild_map(state)
-    _rebuild_blocks(state)
-    _restore_reserve(state)
+    """Rebuild map and blocks; the translation layer does the rest, if it has ways of its own."""
+    rebuild_map(state)
+    count_blocks(state)
+    if hasattr(state.layer, "recover"):
+        state.layer.recover(state)
+    else:
+        rebuild_pools(state)
+        restore_reserve(state)
 
 
-def _rebuild_map(state: DriveState) -> None:
+def rebuild_map(state: DriveState) -> None:
+    """Map every logical page to the newest copy of it that is whole."""
     used = np.flatnonzero(state.spare > 0)
     owners = state.pages[used, SPARE_OWNER].astype(np.int64) - 1
     ids = state.spare[used]
-    kept = ids > state.trimmed[owners]
+    trimmed = np.zeros(len(state.mapping), state.trimmed.dtype)
+    trimmed[: len(state.trimmed)] = state.trimmed
+    kept = ids > trimmed[owners]
     used, owners, ids = used[kept], owners[kept], ids[kept]
     oldest_first = np.lexsort((used, ids))
     state.mapping[:] = 0
@@ -56,55 +68,85 @@ def _rebuild_map(state: DriveState) -> None:
     state.pages[:, OWNER] = state.pages[:, SPARE_OWNER]
 
 
-def _rebuild_blocks(state: DriveState) -> None:
-    per_block = state.parameters.pages_per_block
-    per_die, dies = state.parameters.blocks_per_die, state.parameters.dies
-    blocks = state.blocks
-    blocks[WRITTEN] = np.count_nonzero(state.spare.reshape(-1, per_block), axis=1)
+def count_blocks(state: DriveState) -> None:
+    """Set each block's fill, valid pages and planned erases from the flash; a block that holds something is closed, or retired."""
+    per_block, blocks = state.parameters.pages_per_block, state.blocks
+    used = (state.spare != 0).reshape(-1, per_block)
+    blocks[WRITTEN] = np.where(used.any(axis=1), per_block - np.argmax(used[:, ::-1], axis=1), 0)
     mapped = state.mapping[state.mapping > 0].astype(np.int64) - 1
-    blocks[VALID] = np.bincount(mapped // per_block, minlength=dies * per_die)
-    blocks[STATE] = np.where(blocks[WRITTEN] > 0, CLOSED_BLOCK, FREE_BLOCK)
-    state.dies[DIE_VALID] = blocks[VALID].reshape(dies, per_die).sum(axis=1)
-    state.dies[FREE] = 0
-    state.dies[FIRST_FREE] = -1
-    forget_closed_blocks(state.parameters, state.dies)
-    newest = state.spare.reshape(-1, per_block).max(axis=1)
-    for die in range(dies):
-        own = np.arange(die * per_die, (die + 1) * per_die)
-        # A die programs its blocks one after the other, so at most one is filled in part.
-        partly = own[(blocks[WRITTEN, own] > 0) & (blocks[WRITTEN, own] < per_block)]
-        full = own[blocks[WRITTEN, own] == per_block]
-        active = partly[0] if len(partly) else full[0] if len(full) else own[0]
-        blocks[STATE, active] = ACTIVE_BLOCK
-        state.dies[ACTIVE, die] = active
+    blocks[VALID] = np.bincount(mapped // per_block, minlength=blocks.shape[1])
+    blocks[CYCLES] = blocks[ERASES]
+    in_use = (blocks[STATE] != RETIRED_BLOCK) & (blocks[STATE] != SPARE_BLOCK)
+    blocks[STATE] = np.where(in_use, np.where(blocks[WRITTEN] > 0, CLOSED_BLOCK, FREE_BLOCK), blocks[STATE])
+    forget_blocks(state.parameters, state.pools)
+    for pool in range(state.parameters.pools):
+        own = blocks_of(state, pool)
+        at = collector_of(state.control, pool)
+        state.pools[POOL_VALID, at] += blocks[VALID, own].sum()
+        state.pools[WEAR_MOST, at] = max(state.pools[WEAR_MOST, at], blocks[CYCLES, own].max())
         for block in own[blocks[STATE, own] == FREE_BLOCK]:
-            free_block(state.control, state.dies, blocks, int(block))
+            free_block(state.control, state.pools, blocks, int(block))
+        for block in own[blocks[STATE, own] == SPARE_BLOCK]:
+            join_ring(state.pools, blocks, FIRST_SPARE, AFTER, pool, int(block))
+            state.pools[SPARES, pool] += 1
+
+
+def blocks_of(state: DriveState, pool: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    """The numbers of a pool's blocks."""
+    per_pool = state.parameters.blocks_per_plane
+    return np.arange(pool * per_pool, (pool + 1) * per_pool)
+
+
+def rebuild_pools(state: DriveState) -> None:
+    """Go on with blocks that are filled in part, a stream each, and close the others."""
+    per_block, blocks = state.parameters.pages_per_block, state.blocks
+    newest = state.spare.reshape(-1, per_block).max(axis=1)
+    order = []
+    for pool in range(state.parameters.pools):
+        own = blocks_of(state, pool)
         closed = own[blocks[STATE, own] == CLOSED_BLOCK]
-        for block in closed[np.argsort(newest[closed], kind="stable")]:
-            close_block(state.dies, blocks, die, int(block), int(newest[block]))
+        partly = closed[blocks[WRITTEN, closed] < per_block]
+        for stream, block in enumerate(partly[: state.parameters.gc_streams]):
+            blocks[STATE, block] = ACTIVE_BLOCK
+            state.pools[ACTIVE + stream, pool] = block
+            state.pools[FREE_PAGES, collector_of(state.control, pool)] += per_block - blocks[WRITTEN, block]
+        order += closed[blocks[STATE, closed] == CLOSED_BLOCK].tolist()
+    for block in sorted(order, key=lambda block: newest[block]):
+        close_block(state.control, state.pools, blocks, block, int(newest[block]))
 
 
-def _restore_reserve(state: DriveState) -> None:
-    """Empty blocks until each die has its reserve, then write their pages anew.
+def restore_reserve(state: DriveState) -> None:
+    """Empty retired blocks, and others until each pool has its reserve of free blocks; then write their pages anew, all in no time.
 
-    A cut in the middle of garbage collection leaves a die one block short, and writes that were lost make pages valid again.  The pages
-    taken out fit the dies that are below their limit, as all limits together exceed the logical pages.
+    A cut in the middle of garbage collection leaves a pool some pages short, and writes that were lost make pages valid again.  The pages
+    taken out fit the pools that are below their limit, as all limits together exceed the logical pages.  A read-only drive stays as it is.
     """
-    per_block = state.parameters.pages_per_block
+    control, pools, blocks = state.control, state.pools, state.blocks
+    if control[READ_ONLY]:
+        return
     taken: list[tuple[int, int]] = []
-    for die in range(state.parameters.dies):
-        while state.dies[FREE, die] < state.parameters.gc_reserve:
-            block = emptiest_block(state.control, state.dies, state.blocks, die)
-            withdraw_block(state.dies, state.blocks, die, block)
-            for flash_page in range(block * per_block, (block + 1) * per_block):
-                page = int(state.pages[flash_page, OWNER]) - 1
-                if page >= 0 and lookup(state.mapping, page) == flash_page:
-                    taken.append((page, int(state.spare[flash_page])))
-                    drop_page(state.control, state.dies, state.blocks, state.mapping, page)
-            erased(state.control, state.blocks, state.spare, block)
-            free_block(state.control, state.dies, state.blocks, block)
+    for retired in np.flatnonzero((blocks[STATE] == RETIRED_BLOCK) & (blocks[VALID] > 0)):
+        taken += _taken_out(state, int(retired))
+    for pool in range(state.parameters.pools):
+        own = slice(None) if control[SHARED] else slice(pool, pool + 1)
+        while pools[FREE, own].mean() < state.parameters.gc_reserve and not control[READ_ONLY]:
+            block = emptiest_block(control, pools, blocks, collector_of(control, pool))
+            withdraw_block(control, pools, blocks, block)
+            taken += _taken_out(state, block)
+            erased(control, blocks, state.spare, block)
+            recycle_block(control, pools, blocks, block)
     for page, write_id in taken:
         rows = len(state.plan_page(WRITE, page, False))
         state.plan[rows - 1, WRITE_ID] = write_id  # the content is not new
-        for row in range(rows):
-            apply(row, state.plan, state.control, state.blocks, state.pages, state.spare)
+        state.apply_plan(rows)
+
+
+def _taken_out(state: DriveState, block: int) -> list[tuple[int, int]]:
+    """Unmap the pages that a block holds: logical pages and their write ids."""
+    per_block, taken = state.parameters.pages_per_block, []
+    for flash_page in range(block * per_block, (block + 1) * per_block):
+        page = int(state.pages[flash_page, OWNER]) - 1
+        if page >= 0 and lookup(state.mapping, page) == flash_page:
+            taken.append((page, int(state.spare[flash_page])))
+            drop_page(state.control, state.pools, state.blocks, state.mapping, page)
+    return taken

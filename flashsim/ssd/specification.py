@@ -29,14 +29,13 @@ from flashsim.core.model import PowerCut
 from flashsim.core.request import FLUSH, READ, SECTOR, TRIM, WRITE, Commands, Completions, Integers, Requests
 from flashsim.core.units import NEVER
 from flashsim.ssd.drive_state import (
+    ERASES_FOR,
     FETCHES,
-    FLASH_ERASES,
-    FLASH_PROGRAMS,
-    FLASH_READS,
     FLUSHES,
-    GC_MOVES,
+    PROGRAMS_FOR,
     READ_BYTES,
     READS,
+    READS_FOR,
     TRIMS,
     WRITE_BYTES,
     WRITES,
@@ -47,17 +46,19 @@ from flashsim.ssd.drive_state import (
 from flashsim.ssd.flash_array import (
     ERASE_BLOCK,
     FETCH_PAGE,
+    HOST,
     MOVE_PAGE,
     PROGRAM_PAGE,
     READ_PAGE,
+    STORE_PAGE,
     ZERO_PAGE,
     erased,
-    next_write_id,
     programmed,
     started,
 )
-from flashsim.ssd.geometry import channel_of, die_of_block, die_of_page
+from flashsim.ssd.geometry import READ_ONLY, REFUSED, channel_of, die_of_block, die_of_page
 from flashsim.ssd.parameters import SsdParameters
+from flashsim.ssd.pools import next_write_id
 from flashsim.ssd.recovery import recover
 
 Steps = Generator[simpy.Event, Any, None]
@@ -125,6 +126,7 @@ class Operation:
     source: int
     logical: int
     write_id: int
+    cause: int
     sectors: int
     done: simpy.Event
     die: Die | None = None
@@ -143,6 +145,7 @@ class SsdSpecification:
         self.timing = self.state.timing
         self._unfinished: set[int] = set()
         self._next_number = 0
+        self._refused = 0  # write commands that the caller knows to have been refused
         self._power_up(0)
         self.host = SpecifiedHost(self.env, parameters.queue_depth, self._admit)
 
@@ -163,7 +166,9 @@ class SsdSpecification:
     def _admit(self, request: HostRequest, offset: int, length: int) -> None:
         """Plan every flash page that the command touches, in order, and start its processes."""
         command = Command(self._number(), request, self.env.event())
-        self._count(request.operation, length)
+        control = self.state.control
+        if not (request.operation == WRITE and control[READ_ONLY]):
+            self._count(request.operation, length)
         operations: list[Operation] = []
         size = self.parameters.page_size
         end = offset + length
@@ -172,9 +177,12 @@ class SsdSpecification:
             partial = sectors * SECTOR < size
             if request.operation == TRIM and partial:
                 continue  # only whole flash pages can be trimmed
+            if request.operation == WRITE and control[READ_ONLY]:
+                control[REFUSED] += 1
+                break
             plan = self.state.plan_page(request.operation, page, partial)
             if request.operation == TRIM:
-                self.state.trimmed[page] = next_write_id(self.state.control)
+                self.state.trimmed[page] = next_write_id(control)
             operations += self._operations_of(command, plan, sectors)
         command.pages_left = sum(operation.kind in (READ_PAGE, ZERO_PAGE, PROGRAM_PAGE) for operation in operations)
         self.env.process(self._command(command))
@@ -182,24 +190,20 @@ class SsdSpecification:
             self.env.process(_LIVES[operation.kind](self, operation))
 
     def _operations_of(self, command: Command, plan: list[tuple[int, ...]], sectors: int) -> list[Operation]:
-        operations = []
-        fetch: Operation | None = None
-        for kind, place, source, logical, write_id, superseded in plan:
-            operation = Operation(self._number(), command, kind, place, source, logical, write_id, sectors, self.env.event())
+        operations: list[Operation] = []
+        for kind, place, source, logical, write_id, superseded, cause, needs in plan:
+            operation = Operation(self._number(), command, kind, place, source, logical, write_id, cause, sectors, self.env.event())
+            operation.waits_for = [operations[needs]] if needs >= 0 else []
             if kind != ZERO_PAGE:
                 control = self.state.control
                 die = die_of_block(control, place) if kind == ERASE_BLOCK else die_of_page(control, place)
                 operation.die = self.dies[die]
                 operation.channel = self.channels[channel_of(control, die)]
                 operation.turn = operation.die.join(operation)
-            if kind == FETCH_PAGE:
-                fetch = operation
-            elif kind == PROGRAM_PAGE:
-                operation.waits_for = [fetch] if fetch else []
-                if superseded >= 0:
-                    self.superseding.setdefault(superseded, []).append(operation)
-            elif kind == ERASE_BLOCK:
-                operation.waits_for = self.superseding.pop(place, [])
+            if superseded >= 0:
+                self.superseding.setdefault(superseded, []).append(operation)
+            if kind == ERASE_BLOCK:
+                operation.waits_for += self.superseding.pop(place, [])
             operations.append(operation)
         return operations
 
@@ -228,17 +232,24 @@ class SsdSpecification:
     def _cells(self, operation: Operation, duration: int) -> simpy.Event:
         return delay(self.env, duration, OPERATIONS + operation.number)
 
-    def _read(self, operation: Operation) -> Steps:
-        assert operation.die is not None and operation.channel is not None and operation.turn is not None
+    def _wait(self, operation: Operation) -> Steps:
+        """For what the operation needs, and for its turn."""
+        assert operation.turn is not None
         yield operation.command.ready
+        for earlier in operation.waits_for:
+            yield earlier.done
         yield operation.turn
+
+    def _read(self, operation: Operation) -> Steps:
+        assert operation.die is not None and operation.channel is not None
+        yield from self._wait(operation)
         operation.die.busy_since = int(self.env.now)
         yield self._cells(operation, self.timing.read)
         yield from operation.channel.use(self.timing.transfer, operation.number)
-        self.state.counters[FLASH_READS] += 1
+        self.state.counters[READS_FOR + operation.cause] += 1
         operation.die.leave()
         if operation.kind == FETCH_PAGE:
-            self.state.counters[FETCHES] += 1
+            self.state.counters[FETCHES] += operation.cause == HOST
             operation.done.succeed()
         else:
             yield from self.link.use(self.timing.link_read[operation.sectors], operation.number)
@@ -250,50 +261,49 @@ class SsdSpecification:
         self._page_done(operation.command)
 
     def _write(self, operation: Operation) -> Steps:
-        assert operation.die is not None and operation.channel is not None and operation.turn is not None
+        assert operation.die is not None and operation.channel is not None
         yield operation.command.ready
         yield from self.link.use(self.timing.link_write[operation.sectors], operation.number)
-        for earlier in operation.waits_for:
-            yield earlier.done
-        yield operation.turn
+        yield from self._store(operation)
+        self._page_done(operation.command)
+
+    def _store(self, operation: Operation) -> Steps:
+        assert operation.die is not None and operation.channel is not None
+        yield from self._wait(operation)
         operation.die.busy_since = int(self.env.now)
         yield from operation.channel.use(self.timing.transfer, operation.number)
         yield from self._program(operation)
         operation.die.leave()
         operation.done.succeed()
-        self._page_done(operation.command)
 
     def _move(self, operation: Operation) -> Steps:
-        assert operation.die is not None and operation.channel is not None and operation.turn is not None
-        yield operation.command.ready
-        yield operation.turn
+        assert operation.die is not None and operation.channel is not None
+        yield from self._wait(operation)
         operation.die.busy_since = int(self.env.now)
         yield self._cells(operation, self.timing.read)
-        yield from operation.channel.use(2 * self.timing.transfer, operation.number)
+        if not self.parameters.gc_copyback:
+            yield from operation.channel.use(2 * self.timing.transfer, operation.number)
         yield from self._program(operation)
-        self.state.counters[FLASH_READS] += 1
-        self.state.counters[GC_MOVES] += 1
+        self.state.counters[READS_FOR + operation.cause] += 1
         operation.die.leave()
+        operation.done.succeed()
 
     def _program(self, operation: Operation) -> Steps:
         state, place = self.state, operation.place
         started(state.spare, place)
         yield self._cells(operation, self.timing.program)
         programmed(state.pages, state.spare, place, operation.source, operation.logical, operation.write_id)
-        state.counters[FLASH_PROGRAMS] += 1
+        state.counters[PROGRAMS_FOR + operation.cause] += 1
 
     def _erase(self, operation: Operation) -> Steps:
-        assert operation.die is not None and operation.turn is not None
+        assert operation.die is not None
         state, block = self.state, operation.place
-        yield operation.command.ready
-        yield operation.turn
-        for earlier in operation.waits_for:
-            yield earlier.done
+        yield from self._wait(operation)
         operation.die.busy_since = int(self.env.now)
         operation.erasing = True
         yield self._cells(operation, self.timing.erase)
         erased(state.control, state.blocks, state.spare, block)
-        state.counters[FLASH_ERASES] += 1
+        state.counters[ERASES_FOR + operation.cause] += 1
         operation.die.leave()
 
     # The face of a device.
@@ -331,6 +341,9 @@ class SsdSpecification:
         else:
             if until != NEVER and not (self.host.completed and not every):
                 self.env._now = max(self.env._now, until)
+        if self.state.control[REFUSED] > self._refused:
+            self._refused = int(self.state.control[REFUSED])
+            raise self.state.read_only()
         completions = self.host.collect()
         self._unfinished.difference_update(completions["id"].tolist())
         return completions
@@ -375,6 +388,7 @@ _LIVES = {
     FETCH_PAGE: SsdSpecification._read,
     ZERO_PAGE: SsdSpecification._read_nothing,
     PROGRAM_PAGE: SsdSpecification._write,
+    STORE_PAGE: SsdSpecification._store,
     MOVE_PAGE: SsdSpecification._move,
     ERASE_BLOCK: SsdSpecification._erase,
 }

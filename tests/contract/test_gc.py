@@ -13,22 +13,23 @@ from flashsim.core.kernel import compiled
 from flashsim.core.request import WRITE, make_requests
 from flashsim.core.rng import generator
 from flashsim.ssd.engine import SsdEngine
-from flashsim.ssd.flash_array import AFTER, CLOSED_BLOCK, OLDEST, STATE, VALID, close_block, join_ring, leave_ring
+from flashsim.ssd.flash_array import AFTER, CLOSED_BLOCK, OLDEST, STATE, VALID
 from flashsim.ssd.gc.base import FAMILY
 from flashsim.ssd.geometry import SEQUENCE
+from flashsim.ssd.pools import close_block, join_ring, leave_ring
 from flashsim.ssd.specification import SsdSpecification
 from tests.flashsim.ssd.drives import PAGE, check_invariants, drive, random_workload, served
 
 MINE = '''
 from flashsim.core.kernel import kernel
 from flashsim.ssd.flash_array import CLOSED_BLOCK, STATE, VALID
-from flashsim.ssd.geometry import BLOCKS_PER_DIE, PAGES_PER_BLOCK
+from flashsim.ssd.geometry import BLOCKS_PER_POOL, PAGES_PER_BLOCK
 
 
 @kernel
-def victim(control, dies, blocks, die):
+def victim(control, pools, blocks, collector):
     """The closed block of the highest number that has an invalid page."""
-    block = (die + 1) * control[BLOCKS_PER_DIE] - 1
+    block = (collector + 1) * control[BLOCKS_PER_POOL] - 1
     while blocks[STATE, block] != CLOSED_BLOCK or blocks[VALID, block] == control[PAGES_PER_BLOCK]:
         block -= 1
     return block
@@ -46,11 +47,11 @@ def test_the_victim_is_closed_and_gains_a_page(name: str) -> None:
         served(engine, make_requests(WRITE, random.integers(0, parameters.logical_pages, 100) * PAGE, PAGE), engine.now)
         state = engine.state
         before = state.blocks.copy()
-        for die in range(parameters.dies):
-            own = slice(die * parameters.blocks_per_die, (die + 1) * parameters.blocks_per_die)
+        for pool in range(parameters.pools):
+            own = slice(pool * parameters.blocks_per_plane, (pool + 1) * parameters.blocks_per_plane)
             if not np.any((before[STATE, own] == CLOSED_BLOCK) & (before[VALID, own] < parameters.pages_per_block)):
                 continue
-            block = state.victim(state.control, state.dies, state.blocks, die)
+            block = state.victim(state.control, state.pools, state.blocks, pool)
             assert own.start <= block < own.stop
             assert state.blocks[STATE, block] == CLOSED_BLOCK
             assert blind or state.blocks[VALID, block] < parameters.pages_per_block
@@ -63,12 +64,12 @@ def chosen_on(name: str, valid: list[int], changed: list[int], **changes: int) -
     state = SsdEngine(drive(gc=name, channels=1, capacity=8 * PAGE, **changes)).state
     for block in np.argsort(changed, kind="stable") + 1:
         state.blocks[VALID, block] = valid[block - 1]
-        close_block(state.dies, state.blocks, 0, int(block), changed[block - 1])
+        close_block(state.control, state.pools, state.blocks, int(block), changed[block - 1])
     for block in range(1, len(valid) + 1):  # in order of closing
-        leave_ring(state.dies, state.blocks, OLDEST, AFTER, 0, block)
-        join_ring(state.dies, state.blocks, OLDEST, AFTER, 0, block)
+        leave_ring(state.pools, state.blocks, OLDEST, AFTER, 0, block)
+        join_ring(state.pools, state.blocks, OLDEST, AFTER, 0, block)
     state.control[SEQUENCE] = 99
-    return [int(state.victim(state.control, state.dies, state.blocks, 0)) for _ in range(20)]
+    return [int(state.victim(state.control, state.pools, state.blocks, 0)) for _ in range(20)]
 
 
 @pytest.mark.parametrize(
@@ -99,7 +100,7 @@ def test_a_drive_works_with_it(name: str) -> None:
     requests, at = random_workload(7, parameters, 150)
     engine, specification = SsdEngine(parameters), SsdSpecification(parameters)
     assert np.array_equal(served(engine, requests, at), served(specification, requests, at))
-    assert engine.statistics()["gc_moves"] > 0
+    assert engine.statistics()["programs_gc"] > 0
     check_invariants(engine)
 
 
@@ -176,7 +177,7 @@ def test_a_policy_that_only_finds_wholly_valid_blocks(tmp_path: Path) -> None:
         .replace("blocks[VALID, block] == control[PAGES_PER_BLOCK]:", "blocks[VALID, block] != control[PAGES_PER_BLOCK]:")
         .replace(
             "        block -= 1",
-            "        block -= 1\n        if block < die * control[BLOCKS_PER_DIE]:\n            return dies[OLDEST, die]",
+            "        block -= 1\n        if block < collector * control[BLOCKS_PER_POOL]:\n            return pools[OLDEST, collector]",
         )
         .replace("import CLOSED_BLOCK,", "import CLOSED_BLOCK, OLDEST,")
     )
@@ -184,10 +185,10 @@ def test_a_policy_that_only_finds_wholly_valid_blocks(tmp_path: Path) -> None:
     requests, at = random_workload(7, parameters, 150)
     engine, specification = SsdEngine(parameters), SsdSpecification(parameters)
     assert np.array_equal(served(engine, requests, at), served(specification, requests, at))
-    moves, erases = (engine.statistics()[name] for name in ("gc_moves", "flash_erases"))
+    moves, erases = (engine.statistics()[name] for name in ("programs_gc", "flash_erases"))
     greedy = SsdEngine(drive())
     served(greedy, requests, at)
-    assert moves > greedy.statistics()["gc_moves"] and erases > greedy.statistics()["flash_erases"]
+    assert moves > greedy.statistics()["programs_gc"] and erases > greedy.statistics()["flash_erases"]
     check_invariants(engine)
 
 

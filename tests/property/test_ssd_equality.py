@@ -13,12 +13,12 @@ from flashsim.core.host import one_command_each
 from flashsim.core.rng import generator
 from flashsim.ssd.engine import SsdEngine
 from flashsim.ssd.specification import SsdSpecification
-from tests.flashsim.ssd.drives import Model, check_invariants, random_drive, random_workload, served
+from tests.flashsim.ssd.drives import Model, check_invariants, drive, random_drive, random_workload, served
 
 
 def assert_same_state(one: Model, other: Model) -> None:
     """Map, blocks, spare areas and statistics agree."""
-    for name in ("control", "dies", "blocks", "mapping", "pages", "spare", "trimmed"):
+    for name in ("control", "pools", "blocks", "mapping", "pages", "spare", "trimmed"):
         assert np.array_equal(getattr(one.state, name), getattr(other.state, name)), name
     np.testing.assert_equal(one.statistics(), other.statistics())
 
@@ -82,7 +82,7 @@ def test_any_split_gives_the_same_times(model: type[Model], seed: int) -> None:
 
 
 def test_a_step_stops_at_the_first_completion_or_at_its_end() -> None:
-    parameters = random_drive(3)
+    parameters = drive()  # nothing is left to do after the last completion
     requests, at = random_workload(3, parameters, 40)
     times = served(SsdEngine(parameters), requests, at)["completed"]
     for model in (SsdEngine(parameters), SsdSpecification(parameters)):

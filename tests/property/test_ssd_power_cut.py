@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -40,7 +42,7 @@ def allowed_versions(
 
 @pytest.mark.parametrize("seed", range(30))
 def test_what_survives(seed: int) -> None:
-    parameters = random_drive(seed)
+    parameters = replace(random_drive(seed), endurance=0)
     requests, at = random_workload(seed, parameters, 50)
     requests["dependency"] = -1
     at = np.sort(at)
@@ -77,7 +79,7 @@ def test_what_survives(seed: int) -> None:
 def test_reads_return_the_last_write() -> None:
     """Without a cut the newest change of each page is what it reads as."""
     for seed in range(40):
-        parameters = random_drive(seed)
+        parameters = replace(random_drive(seed), endurance=0)
         requests, at = random_workload(seed, parameters, 100)
         requests["dependency"] = -1
         engine = SsdEngine(parameters)

@@ -117,7 +117,7 @@ def test_write_amplification_counts_moves() -> None:
     offsets = generator(2, "overwrites").integers(0, parameters.logical_pages, 2000) * PAGE
     served(engine, make_requests(WRITE, offsets, PAGE))
     numbers = engine.statistics()
-    assert numbers["gc_moves"] > 0
-    assert numbers["flash_programs"] == 2000 + numbers["gc_moves"]
-    assert numbers["write_amplification"] == pytest.approx(1 + numbers["gc_moves"] / 2000)
+    assert numbers["programs_gc"] > 0
+    assert numbers["flash_programs"] == 2000 + numbers["programs_gc"]
+    assert numbers["write_amplification"] == pytest.approx(1 + numbers["programs_gc"] / 2000)
     assert np.isclose(numbers["block_erases"]["mean"] * parameters.blocks_per_die * parameters.dies, numbers["flash_erases"])

@@ -2,30 +2,56 @@
 
 A member defines one function, decorated with `flashsim.core.kernel.lean_kernel`::
 
-    translate(operation, page, partial, control, dies, blocks, mapping, pages, plan, victim) -> rows
+    translate(operation, page, partial, control, pools, blocks, mapping, pages, own, plan, victim, opens, levels) -> rows
 
 It is called for each flash page of the host's address space that a command touches, in order, when the command is admitted.  It changes the
-logical state at once and notes in `plan` the flash operations that this takes, in order; it returns their number, at most
-``control[PLAN_ROWS]``, or BAD_VICTIM.  `operation` is READ, WRITE or TRIM; `partial` says that a write covers only part of the flash page.
+logical state at once and notes in `plan` the flash operations that this takes, in order (docs/decisions/0006 says what a row means); it
+returns their number, at most ``control[PLAN_ROWS]``, or BAD_VICTIM.  `operation` is READ, WRITE or TRIM; `partial` says that a write
+covers only part of the flash page.
 
-*Read*: one READ_PAGE, or ZERO_PAGE where nothing is mapped.  *Write*: perhaps MOVE_PAGE and ERASE_BLOCK rows of garbage collection, perhaps
-one FETCH_PAGE, and last one PROGRAM_PAGE.  *Trim*: nothing.
+*Read*: one READ_PAGE, or ZERO_PAGE where nothing is mapped.  *Write*: one PROGRAM_PAGE, which needs a FETCH_PAGE if it is partial and the
+page is mapped.  *Trim*: the page is unmapped.  Beside these any other operations, before or after, with their causes.
 
-The order of rows is the order of execution on each die, so a row may only rely on rows and commands before it.  In particular garbage
-collection is planned while the page that is being written still counts as valid: its erase then never waits for that same write.
+The order of rows is the order of execution on each die, so a row may only rely on rows and commands before it.  In particular a block is
+reclaimed while the page that is being written still counts as valid: its erase then never waits for that same write.  On each block pages
+are programmed in ascending order, and only after an erase.
+
+`mapping` has the true place of every page and is kept with the functions of `flashsim.ssd.pools`, whatever the layer's own tables look
+like: those that it needs stand in `own`, an int64 vector.  `victim` is the garbage collection policy (`flashsim.ssd.gc.base`), `opens` and
+`levels` are those of wear levelling (`flashsim.ssd.wear.base`).
+
+A member may also define
+
+``COLLECTS``
+    False if it merges blocks instead of collecting garbage: the parameter `gc` must then be ``"none"``.
+``check(parameters)``
+    Raises InvalidParameterError or RefusedError for what it cannot work with; called before all the others.
+``map_pages(parameters)``
+    How many translation pages it keeps on flash; they are logical pages after those of the host.
+``plan_rows(parameters)``
+    The most rows of a plan, where that is more than a write with garbage collection takes.
+``own_table(parameters)``
+    Its own int64 vector, as of an empty drive.
+``recover(state)``
+    Rebuilds its own table after a power cut, from arrays that `flashsim.ssd.recovery` has rebuilt.
 """
 
 from __future__ import annotations
 
+from types import ModuleType
 from typing import Any
 
+import numpy as np
 from numba import types
 
+from flashsim.core.errors import RefusedError
 from flashsim.core.kernel import kernel_of
 from flashsim.core.members import Family
 from flashsim.core.request import Integers
 from flashsim.ssd.flash_array import Narrow
-from flashsim.ssd.gc.base import VICTIM
+from flashsim.ssd.gc.base import VICTIM_FUNCTION
+from flashsim.ssd.parameters import SsdParameters
+from flashsim.ssd.wear.base import WEAR_FUNCTION
 
 FAMILY = Family("flashsim.ssd.ftl", "flash translation layer", ("translate",))
 
@@ -34,7 +60,10 @@ _VECTOR = types.Array(types.int64, 1, "C")
 _MATRIX = types.Array(types.int64, 2, "C")
 _MAP = types.Array(types.int32, 1, "C")
 _PAGES = types.Array(types.int32, 2, "C")
-_ARGUMENTS = (_INTEGER, _INTEGER, _INTEGER, _VECTOR, _MATRIX, _MATRIX, _MAP, _PAGES, _MATRIX, VICTIM)
+_ARGUMENTS = (
+    _INTEGER, _INTEGER, _INTEGER, _VECTOR, _MATRIX, _MATRIX, _MAP, _PAGES, _VECTOR, _MATRIX, VICTIM_FUNCTION, WEAR_FUNCTION,
+    WEAR_FUNCTION,
+)  # fmt: skip
 #: The one signature of `translate`.
 TRANSLATE: Any = types.FunctionType(_INTEGER(*_ARGUMENTS))
 
@@ -46,12 +75,40 @@ def plan_page(
     page: int,
     partial: int,
     control: Integers,
-    dies: Integers,
+    pools: Integers,
     blocks: Integers,
     mapping: Narrow,
     pages: Narrow,
+    own: Integers,
     plan: Integers,
     victim: Any,
+    opens: Any,
+    levels: Any,
 ) -> int:
     """Call a member from Python without compiling it anew for each policy."""
-    return int(translate(operation, page, partial, control, dies, blocks, mapping, pages, plan, victim))
+    return int(translate(operation, page, partial, control, pools, blocks, mapping, pages, own, plan, victim, opens, levels))
+
+
+def checked(parameters: SsdParameters) -> ModuleType:
+    """The member that a drive uses, if it can work with the other parameters.
+
+    Raises
+    ------
+    UnknownNameError, MissingFileError, FlashsimError, InvalidParameterError
+        There is no such member, or it cannot be imported, or it refuses a parameter.
+    RefusedError
+        A garbage collection policy for a layer that merges blocks, or none for one that collects.
+    """
+    member = FAMILY.load(parameters.ftl)
+    if getattr(member, "COLLECTS", True) == (parameters.gc == "none"):
+        needs = "collects garbage and needs a policy" if parameters.gc == "none" else "merges blocks instead: use none"
+        raise RefusedError(f"gc: '{parameters.gc}' does not go with ftl '{parameters.ftl}', which {needs}")
+    if hasattr(member, "check"):
+        member.check(parameters)
+    return member
+
+
+def own_table(member: ModuleType, parameters: SsdParameters) -> Integers:
+    """A member's own table, or one of no use, shape (1,)."""
+    table: Integers = member.own_table(parameters) if hasattr(member, "own_table") else np.zeros(1, np.int64)
+    return table

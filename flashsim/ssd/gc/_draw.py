@@ -5,7 +5,7 @@ from __future__ import annotations
 from flashsim.core.kernel import lean_kernel
 from flashsim.core.request import Integers
 from flashsim.ssd.flash_array import CLOSED_BLOCK, STATE
-from flashsim.ssd.geometry import BLOCKS_PER_DIE, GC_DRAWS, GC_STEPS
+from flashsim.ssd.geometry import BLOCKS_PER_POOL, GC_DRAWS, GC_STEPS, SHARED
 
 #: A wholly valid block is often hit where writes amplify much: with 32 pages a block and 7 % over-provisioning 31 % of the blocks are.
 #: Eight in a row then happen once in ten thousand.
@@ -27,11 +27,12 @@ def mixed(number: int) -> int:
 
 
 @lean_kernel
-def draw_closed(control: Integers, blocks: Integers, die: int) -> int:
-    """A closed block of a die, each as likely: blocks that are not closed are drawn again."""
+def draw_closed(control: Integers, blocks: Integers, collector: int) -> int:
+    """A closed block, each as likely: blocks that are not closed are drawn again."""
+    count = blocks.shape[1] if control[SHARED] else control[BLOCKS_PER_POOL]
     while True:
         control[GC_DRAWS] += 1
         control[GC_STEPS] += 1
-        block = die * control[BLOCKS_PER_DIE] + ((mixed(int(control[GC_DRAWS])) * control[BLOCKS_PER_DIE]) >> 32)
+        block = collector * count + ((mixed(int(control[GC_DRAWS])) * count) >> 32)
         if blocks[STATE, block] == CLOSED_BLOCK:
             return block

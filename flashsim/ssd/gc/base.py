@@ -2,16 +2,18 @@
 
 A member defines one function, decorated with `flashsim.core.kernel.lean_kernel`::
 
-    victim(control, dies, blocks, die) -> block
+    victim(control, pools, blocks, collector) -> block
 
-It is asked when a die has opened a free block and has fewer than its reserve left.  It returns the number of a closed block of that die
-(``blocks[STATE, block] == CLOSED_BLOCK``) with at least one invalid page (``blocks[VALID, block]`` below the pages of a block); there
-always is one.  The arrays are described in `flashsim.ssd.geometry` (control) and `flashsim.ssd.flash_array`.  Besides scanning them, a
-policy can follow the rings of a die's closed blocks: ``dies[OLDEST, die]`` and on by ``blocks[AFTER, block]`` in the order of closing,
-``dies[WITH_VALID + v, die]`` and on by ``blocks[PEER_AFTER, block]`` those with v valid pages.
+It is asked when free pages have run low.  `collector` is the column of `pools` in which closed blocks are counted: that of the pool (the
+plane) that must collect, or 0 where all pools of the drive share their collection.  It returns the number of a closed block
+(``blocks[STATE, block] == CLOSED_BLOCK``) of that pool, or of any, with at least one invalid page (``blocks[VALID, block]`` below the
+pages of a block); there always is one.  The arrays are described in `flashsim.ssd.geometry` (control) and `flashsim.ssd.flash_array`.
+Besides scanning them, a policy can follow the rings of closed blocks: ``pools[OLDEST, collector]`` and on by ``blocks[AFTER, block]`` in
+the order of closing,
+``pools[WITH_VALID + v, collector]`` and on by ``blocks[PEER_AFTER, block]`` those with v valid pages.
 
-It must not change `blocks`.  It may raise ``dies[LEAST_VALID, die]`` to the least count, take numbers from ``control[GC_DRAWS]``, and
-should add the blocks and lists that it looks at to ``control[GC_STEPS]``.
+It must not change `blocks`.  It may raise ``pools[LEAST_VALID, collector]`` to the least count, take numbers from ``control[GC_DRAWS]``,
+and should add the blocks and lists that it looks at to ``control[GC_STEPS]``.
 
 A member that may also return a block without an invalid page defines ``ROUNDS``, at least 2: how many times it is asked for one write.
 If the last answer has no invalid page either, the closed block with the fewest valid pages is taken.  Every round lengthens the table of
@@ -32,7 +34,7 @@ FAMILY = Family("flashsim.ssd.gc", "garbage collection policy", ("victim",))
 _VECTOR = types.Array(types.int64, 1, "C")
 _MATRIX = types.Array(types.int64, 2, "C")
 #: The one signature of `victim`.
-VICTIM: Any = types.FunctionType(types.int64(_VECTOR, _MATRIX, _MATRIX, types.int64))
+VICTIM_FUNCTION: Any = types.FunctionType(types.int64(_VECTOR, _MATRIX, _MATRIX, types.int64))
 
 
 def rounds_of(name: str) -> int:

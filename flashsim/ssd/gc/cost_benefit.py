@@ -16,12 +16,12 @@ from flashsim.ssd.geometry import GC_STEPS, PAGES_PER_BLOCK, SEQUENCE
 
 
 @lean_kernel
-def victim(control: Integers, dies: Integers, blocks: Integers, die: int) -> int:
-    """The closed block of a die with the highest benefit over cost: of those with one count of valid pages the first is the oldest."""
+def victim(control: Integers, pools: Integers, blocks: Integers, collector: int) -> int:
+    """The closed block with the highest benefit over cost: of those with one count of valid pages the first is the oldest."""
     per_block = control[PAGES_PER_BLOCK]
     best, best_gain, best_valid = -1, 0, 1
     for valid in range(per_block):
-        block = dies[WITH_VALID + valid, die]
+        block = pools[WITH_VALID + valid, collector]
         control[GC_STEPS] += 1
         if block >= 0:
             gain = (per_block - valid) * (control[SEQUENCE] + 1 - blocks[CHANGED, block])

@@ -16,11 +16,11 @@ ROUNDS = BLIND_ROUNDS
 
 
 @lean_kernel
-def victim(control: Integers, dies: Integers, blocks: Integers, die: int) -> int:
+def victim(control: Integers, pools: Integers, blocks: Integers, collector: int) -> int:
     """The block with the fewest valid pages among those drawn."""
-    best = draw_closed(control, blocks, die)
+    best = draw_closed(control, blocks, collector)
     for _ in range(control[GC_CHOICES] - 1):
-        block = draw_closed(control, blocks, die)
+        block = draw_closed(control, blocks, collector)
         if blocks[VALID, block] < blocks[VALID, best]:
             best = block
     return best

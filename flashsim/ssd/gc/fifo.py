@@ -13,7 +13,7 @@ ROUNDS = 8
 
 
 @lean_kernel
-def victim(control: Integers, dies: Integers, blocks: Integers, die: int) -> int:
-    """The closed block of a die that comes first in the order of closing."""
+def victim(control: Integers, pools: Integers, blocks: Integers, collector: int) -> int:
+    """The closed block that comes first in the order of closing."""
     control[GC_STEPS] += 1
-    return dies[OLDEST, die]
+    return pools[OLDEST, collector]

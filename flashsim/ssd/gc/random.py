@@ -10,6 +10,6 @@ ROUNDS = BLIND_ROUNDS
 
 
 @lean_kernel
-def victim(control: Integers, dies: Integers, blocks: Integers, die: int) -> int:
-    """A closed block of a die, each as likely."""
-    return draw_closed(control, blocks, die)
+def victim(control: Integers, pools: Integers, blocks: Integers, collector: int) -> int:
+    """A closed block, each as likely."""
+    return draw_closed(control, blocks, collector)

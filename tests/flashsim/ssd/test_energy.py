@@ -70,9 +70,9 @@ def test_moves_and_erases_of_garbage_collection_are_paid_for() -> None:
     engine.advance(every=True)
     told = engine.statistics()
     spent = energy_of(FIGURES, parameters, told, elapsed=0, active=0)
-    assert told["gc_moves"] > 0 and told["flash_erases"] > 0
-    assert spent.programs == (600 + told["gc_moves"]) * 50
-    assert spent.reads == told["gc_moves"] * 3
+    assert told["programs_gc"] > 0 and told["flash_erases"] > 0
+    assert spent.programs == (600 + told["programs_gc"]) * 50
+    assert spent.reads == told["programs_gc"] * 3
     assert spent.erases == told["flash_erases"] * 700
 
 

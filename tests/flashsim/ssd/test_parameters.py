@@ -23,7 +23,7 @@ MODELS = pytest.mark.parametrize("model", [SsdEngine, SsdSpecification])
         ({"capacity": 48 * PAGE}, "capacity: .* one page must stay free"),
         ({"page_size": 1000}, "page_size: 1000, but it must be a multiple of 512"),
         ({"gc_reserve": 1}, "gc_reserve: 1, but it must be at least 2"),
-        ({"gc_reserve": 8}, "gc_reserve: 8, but a die has 8 blocks"),
+        ({"gc_reserve": 8}, "gc_reserve: 8, but a plane has 8 blocks"),
         ({"read_latency": 30}, "read_latency: 30 ns, but the chip and its channel already take 30 ns"),
         ({"write_latency": 50}, "write_latency: 50 ns, but the chip and its channel already take 50 ns"),
         ({"queue_depth": 0}, "queue_depth: 0"),

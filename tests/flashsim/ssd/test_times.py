@@ -79,10 +79,3 @@ def test_dies_work_side_by_side_and_the_controller_does_not(model: type[Model]) 
     completions = served(device, make_requests(READ, [0, PAGE, 2 * PAGE], PAGE))
     # Controller 10 each.  Page 0: cells until 30, channel 40, link 50; page 1 ten later.  Page 2 shares the die of page 0, free at 40.
     assert completions["completed"].tolist() == [50, 60, 80]
-
-
-@MODELS
-def test_a_plane_only_adds_blocks(model: type[Model]) -> None:
-    one, two = drive(blocks_per_plane=8), drive(blocks_per_plane=4, planes_per_die=2)
-    requests = make_requests(WRITE, np.arange(300) * 7 % 40 * PAGE, PAGE)
-    assert np.array_equal(served(model(one), requests), served(model(two), requests))

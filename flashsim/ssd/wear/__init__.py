@@ -1,0 +1,1 @@
+"""Wear levelling policies, one file each."""
