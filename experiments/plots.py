@@ -1,9 +1,10 @@
-"""Pictures: stacked bars of I/O and CPU time, as SVG; figures are made directly, without pyplot and its global state."""
+"""Pictures: their style, stacked bars of I/O and CPU time, and SVG; figures are made directly, without pyplot and its global state."""
 
 from __future__ import annotations
 
 import io
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,6 +25,9 @@ _STYLE: dict[Any, Any] = {
     "axes.spines.right": False,
 }
 
+#: Line and marker of one series after another, told apart without colour too.
+LINES = (("#1f4e79", "o"), ("#c55a11", "s"), ("#385723", "^"), ("#7030a0", "v"), ("#7f7f7f", "D"), ("#bf9000", "x"))
+
 _DOT: dict[str, Any] = {"marker": "o", "linestyle": "", "color": "black", "markerfacecolor": "white", "markersize": 3.5}
 
 
@@ -38,6 +42,11 @@ class Bar:
     formula: float | None = None
 
 
+def style() -> AbstractContextManager[None]:
+    """How all pictures look, within a ``with``."""
+    return matplotlib.rc_context(_STYLE)
+
+
 def stacked_bars(panels: Mapping[str, Sequence[Bar]], unit: str = "seconds") -> Figure:
     """A figure of grouped, stacked bars.
 
@@ -46,7 +55,7 @@ def stacked_bars(panels: Mapping[str, Sequence[Bar]], unit: str = "seconds") -> 
     panels
         Bars by title, one panel below the other on one scale; groups and labels are taken in order of appearance.
     """
-    with matplotlib.rc_context(_STYLE):
+    with style():
         figure = Figure(figsize=(8, 2.8 * max(1, len(panels))), layout="constrained")
         every = figure.subplots(max(1, len(panels)), 1, sharey=True, squeeze=False)[:, 0]
         for axes, (title, bars) in zip(every, panels.items(), strict=False):
@@ -77,7 +86,7 @@ def _panel(axes: Axes, bars: Sequence[Bar]) -> None:
 
 def svg(figure: Figure) -> str:
     """A figure as an SVG element, the same bytes for the same figure, to stand inside a page or in a file."""
-    with matplotlib.rc_context(_STYLE):
+    with style():
         stream = io.StringIO()
         figure.savefig(stream, format="svg", metadata={"Date": None, "Creator": "flashsim"})
     text = stream.getvalue()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -11,11 +11,13 @@ from typing import Any, Protocol
 import numpy as np
 import pyarrow as pa
 
+from experiments.observation import Observation
 from flashsim.core.errors import CapacityError, InvalidParameterError
 from flashsim.core.protocols import Progress
-from flashsim.core.request import COMPLETION, FLUSH, READ, REQUEST, SECTOR, Completions, Integers, Requests
-from flashsim.core.units import MIB, format_size
+from flashsim.core.request import COMPLETION, FLUSH, READ, REQUEST, SECTOR, WRITE, Completions, Integers, Requests
+from flashsim.core.units import MIB, NEVER, SECONDS, format_size
 from flashsim.device.device import Device
+from flashsim.ssd.parameters import SsdParameters
 from traces.format.base import read_trace
 from traces.information import Footprint
 from traces.schema import Batches, make_batch
@@ -25,6 +27,8 @@ PACES = ("asap", "timed", "think")
 WINDOW = 1 << 16
 #: What the trace reads is loaded in pieces of this size: each call costs about a millisecond, whatever it loads.
 _LOAD_UNIT = MIB
+#: Looks at a drive in the middle of a window stop where they would come closer than this share of the time between two looks.
+_CLOSEST = 1 / 16
 
 
 @dataclass(frozen=True)
@@ -145,8 +149,11 @@ def replay(
     observe: Observer,
     limit: int | None = None,
     progress: Progress | None = None,
+    observation: Observation | None = None,
 ) -> int:
     """Send the requests of a trace to a device; return how many were moved by `scale_offsets`.
+
+    An `observation` looks at the device as time passes; that changes nothing of what happens.
 
     At the end of a window, ``asap`` and ``think`` let all requests complete before the next one begins; ``think`` ends windows where
     the request that is waited for changes.  ``timed`` never waits.  All devices of the trace are replayed on the one device.
@@ -166,25 +173,28 @@ def replay(
     if settings.pace == "timed" and not what.timed:
         raise InvalidParameterError("pace", "timed", "the trace does not say when requests arrived; take asap or think")
     windows = limited(read_trace(path), limit)
-    run = _Run(device, settings, observe)
+    run = _Run(device, settings, observe, observation)
     for batch in _grouped(windows) if settings.pace == "think" else windows:
         run.window(batch)
         if progress:
             progress(run.done, what.requests)
     run.finish()
+    if observation:
+        observation.finish()
     return run.moved
 
 
 class _Run:
     """A replay under way: requests that were submitted, and of each window which have completed."""
 
-    def __init__(self, device: Device, settings: Settings, observe: Observer) -> None:
-        self.device, self.settings, self.observe = device, settings, observe
+    def __init__(self, device: Device, settings: Settings, observe: Observer, observation: Observation | None) -> None:
+        self.device, self.settings, self.observe, self.observation = device, settings, observe, observation
         self.moved = self.done = 0
         self._origin: int | None = None
         self._open: deque[tuple[pa.RecordBatch, Requests, Completions]] = deque()
         self._submitted = self._observed = 0
         self._first_id: int | None = None
+        self._last_arrival = 0
         self._last = np.zeros(0, np.int64)  # completion times of the window before
 
     def window(self, batch: pa.RecordBatch) -> None:
@@ -195,7 +205,7 @@ class _Run:
         at: int | Integers = arrival - self._origin
         if self.settings.pace == "timed":
             if int(np.min(at)) > self.device.now + 1:
-                self._collect(self.device.advance(int(np.min(at)) - 1, every=True))
+                self._advance(int(np.min(at)) - 1)
             if int(np.min(at)) < self.device.now:
                 raise InvalidParameterError("arrival", f"{int(np.min(arrival))} ns", f"times go back by more than {WINDOW} requests")
         elif self.settings.pace == "asap":
@@ -203,6 +213,7 @@ class _Run:
             at = self.device.now
         else:
             at = self._waiting(batch, requests, np.maximum(np.where(batch.column("arrival").is_valid(), at, 0), self.device.now))
+        self._last_arrival = max(self._last_arrival, int(np.max(at)))
         ids = self.device.submit(requests, at)
         self._first_id = int(ids[0]) if self._first_id is None else self._first_id
         completions = np.zeros(len(requests), COMPLETION)
@@ -213,7 +224,38 @@ class _Run:
             self.finish()
 
     def finish(self) -> None:
-        self._collect(self.device.advance(every=True))
+        self._advance(NEVER)
+
+    def _advance(self, until: int) -> None:
+        """Run up to a time, or until all have completed (NEVER), and stop on the way where the observation wants to look.
+
+        The clock stays where it was sent, so that it must not be sent beyond the last completion.
+        """
+        while self.observation and (due := self.observation.next) < until:
+            stop = min(due, until if until < NEVER else self._certainly_busy_until())
+            if stop < due and stop - self.device.now <= _CLOSEST * (due - self.device.now):
+                break
+            self._collect(self.device.advance(stop, every=True))
+        self._collect(self.device.advance(until, every=True))
+
+    def _certainly_busy_until(self) -> int:
+        """A time, ns, before which not all requests can have completed: until the last one arrives, and their bytes cross the one link.
+
+        Some bytes of those requests that are in the drive may have crossed it already.
+        """
+        parameters = self.device.preset.parameters
+        if not isinstance(parameters, SsdParameters):
+            return self._last_arrival
+        inside = parameters.queue_depth if self.settings.pace != "asap" else min(parameters.queue_depth, self.settings.depth)
+        least = 0.0
+        for operation, rate in ((READ, parameters.link_read_rate), (WRITE, parameters.link_write_rate)):
+            lengths = [
+                requests["length"][(completions["completed"] < 0) & (requests["operation"] == operation)]
+                for _, requests, completions in self._open
+            ]
+            left = np.concatenate([*lengths, np.zeros(0, np.int64)])
+            least += max(0, int(left.sum()) - inside * int(left.max(initial=0))) / rate
+        return max(self._last_arrival, self.device.now + int(least * 0.99 * SECONDS))  # times of single pages are rounded
 
     def _requests(self, batch: pa.RecordBatch) -> Requests:
         requests = np.zeros(batch.num_rows, REQUEST)
@@ -251,6 +293,8 @@ class _Run:
 
     def _collect(self, finished: Completions) -> None:
         """File completions under their windows; hand on those windows at the front that are complete."""
+        if self.observation:
+            self.observation.look()
         if len(finished) and self._first_id is not None:
             first = self._observed
             place = finished["id"] - self._first_id
@@ -309,7 +353,7 @@ def _joined(*batches: pa.RecordBatch) -> pa.RecordBatch:
     return pa.Table.from_batches(batches).unify_dictionaries().combine_chunks().to_batches()[0]
 
 
-def observers(*every: Callable[[pa.RecordBatch, Completions], None]) -> Observer:
+def observers(*every: Observer) -> Observer:
     """One observer that tells several."""
 
     def tell(batch: pa.RecordBatch, completions: Completions) -> None:

@@ -6,18 +6,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import matplotlib
 from matplotlib.figure import Figure as Picture
 
 from experiments.bench.figures import Figure
 from experiments.bench.uflip import Measured, shown_value
-from experiments.plots import svg
+from experiments.plots import LINES, style, svg
 from experiments.tables import Entry, Table
 from flashsim.core.units import MICROSECONDS, MILLISECONDS
 from flashsim.device.cited import show
-
-#: Line and marker by pattern, told apart without colour too.
-_LINES = (("#1f4e79", "o"), ("#c55a11", "s"), ("#385723", "^"), ("#7030a0", "v"), ("#7f7f7f", "D"), ("#bf9000", "x"))
 
 
 def figures_table(found: Sequence[Figure]) -> Table:
@@ -46,12 +42,12 @@ def benchmark_tables(found: Sequence[Measured]) -> dict[str, Table]:
 
 def picture(found: Sequence[Measured]) -> str:
     """Mean response times of one micro-benchmark over its parameter, a line a pattern, as SVG."""
-    with matplotlib.rc_context({"svg.hashsalt": "flashsim", "svg.fonttype": "path", "font.size": 9.0}):
+    with style():
         figure = Picture(figsize=(6, 3.6), layout="constrained")
         axes = figure.subplots()
         for number, pattern in enumerate(dict.fromkeys(one.pattern for one in found)):
             own = [one for one in found if one.pattern == pattern]
-            colour, marker = _LINES[number % len(_LINES)]
+            colour, marker = LINES[number % len(LINES)]
             means = [one.mean / MICROSECONDS for one in own]
             axes.plot([one.value for one in own], means, color=colour, marker=marker, markersize=4, label=pattern)
         values = sorted({one.value for one in found})

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from experiments import plots
 from experiments import replay as replaying
+from experiments.commands.drawing import Timeline, TimelineFrom, TimelineTo, draw, timeline_window
 from experiments.commands.shared import Command, Force, Group, JsonFile
+from experiments.device_plots import write_folder
 from experiments.device_report import DeviceReport
+from experiments.observation import Observation
 from experiments.outputs import Outputs, write_json
 from experiments.progress import progress_bar
 from experiments.tables import Entry, Table
@@ -97,8 +100,11 @@ def replay(
     depth: Annotated[int, typer.Option(metavar="N", help="With asap: how many requests are outstanding.")] = 1,
     out: Annotated[Path | None, typer.Option(metavar="TRACE.parquet", help="Write the replayed requests with their times.")] = None,
     json: JsonFile = None,
-    out_dir: Annotated[Path | None, typer.Option(metavar="DIR", help="Write tables and a plot of latencies into this folder.")] = None,
+    out_dir: Annotated[Path | None, typer.Option(metavar="DIR", help="Write tables and plots into this folder.")] = None,
     limit: Annotated[int | None, typer.Option(metavar="N", help="Only the first N requests.")] = None,
+    timeline: Timeline = None,
+    timeline_from: TimelineFrom = None,
+    timeline_to: TimelineTo = None,
     scale_offsets: Annotated[bool, typer.Option("--scale-offsets", help="Wrap requests beyond the device's end around.")] = False,
     empty: Annotated[bool, typer.Option("--empty", help="Begin with an empty device; otherwise what is read was written before.")] = False,
     force: Force = False,
@@ -109,35 +115,39 @@ def replay(
 
         flashsim trace replay bnl.parquet --on intel-x25e-64gb
         flashsim trace replay bnl.parquet --on toshiba-5400-320gb --pace asap --depth 4 --json bnl.json
+        flashsim trace replay bnl.parquet --on ocz-core-60gb --out-dir shown --timeline bnl.json.gz --timeline-to 10ms
     """
     if not on.endswith(".toml") and on not in presets.names():
         if "/" in on or Path(on).exists():
             raise RefusedError(f"--on: {on} is no preset; traces are replayed on presets (names or TOML files) only")
         raise UnknownNameError("device preset", on, presets.names())
-    report = DeviceReport()
-    with Outputs(force) as outputs, progress_bar("replaying") as progress:
+    window = timeline_window(timeline, timeline_from, timeline_to)
+    with Outputs(force) as outputs, progress_bar("replaying") as progress, ExitStack() as open_files:
         outputs.spare("FILE", file)
         device = Device.open(on)
         target = outputs.file("--json", json) if json else None
         trace_target = outputs.file("--out", out) if out else None
         folder = outputs.folder("--out-dir", out_dir) if out_dir else None
+        timeline_target = outputs.file("--timeline", timeline) if timeline else None
         what = replaying.plan(file, limit)
         settings = replaying.Settings(pace or what.pace(), depth, scale_offsets)
         if not empty and (what.reach <= device.capacity or scale_offsets):
             replaying.load(device, what, progress)
         asked = {"trace": file.name, "device": device.name, "limit": limit, "empty": empty, **vars(settings)}
+        drawn = open_files.enter_context(draw(timeline_target, timeline, device, window, asked)) if timeline and timeline_target else None
+        observation = Observation(device, drawn, record=bool(target or folder))
+        report = DeviceReport(device.preset, observation)
+        observers: list[replaying.Observer] = [report.add, observation.add]
         if trace_target:
-            with ParquetWriter(trace_target, provenance(asked)) as writer:
-                observe = replaying.observers(report.add, lambda batch, _: writer.write(batch))
-                moved = replaying.replay(file, device, settings, what, observe, limit, progress)
-        else:
-            moved = replaying.replay(file, device, settings, what, report.add, limit, progress)
+            writer = open_files.enter_context(ParquetWriter(trace_target, provenance(asked)))
+            observers.append(lambda batch, completions: writer.write(batch))
+        observe = replaying.observers(*observers)
+        moved = replaying.replay(file, device, settings, what, observe, limit, progress, observation)
         statistics = device.statistics()
         if target:
             write_json(target, report.as_dict(statistics) | {"moved": moved, "provenance": provenance(asked)})
         if folder:
-            report.as_frame().to_csv(folder / "operations.csv", index=False)
-            (folder / "latency.svg").write_text(plots.svg(report.latency_plot()), encoding="utf-8")
+            write_folder(folder, report, statistics, device.block_map())
     typer.echo(f"{file.name} on {device.name}, {_paced(settings)}: {format_duration(report.duration)}")
     if what.devices > 1:
         typer.echo(f"the trace is of {what.devices} devices; all were replayed on this one")

@@ -1,0 +1,24 @@
+"""The percentiles that reports give, up to the tail."""
+
+from __future__ import annotations
+
+from traces.histogram import Histogram
+
+PERCENTILES = (50, 90, 99, 99.9, 99.99)
+#: Names of what `summary` gives.
+SUMMARY = ("mean", *(f"p{share:g}" for share in PERCENTILES), "max")
+
+
+def summary(times: Histogram) -> dict[str, float]:
+    """Mean, percentiles and maximum of times.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> times = Histogram()
+    >>> times.add(np.array([1, 2, 6]))
+    >>> summary(times)["mean"], summary(times)["p50"], summary(times)["max"]
+    (3.0, 2, 6)
+    """
+    values = (times.mean, *(times.percentile(share) for share in PERCENTILES), times.maximum)
+    return dict(zip(SUMMARY, values, strict=True))

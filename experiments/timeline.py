@@ -1,0 +1,218 @@
+"""A timeline in Chrome's trace-event format, which Perfetto opens: a track a channel and die, and requests as flows through them.
+
+Two processes: the host, whose requests lie in as many lanes as are served at once, from dispatch to completion, and which shows the time
+before as asynchronous events; and the drive, with a track for the controller, the link, and each channel followed by its dies.  A flow
+begins at a request and passes through every hold of a part that served it.  Times are microseconds, with three decimals for the
+nanoseconds.  Format: "Trace Event Format", Google, 2016, JSON object format.
+"""
+
+from __future__ import annotations
+
+import gzip
+import heapq
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from itertools import pairwise
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+
+from flashsim.core.errors import InvalidParameterError
+from flashsim.core.request import OPERATIONS, Completions, Integers, Requests
+from flashsim.core.spans import CAUSES, HOST, KINDS, SPAN, Spans, server_names
+from flashsim.core.units import NEVER, format_duration
+
+#: Processes, and the first threads of each: a viewer takes a thread with its process's number for the main one.
+HOST_PROCESS, DRIVE_PROCESS = 1, 2
+_FIRST_PART, _FIRST_LANE = 10, 1_000_000
+
+_NAMES = [[kind if cause == HOST else f"{told} {kind}" for kind in KINDS] for cause, told in enumerate(CAUSES)]
+
+
+class Timeline:
+    """Writes a timeline while a run goes on; memory holds only what belongs to requests that have not completed.
+
+    Spans are handed in first, then the requests that they served.
+
+    Parameters
+    ----------
+    file
+        Where to write; `write_timeline` opens one.
+    title
+        What the drive is called.
+    dies, channels
+        Of the drive; 0 of a disk, of which only requests are shown.
+    begin, end
+        Only what happens at some time between (ns) is shown, whole.
+    about
+        What is kept as the trace's own data (JSON-ready).
+
+    Raises
+    ------
+    InvalidParameterError
+        The end is not after the begin.
+    """
+
+    def __init__(
+        self,
+        file: IO[str],
+        title: str,
+        dies: int = 0,
+        channels: int = 0,
+        begin: int = 0,
+        end: int = NEVER,
+        about: dict[str, Any] | None = None,
+    ) -> None:
+        if not 0 <= begin < end:
+            raise InvalidParameterError(
+                "timeline", f"from {format_duration(begin)} to {format_duration(end)}", "it must end after it begins"
+            )
+        self._begin, self._end = begin, end
+        self._thread = _threads(dies, channels)
+        self._lanes = _Lanes()
+        self._held = np.zeros(0, SPAN)
+        self._file = file
+        self._file.write('{"displayTimeUnit":"ns","otherData":' + json.dumps(about or {}) + ',"traceEvents":[\n')
+        metadata = [*_process(HOST_PROCESS, "host"), *_process(DRIVE_PROCESS, title)] if dies else [*_process(HOST_PROCESS, title)]
+        for name, thread in zip(server_names(dies, channels) if dies else (), self._thread, strict=True):
+            metadata += _named_thread(DRIVE_PROCESS, thread, name)
+        self._file.write(",\n".join(metadata))
+
+    def add_spans(self, spans: Spans) -> None:
+        """Take what parts of the drive did, dtype SPAN."""
+        shown = spans[(spans["begin"] < self._end) & (spans["end"] > self._begin)]
+        if len(shown):
+            self._held = np.concatenate([self._held, shown])
+
+    def add_requests(self, requests: Mapping[str, Integers] | Requests, completions: Completions) -> None:
+        """Take requests (`operation`, `offset`, `length`, shape (n,)) that have completed, in order of their ids, after their spans."""
+        if not len(completions):
+            return
+        spans, self._held = self._ready(int(completions["id"][-1]))
+        groups = _by_request(spans)
+        shown = np.flatnonzero((completions["submitted"] < self._end) & (completions["completed"] >= self._begin))
+        shown = shown[np.argsort(completions["started"][shown], kind="stable")]
+        columns = [completions[name][shown].tolist() for name in ("id", "submitted", "started", "completed")]
+        columns += [column[shown].tolist() for column in (requests["operation"], requests["offset"], requests["length"])]
+        for request in zip(*columns, strict=True):
+            self._write(self._request(request, groups.pop(request[0], [])))
+        for left in groups.values():
+            self._write(self._part(span) for span in left)
+
+    def _ready(self, last: int) -> tuple[Spans, Spans]:
+        """The held spans of requests up to `last` or of none, and the others."""
+        ready = self._held["request"] <= last
+        return self._held[ready], self._held[~ready]
+
+    def _request(self, request: tuple[int, ...], spans: list[tuple[int, ...]]) -> Iterator[str]:
+        number, submitted, started, completed, operation, offset, length = request
+        name = OPERATIONS[operation]
+        lane, fresh = self._lanes.take(started, completed)
+        thread = _FIRST_LANE + lane
+        if fresh:
+            yield from _named_thread(HOST_PROCESS, thread, f"requests {lane}")
+        if started > submitted:
+            queued = f'"cat":"queueing","name":"queued {name}","id":"{number:#x}","pid":{HOST_PROCESS},"tid":{_FIRST_LANE}'
+            yield f'{{"ph":"b",{queued},"ts":{_us(submitted)},"args":{{"request":{number}}}}}'
+            yield f'{{"ph":"e",{queued},"ts":{_us(started)}}}'
+        yield (
+            f'{{"ph":"X","cat":"request","name":"{name}","pid":{HOST_PROCESS},"tid":{thread},"ts":{_us(started)},'
+            f'"dur":{_us(completed - started)},"args":{{"request":{number},"offset":{offset},"length":{length}}}}}'
+        )
+        flow = f'"cat":"flow","name":"request","id":{number}'
+        if spans:
+            yield f'{{"ph":"s",{flow},"pid":{HOST_PROCESS},"tid":{thread},"ts":{_us(started)}}}'
+        for place, span in enumerate(spans, 1):
+            yield self._part(span)
+            step = '"ph":"f","bp":"e"' if place == len(spans) else '"ph":"t"'
+            yield f'{{{step},{flow},"pid":{DRIVE_PROCESS},"tid":{self._thread[span[0]]},"ts":{_us(span[5])}}}'
+
+    def _part(self, span: tuple[int, ...]) -> str:
+        server, kind, cause, request, page, begin, end = span
+        told = [f'"{name}":{value}' for name, value in (("request", request), ("page", page)) if value >= 0]
+        return (
+            f'{{"ph":"X","cat":"{CAUSES[cause]}","name":"{_NAMES[cause][kind]}","pid":{DRIVE_PROCESS},"tid":{self._thread[server]},'
+            f'"ts":{_us(begin)},"dur":{_us(end - begin)},"args":{{{",".join(told)}}}}}'
+        )
+
+    def _write(self, events: Iterator[str]) -> None:
+        self._file.write("".join(f",\n{event}" for event in events))
+
+    def finish(self) -> None:
+        """Write what is left: what parts did for requests that have not completed."""
+        for left in _by_request(self._held).values():
+            self._write(self._part(span) for span in left)
+        self._file.write("\n]}\n")
+
+
+@contextmanager
+def write_timeline(path: Path, packed: bool, title: str, **rest: Any) -> Iterator[Timeline]:
+    """Open a file (with gzip, if `packed`) and write a `Timeline` into it; the other parameters are that one's."""
+    with gzip.open(path, "wt", 5, encoding="utf-8") if packed else path.open("w", encoding="utf-8") as file:
+        timeline = Timeline(file, title, **rest)
+        yield timeline
+        timeline.finish()
+
+
+class _Lanes:
+    """Rows in which intervals lie one behind the other."""
+
+    def __init__(self) -> None:
+        self._free_at: list[int] = []
+        self._busy: list[tuple[int, int]] = []
+        self._idle: list[int] = []
+
+    def take(self, begin: int, end: int) -> tuple[int, bool]:
+        """The first lane that is free from `begin` on, and whether it is a new one."""
+        while self._busy and self._busy[0][0] <= begin:
+            heapq.heappush(self._idle, heapq.heappop(self._busy)[1])
+        lane = self._idle[0] if self._idle else -1
+        fresh = lane < 0 or self._free_at[lane] > begin
+        if fresh:
+            lane = len(self._free_at)
+            self._free_at.append(end)
+        else:
+            heapq.heappop(self._idle)
+            self._free_at[lane] = end
+        heapq.heappush(self._busy, (end, lane))
+        return lane, fresh
+
+
+def _by_request(spans: Spans) -> dict[int, list[tuple[int, ...]]]:
+    """Spans, by the request that they served (-1: none), in order of their begin."""
+    ordered = spans[np.lexsort((spans["end"], spans["begin"], spans["request"]))]
+    numbers, starts = np.unique(ordered["request"], return_index=True)
+    bounds = [*starts.tolist(), len(ordered)]
+    rows: list[tuple[int, ...]] = ordered.tolist()
+    return {number: rows[start:end] for number, (start, end) in zip(numbers.tolist(), pairwise(bounds), strict=True)}
+
+
+def _threads(dies: int, channels: int) -> list[int]:
+    """The thread of each server: the controller, the link, then each channel with its dies below it."""
+    order = [dies + channels + 1, dies + channels] if dies else []
+    for channel in range(channels):
+        order += [dies + channel, *range(channel, dies, channels)]
+    return [_FIRST_PART + order.index(server) for server in range(len(order))]
+
+
+def _process(process: int, name: str) -> list[str]:
+    told = f'"ph":"M","pid":{process},"tid":0'
+    return [
+        f'{{"name":"process_name",{told},"args":{{"name":{json.dumps(name)}}}}}',
+        f'{{"name":"process_sort_index",{told},"args":{{"sort_index":{process}}}}}',
+    ]
+
+
+def _named_thread(process: int, thread: int, name: str) -> list[str]:
+    told = f'"ph":"M","pid":{process},"tid":{thread}'
+    return [
+        f'{{"name":"thread_name",{told},"args":{{"name":{json.dumps(name)}}}}}',
+        f'{{"name":"thread_sort_index",{told},"args":{{"sort_index":{thread}}}}}',
+    ]
+
+
+def _us(time: int) -> str:
+    """Nanoseconds as microseconds."""
+    return f"{time // 1000}.{time % 1000:03d}"
