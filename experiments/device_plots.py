@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -109,26 +108,23 @@ def amplification_over_time(history: pd.DataFrame) -> Figure:
 
 
 def block_heat(blocks: BlockMap) -> Figure:
-    """The erase blocks of every die (a row each): which share of a block is valid, and how often it was erased."""
+    """The erase blocks of every die (a row each): which share of a block is valid, and how often it was erased; retired ones are blank."""
     with style():
         dies = len(blocks.valid)
         figure = Figure(figsize=(8, 1.6 + 2 * min(4.0, 0.4 + 0.12 * dies)), layout="constrained")
         above, below = figure.subplots(2, 1, sharex=True)
-        _heat(figure, above, blocks.valid / blocks.pages, "valid share", (0.0, 1.0))
-        _heat(figure, below, blocks.erases, "erases", (0.0, max(1.0, float(blocks.erases.max()))))
+        shown = [np.ma.array(values, mask=blocks.retired) for values in (blocks.valid / blocks.pages, blocks.erases)]
+        _heat(figure, above, shown[0], "valid share", 1.0)
+        _heat(figure, below, shown[1], "erases", max(1.0, float(blocks.erases.max())))
         below.set_xlabel("block of the die")
     return figure
 
 
-def _heat(figure: Figure, axes: Axes, values: Any, label: str, limits: Sequence[float]) -> None:
+def _heat(figure: Figure, axes: Axes, values: Any, label: str, most: float) -> None:
     dies, count = values.shape
     step = -(-count // _MOST_COLUMNS)
-    starts = np.arange(0, count, step)
-    sizes = np.diff(np.append(starts, count))
-    shown = np.add.reduceat(values, starts, axis=1) / sizes
-    picture = axes.imshow(
-        shown, aspect="auto", interpolation="nearest", cmap="viridis", vmin=limits[0], vmax=limits[1], extent=(0, count, dies, 0)
-    )
+    shown = np.ma.stack([values[:, start : start + step].mean(axis=1) for start in range(0, count, step)], axis=1)
+    picture = axes.imshow(shown, aspect="auto", interpolation="nearest", cmap="viridis", vmin=0.0, vmax=most, extent=(0, count, dies, 0))
     axes.set_ylabel("die")
     axes.set_yticks(np.arange(0, dies, max(1, dies // 8)) + 0.5, [str(die) for die in range(0, dies, max(1, dies // 8))])
     figure.colorbar(picture, ax=axes, label=label)

@@ -97,7 +97,8 @@ class DeviceReport:
         """Everything, JSON-ready.
 
         ``duration`` and ``active`` (ns), rates, ``operations``, ``busy_shares``, of a flash drive ``write_amplification``,
-        ``reads_by_cause``, ``gc_pauses`` (ns) and ``energy`` (J), and the device's ``statistics``; None stands for what is not known.
+        ``reads_by_cause``, ``erases_by_cause``, ``gc_pauses`` (ns) and ``energy`` (J), and the device's ``statistics``; None stands for
+        what is not known.
         """
         frame = self.as_frame()
         operations = {row["operation"]: {key: row[key] for key in row if key != "operation"} for row in frame.to_dict("records")}
@@ -127,6 +128,7 @@ class DeviceReport:
         return {
             "write_amplification": write_amplification(statistics, parameters.page_size),
             "reads_by_cause": by_cause(statistics, "reads") or None,
+            "erases_by_cause": by_cause(statistics, "erases") or None,
             "gc_pauses": pauses.as_dict() if pauses else None,
             "energy": spent.as_dict() if spent else None,
         }

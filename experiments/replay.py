@@ -246,7 +246,9 @@ class _Run:
         parameters = self.device.preset.parameters
         if not isinstance(parameters, SsdParameters):
             return self._last_arrival
-        inside = parameters.queue_depth if self.settings.pace != "asap" else min(parameters.queue_depth, self.settings.depth)
+        inside = parameters.queue_depth * parameters.queues
+        if self.settings.pace == "asap":
+            inside = min(inside, self.settings.depth)
         least = 0.0
         for operation, rate in ((READ, parameters.link_read_rate), (WRITE, parameters.link_write_rate)):
             lengths = [

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,8 @@ from experiments.bench.figures import Figure, figures
 from experiments.bench.report import as_dict
 from experiments.bench.targets import RealTarget, SimulatedTarget
 from experiments.bench.uflip import Measured, Method, names, run_all
-from flashsim.core.errors import InvalidParameterError
+from experiments.timeline import Timeline
+from flashsim.core.errors import InvalidParameterError, RefusedError
 from flashsim.core.protocols import Progress
 from flashsim.core.units import GIB, KIB
 from flashsim.device import presets
@@ -24,6 +26,8 @@ from traces.workload.base import Setting
 #: How much is used unless a size is given: of a simulated drive, so that its state fits into memory, and of a real one that is written.
 _SIMULATED, _WRITTEN, _QUICK = 64 * GIB, GIB, GIB
 _UNIT = 32 * KIB
+
+Draw = Callable[[Device], AbstractContextManager[Timeline]]
 _COUNT, _QUICK_COUNT = 1024, 256
 
 
@@ -54,8 +58,13 @@ class Session:
         return as_dict(self.device, self.state, self.figures, self.runs) | {"size": self.size}
 
 
-def bench(device: str, options: Options, method: Method, progress: Progress | None = None) -> Session:
+def bench(device: str, options: Options, method: Method, progress: Progress | None = None, draw: Draw | None = None) -> Session:
     """Measure a preset (its nominal figures as well) or a real file or block device (only reading, unless writing is allowed).
+
+    Parameters
+    ----------
+    draw
+        Begins a timeline of what is measured on a simulated drive.
 
     Raises
     ------
@@ -66,13 +75,16 @@ def bench(device: str, options: Options, method: Method, progress: Progress | No
     """
     names(options.only)
     if is_real(device):
+        if draw:
+            raise RefusedError(f"--timeline: {device} is no preset; what happens inside is known of simulated drives only")
         return _real(Path(device), options, method, progress)
     preset = presets.load(device)
     drive = Device(preset)
     size = options.size or min(drive.capacity, _QUICK if options.quick else _SIMULATED)
-    target = SimulatedTarget(drive, _whole(size))
-    setting = _setting(target.size, target.least, True, options)
-    state, runs = run_all(target, setting, method, options.only, progress)
+    with draw(drive) if draw else nullcontext() as timeline:
+        target = SimulatedTarget(drive, _whole(size), timeline)
+        setting = _setting(target.size, target.least, True, options)
+        state, runs = run_all(target, setting, method, options.only, progress)
     nominal = [] if options.only else figures(preset, seed=method.seed)
     return Session(preset.name, target.size, state, nominal, runs)
 

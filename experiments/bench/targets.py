@@ -9,6 +9,7 @@ from typing import Protocol
 
 import numpy as np
 
+from experiments.timeline import Timeline
 from flashsim.core.errors import CapacityError
 from flashsim.core.request import COMPLETION, READ, SECTOR, WRITE, Completions, Requests, make_requests
 from flashsim.core.rng import generator
@@ -45,6 +46,8 @@ class SimulatedTarget:
     ----------
     size
         Bytes of it that are used.
+    timeline
+        Where what is measured is drawn, and nothing else.
 
     Raises
     ------
@@ -52,10 +55,10 @@ class SimulatedTarget:
         The drive is smaller.
     """
 
-    def __init__(self, device: Device, size: int) -> None:
+    def __init__(self, device: Device, size: int, timeline: Timeline | None = None) -> None:
         if size > device.capacity:
             raise CapacityError(f"size: {format_size(size)}, but {device.name} holds {format_size(device.capacity)}")
-        self.device, self.name, self.size, self.least = device, device.name, size, SECTOR
+        self.device, self.name, self.size, self.least, self.timeline = device, device.name, size, SECTOR, timeline
 
     def enforce_state(self, share: float, seed: int) -> str:
         """Load the whole area in no time, then write `share` of it at random; a disk has no state."""
@@ -68,7 +71,14 @@ class SimulatedTarget:
 
     def measure(self, requests: Requests, pause: int) -> Completions:
         """Serve the requests in virtual time."""
-        return self.device.serve(requests, self.device.now + pause)
+        if self.timeline is None:
+            return self.device.serve(requests, self.device.now + pause)
+        self.device.record_spans(True)
+        completions = self.device.serve(requests, self.device.now + pause)
+        self.timeline.add_spans(self.device.spans())
+        self.device.record_spans(False)
+        self.timeline.add_requests(requests, completions)
+        return completions
 
 
 class RealTarget:

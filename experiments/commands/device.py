@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from experiments.commands.drawing import Timeline, TimelineFrom, TimelineTo, draw, timeline_window
 from experiments.commands.shared import Command, Force, Group, JsonFile
 from experiments.outputs import Outputs, write_json
 from experiments.progress import progress_bar
@@ -94,6 +96,9 @@ def bench_device(
     ignore: Annotated[int | None, typer.Option("--ignore", metavar="N", help="Requests of a run's start-up; found by default.")] = None,
     pause: Annotated[str, typer.Option("--pause", metavar="TIME", help="Between runs.")] = "1s",
     out: Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Write a table (CSV) and a picture (SVG) each.")] = None,
+    timeline: Timeline = None,
+    timeline_from: TimelineFrom = None,
+    timeline_to: TimelineTo = None,
     allow_write: Annotated[bool, typer.Option("--allow-write", help="Write to DEVICE, if it is a real file or disk.")] = False,
     json: JsonFile = None,
     seed: Annotated[int, typer.Option("--seed", metavar="N", help="Of random places.")] = 0,
@@ -116,11 +121,14 @@ def bench_device(
 
     method = Method(state, parse_duration(pause, "--pause"), ignore, seed)
     options = Options(only or (), parse_size(size, "--size") if size else None, count, quick, allow_write, force)
+    window = timeline_window(timeline, timeline_from, timeline_to)
+    asked = vars(options) | {"pause": method.pause, "state": state}
     with Outputs(force) as outputs:
         folder = outputs.folder("--out", out) if out else None
         target = outputs.file("--json", json) if json else None
+        drawn = partial(draw, outputs.file("--timeline", timeline), timeline, window, asked) if timeline else None
         with progress_bar("runs") as progress:
-            done = bench(device, options, method, progress)
+            done = bench(device, options, method, progress, drawn)
         typer.echo(f"{done.device}, {format_size(done.size)}; state: {done.state}\n")
         if done.figures:
             typer.echo(report.figures_table(done.figures).as_text() + "\n")
@@ -129,7 +137,7 @@ def bench_device(
         if folder:
             report.write_folder(folder, done.runs)
         if target:
-            write_json(target, done.as_dict() | {"provenance": provenance(vars(options) | {"pause": method.pause, "state": state}, seed)})
+            write_json(target, done.as_dict() | {"provenance": provenance(asked, seed)})
 
 
 def _as_dict(chosen: presets.Preset, rows: list[tuple[str, str, str, str]]) -> dict[str, Any]:

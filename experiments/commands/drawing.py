@@ -40,7 +40,7 @@ def timeline_window(timeline: Path | None, begin: str | None, end: str | None) -
 
 
 def draw(
-    target: Path, named: Path, device: Device, window: tuple[int, int], asked: dict[str, Any]
+    target: Path, named: Path, window: tuple[int, int], asked: dict[str, Any], device: Device
 ) -> AbstractContextManager[timelines.Timeline]:
     """Begin the timeline of a device in the file `target`, which is packed if its final name says so."""
     parameters = device.preset.parameters

@@ -134,7 +134,7 @@ def replay(
         if not empty and (what.reach <= device.capacity or scale_offsets):
             replaying.load(device, what, progress)
         asked = {"trace": file.name, "device": device.name, "limit": limit, "empty": empty, **vars(settings)}
-        drawn = open_files.enter_context(draw(timeline_target, timeline, device, window, asked)) if timeline and timeline_target else None
+        drawn = open_files.enter_context(draw(timeline_target, timeline, window, asked, device)) if timeline and timeline_target else None
         observation = Observation(device, drawn, record=bool(target or folder))
         report = DeviceReport(device.preset, observation)
         observers: list[replaying.Observer] = [report.add, observation.add]

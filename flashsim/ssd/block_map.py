@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+import numpy.typing as npt
+
 from flashsim.core.request import Integers
 from flashsim.ssd.drive_state import DriveState
-from flashsim.ssd.flash_array import ERASES, VALID, WRITTEN
+from flashsim.ssd.flash_array import ERASES, RETIRED_BLOCK, STATE, VALID, WRITTEN
 
 
 @dataclass(frozen=True)
 class BlockMap:
-    """Counts by die and block of the die, shape (dies, blocks) each; a block has `pages` flash pages."""
+    """Counts by die and block of the die (plane by plane), shape (dies, blocks) each; a block has `pages` flash pages."""
 
     valid: Integers
     written: Integers
     erases: Integers
+    retired: npt.NDArray[np.bool_]
     pages: int
 
 
@@ -23,5 +27,5 @@ def block_map(state: DriveState) -> BlockMap:
     """The blocks as they stand now."""
     parameters = state.parameters
     shape = (parameters.dies, parameters.blocks_per_die)
-    valid, written, erases = (state.blocks[row].reshape(shape).copy() for row in (VALID, WRITTEN, ERASES))
-    return BlockMap(valid, written, erases, parameters.pages_per_block)
+    valid, written, erases, standing = (state.blocks[row].reshape(shape).copy() for row in (VALID, WRITTEN, ERASES, STATE))
+    return BlockMap(valid, written, erases, standing == RETIRED_BLOCK, parameters.pages_per_block)

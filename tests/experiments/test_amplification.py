@@ -114,6 +114,9 @@ def test_reports_of_a_drive_hold_energy_and_write_amplification(tmp_path: Path) 
             assert "energy" not in told and "write_amplification" not in told and "energy" not in shown
             continue
         assert told["write_amplification"]["total"] == pytest.approx(device.statistics()["write_amplification"])
+        parts = dict(told["write_amplification"])
+        assert parts.pop("total") == pytest.approx(sum(parts.values())) and list(parts) == list(CAUSES)
+        assert sum(told["reads_by_cause"].values()) == device.statistics()["flash_reads"]
         if device.preset.energy:
             assert told["energy"]["idle"] == pytest.approx(told["duration"] * device.preset.energy.idle / 1e12)
             assert sum(told["energy"].values()) == pytest.approx(2 * told["energy"]["total"])

@@ -123,6 +123,22 @@ def test_replays_draw_timelines_that_obey_the_rules(preset: str, flashsim: Run, 
     assert len(host) == 400
 
 
+def test_measured_requests_of_a_benchmark_are_drawn(flashsim: Run) -> None:
+    line = "device bench intel-x25e-64gb --quick --only granularity --size 8MiB --count 16 --state 0 --timeline t.json"
+    result = flashsim(f"{line} --json b.json")
+    assert result.exit_code == 0, result.output
+    runs = json.loads(Path("b.json").read_text())["runs"]
+    host = [event for event in check(load(Path("t.json")))["X"] if event["pid"] == 1]
+    assert len(host) == sum(run["requests"] + run["ignored"] for run in runs)
+
+
+def test_a_real_file_has_no_timeline(flashsim: Run, here: Path) -> None:
+    (here / "disk.bin").write_bytes(bytes(1 << 20))
+    result = flashsim("device bench ./disk.bin --quick --timeline t.json")
+    assert result.exit_code != 0 and "simulated drives only" in f"{result.output}{result.exception}"
+    assert [path.name for path in here.iterdir()] == ["disk.bin"]
+
+
 @pytest.mark.parametrize(
     ("options", "says"),
     [
