@@ -69,7 +69,7 @@ class History:
             self._interval *= 2
 
     def as_frame(self) -> pd.DataFrame:
-        """A row an interval: its end (`time`, ns), the counters' growth in it, and what they make: `write_amplification` and its parts.
+        """A row an interval: its `begin` and its end (`time`), ns, the counters' growth, and what it makes, `write_amplification`.
 
         Columns ``write_amplification_<cause>`` are there if the drive tells causes apart; the values are NaN where nothing was written.
         """
@@ -77,6 +77,7 @@ class History:
         if len(frame) < 2:
             return frame.iloc[0:0]
         grown = frame.diff().iloc[1:].astype("int64").assign(time=frame["time"].iloc[1:])
+        grown.insert(0, "begin", frame["time"].to_numpy()[:-1])
         pages = grown["host_write_bytes"].where(grown["host_write_bytes"] > 0, math.nan) / self.page_size
         grown["write_amplification"] = grown["flash_programs"] / pages
         for cause in CAUSES:

@@ -92,13 +92,13 @@ def amplification_over_time(history: pd.DataFrame) -> Figure:
         axes = figure.subplots()
         causes = [cause for cause in CAUSES if f"write_amplification_{cause}" in history]
         columns = [f"write_amplification_{cause}" for cause in causes] or ["write_amplification"]
-        shown = history[history["write_amplification"].notna()]
-        ends = shown["time"].to_numpy() / SECONDS
-        floor = np.zeros(len(shown))
+        shown = history.fillna(0.0)
+        edges = np.append(shown["begin"], shown["time"].iloc[-1]) / SECONDS
+        floor = np.zeros(len(edges))
         for label, column, (colour, _) in zip(causes or ["all causes"], columns, LINES, strict=False):
-            values = shown[column].to_numpy()
+            values = np.append(shown[column], shown[column].iloc[-1])
             if values.any():
-                axes.fill_between(ends, floor, floor + values, step="pre", color=colour, label=label, linewidth=0)
+                axes.fill_between(edges, floor, floor + values, step="post", color=colour, label=label, linewidth=0)
             floor = floor + values
         axes.set_ylim(0, None)
         axes.set_xlabel("time, s")

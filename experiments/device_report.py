@@ -170,7 +170,8 @@ def _flash_tables(told: dict[str, Any]) -> list[Table]:
     """Tables of what only flash drives have: write amplification, pauses and energy."""
     tables = []
     if told.get("write_amplification"):
-        tables.append(Table(["programs for", "write amplification"], list(told["write_amplification"].items()), digits=3))
+        amplified = [[cause, value] for cause, value in told["write_amplification"].items() if value]
+        tables.append(Table(["programs for", "write amplification"], amplified, digits=3))
     if told.get("gc_pauses"):
         pauses = told["gc_pauses"]
         times = [format_duration(round(pauses[name])) for name in ("total", *SUMMARY)]

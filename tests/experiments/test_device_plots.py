@@ -37,14 +37,15 @@ def test_bars_are_busy_shares_in_one_colour_a_kind() -> None:
 
 
 def test_areas_of_causes_stack_up_to_the_whole() -> None:
+    causes = {"host": [1.0, np.nan, 1.0], "gc": [0.5, np.nan, 1.0], "wear": [0.0, np.nan, 0.0]}
     history = pd.DataFrame(
-        {"time": [1e9, 2e9, 3e9], "write_amplification": [1.5, np.nan, 2.0], "write_amplification_host": [1.0, np.nan, 1.0],
-         "write_amplification_gc": [0.5, np.nan, 1.0], "write_amplification_wear": [0.0, np.nan, 0.0]}
-    )  # fmt: skip
+        {"begin": [0, 1e9, 2e9], "time": [1e9, 2e9, 3e9], "write_amplification": [1.5, np.nan, 2.0]}
+        | {f"write_amplification_{cause}": values for cause, values in causes.items()}
+    )
     axes = amplification_over_time(history).axes[0]
     assert [area.get_label() for area in axes.collections] == ["host", "gc"]
     assert max(path.vertices[:, 1].max() for path in axes.collections[1].get_paths()) == 2.0
-    alone = amplification_over_time(history[["time", "write_amplification"]]).axes[0]
+    alone = amplification_over_time(history[["begin", "time", "write_amplification"]]).axes[0]
     assert [area.get_label() for area in alone.collections] == ["all causes"]
 
 
