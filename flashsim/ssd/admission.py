@@ -20,25 +20,31 @@ from flashsim.core.host import (
 )
 from flashsim.core.kernel import lean_kernel
 from flashsim.core.request import FLUSH, READ, SECTOR, TRIM, WRITE, Integers
+from flashsim.ssd.dies import pending_program, schedule
 from flashsim.ssd.drive_state import FLUSHES, READ_BYTES, READS, TRIMS, WRITE_BYTES, WRITES
-from flashsim.ssd.events import schedule
 from flashsim.ssd.flash_array import (
     ERASE_BLOCK,
     KIND,
+    MOVE_PAGE,
     NEEDS,
     PLACE,
     PLAN_COLUMNS,
     PROGRAM_PAGE,
+    QUEUED,
     READ_PAGE,
+    STORE_PAGE,
     SUPERSEDED,
     ZERO_PAGE,
     Narrow,
 )
-from flashsim.ssd.geometry import CHANNELS, DIES, PAGE_SECTORS, PLAN_ROWS, READ_ONLY, REFUSED, die_of_block, die_of_page
+from flashsim.ssd.geometry import CHANNELS, DIES, PAGE_SECTORS, PLAN_ROWS, READ_ONLY, REFUSED, block_of, die_of_block
 from flashsim.ssd.operations import (
     COMMAND,
     COMMAND_KIND,
+    DIE,
     FIRST_PART,
+    HEAD,
+    HOLDERS,
     HOST_COMMAND,
     ID,
     LAST_ERASE,
@@ -47,17 +53,18 @@ from flashsim.ssd.operations import (
     LIVE,
     NEXT_PART,
     OVERHEAD,
+    PENDING,
+    REQUEST,
     SECTORS,
-    SUPERSEDING,
     WAITING,
     WAITS,
     acquire,
     follow,
-    join_die,
+    join_queue,
     take_row,
 )
 from flashsim.ssd.pools import next_write_id
-from flashsim.ssd.timing import READ_OVERHEAD, WRITE_OVERHEAD
+from flashsim.ssd.timing import READ_OVERHEAD, READ_PRIORITY, WRITE_OVERHEAD
 
 # Why the engine stopped.
 DONE, TABLE_FULL, POLICY_FAILED = range(3)
@@ -70,17 +77,38 @@ def is_part(kind: int) -> bool:
 
 
 @lean_kernel
-def add_operations(
-    engine: Integers,
-    operations: Integers,
-    servers: Integers,
-    gates: Integers,
-    control: Integers,
-    plan: Integers,
-    rows: int,
-    command: int,
-    sectors: int,
+def enter_die(
+    operations: Integers, servers: Integers, gates: Integers, control: Integers, pools: Integers, timing: Integers, row: int
 ) -> None:
+    """Give an operation its place in the queue of its die, and let it wait for what must come before.
+
+    A read that may overtake gets its place when it is ready.  It reads the flash page that the map named at its admission: it waits for a
+    program of that page, and the next erase of the block waits for it.
+    """
+    kind, place = operations[row, KIND], operations[row, PLACE]
+    block = place if kind == ERASE_BLOCK else block_of(control, place)
+    die = operations[row, DIE] = die_of_block(control, block)
+    pools[QUEUED, die] += 1
+    if kind == READ_PAGE and timing[READ_PRIORITY]:
+        gates[HOLDERS, block] += 1
+        awaited = pending_program(operations, servers, die, place) if gates[PENDING, block] > 0 else -1
+        if awaited >= 0:
+            follow(operations, awaited, row)
+        return
+    join_queue(servers, operations, die, HEAD, row)
+    if kind == ERASE_BLOCK:
+        operations[row, WAITS] += gates[HOLDERS, block]
+        gates[HOLDERS, block] = 0
+        gates[LAST_ERASE, block] = operations[row, ID]
+    elif kind in (PROGRAM_PAGE, STORE_PAGE, MOVE_PAGE):
+        gates[PENDING, block] += 1
+
+
+@lean_kernel
+def add_operations(
+    engine: Integers, operations: Integers, servers: Integers, gates: Integers, control: Integers, pools: Integers, plan: Integers,
+    timing: Integers, rows: int, command: int, request: int, sectors: int,
+) -> None:  # fmt: skip
     """Give the planned operations of one logical page their ids, their command and their places in the queues of dies."""
     for at in range(rows):
         kind = plan[at, KIND]
@@ -88,16 +116,12 @@ def add_operations(
         for column in range(PLAN_COLUMNS):
             operations[row, column] = plan[at, column]
         operations[row, COMMAND] = command
+        operations[row, REQUEST] = request
         operations[row, SECTORS] = sectors
-        if kind == ERASE_BLOCK:
-            join_die(servers, operations, die_of_block(control, plan[at, PLACE]), row)
-            operations[row, WAITS] += gates[SUPERSEDING, plan[at, PLACE]]
-            gates[SUPERSEDING, plan[at, PLACE]] = 0
-            gates[LAST_ERASE, plan[at, PLACE]] = operations[row, ID]
-        elif kind != ZERO_PAGE:
-            join_die(servers, operations, die_of_page(control, plan[at, PLACE]), row)
+        if kind != ZERO_PAGE:
+            enter_die(operations, servers, gates, control, pools, timing, row)
         if plan[at, SUPERSEDED] >= 0:
-            gates[SUPERSEDING, plan[at, SUPERSEDED]] += 1
+            gates[HOLDERS, plan[at, SUPERSEDED]] += 1
         if plan[at, NEEDS] >= 0:
             follow(operations, plan[plan[at, NEEDS], NEEDS], row)
         plan[at, NEEDS] = row  # from here on the row of the operation, for those that need it
@@ -146,6 +170,7 @@ def admit(
     victim: Any,
     opens: Any,
     levels: Any,
+    request: int,
     host_command: int,
     operation: int,
     offset: int,
@@ -180,7 +205,9 @@ def admit(
                 return False
             if operation == TRIM:
                 trimmed[page] = next_write_id(control)
-            add_operations(engine, operations, servers, gates, control, plan, rows, command, sectors)
+            add_operations(
+                engine, operations, servers, gates, control, pools, plan, timing, rows, command, request, sectors
+            )  # fmt: skip
         page += 1
     if acquire(servers, operations, control[DIES] + control[CHANNELS] + 1, command, now):
         schedule(engine, heap, operations, command, WAITING, now + operations[command, OVERHEAD])
@@ -214,15 +241,15 @@ def dispatch(
 ) -> int:
     """Admit waiting commands while fewer than the depth are in flight; DONE, or why it stopped short."""
     while host[READY_HEAD] >= 0 and host[IN_FLIGHT] < host[DEPTH]:
-        request = host[READY_HEAD] - host[REQUEST_BASE]
-        row = requests[request, FIRST_COMMAND] + host[DISPATCHED] - host[COMMAND_BASE]
+        request = host[READY_HEAD]
+        row = requests[request - host[REQUEST_BASE], FIRST_COMMAND] + host[DISPATCHED] - host[COMMAND_BASE]
         if engine[LIVE] + rows_needed(control, commands[row, OPERATION], commands[row, LENGTH]) > operations.shape[0]:
             return TABLE_FULL
         command = take_command(host, requests)
         if not admit(
             engine, heap, operations, servers, gates, control, pools, blocks, mapping, pages, trimmed, own, plan, timing, counters,
-            translate, victim, opens, levels, command, commands[row, OPERATION], commands[row, OFFSET], commands[row, LENGTH],
-            host[NOW],
+            translate, victim, opens, levels, request, command, commands[row, OPERATION], commands[row, OFFSET],
+            commands[row, LENGTH], host[NOW],
         ):  # fmt: skip
             return POLICY_FAILED
     return DONE

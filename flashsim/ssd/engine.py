@@ -9,25 +9,28 @@ from numba import types
 
 from flashsim.core.errors import CapacityError
 from flashsim.core.host import FINISHED, LEFT, NOW, REQUEST_BASE, HostQueue, arrive, heap_pop, next_arrival
-from flashsim.core.kernel import kernel_of
+from flashsim.core.kernel import kernel_of, lean_kernel
 from flashsim.core.model import PowerCut
 from flashsim.core.request import Commands, Completions, Integers, Requests
 from flashsim.core.units import NEVER
 from flashsim.ssd.admission import DONE, POLICY_FAILED, dispatch
 from flashsim.ssd.drive_state import DriveState, check_commands_fit, statistics_with_times
 from flashsim.ssd.events import happen
-from flashsim.ssd.flash_array import ERASE_BLOCK, KIND, PLACE, Narrow, erased
+from flashsim.ssd.flash_array import ERASE_BLOCK, KIND, PLACE, QUEUED, Narrow, erased
 from flashsim.ssd.ftl.base import TRANSLATE
 from flashsim.ssd.gc.base import VICTIM_FUNCTION
 from flashsim.ssd.geometry import REFUSED
 from flashsim.ssd.operations import (
+    BUSY,
     BUSY_NS,
+    DUE,
     EVENTS,
-    HEAD,
-    IN_CELLS,
+    ID,
+    NEXT_IN_DIE,
     OPERATION_COLUMNS,
-    PHASE,
+    ROW_BITS,
     ROW_MASK,
+    SUSPENDED,
     empty_engine,
     empty_gates,
     empty_servers,
@@ -75,6 +78,17 @@ _RUN = types.int64(
 )
 
 
+@lean_kernel
+def next_event(engine: Integers, heap: Integers, operations: Integers) -> int:
+    """The time of the next event, NEVER if none is due; events of steps that were interrupted meanwhile are dropped."""
+    while engine[EVENTS] > 0:
+        row = heap[0, 1] & ROW_MASK
+        if operations[row, ID] == heap[0, 1] >> ROW_BITS and operations[row, DUE] == heap[0, 0]:
+            return heap[0, 0]
+        engine[EVENTS] = heap_pop(heap, engine[EVENTS])
+    return NEVER
+
+
 @kernel_of(_RUN)
 def run(
     until: int,
@@ -116,7 +130,7 @@ def run(
         if status != DONE or (host[FINISHED] > 0 and not every):
             return int(status)
         arrival, _ = next_arrival(host, requests, order, delayed)
-        event = heap[0, 0] if engine[EVENTS] > 0 else NEVER
+        event = next_event(engine, heap, operations)
         if min(arrival, event) > until or min(arrival, event) == NEVER:
             if until != NEVER:
                 host[NOW] = max(host[NOW], until)
@@ -128,8 +142,8 @@ def run(
             engine[EVENTS] = heap_pop(heap, engine[EVENTS])
             host[NOW] = event
             happen(
-                host, requests, commands, delayed, finished, engine, heap, operations, servers, gates, control, blocks, pages, spare,
-                timing, links, counters, row,
+                host, requests, commands, delayed, finished, engine, heap, operations, servers, gates, control, pools, blocks, pages,
+                spare, timing, links, counters, row,
             )  # fmt: skip
 
 
@@ -162,8 +176,8 @@ class SsdEngine:
         self._operations = np.empty((_FIRST_ROWS, OPERATION_COLUMNS), np.int64)
         self._servers = empty_servers(parameters.dies, parameters.channels)
         self._gates = empty_gates(parameters.pools * parameters.blocks_per_plane)
-        # An operation with a pending event holds a die, the link or the controller.
-        self._heap = np.empty((parameters.dies + 2, 2), np.int64)
+        # An operation with a pending event holds a die, the link or the controller; interrupted ones leave events that are dropped in time.
+        self._heap = np.empty((parameters.dies * (2 + parameters.suspend_limit) + 2, 2), np.int64)
 
     @property
     def capacity(self) -> int:
@@ -186,7 +200,20 @@ class SsdEngine:
         return self._host.append(requests, commands, at)
 
     def advance(self, until: int = NEVER, *, every: bool = False) -> Completions:
-        """Let time pass; see `flashsim.core.model.DeviceModel.advance`."""
+        """Let time pass; see `flashsim.core.model.DeviceModel.advance`.
+
+        Raises
+        ------
+        RefusedError
+            The drive ran out of blocks and refused write commands since the last call; completions wait for the next call.
+        """
+        self._run(until, every)
+        if self.state.control[REFUSED] > self._refused:
+            self._refused = int(self.state.control[REFUSED])
+            raise self.state.read_only()
+        return self._host.collect()
+
+    def _run(self, until: int, every: bool) -> None:
         host, state = self._host, self.state
         while True:
             status = run(
@@ -197,11 +224,8 @@ class SsdEngine:
             )  # fmt: skip
             if status == POLICY_FAILED:
                 raise state.bad_victim()
-            if status == DONE and state.control[REFUSED] > self._refused:
-                self._refused = int(state.control[REFUSED])
-                raise state.read_only()
             if status == DONE:
-                return host.collect()
+                return
             self._grow()
 
     def load(self, offset: int, length: int) -> None:
@@ -217,19 +241,27 @@ class SsdEngine:
 
         Completions up to `at` that were not yet collected are not returned any more: call ``advance(at, every=True)`` before to see them.
         """
-        self.advance(at, every=True)
+        self._run(at, True)
         requests = self._host.requests
         lost = np.flatnonzero(requests[:, LEFT] > 0) + int(self._host.scalars[REQUEST_BASE])
-        for die in range(self.parameters.dies):
-            head = self._servers[die, HEAD]
-            if head >= 0 and self._operations[head, KIND] == ERASE_BLOCK and self._operations[head, PHASE] == IN_CELLS:
-                erased(self.state.control, self.state.blocks, self.state.spare, int(self._operations[head, PLACE]))
+        self._finish_erases()
         self._host.clear()
         busy = self._servers[:, BUSY_NS].copy()
         self._power_up()
+        self.state.pools[QUEUED] = 0
         self._servers[:, BUSY_NS] = busy
         recover(self.state)
         return PowerCut(self.now, lost)
+
+    def _finish_erases(self) -> None:
+        """Erases that were cut off, or had been interrupted, are finished when power is back."""
+        for column in (BUSY, SUSPENDED):
+            for first in self._servers[: self.parameters.dies, column] - 1:
+                row = int(first)
+                while row >= 0:
+                    if self._operations[row, KIND] == ERASE_BLOCK:
+                        erased(self.state.control, self.state.blocks, self.state.spare, int(self._operations[row, PLACE]))
+                    row = int(self._operations[row, NEXT_IN_DIE])
 
     def statistics(self) -> dict[str, Any]:
         """Counters since the drive was made; busy times are of finished holds."""

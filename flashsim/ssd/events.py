@@ -1,27 +1,40 @@
 """What happens at each event of the engine: the rules of the specification, compiled.
 
 One event ends one step of one operation.  What follows from it without delay is done at once, in this order: the channel, link or
-controller passes to the next that waits, then the die, then what waited for this operation, then the command completes.
+controller passes to the next that waits; all that the step changes on the flash; what waited for it becomes ready; commands complete; at
+last the dies that got free, or got something ready, look for work in the order in which that happened.
 """
 
 from __future__ import annotations
 
-from flashsim.core.host import NOW, command_done, heap_push
+from flashsim.core.host import NOW, command_done
 from flashsim.core.kernel import lean_kernel
 from flashsim.core.request import Integers
+from flashsim.ssd.dies import (
+    ask_channel,
+    leave,
+    let_dies_work,
+    open_gate,
+    satisfy,
+    satisfy_followers,
+    schedule,
+    use_channel,
+    wake,
+)
 from flashsim.ssd.drive_state import ERASES_FOR, FETCHES, PROGRAMS_FOR, READS_FOR
 from flashsim.ssd.flash_array import (
     CAUSE,
     ERASE_BLOCK,
+    FETCH_PAGE,
     HOST,
     KIND,
     LOGICAL,
     MOVE_PAGE,
     PLACE,
     PROGRAM_PAGE,
+    QUEUED,
     READ_PAGE,
     SOURCE,
-    STORE_PAGE,
     SUPERSEDED,
     WRITE_ID,
     ZERO_PAGE,
@@ -30,47 +43,31 @@ from flashsim.ssd.flash_array import (
     programmed,
     started,
 )
-from flashsim.ssd.geometry import CHANNELS, COPYBACK, DIES, channel_of, die_of_block
+from flashsim.ssd.geometry import CHANNELS, COPYBACK, DIES, block_of, channel_of
 from flashsim.ssd.operations import (
+    BUSY,
     COMMAND,
     COMMAND_KIND,
     DIE,
-    EVENTS,
-    FIRST_FOLLOWER,
     FIRST_PART,
-    HEAD,
     HOST_COMMAND,
     ID,
-    IN_CELLS,
     IN_PROGRAM,
-    LAST_ERASE,
     LEFT,
-    NEXT_FOLLOWER,
     NEXT_IN_DIE,
     NEXT_PART,
     ON_CHANNEL,
     ON_LINK,
     OVERHEAD,
+    PENDING,
     PHASE,
-    ROW_BITS,
     SECTORS,
-    SINCE,
-    SUPERSEDING,
     WAITING,
-    WAITS,
     acquire,
     give_row,
-    leave_die,
     release,
 )
-from flashsim.ssd.timing import CELL_ERASE, CELL_PROGRAM, CELL_READ, TRANSFER
-
-
-@lean_kernel
-def schedule(engine: Integers, heap: Integers, operations: Integers, row: int, phase: int, time: int) -> None:
-    """The operation's next event ends `phase` at `time`."""
-    operations[row, PHASE] = phase
-    engine[EVENTS] = heap_push(heap, engine[EVENTS], time, (operations[row, ID] << ROW_BITS) | row)
+from flashsim.ssd.timing import CELL_PROGRAM, READ_PRIORITY
 
 
 @lean_kernel
@@ -90,81 +87,13 @@ def ask_link(
 
 
 @lean_kernel
-def use_channel(engine: Integers, heap: Integers, operations: Integers, timing: Integers, row: int, now: int) -> None:
-    """The channel is the operation's: move a page, or out and back in for a move."""
-    pages = 2 if operations[row, KIND] == MOVE_PAGE else 1  # out and in
-    schedule(engine, heap, operations, row, ON_CHANNEL, now + pages * timing[TRANSFER])
-
-
-@lean_kernel
-def ask_channel(
-    engine: Integers, heap: Integers, operations: Integers, servers: Integers, control: Integers, timing: Integers, row: int, now: int
-) -> None:
-    """Queue for the channel of the operation's die."""
-    if acquire(servers, operations, control[DIES] + channel_of(control, operations[row, DIE]), row, now):
-        use_channel(engine, heap, operations, timing, row, now)
-
-
-@lean_kernel
-def try_start(
-    engine: Integers,
-    heap: Integers,
-    operations: Integers,
-    servers: Integers,
-    control: Integers,
-    timing: Integers,
-    row: int,
-    now: int,
-) -> None:
-    """Start an operation if it is the head of its die's queue and waits for nothing else."""
-    die = operations[row, DIE]
-    if servers[die, HEAD] != row or operations[row, PHASE] != WAITING or operations[row, WAITS] > 0:
-        return
-    kind = operations[row, KIND]
-    if kind == ERASE_BLOCK:
-        schedule(engine, heap, operations, row, IN_CELLS, now + timing[CELL_ERASE])
-    elif kind in (PROGRAM_PAGE, STORE_PAGE):
-        operations[row, PHASE] = ON_CHANNEL
-        ask_channel(engine, heap, operations, servers, control, timing, row, now)
-    else:
-        schedule(engine, heap, operations, row, IN_CELLS, now + timing[CELL_READ])
-    servers[die, SINCE] = now
-
-
-@lean_kernel
-def free_die(
-    engine: Integers,
-    heap: Integers,
-    operations: Integers,
-    servers: Integers,
-    control: Integers,
-    timing: Integers,
-    row: int,
-    now: int,
-) -> None:
-    """The operation is done with its die: the next may start."""
-    following = leave_die(servers, operations, row, now)
-    if following >= 0:
-        try_start(engine, heap, operations, servers, control, timing, following, now)
-
-
-@lean_kernel
-def start_followers(
-    engine: Integers,
-    heap: Integers,
-    operations: Integers,
-    servers: Integers,
-    control: Integers,
-    timing: Integers,
-    row: int,
-    now: int,
-) -> None:
-    """An operation has ended: those that needed it may start."""
-    follower = operations[row, FIRST_FOLLOWER]
-    while follower >= 0:
-        operations[follower, WAITS] -= 1
-        try_start(engine, heap, operations, servers, control, timing, follower, now)
-        follower = operations[follower, NEXT_FOLLOWER]
+def done_with_die(engine: Integers, operations: Integers, servers: Integers, pools: Integers, die: int, row: int, now: int) -> None:
+    """The operations chained from `row` are done with their die, which may look for work."""
+    while row >= 0:
+        pools[QUEUED, die] -= 1
+        row = operations[row, NEXT_IN_DIE]
+    leave(servers, die, now)
+    wake(engine, servers, die)
 
 
 @lean_kernel
@@ -214,7 +143,7 @@ def overhead_ends(
     row: int,
     now: int,
 ) -> None:
-    """The controller has dealt with a command: all its operations are ready."""
+    """The controller has dealt with a command: its operations go on."""
     following = release(servers, operations, control[DIES] + control[CHANNELS] + 1, now)
     if following >= 0:
         schedule(engine, heap, operations, following, WAITING, now + operations[following, OVERHEAD])
@@ -223,8 +152,7 @@ def overhead_ends(
         if operations[part, KIND] == PROGRAM_PAGE or operations[part, KIND] == ZERO_PAGE:
             ask_link(engine, heap, operations, servers, control, links, part, now)
         else:
-            operations[part, WAITS] -= 1
-            try_start(engine, heap, operations, servers, control, timing, part, now)
+            satisfy(engine, operations, servers, timing, part)
         part = operations[part, NEXT_PART]
 
 
@@ -240,127 +168,118 @@ def link_ends(
     row: int,
     now: int,
 ) -> bool:
-    """Bytes have passed over the link; whether the operation is done with that (a read) or may start on its die (a write)."""
+    """Bytes have passed over the link; whether the operation is done with that (a read)."""
     following = release(servers, operations, control[DIES] + control[CHANNELS], now)
     if following >= 0:
         use_link(engine, heap, operations, links, following, now)
     if operations[row, KIND] != PROGRAM_PAGE:
         return True
     operations[row, PHASE] = WAITING
-    operations[row, WAITS] -= 1
-    try_start(engine, heap, operations, servers, control, timing, row, now)
+    satisfy(engine, operations, servers, timing, row)
     return False
 
 
 @lean_kernel
-def channel_ends(
-    engine: Integers,
-    heap: Integers,
-    operations: Integers,
-    servers: Integers,
-    control: Integers,
-    spare: Narrow,
-    timing: Integers,
-    links: Integers,
-    counters: Integers,
-    row: int,
-    now: int,
+def begin_program(
+    engine: Integers, heap: Integers, operations: Integers, servers: Integers, spare: Narrow, timing: Integers, die: int, now: int
 ) -> None:
-    """A page has passed over a channel: reads leave the die, programs begin."""
-    following = release(servers, operations, control[DIES] + channel_of(control, operations[row, DIE]), now)
-    if following >= 0:
-        use_channel(engine, heap, operations, timing, following, now)
-    kind = operations[row, KIND]
-    if kind in (PROGRAM_PAGE, STORE_PAGE, MOVE_PAGE):
+    """All pages of the operations at work are in their registers: into the cells with them."""
+    first = row = servers[die, BUSY] - 1
+    while row >= 0:
         started(spare, operations[row, PLACE])
-        schedule(engine, heap, operations, row, IN_PROGRAM, now + timing[CELL_PROGRAM])
-        return
-    counters[READS_FOR + operations[row, CAUSE]] += 1
-    free_die(engine, heap, operations, servers, control, timing, row, now)
-    if kind == READ_PAGE:
-        ask_link(engine, heap, operations, servers, control, links, row, now)
-    else:
-        counters[FETCHES] += operations[row, CAUSE] == HOST
-        start_followers(engine, heap, operations, servers, control, timing, row, now)
-        give_row(engine, operations, row)
+        row = operations[row, NEXT_IN_DIE]
+    schedule(engine, heap, operations, first, IN_PROGRAM, now + timing[CELL_PROGRAM])
 
 
 @lean_kernel
-def open_gate(
-    engine: Integers,
-    heap: Integers,
-    operations: Integers,
-    servers: Integers,
-    control: Integers,
-    gates: Integers,
-    timing: Integers,
-    block: int,
-    program: int,
-    now: int,
-) -> None:
-    """A program that supersedes a page of a block has ended: the erase that was admitted next after it waits for it no more."""
-    if program > gates[LAST_ERASE, block]:
-        gates[SUPERSEDING, block] -= 1
+def read_ends(
+    engine: Integers, heap: Integers, operations: Integers, servers: Integers, gates: Integers, control: Integers, pools: Integers,
+    timing: Integers, links: Integers, counters: Integers, row: int, now: int,
+) -> None:  # fmt: skip
+    """A page has left its die: the next of those that were read together may, or the die is free."""
+    die, other = operations[row, DIE], operations[row, NEXT_IN_DIE]
+    counters[READS_FOR + operations[row, CAUSE]] += 1
+    if other >= 0:
+        pools[QUEUED, die] -= 1
+        servers[die, BUSY] = other + 1
+        ask_channel(engine, heap, operations, servers, control, timing, other, now)
+    else:
+        done_with_die(engine, operations, servers, pools, die, row, now)
+    if operations[row, KIND] == FETCH_PAGE:
+        counters[FETCHES] += operations[row, CAUSE] == HOST
+        satisfy_followers(engine, operations, servers, timing, row)
+        give_row(engine, operations, row)
         return
-    row = servers[die_of_block(control, block), HEAD]
-    while operations[row, KIND] != ERASE_BLOCK or operations[row, PLACE] != block or operations[row, ID] < program:
-        row = operations[row, NEXT_IN_DIE]
-    operations[row, WAITS] -= 1
-    try_start(engine, heap, operations, servers, control, timing, row, now)
+    if timing[READ_PRIORITY]:
+        open_gate(engine, operations, servers, gates, control, timing, block_of(control, operations[row, PLACE]), operations[row, ID])
+    ask_link(engine, heap, operations, servers, control, links, row, now)
+
+
+@lean_kernel
+def channel_ends(
+    engine: Integers, heap: Integers, operations: Integers, servers: Integers, gates: Integers, control: Integers, pools: Integers,
+    spare: Narrow, timing: Integers, links: Integers, counters: Integers, row: int, now: int,
+) -> None:  # fmt: skip
+    """A page has passed over a channel: reads leave the die; programs begin once the pages of all planes are there."""
+    die = operations[row, DIE]
+    following = release(servers, operations, control[DIES] + channel_of(control, die), now)
+    if following >= 0:
+        use_channel(engine, heap, operations, timing, following, now)
+    kind = operations[row, KIND]
+    if kind in (READ_PAGE, FETCH_PAGE):
+        read_ends(engine, heap, operations, servers, gates, control, pools, timing, links, counters, row, now)
+    elif operations[row, NEXT_IN_DIE] >= 0:
+        ask_channel(engine, heap, operations, servers, control, timing, operations[row, NEXT_IN_DIE], now)
+    else:
+        begin_program(engine, heap, operations, servers, spare, timing, die, now)
 
 
 @lean_kernel
 def program_ends(
-    engine: Integers,
-    heap: Integers,
-    operations: Integers,
-    servers: Integers,
-    control: Integers,
-    gates: Integers,
-    pages: Narrow,
-    spare: Narrow,
-    timing: Integers,
-    counters: Integers,
-    row: int,
-    now: int,
-) -> None:
-    """A flash page is programmed: its die is free, and so may be an erase that waited for it."""
-    superseded = operations[row, SUPERSEDED]
-    programmed(pages, spare, operations[row, PLACE], operations[row, SOURCE], operations[row, LOGICAL], operations[row, WRITE_ID])
-    counters[PROGRAMS_FOR + operations[row, CAUSE]] += 1
-    counters[READS_FOR + operations[row, CAUSE]] += operations[row, KIND] == MOVE_PAGE
-    free_die(engine, heap, operations, servers, control, timing, row, now)
-    if superseded >= 0:
-        open_gate(engine, heap, operations, servers, control, gates, timing, superseded, operations[row, ID], now)
+    engine: Integers, operations: Integers, servers: Integers, gates: Integers, control: Integers, pools: Integers, pages: Narrow,
+    spare: Narrow, timing: Integers, counters: Integers, first: int, now: int,
+) -> None:  # fmt: skip
+    """Flash pages are programmed: their die is free, and so may be what waited for them."""
+    row = first
+    while row >= 0:
+        cause, place = operations[row, CAUSE], operations[row, PLACE]
+        programmed(pages, spare, place, operations[row, SOURCE], operations[row, LOGICAL], operations[row, WRITE_ID])
+        gates[PENDING, block_of(control, place)] -= 1
+        counters[PROGRAMS_FOR + cause] += 1
+        counters[READS_FOR + cause] += operations[row, KIND] == MOVE_PAGE
+        row = operations[row, NEXT_IN_DIE]
+    done_with_die(engine, operations, servers, pools, operations[first, DIE], first, now)
+    row = first
+    while row >= 0:
+        satisfy_followers(engine, operations, servers, timing, row)
+        if operations[row, SUPERSEDED] >= 0:
+            open_gate(engine, operations, servers, gates, control, timing, operations[row, SUPERSEDED], operations[row, ID])
+        row = operations[row, NEXT_IN_DIE]
 
 
 @lean_kernel
 def cells_end(
-    engine: Integers,
-    heap: Integers,
-    operations: Integers,
-    servers: Integers,
-    control: Integers,
-    blocks: Integers,
-    spare: Narrow,
-    timing: Integers,
-    counters: Integers,
-    row: int,
-    now: int,
-) -> None:
-    """A page is in the page register, or a block is erased."""
-    if operations[row, KIND] == MOVE_PAGE and control[COPYBACK]:
-        started(spare, operations[row, PLACE])
-        schedule(engine, heap, operations, row, IN_PROGRAM, now + timing[CELL_PROGRAM])
+    engine: Integers, heap: Integers, operations: Integers, servers: Integers, control: Integers, pools: Integers, blocks: Integers,
+    spare: Narrow, timing: Integers, counters: Integers, first: int, now: int,
+) -> None:  # fmt: skip
+    """Pages are in their registers, or blocks are erased."""
+    if operations[first, KIND] == MOVE_PAGE and control[COPYBACK]:
+        begin_program(engine, heap, operations, servers, spare, timing, operations[first, DIE], now)
         return
-    if operations[row, KIND] != ERASE_BLOCK:
-        operations[row, PHASE] = ON_CHANNEL
-        ask_channel(engine, heap, operations, servers, control, timing, row, now)
+    if operations[first, KIND] != ERASE_BLOCK:
+        ask_channel(engine, heap, operations, servers, control, timing, first, now)
         return
-    erased(control, blocks, spare, operations[row, PLACE])
-    counters[ERASES_FOR + operations[row, CAUSE]] += 1
-    free_die(engine, heap, operations, servers, control, timing, row, now)
-    give_row(engine, operations, row)
+    row = first
+    while row >= 0:
+        erased(control, blocks, spare, operations[row, PLACE])
+        counters[ERASES_FOR + operations[row, CAUSE]] += 1
+        row = operations[row, NEXT_IN_DIE]
+    done_with_die(engine, operations, servers, pools, operations[first, DIE], first, now)
+    row = first
+    while row >= 0:
+        following = operations[row, NEXT_IN_DIE]
+        give_row(engine, operations, row)
+        row = following
 
 
 @lean_kernel
@@ -376,6 +295,7 @@ def happen(
     servers: Integers,
     gates: Integers,
     control: Integers,
+    pools: Integers,
     blocks: Integers,
     pages: Narrow,
     spare: Narrow,
@@ -395,12 +315,16 @@ def happen(
         if link_ends(engine, heap, operations, servers, control, timing, links, row, now):
             finish_part(engine, operations, host, requests, commands, delayed, finished, row)
     elif phase == ON_CHANNEL:
-        channel_ends(engine, heap, operations, servers, control, spare, timing, links, counters, row, now)
+        channel_ends(engine, heap, operations, servers, gates, control, pools, spare, timing, links, counters, row, now)
     elif phase == IN_PROGRAM:
-        program_ends(engine, heap, operations, servers, control, gates, pages, spare, timing, counters, row, now)
-        if operations[row, KIND] == PROGRAM_PAGE:
-            finish_part(engine, operations, host, requests, commands, delayed, finished, row)
-        else:
-            give_row(engine, operations, row)
+        program_ends(engine, operations, servers, gates, control, pools, pages, spare, timing, counters, row, now)
+        while row >= 0:
+            following = operations[row, NEXT_IN_DIE]
+            if operations[row, KIND] == PROGRAM_PAGE:
+                finish_part(engine, operations, host, requests, commands, delayed, finished, row)
+            else:
+                give_row(engine, operations, row)
+            row = following
     else:
-        cells_end(engine, heap, operations, servers, control, blocks, spare, timing, counters, row, now)
+        cells_end(engine, heap, operations, servers, control, pools, blocks, spare, timing, counters, row, now)
+    let_dies_work(engine, heap, operations, servers, control, timing, now)

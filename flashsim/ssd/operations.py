@@ -12,29 +12,36 @@ from flashsim.ssd.flash_array import PLAN_COLUMNS
 # KIND == COMMAND_KIND and uses them as follows.
 COMMAND_KIND = 7
 LEFT, FIRST_PART, LAST_PART, HOST_COMMAND, OVERHEAD = range(1, 6)
-# The other columns.  WAITS counts what must happen before the operation may start at the head of its die: the controller, or for a write
-# its link transfer; the operation that it needs; for an erase the programs that supersede a page of the block.  The operations that need
-# this one are chained from FIRST_FOLLOWER by NEXT_FOLLOWER.  A command's operations are chained by NEXT_PART, those of a die by
-# NEXT_IN_DIE, those that wait for a channel, the link or the controller by NEXT_WAITING; unused rows by NEXT_WAITING too.
+# The other columns.  WAITS counts what must happen before the operation is ready for its die: the controller, or for a write its link
+# transfer; what it needs; for an erase the programs that supersede a page of the block and the reads that may overtake it.  Those that
+# wait for this operation are chained from FIRST_FOLLOWER by NEXT_FOLLOWER.  DUE is the time of its pending event (-1: none), LEFT_OVER
+# what is left of an interrupted step, INTERRUPTED how often it was.  A command's operations are chained by NEXT_PART, those that queue for
+# a die or work there together by NEXT_IN_DIE, those that wait for a channel, the link or the controller by NEXT_WAITING; unused rows by
+# NEXT_WAITING too.
 (
-    ID, PHASE, WAITS, DIE, COMMAND, SECTORS, FIRST_FOLLOWER, NEXT_FOLLOWER, NEXT_PART, NEXT_IN_DIE, NEXT_WAITING,
-) = range(PLAN_COLUMNS, PLAN_COLUMNS + 11)  # fmt: skip
-OPERATION_COLUMNS = PLAN_COLUMNS + 11
+    ID, PHASE, WAITS, DIE, COMMAND, REQUEST, SECTORS, DUE, LEFT_OVER, INTERRUPTED, FIRST_FOLLOWER, NEXT_FOLLOWER, NEXT_PART,
+    NEXT_IN_DIE, NEXT_WAITING,
+) = range(PLAN_COLUMNS, PLAN_COLUMNS + 15)  # fmt: skip
+OPERATION_COLUMNS = PLAN_COLUMNS + 15
 # What an operation's pending event ends.
 WAITING, ON_LINK, IN_CELLS, ON_CHANNEL, IN_PROGRAM = range(5)
 
-# Columns of the server table: one row a die, then a channel, then the link, then the controller.
-HEAD, TAIL, BUSY, SINCE, BUSY_NS = range(5)
-SERVER_COLUMNS = 5
+# Columns of the server table: one row a die, then a channel, then the link, then the controller.  HEAD and TAIL are of the queue; a die has
+# a second one of reads that overtake.  A die's BUSY is the operation at work, or the first of those that work together, plus 1 (0: none);
+# SUSPENDED is the one that a read interrupted, in the same way.  WOKEN says that the die is to look for work, and NEXT_WOKEN chains such
+# dies.
+HEAD, TAIL, BUSY, SINCE, BUSY_NS, READ_HEAD, READ_TAIL, SUSPENDED, WOKEN, NEXT_WOKEN = range(10)
+SERVER_COLUMNS = 10
 
-# Rows of the gate array, shape (GATE_ROWS, blocks): the programs not yet ended that supersede a page of the block and came after the last
-# erase of it that was admitted, and that erase's id.  A block may be reclaimed again while its earlier erase still waits in the queue.
-SUPERSEDING, LAST_ERASE = range(2)
-GATE_ROWS = 2
+# Rows of the gate array, shape (GATE_ROWS, blocks): what the next erase of the block must wait for and came after the last erase of it that
+# was admitted; that erase's id; programs of the block's pages that have not ended.  A block may be reclaimed again while its earlier erase
+# still waits in the queue.
+HOLDERS, LAST_ERASE, PENDING = range(3)
+GATE_ROWS = 3
 
-# Scalars of the engine.
-EVENTS, NEXT_ID, UNUSED, WATERMARK, LIVE = range(5)
-ENGINE_SCALARS = 5
+# Scalars of the engine; the dies that were woken stand between FIRST_WOKEN and LAST_WOKEN.
+EVENTS, NEXT_ID, UNUSED, WATERMARK, LIVE, FIRST_WOKEN, LAST_WOKEN = range(7)
+ENGINE_SCALARS = 7
 
 #: An event's key is the operation's id and, below it, its row.
 ROW_BITS = 24
@@ -56,21 +63,20 @@ def take_row(engine: Integers, operations: Integers, kind: int) -> int:
     engine[NEXT_ID] += 1
     operations[row, PHASE] = WAITING
     operations[row, WAITS] = 1
-    operations[row, FIRST_FOLLOWER] = -1
-    operations[row, NEXT_FOLLOWER] = -1
-    operations[row, NEXT_PART] = -1
-    operations[row, NEXT_IN_DIE] = -1
-    operations[row, NEXT_WAITING] = -1
+    operations[row, DUE] = -1
+    operations[row, INTERRUPTED] = 0
+    for column in (FIRST_FOLLOWER, NEXT_FOLLOWER, NEXT_PART, NEXT_IN_DIE, NEXT_WAITING):
+        operations[row, column] = -1
     return row
 
 
 @lean_kernel
-def follow(operations: Integers, needed: int, row: int) -> None:
+def follow(operations: Integers, awaited: int, row: int) -> None:
     """Let an operation wait until another, which has not ended, has ended."""
     operations[row, WAITS] += 1
-    last = operations[needed, FIRST_FOLLOWER]
+    last = operations[awaited, FIRST_FOLLOWER]
     if last < 0:
-        operations[needed, FIRST_FOLLOWER] = row
+        operations[awaited, FIRST_FOLLOWER] = row
         return
     while operations[last, NEXT_FOLLOWER] >= 0:
         last = operations[last, NEXT_FOLLOWER]
@@ -80,6 +86,7 @@ def follow(operations: Integers, needed: int, row: int) -> None:
 @lean_kernel
 def give_row(engine: Integers, operations: Integers, row: int) -> None:
     """Return a row of the operation table."""
+    operations[row, ID] = -1
     operations[row, NEXT_WAITING] = engine[UNUSED]
     engine[UNUSED] = row
     engine[LIVE] -= 1
@@ -115,29 +122,19 @@ def release(servers: Integers, operations: Integers, server: int, now: int) -> i
 
 
 @lean_kernel
-def join_die(servers: Integers, operations: Integers, die: int, row: int) -> None:
-    """Take the last place in a die's queue."""
-    operations[row, DIE] = die
-    if servers[die, HEAD] < 0:
-        servers[die, HEAD] = row
+def join_queue(servers: Integers, operations: Integers, die: int, head: int, row: int) -> None:
+    """Take the last place in a die's queue, the one that starts in column `head` and ends in the next."""
+    if servers[die, head] < 0:
+        servers[die, head] = row
     else:
-        operations[servers[die, TAIL], NEXT_IN_DIE] = row
-    servers[die, TAIL] = row
-
-
-@lean_kernel
-def leave_die(servers: Integers, operations: Integers, row: int, now: int) -> int:
-    """The head of a die's queue is done with it; return the next operation, or -1."""
-    die = operations[row, DIE]
-    servers[die, BUSY_NS] += now - servers[die, SINCE]
-    servers[die, HEAD] = operations[row, NEXT_IN_DIE]
-    return servers[die, HEAD]
+        operations[servers[die, head + 1], NEXT_IN_DIE] = row
+    servers[die, head + 1] = row
 
 
 def empty_servers(dies: int, channels: int) -> Integers:
     """The server table of an idle drive, shape (dies + channels + 2, SERVER_COLUMNS)."""
     servers = np.zeros((dies + channels + 2, SERVER_COLUMNS), np.int64)
-    servers[:, HEAD] = servers[:, TAIL] = -1
+    servers[:, [HEAD, TAIL, READ_HEAD, READ_TAIL, NEXT_WOKEN]] = -1
     return servers
 
 
@@ -151,5 +148,5 @@ def empty_gates(blocks: int) -> Integers:
 def empty_engine() -> Integers:
     """The engine's scalars before the first operation."""
     engine = np.zeros(ENGINE_SCALARS, np.int64)
-    engine[UNUSED] = -1
+    engine[[UNUSED, FIRST_WOKEN, LAST_WOKEN]] = -1
     return engine

@@ -14,7 +14,7 @@ _CHOICES = {
     "suspend": ("none", "program", "erase", "both"),
     "write_buffer_mode": ("write-back", "write-through"),
 }
-_NOT_SUPPORTED = ("read_priority", "multi_plane", "cache_read", "cache_program", "write_buffer")
+_NOT_SUPPORTED = ("cache_read", "cache_program", "write_buffer")
 
 
 @dataclass(frozen=True)

@@ -11,13 +11,17 @@ from flashsim.core.request import SECTOR, Integers
 from flashsim.core.units import format_duration, transfer_time
 from flashsim.ssd.parameters import SsdParameters
 
-# The timing array of the engine.
-CELL_READ, CELL_PROGRAM, CELL_ERASE, TRANSFER, READ_OVERHEAD, WRITE_OVERHEAD = range(6)
+# The timing array of the engine: durations, and how dies order their work.
+CELL_READ, CELL_PROGRAM, CELL_ERASE, TRANSFER, READ_OVERHEAD, WRITE_OVERHEAD, RESUME = range(7)
+READ_PRIORITY, SUSPEND_PROGRAM, SUSPEND_ERASE, SUSPEND_LIMIT, MULTI_PLANE = range(7, 12)
 
 
 @dataclass(frozen=True)
 class SsdTiming:
-    """Durations in ns; `link_read` and `link_write` hold the time of 0, 1, ... sectors of a page over the host link."""
+    """Durations in ns, and the rules of the dies as in `SsdParameters`.
+
+    `link_read` and `link_write` hold the time of 0, 1, ... sectors of a page over the host link.
+    """
 
     read: int
     program: int
@@ -25,12 +29,20 @@ class SsdTiming:
     transfer: int
     read_overhead: int
     write_overhead: int
+    resume: int
+    read_priority: bool
+    suspend_program: bool
+    suspend_erase: bool
+    suspend_limit: int
+    multi_plane: bool
     link_read: tuple[int, ...]
     link_write: tuple[int, ...]
 
     def scalars(self) -> Integers:
-        """The durations of a step, indexed by CELL_READ to WRITE_OVERHEAD."""
-        return np.array([self.read, self.program, self.erase, self.transfer, self.read_overhead, self.write_overhead], np.int64)
+        """The durations of a step and the rules of the dies, indexed by CELL_READ to MULTI_PLANE."""
+        durations = (self.read, self.program, self.erase, self.transfer, self.read_overhead, self.write_overhead, self.resume)
+        rules = (self.read_priority, self.suspend_program, self.suspend_erase, self.suspend_limit, self.multi_plane)
+        return np.array([*durations, *rules], np.int64)
 
     def links(self) -> Integers:
         """Link times, shape (2, sectors of a page + 1): reads, then writes."""
@@ -54,6 +66,12 @@ def timing_of(parameters: SsdParameters) -> SsdTiming:
         transfer=transfer,
         read_overhead=_overhead("read_latency", parameters.read_latency, parameters.read + transfer),
         write_overhead=_overhead("write_latency", parameters.write_latency, parameters.program + transfer),
+        resume=parameters.suspend_overhead,
+        read_priority=parameters.read_priority,
+        suspend_program=parameters.suspend in ("program", "both"),
+        suspend_erase=parameters.suspend in ("erase", "both"),
+        suspend_limit=parameters.suspend_limit,
+        multi_plane=parameters.multi_plane,
         link_read=tuple(transfer_time(count * SECTOR, parameters.link_read_rate) for count in sectors),
         link_write=tuple(transfer_time(count * SECTOR, parameters.link_write_rate) for count in sectors),
     )

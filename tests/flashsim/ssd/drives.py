@@ -77,7 +77,10 @@ def random_drive(seed: int) -> SsdParameters:
     limit = pools * (blocks - reserve - streams + (not shared)) * pages_per_block
     allocation = str(random.choice(["round-robin", "static", "dynamic"]))
     room = limit - pools if allocation == "static" else limit
+    priority = bool(random.random() < 0.5)
     return drive(
+        read_priority=priority, suspend=str(random.choice(["none", "program", "erase", "both"])) if priority else "none",
+        suspend_overhead=int(random.choice([0, 10])), suspend_limit=int(random.integers(1, 4)), multi_plane=bool(random.random() < 0.5),
         planes_per_die=planes, gc_streams=streams, gc_slicing=slicing, gc_pool="shared" if shared else "die",
         gc_copyback=bool(not shared and random.random() < 0.3), gc_stop=int(random.choice([0, reserve + 1])),
         wear=str(random.choice(WEAR_FAMILY.names())), wear_gap=int(random.integers(1, 4)), allocation=allocation,
