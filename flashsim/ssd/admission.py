@@ -191,7 +191,7 @@ def admit(
     size = control[PAGE_SECTORS] * SECTOR
     end = offset + length
     page = offset // size
-    while page * size < end and operation != FLUSH:
+    while page * size < end and length > 0 and operation != FLUSH:
         sectors = (min(end, (page + 1) * size) - max(offset, page * size)) // SECTOR
         whole = sectors == control[PAGE_SECTORS]
         if operation == WRITE and control[READ_ONLY]:
