@@ -70,7 +70,7 @@ def move_page(
     block = drop_page(control, pools, blocks, mapping, page)
     target = place_page(control, pools, blocks, mapping, pages, opens, pool, control[STREAMS] - 1, page)
     if die_of_page(control, target) == die_of_page(control, flash_page):
-        return plan_row(plan, row, MOVE_PAGE, target, flash_page, page, 0, block, cause, -1)
+        return plan_row(plan, row, MOVE_PAGE, target, flash_page, page, 0, -1, cause, -1)
     row = plan_row(plan, row, FETCH_PAGE, flash_page, -1, page, 0, -1, cause, -1)
     return plan_row(plan, row, STORE_PAGE, target, flash_page, page, 0, block, cause, row - 1)
 
