@@ -12,39 +12,19 @@ import numpy as np
 import pyarrow as pa
 
 from experiments.observation import Observation
+from experiments.trace_plan import WINDOW, Plan, column, limited
 from flashsim.core.errors import CapacityError, InvalidParameterError
 from flashsim.core.protocols import Progress
 from flashsim.core.request import COMPLETION, FLUSH, READ, REQUEST, SECTOR, WRITE, Completions, Integers, Requests
-from flashsim.core.units import MIB, NEVER, SECONDS, format_size
+from flashsim.core.units import NEVER, SECONDS, format_size
 from flashsim.device.device import Device
 from flashsim.ssd.parameters import SsdParameters
 from traces.format.base import read_trace
-from traces.information import Footprint
 from traces.schema import Batches, make_batch
 
 PACES = ("asap", "timed", "think")
-#: Requests that are in memory at once, and the distance over which a request may wait for an earlier one.
-WINDOW = 1 << 16
-#: What the trace reads is loaded in pieces of this size: each call costs about a millisecond, whatever it loads.
-_LOAD_UNIT = MIB
 #: Looks at a drive in the middle of a window stop where they would come closer than this share of the time between two looks.
 _CLOSEST = 1 / 16
-
-
-@dataclass(frozen=True)
-class Plan:
-    """What a first pass over a trace tells: `reach` is where the furthest request ends, `read` what is read, shape (n, 2)."""
-
-    requests: int
-    reach: int
-    read: Integers
-    timed: bool
-    dependent: bool
-    devices: int
-
-    def pace(self) -> str:
-        """The pace that keeps most of what the trace knows."""
-        return "think" if self.dependent else "timed" if self.timed else "asap"
 
 
 @dataclass(frozen=True)
@@ -78,67 +58,6 @@ class Observer(Protocol):
 
     def __call__(self, batch: pa.RecordBatch, completions: Completions) -> None:
         """Requests as they were replayed, with their times, and their completions, in order."""
-
-
-def limited(batches: Batches, limit: int | None) -> Batches:
-    """The first `limit` requests, in batches of at most a window."""
-    left = limit
-    for batch in batches:
-        for begin in range(0, batch.num_rows, WINDOW):
-            piece = batch.slice(begin, WINDOW if left is None else min(WINDOW, left))
-            left = None if left is None else left - piece.num_rows
-            if piece.num_rows:
-                yield piece
-        if left == 0:
-            return
-
-
-def plan(path: Path, limit: int | None = None) -> Plan:
-    """A first pass over a trace file.
-
-    Raises
-    ------
-    MissingFileError, DamagedFileError
-        See `traces.format.base.read_trace`.
-    InvalidParameterError
-        There is no request in it, or the limit is below 1.
-    """
-    if limit is not None and limit < 1:
-        raise InvalidParameterError("limit", limit, "it must be at least 1")
-    requests = reach = 0
-    timed, dependent, footprint, devices = True, False, Footprint(), set[int]()
-    for batch in limited(read_trace(path), limit):
-        offset, length, operation, dependency, device = (
-            _column(batch, name) for name in ("offset", "length", "operation", "dependency", "device")
-        )
-        requests += batch.num_rows
-        reach = max(reach, int((offset + length).max()))
-        timed &= batch.column("arrival").null_count == 0
-        dependent |= bool((dependency >= 0).any())
-        devices.update(np.unique(device).tolist())
-        reads = operation == READ
-        begin = offset[reads] // _LOAD_UNIT * _LOAD_UNIT
-        footprint.add(begin, -(-(offset + length)[reads] // _LOAD_UNIT) * _LOAD_UNIT - begin)
-    if not requests:
-        raise InvalidParameterError("trace", str(path), "there must be a request in it")
-    return Plan(requests, reach, footprint.ranges, timed, dependent, len(devices))
-
-
-def load(device: Device, what: Plan, progress: Progress | None = None) -> None:
-    """Mark what a trace reads as written, so that reads move data; a range beyond the end wraps around with the requests."""
-    end = device.capacity // SECTOR * SECTOR
-    pieces = what.read
-    if what.reach > end:
-        begins, sizes = what.read[:, 0] % end, np.minimum(what.read[:, 1] - what.read[:, 0], end)
-        beyond = np.maximum(begins + sizes - end, 0)
-        every = Footprint()
-        every.add(np.append(begins, 0), np.append(sizes - beyond, beyond.max(initial=0)))
-        pieces = every.ranges
-    for number, (begin, stop) in enumerate(pieces.tolist()):
-        if min(stop, end) > begin:
-            device.load(begin, min(stop, end) - begin)
-        if progress and number % 64 == 0:
-            progress(number, len(pieces), "loading")
 
 
 def replay(
@@ -262,7 +181,7 @@ class _Run:
     def _requests(self, batch: pa.RecordBatch) -> Requests:
         requests = np.zeros(batch.num_rows, REQUEST)
         for name in ("operation", "priority", "stream", "flags", "offset", "length", "tag"):
-            requests[name] = _column(batch, name)
+            requests[name] = column(batch, name)
         requests["dependency"] = -1
         end = self.device.capacity // SECTOR * SECTOR
         outside = (requests["offset"] + requests["length"] > end) & (requests["operation"] != FLUSH)
@@ -279,8 +198,8 @@ class _Run:
 
     def _waiting(self, batch: pa.RecordBatch, requests: Requests, at: Integers) -> Integers:
         """Set dependencies within the window; return arrivals of the others, which wait for requests that have completed."""
-        dependency, first = _column(batch, "dependency"), self._submitted
-        requests["think"] = _column(batch, "think")
+        dependency, first = column(batch, "dependency"), self._submitted
+        requests["think"] = column(batch, "think")
         requests["dependency"] = np.where(dependency >= first, dependency - first, -1)
         before = (dependency >= 0) & (dependency < first)
         place = dependency[before] - (first - len(self._last))
@@ -307,7 +226,7 @@ class _Run:
             self.done += len(finished)
         while self._open and (self._open[0][2]["completed"] >= 0).all():
             batch, requests, completions = self._open.popleft()
-            waited = _column(batch, "dependency") if self.settings.pace == "think" else _numbered(requests["dependency"], self._observed)
+            waited = column(batch, "dependency") if self.settings.pace == "think" else _numbered(requests["dependency"], self._observed)
             self.observe(_replayed(batch, requests, completions, waited, self._observed), completions)
             self._observed += len(completions)
             self._last = completions["completed"].copy()
@@ -330,16 +249,12 @@ def _replayed(batch: pa.RecordBatch, requests: Requests, completions: Completion
     return make_batch(columns, first, batch.column("label"))
 
 
-def _column(batch: pa.RecordBatch, name: str) -> Integers:
-    return batch.column(name).to_numpy(zero_copy_only=False)
-
-
 def _grouped(batches: Batches) -> Iterator[pa.RecordBatch]:
     """The same requests, cut only where the request that is waited for changes, as far as a window allows."""
     held: pa.RecordBatch | None = None
     for batch in batches:
         joined = batch if held is None else _joined(held, batch)
-        changes = np.flatnonzero(np.diff(_column(joined, "dependency")))
+        changes = np.flatnonzero(np.diff(column(joined, "dependency")))
         cut = int(changes[-1]) + 1 if len(changes) else 0
         if cut:
             yield joined.slice(0, cut)

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from experiments import replay as replaying
+from experiments import trace_plan
 from experiments.commands.drawing import Timeline, TimelineFrom, TimelineTo, draw, timeline_window
 from experiments.commands.shared import Command, Force, Group, JsonFile
 from experiments.device_plots import write_folder
@@ -129,10 +130,10 @@ def replay(
         trace_target = outputs.file("--out", out) if out else None
         folder = outputs.folder("--out-dir", out_dir) if out_dir else None
         timeline_target = outputs.file("--timeline", timeline) if timeline else None
-        what = replaying.plan(file, limit)
+        what = trace_plan.plan(file, limit)
         settings = replaying.Settings(pace or what.pace(), depth, scale_offsets)
         if not empty and (what.reach <= device.capacity or scale_offsets):
-            replaying.load(device, what, progress)
+            trace_plan.load(device, what, progress)
         asked = {"trace": file.name, "device": device.name, "limit": limit, "empty": empty, **vars(settings)}
         drawn = open_files.enter_context(draw(timeline_target, timeline, window, asked, device)) if timeline and timeline_target else None
         observation = Observation(device, drawn, record=bool(target or folder))

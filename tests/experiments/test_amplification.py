@@ -10,7 +10,8 @@ import pytest
 from experiments.amplification import MOST_SAMPLES, History, by_cause, write_amplification
 from experiments.device_report import DeviceReport
 from experiments.observation import Observation
-from experiments.replay import Settings, load, plan, replay
+from experiments.replay import Settings, replay
+from experiments.trace_plan import load, plan
 from flashsim.core.request import READ, WRITE
 from flashsim.core.spans import CAUSES
 from flashsim.core.units import MILLISECONDS

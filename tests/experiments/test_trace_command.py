@@ -10,7 +10,8 @@ import pandas as pd
 import pytest
 
 from experiments.device_report import DeviceReport
-from experiments.replay import Settings, plan, replay
+from experiments.replay import Settings, replay
+from experiments.trace_plan import plan
 from flashsim.core.errors import CapacityError, InvalidParameterError
 from flashsim.core.request import READ, WRITE, make_requests
 from flashsim.device import presets

@@ -1,0 +1,105 @@
+"""A first pass over a trace before it is replayed: what it needs of a device, and what it reads written before."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from flashsim.core.errors import InvalidParameterError
+from flashsim.core.protocols import Progress
+from flashsim.core.request import READ, SECTOR, Integers
+from flashsim.core.units import MIB
+from flashsim.device.device import Device
+from traces.format.base import read_trace
+from traces.information import Footprint
+from traces.schema import Batches
+
+#: Requests that are in memory at once, and the distance over which a request may wait for an earlier one.
+WINDOW = 1 << 16
+#: What the trace reads is loaded in pieces of this size: each call costs about a millisecond, whatever it loads.
+_LOAD_UNIT = MIB
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a first pass over a trace tells: `reach` is where the furthest request ends, `read` what is read, shape (n, 2)."""
+
+    requests: int
+    reach: int
+    read: Integers
+    timed: bool
+    dependent: bool
+    devices: int
+
+    def pace(self) -> str:
+        """The pace that keeps most of what the trace knows."""
+        return "think" if self.dependent else "timed" if self.timed else "asap"
+
+
+def limited(batches: Batches, limit: int | None) -> Batches:
+    """The first `limit` requests, in batches of at most a window."""
+    left = limit
+    for batch in batches:
+        for begin in range(0, batch.num_rows, WINDOW):
+            piece = batch.slice(begin, WINDOW if left is None else min(WINDOW, left))
+            left = None if left is None else left - piece.num_rows
+            if piece.num_rows:
+                yield piece
+        if left == 0:
+            return
+
+
+def plan(path: Path, limit: int | None = None) -> Plan:
+    """A first pass over a trace file.
+
+    Raises
+    ------
+    MissingFileError, DamagedFileError
+        See `traces.format.base.read_trace`.
+    InvalidParameterError
+        There is no request in it, or the limit is below 1.
+    """
+    if limit is not None and limit < 1:
+        raise InvalidParameterError("limit", limit, "it must be at least 1")
+    requests = reach = 0
+    timed, dependent, footprint, devices = True, False, Footprint(), set[int]()
+    for batch in limited(read_trace(path), limit):
+        offset, length, operation, dependency, device = (
+            column(batch, name) for name in ("offset", "length", "operation", "dependency", "device")
+        )
+        requests += batch.num_rows
+        reach = max(reach, int((offset + length).max()))
+        timed &= batch.column("arrival").null_count == 0
+        dependent |= bool((dependency >= 0).any())
+        devices.update(np.unique(device).tolist())
+        reads = operation == READ
+        begin = offset[reads] // _LOAD_UNIT * _LOAD_UNIT
+        footprint.add(begin, -(-(offset + length)[reads] // _LOAD_UNIT) * _LOAD_UNIT - begin)
+    if not requests:
+        raise InvalidParameterError("trace", str(path), "there must be a request in it")
+    return Plan(requests, reach, footprint.ranges, timed, dependent, len(devices))
+
+
+def load(device: Device, what: Plan, progress: Progress | None = None) -> None:
+    """Mark what a trace reads as written, so that reads move data; a range beyond the end wraps around with the requests."""
+    end = device.capacity // SECTOR * SECTOR
+    pieces = what.read
+    if what.reach > end:
+        begins, sizes = what.read[:, 0] % end, np.minimum(what.read[:, 1] - what.read[:, 0], end)
+        beyond = np.maximum(begins + sizes - end, 0)
+        every = Footprint()
+        every.add(np.append(begins, 0), np.append(sizes - beyond, beyond.max(initial=0)))
+        pieces = every.ranges
+    for number, (begin, stop) in enumerate(pieces.tolist()):
+        if min(stop, end) > begin:
+            device.load(begin, min(stop, end) - begin)
+        if progress and number % 64 == 0:
+            progress(number, len(pieces), "loading")
+
+
+def column(batch: pa.RecordBatch, name: str) -> Integers:
+    """A column of a batch as an array, shape (n,)."""
+    return batch.column(name).to_numpy(zero_copy_only=False)
