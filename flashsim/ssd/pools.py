@@ -158,12 +158,19 @@ def emptiest_block(control: Integers, pools: Integers, blocks: Integers, collect
 
 
 @lean_kernel
-def open_block(control: Integers, pools: Integers, blocks: Integers, opens: Any, pool: int) -> int:
-    """Take one of a pool's free blocks, the one that wear levelling names; return it."""
-    block = opens(control, pools, blocks, pool)
+def claim_block(control: Integers, pools: Integers, blocks: Integers, block: int) -> None:
+    """Take a block from its pool's free ones."""
+    pool = pool_of_block(control, block)
     leave_ring(pools, blocks, FIRST_FREE, AFTER, pool, block)
     pools[FREE, pool] -= 1
     blocks[STATE, block] = ACTIVE_BLOCK
+
+
+@lean_kernel
+def open_block(control: Integers, pools: Integers, blocks: Integers, opens: Any, pool: int) -> int:
+    """Take one of a pool's free blocks, the one that wear levelling names; return it."""
+    block = opens(control, pools, blocks, pool)
+    claim_block(control, pools, blocks, block)
     return block
 
 
@@ -179,11 +186,17 @@ def free_block(control: Integers, pools: Integers, blocks: Integers, block: int)
 
 
 @lean_kernel
-def recycle_block(control: Integers, pools: Integers, blocks: Integers, block: int) -> None:
-    """An erase was planned: free the block, or retire it if that wears it out; a spare takes its place, or the drive turns read-only."""
+def wear_block(control: Integers, pools: Integers, blocks: Integers, block: int) -> None:
+    """Count an erase that was planned."""
     blocks[CYCLES, block] += 1
     at = collector_of(control, pool_of_block(control, block))
     pools[WEAR_MOST, at] = max(pools[WEAR_MOST, at], blocks[CYCLES, block])
+
+
+@lean_kernel
+def recycle_block(control: Integers, pools: Integers, blocks: Integers, block: int) -> None:
+    """An erase was planned: free the block, or retire it if that wears it out; a spare takes its place, or the drive turns read-only."""
+    wear_block(control, pools, blocks, block)
     if blocks[LIMIT, block] == 0 or blocks[CYCLES, block] < blocks[LIMIT, block]:
         free_block(control, pools, blocks, block)
         return

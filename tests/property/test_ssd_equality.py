@@ -12,20 +12,21 @@ import pytest
 from flashsim.core.host import one_command_each
 from flashsim.core.rng import generator
 from flashsim.ssd.engine import SsdEngine
+from flashsim.ssd.ftl.base import FAMILY
 from flashsim.ssd.specification import SsdSpecification
-from tests.flashsim.ssd.drives import Model, check_invariants, drive, random_drive, random_workload, served
+from tests.flashsim.ssd.drives import Model, check_invariants, drive, drive_for, random_drive, random_workload, served
 
 
 def assert_same_state(one: Model, other: Model) -> None:
     """Map, blocks, spare areas and statistics agree."""
-    for name in ("control", "pools", "blocks", "mapping", "pages", "spare", "trimmed"):
+    for name in ("control", "pools", "blocks", "mapping", "pages", "spare", "trimmed", "own"):
         assert np.array_equal(getattr(one.state, name), getattr(other.state, name)), name
     np.testing.assert_equal(one.statistics(), other.statistics())
 
 
-def assert_models_agree(seed: int, count: int = 50) -> None:
+def assert_models_agree(seed: int, count: int = 50, ftl: str = "page") -> None:
     """One random drive and workload, on a drive that is loaded in part."""
-    parameters = random_drive(seed)
+    parameters = drive_for(ftl, random_drive(seed))
     requests, at = random_workload(seed, parameters, count)
     loaded = int(generator(seed, "load").integers(0, parameters.logical_pages + 1)) * parameters.page_size
     engine, specification = SsdEngine(parameters), SsdSpecification(parameters)
@@ -44,11 +45,17 @@ def test_models_agree(block: int) -> None:
         assert_models_agree(seed)
 
 
+@pytest.mark.parametrize("ftl", FAMILY.names())
+def test_models_agree_with_every_translation_layer(ftl: str) -> None:
+    for seed in range(100, 130):
+        assert_models_agree(seed, ftl=ftl)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("block", range(20))
 def test_models_agree_at_length(block: int) -> None:
     for seed in range(1000 + 50 * block, 1050 + 50 * block):
-        assert_models_agree(seed, 200)
+        assert_models_agree(seed, 200, FAMILY.names()[seed % len(FAMILY.names())])
 
 
 def test_models_agree_as_plain_python() -> None:

@@ -11,10 +11,11 @@ from flashsim.core.host import one_command_each
 from flashsim.core.request import TRIM, WRITE, Integers, Requests
 from flashsim.core.rng import generator
 from flashsim.ssd.engine import SsdEngine
+from flashsim.ssd.ftl.base import FAMILY
 from flashsim.ssd.geometry import SEQUENCE
 from flashsim.ssd.parameters import SsdParameters
 from flashsim.ssd.specification import SsdSpecification
-from tests.flashsim.ssd.drives import check_invariants, random_drive, random_workload, served
+from tests.flashsim.ssd.drives import check_invariants, drive_for, random_drive, random_workload, served
 from tests.property.test_ssd_equality import assert_same_state
 
 
@@ -40,9 +41,10 @@ def allowed_versions(
     return allowed
 
 
+@pytest.mark.parametrize("ftl", FAMILY.names())
 @pytest.mark.parametrize("seed", range(30))
-def test_what_survives(seed: int) -> None:
-    parameters = replace(random_drive(seed), endurance=0)
+def test_what_survives(seed: int, ftl: str) -> None:
+    parameters = drive_for(ftl, replace(random_drive(seed), endurance=0))
     requests, at = random_workload(seed, parameters, 50)
     requests["dependency"] = -1
     at = np.sort(at)
@@ -76,10 +78,11 @@ def test_what_survives(seed: int) -> None:
     check_invariants(engine)
 
 
-def test_reads_return_the_last_write() -> None:
+@pytest.mark.parametrize("ftl", FAMILY.names())
+def test_reads_return_the_last_write(ftl: str) -> None:
     """Without a cut the newest change of each page is what it reads as."""
     for seed in range(40):
-        parameters = replace(random_drive(seed), endurance=0)
+        parameters = drive_for(ftl, replace(random_drive(seed), endurance=0))
         requests, at = random_workload(seed, parameters, 100)
         requests["dependency"] = -1
         engine = SsdEngine(parameters)

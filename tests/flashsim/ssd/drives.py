@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -40,6 +41,7 @@ from flashsim.ssd.flash_array import (
     WITH_VALID,
     WRITTEN,
 )
+from flashsim.ssd.ftl.base import FAMILY as FTL_FAMILY
 from flashsim.ssd.gc.base import FAMILY as GC_FAMILY
 from flashsim.ssd.geometry import LEAST_PAGES, READ_ONLY, START_PAGES
 from flashsim.ssd.parameters import SsdParameters
@@ -94,6 +96,20 @@ def random_drive(seed: int) -> SsdParameters:
     )  # fmt: skip
 
 
+def drive_for(ftl: str, parameters: SsdParameters) -> SsdParameters:
+    """A drive like the one given, as that translation layer can work with: where it merges, by as many blocks larger as that takes."""
+    if getattr(FTL_FAMILY.load(ftl), "COLLECTS", True):
+        return replace(parameters, ftl=ftl)
+    logs = 0 if ftl == "block" else 2 + parameters.gc_choices
+    pages = -(-parameters.logical_pages // parameters.pools)
+    data = -(-pages // parameters.pages_per_block)
+    return replace(
+        parameters, ftl=ftl, gc="none", gc_pool="die", gc_streams=1, gc_slicing=False, gc_stop=0, allocation="static", log_blocks=logs,
+        wear="none" if parameters.wear == "none" else "dynamic",
+        blocks_per_plane=data + max(1, logs) + parameters.gc_reserve + parameters.spare_blocks,
+    )  # fmt: skip
+
+
 def random_workload(seed: int, parameters: SsdParameters, count: int) -> tuple[Requests, Integers]:
     """Requests of all kinds, 1 to 64 pages or some sectors, some waiting for others; and arrivals in multiples of 10 ns."""
     random = generator(seed, "workload")
@@ -133,9 +149,10 @@ def check_invariants(model: Model) -> None:
     assert (state.spare[mapped] > 0).all()
     blocks = state.blocks
     used = (state.spare != 0).reshape(-1, per_block)
-    # Programmed in order, from the first page on: free, valid and invalid pages make up the whole.
-    assert np.array_equal(used, np.arange(per_block) < used.sum(axis=1)[:, None])
-    assert np.array_equal(used.sum(axis=1), blocks[WRITTEN])
+    # Filled up to WRITTEN; layers that collect pass no page over: free, valid and invalid pages make up the whole.
+    assert np.array_equal(blocks[WRITTEN], np.where(used, np.arange(1, per_block + 1), 0).max(axis=1))
+    if model.parameters.gc != "none":
+        assert np.array_equal(used.sum(axis=1), blocks[WRITTEN])
     assert np.array_equal(np.bincount(mapped // per_block, minlength=blocks.shape[1]), blocks[VALID])
     pools, shared = model.parameters.pools, model.parameters.gc_pool == "shared"
     state_of = blocks[STATE].reshape(pools, -1)

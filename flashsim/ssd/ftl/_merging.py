@@ -1,0 +1,224 @@
+"""Logical blocks, and merges: what the layers that map whole blocks share.
+
+Consecutive logical pages go to consecutive planes, in the order of allocation; each plane divides its share into *logical blocks* of as
+many pages as an erase block has::
+
+    plane          = pools[ORDER, page % POOLS]
+    logical block  = page // POOLS // PAGES_PER_BLOCK     of the plane
+    offset         = page // POOLS % PAGES_PER_BLOCK
+
+The logical blocks of one number, over all planes, are a superblock striped over the channels.  Every plane works by itself, so merges never
+leave a die.  A *data block* has each page at its offset, so that a logical block needs one number of memory; pages are programmed in
+ascending order, and one that is passed over stays empty until the block is erased.
+
+A *merge* gathers the valid pages of one logical block in one data block.  It is a *switch* if a block has them all already and just takes
+the data block's place, a *partial* merge if it has the first ones and takes in the rest, and a *full* merge into a new block otherwise.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from flashsim.core.errors import InvalidParameterError, RefusedError
+from flashsim.core.kernel import lean_kernel
+from flashsim.core.request import Integers
+from flashsim.ssd.flash_array import (
+    DATA_BLOCK,
+    ERASE_BLOCK,
+    FETCH_PAGE,
+    FREE_PAGES,
+    HOST,
+    MERGE,
+    MOVE_PAGE,
+    ORDER,
+    PROGRAM_PAGE,
+    STATE,
+    WRITTEN,
+    Narrow,
+    lookup,
+    plan_row,
+)
+from flashsim.ssd.geometry import LOGICAL_PAGES, PAGES_PER_BLOCK, POOLS, block_of, pool_of_block
+from flashsim.ssd.parameters import SsdParameters
+from flashsim.ssd.pools import claim_block, drop_page, map_page, next_write_id, recycle_block
+
+# The table `own`: how many logical blocks a plane has; then the data block of each (-1: none), plane by plane in the order of allocation;
+# then what the layer keeps of each plane, `fields` numbers each.
+LOGICAL_BLOCKS, DATA = range(2)
+
+
+def logical_blocks(parameters: SsdParameters) -> int:
+    """Logical blocks of a plane."""
+    return -(-parameters.logical_pages // (parameters.pools * parameters.pages_per_block))
+
+
+def merging_table(parameters: SsdParameters, fields: int) -> Integers:
+    """The table of an empty drive, shape (1 + (logical blocks of a plane + `fields`) x planes,); everything in it is -1."""
+    count = logical_blocks(parameters)
+    table = np.full(DATA + (count + fields) * parameters.pools, -1, np.int64)
+    table[LOGICAL_BLOCKS] = count
+    return table
+
+
+def check_merging(parameters: SsdParameters, name: str, extra: int) -> None:
+    """Refuse what a layer that merges cannot work with; `extra` blocks of a plane are in use beside the data blocks.
+
+    Raises
+    ------
+    RefusedError
+        An option that is meant for layers that collect garbage.
+    InvalidParameterError
+        The blocks do not suffice.
+    """
+    for refused, why in (
+        (parameters.allocation != "static", f"allocation: '{parameters.allocation}', but a logical block stays on its plane: use static"),
+        (
+            parameters.wear not in ("none", "dynamic"),
+            f"wear: '{parameters.wear}', but blocks are only chosen when opened: use none or dynamic",
+        ),
+        (parameters.gc_pool != "die", f"gc_pool: '{parameters.gc_pool}', but a merge stays on its die: use die"),
+        (parameters.gc_streams > 1, f"gc_streams: {parameters.gc_streams}, but pages are merged to their offsets: use 1"),
+        (parameters.gc_slicing, "gc_slicing: a merge is done at once"),
+        (parameters.gc_stop > 0, f"gc_stop: {parameters.gc_stop}, but nothing is collected: use 0"),
+        (parameters.map_cache > 0, f"map_cache: {parameters.map_cache} B, but the map is in memory: use 0"),
+    ):
+        if refused:
+            raise RefusedError(f"{why} with ftl '{name}'")
+    room = parameters.good_blocks - parameters.gc_reserve - extra
+    if logical_blocks(parameters) > room:
+        raise InvalidParameterError(
+            "capacity",
+            parameters.capacity,
+            f"it takes {logical_blocks(parameters)} data blocks of a plane, but beside gc_reserve and {extra} more that ftl '{name}' needs "
+            f"there are {max(0, room)}",
+        )
+
+
+@lean_kernel
+def logical_block_of(control: Integers, own: Integers, page: int) -> int:
+    """The number of a page's logical block, over all planes: its place in the table after DATA."""
+    return page % control[POOLS] * own[LOGICAL_BLOCKS] + page // control[POOLS] // control[PAGES_PER_BLOCK]
+
+
+@lean_kernel
+def offset_of(control: Integers, page: int) -> int:
+    """A page's offset in its logical block."""
+    return page // control[POOLS] % control[PAGES_PER_BLOCK]
+
+
+@lean_kernel
+def page_at(control: Integers, own: Integers, logical: int, offset: int) -> int:
+    """The logical page at an offset of a logical block; the last blocks may end in numbers that are no page."""
+    index = logical % own[LOGICAL_BLOCKS] * control[PAGES_PER_BLOCK] + offset
+    return index * control[POOLS] + logical // own[LOGICAL_BLOCKS]
+
+
+@lean_kernel
+def place_of(control: Integers, mapping: Narrow, own: Integers, logical: int, offset: int) -> int:
+    """The flash page that holds the page at an offset of a logical block, or -1."""
+    page = page_at(control, own, logical, offset)
+    return lookup(mapping, page) if page < control[LOGICAL_PAGES] else -1
+
+
+@lean_kernel
+def pool_of(pools: Integers, own: Integers, logical: int) -> int:
+    """The plane of a logical block."""
+    return pools[ORDER, logical // own[LOGICAL_BLOCKS]]
+
+
+@lean_kernel
+def fields_of(control: Integers, own: Integers, logical: int, fields: int) -> int:
+    """Where the table has what the layer keeps of a logical block's plane."""
+    return DATA + own[LOGICAL_BLOCKS] * control[POOLS] + logical // own[LOGICAL_BLOCKS] * fields
+
+
+@lean_kernel
+def use_block(control: Integers, pools: Integers, blocks: Integers, block: int, state: int) -> None:
+    """Make a free block a data or log block; its pages count as free no more, whatever it will hold."""
+    claim_block(control, pools, blocks, block)
+    blocks[STATE, block] = state
+    pools[FREE_PAGES, pool_of_block(control, block)] -= control[PAGES_PER_BLOCK]
+
+
+@lean_kernel
+def take_block(control: Integers, pools: Integers, blocks: Integers, opens: Any, pool: int, state: int) -> int:
+    """Make the free block of a plane that wear levelling names a data or log block; return it."""
+    block = opens(control, pools, blocks, pool)
+    use_block(control, pools, blocks, block, state)
+    return block
+
+
+@lean_kernel
+def write_page(
+    control: Integers, pools: Integers, blocks: Integers, mapping: Narrow, pages: Narrow, plan: Integers, row: int, page: int, partial: int,
+    place: int,
+) -> int:  # fmt: skip
+    """Plan to program a page that the host writes; the number of rows."""
+    fetch, here = -1, lookup(mapping, page)
+    if partial and here >= 0:
+        fetch = row
+        row = plan_row(plan, row, FETCH_PAGE, here, -1, page, 0, -1, HOST, -1)
+    superseded = drop_page(control, pools, blocks, mapping, page)
+    write_id = next_write_id(control)
+    map_page(control, pools, blocks, mapping, pages, place, page)
+    return plan_row(plan, row, PROGRAM_PAGE, place, -1, page, write_id, superseded, HOST, fetch)
+
+
+@lean_kernel
+def gather(
+    control: Integers, pools: Integers, blocks: Integers, mapping: Narrow, pages: Narrow, own: Integers, plan: Integers, row: int,
+    logical: int, first: int, end: int, target: int,
+) -> int:  # fmt: skip
+    """Plan to move the valid pages of a logical block from offset `first` up to `end` to their offsets in a block; the number of rows."""
+    for offset in range(first, end):
+        source = place_of(control, mapping, own, logical, offset)
+        if source < 0 or block_of(control, source) == target:
+            continue
+        page, place = page_at(control, own, logical, offset), target * control[PAGES_PER_BLOCK] + offset
+        superseded = drop_page(control, pools, blocks, mapping, page)
+        map_page(control, pools, blocks, mapping, pages, place, page)
+        row = plan_row(plan, row, MOVE_PAGE, place, source, page, 0, superseded, MERGE, -1)
+    return row
+
+
+@lean_kernel
+def discard(control: Integers, pools: Integers, blocks: Integers, plan: Integers, row: int, block: int) -> int:
+    """Plan to erase a block without valid pages, and free it; the number of rows."""
+    recycle_block(control, pools, blocks, block)
+    return plan_row(plan, row, ERASE_BLOCK, block, -1, -1, 0, -1, MERGE, -1)
+
+
+@lean_kernel
+def can_take_in(control: Integers, blocks: Integers, mapping: Narrow, own: Integers, logical: int, block: int) -> bool:
+    """Whether a block has valid pages at their offsets only, and all others of the logical block fit behind them."""
+    for offset in range(control[PAGES_PER_BLOCK]):
+        place = place_of(control, mapping, own, logical, offset)
+        if place < 0 or place == block * control[PAGES_PER_BLOCK] + offset:
+            continue
+        if block_of(control, place) == block or offset < blocks[WRITTEN, block]:
+            return False
+    return True
+
+
+@lean_kernel
+def merge(
+    control: Integers, pools: Integers, blocks: Integers, mapping: Narrow, pages: Narrow, opens: Any, own: Integers, plan: Integers,
+    row: int, logical: int, log: int,
+) -> int:  # fmt: skip
+    """Plan to merge a logical block, with a log block of its own or without (-1): a switch, partial or full merge; the number of rows.
+
+    It opens one block at most; the old data block and the log block are erased.
+    """
+    data = own[DATA + logical]
+    target = log
+    if log < 0 or not can_take_in(control, blocks, mapping, own, logical, log):
+        target = take_block(control, pools, blocks, opens, pool_of_block(control, data), DATA_BLOCK)
+    row = gather(control, pools, blocks, mapping, pages, own, plan, row, logical, 0, control[PAGES_PER_BLOCK], target)
+    blocks[STATE, target] = DATA_BLOCK
+    own[DATA + logical] = target
+    row = discard(control, pools, blocks, plan, row, data)
+    if log >= 0 and log != target:
+        row = discard(control, pools, blocks, plan, row, log)
+    return row

@@ -1,0 +1,86 @@
+"""After a power cut: every logical block is gathered in one data block again, in no time.
+
+A block that holds all valid pages of one logical block, at their offsets, and no others goes on as its data block.  A cut in the midst of a
+merge, log blocks and retired blocks leave others: their pages are taken into the controller's memory and written back, into a block that
+held nothing else if there is one, which is erased for it, so that no other block need be free.  Blocks without valid pages are erased.
+A copy keeps the write id of its source.  A drive that is read-only stays as it is: no write will ask for its data blocks.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from flashsim.ssd.drive_state import DriveState
+from flashsim.ssd.flash_array import CLOSED_BLOCK, DATA_BLOCK, FREE, STATE, VALID, WRITTEN, erased, programmed
+from flashsim.ssd.ftl._merging import DATA, LOGICAL_BLOCKS, page_at, place_of, pool_of, use_block
+from flashsim.ssd.geometry import READ_ONLY
+from flashsim.ssd.pools import drop_page, map_page, recycle_block, wear_block
+
+
+def recover_merging(state: DriveState) -> None:
+    """Rebuild the table of data blocks; what a layer keeps of each plane is empty."""
+    state.own[DATA:] = -1
+    state.blocks[STATE, state.blocks[STATE] == CLOSED_BLOCK] = DATA_BLOCK
+    for block in np.flatnonzero(state.blocks[STATE] == DATA_BLOCK).tolist():
+        discard_if_empty(state, block)
+    if state.control[READ_ONLY]:
+        return
+    homes: dict[int, int] = {}
+    scattered = adopt_data_blocks(state)
+    for logical, block, private in scattered:
+        homes[logical] = max(homes.get(logical, -1), block if private else -1)
+    for logical in sorted(homes, key=lambda logical: (homes[logical] < 0, logical)):  # those that need a free block come last
+        write_back(state, logical, homes[logical])
+        for _, block, _ in (one for one in scattered if one[0] == logical):
+            discard_if_empty(state, block)
+
+
+def adopt_data_blocks(state: DriveState) -> list[tuple[int, int, bool]]:
+    """Enter the blocks that can stay as they are.
+
+    For the other logical blocks: each block that holds valid pages of one, and whether it holds no others and can be used on.
+    """
+    per_block, pools, count = state.parameters.pages_per_block, state.parameters.pools, state.blocks.shape[1]
+    page = np.flatnonzero(state.mapping)
+    place = state.mapping[page].astype(np.int64) - 1
+    logical, offset = page % pools * state.own[LOGICAL_BLOCKS] + page // pools // per_block, page // pools % per_block
+    logicals, blocks = np.divmod(np.unique(logical * count + place // per_block), count)
+    private = (np.bincount(blocks, minlength=count) == 1) & (state.blocks[STATE] == DATA_BLOCK)
+    in_order = np.bincount(place[place % per_block != offset] // per_block, minlength=count) == 0
+    stays = (np.bincount(logicals)[logicals] == 1) & (private & in_order)[blocks]
+    state.own[DATA + logicals[stays]] = blocks[stays]
+    return list(zip(logicals[~stays].tolist(), blocks[~stays].tolist(), private[blocks[~stays]].tolist(), strict=True))
+
+
+def write_back(state: DriveState, logical: int, home: int) -> None:
+    """Take a logical block's pages from where they lie and write them to their offsets in a block, a free one if it is -1."""
+    control, pools, blocks, per_block = state.control, state.pools, state.blocks, state.parameters.pages_per_block
+    pool = int(pool_of(pools, state.own, logical))
+    if home < 0 and pools[FREE, pool] == 0:
+        return  # blocks ran out meanwhile: the pages stay where they can be read
+    taken = []
+    for offset in range(per_block):
+        place = int(place_of(control, state.mapping, state.own, logical, offset))
+        if place >= 0:
+            page = int(page_at(control, state.own, logical, offset))
+            taken.append((offset, page, int(state.spare[place])))
+            drop_page(control, pools, blocks, state.mapping, page)
+    if home < 0:
+        home = int(state.opens(control, pools, blocks, pool))
+        use_block(control, pools, blocks, home, DATA_BLOCK)
+    else:
+        wear_block(control, pools, blocks, home)
+        erased(control, blocks, state.spare, home)
+        blocks[WRITTEN, home] = 0
+    for offset, page, write_id in taken:
+        place = home * per_block + offset
+        map_page(control, pools, blocks, state.mapping, state.pages, place, page)
+        programmed(state.pages, state.spare, place, -1, page, write_id)
+    state.own[DATA + logical] = home
+
+
+def discard_if_empty(state: DriveState, block: int) -> None:
+    """Erase a block that holds no valid page, unless blocks ran out."""
+    if state.blocks[STATE, block] == DATA_BLOCK and state.blocks[VALID, block] == 0 and not state.control[READ_ONLY]:
+        erased(state.control, state.blocks, state.spare, block)
+        recycle_block(state.control, state.pools, state.blocks, block)
