@@ -67,7 +67,7 @@ from flashsim.ssd.pools import next_write_id
 from flashsim.ssd.timing import READ_OVERHEAD, READ_PRIORITY, WRITE_OVERHEAD
 
 # Why the engine stopped.
-DONE, TABLE_FULL, POLICY_FAILED = range(3)
+DONE, TABLE_FULL, POLICY_FAILED, LOG_FULL = range(4)
 
 
 @lean_kernel
@@ -182,6 +182,7 @@ def admit(
     operations[command, LEFT] = 0
     operations[command, FIRST_PART] = -1
     operations[command, HOST_COMMAND] = host_command
+    operations[command, REQUEST] = request
     operations[command, OVERHEAD] = timing[READ_OVERHEAD] if operation == READ else timing[WRITE_OVERHEAD]
     if operation == WRITE and control[READ_ONLY]:
         control[REFUSED] += 1

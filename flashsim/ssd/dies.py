@@ -44,6 +44,7 @@ from flashsim.ssd.operations import (
     acquire,
     join_queue,
 )
+from flashsim.ssd.span_log import note_span
 from flashsim.ssd.timing import (
     CELL_ERASE,
     CELL_READ,
@@ -196,7 +197,7 @@ def start(
 
 
 @lean_kernel
-def interrupt(operations: Integers, servers: Integers, timing: Integers, die: int, now: int) -> bool:
+def interrupt(log: Integers, control: Integers, operations: Integers, servers: Integers, timing: Integers, die: int, now: int) -> bool:
     """Suspend what the die does, if a read may interrupt it and it does not end just now; whether the die is free."""
     row = servers[die, BUSY] - 1
     phase = operations[row, PHASE]
@@ -209,24 +210,33 @@ def interrupt(operations: Integers, servers: Integers, timing: Integers, die: in
     operations[row, LEFT_OVER] = operations[row, DUE] - now
     operations[row, DUE] = -1
     servers[die, SUSPENDED] = row + 1
-    leave(servers, die, now)
+    leave(log, control, operations, servers, die, now)
     return True
 
 
 @lean_kernel
-def leave(servers: Integers, die: int, now: int) -> None:
+def leave(log: Integers, control: Integers, operations: Integers, servers: Integers, die: int, now: int) -> None:
     """The operation at work gives up its die."""
+    note_span(log, control, operations, servers, die, servers[die, BUSY] - 1, now)
     servers[die, BUSY_NS] += now - servers[die, SINCE]
     servers[die, BUSY] = 0
 
 
 @lean_kernel
 def look_for_work(
-    engine: Integers, heap: Integers, operations: Integers, servers: Integers, control: Integers, timing: Integers, die: int, now: int
+    engine: Integers,
+    heap: Integers,
+    log: Integers,
+    operations: Integers,
+    servers: Integers,
+    control: Integers,
+    timing: Integers,
+    die: int,
+    now: int,
 ) -> None:
     """Start what comes next: reads that overtake, then what they interrupted, then the first of the others if it is ready."""
     reads = servers[die, READ_HEAD] >= 0
-    if servers[die, BUSY] != 0 and not (reads and interrupt(operations, servers, timing, die, now)):
+    if servers[die, BUSY] != 0 and not (reads and interrupt(log, control, operations, servers, timing, die, now)):
         return
     if reads:
         row = take_work(operations, servers, control, timing, die, READ_HEAD)
@@ -244,14 +254,14 @@ def look_for_work(
 
 @lean_kernel
 def let_dies_work(
-    engine: Integers, heap: Integers, operations: Integers, servers: Integers, control: Integers, timing: Integers, now: int
+    engine: Integers, heap: Integers, log: Integers, operations: Integers, servers: Integers, control: Integers, timing: Integers, now: int
 ) -> None:
     """All dies that were woken look for work, in the order in which they were woken."""
     while engine[FIRST_WOKEN] >= 0:
         die = engine[FIRST_WOKEN]
         engine[FIRST_WOKEN] = servers[die, NEXT_WOKEN]
         servers[die, WOKEN] = 0
-        look_for_work(engine, heap, operations, servers, control, timing, die, now)
+        look_for_work(engine, heap, log, operations, servers, control, timing, die, now)
 
 
 @lean_kernel

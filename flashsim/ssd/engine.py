@@ -12,8 +12,9 @@ from flashsim.core.host import FINISHED, LEFT, NOW, REQUEST_BASE, HostQueue, arr
 from flashsim.core.kernel import kernel_of, lean_kernel
 from flashsim.core.model import PowerCut
 from flashsim.core.request import Commands, Completions, Integers, Requests
+from flashsim.core.spans import Spans
 from flashsim.core.units import NEVER
-from flashsim.ssd.admission import DONE, POLICY_FAILED, dispatch
+from flashsim.ssd.admission import DONE, LOG_FULL, POLICY_FAILED, dispatch
 from flashsim.ssd.drive_state import DriveState, check_commands_fit, statistics_with_times
 from flashsim.ssd.events import happen
 from flashsim.ssd.flash_array import ERASE_BLOCK, KIND, PLACE, QUEUED, Narrow, erased
@@ -37,9 +38,11 @@ from flashsim.ssd.operations import (
 )
 from flashsim.ssd.parameters import SsdParameters
 from flashsim.ssd.recovery import recover
+from flashsim.ssd.span_log import RECORDING, empty_log, is_full, taken_spans
 from flashsim.ssd.wear.base import WEAR_FUNCTION
 
 _FIRST_ROWS = 1024
+_SPAN_ROWS = 65536
 
 _V = types.Array(types.int64, 1, "C")
 _M = types.Array(types.int64, 2, "C")
@@ -55,6 +58,7 @@ _RUN = types.int64(
     _M,
     _V,
     _V,
+    _M,
     _M,
     _M,
     _M,
@@ -101,6 +105,7 @@ def run(
     finished: Integers,
     engine: Integers,
     heap: Integers,
+    log: Integers,
     operations: Integers,
     servers: Integers,
     gates: Integers,
@@ -127,6 +132,8 @@ def run(
             host, requests, commands, engine, heap, operations, servers, gates, control, pools, blocks, mapping, pages, trimmed, own,
             plan, timing, counters, translate, victim, opens, levels,
         )  # fmt: skip
+        if status == DONE and is_full(log, control):
+            return LOG_FULL
         if status != DONE or (host[FINISHED] > 0 and not every):
             return int(status)
         arrival, _ = next_arrival(host, requests, order, delayed)
@@ -142,7 +149,7 @@ def run(
             engine[EVENTS] = heap_pop(heap, engine[EVENTS])
             host[NOW] = event
             happen(
-                host, requests, commands, delayed, finished, engine, heap, operations, servers, gates, control, pools, blocks, pages,
+                host, requests, commands, delayed, finished, engine, heap, log, operations, servers, gates, control, pools, blocks, pages,
                 spare, timing, links, counters, row,
             )  # fmt: skip
 
@@ -166,6 +173,8 @@ class SsdEngine:
         self.state = DriveState(parameters)
         self._timing = self.state.timing.scalars()
         self._links = self.state.timing.links()
+        self._log = empty_log(0)
+        self._spans: list[Spans] = []
         self._host = HostQueue(parameters.queue_depth)
         self._refused = 0  # write commands that the caller knows to have been refused
         self._power_up()
@@ -218,7 +227,7 @@ class SsdEngine:
         while True:
             status = run(
                 until, every, host.scalars, host.requests, host.commands, host.order, host.delayed, host.finished,
-                self._engine, self._heap, self._operations, self._servers, self._gates, state.control, state.pools, state.blocks,
+                self._engine, self._heap, self._log, self._operations, self._servers, self._gates, state.control, state.pools, state.blocks,
                 state.mapping, state.pages, state.spare, state.trimmed, state.own, state.plan, self._timing, self._links, state.counters,
                 state.translate, *state.policies,
             )  # fmt: skip
@@ -226,7 +235,21 @@ class SsdEngine:
                 raise state.bad_victim()
             if status == DONE:
                 return
-            self._grow()
+            if status == LOG_FULL:
+                self._spans.append(taken_spans(self._log))
+            else:
+                self._grow()
+
+    def record_spans(self, on: bool) -> None:
+        """Begin or stop to record what the parts of the drive do; see `flashsim.core.spans.SpanSource`."""
+        if on and len(self._log) <= 1:
+            self._log = empty_log(_SPAN_ROWS + self.parameters.dies)
+        self._log[0, RECORDING] = on
+
+    def spans(self) -> Spans:
+        """Holds that ended since the last call; see `flashsim.core.spans.SpanSource`."""
+        spans, self._spans = [*self._spans, taken_spans(self._log)], []
+        return np.concatenate(spans)
 
     def load(self, offset: int, length: int) -> None:
         """Write bytes in no time; see `DriveState.load`.  Refused while requests are outstanding."""

@@ -67,6 +67,7 @@ from flashsim.ssd.operations import (
     give_row,
     release,
 )
+from flashsim.ssd.span_log import note_span
 from flashsim.ssd.timing import CELL_PROGRAM, READ_PRIORITY
 
 
@@ -87,12 +88,22 @@ def ask_link(
 
 
 @lean_kernel
-def done_with_die(engine: Integers, operations: Integers, servers: Integers, pools: Integers, die: int, row: int, now: int) -> None:
+def done_with_die(
+    engine: Integers,
+    log: Integers,
+    control: Integers,
+    operations: Integers,
+    servers: Integers,
+    pools: Integers,
+    die: int,
+    row: int,
+    now: int,
+) -> None:
     """The operations chained from `row` are done with their die, which may look for work."""
     while row >= 0:
         pools[QUEUED, die] -= 1
         row = operations[row, NEXT_IN_DIE]
-    leave(servers, die, now)
+    leave(log, control, operations, servers, die, now)
     wake(engine, servers, die)
 
 
@@ -193,9 +204,20 @@ def begin_program(
 
 @lean_kernel
 def read_ends(
-    engine: Integers, heap: Integers, operations: Integers, servers: Integers, gates: Integers, control: Integers, pools: Integers,
-    timing: Integers, links: Integers, counters: Integers, row: int, now: int,
-) -> None:  # fmt: skip
+    engine: Integers,
+    heap: Integers,
+    log: Integers,
+    operations: Integers,
+    servers: Integers,
+    gates: Integers,
+    control: Integers,
+    pools: Integers,
+    timing: Integers,
+    links: Integers,
+    counters: Integers,
+    row: int,
+    now: int,
+) -> None:
     """A page has left its die: the next of those that were read together may, or the die is free."""
     die, other = operations[row, DIE], operations[row, NEXT_IN_DIE]
     counters[READS_FOR + operations[row, CAUSE]] += 1
@@ -204,7 +226,7 @@ def read_ends(
         servers[die, BUSY] = other + 1
         ask_channel(engine, heap, operations, servers, control, timing, other, now)
     else:
-        done_with_die(engine, operations, servers, pools, die, row, now)
+        done_with_die(engine, log, control, operations, servers, pools, die, row, now)
     if operations[row, KIND] == FETCH_PAGE:
         counters[FETCHES] += operations[row, CAUSE] == HOST
         satisfy_followers(engine, operations, servers, timing, row)
@@ -217,9 +239,21 @@ def read_ends(
 
 @lean_kernel
 def channel_ends(
-    engine: Integers, heap: Integers, operations: Integers, servers: Integers, gates: Integers, control: Integers, pools: Integers,
-    spare: Narrow, timing: Integers, links: Integers, counters: Integers, row: int, now: int,
-) -> None:  # fmt: skip
+    engine: Integers,
+    heap: Integers,
+    log: Integers,
+    operations: Integers,
+    servers: Integers,
+    gates: Integers,
+    control: Integers,
+    pools: Integers,
+    spare: Narrow,
+    timing: Integers,
+    links: Integers,
+    counters: Integers,
+    row: int,
+    now: int,
+) -> None:
     """A page has passed over a channel: reads leave the die; programs begin once the pages of all planes are there."""
     die = operations[row, DIE]
     following = release(servers, operations, control[DIES] + channel_of(control, die), now)
@@ -227,7 +261,7 @@ def channel_ends(
         use_channel(engine, heap, operations, timing, following, now)
     kind = operations[row, KIND]
     if kind in (READ_PAGE, FETCH_PAGE):
-        read_ends(engine, heap, operations, servers, gates, control, pools, timing, links, counters, row, now)
+        read_ends(engine, heap, log, operations, servers, gates, control, pools, timing, links, counters, row, now)
     elif operations[row, NEXT_IN_DIE] >= 0:
         ask_channel(engine, heap, operations, servers, control, timing, operations[row, NEXT_IN_DIE], now)
     else:
@@ -236,9 +270,20 @@ def channel_ends(
 
 @lean_kernel
 def program_ends(
-    engine: Integers, operations: Integers, servers: Integers, gates: Integers, control: Integers, pools: Integers, pages: Narrow,
-    spare: Narrow, timing: Integers, counters: Integers, first: int, now: int,
-) -> None:  # fmt: skip
+    engine: Integers,
+    log: Integers,
+    operations: Integers,
+    servers: Integers,
+    gates: Integers,
+    control: Integers,
+    pools: Integers,
+    pages: Narrow,
+    spare: Narrow,
+    timing: Integers,
+    counters: Integers,
+    first: int,
+    now: int,
+) -> None:
     """Flash pages are programmed: their die is free, and so may be what waited for them."""
     row = first
     while row >= 0:
@@ -248,7 +293,7 @@ def program_ends(
         counters[PROGRAMS_FOR + cause] += 1
         counters[READS_FOR + cause] += operations[row, KIND] == MOVE_PAGE
         row = operations[row, NEXT_IN_DIE]
-    done_with_die(engine, operations, servers, pools, operations[first, DIE], first, now)
+    done_with_die(engine, log, control, operations, servers, pools, operations[first, DIE], first, now)
     row = first
     while row >= 0:
         satisfy_followers(engine, operations, servers, timing, row)
@@ -259,9 +304,20 @@ def program_ends(
 
 @lean_kernel
 def cells_end(
-    engine: Integers, heap: Integers, operations: Integers, servers: Integers, control: Integers, pools: Integers, blocks: Integers,
-    spare: Narrow, timing: Integers, counters: Integers, first: int, now: int,
-) -> None:  # fmt: skip
+    engine: Integers,
+    heap: Integers,
+    log: Integers,
+    operations: Integers,
+    servers: Integers,
+    control: Integers,
+    pools: Integers,
+    blocks: Integers,
+    spare: Narrow,
+    timing: Integers,
+    counters: Integers,
+    first: int,
+    now: int,
+) -> None:
     """Pages are in their registers, or blocks are erased."""
     if operations[first, KIND] == MOVE_PAGE and control[COPYBACK]:
         begin_program(engine, heap, operations, servers, spare, timing, operations[first, DIE], now)
@@ -274,7 +330,7 @@ def cells_end(
         erased(control, blocks, spare, operations[row, PLACE])
         counters[ERASES_FOR + operations[row, CAUSE]] += 1
         row = operations[row, NEXT_IN_DIE]
-    done_with_die(engine, operations, servers, pools, operations[first, DIE], first, now)
+    done_with_die(engine, log, control, operations, servers, pools, operations[first, DIE], first, now)
     row = first
     while row >= 0:
         following = operations[row, NEXT_IN_DIE]
@@ -291,6 +347,7 @@ def happen(
     finished: Integers,
     engine: Integers,
     heap: Integers,
+    log: Integers,
     operations: Integers,
     servers: Integers,
     gates: Integers,
@@ -308,16 +365,19 @@ def happen(
     now = host[NOW]
     phase = operations[row, PHASE]
     if operations[row, KIND] == COMMAND_KIND:
+        note_span(log, control, operations, servers, control[DIES] + control[CHANNELS] + 1, row, now)
         overhead_ends(engine, heap, operations, servers, control, timing, links, row, now)
         if operations[row, LEFT] == 0:
             finish_command(engine, operations, host, requests, commands, delayed, finished, row)
     elif phase == ON_LINK:
+        note_span(log, control, operations, servers, control[DIES] + control[CHANNELS], row, now)
         if link_ends(engine, heap, operations, servers, control, timing, links, row, now):
             finish_part(engine, operations, host, requests, commands, delayed, finished, row)
     elif phase == ON_CHANNEL:
-        channel_ends(engine, heap, operations, servers, gates, control, pools, spare, timing, links, counters, row, now)
+        note_span(log, control, operations, servers, control[DIES] + channel_of(control, operations[row, DIE]), row, now)
+        channel_ends(engine, heap, log, operations, servers, gates, control, pools, spare, timing, links, counters, row, now)
     elif phase == IN_PROGRAM:
-        program_ends(engine, operations, servers, gates, control, pools, pages, spare, timing, counters, row, now)
+        program_ends(engine, log, operations, servers, gates, control, pools, pages, spare, timing, counters, row, now)
         while row >= 0:
             following = operations[row, NEXT_IN_DIE]
             if operations[row, KIND] == PROGRAM_PAGE:
@@ -326,5 +386,5 @@ def happen(
                 give_row(engine, operations, row)
             row = following
     else:
-        cells_end(engine, heap, operations, servers, control, pools, blocks, spare, timing, counters, row, now)
-    let_dies_work(engine, heap, operations, servers, control, timing, now)
+        cells_end(engine, heap, log, operations, servers, control, pools, blocks, spare, timing, counters, row, now)
+    let_dies_work(engine, heap, log, operations, servers, control, timing, now)
