@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 import numpy as np
@@ -14,9 +15,10 @@ from experiments.replay import Settings, replay
 from experiments.trace_plan import load, plan
 from flashsim.core.request import READ, WRITE
 from flashsim.core.spans import CAUSES
-from flashsim.core.units import MILLISECONDS
+from flashsim.core.units import MIB, MILLISECONDS
 from flashsim.device import presets
 from flashsim.device.device import Device
+from flashsim.ssd.parameters import SsdParameters
 from traces.format.base import load_writable
 from traces.schema import make_batch
 
@@ -78,19 +80,16 @@ def _trace(path: Path, count: int, spacing: int | None) -> Path:
     return path
 
 
-@pytest.mark.parametrize("name", [name for name in presets.names() if presets.load(name).kind == "ssd"])
-@pytest.mark.parametrize(("pace", "depth", "spacing"), [("asap", 1, None), ("asap", 40, None), ("timed", 1, 300_000), ("timed", 1, 30_000)])
-def test_looking_changes_nothing(name: str, pace: str, depth: int, spacing: int | None, tmp_path: Path) -> None:
+def _looking_changes_nothing(preset: presets.Preset, settings: Settings, path: Path) -> None:
     """The clock is never sent beyond the last completion, and samples are taken in the middle of a window."""
-    path = _trace(tmp_path / "t", 400, spacing)
     found, looks = [], 0
     for watched in (False, True):
-        device = Device.open(name)
+        device = Device(preset)
         what = plan(path)
         load(device, what)
         observation = Observation(device) if watched else None
         seen: list[np.ndarray] = []
-        replay(path, device, Settings(pace, depth), what, lambda _, done, seen=seen: seen.append(done.copy()), observation=observation)
+        replay(path, device, settings, what, lambda _, done, seen=seen: seen.append(done.copy()), observation=observation)
         found.append((np.concatenate(seen), device.now, device.statistics()))
         if observation and observation.history:
             frame = observation.history.as_frame()
@@ -99,6 +98,24 @@ def test_looking_changes_nothing(name: str, pace: str, depth: int, spacing: int 
             assert frame["flash_programs"].sum() == device.statistics()["flash_programs"]
     assert np.array_equal(found[0][0], found[1][0]) and found[0][1:] == found[1][1:]
     assert looks >= min(4, found[0][1] / MILLISECONDS / 2), "there are samples in the middle"
+
+
+@pytest.mark.parametrize("name", [name for name in presets.names() if presets.load(name).kind == "ssd"])
+@pytest.mark.parametrize(("pace", "depth", "spacing"), [("asap", 1, None), ("asap", 40, None), ("timed", 1, 300_000), ("timed", 1, 30_000)])
+def test_looking_changes_nothing(name: str, pace: str, depth: int, spacing: int | None, tmp_path: Path) -> None:
+    _looking_changes_nothing(presets.load(name), Settings(pace, depth), _trace(tmp_path / "t", 400, spacing))
+
+
+@pytest.mark.parametrize(("pace", "depth", "spacing"), [("asap", 7, None), ("timed", 1, 30_000)])
+def test_looking_changes_nothing_of_a_drive_with_much_to_decide(pace: str, depth: int, spacing: int | None, tmp_path: Path) -> None:
+    preset = presets.load("intel-x25e-64gb")
+    assert isinstance(preset.parameters, SsdParameters)
+    options = {"read_priority": True, "suspend": "both", "multi_plane": True, "allocation": "dynamic", "planes_per_die": 2}
+    parameters = dataclasses.replace(
+        preset.parameters, capacity=9 * MIB, blocks_per_plane=10, channels=2, packages_per_channel=2, **options
+    )
+    path = _trace(tmp_path / "t", 1500, spacing)
+    _looking_changes_nothing(dataclasses.replace(preset, parameters=parameters), Settings(pace, depth), path)
 
 
 def test_reports_of_a_drive_hold_energy_and_write_amplification(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from flashsim.core.request import READ, WRITE, make_requests
 from flashsim.device import presets
 from flashsim.device.device import Device
 from tests.experiments.conftest import Run
+from tests.experiments.trace_events import check, load
 from traces.format.base import load_writable, read_trace
 from traces.schema import make_batch
 
@@ -46,11 +47,13 @@ def test_convert_there_and_back(flashsim: Run, here: Path) -> None:
 @pytest.mark.parametrize("name", presets.names())
 def test_replay_on_every_preset(name: str, flashsim: Run, test_data: Path) -> None:
     trace = test_data / "mqsim" / "tpcc-small.trace"
-    result = flashsim(f"trace replay {trace} --on {name} --scale-offsets --pace asap --depth 4 --limit 300 --json r.json --out r.parquet")
+    options = "--scale-offsets --pace asap --depth 4 --limit 300 --json r.json --out r.parquet --timeline t.json"
+    result = flashsim(f"trace replay {trace} --on {name} {options}")
     assert result.exit_code == 0, result.output
     told = json.loads(Path("r.json").read_text())
     assert told["requests"] == 300 and told["duration"] > 0
     assert sum(batch.num_rows for batch in read_trace("r.parquet")) == 300
+    assert len([event for event in check(load(Path("t.json")))["X"] if event["cat"] == "request"]) == 300
 
 
 def test_replay_reports_and_writes(flashsim: Run, here: Path) -> None:
