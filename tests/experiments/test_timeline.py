@@ -119,8 +119,9 @@ def test_replays_draw_timelines_that_obey_the_rules(preset: str, flashsim: Run, 
     assert result.exit_code == 0, result.output
     document = load(Path("t.json.gz"))
     assert document["otherData"]["parameters"]["device"] == preset
-    host = [event for event in check(document)["X"] if event["pid"] == 1]
-    assert len(host) == 400
+    events = check(document)
+    assert len([event for event in events["X"] if event["pid"] == 1]) == 400
+    assert len(events["s"]) == len(events["f"]) == (0 if preset.startswith("toshiba") else 400)
 
 
 def test_measured_requests_of_a_benchmark_are_drawn(flashsim: Run) -> None:
