@@ -28,6 +28,7 @@ from flashsim.ssd.flash_array import (
     lookup,
 )
 from flashsim.ssd.ftl.base import FAMILY
+from flashsim.ssd.geometry import PLAN_ROWS
 from flashsim.ssd.specification import SsdSpecification
 from tests.flashsim.ssd.drives import check_invariants, drive, drive_for, random_drive, random_workload, served
 
@@ -45,6 +46,7 @@ def test_plans(name: str, seed: int) -> None:
         page, operation = int(random.integers(geometry.logical_pages)), int(random.choice([READ, WRITE, WRITE, WRITE, TRIM]))
         partial = operation == WRITE and bool(random.random() < 0.3)
         plan = state.plan_page(operation, page, partial)
+        assert len(plan) <= state.control[PLAN_ROWS]
         kinds = [row[KIND] for row in plan]
         fetches = [row for row in plan if row[KIND] == FETCH_PAGE and row[CAUSE] == HOST]
         for row in plan:

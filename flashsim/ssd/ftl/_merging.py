@@ -129,9 +129,10 @@ def pool_of(pools: Integers, own: Integers, logical: int) -> int:
 
 
 @lean_kernel
-def fields_of(control: Integers, own: Integers, logical: int, fields: int) -> int:
+def fields_of(control: Integers, own: Integers, logical: int) -> int:
     """Where the table has what the layer keeps of a logical block's plane."""
-    return DATA + own[LOGICAL_BLOCKS] * control[POOLS] + logical // own[LOGICAL_BLOCKS] * fields
+    numbers = (own.size - DATA) // control[POOLS]
+    return DATA + own[LOGICAL_BLOCKS] * control[POOLS] + logical // own[LOGICAL_BLOCKS] * (numbers - own[LOGICAL_BLOCKS])
 
 
 @lean_kernel
@@ -177,9 +178,9 @@ def gather(
         if source < 0 or block_of(control, source) == target:
             continue
         page, place = page_at(control, own, logical, offset), target * control[PAGES_PER_BLOCK] + offset
-        superseded = drop_page(control, pools, blocks, mapping, page)
+        drop_page(control, pools, blocks, mapping, page)
         map_page(control, pools, blocks, mapping, pages, place, page)
-        row = plan_row(plan, row, MOVE_PAGE, place, source, page, 0, superseded, MERGE, -1)
+        row = plan_row(plan, row, MOVE_PAGE, place, source, page, 0, -1, MERGE, -1)
     return row
 
 

@@ -92,7 +92,7 @@ def translate(
         drop_page(control, pools, blocks, mapping, page)
         return 0
     logical, offset = logical_block_of(control, own, page), offset_of(control, page)
-    at = fields_of(control, own, logical, FIELDS)
+    at = fields_of(control, own, logical)
     if own[DATA + logical] < 0:
         own[DATA + logical] = take_block(control, pools, blocks, opens, pool_of(pools, own, logical), DATA_BLOCK)
     newest = own[at + REPLACEMENT] if own[at + REPLACED] == logical else own[DATA + logical]
@@ -112,7 +112,7 @@ def break_order(
 ) -> int:  # fmt: skip
     """Plan a write to an offset that was passed; the number of rows."""
     logical, offset = logical_block_of(control, own, page), offset_of(control, page)
-    at = fields_of(control, own, logical, FIELDS)
+    at = fields_of(control, own, logical)
     was_there = lookup(mapping, page) >= 0
     row = 0
     if own[at + REPLACED] == logical or (was_there and own[at + REPLACED] >= 0):

@@ -100,7 +100,7 @@ def drive_for(ftl: str, parameters: SsdParameters) -> SsdParameters:
     """A drive like the one given, as that translation layer can work with: where it merges, by as many blocks larger as that takes."""
     if getattr(FTL_FAMILY.load(ftl), "COLLECTS", True):
         return replace(parameters, ftl=ftl)
-    logs = 0 if ftl == "block" else 2 + parameters.gc_choices
+    logs = 0 if ftl == "block" else 1 + parameters.gc_choices  # no policy draws blocks here, so the number is free to say how many
     pages = -(-parameters.logical_pages // parameters.pools)
     data = -(-pages // parameters.pages_per_block)
     return replace(

@@ -1,0 +1,141 @@
+"""Block-associative log blocks (BAST): each log block takes what is written anew to one data block, in the order in which it comes.
+
+A page goes to its offset in the data block as long as nothing at or behind that offset was written.  What comes later goes to the logical
+block's log block, which is taken when it is first needed.  When the log block is full, or another logical block needs one and the plane has
+no more, the logical block is merged: a log block that was filled in offset order from the start takes the place of the data block, after
+taking in the pages behind if it is not full (a switch or a partial merge); otherwise both are merged into a new block.  The log block that
+has to go is the one that was written least recently.
+
+References
+----------
+J. Kim, J. M. Kim, S. H. Noh, S. L. Min, Y. Cho, "A space-efficient flash translation layer for CompactFlash systems", IEEE Transactions on
+Consumer Electronics 48(2), 2002.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flashsim.core.errors import InvalidParameterError
+from flashsim.core.kernel import lean_kernel
+from flashsim.core.request import READ, TRIM, Integers
+from flashsim.ssd.drive_state import DriveState
+from flashsim.ssd.flash_array import DATA_BLOCK, HOST, LOG_BLOCK, READ_PAGE, WRITTEN, ZERO_PAGE, Narrow, lookup, plan_row
+from flashsim.ssd.ftl._merging import (
+    DATA,
+    LOGICAL_BLOCKS,
+    check_merging,
+    fields_of,
+    logical_block_of,
+    logical_blocks,
+    merge,
+    merging_table,
+    offset_of,
+    pool_of,
+    take_block,
+    write_page,
+)
+from flashsim.ssd.ftl._merging_recovery import recover_merging
+from flashsim.ssd.geometry import PAGES_PER_BLOCK, POOLS, SEQUENCE
+from flashsim.ssd.parameters import SsdParameters
+from flashsim.ssd.pools import drop_page
+
+COLLECTS = False
+# What is kept of each plane: where the table has the log of each of its logical blocks (-1: none); then of each log its block (-1: not in
+# use), the logical block that it belongs to, and the write id up to which it was written.
+BLOCK, OWNED_BY, USED = range(3)
+LOG_NUMBERS = 3
+
+
+def check(parameters: SsdParameters) -> None:
+    """Refuse a plane without log blocks and what no layer that merges works with."""
+    if parameters.log_blocks < 1:
+        raise InvalidParameterError("log_blocks", parameters.log_blocks, "ftl 'bast' needs at least 1 on a plane")
+    check_merging(parameters, "bast", parameters.log_blocks)
+
+
+def own_table(parameters: SsdParameters) -> Integers:
+    """Data blocks and log blocks."""
+    return merging_table(parameters, logical_blocks(parameters) + LOG_NUMBERS * parameters.log_blocks)
+
+
+def recover(state: DriveState) -> None:
+    """Merge what is in log blocks; none is in use."""
+    recover_merging(state)
+
+
+@lean_kernel
+def translate(
+    operation: int,
+    page: int,
+    partial: int,
+    control: Integers,
+    pools: Integers,
+    blocks: Integers,
+    mapping: Narrow,
+    pages: Narrow,
+    own: Integers,
+    plan: Integers,
+    victim: Any,
+    opens: Any,
+    levels: Any,
+) -> int:
+    """Plan the flash operations of one logical page."""
+    here = lookup(mapping, page)
+    if operation == READ:
+        return plan_row(plan, 0, READ_PAGE if here >= 0 else ZERO_PAGE, here, -1, page, 0, -1, HOST, -1)
+    if operation == TRIM:
+        drop_page(control, pools, blocks, mapping, page)
+        return 0
+    logical, offset, per_block, row = logical_block_of(control, own, page), offset_of(control, page), control[PAGES_PER_BLOCK], 0
+    if own[DATA + logical] < 0:
+        own[DATA + logical] = take_block(control, pools, blocks, opens, pool_of(pools, own, logical), DATA_BLOCK)
+    log = own[log_entry(control, own, logical)]
+    if log >= 0 and blocks[WRITTEN, own[log + BLOCK]] == per_block:
+        row = end_log(control, pools, blocks, mapping, pages, opens, own, plan, row, log)
+        log = -1
+    data = own[DATA + logical]
+    if log < 0 and offset >= blocks[WRITTEN, data]:
+        return write_page(control, pools, blocks, mapping, pages, plan, row, page, partial, data * per_block + offset)
+    if log < 0:
+        log = next_log(control, own, logical)
+        if own[log + BLOCK] >= 0:
+            row = end_log(control, pools, blocks, mapping, pages, opens, own, plan, row, log)
+        own[log + BLOCK] = take_block(control, pools, blocks, opens, pool_of(pools, own, logical), LOG_BLOCK)
+        own[log + OWNED_BY] = logical
+        own[log_entry(control, own, logical)] = log
+    own[log + USED] = control[SEQUENCE]
+    place = own[log + BLOCK] * per_block + blocks[WRITTEN, own[log + BLOCK]]
+    return write_page(control, pools, blocks, mapping, pages, plan, row, page, partial, place)
+
+
+@lean_kernel
+def log_entry(control: Integers, own: Integers, logical: int) -> int:
+    """Where the table says which log a logical block has."""
+    return fields_of(control, own, logical) + logical % own[LOGICAL_BLOCKS]
+
+
+@lean_kernel
+def next_log(control: Integers, own: Integers, logical: int) -> int:
+    """A log of the plane that is not in use, or the one that was written least recently."""
+    first = fields_of(control, own, logical) + own[LOGICAL_BLOCKS]
+    end = first + (own.size - DATA) // control[POOLS] - 2 * own[LOGICAL_BLOCKS]
+    best = first
+    for log in range(first, end, LOG_NUMBERS):
+        if own[log + BLOCK] < 0:
+            return log
+        if own[log + USED] < own[best + USED]:
+            best = log
+    return best
+
+
+@lean_kernel
+def end_log(
+    control: Integers, pools: Integers, blocks: Integers, mapping: Narrow, pages: Narrow, opens: Any, own: Integers, plan: Integers,
+    row: int, log: int,
+) -> int:  # fmt: skip
+    """Plan to merge a log with its data block, so that it is not in use; the number of rows."""
+    logical = own[log + OWNED_BY]
+    row = merge(control, pools, blocks, mapping, pages, opens, own, plan, row, logical, own[log + BLOCK])
+    own[log_entry(control, own, logical)] = own[log + BLOCK] = own[log + OWNED_BY] = own[log + USED] = -1
+    return row
