@@ -62,10 +62,11 @@ _VECTOR = types.Array(types.int64, 1, "C")
 _MATRIX = types.Array(types.int64, 2, "C")
 _MAP = types.Array(types.int32, 1, "C")
 _PAGES = types.Array(types.int32, 2, "C")
-_LOAD = types.int64(
-    TRANSLATE, VICTIM_FUNCTION, WEAR_FUNCTION, WEAR_FUNCTION, types.int64, types.int64, _VECTOR, _MATRIX, _MATRIX, _MAP, _PAGES, _MAP,
-    _VECTOR, _MATRIX,
+_WRITE_PAGES = types.int64(
+    TRANSLATE, VICTIM_FUNCTION, WEAR_FUNCTION, WEAR_FUNCTION, _MAP, _VECTOR, _MATRIX, _MATRIX, _MAP, _PAGES, _MAP, _VECTOR, _MATRIX, _VECTOR,
 )  # fmt: skip
+#: Logical pages that one call of the compiled loop writes when a drive is loaded.
+LOADED_AT_ONCE = 1 << 16
 
 
 @lean_kernel
@@ -78,21 +79,22 @@ def apply(row: int, plan: Integers, control: Integers, blocks: Integers, pages: 
         programmed(pages, spare, plan[row, PLACE], plan[row, SOURCE], plan[row, LOGICAL], plan[row, WRITE_ID])
 
 
-@kernel_of(_LOAD)
-def _load_pages(
-    translate: Any, victim: Any, opens: Any, levels: Any, first: int, end: int, control: Integers, pools: Integers, blocks: Integers,
-    mapping: Narrow, pages: Narrow, spare: Narrow, own: Integers, plan: Integers,
+@kernel_of(_WRITE_PAGES)
+def _write_pages(
+    translate: Any, victim: Any, opens: Any, levels: Any, targets: Narrow, control: Integers, pools: Integers, blocks: Integers,
+    mapping: Narrow, pages: Narrow, spare: Narrow, own: Integers, plan: Integers, programs: Integers,
 ) -> int:  # fmt: skip
-    """Write logical pages in no time; `end`, or the first page that could not be written."""
-    for page in range(first, end):
+    """Write logical pages in no time, adding up flash programs in ``programs[0]``; how many were written, or BAD_VICTIM."""
+    for number in range(len(targets)):
         if control[READ_ONLY]:
-            return page
-        rows = translate(WRITE, page, 0, control, pools, blocks, mapping, pages, own, plan, victim, opens, levels)
+            return number
+        rows = translate(WRITE, int(targets[number]), 0, control, pools, blocks, mapping, pages, own, plan, victim, opens, levels)
         if rows < 0:
             return BAD_VICTIM
         for row in range(rows):
             apply(row, plan, control, blocks, pages, spare)
-    return end
+            programs[0] += plan[row, KIND] in (PROGRAM_PAGE, STORE_PAGE, MOVE_PAGE)
+    return len(targets)
 
 
 class DriveState:
@@ -165,14 +167,27 @@ class DriveState:
             raise RefusedError(f"load: {outstanding} requests are outstanding, but a drive is loaded while it is idle")
         size = self.parameters.page_size
         end = -(-(offset + length) // size)
-        done = _load_pages(
-            self.translate, *self.policies, offset // size, end, self.control, self.pools, self.blocks, self.mapping, self.pages,
-            self.spare, self.own, self.plan,
+        for first in range(offset // size, end, LOADED_AT_ONCE):
+            self.write_pages(np.arange(first, min(first + LOADED_AT_ONCE, end), dtype=np.int32))
+
+    def write_pages(self, targets: Narrow) -> int:
+        """Write whole logical pages in no time and outside the counters, one after another; return how many flash pages were programmed.
+
+        Raises
+        ------
+        RefusedError
+            The drive has worn out.
+        """
+        programs = np.zeros(1, np.int64)
+        done = _write_pages(
+            self.translate, *self.policies, targets, self.control, self.pools, self.blocks, self.mapping, self.pages, self.spare, self.own,
+            self.plan, programs,
         )  # fmt: skip
         if done == BAD_VICTIM:
             raise self.bad_victim()
-        if done < end:
+        if done < len(targets):
             raise self.read_only()
+        return int(programs[0])
 
     def bad_victim(self) -> FlashsimError:
         """The error for a policy that breaks its contract."""

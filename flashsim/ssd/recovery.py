@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from flashsim.core.kernel import lean_kernel
 from flashsim.core.request import WRITE
 from flashsim.ssd.drive_state import DriveState
 from flashsim.ssd.flash_array import (
@@ -34,6 +35,7 @@ from flashsim.ssd.flash_array import (
     WEAR_MOST,
     WRITE_ID,
     WRITTEN,
+    Narrow,
     erased,
     forget_blocks,
     lookup,
@@ -55,17 +57,21 @@ def recover(state: DriveState) -> None:
 
 def rebuild_map(state: DriveState) -> None:
     """Map every logical page to the newest copy of it that is whole."""
-    used = np.flatnonzero(state.spare > 0)
-    owners = state.pages[used, SPARE_OWNER].astype(np.int64) - 1
-    ids = state.spare[used]
-    trimmed = np.zeros(len(state.mapping), state.trimmed.dtype)
-    trimmed[: len(state.trimmed)] = state.trimmed
-    kept = ids > trimmed[owners]
-    used, owners, ids = used[kept], owners[kept], ids[kept]
-    oldest_first = np.lexsort((used, ids))
     state.mapping[:] = 0
-    state.mapping[owners[oldest_first]] = used[oldest_first] + 1  # of several entries for one page the last, newest one stays
-    state.pages[:, OWNER] = state.pages[:, SPARE_OWNER]
+    _map_newest(state.mapping, state.pages, state.spare, state.trimmed)
+
+
+@lean_kernel
+def _map_newest(mapping: Narrow, pages: Narrow, spare: Narrow, trimmed: Narrow) -> None:
+    """Look at every flash page in order; of equal copies the last one stays."""
+    for flash_page in range(len(spare)):
+        pages[flash_page, OWNER] = pages[flash_page, SPARE_OWNER]
+        write_id, page = spare[flash_page], int(pages[flash_page, SPARE_OWNER]) - 1
+        if write_id <= 0 or (page < len(trimmed) and write_id <= trimmed[page]):
+            continue
+        other = lookup(mapping, page)
+        if other < 0 or write_id >= spare[other]:
+            mapping[page] = flash_page + 1
 
 
 def count_blocks(state: DriveState) -> None:

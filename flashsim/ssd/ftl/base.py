@@ -24,6 +24,9 @@ A member may also define
 
 ``COLLECTS``
     False if it merges blocks instead of collecting garbage: the parameter `gc` must then be ``"none"``.
+``PLACES_FREELY``
+    True if any logical page may lie on any page of its plane: `flashsim.ssd.steady_state` then lays out pages as long random writes do,
+    and `recover`, if there is one, does the rest.
 ``check(parameters)``
     Raises InvalidParameterError or RefusedError for what it cannot work with; called before all the others.
 ``map_pages(parameters)``

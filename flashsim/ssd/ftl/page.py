@@ -10,6 +10,8 @@ from flashsim.ssd.collection import make_room
 from flashsim.ssd.flash_array import BAD_VICTIM, FETCH_PAGE, HOST, PROGRAM_PAGE, READ_PAGE, ZERO_PAGE, Narrow, lookup, plan_row
 from flashsim.ssd.pools import drop_page, next_pool, next_write_id, place_page, takes_writes
 
+PLACES_FREELY = True
+
 
 @lean_kernel
 def translate(
