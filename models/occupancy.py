@@ -98,8 +98,8 @@ def greedy_mean_field(alpha: float, pages_per_block: int) -> MeanField:
 def fifo_by_age(alpha: float, pages_per_block: int, ages: int = AGES) -> Shares:
     """First in, first out: a page of a block whose age is a share x of the oldest's is still valid with chance exp(-alpha x / A).
 
-    A is that of `models.write_amplification.fifo` (Desnoyers, SYSTOR 2012, equation 4), so that the mean over x is rho.  The pages of a block
-    are independent, so each age has a binomial distribution.
+    A is that of `models.write_amplification.fifo` (Desnoyers, SYSTOR 2012, equation 4), so that the mean over x is rho.  The pages of a
+    block are independent, so each age has a binomial distribution.
 
     Returns
     -------
@@ -116,5 +116,4 @@ def fifo_by_age(alpha: float, pages_per_block: int, ages: int = AGES) -> Shares:
     decay = alpha / fifo(alpha)
     edges = np.exp(-decay * np.arange(ages, -1, -1) / ages)
     valid = np.diff(edges) * ages / decay  # the mean of the chance over each age
-    shares: Shares = binom.pmf(np.arange(pages_per_block + 1), pages_per_block, valid[:, None])
-    return shares
+    return np.asarray(binom.pmf(np.arange(pages_per_block + 1), pages_per_block, valid[:, None]))

@@ -6,8 +6,9 @@ from typing import Any, cast
 
 import numpy as np
 
-from flashsim.core.errors import InvalidParameterError
+from flashsim.core.errors import InvalidParameterError, RefusedError
 from flashsim.core.model import DeviceModel, PowerCut
+from flashsim.core.protocols import Progress
 from flashsim.core.request import COMPLETION, SECTOR, Completions, Integers, Requests
 from flashsim.core.spans import SPAN, Spans, SpanSource
 from flashsim.core.units import NEVER
@@ -17,6 +18,7 @@ from flashsim.hdd.parameters import HddParameters
 from flashsim.hdd.specification import HddSpecification
 from flashsim.ssd.block_map import BlockMap, block_map
 from flashsim.ssd.engine import SsdEngine
+from flashsim.ssd.precondition import Precondition, Preconditioned
 from flashsim.ssd.specification import SsdSpecification
 
 #: The two witnesses of each kind of drive.
@@ -117,6 +119,20 @@ class Device:
     def load(self, offset: int, length: int) -> None:
         """Mark bytes as written, in no time (bulk loading before a measurement)."""
         self._model.load(offset, length)
+
+    def precondition(self, how: Precondition, progress: Progress | None = None) -> Preconditioned:
+        """Bring a flash drive into a known state, in no time; see `flashsim.ssd.precondition.precondition`.
+
+        Raises
+        ------
+        RefusedError
+            The device is a disk, busy or worn out, or its translation layer cannot be laid out in a steady state.
+        InvalidParameterError
+            The occupancy is no distribution, or not of this drive's over-provisioning.
+        """
+        if not isinstance(self._model, SsdEngine | SsdSpecification):
+            raise RefusedError(f"precondition: {self.name} is a disk, whose times do not depend on what was written before")
+        return self._model.precondition(how, progress)
 
     def power_cut(self, at: int) -> PowerCut:
         """Run to `at` (ns), then lose power: what was not durable is gone, and the device is idle."""

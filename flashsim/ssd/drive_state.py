@@ -63,7 +63,8 @@ _MATRIX = types.Array(types.int64, 2, "C")
 _MAP = types.Array(types.int32, 1, "C")
 _PAGES = types.Array(types.int32, 2, "C")
 _WRITE_PAGES = types.int64(
-    TRANSLATE, VICTIM_FUNCTION, WEAR_FUNCTION, WEAR_FUNCTION, _MAP, _VECTOR, _MATRIX, _MATRIX, _MAP, _PAGES, _MAP, _VECTOR, _MATRIX, _VECTOR,
+    TRANSLATE, VICTIM_FUNCTION, WEAR_FUNCTION, WEAR_FUNCTION, _MAP, _VECTOR, _MATRIX, _MATRIX, _MAP, _PAGES, _MAP, _VECTOR, _MATRIX,
+    _VECTOR,
 )  # fmt: skip
 #: Logical pages that one call of the compiled loop writes when a drive is loaded.
 LOADED_AT_ONCE = 1 << 16

@@ -60,7 +60,9 @@ def check_occupancy(occupancy: Occupancy, per_block: int, mean: float) -> None:
     sums = occupancy.sum(axis=-1)
     if not (np.all(occupancy >= 0) and np.allclose(sums, 1, rtol=0, atol=1e-6)):
         worst = float(np.ravel(sums)[np.argmax(np.abs(np.ravel(sums) - 1))])
-        raise InvalidParameterError("occupancy", f"shares from {occupancy.min():.3g} that sum to {worst:.6g}", "shares are at least 0, sum 1")
+        raise InvalidParameterError(
+            "occupancy", f"shares from {occupancy.min():.3g} that sum to {worst:.6g}", "shares are at least 0, sum 1"
+        )
     found = float((occupancy @ np.arange(per_block + 1)).mean())
     if abs(found - mean) > 0.01 * per_block:
         bound = f"the closed blocks of this drive hold {mean:.2f}: the distribution belongs to another over-provisioning"

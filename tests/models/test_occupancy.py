@@ -26,7 +26,7 @@ def test_blocks_hold_the_logical_pages(gc: str, alpha: float, pages_per_block: i
 @pytest.mark.parametrize("alpha", ALPHAS)
 @pytest.mark.parametrize("pages_per_block", [2, 32, 256])
 def test_greedy_balances_every_count(alpha: float, pages_per_block: int) -> None:
-    """Blocks reach a count by losing a page, at the rate of their pages, and leave it by the next loss or as victims; full ones are made."""
+    """Blocks reach a count by losing a page, at the rate of their pages, and leave it by the next loss or as victims."""
     found = greedy_mean_field(alpha, pages_per_block)
     count = np.arange(pages_per_block + 1)
     assert found.victims.sum() == pytest.approx(1)
