@@ -18,7 +18,7 @@ from flashsim.hdd.parameters import HddParameters
 from flashsim.hdd.specification import HddSpecification
 from flashsim.ssd.block_map import BlockMap, block_map
 from flashsim.ssd.engine import SsdEngine
-from flashsim.ssd.precondition import Precondition, Preconditioned
+from flashsim.ssd.precondition import Precondition, Preconditioned, precondition
 from flashsim.ssd.specification import SsdSpecification
 
 #: The two witnesses of each kind of drive.
@@ -132,7 +132,7 @@ class Device:
         """
         if not isinstance(self._model, SsdEngine | SsdSpecification):
             raise RefusedError(f"precondition: {self.name} is a disk, whose times do not depend on what was written before")
-        return self._model.precondition(how, progress)
+        return precondition(self._model.state, how, self.outstanding, progress)
 
     def power_cut(self, at: int) -> PowerCut:
         """Run to `at` (ns), then lose power: what was not durable is gone, and the device is idle."""

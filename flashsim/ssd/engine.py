@@ -11,7 +11,6 @@ from flashsim.core.errors import CapacityError
 from flashsim.core.host import FINISHED, LEFT, NOW, REQUEST_BASE, HostQueue, arrive, heap_pop, next_arrival
 from flashsim.core.kernel import kernel_of, lean_kernel
 from flashsim.core.model import PowerCut
-from flashsim.core.protocols import Progress
 from flashsim.core.request import Commands, Completions, Integers, Requests
 from flashsim.core.spans import Spans
 from flashsim.core.units import NEVER
@@ -38,7 +37,6 @@ from flashsim.ssd.operations import (
     empty_servers,
 )
 from flashsim.ssd.parameters import SsdParameters
-from flashsim.ssd.precondition import Precondition, Preconditioned, precondition
 from flashsim.ssd.recovery import recover
 from flashsim.ssd.span_log import RECORDING, empty_log, is_full, taken_spans
 from flashsim.ssd.wear.base import WEAR_FUNCTION
@@ -256,10 +254,6 @@ class SsdEngine:
     def load(self, offset: int, length: int) -> None:
         """Write bytes in no time; see `DriveState.load`.  Refused while requests are outstanding."""
         self.state.load(offset, length, self.outstanding)
-
-    def precondition(self, how: Precondition, progress: Progress | None = None) -> Preconditioned:
-        """Bring the drive into a known state in no time; see `flashsim.ssd.precondition.precondition`."""
-        return precondition(self.state, how, self.outstanding, progress)
 
     def version(self, page: int) -> int:
         """The write id of a flash page's worth of the address space; see `DriveState.version`."""

@@ -34,7 +34,6 @@ import simpy
 
 from flashsim.core.host_specification import OPERATIONS, HostRequest, SpecifiedHost, delay
 from flashsim.core.model import PowerCut
-from flashsim.core.protocols import Progress
 from flashsim.core.request import FLUSH, READ, SECTOR, TRIM, WRITE, Commands, Completions, Integers, Requests
 from flashsim.core.units import NEVER
 from flashsim.ssd.drive_state import (
@@ -69,7 +68,6 @@ from flashsim.ssd.flash_array import (
 from flashsim.ssd.geometry import READ_ONLY, REFUSED, block_of, channel_of, die_of_block, pool_of_block
 from flashsim.ssd.parameters import SsdParameters
 from flashsim.ssd.pools import next_write_id
-from flashsim.ssd.precondition import Precondition, Preconditioned, precondition
 from flashsim.ssd.recovery import recover
 
 Steps = Generator[simpy.Event, Any, None]
@@ -485,10 +483,6 @@ class SsdSpecification:
     def load(self, offset: int, length: int) -> None:
         """Write bytes in no time; see `DriveState.load`.  Refused while requests are outstanding."""
         self.state.load(offset, length, self.outstanding)
-
-    def precondition(self, how: Precondition, progress: Progress | None = None) -> Preconditioned:
-        """Bring the drive into a known state in no time; see `flashsim.ssd.precondition.precondition`."""
-        return precondition(self.state, how, self.outstanding, progress)
 
     def version(self, page: int) -> int:
         """The write id of a flash page's worth of the address space; see `DriveState.version`."""

@@ -15,16 +15,22 @@ from flashsim.core.rng import generator
 from flashsim.device.device import Device
 from flashsim.ssd.engine import SsdEngine
 from flashsim.ssd.flash_array import AFTER, CLOSED_BLOCK, ERASES, LIMIT, OLDEST, RETIRED_BLOCK, SPARE_BLOCK, STATE, VALID
+from flashsim.ssd.ftl.base import FAMILY as FTL_FAMILY
 from flashsim.ssd.parameters import SsdParameters
-from flashsim.ssd.precondition import Precondition, Preconditioned, hot_cold
+from flashsim.ssd.precondition import Precondition, Preconditioned, hot_cold, precondition
 from flashsim.ssd.specification import SsdSpecification
 from flashsim.ssd.steady_state import lay_out
 from models.occupancy import occupancy
 from models.write_amplification import d_choices, fifo, fifo_hot_cold, greedy, random
-from tests.flashsim.ssd.drives import PAGE, TIES, check_invariants, drive, random_drive, random_workload, ring, served
+from tests.flashsim.ssd.drives import PAGE, TIES, Model, check_invariants, drive, drive_for, random_drive, random_workload, ring, served
 
 #: The state of a drive; steps to victims are a count of work, and grow.
 ARRAYS = ("control", "pools", "blocks", "mapping", "pages", "spare", "trimmed")
+
+
+def into(model: Model, how: Precondition) -> Preconditioned:
+    """Precondition a drive."""
+    return precondition(model.state, how, model.outstanding)
 
 
 def steady(parameters: SsdParameters, **changes: Any) -> Precondition:
@@ -52,7 +58,7 @@ def test_what_a_power_cut_leaves_is_what_was_there(seed: int) -> None:
         Precondition("empty"),
         steady(parameters, seed=seed + 1),
     ):
-        done = [model.precondition(how) for model in (engine, specification)]
+        done = [into(model, how) for model in (engine, specification)]
         assert repr(done[0]) == repr(done[1])  # NaN equals NaN
         check_invariants(engine)
         before = [engine.version(page) for page in range(parameters.logical_pages)]
@@ -67,6 +73,28 @@ def test_what_a_power_cut_leaves_is_what_was_there(seed: int) -> None:
         assert np.array_equal(served(engine, requests, at + engine.now), served(specification, requests, at + specification.now))
         for name in ARRAYS:
             assert np.array_equal(getattr(engine.state, name), getattr(specification.state, name)), name
+
+
+@pytest.mark.parametrize("name", FTL_FAMILY.names())
+@pytest.mark.parametrize("seed", range(3))
+def test_every_translation_layer(name: str, seed: int) -> None:
+    """All can be filled; a steady state is laid out only where pages may lie anywhere."""
+    parameters = drive_for(name, replace(random_drive(seed), endurance=0))
+    engine = SsdEngine(parameters)
+    freely = getattr(engine.state.layer, "PLACES_FREELY", False)
+    for how in (Precondition("random", 0.7), steady(parameters), Precondition("sequential", 0.9), Precondition("empty")):
+        if how.fill == "steady" and not freely:
+            with pytest.raises(RefusedError, match=f"ftl '{name}' does not place pages freely"):
+                into(engine, how)
+            continue
+        into(engine, how)
+        check_invariants(engine)
+        before = [engine.version(page) for page in range(parameters.logical_pages)]
+        engine.power_cut(engine.now)
+        assert [engine.version(page) for page in range(parameters.logical_pages)] == before
+        requests, at = random_workload(seed, parameters, 30)
+        served(engine, requests, at + engine.now)
+        check_invariants(engine)
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -121,7 +149,7 @@ PREDICTED = {
 @pytest.mark.parametrize("gc", PREDICTED)
 def test_the_steady_state_is_that_of_the_formula(gc: str, alpha: float) -> None:
     parameters = large(gc, alpha)
-    done = SsdEngine(parameters).precondition(steady(parameters, longest=16))
+    done = into(SsdEngine(parameters), steady(parameters, longest=16))
     assert done.steady
     assert done.write_amplification == pytest.approx(PREDICTED[gc](1 + parameters.effective_overprovisioning), rel=0.02)
 
@@ -136,7 +164,7 @@ def test_a_steady_state_is_steady_from_the_first_write() -> None:
         if how.occupancy is not None:
             lay_out(engine.state, how.occupancy, generator(0, "layout"))
         else:
-            engine.precondition(how)
+            into(engine, how)
         pages = generator(1, "overwrites").integers(0, parameters.logical_pages, parameters.logical_pages // 8, np.int32)
         found[how.fill] = engine.state.write_pages(pages) / len(pages)
     assert found["steady"] == pytest.approx(expected, rel=0.02)
@@ -146,7 +174,7 @@ def test_a_steady_state_is_steady_from_the_first_write() -> None:
 def test_other_workloads_settle() -> None:
     parameters = large("fifo", 1.15)
     workload = hot_cold(parameters.logical_pages, 0.8, 0.2)
-    done = SsdEngine(parameters).precondition(steady(parameters, workload=workload, longest=40))
+    done = into(SsdEngine(parameters), steady(parameters, workload=workload, longest=40))
     assert done.steady
     assert done.write_amplification == pytest.approx(fifo_hot_cold(1 + parameters.effective_overprovisioning, 0.8, 0.2), rel=0.02)
 
@@ -155,9 +183,9 @@ def test_the_same_seed_gives_the_same_state_whatever_was_before() -> None:
     parameters = large("d-choices", 1.2)
     fresh, used, other = SsdEngine(parameters), SsdEngine(parameters), SsdEngine(parameters)
     used.load(0, parameters.capacity // 2 // PAGE * PAGE)
-    used.precondition(Precondition("random", seed=3))
+    into(used, Precondition("random", seed=3))
     for engine, seed in ((fresh, 1), (used, 1), (other, 2)):
-        engine.precondition(steady(parameters, seed=seed, erases=0))
+        into(engine, steady(parameters, seed=seed, erases=0))
     for name in ("mapping", "spare", "blocks"):
         assert np.array_equal(getattr(fresh.state, name), getattr(used.state, name)), name
     assert not np.array_equal(fresh.state.mapping, other.state.mapping)
@@ -166,7 +194,7 @@ def test_the_same_seed_gives_the_same_state_whatever_was_before() -> None:
 def test_aged_blocks() -> None:
     parameters = large("greedy", 1.2, endurance=1000, endurance_spread=0.01, spare_blocks=60)
     engine = SsdEngine(replace(parameters, blocks_per_plane=562))
-    engine.precondition(Precondition("random", erases=950, erases_spread=20))
+    into(engine, Precondition("random", erases=950, erases_spread=20))
     blocks = engine.state.blocks
     retired = blocks[STATE] == RETIRED_BLOCK
     assert 0 < retired.sum() < 120
@@ -177,7 +205,7 @@ def test_aged_blocks() -> None:
     assert normal.mean() == pytest.approx(950, abs=3)
     check_invariants(engine)
     with pytest.raises(RefusedError, match="erases: with a mean of 1100"):
-        engine.precondition(Precondition("empty", erases=1100))
+        into(engine, Precondition("empty", erases=1100))
 
 
 @pytest.mark.parametrize(
@@ -213,7 +241,7 @@ def test_bad_values(changes: dict[str, Any], error: type[Exception], message: st
 def test_bad_occupancies(shares: Any, message: str) -> None:
     engine = SsdEngine(drive())
     with pytest.raises(InvalidParameterError, match=message):
-        engine.precondition(Precondition("steady", occupancy=np.array(shares)))
+        into(engine, Precondition("steady", occupancy=np.array(shares)))
 
 
 def test_busy_and_worn_drives_and_disks_are_refused() -> None:
@@ -221,14 +249,14 @@ def test_busy_and_worn_drives_and_disks_are_refused() -> None:
         requests = make_requests(WRITE, 0, PAGE)
         model.submit(requests, one_command_each(requests), 0)
         with pytest.raises(RefusedError, match="1 requests are outstanding"):
-            model.precondition(Precondition())
+            into(model, Precondition())
         model.advance(every=True)
-        assert isinstance(model.precondition(Precondition()), Preconditioned)
+        assert isinstance(into(model, Precondition()), Preconditioned)
     worn = SsdEngine(drive(endurance=3))
     with pytest.raises(RefusedError, match="read-only"):
         while True:
             worn.load(0, TIES["capacity"])
     with pytest.raises(RefusedError, match="read-only"):
-        worn.precondition(Precondition())
+        into(worn, Precondition())
     with pytest.raises(RefusedError, match="toshiba-5400-320gb is a disk"):
         Device.open("toshiba-5400-320gb").precondition(Precondition())
