@@ -74,16 +74,16 @@ class Cell:
         """Writes of the whole drive to measure over, a multiple of BATCH.
 
         With victims of valid share v, A = 1 / (1 - v); n victims chosen blindly and independently of each other give it a relative
-        standard error of A sigma / sqrt n, which is to be a quarter of the tolerance.  Policies that look for empty blocks need less than
-        the least, six batches.
+        standard error of A sigma / sqrt n, which is to be a fifth of the tolerance.  Policies that look for empty blocks need less than
+        the least, four batches.
         """
-        least = 6 * BATCH
+        least = 4 * BATCH
         if self.gc not in ("random", "d-choices"):
             return least
         steady = d_choices(self.alpha, self.pages_per_block, self.choices)
         share = np.arange(self.pages_per_block + 1) / self.pages_per_block
         sigma = math.sqrt(steady.victims @ share**2 - (steady.victims @ share) ** 2)
-        victims = (steady.write_amplification * sigma / (self.tolerance / 4)) ** 2
+        victims = (steady.write_amplification * sigma / (self.tolerance / 5)) ** 2
         victims_a_batch = BATCH * steady.write_amplification * blocks / self.alpha
         return max(least, BATCH * math.ceil(victims / victims_a_batch))
 
@@ -131,7 +131,7 @@ def overwrites(cell: Cell, logical: int, count: int) -> Integers:
     return order[np.where(is_hot, numbers.integers(0, size, count), numbers.integers(size, logical, count))]
 
 
-def simulated(cell: Cell, blocks: int, warm_up: int = 6, measured: int | None = None) -> Amplification:
+def simulated(cell: Cell, blocks: int, warm_up: int = 4, measured: int | None = None) -> Amplification:
     """Fill a drive in order, overwrite it `warm_up` times over and measure from then on, by default for the cell's run length.
 
     After three overwrites no batch differs from later ones by more than chance; a plain fill starts 5 to 12 % too low.

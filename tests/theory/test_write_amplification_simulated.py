@@ -23,9 +23,9 @@ from tests.theory.amplification import Amplification, Cell, simulated
 PAGES_PER_BLOCK = (32, 64, 128)
 ALPHAS = (1.07, 1.15, 1.28)
 #: Finite drives differ from the limit by a share of about one over the blocks, times a few.
-BLOCKS = {32: 4000, 64: 3000, 128: 2000}
+BLOCKS = {32: 4000, 64: 2000, 128: 1500}
 HOT = ((0.8, 0.2), (0.9, 0.1), (0.9, 0.5))
-POLICIES = (("fifo", 1), ("greedy", 1), ("random", 1), ("d-choices", 1), ("d-choices", 2), ("d-choices", 10), ("d-choices", 100))
+POLICIES = (("fifo", 1), ("greedy", 1), ("random", 1), ("d-choices", 2), ("d-choices", 10), ("d-choices", 100))
 
 Table = dict[Cell, Amplification]
 
@@ -86,6 +86,15 @@ def test_uniform_writes_over_the_grid(gc: str, choices: int, alpha: float, pages
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("alpha", ALPHAS)
+def test_one_choice(alpha: float, table: Table) -> None:
+    """It does what random does, see below, but half the tolerance takes four times the writes: at 64 pages only."""
+    cell = Cell("d-choices", alpha, 64)
+    table[cell] = simulated(cell, BLOCKS[64])
+    check(cell, table[cell])
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("hot", HOT)
 @pytest.mark.parametrize("alpha", ALPHAS)
 @pytest.mark.parametrize("gc", ["fifo", "greedy"])
@@ -109,7 +118,7 @@ def test_one_choice_is_random() -> None:
     engines = [SsdEngine(values) for values in parameters]
     one, other = (served(engine, make_requests(WRITE, offsets, PAGE)) for engine in engines)
     assert np.array_equal(one, other)
-    assert engines[0].statistics()["gc_moves"] == engines[1].statistics()["gc_moves"] > 0
+    assert engines[0].statistics()["programs_gc"] == engines[1].statistics()["programs_gc"] > 0
 
 
 @pytest.mark.parametrize("apart", [1, 2, 3, 10])
