@@ -134,7 +134,7 @@ def overwrites(cell: Cell, logical: int, count: int) -> Integers:
 def simulated(cell: Cell, blocks: int, warm_up: int = 4, measured: int | None = None) -> Amplification:
     """Fill a drive in order, overwrite it `warm_up` times over and measure from then on, by default for the cell's run length.
 
-    After three overwrites no batch differs from later ones by more than chance; a plain fill starts 5 to 12 % too low.
+    After three overwrites no batch differs from later ones by more than chance; a plain fill starts 4 to 13 % too low.
     """
     parameters = cell.parameters(blocks)
     length = cell.run_length(blocks) if measured is None else measured
