@@ -37,7 +37,7 @@ from flashsim.ssd.flash_array import (
     ZERO_PAGE,
     Narrow,
 )
-from flashsim.ssd.geometry import CHANNELS, DIES, PAGE_SECTORS, PLAN_ROWS, READ_ONLY, REFUSED, block_of, die_of_block
+from flashsim.ssd.geometry import BROKEN, CHANNELS, DIES, PAGE_SECTORS, PLAN_ROWS, READ_ONLY, REFUSED, block_of, die_of_block
 from flashsim.ssd.operations import (
     COMMAND,
     COMMAND_KIND,
@@ -202,7 +202,7 @@ def admit(
             rows = translate(
                 operation, page, 0 if whole else 1, control, pools, blocks, mapping, pages, own, plan, victim, opens, levels
             )  # fmt: skip
-            if rows < 0:
+            if rows < 0 or control[BROKEN]:
                 return False
             if operation == TRIM:
                 trimmed[page] = next_write_id(control)

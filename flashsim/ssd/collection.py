@@ -33,10 +33,14 @@ from flashsim.ssd.flash_array import (
     plan_row,
 )
 from flashsim.ssd.geometry import (
+    BROKEN,
+    BROKEN_LEVELS,
+    BROKEN_VICTIM,
     GC_ROUNDS,
     LEAST_PAGES,
     PAGES_PER_BLOCK,
     READ_ONLY,
+    SHARED,
     SLICING,
     START_PAGES,
     STOP_PAGES,
@@ -95,24 +99,31 @@ def is_due(control: Integers, pools: Integers, blocks: Integers, collector: int)
     if free <= control[START_PAGES]:
         pools[COLLECTING, collector] = 1
     elif pools[COLLECTING, collector] != 0:
-        fullest = blocks[VALID, emptiest_block(control, pools, blocks, collector)] == control[PAGES_PER_BLOCK]
-        pools[COLLECTING, collector] = free <= control[STOP_PAGES] and not fullest
+        emptiest = emptiest_block(control, pools, blocks, collector)
+        gains = emptiest >= 0 and blocks[VALID, emptiest] < control[PAGES_PER_BLOCK]
+        pools[COLLECTING, collector] = gains and free <= control[STOP_PAGES]
     return pools[COLLECTING, collector] != 0
+
+
+@lean_kernel
+def is_closed(control: Integers, blocks: Integers, collector: int, block: int) -> bool:
+    """Whether a number that a policy returned is that of a closed block which counts in this column."""
+    if block < 0 or block >= blocks.shape[1] or blocks[STATE, block] != CLOSED_BLOCK:
+        return False
+    return collector_of(control, pool_of_block(control, block)) == collector
 
 
 @lean_kernel
 def choose(control: Integers, pools: Integers, blocks: Integers, victim: Any, collector: int, rounds_left: int) -> int:
     """The block to reclaim next: the policy's, or the emptiest after its last round; BAD_VICTIM if the policy breaks its contract."""
     chosen = victim(control, pools, blocks, collector)
-    if chosen < 0 or chosen >= blocks.shape[1] or blocks[STATE, chosen] != CLOSED_BLOCK:
-        return BAD_VICTIM
-    if collector_of(control, pool_of_block(control, chosen)) != collector:
-        return BAD_VICTIM
-    if blocks[VALID, chosen] == control[PAGES_PER_BLOCK] and rounds_left == 0:
-        if control[GC_ROUNDS] == 1:
-            return BAD_VICTIM
-        chosen = emptiest_block(control, pools, blocks, collector)
-    return chosen
+    closed = is_closed(control, blocks, collector, chosen)
+    if closed and (rounds_left > 0 or blocks[VALID, chosen] < control[PAGES_PER_BLOCK]):
+        return chosen
+    if closed and control[GC_ROUNDS] > 1:
+        return emptiest_block(control, pools, blocks, collector)
+    control[BROKEN] = BROKEN_VICTIM
+    return BAD_VICTIM
 
 
 @lean_kernel
@@ -141,7 +152,7 @@ def empty_victim(
 ) -> int:  # fmt: skip
     """Plan the next moves of the victim, and its erase once it is empty; the number of rows."""
     block, cause = pools[VICTIM, collector], pools[VICTIM_CAUSE, collector]
-    if not takes_writes(control, pools, pool):  # victims before used up its free blocks
+    if control[SHARED] and not takes_writes(control, pools, pool):  # victims before used up its free blocks
         pool = next_pool(control, pools, 0)
     for _ in range(pace(control, pools, blocks, collector)):
         flash_page = next_valid(control, blocks, mapping, pages, pools[VICTIM_PAGE, collector])
@@ -161,7 +172,10 @@ def make_room(
     control: Integers, pools: Integers, blocks: Integers, mapping: Narrow, pages: Narrow, plan: Integers, row: int, victim: Any,
     opens: Any, levels: Any, pool: int,
 ) -> int:  # fmt: skip
-    """Plan what garbage collection and wear levelling do before a pool takes a write; the number of rows, or BAD_VICTIM."""
+    """Plan what garbage collection and wear levelling do before a pool takes a write; the number of rows, or BAD_VICTIM.
+
+    Once READ_ONLY is set nothing more is reclaimed; the write in hand still fits what the pool has free.
+    """
     collector = collector_of(control, pool)
     rounds_left, enough = control[GC_ROUNDS], False
     while not control[READ_ONLY] and not enough:
@@ -178,8 +192,10 @@ def make_room(
         if pools[VICTIM, collector] >= 0:
             break
         enough = pools[FREE_PAGES, collector] > (control[LEAST_PAGES] if control[SLICING] else free)
-        cold = levels(control, pools, blocks, collector) if cause == GC and enough else -1
-        if cold >= 0:
+        cold = levels(control, pools, blocks, collector) if cause == GC and enough and not control[READ_ONLY] else -1
+        if cold >= 0 and not is_closed(control, blocks, collector, cold):
+            control[BROKEN] = BROKEN_LEVELS
+        elif cold >= 0:
             begin(control, pools, blocks, collector, cold, WEAR)
             if not control[SLICING]:
                 row = empty_victim(control, pools, blocks, mapping, pages, opens, plan, row, pool, collector)

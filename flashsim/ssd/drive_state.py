@@ -24,6 +24,7 @@ from flashsim.ssd.flash_array import (
     PROGRAM_PAGE,
     RETIRED_BLOCK,
     SOURCE,
+    SPARE_BLOCK,
     SPARES,
     STATE,
     STORE_PAGE,
@@ -38,12 +39,23 @@ from flashsim.ssd.ftl import base as ftl_family
 from flashsim.ssd.ftl.base import TRANSLATE, plan_page
 from flashsim.ssd.gc import base as gc_family
 from flashsim.ssd.gc.base import VICTIM_FUNCTION
-from flashsim.ssd.geometry import GC_STEPS, PLAN_ROWS, READ_ONLY, REFUSED, control_array
+from flashsim.ssd.geometry import (
+    BROKEN,
+    BROKEN_LEVELS,
+    BROKEN_OPENS,
+    GC_STEPS,
+    MAP_PAGES,
+    PLAN_ROWS,
+    READ_ONLY,
+    REFUSED,
+    control_array,
+)
 from flashsim.ssd.parameters import SsdParameters
 from flashsim.ssd.policies import policy_function
 from flashsim.ssd.timing import timing_of
 from flashsim.ssd.wear import base as wear_family
 from flashsim.ssd.wear.base import WEAR_FUNCTION
+from flashsim.ssd.write_ids import ids_left, renumber
 
 # Counters: what the host asked for, then flash pages read and programmed and blocks erased, by cause.
 (
@@ -87,10 +99,10 @@ def _write_pages(
 ) -> int:  # fmt: skip
     """Write logical pages in no time, adding up flash programs in ``programs[0]``; how many were written, or BAD_VICTIM."""
     for number in range(len(targets)):
-        if control[READ_ONLY]:
+        if control[READ_ONLY] or ids_left(control) < control[PLAN_ROWS]:
             return number
         rows = translate(WRITE, int(targets[number]), 0, control, pools, blocks, mapping, pages, own, plan, victim, opens, levels)
-        if rows < 0:
+        if rows < 0 or control[BROKEN]:
             return BAD_VICTIM
         for row in range(rows):
             apply(row, plan, control, blocks, pages, spare)
@@ -144,7 +156,7 @@ class DriveState:
     def plan_page(self, operation: int, page: int, partial: bool) -> list[tuple[int, ...]]:
         """The flash operations (rows of a plan) that one logical page of a command takes; the logical state changes at once."""
         rows = plan_page(self.translate, operation, page, int(partial), *self.tables, self.plan, *self.policies)
-        if rows < 0:
+        if rows < 0 or self.control[BROKEN]:
             raise self.bad_victim()
         return [tuple(row) for row in self.plan[:rows].tolist()]
 
@@ -180,29 +192,49 @@ class DriveState:
             The drive has worn out.
         """
         programs = np.zeros(1, np.int64)
-        done = _write_pages(
-            self.translate, *self.policies, targets, self.control, self.pools, self.blocks, self.mapping, self.pages, self.spare, self.own,
-            self.plan, programs,
-        )  # fmt: skip
-        if done == BAD_VICTIM:
-            raise self.bad_victim()
-        if done < len(targets):
-            raise self.read_only()
+        while len(targets):
+            if self.control[READ_ONLY]:
+                raise self.read_only()
+            self.make_ids(int(self.control[PLAN_ROWS]))
+            done = _write_pages(
+                self.translate, *self.policies, targets, self.control, self.pools, self.blocks, self.mapping, self.pages, self.spare,
+                self.own, self.plan, programs,
+            )  # fmt: skip
+            if done == BAD_VICTIM:
+                raise self.bad_victim()
+            targets = targets[done:]
         return int(programs[0])
 
+    def make_ids(self, count: int, oldest_in_flight: int | None = None) -> int:
+        """See that `count` pages can be written and trimmed; by how much the write ids in flight, from that one on, become smaller for it.
+
+        Raises
+        ------
+        CapacityError
+            As `flashsim.ssd.write_ids.renumber`.
+        """
+        if ids_left(self.control) >= count:
+            return 0
+        return renumber(self.control, self.spare, self.trimmed, count, oldest_in_flight)
+
     def bad_victim(self) -> FlashsimError:
-        """The error for a policy that breaks its contract."""
-        return FlashsimError(f"garbage collection policy: '{self.parameters.gc}' chose a block that is not closed or has no invalid page")
+        """The error for a policy that breaks its contract (``control[BROKEN]`` says which)."""
+        parameters = self.parameters
+        if self.control[BROKEN] == BROKEN_OPENS:
+            return FlashsimError(f"wear levelling policy: '{parameters.wear}' opened a block that is not free, or not of that plane")
+        if self.control[BROKEN] == BROKEN_LEVELS:
+            return FlashsimError(f"wear levelling policy: '{parameters.wear}' levelled a block that is not closed")
+        return FlashsimError(f"garbage collection policy: '{parameters.gc}' chose a block that is not closed or has no invalid page")
 
     def read_only(self) -> RefusedError:
         """The error for writes to a drive whose blocks ran out."""
         refused = int(self.control[REFUSED])
-        return RefusedError(f"drive: read-only, as a plane has no spare blocks left; {refused} write commands were refused, reads go on")
+        return RefusedError(f"drive: read-only, as a plane has no spare block left; refused so far: {refused} write commands; reads go on")
 
     def version(self, page: int) -> int:
         """The write id (1, 2, ... in order of admission, trims included) of what a logical page reads as; 0 where it is unmapped.
 
-        Meaningful while no request is outstanding.
+        Meaningful while no request is outstanding.  After some 2^31 of them write ids are numbered anew, in the same order.
         """
         flash_page = lookup(self.mapping, page)
         return int(self.spare[flash_page]) if flash_page >= 0 else 0
@@ -212,7 +244,9 @@ class DriveState:
 
         ``programs_gc`` and the like are flash pages (or erased blocks) by cause, ``flash_programs`` and the like their sums.  Write
         amplification is flash bytes programmed over host bytes written (NaN before the first).  `victim_steps` are the blocks and lists
-        looked at to choose victims since the drive was made, loading included.
+        that policies looked at since the drive was made, loading included.  Effective over-provisioning is the flash pages outside spare
+        blocks and reserve over the logical and the translation pages, less 1.  `remaining_life` is 1 less the mean erases of a block over
+        `endurance`, and 0 once the drive is read-only.
         """
         numbers: dict[str, Any] = {name: int(value) for name, value in zip(COUNTERS, self.counters, strict=True)}
         for what in ("reads", "programs", "erases"):
@@ -221,21 +255,23 @@ class DriveState:
         numbers["write_amplification"] = programmed_bytes / numbers["host_write_bytes"] if numbers["host_write_bytes"] else float("nan")
         numbers |= self._wear()
         numbers["victim_steps"] = int(self.control[GC_STEPS])
-        numbers["effective_overprovisioning"] = self.parameters.effective_overprovisioning
+        kept = self.parameters.logical_pages + int(self.control[MAP_PAGES])
+        numbers["effective_overprovisioning"] = self.parameters.usable_pages / kept - 1
         return numbers
 
     def _wear(self) -> dict[str, Any]:
-        """Erases of blocks that are not retired, retired and spare blocks, and the share of endurance that is left."""
-        used = self.blocks[STATE] != RETIRED_BLOCK
-        erases = self.blocks[ERASES, used]
+        """Erases of the blocks in use, retired and spare blocks, refused writes, and the share of endurance that is left."""
+        states, read_only = self.blocks[STATE], bool(self.control[READ_ONLY])
+        erases = self.blocks[ERASES, (states != RETIRED_BLOCK) & (states != SPARE_BLOCK)]
         wear: dict[str, Any] = {
             "block_erases": {"min": int(erases.min()), "max": int(erases.max()), "mean": float(erases.mean()), "std": float(erases.std())},
-            "retired_blocks": int((~used).sum()),
+            "retired_blocks": int((states == RETIRED_BLOCK).sum()),
             "spare_blocks": int(self.pools[SPARES].sum()),
-            "read_only": bool(self.control[READ_ONLY]),
+            "read_only": read_only,
+            "refused_writes": int(self.control[REFUSED]),
         }
         if self.parameters.endurance:
-            wear["remaining_life"] = max(0.0, 1 - wear["block_erases"]["mean"] / self.parameters.endurance)
+            wear["remaining_life"] = 0.0 if read_only else max(0.0, 1 - wear["block_erases"]["mean"] / self.parameters.endurance)
         return wear
 
 

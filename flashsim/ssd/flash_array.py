@@ -35,9 +35,9 @@ PLAN_COLUMNS = 8
     ACTIVE, ACTIVE_MOVED, FREE, FIRST_FREE, SPARES, FIRST_SPARE, ORDER, QUEUED,
 ) = range(8)  # fmt: skip
 # What garbage collection looks at, in column 0 where pools share it: free pages (of free and active blocks), valid pages, whether it is at
-# work, the block that it empties (-1: none), the next flash page to look at there, and why; the most erases of a block that is in use, and
-# where static wear levelling looks next.
-FREE_PAGES, POOL_VALID, COLLECTING, VICTIM, VICTIM_PAGE, VICTIM_CAUSE, WEAR_MOST, WEAR_HAND = range(8, 16)
+# work, the block that it empties (-1: none), the next flash page to look at there, and why; the block that was freed last, and where static
+# wear levelling looks next.
+FREE_PAGES, POOL_VALID, COLLECTING, VICTIM, VICTIM_PAGE, VICTIM_CAUSE, FREED, WEAR_HAND = range(8, 16)
 # Rings of closed blocks (-1 where one is empty): in the order in which they were closed, and row WITH_VALID + v those with v valid pages,
 # the one whose count changed longest ago first.  No closed block has fewer valid pages than LEAST_VALID.
 OLDEST, LEAST_VALID, WITH_VALID = range(16, 19)
@@ -140,7 +140,7 @@ def empty_arrays(parameters: SsdParameters) -> tuple[Integers, Integers]:
 
 def forget_blocks(parameters: SsdParameters, pools: Integers) -> None:
     """Take all blocks off the pools' rings and streams."""
-    for row in (ACTIVE, ACTIVE_MOVED, FIRST_FREE, FIRST_SPARE, VICTIM, OLDEST):
+    for row in (ACTIVE, ACTIVE_MOVED, FIRST_FREE, FIRST_SPARE, VICTIM, FREED, OLDEST):
         pools[row] = -1
     for row in (FREE, SPARES, FREE_PAGES, POOL_VALID, COLLECTING):
         pools[row] = 0

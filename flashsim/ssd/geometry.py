@@ -12,11 +12,8 @@ A *pool* is a plane as the keeper of its blocks: they are taken, filled and recl
 
 from __future__ import annotations
 
-from itertools import permutations
-
 import numpy as np
 
-from flashsim.core.errors import UnknownNameError
 from flashsim.core.kernel import lean_kernel
 from flashsim.core.request import SECTOR, Integers
 from flashsim.ssd.parameters import SsdParameters
@@ -25,21 +22,24 @@ from flashsim.ssd.parameters import SsdParameters
 (
     PAGES_PER_BLOCK, BLOCKS_PER_POOL, PLANES, DIES, CHANNELS, POOLS, LOGICAL_PAGES, MAP_PAGES, PAGE_SECTORS,
 ) = range(9)  # fmt: skip
-# Then what allocation goes by: how a plane is chosen, the next in turn, how many streams, how many valid pages a pool may hold; the last
-# write id; whether blocks ran out, so that the drive takes no more writes, and how many it refused.
+# Then what allocation goes by: how a plane is chosen, the next in turn, how many streams, how many valid pages a pool may hold; the pages
+# written and trimmed so far, and how many of these numbers the write ids leave out (`flashsim.ssd.write_ids`); whether blocks ran out, so
+# that the drive takes no more writes, and how many it refused; which policy broke its contract.
 (
-    ALLOCATION, NEXT_POOL, STREAMS, POOL_LIMIT, SEQUENCE, READ_ONLY, REFUSED,
-) = range(9, 16)  # fmt: skip
+    ALLOCATION, NEXT_POOL, STREAMS, POOL_LIMIT, SEQUENCE, ID_BASE, READ_ONLY, REFUSED, BROKEN,
+) = range(9, 18)  # fmt: skip
 # Then what garbage collection goes by: whether pools share it, moves stay within a chip and victims are emptied in slices; free pages at
 # which a pool starts, up to which it goes on, and below which it must not fall; blocks that d-choices draws, victims that one write may
 # reclaim, draws made, blocks and lists looked at for a victim.  PLAN_ROWS is the most flash operations that one logical page can take.
 (
     SHARED, COPYBACK, SLICING, START_PAGES, STOP_PAGES, LEAST_PAGES, GC_CHOICES, GC_ROUNDS, GC_DRAWS, GC_STEPS, WEAR_GAP, PLAN_ROWS,
-) = range(16, 28)  # fmt: skip
-CONTROL_SCALARS = 28
+) = range(18, 30)  # fmt: skip
+CONTROL_SCALARS = 30
 
 # How a plane is chosen for a write.
 ROUND_ROBIN, STATIC, DYNAMIC = range(3)
+# Which policy named a block that its contract rules out; 0 for none.
+BROKEN_VICTIM, BROKEN_OPENS, BROKEN_LEVELS = range(1, 4)
 
 
 def control_array(parameters: SsdParameters, gc_rounds: int, map_pages: int, plan_rows: int) -> Integers:
@@ -74,16 +74,7 @@ def control_array(parameters: SsdParameters, gc_rounds: int, map_pages: int, pla
 
 
 def pool_order(parameters: SsdParameters) -> Integers:
-    """The pools in the order in which consecutive writes (or addresses) take them, shape (pools,).
-
-    Raises
-    ------
-    UnknownNameError
-        The allocation order is no order of C, W, D and P.
-    """
-    orders = ["".join(letters) for letters in permutations("CWDP")]
-    if parameters.allocation_order not in orders:
-        raise UnknownNameError("allocation_order", parameters.allocation_order, orders)
+    """The pools in the order in which consecutive writes (or addresses) take them, shape (pools,)."""
     sizes = {
         "C": parameters.channels,
         "W": parameters.packages_per_channel,

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import permutations
 
 from flashsim.core.errors import InvalidParameterError, RefusedError, UnknownNameError
 from flashsim.core.parameters import count, duration, number, rate, size, switch, text
 from flashsim.core.request import SECTOR
 
+#: The most flash pages: numbers of pages take 32 bits, and one more than the last must fit.
+MOST_FLASH_PAGES = 2**31 - 2
 _CHOICES = {
     "gc_pool": ("die", "shared"),
     "allocation": ("round-robin", "static", "dynamic"),
+    "allocation_order": tuple("".join(letters) for letters in permutations("CWDP")),
     "suspend": ("none", "program", "erase", "both"),
     "write_buffer_mode": ("write-back", "write-through"),
 }
@@ -56,7 +60,9 @@ class SsdParameters:
     gc_slicing: bool = switch("whether a victim is emptied page by page, between host writes", default=False)
     gc_stop: int = count("free blocks up to which a plane that collects goes on; 0 for gc_reserve", 0, default=0)
     wear: str = text("wear levelling: a member's name or a Python file", "none")
-    wear_gap: int = count("erases between the least and the most worn block that static wear levelling allows", default=16)
+    wear_gap: int = count(
+        "erases by which a block may be behind one that comes free, before static wear levelling moves its data", default=16
+    )
     endurance: int = count("erases that a block lasts; 0 for no end", 0, default=0)
     endurance_spread: float = number("standard deviation of a block's endurance, as a share of it", 0, 0.5, default=0.0)
     spare_blocks: int = count("blocks of a plane that stand in for bad ones", 0, default=0)
@@ -88,7 +94,8 @@ class SsdParameters:
         if self.capacity % SECTOR:
             raise InvalidParameterError("capacity", self.capacity, f"it must be a multiple of {SECTOR}")
         self._check_choices()
-        self._check_blocks()
+        self._check_reserve()
+        self._check_capacity()
 
     def _check_choices(self) -> None:
         """Refuse unknown choices, and choices that do not go together."""
@@ -107,8 +114,8 @@ class SsdParameters:
             if chosen:
                 raise RefusedError(does_not_go)
 
-    def _check_blocks(self) -> None:
-        """Check that every plane has the blocks that its collection and spares need, and all of them room for the capacity."""
+    def _check_reserve(self) -> None:
+        """Check that every plane has the blocks that its collection and its bad blocks need."""
         least = 1 + self.gc_streams + self.gc_slicing
         if self.gc_reserve < least:
             raise InvalidParameterError(
@@ -117,25 +124,29 @@ class SsdParameters:
                 f"with {self.gc_streams} streams{' and slices' * self.gc_slicing} it must be at least {least}",
             )
         if self.spare_blocks < self.factory_bad_blocks:
-            raise InvalidParameterError(
-                "spare_blocks", self.spare_blocks, f"{self.factory_bad_blocks} factory_bad_blocks already need more"
-            )
+            bound = f"as many as the {self.factory_bad_blocks} factory_bad_blocks are needed"
+            raise InvalidParameterError("spare_blocks", self.spare_blocks, bound)
         if self.gc_reserve >= self.good_blocks:
-            raise InvalidParameterError("gc_reserve", self.gc_reserve, f"a plane has {self.good_blocks} blocks that are not spare")
+            bound = f"a plane has {self.good_blocks} blocks that are not spare, and one more than the reserve is needed"
+            raise InvalidParameterError("gc_reserve", self.gc_reserve, bound)
         if self.gc_stop and not self.gc_reserve <= self.gc_stop < self.good_blocks:
             raise InvalidParameterError(
                 "gc_stop", self.gc_stop, f"it must lie between gc_reserve, {self.gc_reserve}, and the {self.good_blocks} blocks of a plane"
             )
-        if self.logical_pages >= self.pool_limit * self.pools:
-            bound = f"the blocks outside the reserve hold {self.pool_limit * self.pools * self.page_size}, and one page must stay free"
+
+    def _check_capacity(self) -> None:
+        """Check that flash pages can be numbered, and that the planes have room for the capacity."""
+        if self.pools * self.blocks_per_plane * self.pages_per_block > MOST_FLASH_PAGES:
+            bound = f"{self.pools} planes with blocks of {self.pages_per_block} pages may have at most {MOST_FLASH_PAGES} pages in all"
+            raise InvalidParameterError("blocks_per_plane", self.blocks_per_plane, bound)
+        room = max(0, self.pool_limit)
+        if self.logical_pages >= room * self.pools:
+            bound = f"the blocks outside the reserve hold {room * self.pools * self.page_size}, and one page must stay free"
             raise InvalidParameterError("capacity", self.capacity, bound)
-        if self.allocation == "static" and -(-self.logical_pages // self.pools) >= self.pool_limit:
-            bound = (
-                f"with static allocation a plane takes {-(-self.logical_pages // self.pools)} pages, and it can hold {self.pool_limit - 1}"
-            )
+        share = -(-self.logical_pages // self.pools)
+        if self.allocation == "static" and share >= room:
+            bound = f"with static allocation a plane takes {share} pages, and it can hold {room - 1}"
             raise InvalidParameterError("capacity", self.capacity, bound)
-        if self.pools * self.blocks_per_plane * self.pages_per_block >= 2**31 - 1:
-            raise InvalidParameterError("capacity", self.capacity, "more than 2^31 flash pages are not supported")
 
     @property
     def blocks_per_die(self) -> int:

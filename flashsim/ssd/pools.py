@@ -21,6 +21,7 @@ from flashsim.ssd.flash_array import (
     FREE,
     FREE_BLOCK,
     FREE_PAGES,
+    FREED,
     LEAST_VALID,
     LIMIT,
     OLDEST,
@@ -33,7 +34,6 @@ from flashsim.ssd.flash_array import (
     SPARES,
     STATE,
     VALID,
-    WEAR_MOST,
     WITH_VALID,
     WRITTEN,
     Narrow,
@@ -41,8 +41,11 @@ from flashsim.ssd.flash_array import (
 )
 from flashsim.ssd.geometry import (
     ALLOCATION,
+    BROKEN,
+    BROKEN_OPENS,
     DYNAMIC,
     GC_STEPS,
+    ID_BASE,
     NEXT_POOL,
     PAGES_PER_BLOCK,
     PLANES,
@@ -60,9 +63,9 @@ from flashsim.ssd.geometry import (
 
 @lean_kernel
 def next_write_id(control: Integers) -> int:
-    """Number writes and trims of logical pages in order of admission, from 1."""
+    """Number writes and trims of logical pages in order of admission, from 1 (see `flashsim.ssd.write_ids`)."""
     control[SEQUENCE] += 1
-    return control[SEQUENCE]
+    return control[SEQUENCE] - control[ID_BASE]
 
 
 @lean_kernel
@@ -167,9 +170,27 @@ def claim_block(control: Integers, pools: Integers, blocks: Integers, block: int
 
 
 @lean_kernel
+def is_free(control: Integers, blocks: Integers, pool: int, block: int) -> bool:
+    """Whether a number that a policy returned is that of a free block of the pool; one that is being emptied is written."""
+    if block < 0 or block >= blocks.shape[1] or pool_of_block(control, block) != pool:
+        return False
+    return blocks[STATE, block] == FREE_BLOCK and blocks[WRITTEN, block] == 0
+
+
+@lean_kernel
+def choose_free(control: Integers, pools: Integers, blocks: Integers, opens: Any, pool: int) -> int:
+    """The free block that wear levelling names; if it breaks its contract that is noted, and the first one goes on."""
+    block = opens(control, pools, blocks, pool)
+    if is_free(control, blocks, pool, block):
+        return block
+    control[BROKEN] = BROKEN_OPENS
+    return pools[FIRST_FREE, pool]
+
+
+@lean_kernel
 def open_block(control: Integers, pools: Integers, blocks: Integers, opens: Any, pool: int) -> int:
     """Take one of a pool's free blocks, the one that wear levelling names; return it."""
-    block = opens(control, pools, blocks, pool)
+    block = choose_free(control, pools, blocks, opens, pool)
     claim_block(control, pools, blocks, block)
     return block
 
@@ -183,24 +204,17 @@ def free_block(control: Integers, pools: Integers, blocks: Integers, block: int)
     join_ring(pools, blocks, FIRST_FREE, AFTER, pool, block)
     pools[FREE, pool] += 1
     pools[FREE_PAGES, collector_of(control, pool)] += control[PAGES_PER_BLOCK]
-
-
-@lean_kernel
-def wear_block(control: Integers, pools: Integers, blocks: Integers, block: int) -> None:
-    """Count an erase that was planned."""
-    blocks[CYCLES, block] += 1
-    at = collector_of(control, pool_of_block(control, block))
-    pools[WEAR_MOST, at] = max(pools[WEAR_MOST, at], blocks[CYCLES, block])
+    pools[FREED, collector_of(control, pool)] = block
 
 
 @lean_kernel
 def recycle_block(control: Integers, pools: Integers, blocks: Integers, block: int) -> None:
     """An erase was planned: free the block, or retire it if that wears it out; a spare takes its place, or the drive turns read-only."""
-    wear_block(control, pools, blocks, block)
+    pool = pool_of_block(control, block)
+    blocks[CYCLES, block] += 1
     if blocks[LIMIT, block] == 0 or blocks[CYCLES, block] < blocks[LIMIT, block]:
         free_block(control, pools, blocks, block)
         return
-    pool = pool_of_block(control, block)
     blocks[STATE, block] = RETIRED_BLOCK
     blocks[WRITTEN, block] = 0
     if pools[SPARES, pool] == 0:

@@ -3,7 +3,8 @@
 The newest completed copy of each logical page wins, by write id; a copy carries the id of its source, and of equal copies the one on the
 highest flash page counts.  A trim takes effect when it is admitted, and survives: a drive that forgets it could bring back data older than
 what was trimmed, since the trimmed copy itself may be erased by then.  Torn pages are used up and invalid.  Closed blocks take the order of
-the newest data that they hold, and count as last changed by it.  That a block is retired is known at once, and its pages are copied out.
+the newest data that they hold, and count as last changed by it.  That a block is retired is known at once: its pages are copied out, and it
+is erased.  A read-only drive stays as it is.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from flashsim.ssd.flash_array import (
     FREE,
     FREE_BLOCK,
     FREE_PAGES,
+    LIMIT,
     OWNER,
     POOL_VALID,
     RETIRED_BLOCK,
@@ -32,7 +34,6 @@ from flashsim.ssd.flash_array import (
     SPARES,
     STATE,
     VALID,
-    WEAR_MOST,
     WRITE_ID,
     WRITTEN,
     Narrow,
@@ -40,12 +41,13 @@ from flashsim.ssd.flash_array import (
     forget_blocks,
     lookup,
 )
-from flashsim.ssd.geometry import READ_ONLY, SHARED
+from flashsim.ssd.geometry import ID_BASE, READ_ONLY, SHARED
 from flashsim.ssd.pools import close_block, collector_of, drop_page, emptiest_block, free_block, join_ring, recycle_block, withdraw_block
 
 
 def recover(state: DriveState) -> None:
     """Rebuild map and blocks; the translation layer does the rest, if it has ways of its own."""
+    state.make_ids(len(state.mapping))  # each page may be written anew
     rebuild_map(state)
     count_blocks(state)
     if hasattr(state.layer, "recover"):
@@ -89,7 +91,6 @@ def count_blocks(state: DriveState) -> None:
         own = blocks_of(state, pool)
         at = collector_of(state.control, pool)
         state.pools[POOL_VALID, at] += blocks[VALID, own].sum()
-        state.pools[WEAR_MOST, at] = max(state.pools[WEAR_MOST, at], blocks[CYCLES, own].max())
         for block in own[blocks[STATE, own] == FREE_BLOCK]:
             free_block(state.control, state.pools, blocks, int(block))
         for block in own[blocks[STATE, own] == SPARE_BLOCK]:
@@ -118,41 +119,47 @@ def rebuild_pools(state: DriveState) -> None:
             state.pools[FREE_PAGES, collector_of(state.control, pool)] += per_block - blocks[WRITTEN, block]
         order += closed[blocks[STATE, closed] == CLOSED_BLOCK].tolist()
     for block in sorted(order, key=lambda block: newest[block]):
-        close_block(state.control, state.pools, blocks, block, int(newest[block]))
+        close_block(state.control, state.pools, blocks, block, int(newest[block] + state.control[ID_BASE]))
 
 
 def restore_reserve(state: DriveState) -> None:
     """Empty retired blocks, and others until each pool has its reserve of free blocks; then write their pages anew, all in no time.
 
     A cut in the middle of garbage collection leaves a pool some pages short, and writes that were lost make pages valid again.  The pages
-    taken out fit the pools that are below their limit, as all limits together exceed the logical pages.  A read-only drive stays as it is.
+    taken out fit the pools that are below their limit, as all limits together exceed the logical pages.  No block wears out meanwhile:
+    one that is past its limit retires when it is reclaimed next.
     """
     control, pools, blocks = state.control, state.pools, state.blocks
     if control[READ_ONLY]:
         return
+    limits = blocks[LIMIT].copy()
+    blocks[LIMIT] = 0
     taken: list[tuple[int, int]] = []
-    for retired in np.flatnonzero((blocks[STATE] == RETIRED_BLOCK) & (blocks[VALID] > 0)):
-        taken += _taken_out(state, int(retired))
+    for retired in np.flatnonzero((blocks[STATE] == RETIRED_BLOCK) & (blocks[WRITTEN] > 0)).tolist():
+        taken += _emptied(state, retired)
+        blocks[WRITTEN, retired] = 0
+        blocks[CYCLES, retired] += 1
     for pool in range(state.parameters.pools):
         own = slice(None) if control[SHARED] else slice(pool, pool + 1)
-        while pools[FREE, own].mean() < state.parameters.gc_reserve and not control[READ_ONLY]:
+        while pools[FREE, own].mean() < state.parameters.gc_reserve:
             block = emptiest_block(control, pools, blocks, collector_of(control, pool))
             withdraw_block(control, pools, blocks, block)
-            taken += _taken_out(state, block)
-            erased(control, blocks, state.spare, block)
+            taken += _emptied(state, block)
             recycle_block(control, pools, blocks, block)
     for page, write_id in taken:
         rows = len(state.plan_page(WRITE, page, False))
         state.plan[rows - 1, WRITE_ID] = write_id  # the content is not new
         state.apply_plan(rows)
+    blocks[LIMIT] = limits
 
 
-def _taken_out(state: DriveState, block: int) -> list[tuple[int, int]]:
-    """Unmap the pages that a block holds: logical pages and their write ids."""
+def _emptied(state: DriveState, block: int) -> list[tuple[int, int]]:
+    """Erase a block, and unmap the pages that it held: logical pages and their write ids."""
     per_block, taken = state.parameters.pages_per_block, []
     for flash_page in range(block * per_block, (block + 1) * per_block):
         page = int(state.pages[flash_page, OWNER]) - 1
         if page >= 0 and lookup(state.mapping, page) == flash_page:
             taken.append((page, int(state.spare[flash_page])))
             drop_page(state.control, state.pools, state.blocks, state.mapping, page)
+    erased(state.control, state.blocks, state.spare, block)
     return taken

@@ -42,7 +42,7 @@ from flashsim.ssd.flash_array import (
 )
 from flashsim.ssd.geometry import LOGICAL_PAGES, PAGES_PER_BLOCK, POOLS, block_of, pool_of_block
 from flashsim.ssd.parameters import SsdParameters
-from flashsim.ssd.pools import claim_block, drop_page, map_page, next_write_id, recycle_block
+from flashsim.ssd.pools import choose_free, claim_block, drop_page, map_page, next_write_id, recycle_block
 
 # The table `own`: how many logical blocks a plane has; then the data block of each (-1: none), plane by plane in the order of allocation;
 # then what the layer keeps of each plane, `fields` numbers each.
@@ -146,7 +146,7 @@ def use_block(control: Integers, pools: Integers, blocks: Integers, block: int, 
 @lean_kernel
 def take_block(control: Integers, pools: Integers, blocks: Integers, opens: Any, pool: int, state: int) -> int:
     """Make the free block of a plane that wear levelling names a data or log block; return it."""
-    block = opens(control, pools, blocks, pool)
+    block = choose_free(control, pools, blocks, opens, pool)
     use_block(control, pools, blocks, block, state)
     return block
 

@@ -11,10 +11,10 @@ from __future__ import annotations
 import numpy as np
 
 from flashsim.ssd.drive_state import DriveState
-from flashsim.ssd.flash_array import CLOSED_BLOCK, DATA_BLOCK, FREE, STATE, VALID, WRITTEN, erased, programmed
+from flashsim.ssd.flash_array import CLOSED_BLOCK, CYCLES, DATA_BLOCK, FREE, STATE, VALID, WRITTEN, erased, programmed
 from flashsim.ssd.ftl._merging import DATA, LOGICAL_BLOCKS, page_at, place_of, pool_of, use_block
 from flashsim.ssd.geometry import READ_ONLY
-from flashsim.ssd.pools import drop_page, map_page, recycle_block, wear_block
+from flashsim.ssd.pools import drop_page, map_page, recycle_block
 
 
 def recover_merging(state: DriveState) -> None:
@@ -69,7 +69,7 @@ def write_back(state: DriveState, logical: int, home: int) -> None:
         home = int(state.opens(control, pools, blocks, pool))
         use_block(control, pools, blocks, home, DATA_BLOCK)
     else:
-        wear_block(control, pools, blocks, home)
+        blocks[CYCLES, home] += 1
         erased(control, blocks, state.spare, home)
         blocks[WRITTEN, home] = 0
     for offset, page, write_id in taken:

@@ -1,30 +1,40 @@
-"""Static wear levelling: as dynamic, and when blocks have drifted apart, cold data leave a block that was hardly erased.
+"""Static wear levelling: as dynamic, and when blocks have drifted apart, cold data leave a hardly erased block for a worn one.
 
-After each victim one block is looked at, in turn.  If it holds closed data and the most worn block has `wear_gap` more erases, its pages
-move, and it comes into use.  So the cost of looking does not depend on the size of the drive.
+After each victim some blocks are looked at, in turn, so that the cost of looking does not depend on the size of the drive.  If the least
+worn of those that hold closed data has `wear_gap` fewer erases than the block just reclaimed, its pages move, and it comes into use.  If
+moved pages have a stream of their own, the cold data fill the most worn free block, which then rests; the spread stays near the gap.  With
+one stream the host's pages follow them there, which would wear that block further: so they take the least worn one too, and the spread
+settles at a few times the gap.
 """
 
 from __future__ import annotations
 
 from flashsim.core.kernel import lean_kernel
 from flashsim.core.request import Integers
-from flashsim.ssd.flash_array import CLOSED_BLOCK, CYCLES, STATE, WEAR_HAND, WEAR_MOST
-from flashsim.ssd.geometry import BLOCKS_PER_POOL, SHARED, WEAR_GAP
-from flashsim.ssd.wear._least_worn import least_worn_free
+from flashsim.ssd.flash_array import ACTIVE, CLOSED_BLOCK, CYCLES, FREED, STATE, VICTIM, VICTIM_CAUSE, WEAR, WEAR_HAND
+from flashsim.ssd.geometry import BLOCKS_PER_POOL, GC_STEPS, SHARED, STREAMS, WEAR_GAP
+from flashsim.ssd.wear._free_blocks import LOOKED_AT, least_worn_free, most_worn_free
 
 
 @lean_kernel
 def opens(control: Integers, pools: Integers, blocks: Integers, pool: int) -> int:
-    """The free block with the fewest erases; among equals the one that was freed first."""
-    return least_worn_free(pools, blocks, pool)
+    """The free block with the fewest erases, or with the most for cold data; among equals the one that was freed first."""
+    collector = 0 if control[SHARED] else pool
+    levelling = pools[VICTIM, collector] >= 0 and pools[VICTIM_CAUSE, collector] == WEAR
+    if levelling and control[STREAMS] > 1 and pools[ACTIVE + control[STREAMS] - 1, pool] < 0:
+        return most_worn_free(control, pools, blocks, pool)
+    return least_worn_free(control, pools, blocks, pool)
 
 
 @lean_kernel
 def levels(control: Integers, pools: Integers, blocks: Integers, collector: int) -> int:
-    """The block at the hand, if it is closed and was erased `wear_gap` times less than the most worn one; the hand moves on."""
+    """The least worn of the closed blocks looked at, if it is `wear_gap` erases behind; the hand moves on."""
     count = blocks.shape[1] if control[SHARED] else control[BLOCKS_PER_POOL]
-    block = collector * count + pools[WEAR_HAND, collector]
-    pools[WEAR_HAND, collector] = (pools[WEAR_HAND, collector] + 1) % count
-    if blocks[STATE, block] == CLOSED_BLOCK and pools[WEAR_MOST, collector] - blocks[CYCLES, block] >= control[WEAR_GAP]:
-        return block
-    return -1
+    best, fewest = -1, blocks[CYCLES, pools[FREED, collector]] - control[WEAR_GAP] + 1
+    for _ in range(min(LOOKED_AT, count)):
+        control[GC_STEPS] += 1
+        block = collector * count + pools[WEAR_HAND, collector]
+        pools[WEAR_HAND, collector] = (pools[WEAR_HAND, collector] + 1) % count
+        if blocks[STATE, block] == CLOSED_BLOCK and blocks[CYCLES, block] < fewest:
+            best, fewest = block, blocks[CYCLES, block]
+    return best

@@ -1,0 +1,37 @@
+"""The free blocks of a plane with the fewest and with the most erases."""
+
+from __future__ import annotations
+
+from flashsim.core.kernel import lean_kernel
+from flashsim.core.request import Integers
+from flashsim.ssd.flash_array import AFTER, CYCLES, FIRST_FREE
+from flashsim.ssd.geometry import GC_STEPS
+
+#: The most blocks that one decision compares.  A drive in use has a few free blocks a plane; one that is being filled has many, and it does
+#: not pay to compare them all.
+LOOKED_AT = 32
+
+
+@lean_kernel
+def least_worn_free(control: Integers, pools: Integers, blocks: Integers, pool: int) -> int:
+    """Of the LOOKED_AT blocks of a pool that were freed first the one with the fewest erases, planned ones included."""
+    return _first_of_most(control, pools, blocks, pool, -1)
+
+
+@lean_kernel
+def most_worn_free(control: Integers, pools: Integers, blocks: Integers, pool: int) -> int:
+    """As `least_worn_free`, but the one with the most erases."""
+    return _first_of_most(control, pools, blocks, pool, 1)
+
+
+@lean_kernel
+def _first_of_most(control: Integers, pools: Integers, blocks: Integers, pool: int, sign: int) -> int:
+    best = block = pools[FIRST_FREE, pool]
+    for _ in range(LOOKED_AT - 1):
+        control[GC_STEPS] += 1
+        block = blocks[AFTER, block]
+        if block == pools[FIRST_FREE, pool]:
+            break
+        if sign * blocks[CYCLES, block] > sign * blocks[CYCLES, best]:
+            best = block
+    return best
