@@ -32,6 +32,7 @@ from flashsim.ssd.operations import (
     ROW_BITS,
     ROW_MASK,
     SUSPENDED,
+    WATERMARK,
     empty_engine,
     empty_gates,
     empty_servers,
@@ -297,6 +298,6 @@ class SsdEngine:
         rows = len(self._operations)
         if 2 * rows > ROW_MASK:
             raise CapacityError(f"commands: more than {rows} flash operations at once; split requests into smaller commands")
-        operations = np.empty((2 * rows, OPERATION_COLUMNS), np.int64)
-        operations[:rows] = self._operations
+        operations = np.empty((2 * rows, OPERATION_COLUMNS), np.int64)  # rows that no operation had take no memory
+        operations[: self._engine[WATERMARK]] = self._operations[: self._engine[WATERMARK]]
         self._operations = operations

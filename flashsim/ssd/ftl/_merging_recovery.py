@@ -25,13 +25,14 @@ def recover_merging(state: DriveState) -> None:
         discard_if_empty(state, block)
     if state.control[READ_ONLY]:
         return
+    sources: dict[int, list[int]] = {}
     homes: dict[int, int] = {}
-    scattered = adopt_data_blocks(state)
-    for logical, block, private in scattered:
+    for logical, block, private in adopt_data_blocks(state):
+        sources.setdefault(logical, []).append(block)
         homes[logical] = max(homes.get(logical, -1), block if private else -1)
     for logical in sorted(homes, key=lambda logical: (homes[logical] < 0, logical)):  # those that need a free block come last
         write_back(state, logical, homes[logical])
-        for _, block, _ in (one for one in scattered if one[0] == logical):
+        for block in sources[logical]:
             discard_if_empty(state, block)
 
 

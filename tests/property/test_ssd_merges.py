@@ -1,0 +1,87 @@
+"""Layers that merge blocks: a power cut at every moment of a merge, and blocks that wear out in the midst of one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from flashsim.core.host import one_command_each
+from flashsim.core.request import WRITE, Requests, make_requests
+from flashsim.core.rng import generator
+from flashsim.ssd.engine import SsdEngine
+from flashsim.ssd.flash_array import FREE, LOG_BLOCK, STATE
+from flashsim.ssd.ftl.base import FAMILY
+from flashsim.ssd.geometry import READ_ONLY
+from flashsim.ssd.parameters import SsdParameters
+from flashsim.ssd.specification import SsdSpecification
+from tests.flashsim.ssd.drives import PAGE, check_invariants, drive, drive_for, served
+from tests.property.test_ssd_equality import assert_same_state
+from tests.property.test_ssd_power_cut import allowed_versions
+
+MERGING = [name for name in FAMILY.names() if not getattr(FAMILY.load(name), "COLLECTS", True)]
+
+
+def rewrites(seed: int, parameters: SsdParameters, count: int) -> Requests:
+    """Writes of one to six pages, and single sectors of some."""
+    random = generator(seed, "rewrites")
+    pages = random.integers(1, 7, count)
+    first = random.integers(0, parameters.logical_pages - pages + 1)
+    length = np.where(random.random(count) < 0.2, 512, pages * PAGE)
+    return make_requests(WRITE, first * PAGE, length)
+
+
+@pytest.mark.parametrize("name", MERGING)
+@pytest.mark.parametrize(("seed", "planes"), [(1, 1), (2, 2)])
+def test_a_cut_at_every_moment(name: str, seed: int, planes: int) -> None:
+    """No operation takes less than 20 ns in the cells; afterwards the whole drive is rewritten, page by page."""
+    parameters = drive_for(name, drive(channels=1, planes_per_die=planes, capacity=24 * PAGE, blocks_per_plane=20, queue_depth=4))
+    requests = rewrites(seed, parameters, 18)
+    engine = SsdEngine(parameters)
+    engine.load(0, parameters.capacity)
+    end = int(served(engine, requests)["completed"].max()) + 500
+    assert engine.statistics()["erases_merge"] > 2
+    for cut in range(5, end, 20):
+        engine = SsdEngine(parameters)
+        engine.load(0, parameters.capacity)
+        before = np.arange(1, parameters.logical_pages + 1)
+        ids = engine.submit(requests, one_command_each(requests), 0)
+        done = engine.advance(cut, every=True)["id"] - ids[0]
+        engine.power_cut(cut)
+        check_invariants(engine)
+        allowed = allowed_versions(parameters, requests, before, set(done.tolist()), parameters.logical_pages + 1)
+        assert all(engine.version(page) in versions for page, versions in enumerate(allowed)), f"cut at {cut}"
+        assert not (engine.state.blocks[STATE] == LOG_BLOCK).any()
+        assert (engine.state.pools[FREE] >= parameters.gc_reserve + max(1, parameters.log_blocks)).all()
+        if cut % 100 == 5:
+            pages = generator(cut, "pages").permutation(parameters.logical_pages)
+            served(engine, make_requests(WRITE, pages * PAGE, PAGE), engine.now)
+            check_invariants(engine)
+
+
+@pytest.mark.parametrize("name", MERGING)
+@pytest.mark.parametrize("seed", range(10))
+def test_a_drive_that_wears_out_keeps_what_it_holds(name: str, seed: int) -> None:
+    """The write that uses up the last block is still completed; those after it are refused, also after a power cut."""
+    wear, spares = ["none", "dynamic"][seed % 2], seed % 3
+    parameters = drive_for(name, drive(capacity=24 * PAGE, blocks_per_plane=20, queue_depth=4, wear=wear, spare_blocks=spares))
+    parameters = replace(parameters, endurance=6, endurance_spread=0.3, seed=seed)
+    engine, specification = SsdEngine(parameters), SsdSpecification(parameters)
+    newest, last_id, batch = np.zeros(parameters.logical_pages, np.int64), 0, 0
+    while not engine.state.control[READ_ONLY]:
+        batch += 1
+        pages = generator(seed, "pages", batch).integers(0, parameters.logical_pages, 12)
+        requests = make_requests(WRITE, pages * PAGE, PAGE)
+        assert np.array_equal(served(engine, requests, engine.now), served(specification, requests, specification.now))
+        taken = engine.statistics()["host_writes"] - last_id
+        for page in pages[:taken]:
+            last_id += 1
+            newest[page] = last_id
+    check_invariants(engine)
+    assert_same_state(engine, specification)
+    assert [engine.version(page) for page in range(parameters.logical_pages)] == newest.tolist()
+    assert engine.statistics()["retired_blocks"] > spares
+    engine.power_cut(engine.now)
+    assert [engine.version(page) for page in range(parameters.logical_pages)] == newest.tolist()
+    assert engine.statistics()["read_only"]
