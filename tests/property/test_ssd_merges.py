@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from flashsim.core.errors import RefusedError
 from flashsim.core.host import one_command_each
 from flashsim.core.request import WRITE, Requests, make_requests
 from flashsim.core.rng import generator
 from flashsim.ssd.engine import SsdEngine
 from flashsim.ssd.flash_array import FREE, LOG_BLOCK, STATE
 from flashsim.ssd.ftl.base import FAMILY
-from flashsim.ssd.geometry import READ_ONLY
+from flashsim.ssd.geometry import READ_ONLY, SEQUENCE
 from flashsim.ssd.parameters import SsdParameters
 from flashsim.ssd.specification import SsdSpecification
-from tests.flashsim.ssd.drives import PAGE, check_invariants, drive, drive_for, served
+from tests.flashsim.ssd.drives import PAGE, check_invariants, drive, drive_for, random_drive, served
 from tests.property.test_ssd_equality import assert_same_state
 from tests.property.test_ssd_power_cut import allowed_versions
 
@@ -85,3 +87,33 @@ def test_a_drive_that_wears_out_keeps_what_it_holds(name: str, seed: int) -> Non
     engine.power_cut(engine.now)
     assert [engine.version(page) for page in range(parameters.logical_pages)] == newest.tolist()
     assert engine.statistics()["read_only"]
+
+
+@pytest.mark.parametrize("name", MERGING)
+def test_cuts_while_blocks_wear_out(name: str) -> None:
+    """Blocks are known to be retired before they are empty, and their spares are in use before that."""
+    retired = 0
+    for seed in range(12):
+        parameters = drive_for(name, random_drive(seed))
+        good, spares = parameters.good_blocks, 3 + seed % 5
+        parameters = replace(
+            parameters, endurance=5, endurance_spread=0.3, factory_bad_blocks=0, spare_blocks=spares, blocks_per_plane=good + spares
+        )  # fmt: skip
+        requests = rewrites(seed, parameters, 60) if parameters.logical_pages > 6 else make_requests(WRITE, [0] * 60, PAGE)
+        engine = SsdEngine(parameters)
+        for cut in range(8):
+            before = np.array([engine.version(page) for page in range(parameters.logical_pages)])
+            first_id = int(engine.state.control[SEQUENCE]) + 1
+            end = engine.now + int(generator(seed, "cut", cut).integers(0, 10_000))
+            ids = engine.submit(requests, one_command_each(requests), engine.now)
+            with contextlib.suppress(RefusedError):
+                done = engine.advance(end, every=True)["id"] - ids[0]
+            if engine.state.control[READ_ONLY]:
+                break
+            engine.power_cut(end)
+            check_invariants(engine)
+            allowed = allowed_versions(parameters, requests, before, set(done.tolist()), first_id)
+            assert all(engine.version(page) in versions for page, versions in enumerate(allowed)), f"seed {seed}, cut {cut}"
+            assert not engine.state.control[READ_ONLY]
+        retired += engine.statistics()["retired_blocks"]
+    assert retired > 30

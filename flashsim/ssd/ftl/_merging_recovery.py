@@ -4,6 +4,10 @@ A block that holds all valid pages of one logical block, at their offsets, and n
 merge, log blocks and retired blocks leave others: their pages are taken into the controller's memory and written back, into a block that
 held nothing else if there is one, which is erased for it, so that no other block need be free.  Blocks without valid pages are erased.
 A copy keeps the write id of its source.  A drive that is read-only stays as it is: no write will ask for its data blocks.
+
+A free block is there for every logical block that needs one.  A die works in order, so the flash stands as in the midst of one plan, which
+leaves as many blocks free as it opens.  A logical block whose pages lie in log blocks only has a data block that is empty and was erased
+just now; if that, or the block that holds its pages, is retired, the spare that stands in for it is not in use yet.
 """
 
 from __future__ import annotations
@@ -11,20 +15,22 @@ from __future__ import annotations
 import numpy as np
 
 from flashsim.ssd.drive_state import DriveState
-from flashsim.ssd.flash_array import CLOSED_BLOCK, CYCLES, DATA_BLOCK, FREE, STATE, VALID, WRITTEN, erased, programmed
+from flashsim.ssd.flash_array import CLOSED_BLOCK, CYCLES, DATA_BLOCK, LIMIT, RETIRED_BLOCK, STATE, VALID, WRITTEN, erased, programmed
 from flashsim.ssd.ftl._merging import DATA, LOGICAL_BLOCKS, page_at, place_of, pool_of, use_block
 from flashsim.ssd.geometry import READ_ONLY
 from flashsim.ssd.pools import drop_page, map_page, recycle_block
 
 
 def recover_merging(state: DriveState) -> None:
-    """Rebuild the table of data blocks; what a layer keeps of each plane is empty."""
+    """Rebuild the table of data blocks; what a layer keeps of each plane is empty.  No block wears out meanwhile."""
+    blocks = state.blocks
     state.own[DATA:] = -1
-    state.blocks[STATE, state.blocks[STATE] == CLOSED_BLOCK] = DATA_BLOCK
-    for block in np.flatnonzero(state.blocks[STATE] == DATA_BLOCK).tolist():
-        discard_if_empty(state, block)
+    blocks[STATE, blocks[STATE] == CLOSED_BLOCK] = DATA_BLOCK
     if state.control[READ_ONLY]:
         return
+    limits = blocks[LIMIT].copy()
+    blocks[LIMIT] = 0
+    discard_empty(state, np.flatnonzero(blocks[STATE] == DATA_BLOCK).tolist())
     sources: dict[int, list[int]] = {}
     homes: dict[int, int] = {}
     for logical, block, private in adopt_data_blocks(state):
@@ -32,8 +38,10 @@ def recover_merging(state: DriveState) -> None:
         homes[logical] = max(homes.get(logical, -1), block if private else -1)
     for logical in sorted(homes, key=lambda logical: (homes[logical] < 0, logical)):  # those that need a free block come last
         write_back(state, logical, homes[logical])
-        for block in sources[logical]:
-            discard_if_empty(state, block)
+        discard_empty(state, sources[logical])
+    for retired in np.flatnonzero((blocks[STATE] == RETIRED_BLOCK) & (blocks[WRITTEN] > 0)).tolist():
+        erase_in_place(state, retired)
+    blocks[LIMIT] = limits
 
 
 def adopt_data_blocks(state: DriveState) -> list[tuple[int, int, bool]]:
@@ -57,8 +65,6 @@ def write_back(state: DriveState, logical: int, home: int) -> None:
     """Take a logical block's pages from where they lie and write them to their offsets in a block, a free one if it is -1."""
     control, pools, blocks, per_block = state.control, state.pools, state.blocks, state.parameters.pages_per_block
     pool = int(pool_of(pools, state.own, logical))
-    if home < 0 and pools[FREE, pool] == 0:
-        return  # blocks ran out meanwhile: the pages stay where they can be read
     taken = []
     for offset in range(per_block):
         place = int(place_of(control, state.mapping, state.own, logical, offset))
@@ -70,9 +76,7 @@ def write_back(state: DriveState, logical: int, home: int) -> None:
         home = int(state.opens(control, pools, blocks, pool))
         use_block(control, pools, blocks, home, DATA_BLOCK)
     else:
-        blocks[CYCLES, home] += 1
-        erased(control, blocks, state.spare, home)
-        blocks[WRITTEN, home] = 0
+        erase_in_place(state, home)
     for offset, page, write_id in taken:
         place = home * per_block + offset
         map_page(control, pools, blocks, state.mapping, state.pages, place, page)
@@ -80,8 +84,16 @@ def write_back(state: DriveState, logical: int, home: int) -> None:
     state.own[DATA + logical] = home
 
 
-def discard_if_empty(state: DriveState, block: int) -> None:
-    """Erase a block that holds no valid page, unless blocks ran out."""
-    if state.blocks[STATE, block] == DATA_BLOCK and state.blocks[VALID, block] == 0 and not state.control[READ_ONLY]:
-        erased(state.control, state.blocks, state.spare, block)
-        recycle_block(state.control, state.pools, state.blocks, block)
+def erase_in_place(state: DriveState, block: int) -> None:
+    """Erase a block that stays in the state that it is in."""
+    state.blocks[CYCLES, block] += 1
+    state.blocks[WRITTEN, block] = 0
+    erased(state.control, state.blocks, state.spare, block)
+
+
+def discard_empty(state: DriveState, candidates: list[int]) -> None:
+    """Erase and free those blocks that hold no valid page."""
+    for block in candidates:
+        if state.blocks[STATE, block] == DATA_BLOCK and state.blocks[VALID, block] == 0:
+            erased(state.control, state.blocks, state.spare, block)
+            recycle_block(state.control, state.pools, state.blocks, block)
