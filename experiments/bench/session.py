@@ -7,6 +7,7 @@ import stat
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from experiments.bench.figures import Figure, figures
 from experiments.bench.report import as_dict
 from experiments.bench.targets import RealTarget, SimulatedTarget
 from experiments.bench.uflip import Measured, Method, names, run_all
+from experiments.preconditioning import bring_into
 from experiments.timeline import Timeline
 from flashsim.core.errors import InvalidParameterError, RefusedError
 from flashsim.core.protocols import Progress
@@ -41,6 +43,7 @@ class Options:
     quick: bool = False
     allow_write: bool = False
     replace: bool = False
+    precondition: str | None = None
 
 
 @dataclass(frozen=True)
@@ -75,6 +78,8 @@ def bench(device: str, options: Options, method: Method, progress: Progress | No
     """
     names(options.only)
     if is_real(device):
+        if options.precondition:
+            raise RefusedError(f"--precondition: {device} is no preset; only simulated drives are brought into a state in no time")
         if draw:
             raise RefusedError(f"--timeline: {device} is no preset; what happens inside is known of simulated drives only")
         return _real(Path(device), options, method, progress)
@@ -82,7 +87,8 @@ def bench(device: str, options: Options, method: Method, progress: Progress | No
     drive = Device(preset)
     size = options.size or min(drive.capacity, _QUICK if options.quick else _SIMULATED)
     with draw(drive) if draw else nullcontext() as timeline:
-        target = SimulatedTarget(drive, _whole(size), timeline)
+        enforced = partial(bring_into, drive, options.precondition, progress=progress) if options.precondition else None
+        target = SimulatedTarget(drive, _whole(size), timeline, enforced)
         setting = _setting(target.size, target.least, True, options)
         state, runs = run_all(target, setting, method, options.only, progress)
     nominal = [] if options.only else figures(preset, seed=method.seed)

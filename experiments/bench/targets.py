@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol
 
@@ -48,6 +48,8 @@ class SimulatedTarget:
         Bytes of it that are used.
     timeline
         Where what is measured is drawn, and nothing else.
+    enforced
+        Brings the drive into its state in another way than by random writes, given a seed, and says what it is.
 
     Raises
     ------
@@ -55,13 +57,16 @@ class SimulatedTarget:
         The drive is smaller.
     """
 
-    def __init__(self, device: Device, size: int, timeline: Timeline | None = None) -> None:
+    def __init__(self, device: Device, size: int, timeline: Timeline | None = None, enforced: Callable[[int], str] | None = None) -> None:
         if size > device.capacity:
             raise CapacityError(f"size: {format_size(size)}, but {device.name} holds {format_size(device.capacity)}")
         self.device, self.name, self.size, self.least, self.timeline = device, device.name, size, SECTOR, timeline
+        self.enforced = enforced
 
     def enforce_state(self, share: float, seed: int) -> str:
-        """Load the whole area in no time, then write `share` of it at random; a disk has no state."""
+        """Load the whole area in no time, then write `share` of it at random, unless told otherwise; a disk has no state."""
+        if self.enforced:
+            return self.enforced(seed)
         if self.device.kind == "hdd":
             return "none: a disk's times do not depend on what was written before"
         self.device.load(0, self.size)

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from experiments import preconditioning
 from experiments.commands.drawing import Timeline, TimelineFrom, TimelineTo, draw, timeline_window
 from experiments.commands.shared import Command, Force, Group, JsonFile
 from experiments.outputs import Outputs, write_json
@@ -93,6 +94,7 @@ def bench_device(
     count: Annotated[int | None, typer.Option("--count", metavar="N", min=1, help="Requests of a run (1,024; quick: 256).")] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Fewer values, shorter runs, 1 GiB of a simulated drive.")] = False,
     state: Annotated[float, typer.Option("--state", metavar="SHARE", help="Of a simulated drive, written at random first.")] = 0.1,
+    precondition: preconditioning.Asked = None,
     ignore: Annotated[int | None, typer.Option("--ignore", metavar="N", help="Requests of a run's start-up; found by default.")] = None,
     pause: Annotated[str, typer.Option("--pause", metavar="TIME", help="Between runs.")] = "1s",
     out: Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Write a table (CSV) and a picture (SVG) each.")] = None,
@@ -107,12 +109,14 @@ def bench_device(
     """Measure a device with the nine micro-benchmarks of uFLIP (CIDR 2009).
 
     A simulated drive's nominal figures are measured as well, beside those that its preset cites. A real file or block device is only read,
-    unless --allow-write is given; then what it holds is lost.
+    unless --allow-write is given; then what it holds is lost. --precondition takes the place of the state that --state describes, and
+    extends over the whole drive.
 
     Examples::
 
         flashsim device bench ocz-core-60gb --quick --only granularity --out granularity
         flashsim device bench memoright-gt-32gb --quick --only order --only mix --json bench.json
+        flashsim device bench mtron-msd-sata3025-16gb --quick --only locality --precondition steady
         flashsim device bench ./disk.bin --allow-write --size 8MiB --quick --only parallelism --pause 1ms
     """
     from experiments.bench import report  # its libraries take a while to load
@@ -120,7 +124,7 @@ def bench_device(
     from experiments.bench.uflip import Method
 
     method = Method(state, parse_duration(pause, "--pause"), ignore, seed)
-    options = Options(only or (), parse_size(size, "--size") if size else None, count, quick, allow_write, force)
+    options = Options(only or (), parse_size(size, "--size") if size else None, count, quick, allow_write, force, precondition)
     window = timeline_window(timeline, timeline_from, timeline_to)
     asked = vars(options) | {"pause": method.pause, "state": state}
     with Outputs(force) as outputs:

@@ -8,8 +8,8 @@ from typing import Annotated, Any
 
 import typer
 
+from experiments import preconditioning, trace_plan
 from experiments import replay as replaying
-from experiments import trace_plan
 from experiments.commands.drawing import Timeline, TimelineFrom, TimelineTo, draw, timeline_window
 from experiments.commands.shared import Command, Force, Group, JsonFile
 from experiments.device_plots import write_folder
@@ -108,20 +108,26 @@ def replay(
     timeline_to: TimelineTo = None,
     scale_offsets: Annotated[bool, typer.Option("--scale-offsets", help="Wrap requests beyond the device's end around.")] = False,
     empty: Annotated[bool, typer.Option("--empty", help="Begin with an empty device; otherwise what is read was written before.")] = False,
+    precondition: preconditioning.Asked = None,
     force: Force = False,
 ) -> None:
     """Replay a trace on a simulated device and report what it showed.
+
+    With --precondition the drive begins in that state, and nothing else is written before.
 
     Examples::
 
         flashsim trace replay bnl.parquet --on intel-x25e-64gb
         flashsim trace replay bnl.parquet --on toshiba-5400-320gb --pace asap --depth 4 --json bnl.json
+        flashsim trace replay bnl.parquet --on mtron-msd-sata3025-16gb --precondition random:0.8
         flashsim trace replay bnl.parquet --on ocz-core-60gb --out-dir shown --timeline bnl.json.gz --timeline-to 10ms
     """
     if not on.endswith(".toml") and on not in presets.names():
         if "/" in on or Path(on).exists():
             raise RefusedError(f"--on: {on} is no preset; traces are replayed on presets (names or TOML files) only")
         raise UnknownNameError("device preset", on, presets.names())
+    if empty and precondition:
+        raise RefusedError("--empty: --precondition says in which state the drive begins; take one of them")
     window = timeline_window(timeline, timeline_from, timeline_to)
     with Outputs(force) as outputs, progress_bar("replaying") as progress, ExitStack() as open_files:
         outputs.spare("FILE", file)
@@ -132,9 +138,10 @@ def replay(
         timeline_target = outputs.file("--timeline", timeline) if timeline else None
         what = trace_plan.plan(file, limit)
         settings = replaying.Settings(pace or what.pace(), depth, scale_offsets)
-        if not empty and (what.reach <= device.capacity or scale_offsets):
+        begins = preconditioning.bring_into(device, precondition, progress=progress) if precondition else None
+        if not empty and not precondition and (what.reach <= device.capacity or scale_offsets):
             trace_plan.load(device, what, progress)
-        asked = {"trace": file.name, "device": device.name, "limit": limit, "empty": empty, **vars(settings)}
+        asked = {"trace": file.name, "device": device.name, "limit": limit, "empty": empty, "precondition": precondition, **vars(settings)}
         drawn = open_files.enter_context(draw(timeline_target, timeline, window, asked, device)) if timeline and timeline_target else None
         observation = Observation(device, drawn, record=bool(target or folder))
         report = DeviceReport(device.preset, observation)
@@ -146,10 +153,12 @@ def replay(
         moved = replaying.replay(file, device, settings, what, observe, limit, progress, observation)
         statistics = device.statistics()
         if target:
-            write_json(target, report.as_dict(statistics) | {"moved": moved, "provenance": provenance(asked)})
+            write_json(target, report.as_dict(statistics) | {"moved": moved, "state": begins, "provenance": provenance(asked)})
         if folder:
             write_folder(folder, report, statistics, device.block_map())
     typer.echo(f"{file.name} on {device.name}, {_paced(settings)}: {format_duration(report.duration)}")
+    if begins:
+        typer.echo(f"state before: {begins}")
     if what.devices > 1:
         typer.echo(f"the trace is of {what.devices} devices; all were replayed on this one")
     if moved:

@@ -1,0 +1,92 @@
+"""The state that a command line asks a drive to be in before a measurement: ``steady``, ``random:0.8,erases=1000`` and the like."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import Annotated
+
+import typer
+
+from flashsim.core.errors import InvalidParameterError, RefusedError, UnknownNameError
+from flashsim.core.protocols import Progress
+from flashsim.device.device import Device
+from flashsim.device.presets import Preset
+from flashsim.ssd.parameters import SsdParameters
+from flashsim.ssd.precondition import FILLS, Precondition, Preconditioned
+from models.occupancy import occupancy
+
+#: The option of commands that measure a simulated drive.
+Asked = Annotated[
+    str | None,
+    typer.Option(
+        "--precondition",
+        metavar="STATE",
+        help="Of a simulated drive: empty, sequential[:SHARE], random[:SHARE] or steady, and ,erases=MEAN[:SPREAD] for worn blocks.",
+    ),
+]
+
+_FORM = re.compile(r"(?P<fill>[^:,]+)(:(?P<share>[^:,]+))?(,erases=(?P<mean>[^:,]+)(:(?P<spread>[^:,]+))?)?")
+
+
+def wanted(text: str, preset: Preset, seed: int = 0) -> Precondition:
+    """What a preset's drive is to be brought into; a steady state starts from what the models say of its policy and over-provisioning.
+
+    Raises
+    ------
+    UnknownNameError, InvalidParameterError
+        There is no such state, or a number is none or out of bounds.
+    RefusedError
+        The preset is a disk.
+    """
+    form = _FORM.fullmatch(text)
+    if not form:
+        raise InvalidParameterError("--precondition", repr(text), "it must be STATE[:SHARE][,erases=MEAN[:SPREAD]], such as random:0.8")
+    fill = form["fill"]
+    if fill not in FILLS:
+        raise UnknownNameError("--precondition", fill, FILLS)
+    if form["share"] and fill in ("empty", "steady"):
+        raise InvalidParameterError("--precondition", repr(text), f"'{fill}' takes no share: a drive is either wholly so or not")
+    if not isinstance(preset.parameters, SsdParameters):
+        raise RefusedError(f"--precondition: {preset.name} is a disk, whose times do not depend on what was written before")
+    share, mean, spread = (_number(form[name]) for name in ("share", "mean", "spread"))
+    how = Precondition("empty", 1.0 if share is None else share, erases=mean, erases_spread=spread or 0.0, seed=seed)
+    if fill != "steady":
+        return replace(how, fill=fill)
+    parameters = preset.parameters
+    alpha = 1 + parameters.effective_overprovisioning
+    return replace(how, fill=fill, occupancy=occupancy(parameters.gc, alpha, parameters.pages_per_block, parameters.gc_choices))
+
+
+def bring_into(device: Device, text: str, seed: int = 0, progress: Progress | None = None) -> str:
+    """Bring a device into a state; say what was done, in one sentence.
+
+    Raises
+    ------
+    UnknownNameError, InvalidParameterError, RefusedError
+        As `wanted` and `flashsim.device.device.Device.precondition`.
+    """
+    how = wanted(text, device.preset, seed)
+    done = device.precondition(how, progress)
+    worn = "" if how.erases is None else f"; blocks erased {how.erases:g} times on average, standard deviation {how.erases_spread:g}"
+    return _told(done, how) + worn
+
+
+def _told(done: Preconditioned, how: Precondition) -> str:
+    if done.fill == "empty":
+        return "empty"
+    if done.halves is None:
+        order = "in order" if done.fill == "sequential" else "at random, each page once"
+        return f"{how.share:.0%} written {order}, in no time"
+    steady = "steady" if done.steady else "not yet steady"
+    return (
+        f"as long random writes leave it, {steady}: write amplification {done.write_amplification:.3f} over {done.writes:,} writes "
+        f"of a page in no time ({done.halves[0]:.3f}, then {done.halves[1]:.3f})"
+    )
+
+
+def _number(text: str | None) -> float | None:
+    try:
+        return None if text is None else float(text)
+    except ValueError:
+        raise InvalidParameterError("--precondition", repr(text), "a share, mean or spread is a number") from None

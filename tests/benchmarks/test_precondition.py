@@ -1,0 +1,58 @@
+"""A drive of 64 GiB with 4 KiB pages comes into its steady state in seconds, and in little memory."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from flashsim.core.kernel import compiled
+from flashsim.core.units import GIB
+
+#: Runs in a process of its own, whose peak memory is then that of the whole work; prints seconds, bytes and what was done.
+_PROGRAM = """
+import json, resource, sys, time
+from flashsim.core.parameters import build
+from flashsim.ssd.engine import SsdEngine
+from flashsim.ssd.parameters import SsdParameters
+from flashsim.ssd.precondition import Precondition, precondition
+from models.occupancy import occupancy
+from models.write_amplification import greedy
+from tests.benchmarks.test_engines import DRIVE
+
+fill, capacity, blocks = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+changes = {"capacity": capacity, "pages_per_block": 256, "blocks_per_plane": blocks + 2}
+parameters = build(SsdParameters, {**DRIVE, **changes})
+alpha = 1 + parameters.effective_overprovisioning
+state = SsdEngine(parameters).state
+begin, cpu = time.perf_counter(), time.process_time()
+shares = occupancy("greedy", alpha, 256) if fill == "steady" else None
+done = precondition(state, Precondition(fill, occupancy=shares))
+print(json.dumps({
+    "seconds": time.perf_counter() - begin, "cpu_seconds": time.process_time() - cpu,
+    "memory": 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, "steady": done.steady,
+    "write_amplification": done.write_amplification, "predicted": greedy(alpha, 256),
+}))
+"""
+
+
+def _measured(fill: str, capacity: int, blocks: int) -> dict[str, float]:
+    command = [sys.executable, "-c", _PROGRAM, fill, str(capacity), str(blocks)]
+    told: dict[str, float] = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    return told
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not compiled(), reason="needs compiled kernels")
+@pytest.mark.parametrize(("fill", "alpha"), [("steady", 1.07), ("steady", 1.15), ("steady", 1.28), ("random", 1.15), ("sequential", 1.15)])
+def test_a_drive_of_64_gib(fill: str, alpha: float) -> None:
+    """Processor time of the one core that it uses, so that other work on the machine does not count."""
+    _measured(fill, GIB // 16, 20)  # compiles
+    told = _measured(fill, 64 * GIB, round(2048 * alpha))
+    assert told["cpu_seconds"] <= 10
+    assert told["memory"] <= 1.5 * GIB
+    if fill == "steady":
+        assert told["steady"]
+        assert told["write_amplification"] == pytest.approx(told["predicted"], rel=0.01)
