@@ -13,7 +13,7 @@ from flashsim.core.protocols import Progress
 from flashsim.core.rng import generator
 from flashsim.ssd.drive_state import LOADED_AT_ONCE, DriveState
 from flashsim.ssd.flash_array import ERASES, LIMIT, RETIRED_BLOCK, SPARE_BLOCK, STATE, WEAR_HAND, Narrow
-from flashsim.ssd.geometry import GC_DRAWS, NEXT_POOL, READ_ONLY, SEQUENCE
+from flashsim.ssd.geometry import GC_DRAWS, ID_BASE, NEXT_POOL, READ_ONLY, SEQUENCE
 from flashsim.ssd.recovery import recover
 from flashsim.ssd.steady_state import Occupancy, lay_out
 
@@ -171,7 +171,7 @@ def hot_cold(logical_pages: int, writes: float, data: float, seed: int = 0) -> W
 def _forget(state: DriveState) -> None:
     """Erase all pages and begin to count anew, so that nothing but the blocks' erases depends on what was done before."""
     state.spare[:] = state.trimmed[:] = 0
-    state.control[[SEQUENCE, NEXT_POOL, GC_DRAWS]] = 0
+    state.control[[SEQUENCE, ID_BASE, NEXT_POOL, GC_DRAWS]] = 0
     state.pools[WEAR_HAND] = 0
 
 

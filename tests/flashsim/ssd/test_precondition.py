@@ -16,6 +16,7 @@ from flashsim.device.device import Device
 from flashsim.ssd.engine import SsdEngine
 from flashsim.ssd.flash_array import AFTER, CLOSED_BLOCK, ERASES, LIMIT, OLDEST, RETIRED_BLOCK, SPARE_BLOCK, STATE, VALID
 from flashsim.ssd.ftl.base import FAMILY as FTL_FAMILY
+from flashsim.ssd.geometry import ID_BASE, SEQUENCE
 from flashsim.ssd.parameters import SsdParameters
 from flashsim.ssd.precondition import Precondition, Preconditioned, hot_cold, precondition
 from flashsim.ssd.specification import SsdSpecification
@@ -184,9 +185,10 @@ def test_the_same_seed_gives_the_same_state_whatever_was_before() -> None:
     fresh, used, other = SsdEngine(parameters), SsdEngine(parameters), SsdEngine(parameters)
     used.load(0, parameters.capacity // 2 // PAGE * PAGE)
     into(used, Precondition("random", seed=3))
+    used.state.control[[SEQUENCE, ID_BASE]] += 1 << 40  # as if write ids had been renumbered
     for engine, seed in ((fresh, 1), (used, 1), (other, 2)):
         into(engine, steady(parameters, seed=seed, erases=0))
-    for name in ("mapping", "spare", "blocks"):
+    for name in ("mapping", "spare", "blocks", "pools"):
         assert np.array_equal(getattr(fresh.state, name), getattr(used.state, name)), name
     assert not np.array_equal(fresh.state.mapping, other.state.mapping)
 
