@@ -9,6 +9,7 @@ from flashsim.core.host import (
     DEPTH,
     DISPATCHED,
     FIRST_COMMAND,
+    FLAGS,
     IN_FLIGHT,
     LENGTH,
     NOW,
@@ -19,119 +20,43 @@ from flashsim.core.host import (
     take_command,
 )
 from flashsim.core.kernel import lean_kernel
-from flashsim.core.request import FLUSH, READ, SECTOR, TRIM, WRITE, Integers
-from flashsim.ssd.dies import pending_program, schedule
-from flashsim.ssd.drive_state import FLUSHES, READ_BYTES, READS, TRIMS, WRITE_BYTES, WRITES
-from flashsim.ssd.flash_array import (
-    ERASE_BLOCK,
-    KIND,
-    MOVE_PAGE,
-    NEEDS,
-    PLACE,
-    PLAN_COLUMNS,
-    PROGRAM_PAGE,
-    QUEUED,
-    READ_PAGE,
-    STORE_PAGE,
-    SUPERSEDED,
-    ZERO_PAGE,
-    Narrow,
-)
-from flashsim.ssd.geometry import BROKEN, CHANNELS, DIES, PAGE_SECTORS, PLAN_ROWS, READ_ONLY, REFUSED, block_of, die_of_block
+from flashsim.core.request import FLUSH, FORCE_UNIT_ACCESS, READ, SECTOR, TRIM, WRITE, Integers
+from flashsim.ssd.buffering import await_destaging, destage, drop_entry, fill_entry, read_entry
+from flashsim.ssd.dies import schedule
+from flashsim.ssd.drive_state import BUFFER_HITS, BUFFER_OVERWRITES, FLUSHES, READ_BYTES, READS, TRIMS, WRITE_BYTES, WRITES
+from flashsim.ssd.flash_array import Narrow
+from flashsim.ssd.geometry import BROKEN, CHANNELS, DIES, MAP_PAGES, PAGE_SECTORS, PLAN_ROWS, READ_ONLY, REFUSED
 from flashsim.ssd.operations import (
-    COMMAND,
     COMMAND_KIND,
-    DIE,
     FIRST_PART,
-    HEAD,
-    HOLDERS,
+    FLUSH_MARK,
+    FLUSHING,
     HOST_COMMAND,
-    ID,
-    LAST_ERASE,
-    LAST_PART,
     LEFT,
     LIVE,
-    NEXT_PART,
     OVERHEAD,
-    PENDING,
     REQUEST,
-    SECTORS,
     WAITING,
-    WAITS,
     acquire,
-    follow,
-    join_queue,
     take_row,
 )
 from flashsim.ssd.pools import next_write_id
-from flashsim.ssd.timing import READ_OVERHEAD, READ_PRIORITY, WRITE_OVERHEAD
+from flashsim.ssd.queueing import add_operations
+from flashsim.ssd.timing import POWER_PROTECTED, READ_OVERHEAD, WRITE_OVERHEAD
+from flashsim.ssd.write_buffer import (
+    OLDEST_ENTRY,
+    PLACES,
+    SECTOR_MASK,
+    THRESHOLD,
+    WAITING_ENTRIES,
+    WRITE_THROUGH,
+    enter_buffer,
+    find_entry,
+    sector_mask,
+)
 
 # Why the engine stopped.
 DONE, TABLE_FULL, POLICY_FAILED, LOG_FULL = range(4)
-
-
-@lean_kernel
-def is_part(kind: int) -> bool:
-    """Whether a command completes only after operations of this kind."""
-    return kind in (READ_PAGE, ZERO_PAGE, PROGRAM_PAGE)
-
-
-@lean_kernel
-def enter_die(
-    operations: Integers, servers: Integers, gates: Integers, control: Integers, pools: Integers, timing: Integers, row: int
-) -> None:
-    """Give an operation its place in the queue of its die, and let it wait for what must come before.
-
-    A read that may overtake gets its place when it is ready.  It reads the flash page that the map named at its admission: it waits for a
-    program of that page, and the next erase of the block waits for it.
-    """
-    kind, place = operations[row, KIND], operations[row, PLACE]
-    block = place if kind == ERASE_BLOCK else block_of(control, place)
-    die = operations[row, DIE] = die_of_block(control, block)
-    pools[QUEUED, die] += 1
-    if kind == READ_PAGE and timing[READ_PRIORITY]:
-        gates[HOLDERS, block] += 1
-        awaited = pending_program(operations, servers, die, place) if gates[PENDING, block] > 0 else -1
-        if awaited >= 0:
-            follow(operations, awaited, row)
-        return
-    join_queue(servers, operations, die, HEAD, row)
-    if kind == ERASE_BLOCK:
-        operations[row, WAITS] += gates[HOLDERS, block]
-        gates[HOLDERS, block] = 0
-        gates[LAST_ERASE, block] = operations[row, ID]
-    elif kind in (PROGRAM_PAGE, STORE_PAGE, MOVE_PAGE):
-        gates[PENDING, block] += 1
-
-
-@lean_kernel
-def add_operations(
-    engine: Integers, operations: Integers, servers: Integers, gates: Integers, control: Integers, pools: Integers, plan: Integers,
-    timing: Integers, rows: int, command: int, request: int, sectors: int,
-) -> None:  # fmt: skip
-    """Give the planned operations of one logical page their ids, their command and their places in the queues of dies."""
-    for at in range(rows):
-        kind = plan[at, KIND]
-        row = take_row(engine, operations, kind)
-        for column in range(PLAN_COLUMNS):
-            operations[row, column] = plan[at, column]
-        operations[row, COMMAND] = command
-        operations[row, REQUEST] = request
-        operations[row, SECTORS] = sectors
-        if kind != ZERO_PAGE:
-            enter_die(operations, servers, gates, control, pools, timing, row)
-        if plan[at, SUPERSEDED] >= 0:
-            gates[HOLDERS, plan[at, SUPERSEDED]] += 1
-        if plan[at, NEEDS] >= 0:
-            follow(operations, plan[plan[at, NEEDS], NEEDS], row)
-        plan[at, NEEDS] = row  # from here on the row of the operation, for those that need it
-        if is_part(kind):
-            operations[command, LEFT] += 1
-        if operations[command, FIRST_PART] < 0:
-            operations[command, FIRST_PART] = row
-        else:
-            operations[operations[command, LAST_PART], NEXT_PART] = row
-        operations[command, LAST_PART] = row
 
 
 @lean_kernel
@@ -150,9 +75,104 @@ def count_command(counters: Integers, operation: int, length: int) -> None:
 
 
 @lean_kernel
+def admit_page(
+    engine: Integers,
+    operations: Integers,
+    servers: Integers,
+    gates: Integers,
+    control: Integers,
+    pools: Integers,
+    blocks: Integers,
+    mapping: Narrow,
+    pages: Narrow,
+    own: Integers,
+    plan: Integers,
+    buffer: Integers,
+    timing: Integers,
+    translate: Any,
+    victim: Any,
+    opens: Any,
+    levels: Any,
+    command: int,
+    request: int,
+    operation: int,
+    page: int,
+    sectors: int,
+) -> bool:
+    """Plan one page of a command that the write buffer has no part in; False if a policy broke its contract."""
+    partial = 0 if sectors == control[PAGE_SECTORS] else 1
+    rows = translate(operation, page, partial, control, pools, blocks, mapping, pages, own, plan, victim, opens, levels)
+    if rows < 0 or control[BROKEN]:
+        return False
+    add_operations(engine, operations, servers, gates, control, pools, plan, timing, rows, command, request, sectors)
+    return True
+
+
+@lean_kernel
+def admit_buffered(
+    engine: Integers,
+    operations: Integers,
+    servers: Integers,
+    gates: Integers,
+    control: Integers,
+    pools: Integers,
+    blocks: Integers,
+    mapping: Narrow,
+    pages: Narrow,
+    own: Integers,
+    plan: Integers,
+    buffer: Integers,
+    timing: Integers,
+    counters: Integers,
+    translate: Any,
+    victim: Any,
+    opens: Any,
+    levels: Any,
+    command: int,
+    request: int,
+    operation: int,
+    page: int,
+    first: int,
+    sectors: int,
+    through: bool,
+) -> bool:
+    """Plan one page of a command on a drive with a write buffer, from sector `first` of the page on; False if a policy broke its contract.
+
+    A write `through` the buffer is acknowledged when it is programmed.
+    """
+    entry, done = find_entry(buffer, page), True
+    if operation == WRITE:
+        counters[BUFFER_OVERWRITES] += entry >= 0
+        is_new = entry < 0
+        entry = enter_buffer(control, buffer, entry, page, sector_mask(first, sectors))
+        fill_entry(engine, operations, buffer, command, request, entry, sectors, is_new, not through)
+        leaving = entry if through else buffer[0, OLDEST_ENTRY]
+        if through or buffer[0, WAITING_ENTRIES] > buffer[0, THRESHOLD]:
+            done = destage(
+                engine, operations, servers, gates, control, pools, blocks, mapping, pages, own, plan, buffer, timing, translate,
+                victim, opens, levels, command, request, leaving, through,
+            )  # fmt: skip
+        return done
+    if entry >= 0 and operation == READ and sector_mask(first, sectors) & ~buffer[entry, SECTOR_MASK] == 0:
+        counters[BUFFER_HITS] += 1
+        read_entry(engine, operations, buffer, command, request, entry, sectors)
+        return True
+    if entry >= 0 and operation == READ:
+        done = destage(
+            engine, operations, servers, gates, control, pools, blocks, mapping, pages, own, plan, buffer, timing, translate, victim,
+            opens, levels, command, request, entry, False,
+        )  # fmt: skip
+    elif entry >= 0:
+        drop_entry(engine, operations, buffer, command, request, entry)
+    return done and admit_page(
+        engine, operations, servers, gates, control, pools, blocks, mapping, pages, own, plan, buffer, timing, translate, victim,
+        opens, levels, command, request, operation, page, sectors,
+    )  # fmt: skip
+
+
+@lean_kernel
 def admit(
     engine: Integers,
-    heap: Integers,
     operations: Integers,
     servers: Integers,
     gates: Integers,
@@ -164,55 +184,93 @@ def admit(
     trimmed: Narrow,
     own: Integers,
     plan: Integers,
+    buffer: Integers,
     timing: Integers,
     counters: Integers,
     translate: Any,
     victim: Any,
     opens: Any,
     levels: Any,
+    command: int,
     request: int,
-    host_command: int,
     operation: int,
     offset: int,
     length: int,
-    now: int,
+    through: bool,
 ) -> bool:
-    """Plan a command and queue it for the controller; False if a policy broke its contract."""
-    command = take_row(engine, operations, COMMAND_KIND)
-    operations[command, LEFT] = 0
-    operations[command, FIRST_PART] = -1
-    operations[command, HOST_COMMAND] = host_command
-    operations[command, REQUEST] = request
-    operations[command, OVERHEAD] = timing[READ_OVERHEAD] if operation == READ else timing[WRITE_OVERHEAD]
-    if operation == WRITE and control[READ_ONLY]:
-        control[REFUSED] += 1
-        length = 0
-    else:
-        count_command(counters, operation, length)
+    """Plan the pages of a command, in order; False if a policy broke its contract.  Only whole flash pages are trimmed."""
     size = control[PAGE_SECTORS] * SECTOR
     end = offset + length
     page = offset // size
-    while page * size < end and length > 0 and operation != FLUSH:
-        sectors = (min(end, (page + 1) * size) - max(offset, page * size)) // SECTOR
-        whole = sectors == control[PAGE_SECTORS]
+    while page * size < end:
+        first = max(offset, page * size)
+        sectors = (min(end, (page + 1) * size) - first) // SECTOR
         if operation == WRITE and control[READ_ONLY]:
             control[REFUSED] += 1
             break
-        if operation != TRIM or whole:
-            rows = translate(
-                operation, page, 0 if whole else 1, control, pools, blocks, mapping, pages, own, plan, victim, opens, levels
+        if operation == TRIM and sectors < control[PAGE_SECTORS]:
+            page += 1
+            continue
+        if buffer[0, PLACES] > 0:
+            done = admit_buffered(
+                engine, operations, servers, gates, control, pools, blocks, mapping, pages, own, plan, buffer, timing, counters,
+                translate, victim, opens, levels, command, request, operation, page, (first - page * size) // SECTOR, sectors, through,
             )  # fmt: skip
-            if rows < 0 or control[BROKEN]:
-                return False
-            if operation == TRIM:
-                trimmed[page] = next_write_id(control)
-            add_operations(
-                engine, operations, servers, gates, control, pools, plan, timing, rows, command, request, sectors
+        else:
+            done = admit_page(
+                engine, operations, servers, gates, control, pools, blocks, mapping, pages, own, plan, buffer, timing, translate,
+                victim, opens, levels, command, request, operation, page, sectors,
             )  # fmt: skip
+        if not done:
+            return False
+        if operation == TRIM:
+            trimmed[page] = next_write_id(control)
         page += 1
+    return True
+
+
+@lean_kernel
+def take_command_row(host: Integers, requests: Integers, engine: Integers, operations: Integers, timing: Integers, operation: int) -> int:
+    """A row for the host's next command."""
+    command = take_row(engine, operations, COMMAND_KIND)
+    operations[command, REQUEST] = host[READY_HEAD]
+    operations[command, LEFT] = 0
+    operations[command, FIRST_PART] = -1
+    operations[command, FLUSH_MARK] = 0
+    operations[command, HOST_COMMAND] = take_command(host, requests)
+    operations[command, OVERHEAD] = timing[READ_OVERHEAD] if operation == READ else timing[WRITE_OVERHEAD]
+    return command
+
+
+@lean_kernel
+def enter_controller(
+    engine: Integers, heap: Integers, operations: Integers, servers: Integers, control: Integers, command: int, now: int
+) -> None:
+    """An admitted command queues for the controller."""
     if acquire(servers, operations, control[DIES] + control[CHANNELS] + 1, command, now):
         schedule(engine, heap, operations, command, WAITING, now + operations[command, OVERHEAD])
-    return True
+
+
+@lean_kernel
+def admit_flush(
+    engine: Integers, heap: Integers, operations: Integers, servers: Integers, gates: Integers, control: Integers, pools: Integers,
+    blocks: Integers, mapping: Narrow, pages: Narrow, own: Integers, plan: Integers, buffer: Integers, timing: Integers, translate: Any,
+    victim: Any, opens: Any, levels: Any, now: int,
+) -> int:  # fmt: skip
+    """Plan to write all that the buffer holds, and let the flush wait for it; DONE, or why it stopped short."""
+    command = engine[FLUSHING]
+    while buffer[0, WAITING_ENTRIES] > 0:
+        if engine[LIVE] + control[PLAN_ROWS] > operations.shape[0]:
+            return TABLE_FULL
+        if not destage(
+            engine, operations, servers, gates, control, pools, blocks, mapping, pages, own, plan, buffer, timing, translate, victim,
+            opens, levels, command, operations[command, REQUEST], buffer[0, OLDEST_ENTRY], False,
+        ):  # fmt: skip
+            return POLICY_FAILED
+    engine[FLUSHING] = -1
+    await_destaging(engine, operations, command)
+    enter_controller(engine, heap, operations, servers, control, command, now)
+    return DONE
 
 
 @lean_kernel
@@ -233,6 +291,7 @@ def dispatch(
     trimmed: Narrow,
     own: Integers,
     plan: Integers,
+    buffer: Integers,
     timing: Integers,
     counters: Integers,
     translate: Any,
@@ -241,27 +300,43 @@ def dispatch(
     levels: Any,
 ) -> int:
     """Admit waiting commands while fewer than the depth are in flight; DONE, or why it stopped short."""
-    while host[READY_HEAD] >= 0 and host[IN_FLIGHT] < host[DEPTH]:
+    while engine[FLUSHING] >= 0 or (host[READY_HEAD] >= 0 and host[IN_FLIGHT] < host[DEPTH]):
+        if engine[FLUSHING] >= 0:
+            status = admit_flush(
+                engine, heap, operations, servers, gates, control, pools, blocks, mapping, pages, own, plan, buffer, timing, translate,
+                victim, opens, levels, host[NOW],
+            )  # fmt: skip
+            if status != DONE:
+                return status
+            continue
         request = host[READY_HEAD]
         row = requests[request - host[REQUEST_BASE], FIRST_COMMAND] + host[DISPATCHED] - host[COMMAND_BASE]
-        if engine[LIVE] + rows_needed(control, commands[row, OPERATION], commands[row, LENGTH]) > operations.shape[0]:
+        operation, offset, length = commands[row, OPERATION], commands[row, OFFSET], commands[row, LENGTH]
+        if engine[LIVE] + rows_needed(control, buffer, operation, length) > operations.shape[0]:
             return TABLE_FULL
-        command = take_command(host, requests)
-        if not admit(
-            engine, heap, operations, servers, gates, control, pools, blocks, mapping, pages, trimmed, own, plan, timing, counters,
-            translate, victim, opens, levels, request, command, commands[row, OPERATION], commands[row, OFFSET],
-            commands[row, LENGTH], host[NOW],
+        command = take_command_row(host, requests, engine, operations, timing, operation)
+        if operation == WRITE and control[READ_ONLY]:
+            control[REFUSED] += 1
+            length = 0
+        else:
+            count_command(counters, operation, length)
+        if operation == FLUSH and buffer[0, PLACES] > 0 and not timing[POWER_PROTECTED]:
+            engine[FLUSHING] = command
+            continue
+        through = buffer[0, WRITE_THROUGH] != 0 or commands[row, FLAGS] & FORCE_UNIT_ACCESS != 0
+        if operation != FLUSH and length > 0 and not admit(
+            engine, operations, servers, gates, control, pools, blocks, mapping, pages, trimmed, own, plan, buffer, timing, counters,
+            translate, victim, opens, levels, command, request, operation, offset, length, through,
         ):  # fmt: skip
             return POLICY_FAILED
+        enter_controller(engine, heap, operations, servers, control, command, host[NOW])
     return DONE
 
 
 @lean_kernel
-def rows_needed(control: Integers, operation: int, length: int) -> int:
-    """The most rows of the operation table that a command can take."""
+def rows_needed(control: Integers, buffer: Integers, operation: int, length: int) -> int:
+    """The most rows of the operation table that a command can take; a flush asks for them as it goes."""
     touched = length // (control[PAGE_SECTORS] * SECTOR) + 2
-    if operation == READ:
-        return touched + 1
-    if operation == WRITE:
-        return touched * control[PLAN_ROWS] + 1
-    return 1
+    if operation == WRITE or (operation != FLUSH and (control[MAP_PAGES] > 0 or buffer[0, PLACES] > 0)):
+        return touched * (control[PLAN_ROWS] + 1) + 1
+    return (touched if operation != FLUSH else 0) + 1

@@ -5,7 +5,19 @@ from __future__ import annotations
 from flashsim.core.host import heap_push
 from flashsim.core.kernel import lean_kernel
 from flashsim.core.request import Integers
-from flashsim.ssd.flash_array import ERASE_BLOCK, FETCH_PAGE, KIND, MOVE_PAGE, PLACE, PROGRAM_PAGE, READ_PAGE, STORE_PAGE
+from flashsim.ssd.flash_array import (
+    BUFFER_PAGE,
+    DROP_PAGE,
+    ERASE_BLOCK,
+    FETCH_PAGE,
+    KIND,
+    MOVE_PAGE,
+    PLACE,
+    PROGRAM_PAGE,
+    READ_PAGE,
+    STORE_PAGE,
+    ZERO_PAGE,
+)
 from flashsim.ssd.geometry import (
     BLOCKS_PER_POOL,
     DIES,
@@ -20,6 +32,8 @@ from flashsim.ssd.operations import (
     DUE,
     EVENTS,
     FIRST_FOLLOWER,
+    FIRST_READER,
+    FIRST_READY,
     FIRST_WOKEN,
     HEAD,
     HOLDERS,
@@ -28,10 +42,13 @@ from flashsim.ssd.operations import (
     IN_PROGRAM,
     INTERRUPTED,
     LAST_ERASE,
+    LAST_READY,
     LAST_WOKEN,
     LEFT_OVER,
     NEXT_FOLLOWER,
     NEXT_IN_DIE,
+    NEXT_READER,
+    NEXT_WAITING,
     NEXT_WOKEN,
     ON_CHANNEL,
     PHASE,
@@ -99,9 +116,16 @@ def wake(engine: Integers, servers: Integers, die: int) -> None:
 
 @lean_kernel
 def satisfy(engine: Integers, operations: Integers, servers: Integers, timing: Integers, row: int) -> None:
-    """One thing that an operation waited for has happened; with the last it is ready for its die."""
+    """One thing that an operation waited for has happened; with the last it is ready for its die, or for the link."""
     operations[row, WAITS] -= 1
     if operations[row, WAITS] > 0:
+        return
+    if operations[row, KIND] in (ZERO_PAGE, BUFFER_PAGE, DROP_PAGE):
+        if engine[FIRST_READY] < 0:
+            engine[FIRST_READY] = row
+        else:
+            operations[engine[LAST_READY], NEXT_WAITING] = row
+        engine[LAST_READY] = row
         return
     if operations[row, KIND] == READ_PAGE and timing[READ_PRIORITY]:
         join_queue(servers, operations, operations[row, DIE], READ_HEAD, row)
@@ -113,9 +137,12 @@ def satisfy_followers(engine: Integers, operations: Integers, servers: Integers,
     """An operation has ended: tell those that wait for it."""
     follower = operations[row, FIRST_FOLLOWER]
     while follower >= 0:
-        following = operations[follower, NEXT_FOLLOWER]
         satisfy(engine, operations, servers, timing, follower)
-        follower = following
+        follower = operations[follower, NEXT_FOLLOWER]
+    follower = operations[row, FIRST_READER]
+    while follower >= 0:
+        satisfy(engine, operations, servers, timing, follower)
+        follower = operations[follower, NEXT_READER]
 
 
 @lean_kernel

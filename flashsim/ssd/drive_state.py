@@ -55,17 +55,19 @@ from flashsim.ssd.policies import policy_function
 from flashsim.ssd.timing import timing_of
 from flashsim.ssd.wear import base as wear_family
 from flashsim.ssd.wear.base import WEAR_FUNCTION
+from flashsim.ssd.write_buffer import ENTRY_ID, PAGE, clear_buffer, empty_buffer, find_entry, waiting_entries
 from flashsim.ssd.write_ids import ids_left, renumber
 
 # Counters: what the host asked for, then flash pages read and programmed and blocks erased, by cause.
 (
-    READS, READ_BYTES, WRITES, WRITE_BYTES, TRIMS, FLUSHES, FETCHES,
-) = range(7)  # fmt: skip
-READS_FOR = 7
+    READS, READ_BYTES, WRITES, WRITE_BYTES, TRIMS, FLUSHES, FETCHES, BUFFER_HITS, BUFFER_OVERWRITES,
+) = range(9)  # fmt: skip
+READS_FOR = 9
 PROGRAMS_FOR = READS_FOR + len(CAUSES)
 ERASES_FOR = PROGRAMS_FOR + len(CAUSES)
 COUNTERS = (
     "host_reads", "host_read_bytes", "host_writes", "host_write_bytes", "host_trims", "host_flushes", "read_modify_write_reads",
+    "buffer_read_hits", "buffer_overwrites",
     *(f"{what}_{cause}" for what in ("reads", "programs", "erases") for cause in CAUSES),
 )  # fmt: skip
 
@@ -139,6 +141,7 @@ class DriveState:
         self.pages = np.zeros((flash_pages, PAGE_COLUMNS), np.int32)
         self.spare = np.zeros(flash_pages, np.int32)  # write id of what each flash page holds: 0 erased, TORN unreadable
         self.trimmed = np.zeros(parameters.logical_pages, np.int32)  # write id of each logical page's last trim
+        self.buffer = empty_buffer(parameters)
         self.own = ftl_family.own_table(self.layer, parameters)
         self.plan = np.zeros((int(self.control[PLAN_ROWS]), PLAN_COLUMNS), np.int64)
         self.counters = np.zeros(len(COUNTERS), np.int64)
@@ -178,6 +181,8 @@ class DriveState:
         check_extent(self.parameters, "load", offset, length)
         if outstanding:
             raise RefusedError(f"load: {outstanding} requests are outstanding, but a drive is loaded while it is idle")
+        self.write_out([(int(entry[PAGE]), int(entry[ENTRY_ID])) for entry in waiting_entries(self.buffer)])
+        clear_buffer(self.buffer)
         size = self.parameters.page_size
         end = -(-(offset + length) // size)
         for first in range(offset // size, end, LOADED_AT_ONCE):
@@ -217,6 +222,21 @@ class DriveState:
             return 0
         return renumber(self.control, self.spare, self.trimmed, count, oldest_in_flight)
 
+    def write_out(self, pages: list[tuple[int, int]]) -> None:
+        """Write pages of the write buffer, given with their write ids, in no time; what is newer on flash stays."""
+        for page, write_id in sorted(pages, key=lambda known: known[1]):
+            flash_page = lookup(self.mapping, page)
+            if write_id > max(self.trimmed[page], self.spare[flash_page] if flash_page >= 0 else 0):
+                self.write_anew(page, write_id)
+
+    def write_anew(self, page: int, write_id: int) -> None:
+        """Write a page in no time with content that is known by an earlier write id."""
+        rows = self.plan_page(WRITE, page, False)
+        for at, row in enumerate(rows):
+            if row[KIND] == PROGRAM_PAGE:
+                self.plan[at, WRITE_ID] = write_id
+        self.apply_plan(len(rows))
+
     def bad_victim(self) -> FlashsimError:
         """The error for a policy that breaks its contract (``control[BROKEN]`` says which)."""
         parameters = self.parameters
@@ -236,7 +256,9 @@ class DriveState:
 
         Meaningful while no request is outstanding.  After some 2^31 of them write ids are numbered anew, in the same order.
         """
-        flash_page = lookup(self.mapping, page)
+        entry, flash_page = find_entry(self.buffer, page), lookup(self.mapping, page)
+        if entry >= 0:
+            return int(self.buffer[entry, ENTRY_ID])
         return int(self.spare[flash_page]) if flash_page >= 0 else 0
 
     def statistics(self) -> dict[str, Any]:

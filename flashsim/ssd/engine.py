@@ -17,11 +17,12 @@ from flashsim.core.units import NEVER
 from flashsim.ssd.admission import DONE, LOG_FULL, POLICY_FAILED, dispatch
 from flashsim.ssd.drive_state import DriveState, check_commands_fit, statistics_with_times
 from flashsim.ssd.events import happen
-from flashsim.ssd.flash_array import ERASE_BLOCK, KIND, PLACE, QUEUED, Narrow, erased
+from flashsim.ssd.flash_array import CAUSE, ERASE_BLOCK, HOST, KIND, LOGICAL, PLACE, QUEUED, STORE_PAGE, Narrow, erased
 from flashsim.ssd.ftl.base import TRANSLATE
 from flashsim.ssd.gc.base import VICTIM_FUNCTION
 from flashsim.ssd.geometry import REFUSED
 from flashsim.ssd.operations import (
+    ARRIVED_ID,
     BUSY,
     BUSY_NS,
     DUE,
@@ -29,6 +30,7 @@ from flashsim.ssd.operations import (
     ID,
     NEXT_IN_DIE,
     OPERATION_COLUMNS,
+    ROOM,
     ROW_BITS,
     ROW_MASK,
     SUSPENDED,
@@ -41,6 +43,7 @@ from flashsim.ssd.parameters import SsdParameters
 from flashsim.ssd.recovery import recover
 from flashsim.ssd.span_log import RECORDING, empty_log, is_full, taken_spans
 from flashsim.ssd.wear.base import WEAR_FUNCTION
+from flashsim.ssd.write_buffer import ARRIVED, PAGE, PLACES, waiting_entries
 
 _FIRST_ROWS = 1024
 _SPAN_ROWS = 65536
@@ -72,6 +75,7 @@ _RUN = types.int64(
     _MAP,
     _MAP,
     _V,
+    _M,
     _M,
     _V,
     _M,
@@ -119,6 +123,7 @@ def run(
     trimmed: Narrow,
     own: Integers,
     plan: Integers,
+    buffer: Integers,
     timing: Integers,
     links: Integers,
     counters: Integers,
@@ -131,7 +136,7 @@ def run(
     while True:
         status = dispatch(
             host, requests, commands, engine, heap, operations, servers, gates, control, pools, blocks, mapping, pages, trimmed, own,
-            plan, timing, counters, translate, victim, opens, levels,
+            plan, buffer, timing, counters, translate, victim, opens, levels,
         )  # fmt: skip
         if status == DONE and is_full(log, control):
             return LOG_FULL
@@ -151,7 +156,7 @@ def run(
             host[NOW] = event
             happen(
                 host, requests, commands, delayed, finished, engine, heap, log, operations, servers, gates, control, pools, blocks, pages,
-                spare, timing, links, counters, row,
+                spare, buffer, timing, links, counters, row,
             )  # fmt: skip
 
 
@@ -182,7 +187,7 @@ class SsdEngine:
 
     def _power_up(self) -> None:
         parameters = self.parameters
-        self._engine = empty_engine()
+        self._engine = empty_engine(int(self.state.buffer[0, PLACES]))
         self._operations = np.empty((_FIRST_ROWS, OPERATION_COLUMNS), np.int64)
         self._servers = empty_servers(parameters.dies, parameters.channels)
         self._gates = empty_gates(parameters.pools * parameters.blocks_per_plane)
@@ -229,8 +234,8 @@ class SsdEngine:
             status = run(
                 until, every, host.scalars, host.requests, host.commands, host.order, host.delayed, host.finished,
                 self._engine, self._heap, self._log, self._operations, self._servers, self._gates, state.control, state.pools, state.blocks,
-                state.mapping, state.pages, state.spare, state.trimmed, state.own, state.plan, self._timing, self._links, state.counters,
-                state.translate, *state.policies,
+                state.mapping, state.pages, state.spare, state.trimmed, state.own, state.plan, state.buffer, self._timing,
+                self._links, state.counters, state.translate, *state.policies,
             )  # fmt: skip
             if status == POLICY_FAILED:
                 raise state.bad_victim()
@@ -253,8 +258,11 @@ class SsdEngine:
         return np.concatenate(spans)
 
     def load(self, offset: int, length: int) -> None:
-        """Write bytes in no time; see `DriveState.load`.  Refused while requests are outstanding."""
+        """Write bytes in no time; see `DriveState.load`.  Refused while requests are outstanding; what goes on beside them ends first."""
+        if not self.outstanding:
+            self._run(NEVER, True)
         self.state.load(offset, length, self.outstanding)
+        self._engine[ROOM] = self.state.buffer[0, PLACES]
 
     def version(self, page: int) -> int:
         """The write id of a flash page's worth of the address space; see `DriveState.version`."""
@@ -268,6 +276,7 @@ class SsdEngine:
         self._run(at, True)
         requests = self._host.requests
         lost = np.flatnonzero(requests[:, LEFT] > 0) + int(self._host.scalars[REQUEST_BASE])
+        arrived = self._arrived() if self.parameters.power_protected else []
         self._finish_erases()
         self._host.clear()
         busy = self._servers[:, BUSY_NS].copy()
@@ -275,7 +284,15 @@ class SsdEngine:
         self.state.pools[QUEUED] = 0
         self._servers[:, BUSY_NS] = busy
         recover(self.state)
+        self.state.write_out(arrived)
         return PowerCut(self.now, lost)
+
+    def _arrived(self) -> list[tuple[int, int]]:
+        """The pages that had come into the write buffer and were not yet on flash, with their write ids."""
+        held = [(int(entry[PAGE]), int(entry[ARRIVED])) for entry in waiting_entries(self.state.buffer)]
+        rows = self._operations[: self._engine[WATERMARK]]
+        leaving = rows[(rows[:, ID] >= 0) & (rows[:, KIND] == STORE_PAGE) & (rows[:, CAUSE] == HOST)]
+        return [known for known in (*held, *map(tuple, leaving[:, [LOGICAL, ARRIVED_ID]].tolist())) if known[1] > 0]
 
     def _finish_erases(self) -> None:
         """Erases that were cut off, or had been interrupted, are finished when power is back."""

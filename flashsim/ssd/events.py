@@ -10,6 +10,7 @@ from __future__ import annotations
 from flashsim.core.host import NOW, command_done
 from flashsim.core.kernel import lean_kernel
 from flashsim.core.request import Integers
+from flashsim.ssd.buffering import arrive, forget_flush
 from flashsim.ssd.dies import (
     ask_channel,
     leave,
@@ -23,7 +24,9 @@ from flashsim.ssd.dies import (
 )
 from flashsim.ssd.drive_state import ERASES_FOR, FETCHES, PROGRAMS_FOR, READS_FOR
 from flashsim.ssd.flash_array import (
+    BUFFER_PAGE,
     CAUSE,
+    DROP_PAGE,
     ERASE_BLOCK,
     FETCH_PAGE,
     HOST,
@@ -35,9 +38,9 @@ from flashsim.ssd.flash_array import (
     QUEUED,
     READ_PAGE,
     SOURCE,
+    STORE_PAGE,
     SUPERSEDED,
     WRITE_ID,
-    ZERO_PAGE,
     Narrow,
     erased,
     programmed,
@@ -48,19 +51,29 @@ from flashsim.ssd.operations import (
     BUSY,
     COMMAND,
     COMMAND_KIND,
+    DESTAGING,
     DIE,
+    FIRST_FLUSH,
     FIRST_PART,
+    FIRST_READY,
+    FIRST_WANTING,
+    FLUSH_MARK,
     HOST_COMMAND,
     ID,
     IN_PROGRAM,
+    IS_PART,
+    LAST_WANTING,
     LEFT,
+    NEEDS_ROOM,
     NEXT_IN_DIE,
     NEXT_PART,
+    NEXT_WAITING,
     ON_CHANNEL,
     ON_LINK,
     OVERHEAD,
     PENDING,
     PHASE,
+    ROOM,
     SECTORS,
     WAITING,
     acquire,
@@ -74,7 +87,7 @@ from flashsim.ssd.timing import CELL_PROGRAM, READ_PRIORITY
 @lean_kernel
 def use_link(engine: Integers, heap: Integers, operations: Integers, links: Integers, row: int, now: int) -> None:
     """The link is the operation's: move its bytes."""
-    direction = 1 if operations[row, KIND] == PROGRAM_PAGE else 0
+    direction = 1 if operations[row, KIND] in (PROGRAM_PAGE, BUFFER_PAGE) else 0
     schedule(engine, heap, operations, row, ON_LINK, now + links[direction, operations[row, SECTORS]])
 
 
@@ -85,6 +98,54 @@ def ask_link(
     """Queue for the host link."""
     if acquire(servers, operations, control[DIES] + control[CHANNELS], row, now):
         use_link(engine, heap, operations, links, row, now)
+
+
+@lean_kernel
+def give_room(
+    engine: Integers, heap: Integers, operations: Integers, servers: Integers, control: Integers, links: Integers, now: int
+) -> None:
+    """A page has left the write buffer: the first that waits for room has it."""
+    row = engine[FIRST_WANTING]
+    if row < 0:
+        engine[ROOM] += 1
+        return
+    engine[FIRST_WANTING] = operations[row, NEXT_WAITING]
+    operations[row, NEXT_WAITING] = -1
+    ask_link(engine, heap, operations, servers, control, links, row, now)
+
+
+@lean_kernel
+def want_room(
+    engine: Integers, heap: Integers, operations: Integers, servers: Integers, control: Integers, links: Integers, row: int, now: int
+) -> None:
+    """A page is to come into the write buffer: over the link as soon as there is room."""
+    if engine[ROOM] > 0:
+        engine[ROOM] -= 1
+        ask_link(engine, heap, operations, servers, control, links, row, now)
+        return
+    if engine[FIRST_WANTING] < 0:
+        engine[FIRST_WANTING] = row
+    else:
+        operations[engine[LAST_WANTING], NEXT_WAITING] = row
+    engine[LAST_WANTING] = row
+
+
+@lean_kernel
+def let_transfers_start(
+    engine: Integers, heap: Integers, operations: Integers, servers: Integers, control: Integers, links: Integers, now: int
+) -> None:
+    """What got ready for the link in this event goes there, in order."""
+    while engine[FIRST_READY] >= 0:
+        row = engine[FIRST_READY]
+        engine[FIRST_READY] = operations[row, NEXT_WAITING]
+        operations[row, NEXT_WAITING] = -1
+        if operations[row, KIND] == DROP_PAGE:
+            give_room(engine, heap, operations, servers, control, links, now)
+            give_row(engine, operations, row)
+        elif operations[row, KIND] == BUFFER_PAGE and operations[row, NEEDS_ROOM]:
+            want_room(engine, heap, operations, servers, control, links, row, now)
+        else:
+            ask_link(engine, heap, operations, servers, control, links, row, now)
 
 
 @lean_kernel
@@ -119,6 +180,8 @@ def finish_command(
     row: int,
 ) -> None:
     """Tell the host that a command completes."""
+    if operations[row, FLUSH_MARK] > 0:
+        forget_flush(engine, operations, row)
     command_done(host, requests, commands, delayed, finished, operations[row, HOST_COMMAND])
     give_row(engine, operations, row)
 
@@ -143,6 +206,29 @@ def finish_part(
 
 
 @lean_kernel
+def destaged(
+    engine: Integers,
+    operations: Integers,
+    host: Integers,
+    requests: Integers,
+    commands: Integers,
+    delayed: Integers,
+    finished: Integers,
+    number: int,
+) -> None:
+    """A page of the write buffer is on flash, by the operation of that number: flushes admitted after it wait for one less."""
+    engine[DESTAGING] -= 1
+    command = engine[FIRST_FLUSH]
+    while command >= 0:
+        following = operations[command, NEXT_IN_DIE]
+        if operations[command, FLUSH_MARK] > number:
+            operations[command, LEFT] -= 1
+            if operations[command, LEFT] == 0:
+                finish_command(engine, operations, host, requests, commands, delayed, finished, command)
+        command = following
+
+
+@lean_kernel
 def overhead_ends(
     engine: Integers,
     heap: Integers,
@@ -160,7 +246,7 @@ def overhead_ends(
         schedule(engine, heap, operations, following, WAITING, now + operations[following, OVERHEAD])
     part = operations[row, FIRST_PART]
     while part >= 0:
-        if operations[part, KIND] == PROGRAM_PAGE or operations[part, KIND] == ZERO_PAGE:
+        if operations[part, KIND] == PROGRAM_PAGE:
             ask_link(engine, heap, operations, servers, control, links, part, now)
         else:
             satisfy(engine, operations, servers, timing, part)
@@ -174,15 +260,20 @@ def link_ends(
     operations: Integers,
     servers: Integers,
     control: Integers,
+    buffer: Integers,
     timing: Integers,
     links: Integers,
     row: int,
     now: int,
 ) -> bool:
-    """Bytes have passed over the link; whether the operation is done with that (a read)."""
+    """Bytes have passed over the link; whether the operation is done with that."""
     following = release(servers, operations, control[DIES] + control[CHANNELS], now)
     if following >= 0:
         use_link(engine, heap, operations, links, following, now)
+    if operations[row, KIND] == BUFFER_PAGE:
+        arrive(operations, buffer, row)
+        satisfy_followers(engine, operations, servers, timing, row)
+        return True
     if operations[row, KIND] != PROGRAM_PAGE:
         return True
     operations[row, PHASE] = WAITING
@@ -356,6 +447,7 @@ def happen(
     blocks: Integers,
     pages: Narrow,
     spare: Narrow,
+    buffer: Integers,
     timing: Integers,
     links: Integers,
     counters: Integers,
@@ -367,11 +459,16 @@ def happen(
     if operations[row, KIND] == COMMAND_KIND:
         note_span(log, control, operations, servers, control[DIES] + control[CHANNELS] + 1, row, now)
         overhead_ends(engine, heap, operations, servers, control, timing, links, row, now)
+        if operations[row, FLUSH_MARK] > 0:
+            operations[row, LEFT] -= 1
         if operations[row, LEFT] == 0:
             finish_command(engine, operations, host, requests, commands, delayed, finished, row)
     elif phase == ON_LINK:
         note_span(log, control, operations, servers, control[DIES] + control[CHANNELS], row, now)
-        if link_ends(engine, heap, operations, servers, control, timing, links, row, now):
+        is_part = operations[row, KIND] != BUFFER_PAGE or operations[row, IS_PART]
+        if link_ends(engine, heap, operations, servers, control, buffer, timing, links, row, now) and not is_part:
+            give_row(engine, operations, row)
+        elif operations[row, PHASE] == ON_LINK:
             finish_part(engine, operations, host, requests, commands, delayed, finished, row)
     elif phase == ON_CHANNEL:
         note_span(log, control, operations, servers, control[DIES] + channel_of(control, operations[row, DIE]), row, now)
@@ -380,11 +477,15 @@ def happen(
         program_ends(engine, log, operations, servers, gates, control, pools, pages, spare, timing, counters, row, now)
         while row >= 0:
             following = operations[row, NEXT_IN_DIE]
-            if operations[row, KIND] == PROGRAM_PAGE:
+            if operations[row, KIND] == STORE_PAGE and operations[row, CAUSE] == HOST:
+                give_room(engine, heap, operations, servers, control, links, now)
+                destaged(engine, operations, host, requests, commands, delayed, finished, operations[row, ID])
+            if operations[row, KIND] in (PROGRAM_PAGE, STORE_PAGE) and operations[row, CAUSE] == HOST and operations[row, COMMAND] >= 0:
                 finish_part(engine, operations, host, requests, commands, delayed, finished, row)
             else:
                 give_row(engine, operations, row)
             row = following
     else:
         cells_end(engine, heap, log, operations, servers, control, pools, blocks, spare, timing, counters, row, now)
+    let_transfers_start(engine, heap, operations, servers, control, links, now)
     let_dies_work(engine, heap, log, operations, servers, control, timing, now)

@@ -18,8 +18,8 @@ from flashsim.core.rng import generator
 from flashsim.ssd.geometry import PAGES_PER_BLOCK, pool_order
 from flashsim.ssd.parameters import SsdParameters
 
-# Kinds of flash operations, and why they are done (docs/decisions/0006).
-READ_PAGE, ZERO_PAGE, FETCH_PAGE, PROGRAM_PAGE, STORE_PAGE, MOVE_PAGE, ERASE_BLOCK = range(7)
+# Kinds of flash operations, and why they are done (docs/decisions/0006); the last two are of the write buffer alone.
+READ_PAGE, ZERO_PAGE, FETCH_PAGE, PROGRAM_PAGE, STORE_PAGE, MOVE_PAGE, ERASE_BLOCK, BUFFER_PAGE, DROP_PAGE = range(9)
 HOST, GC, MERGE, MAP, WEAR = range(5)
 CAUSES = ("host", "gc", "merge", "map", "wear")
 # Columns of a plan, shape (rows, PLAN_COLUMNS): the flash operations of one logical page, in order.  PLACE is a flash page, or the block

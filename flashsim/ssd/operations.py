@@ -6,12 +6,12 @@ import numpy as np
 
 from flashsim.core.kernel import lean_kernel
 from flashsim.core.request import Integers
-from flashsim.ssd.flash_array import PLAN_COLUMNS
+from flashsim.ssd.flash_array import PLAN_COLUMNS, SUPERSEDED
 
 # Columns of the operation table.  The first PLAN_COLUMNS are those of a plan (`flash_array`); a row that stands for a whole command has
-# KIND == COMMAND_KIND and uses them as follows.
-COMMAND_KIND = 7
-LEFT, FIRST_PART, LAST_PART, HOST_COMMAND, OVERHEAD = range(1, 6)
+# KIND == COMMAND_KIND and uses them as follows; FLUSH_MARK is, of a flush, the first id after those that it waits for.
+COMMAND_KIND = 9
+LEFT, FIRST_PART, LAST_PART, HOST_COMMAND, OVERHEAD, FLUSH_MARK = range(1, 7)
 # The other columns.  WAITS counts what must happen before the operation is ready for its die: the controller, or for a write its link
 # transfer; what it needs; for an erase the programs that supersede a page of the block and the reads that may overtake it.  Those that
 # wait for this operation are chained from FIRST_FOLLOWER by NEXT_FOLLOWER.  DUE is the time of its pending event (-1: none), LEFT_OVER
@@ -19,12 +19,19 @@ LEFT, FIRST_PART, LAST_PART, HOST_COMMAND, OVERHEAD = range(1, 6)
 # a die or work there together by NEXT_IN_DIE, those that wait for a channel, the link or the controller by NEXT_WAITING; unused rows by
 # NEXT_WAITING too.
 (
-    ID, PHASE, WAITS, DIE, COMMAND, REQUEST, SECTORS, DUE, LEFT_OVER, INTERRUPTED, FIRST_FOLLOWER, NEXT_FOLLOWER, NEXT_PART,
-    NEXT_IN_DIE, NEXT_WAITING,
-) = range(PLAN_COLUMNS, PLAN_COLUMNS + 15)  # fmt: skip
-OPERATION_COLUMNS = PLAN_COLUMNS + 15
+    ID, PHASE, WAITS, DIE, COMMAND, REQUEST, SECTORS, DUE, LEFT_OVER, INTERRUPTED, FIRST_FOLLOWER, NEXT_FOLLOWER,
+    FIRST_READER, NEXT_READER, NEXT_PART, NEXT_IN_DIE, NEXT_WAITING,
+) = range(PLAN_COLUMNS, PLAN_COLUMNS + 17)  # fmt: skip
+OPERATION_COLUMNS = PLAN_COLUMNS + 17
 # What an operation's pending event ends.
 WAITING, ON_LINK, IN_CELLS, ON_CHANNEL, IN_PROGRAM = range(5)
+
+# A BUFFER_PAGE (a page comes into the write buffer) uses some of them otherwise: its PLACE is the entry and its SOURCE the transfer before
+# it of the same page; NEEDS_ROOM says that it takes room, IS_PART that its command waits for it, and DESTAGED_BY is the store that took
+# the page away before it came (-1: none).  A store of a page from the buffer, which is one for the host, has in ARRIVED_ID the newest
+# write id that came as a whole.
+NEEDS_ROOM, IS_PART, DESTAGED_BY = SUPERSEDED, INTERRUPTED, LEFT_OVER
+ARRIVED_ID = SECTORS
 
 # Columns of the server table: one row a die, then a channel, then the link, then the controller.  HEAD and TAIL are of the queue; a die has
 # a second one of reads that overtake.  A die's BUSY is the operation at work, or the first of those that work together, plus 1 (0: none);
@@ -39,9 +46,15 @@ SERVER_COLUMNS = 10
 HOLDERS, LAST_ERASE, PENDING = range(3)
 GATE_ROWS = 3
 
-# Scalars of the engine; the dies that were woken stand between FIRST_WOKEN and LAST_WOKEN.
-EVENTS, NEXT_ID, UNUSED, WATERMARK, LIVE, FIRST_WOKEN, LAST_WOKEN = range(7)
-ENGINE_SCALARS = 7
+# Scalars of the engine.  The dies that were woken stand between FIRST_WOKEN and LAST_WOKEN, operations that are ready for the link in this
+# event between FIRST_READY and LAST_READY, those that wait for room in the write buffer between FIRST_WANTING and LAST_WANTING.  ROOM is
+# the pages that it can still take, DESTAGING counts its pages that are on their way to flash, FIRST_FLUSH starts the chain (by
+# NEXT_IN_DIE) of flush commands that wait for such, and FLUSHING is one that is still being admitted.
+(
+    EVENTS, NEXT_ID, UNUSED, WATERMARK, LIVE, FIRST_WOKEN, LAST_WOKEN, FIRST_READY, LAST_READY, FIRST_WANTING, LAST_WANTING, ROOM,
+    DESTAGING, FIRST_FLUSH, FLUSHING,
+) = range(15)  # fmt: skip
+ENGINE_SCALARS = 15
 
 #: An event's key is the operation's id and, below it, its row.
 ROW_BITS = 24
@@ -65,22 +78,34 @@ def take_row(engine: Integers, operations: Integers, kind: int) -> int:
     operations[row, WAITS] = 1
     operations[row, DUE] = -1
     operations[row, INTERRUPTED] = 0
-    for column in (FIRST_FOLLOWER, NEXT_FOLLOWER, NEXT_PART, NEXT_IN_DIE, NEXT_WAITING):
+    for column in (FIRST_FOLLOWER, NEXT_FOLLOWER, FIRST_READER, NEXT_READER, NEXT_PART, NEXT_IN_DIE, NEXT_WAITING):
         operations[row, column] = -1
     return row
 
 
 @lean_kernel
-def follow(operations: Integers, awaited: int, row: int) -> None:
-    """Let an operation wait until another, which has not ended, has ended."""
+def join_chain(operations: Integers, first: int, following: int, awaited: int, row: int) -> None:
+    """Let an operation wait until another, which has not ended, has ended: it stands last in the other's chain."""
     operations[row, WAITS] += 1
-    last = operations[awaited, FIRST_FOLLOWER]
+    last = operations[awaited, first]
     if last < 0:
-        operations[awaited, FIRST_FOLLOWER] = row
+        operations[awaited, first] = row
         return
-    while operations[last, NEXT_FOLLOWER] >= 0:
-        last = operations[last, NEXT_FOLLOWER]
-    operations[last, NEXT_FOLLOWER] = row
+    while operations[last, following] >= 0:
+        last = operations[last, following]
+    operations[last, following] = row
+
+
+@lean_kernel
+def follow(operations: Integers, awaited: int, row: int) -> None:
+    """Let an operation wait for one that it needs."""
+    join_chain(operations, FIRST_FOLLOWER, NEXT_FOLLOWER, awaited, row)
+
+
+@lean_kernel
+def follow_program(operations: Integers, program: int, row: int) -> None:
+    """Let a read that may overtake wait for the program of its flash page."""
+    join_chain(operations, FIRST_READER, NEXT_READER, program, row)
 
 
 @lean_kernel
@@ -145,8 +170,9 @@ def empty_gates(blocks: int) -> Integers:
     return gates
 
 
-def empty_engine() -> Integers:
-    """The engine's scalars before the first operation."""
+def empty_engine(room: int) -> Integers:
+    """The engine's scalars before the first operation, with room for so many pages in the write buffer."""
     engine = np.zeros(ENGINE_SCALARS, np.int64)
-    engine[[UNUSED, FIRST_WOKEN, LAST_WOKEN]] = -1
+    engine[[UNUSED, FIRST_WOKEN, LAST_WOKEN, FIRST_READY, LAST_READY, FIRST_WANTING, LAST_WANTING, FIRST_FLUSH, FLUSHING]] = -1
+    engine[ROOM] = room
     return engine

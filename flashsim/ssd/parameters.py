@@ -18,7 +18,7 @@ _CHOICES = {
     "suspend": ("none", "program", "erase", "both"),
     "write_buffer_mode": ("write-back", "write-through"),
 }
-_NOT_SUPPORTED = ("cache_read", "cache_program", "write_buffer")
+_NOT_SUPPORTED = ("cache_read", "cache_program")
 
 
 @dataclass(frozen=True)
@@ -109,6 +109,12 @@ class SsdParameters:
             ),
             (self.suspend != "none" and not self.read_priority, "suspend: only a read that overtakes can interrupt; set read_priority"),
             *((bool(getattr(self, name)), f"{name}: not supported") for name in _NOT_SUPPORTED),
+            (0 < self.write_buffer < self.page_size, "write_buffer: it holds less than one flash page"),
+            (
+                bool(self.write_buffer and self.endurance),
+                "write_buffer: not supported with an endurance; a worn-out drive could not empty it",
+            ),
+            (self.power_protected and not self.write_buffer, "power_protected: there is no write_buffer to protect"),
             (self.queues > 1, "queues: not supported"),
         ):
             if chosen:
@@ -152,6 +158,16 @@ class SsdParameters:
     def blocks_per_die(self) -> int:
         """Erase blocks of a die, over all its planes."""
         return self.blocks_per_plane * self.planes_per_die
+
+    @property
+    def sectors_per_page(self) -> int:
+        """Sectors of a flash page."""
+        return self.page_size // SECTOR
+
+    @property
+    def buffer_pages(self) -> int:
+        """Flash pages that the write buffer holds."""
+        return self.write_buffer // self.page_size
 
     @property
     def pools(self) -> int:

@@ -12,7 +12,6 @@ from __future__ import annotations
 import numpy as np
 
 from flashsim.core.kernel import lean_kernel
-from flashsim.core.request import WRITE
 from flashsim.ssd.drive_state import DriveState
 from flashsim.ssd.flash_array import (
     ACTIVE,
@@ -34,7 +33,6 @@ from flashsim.ssd.flash_array import (
     SPARES,
     STATE,
     VALID,
-    WRITE_ID,
     WRITTEN,
     Narrow,
     erased,
@@ -43,11 +41,13 @@ from flashsim.ssd.flash_array import (
 )
 from flashsim.ssd.geometry import ID_BASE, READ_ONLY, SHARED
 from flashsim.ssd.pools import close_block, collector_of, drop_page, emptiest_block, free_block, join_ring, recycle_block, withdraw_block
+from flashsim.ssd.write_buffer import clear_buffer
 
 
 def recover(state: DriveState) -> None:
     """Rebuild map and blocks; the translation layer does the rest, if it has ways of its own."""
     state.make_ids(len(state.mapping))  # each page may be written anew
+    clear_buffer(state.buffer)
     rebuild_map(state)
     count_blocks(state)
     if hasattr(state.layer, "recover"):
@@ -147,9 +147,7 @@ def restore_reserve(state: DriveState) -> None:
             taken += _emptied(state, block)
             recycle_block(control, pools, blocks, block)
     for page, write_id in taken:
-        rows = len(state.plan_page(WRITE, page, False))
-        state.plan[rows - 1, WRITE_ID] = write_id  # the content is not new
-        state.apply_plan(rows)
+        state.write_anew(page, write_id)
     blocks[LIMIT] = limits
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from flashsim.core.host import one_command_each
-from flashsim.core.request import TRIM, WRITE, Integers, Requests
+from flashsim.core.request import FLUSH, FORCE_UNIT_ACCESS, TRIM, WRITE, Integers, Requests
 from flashsim.core.rng import generator
 from flashsim.ssd.engine import SsdEngine
 from flashsim.ssd.ftl.base import FAMILY
@@ -19,10 +19,23 @@ from tests.flashsim.ssd.drives import check_invariants, drive_for, random_drive,
 from tests.property.test_ssd_equality import assert_same_state
 
 
-def allowed_versions(
-    parameters: SsdParameters, requests: Requests, before: Integers, acknowledged: set[int], first_id: int
-) -> list[set[int]]:
-    """What each logical page may read as: the outcome of its newest acknowledged change, or of any later one.
+def durable_changes(parameters: SsdParameters, requests: Requests, acknowledged: set[int]) -> set[int]:
+    """Which requests' changes must survive: acknowledged trims, and acknowledged writes that did not stay behind in a buffer.
+
+    A buffer keeps none behind that writes through or is protected, nor a write that forces unit access, nor one before a completed flush.
+    """
+    flushed = max((request for request in acknowledged if requests["operation"][request] == FLUSH), default=-1)
+    kept_back = parameters.buffer_pages > 0 and parameters.write_buffer_mode == "write-back" and not parameters.power_protected
+    forced = requests["flags"] & FORCE_UNIT_ACCESS != 0
+    return {
+        request
+        for request in acknowledged
+        if not kept_back or requests["operation"][request] == TRIM or forced[request] or request < flushed
+    }
+
+
+def allowed_versions(parameters: SsdParameters, requests: Requests, before: Integers, durable: set[int], first_id: int) -> list[set[int]]:
+    """What each logical page may read as: the outcome of its newest durable change, or of any later one.
 
     Written out from the contract: write ids count pages written and whole pages trimmed, in order of admission (here the order of
     requests) and then of address; a trimmed page has version 0.
@@ -34,7 +47,7 @@ def allowed_versions(
         for page in range(offset // size, -(-end // size)):
             whole = offset <= page * size and (page + 1) * size <= end
             if row["operation"] == WRITE or (row["operation"] == TRIM and whole):
-                if request in acknowledged:
+                if request in durable:
                     allowed[page].clear()
                 allowed[page].add(next_id if row["operation"] == WRITE else 0)
                 next_id += 1
@@ -70,7 +83,8 @@ def test_what_survives(seed: int, ftl: str) -> None:
         assert np.array_equal(done[0], done[1])
         assert_same_state(engine, specification)
         check_invariants(engine)
-        allowed = allowed_versions(parameters, requests, before, set((done[0]["id"] - ids[0]).tolist()), first_id)
+        durable = durable_changes(parameters, requests, set((done[0]["id"] - ids[0]).tolist()))
+        allowed = allowed_versions(parameters, requests, before, durable, first_id)
         for page, versions in enumerate(allowed):
             assert engine.version(page) in versions, f"page {page}"
     again = at + engine.now

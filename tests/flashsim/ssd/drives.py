@@ -11,7 +11,7 @@ import numpy as np
 from flashsim.core.errors import RefusedError
 from flashsim.core.host import one_command_each
 from flashsim.core.parameters import build
-from flashsim.core.request import FLUSH, READ, SECTOR, TRIM, WRITE, Completions, Integers, Requests, make_requests
+from flashsim.core.request import FLUSH, FORCE_UNIT_ACCESS, READ, SECTOR, TRIM, WRITE, Completions, Integers, Requests, make_requests
 from flashsim.core.rng import generator
 from flashsim.ssd.engine import SsdEngine
 from flashsim.ssd.flash_array import (
@@ -80,14 +80,18 @@ def random_drive(seed: int) -> SsdParameters:
     allocation = str(random.choice(["round-robin", "static", "dynamic"]))
     room = limit - pools if allocation == "static" else limit
     priority = bool(random.random() < 0.5)
+    endurance, buffer = int(random.choice([0, 0, 0, 30])), int(random.choice([0, 1, 2, 5, 12]))
+    buffer = 0 if endurance else buffer
     return drive(
+        write_buffer=buffer * PAGE, write_buffer_mode=str(random.choice(["write-back", "write-back", "write-through"])),
+        write_buffer_threshold=float(random.choice([0, 0.3, 0.5, 1])), power_protected=bool(buffer and random.random() < 0.5),
         read_priority=priority, suspend=str(random.choice(["none", "program", "erase", "both"])) if priority else "none",
         suspend_overhead=int(random.choice([0, 10])), suspend_limit=int(random.integers(1, 4)), multi_plane=bool(random.random() < 0.5),
         planes_per_die=planes, gc_streams=streams, gc_slicing=slicing, gc_pool="shared" if shared else "die",
         gc_copyback=bool(not shared and random.random() < 0.3), gc_stop=int(random.choice([0, reserve + 1])),
         wear=str(random.choice(WEAR_FAMILY.names())), wear_gap=int(random.integers(1, 4)), allocation=allocation,
         allocation_order="".join(random.permutation(list("CWDP"))), spare_blocks=spares,
-        factory_bad_blocks=int(random.integers(0, spares + 1)), endurance=int(random.choice([0, 0, 0, 30])), endurance_spread=0.2,
+        factory_bad_blocks=int(random.integers(0, spares + 1)), endurance=endurance, endurance_spread=0.2,
         capacity=max(1, int(room * random.uniform(0.5, 1)) - 1) * PAGE, pages_per_block=pages_per_block, blocks_per_plane=blocks + spares,
         gc_reserve=reserve, channels=channels, packages_per_channel=packages, dies_per_package=dies,
         queue_depth=int(random.choice([1, 2, 8, 32, 64])), erase=int(random.choice([10, 100, 1000])),
@@ -123,6 +127,7 @@ def random_workload(seed: int, parameters: SsdParameters, count: int) -> tuple[R
     operations = random.choice([READ, WRITE, TRIM, FLUSH], count, p=[0.3, 0.6, 0.07, 0.03])
     requests = make_requests(operations, offset * SECTOR, length * SECTOR)
     requests["dependency"] = np.where(random.random(count) < 0.3, random.integers(-1, np.arange(count)), -1)
+    requests["flags"] = np.where(random.random(count) < random.choice([0, 0.2]), FORCE_UNIT_ACCESS, 0)
     requests["think"] = 10 * random.integers(0, 4, count)
     return requests, 10 * random.integers(0, 1 + count * int(random.choice([0, 2, 10])), count)
 
