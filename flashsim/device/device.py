@@ -132,6 +132,7 @@ class Device:
         """
         if not isinstance(self._model, SsdEngine | SsdSpecification):
             raise RefusedError(f"precondition: {self.name} is a disk, whose times do not depend on what was written before")
+        self._model.settle()
         return precondition(self._model.state, how, self.outstanding, progress)
 
     def power_cut(self, at: int) -> PowerCut:

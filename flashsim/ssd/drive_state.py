@@ -181,8 +181,6 @@ class DriveState:
         check_extent(self.parameters, "load", offset, length)
         if outstanding:
             raise RefusedError(f"load: {outstanding} requests are outstanding, but a drive is loaded while it is idle")
-        self.write_out([(int(entry[PAGE]), int(entry[ENTRY_ID])) for entry in waiting_entries(self.buffer)])
-        clear_buffer(self.buffer)
         size = self.parameters.page_size
         end = -(-(offset + length) // size)
         for first in range(offset // size, end, LOADED_AT_ONCE):
@@ -221,6 +219,12 @@ class DriveState:
         if ids_left(self.control) >= count:
             return 0
         return renumber(self.control, self.spare, self.trimmed, count, oldest_in_flight)
+
+    def empty_buffer(self) -> None:
+        """Write all that waits in the write buffer, in no time."""
+        waiting = [(int(entry[PAGE]), int(entry[ENTRY_ID])) for entry in waiting_entries(self.buffer)]
+        clear_buffer(self.buffer)
+        self.write_out(waiting)
 
     def write_out(self, pages: list[tuple[int, int]]) -> None:
         """Write pages of the write buffer, given with their write ids, in no time; what is newer on flash stays."""

@@ -259,10 +259,15 @@ class SsdEngine:
 
     def load(self, offset: int, length: int) -> None:
         """Write bytes in no time; see `DriveState.load`.  Refused while requests are outstanding; what goes on beside them ends first."""
+        self.settle()
+        self.state.load(offset, length, self.outstanding)
+
+    def settle(self) -> None:
+        """If no requests are outstanding, let what goes on beside them end, and empty the write buffer in no time."""
         if not self.outstanding:
             self._run(NEVER, True)
-        self.state.load(offset, length, self.outstanding)
-        self._engine[ROOM] = self.state.buffer[0, PLACES]
+            self.state.empty_buffer()
+            self._engine[ROOM] = self.state.buffer[0, PLACES]
 
     def version(self, page: int) -> int:
         """The write id of a flash page's worth of the address space; see `DriveState.version`."""

@@ -14,7 +14,7 @@ from flashsim.core.kernel import lean_kernel
 from flashsim.core.request import Integers
 from flashsim.ssd.drive_state import DriveState
 from flashsim.ssd.flash_array import ORDER, RETIRED_BLOCK, SPARE_BLOCK, SPARE_OWNER, STATE, Narrow
-from flashsim.ssd.geometry import CLOCK, SEQUENCE
+from flashsim.ssd.geometry import SEQUENCE
 from flashsim.ssd.recovery import recover
 
 #: Shares of closed blocks with 0, 1, ... valid pages, shape (pages of a block + 1,), or (ages, pages of a block + 1) from the oldest.
@@ -44,7 +44,7 @@ def lay_out(state: DriveState, occupancy: Occupancy, random: np.random.Generator
     # Write ids in the order of closing, over all planes; one id before them all belongs to the copies that are no longer valid.
     invalid_id = int(state.control[SEQUENCE]) + 1
     first_ids = (invalid_id + 1 + np.cumsum(counts.T.ravel()) - counts.T.ravel()).reshape(counts.T.shape).T
-    state.control[[SEQUENCE, CLOCK]] = invalid_id + counts.sum()
+    state.control[SEQUENCE] = invalid_id + counts.sum()
     for pool in range(parameters.pools):
         owners = own[pool] if len(own[pool]) else np.zeros(1, np.int32)
         draws = random.random(closed.shape[1] * per_block, np.float32)

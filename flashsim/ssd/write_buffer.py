@@ -161,11 +161,10 @@ def is_whole(control: Integers, buffer: Integers, entry: int) -> bool:
 
 @lean_kernel
 def leave_buffer(control: Integers, buffer: Integers, entry: int, plan: Integers, written: int) -> int:
-    """An entry's page leaves for flash, by a plan that was made after `written` pages were written or trimmed; the row that stores the
-    page.
+    """An entry's page leaves for flash by a plan that was made after `written` writes and trims; the row that stores it.
 
-    What is stored keeps the write id that it got when the host wrote it; the one that the plan took is given to the next, unless others
-    followed.
+    What is stored keeps the write id that it got when the host wrote it.  The one that the plan took goes to the next write, unless other ids
+    followed it.
     """
     at = 0
     while plan[at, KIND] != PROGRAM_PAGE:
