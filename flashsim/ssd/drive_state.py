@@ -312,6 +312,12 @@ def statistics_with_times(state: DriveState, dies: list[int], channels: list[int
     }
 
 
+def ids_needed(state: DriveState, commands: Commands) -> int:
+    """The most write ids that commands can take: one for each page, one more where it leaves a buffer, and those of translation pages."""
+    a_page = int(state.control[PLAN_ROWS]) if state.control[MAP_PAGES] else 2
+    return int((commands["length"] // state.parameters.page_size + 2).sum()) * a_page
+
+
 def check_extent(parameters: SsdParameters, what: str, offset: int, length: int) -> None:
     """Refuse bytes outside the drive or off its sectors."""
     if offset < 0 or length < 0 or offset % SECTOR or length % SECTOR:

@@ -15,9 +15,23 @@ from flashsim.core.request import Commands, Completions, Integers, Requests
 from flashsim.core.spans import Spans
 from flashsim.core.units import NEVER
 from flashsim.ssd.admission import DONE, LOG_FULL, POLICY_FAILED, dispatch
-from flashsim.ssd.drive_state import DriveState, check_commands_fit, statistics_with_times
+from flashsim.ssd.drive_state import DriveState, check_commands_fit, ids_needed, statistics_with_times
 from flashsim.ssd.events import happen
-from flashsim.ssd.flash_array import CAUSE, ERASE_BLOCK, HOST, KIND, LOGICAL, PLACE, QUEUED, STORE_PAGE, Narrow, erased
+from flashsim.ssd.flash_array import (
+    BUFFER_PAGE,
+    CAUSE,
+    ERASE_BLOCK,
+    HOST,
+    KIND,
+    LOGICAL,
+    PLACE,
+    PROGRAM_PAGE,
+    QUEUED,
+    STORE_PAGE,
+    WRITE_ID,
+    Narrow,
+    erased,
+)
 from flashsim.ssd.ftl.base import TRANSLATE
 from flashsim.ssd.gc.base import VICTIM_FUNCTION
 from flashsim.ssd.geometry import REFUSED
@@ -25,6 +39,7 @@ from flashsim.ssd.operations import (
     ARRIVED_ID,
     BUSY,
     BUSY_NS,
+    COMMAND_KIND,
     DUE,
     EVENTS,
     ID,
@@ -43,7 +58,8 @@ from flashsim.ssd.parameters import SsdParameters
 from flashsim.ssd.recovery import recover
 from flashsim.ssd.span_log import RECORDING, empty_log, is_full, taken_spans
 from flashsim.ssd.wear.base import WEAR_FUNCTION
-from flashsim.ssd.write_buffer import ARRIVED, PAGE, PLACES, waiting_entries
+from flashsim.ssd.write_buffer import ARRIVED, ENTRY_ID, PAGE, PLACES, waiting_entries
+from flashsim.ssd.write_ids import ids_left
 
 _FIRST_ROWS = 1024
 _SPAN_ROWS = 65536
@@ -212,6 +228,9 @@ class SsdEngine:
     def submit(self, requests: Requests, commands: Commands, at: int | Integers) -> Integers:
         """Take requests, split into commands; see `flashsim.core.host.HostQueue.append`."""
         check_commands_fit(self.parameters, requests, commands)
+        needed = ids_needed(self.state, commands)
+        if ids_left(self.state.control) < needed:
+            self._renumber(needed)
         return self._host.append(requests, commands, at)
 
     def advance(self, until: int = NEVER, *, every: bool = False) -> Completions:
@@ -256,6 +275,20 @@ class SsdEngine:
         """Holds that ended since the last call; see `flashsim.core.spans.SpanSource`."""
         spans, self._spans = [*self._spans, taken_spans(self._log)], []
         return np.concatenate(spans)
+
+    def _renumber(self, needed: int) -> None:
+        """See that there are write ids left; those of operations in flight and of the write buffer go with the others."""
+        rows = self._operations[: self._engine[WATERMARK]]
+        kind = np.where(rows[:, ID] >= 0, rows[:, KIND], COMMAND_KIND)
+        programs, stores = np.isin(kind, (PROGRAM_PAGE, STORE_PAGE, BUFFER_PAGE)), (kind == STORE_PAGE) & (rows[:, CAUSE] == HOST)
+        places = [(rows, programs, WRITE_ID), (rows, stores, ARRIVED_ID)]
+        places += [
+            (entry[None], np.ones(1, bool), column) for entry in waiting_entries(self.state.buffer) for column in (ENTRY_ID, ARRIVED)
+        ]
+        in_flight = [int(found) for array, chosen, column in places for found in array[chosen, column] if found > 0]
+        shift = self.state.make_ids(needed, min(in_flight, default=None))
+        for array, chosen, column in places:
+            array[chosen, column] -= np.where(array[chosen, column] > 0, shift, 0)
 
     def load(self, offset: int, length: int) -> None:
         """Write bytes in no time; see `DriveState.load`.  Refused while requests are outstanding; what goes on beside them ends first."""

@@ -47,6 +47,7 @@ from flashsim.ssd.drive_state import (
     WRITES,
     DriveState,
     check_commands_fit,
+    ids_needed,
     statistics_with_times,
 )
 from flashsim.ssd.flash_array import (
@@ -68,6 +69,8 @@ from flashsim.ssd.pools import next_write_id
 from flashsim.ssd.recovery import recover
 from flashsim.ssd.specified_buffer import SpecifiedBuffer
 from flashsim.ssd.specified_parts import Command, Die, Operation, Shared, Steps
+from flashsim.ssd.write_buffer import ARRIVED, ENTRY_ID, waiting_entries
+from flashsim.ssd.write_ids import ids_left
 
 
 class SsdSpecification:
@@ -274,6 +277,9 @@ class SsdSpecification:
     def submit(self, requests: Requests, commands: Commands, at: int | Integers) -> Integers:
         """Take requests, split into commands; see `flashsim.core.host.HostQueue.append`."""
         check_commands_fit(self.parameters, requests, commands)
+        needed = ids_needed(self.state, commands)
+        if ids_left(self.state.control) < needed:
+            self._renumber(needed)
         ids = self.host.append(requests, commands, at)
         self._unfinished.update(ids.tolist())
         return ids
@@ -298,6 +304,21 @@ class SsdSpecification:
         else:
             if until != NEVER and not (self.host.completed and not every):
                 self.env._now = max(self.env._now, until)
+
+    def _renumber(self, needed: int) -> None:
+        """See that there are write ids left; those of operations in flight and of the write buffer go with the others."""
+        operations = [*self.buffer.transfers.values()]
+        for die in self.dies:
+            operations += [*die.suspended, *die.at_work, *die.queue]
+        entries = waiting_entries(self.state.buffer)
+        in_flight = [known for operation in operations for known in (operation.write_id, operation.arrived)]
+        in_flight += [int(entry[column]) for entry in entries for column in (ENTRY_ID, ARRIVED)]
+        shift = self.state.make_ids(needed, min((known for known in in_flight if known > 0), default=None))
+        for operation in operations:
+            operation.write_id -= shift * (operation.write_id > 0)
+            operation.arrived -= shift * (operation.arrived > 0)
+        for entry in entries:
+            entry[[ENTRY_ID, ARRIVED]] -= shift * (entry[[ENTRY_ID, ARRIVED]] > 0)
 
     def load(self, offset: int, length: int) -> None:
         """Write bytes in no time; see `DriveState.load`.  Refused while requests are outstanding; what goes on beside them ends first."""

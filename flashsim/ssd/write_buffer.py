@@ -163,8 +163,8 @@ def is_whole(control: Integers, buffer: Integers, entry: int) -> bool:
 def leave_buffer(control: Integers, buffer: Integers, entry: int, plan: Integers, written: int) -> int:
     """An entry's page leaves for flash by a plan that was made after `written` writes and trims; the row that stores it.
 
-    What is stored keeps the write id that it got when the host wrote it.  The one that the plan took goes to the next write, unless other ids
-    followed it.
+    What is stored keeps the write id that it got when the host wrote it.  The one that the plan took goes to the next write,
+    unless other ids followed it.
     """
     at = 0
     while plan[at, KIND] != PROGRAM_PAGE:
