@@ -39,8 +39,8 @@ def kind_of_span(control: Integers, operations: Integers, server: int, row: int)
 
 @lean_kernel
 def note_span(log: Integers, control: Integers, operations: Integers, servers: Integers, server: int, row: int, now: int) -> None:
-    """An operation gives up a server that it has held since SINCE."""
-    if log[0, RECORDING] == 0:
+    """An operation gives up a server that it has held since SINCE, if only for a nanosecond (it may be interrupted at once)."""
+    if log[0, RECORDING] == 0 or servers[server, SINCE] == now:
         return
     at = log[0, USED] + 1
     log[0, USED] = at
