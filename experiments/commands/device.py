@@ -18,6 +18,7 @@ from flashsim.core.parameters import describe
 from flashsim.core.provenance import provenance
 from flashsim.core.units import format_size, parse_duration, parse_size
 from flashsim.device import cited, presets
+from flashsim.ssd.parameters import SsdParameters
 
 app = typer.Typer(cls=Group, rich_markup_mode=None)
 
@@ -73,6 +74,8 @@ def show_preset(
         typer.echo(f"{chosen.name} ({chosen.kind}): {chosen.title}\n")
         for name, value, meaning, source in rows:
             typer.echo(f"{name} = {value}\n    {meaning}\n    source: {source}")
+        for name, figure in _derived(chosen).items():
+            typer.echo(f"derived {name}: {figure['shown']}\n    {figure['meaning']}")
         for name, figure in _cited(chosen).items():
             typer.echo(f"cited {name}: {figure['shown']}\n    {figure['meaning']}\n    source: {figure['source']}")
         energies = _energies(chosen)
@@ -144,6 +147,15 @@ def bench_device(
             write_json(target, done.as_dict() | {"provenance": provenance(asked, seed)})
 
 
+def _derived(chosen: presets.Preset) -> dict[str, dict[str, Any]]:
+    """What follows from the values of a flash drive."""
+    if not isinstance(chosen.parameters, SsdParameters):
+        return {}
+    value = chosen.parameters.effective_overprovisioning
+    meaning = "flash pages outside spare blocks and gc_reserve, over those that the address space covers, less 1"
+    return {"effective_overprovisioning": {"value": value, "shown": f"{value:.2%}", "meaning": meaning}}
+
+
 def _as_dict(chosen: presets.Preset, rows: list[tuple[str, str, str, str]]) -> dict[str, Any]:
     values = {
         name: {"value": getattr(chosen.parameters, name), "shown": shown, "meaning": meaning, "source": source}
@@ -154,6 +166,7 @@ def _as_dict(chosen: presets.Preset, rows: list[tuple[str, str, str, str]]) -> d
         "kind": chosen.kind,
         "title": chosen.title,
         "parameters": values,
+        "derived": _derived(chosen),
         "cited": _cited(chosen),
         "energy": _energies(chosen),
     }

@@ -132,6 +132,8 @@ class SsdParameters:
         if self.spare_blocks < self.factory_bad_blocks:
             bound = f"as many as the {self.factory_bad_blocks} factory_bad_blocks are needed"
             raise InvalidParameterError("spare_blocks", self.spare_blocks, bound)
+        if self.spare_blocks >= self.blocks_per_plane:
+            raise InvalidParameterError("spare_blocks", self.spare_blocks, f"a plane has {self.blocks_per_plane} blocks in all")
         if self.gc_reserve >= self.good_blocks:
             bound = f"a plane has {self.good_blocks} blocks that are not spare, and one more than the reserve is needed"
             raise InvalidParameterError("gc_reserve", self.gc_reserve, bound)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from itertools import permutations
 from typing import Any
 
 import numpy as np
 import pytest
 
-from flashsim.core.errors import InvalidParameterError, RefusedError
+from flashsim.core.errors import InvalidParameterError, RefusedError, UnknownNameError
 from flashsim.core.host import one_command_each
 from flashsim.core.request import READ, WRITE, make_requests
 from flashsim.ssd.engine import SsdEngine
+from flashsim.ssd.geometry import pool_order
 from flashsim.ssd.specification import SsdSpecification
 from tests.flashsim.ssd.drives import PAGE, Model, drive, served
 
@@ -27,6 +29,33 @@ MODELS = pytest.mark.parametrize("model", [SsdEngine, SsdSpecification])
         ({"read_latency": 30}, "read_latency: 30 ns, but the chip and its channel already take 30 ns"),
         ({"write_latency": 50}, "write_latency: 50 ns, but the chip and its channel already take 50 ns"),
         ({"queue_depth": 0}, "queue_depth: 0"),
+        ({"gc_streams": 3}, "gc_streams: 3, but it must be at most 2"),
+        ({"gc_streams": 2}, "gc_reserve: 2, but with 2 streams it must be at least 3"),
+        ({"gc_slicing": True}, "gc_reserve: 2, but with 1 streams and slices it must be at least 3"),
+        ({"gc_stop": 1}, "gc_stop: 1, but it must lie between gc_reserve, 2, and the 8 blocks of a plane"),
+        ({"gc_stop": 8}, "gc_stop: 8, but it must lie between"),
+        ({"gc_choices": 0}, "gc_choices: 0, but it must be at least 1"),
+        ({"gc_pool": "shared"}, "capacity: 81920, but the blocks outside the reserve hold 81920"),
+        ({"spare_blocks": 1, "factory_bad_blocks": 2}, "spare_blocks: 1, but as many as the 2 factory_bad_blocks are needed"),
+        ({"spare_blocks": -1}, "spare_blocks: -1, but it must be at least 0"),
+        ({"spare_blocks": 6}, "gc_reserve: 2, but a plane has 2 blocks that are not spare"),
+        ({"spare_blocks": 9}, "spare_blocks: 9, but a plane has 8 blocks in all"),
+        ({"factory_bad_blocks": -1}, "factory_bad_blocks: -1, but it must be at least 0"),
+        ({"endurance": -1}, "endurance: -1, but it must be at least 0"),
+        ({"endurance_spread": 0.6}, "endurance_spread: 0.6, but it must be at most 0.5"),
+        ({"endurance_spread": float("nan")}, "endurance_spread: nan, but it must be a number"),
+        ({"wear_gap": 0}, "wear_gap: 0, but it must be at least 1"),
+        ({"planes_per_die": 0}, "planes_per_die: 0, but it must be at least 1"),
+        ({"planes_per_die": 1.5}, "planes_per_die: 1.5, but it must be a number"),
+        ({"pages_per_block": 1}, "pages_per_block: 1, but it must be at least 2"),
+        ({"blocks_per_plane": 2**30}, "blocks_per_plane: 1073741824, but 2 planes .* may have at most 2147483646 pages in all"),
+        ({"channels": 2**40}, "blocks_per_plane: 8, but 1099511627776 planes .* at most 2147483646"),
+        ({"channels": 4, "allocation": "static", "capacity": 95 * PAGE}, "capacity: .* a plane takes 24 pages, and it can hold 23"),
+        ({"read": 0}, "read: 0, but it must be at least 1"),
+        ({"program": 0}, "program: 0, but it must be at least 1"),
+        ({"erase": 0}, "erase: 0, but it must be at least 1"),
+        ({"channel_rate": 0}, "channel_rate: 0, but it must be at least 1"),
+        ({"capacity": 0}, "capacity: 0, but it must be at least 512"),
     ],
 )
 def test_impossible_drives(changes: dict[str, Any], message: str) -> None:
@@ -65,6 +94,43 @@ def test_loading(model: type[Model]) -> None:
     device.submit(requests, one_command_each(requests), 0)
     with pytest.raises(RefusedError, match="1 requests are outstanding"):
         device.load(0, PAGE)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"allocation_order": "CWD"}, "allocation_order: 'CWD' is unknown; did you mean"),
+        ({"allocation_order": "CCWD"}, "allocation_order: 'CCWD' is unknown"),
+        ({"allocation": "statik"}, "allocation: 'statik' is unknown; did you mean static"),
+        ({"gc_pool": "plane"}, "gc_pool: 'plane' is unknown"),
+        ({"wear": "statc"}, "wear levelling policy: 'statc' is unknown; did you mean static"),
+    ],
+)
+def test_unknown_choices(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(UnknownNameError, match=f"^{message}"):
+        SsdEngine(drive(**changes))
+
+
+def test_a_page_stays_within_its_chip_only_if_its_plane_collects_by_itself() -> None:
+    with pytest.raises(RefusedError, match="^gc_copyback: .* gc_pool 'shared'"):
+        drive(gc_copyback=True, gc_pool="shared", capacity=30 * PAGE)
+
+
+def test_every_plane_takes_its_turn_in_every_order() -> None:
+    """The first letter changes fastest; dies are numbered by channel, package and die of the package."""
+    sizes = {"channels": 2, "packages_per_channel": 3, "dies_per_package": 2, "planes_per_die": 2}
+    for order in permutations("CWDP"):
+        found = pool_order(drive(**sizes, allocation_order="".join(order)))
+        assert sorted(found) == list(range(24))
+        parts = {"C": found // 2 % 2, "W": found // 2 // 2 % 3, "D": found // 2 // 6, "P": found % 2}
+        weights = np.cumprod([1, *(int(parts[letter].max()) + 1 for letter in order[:3])])
+        assert np.array_equal(sum(parts[letter] * weight for letter, weight in zip(order, weights, strict=True)), np.arange(24))
+
+
+def test_effective_overprovisioning_leaves_out_spares_and_reserve() -> None:
+    parameters = drive(blocks_per_plane=10, spare_blocks=2, factory_bad_blocks=1, capacity=40 * PAGE - 512)
+    assert parameters.effective_overprovisioning == 2 * (10 - 2 - 2) * 4 / 40 - 1
+    assert SsdEngine(parameters).statistics()["effective_overprovisioning"] == parameters.effective_overprovisioning
 
 
 def test_the_operation_table_grows() -> None:

@@ -1,0 +1,250 @@
+"""Drives of every translation layer as state machines, and power cuts at every moment of drawn workloads."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+
+from flashsim.core.errors import RefusedError
+from flashsim.core.host import one_command_each
+from flashsim.core.request import FLUSH, READ, TRIM, WRITE, Requests, make_requests
+from flashsim.core.rng import generator
+from flashsim.core.units import NEVER
+from flashsim.ssd.drive_state import DriveState, apply
+from flashsim.ssd.engine import SsdEngine
+from flashsim.ssd.flash_array import (
+    ERASE_BLOCK,
+    KIND,
+    LOGICAL,
+    MOVE_PAGE,
+    PLACE,
+    PROGRAM_PAGE,
+    READ_PAGE,
+    SOURCE,
+    SPARE_OWNER,
+    STORE_PAGE,
+    ZERO_PAGE,
+)
+from flashsim.ssd.ftl.base import FAMILY
+from flashsim.ssd.geometry import READ_ONLY, REFUSED, SEQUENCE
+from flashsim.ssd.parameters import SsdParameters
+from flashsim.ssd.pools import next_write_id
+from flashsim.ssd.recovery import recover
+from tests.flashsim.ssd.drives import PAGE, check_invariants, drive_for, random_drive, random_workload
+from tests.property.test_ssd_power_cut import allowed_versions
+
+SMALL = settings(max_examples=20, stateful_step_count=40, deadline=None)
+PLACES = st.floats(0, 1, exclude_max=True)
+SEEDS = st.integers(0, 10**6)
+LAYERS = st.sampled_from(FAMILY.names())
+
+
+class StateMachine(RuleBasedStateMachine):
+    """A drive without a clock: every planned operation is checked against the flash before it is carried out."""
+
+    @initialize(seed=SEEDS, ftl=LAYERS, share=PLACES)
+    def make(self, seed: int, ftl: str, share: float) -> None:
+        self.parameters = drive_for(ftl, random_drive(seed))
+        self.state = DriveState(self.parameters)
+        self.newest = [0] * self.parameters.logical_pages
+        for page in range(int(share * self.parameters.logical_pages)):
+            self.write_one(page, partial=False)
+
+    def page_at(self, place: float) -> int:
+        return int(place * self.parameters.logical_pages)
+
+    def plan(self, operation: int, page: int, partial: bool) -> list[int]:
+        """Kinds of the operations that were planned and carried out."""
+        rows = self.state.plan_page(operation, page, partial)
+        for number, row in enumerate(rows):
+            self.check(row)
+            state = self.state
+            apply(number, state.plan, state.control, state.blocks, state.pages, state.spare)
+        return [row[KIND] for row in rows]
+
+    def check(self, row: tuple[int, ...]) -> None:
+        """Programs in order and only after an erase; copies of what is there; erases of what nobody needs."""
+        state, per_block = self.state, self.parameters.pages_per_block
+        place = row[PLACE]
+        if row[KIND] in (PROGRAM_PAGE, STORE_PAGE, MOVE_PAGE):
+            rest = state.spare[place : (place // per_block + 1) * per_block]
+            assert not rest.any()
+            assert self.parameters.gc == "none" or place % per_block == 0 or state.spare[place - 1] != 0
+            if row[SOURCE] >= 0:
+                assert state.spare[row[SOURCE]] > 0 and state.pages[row[SOURCE], SPARE_OWNER] == row[LOGICAL] + 1
+        elif row[KIND] == ERASE_BLOCK:
+            for flash_page in range(place * per_block, (place + 1) * per_block):
+                owner, write_id = state.pages[flash_page, SPARE_OWNER], state.spare[flash_page]
+                if write_id > 0 and owner <= len(self.newest) and write_id == self.newest[owner - 1]:  # it was copied
+                    assert ((state.spare == write_id) & (state.pages[:, SPARE_OWNER] == owner)).sum() > 1
+
+    def write_one(self, page: int, partial: bool) -> None:
+        if self.state.control[READ_ONLY]:
+            return
+        assert self.plan(WRITE, page, partial).count(PROGRAM_PAGE) == 1
+        self.newest[page] = self.state.version(page)
+        assert self.newest[page] == max(self.newest)
+
+    @rule(place=PLACES, count=st.integers(1, 12), partial=st.booleans())
+    def write(self, place: float, count: int, partial: bool) -> None:
+        first = self.page_at(place)
+        for page in range(first, min(first + count, self.parameters.logical_pages)):
+            self.write_one(page, partial)
+
+    @rule(seed=SEEDS, count=st.integers(1, 60))
+    def overwrite(self, seed: int, count: int) -> None:
+        for page in generator(seed, "hot").integers(0, max(1, self.parameters.logical_pages // 4), count).tolist():
+            self.write_one(page, partial=False)
+
+    @rule(place=PLACES, count=st.integers(1, 12))
+    def trim(self, place: float, count: int) -> None:
+        first = self.page_at(place)
+        for page in range(first, min(first + count, self.parameters.logical_pages)):
+            self.plan(TRIM, page, False)
+            self.state.trimmed[page] = next_write_id(self.state.control)
+            self.newest[page] = 0
+
+    @rule(place=PLACES)
+    def read(self, place: float) -> None:
+        page = self.page_at(place)
+        assert [kind for kind in self.plan(READ, page, False) if kind in (READ_PAGE, ZERO_PAGE)] == [
+            READ_PAGE if self.newest[page] else ZERO_PAGE
+        ]
+
+    @rule()
+    def lose_power(self) -> None:
+        recover(self.state)
+
+    @invariant()
+    def reads_return_the_last_write(self) -> None:
+        assert [self.state.version(page) for page in range(self.parameters.logical_pages)] == self.newest
+
+    @invariant()
+    def blocks_add_up(self) -> None:
+        check_invariants(SimpleNamespace(state=self.state, parameters=self.parameters))  # type: ignore[arg-type]
+
+
+class EngineMachine(RuleBasedStateMachine):
+    """A drive under the clock, cut off at any time: each page reads as one of the versions that it may have."""
+
+    @initialize(seed=SEEDS, ftl=LAYERS, share=PLACES)
+    def make(self, seed: int, ftl: str, share: float) -> None:
+        self.parameters = drive_for(ftl, replace(random_drive(seed), endurance=0))
+        self.engine = SsdEngine(self.parameters)
+        self.engine.load(0, int(share * self.parameters.logical_pages) * PAGE)
+
+    def versions(self) -> list[int]:
+        return [self.engine.version(page) for page in range(self.parameters.logical_pages)]
+
+    @rule(seed=SEEDS, count=st.integers(1, 25), share=st.one_of(st.none(), PLACES))
+    def work(self, seed: int, count: int, share: float | None) -> None:
+        """Requests of all kinds, to their end or until the power fails."""
+        requests, at = random_workload(seed, self.parameters, count)
+        requests["dependency"] = -1
+        before, first_id, began = np.array(self.versions()), int(self.engine.state.control[SEQUENCE]) + 1, self.engine.now
+        at = np.sort(at) + began
+        ids = self.engine.submit(requests, one_command_each(requests), at)
+        cut = NEVER if share is None else began + int(share * 100 * count)
+        done = self.engine.advance(cut, every=True)
+        if share is not None:
+            assert len(self.engine.power_cut(cut).lost) + len(done) == count
+        assert self.engine.outstanding == 0
+        acknowledged = set(np.flatnonzero(np.isin(ids, done["id"])).tolist())
+        allowed = allowed_versions(self.parameters, requests, before, acknowledged, first_id)
+        assert all(version in versions for version, versions in zip(self.versions(), allowed, strict=True))
+
+    @invariant()
+    def blocks_add_up(self) -> None:
+        check_invariants(self.engine)
+
+
+def copied(engine: SsdEngine) -> SsdEngine:
+    """The drive as it stands, with the same policies."""
+    state = engine.state
+    shared: list[Any] = [state.translate, *state.policies, state.layer]
+    return copy.deepcopy(engine, {id(thing): thing for thing in shared})
+
+
+def step(engine: SsdEngine, until: int) -> list[int]:
+    """Let time pass, whatever is refused meanwhile; the ids that completed."""
+    ids: list[int] = []
+    while True:
+        try:
+            return ids + engine.advance(until, every=True)["id"].tolist()
+        except RefusedError:
+            continue
+
+
+def single_pages(seed: int, parameters: SsdParameters, count: int) -> Requests:
+    """Whole pages, a third of them overwritten all the time, so that garbage collection, wear levelling and merges are at work."""
+    random = generator(seed, "pages")
+    hot = random.random(count) < 0.7
+    pages = np.where(
+        hot, random.integers(0, max(1, parameters.logical_pages // 3), count), random.integers(0, parameters.logical_pages, count)
+    )
+    return make_requests(random.choice([READ, WRITE, TRIM, FLUSH], count, p=[0.1, 0.8, 0.07, 0.03]), pages * PAGE, PAGE)
+
+
+def assert_every_cut_keeps_what_was_durable(seed: int, ftl: str) -> None:
+    """All times are multiples of 10 ns: the power fails at each of them, on a copy of the drive, from the first operation to the last.
+
+    Once blocks ran out all writes are refused, so these are the last ones; reads and trims go on.
+    """
+    parameters = drive_for(ftl, random_drive(seed))
+    engine = SsdEngine(parameters)
+    requests = single_pages(seed, parameters, 40)
+    with contextlib.suppress(RefusedError):
+        engine.load(0, parameters.capacity)
+        for page in generator(seed, "worn").integers(0, max(1, parameters.logical_pages // 3), 4 * parameters.logical_pages).tolist():
+            engine.load(page * PAGE, PAGE)
+    before = np.array([engine.version(page) for page in range(parameters.logical_pages)])
+    first_id = int(engine.state.control[SEQUENCE]) + 1
+    ids = engine.submit(requests, one_command_each(requests), engine.now)
+    whole = copied(engine)
+    step(whole, NEVER)
+    refused = int(whole.state.control[REFUSED])
+    assert whole.statistics()["refused_writes"] == refused and (refused == 0 or whole.state.control[READ_ONLY])
+    accepted = requests.copy()
+    writes = np.flatnonzero(requests["operation"] == WRITE)
+    accepted["operation"][writes[len(writes) - refused :]] = READ
+    done: list[int] = []
+    while engine.outstanding:
+        done += step(engine, engine.now + 10)
+        cut = copied(engine)
+        lost = cut.power_cut(cut.now).lost
+        assert sorted([*lost.tolist(), *done]) == ids.tolist()
+        check_invariants(cut)
+        acknowledged = set(np.flatnonzero(np.isin(ids, done)).tolist())
+        for page, versions in enumerate(allowed_versions(parameters, accepted, before, acknowledged, first_id)):
+            assert cut.version(page) in versions, f"seed {seed}, {ftl}, at {cut.now}, page {page}"
+        if engine.now % 200 == 0:  # the drive works on
+            cut.submit(requests, one_command_each(requests), cut.now)
+            step(cut, NEVER)
+            check_invariants(cut)
+
+
+@pytest.mark.parametrize("ftl", FAMILY.names())
+@pytest.mark.parametrize("seed", range(5))
+def test_a_cut_at_every_operation(seed: int, ftl: str) -> None:
+    assert_every_cut_keeps_what_was_durable(seed, ftl)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(100, 300))
+def test_a_cut_at_every_operation_of_many_workloads(seed: int) -> None:
+    assert_every_cut_keeps_what_was_durable(seed, FAMILY.names()[seed % len(FAMILY.names())])
+
+
+TestState = StateMachine.TestCase
+TestState.settings = SMALL
+TestEngine = EngineMachine.TestCase
+TestEngine.settings = SMALL
