@@ -138,7 +138,7 @@ class EngineMachine(RuleBasedStateMachine):
 
     @initialize(seed=SEEDS, ftl=LAYERS, share=PLACES)
     def make(self, seed: int, ftl: str, share: float) -> None:
-        self.parameters = drive_for(ftl, replace(random_drive(seed), endurance=0))
+        self.parameters = drive_for(ftl, replace(random_drive(seed), endurance=0, write_buffer=0))
         self.engine = SsdEngine(self.parameters)
         self.engine.load(0, int(share * self.parameters.logical_pages) * PAGE)
 
@@ -197,9 +197,10 @@ def single_pages(seed: int, parameters: SsdParameters, count: int) -> Requests:
 def assert_every_cut_keeps_what_was_durable(seed: int, ftl: str) -> None:
     """All times are multiples of 10 ns: the power fails at each of them, on a copy of the drive, from the first operation to the last.
 
+    There is no write buffer, so that all that is acknowledged is durable.
     Once blocks ran out all writes are refused, so these are the last ones; reads and trims go on.
     """
-    parameters = drive_for(ftl, random_drive(seed))
+    parameters = drive_for(ftl, replace(random_drive(seed), write_buffer=0))
     engine = SsdEngine(parameters)
     requests = single_pages(seed, parameters, 40)
     with contextlib.suppress(RefusedError):
