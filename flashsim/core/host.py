@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from flashsim.core.errors import InvalidParameterError
-from flashsim.core.kernel import lean_kernel
+from flashsim.core.kernel import inlined_kernel, lean_kernel
 from flashsim.core.request import COMMAND, COMPLETION, Commands, Completions, Integers, Requests
 from flashsim.core.units import NEVER
 
@@ -33,12 +33,12 @@ HOST_SCALARS = 11
 _COMPACT_AT = 4096
 
 
-@lean_kernel
+@inlined_kernel
 def _earlier(heap: Integers, left: int, right: int) -> bool:
     return heap[left, 0] < heap[right, 0] or (heap[left, 0] == heap[right, 0] and heap[left, 1] < heap[right, 1])
 
 
-@lean_kernel
+@inlined_kernel
 def heap_push(heap: Integers, size: int, time: int, key: int) -> int:
     """Add (time, key) to a binary heap, shape (capacity, 2), of `size` entries; return the new size."""
     at = size
@@ -54,7 +54,7 @@ def heap_push(heap: Integers, size: int, time: int, key: int) -> int:
     return size + 1
 
 
-@lean_kernel
+@inlined_kernel
 def heap_pop(heap: Integers, size: int) -> int:
     """Remove the earliest entry, ``heap[0]`` (read it before), of `size` entries; return the new size."""
     size -= 1
@@ -77,7 +77,7 @@ def heap_pop(heap: Integers, size: int) -> int:
     return size
 
 
-@lean_kernel
+@inlined_kernel
 def next_arrival(host: Integers, requests: Integers, order: Integers, delayed: Integers) -> tuple[int, int]:
     """Time and id of the request that arrives next; (NEVER, -1) when none is due.
 
@@ -95,7 +95,7 @@ def next_arrival(host: Integers, requests: Integers, order: Integers, delayed: I
     return time, request
 
 
-@lean_kernel
+@inlined_kernel
 def arrive(host: Integers, requests: Integers, order: Integers, delayed: Integers) -> None:
     """Let the next arrival happen: the clock moves to it and the request queues."""
     time, request = next_arrival(host, requests, order, delayed)
@@ -114,7 +114,7 @@ def arrive(host: Integers, requests: Integers, order: Integers, delayed: Integer
     host[READY_TAIL] = request
 
 
-@lean_kernel
+@inlined_kernel
 def take_command(host: Integers, requests: Integers) -> int:
     """The id of the next command to dispatch, or -1 while none waits or `depth` commands are in flight."""
     if host[READY_HEAD] < 0 or host[IN_FLIGHT] >= host[DEPTH]:
@@ -131,7 +131,7 @@ def take_command(host: Integers, requests: Integers) -> int:
     return command
 
 
-@lean_kernel
+@inlined_kernel
 def command_done(host: Integers, requests: Integers, commands: Integers, delayed: Integers, finished: Integers, command: int) -> bool:
     """Account for a command that completes now; whether its request completes with it.
 

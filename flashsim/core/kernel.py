@@ -28,6 +28,7 @@ _ROOMS = ("flashsim", "algorithms", "traces")
 _HOLDS_KERNELS = re.compile(rb"@(lean_)?kernel|kernel(_of)?\(")
 #: Numba's run-time (reference counts) is switched off by this option, which its documentation does not list.
 _LEAN = {"_nrt": False, "error_model": "numpy"}
+_INLINED = {**_LEAN, "forceinline": True}
 _IMPORT = re.compile(rb"^\s*from[ \t]+([\w.]+)[ \t]+import[ \t]+(\([^)]*\)|[^\n]+)", re.MULTILINE)
 _NAME = re.compile(rb"\w+")
 
@@ -85,6 +86,11 @@ def lean_kernel(function: Function) -> Function:
     not noticed.
     """
     return _decorated(function, **_LEAN)
+
+
+def inlined_kernel(function: Function) -> Function:
+    """As `lean_kernel`, and always compiled into its callers: where it is called often, passing its arrays takes longer than its work."""
+    return _decorated(function, **_INLINED)
 
 
 def kernel_of(signature: Any) -> Callable[[Function], Function]:

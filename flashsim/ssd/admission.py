@@ -19,7 +19,7 @@ from flashsim.core.host import (
     REQUEST_BASE,
     take_command,
 )
-from flashsim.core.kernel import lean_kernel
+from flashsim.core.kernel import inlined_kernel
 from flashsim.core.request import FLUSH, FORCE_UNIT_ACCESS, READ, SECTOR, TRIM, WRITE, Integers
 from flashsim.ssd.buffering import await_destaging, destage, drop_entry, fill_entry, read_entry
 from flashsim.ssd.dies import schedule
@@ -59,7 +59,7 @@ from flashsim.ssd.write_buffer import (
 DONE, TABLE_FULL, POLICY_FAILED, LOG_FULL = range(4)
 
 
-@lean_kernel
+@inlined_kernel
 def count_command(counters: Integers, operation: int, length: int) -> None:
     """Count what the host asked for."""
     if operation == READ:
@@ -74,7 +74,7 @@ def count_command(counters: Integers, operation: int, length: int) -> None:
         counters[FLUSHES] += 1
 
 
-@lean_kernel
+@inlined_kernel
 def admit_page(
     engine: Integers,
     operations: Integers,
@@ -108,7 +108,7 @@ def admit_page(
     return True
 
 
-@lean_kernel
+@inlined_kernel
 def admit_buffered(
     engine: Integers,
     operations: Integers,
@@ -170,7 +170,7 @@ def admit_buffered(
     )  # fmt: skip
 
 
-@lean_kernel
+@inlined_kernel
 def admit(
     engine: Integers,
     operations: Integers,
@@ -229,7 +229,7 @@ def admit(
     return True
 
 
-@lean_kernel
+@inlined_kernel
 def take_command_row(host: Integers, requests: Integers, engine: Integers, operations: Integers, timing: Integers, operation: int) -> int:
     """A row for the host's next command."""
     command = take_row(engine, operations, COMMAND_KIND)
@@ -242,7 +242,7 @@ def take_command_row(host: Integers, requests: Integers, engine: Integers, opera
     return command
 
 
-@lean_kernel
+@inlined_kernel
 def enter_controller(
     engine: Integers, heap: Integers, operations: Integers, servers: Integers, control: Integers, command: int, now: int
 ) -> None:
@@ -251,7 +251,7 @@ def enter_controller(
         schedule(engine, heap, operations, command, WAITING, now + operations[command, OVERHEAD])
 
 
-@lean_kernel
+@inlined_kernel
 def admit_flush(
     engine: Integers, heap: Integers, operations: Integers, servers: Integers, gates: Integers, control: Integers, pools: Integers,
     blocks: Integers, mapping: Narrow, pages: Narrow, own: Integers, plan: Integers, buffer: Integers, timing: Integers, translate: Any,
@@ -273,7 +273,7 @@ def admit_flush(
     return DONE
 
 
-@lean_kernel
+@inlined_kernel
 def dispatch(
     host: Integers,
     requests: Integers,
@@ -333,7 +333,7 @@ def dispatch(
     return DONE
 
 
-@lean_kernel
+@inlined_kernel
 def rows_needed(control: Integers, buffer: Integers, operation: int, length: int) -> int:
     """The most rows of the operation table that a command can take; a flush asks for them as it goes."""
     touched = length // (control[PAGE_SECTORS] * SECTOR) + 2

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from flashsim.core.host import heap_push
-from flashsim.core.kernel import lean_kernel
+from flashsim.core.kernel import inlined_kernel
 from flashsim.core.request import Integers
 from flashsim.ssd.flash_array import (
     BUFFER_PAGE,
@@ -75,7 +75,7 @@ from flashsim.ssd.timing import (
 )
 
 
-@lean_kernel
+@inlined_kernel
 def schedule(engine: Integers, heap: Integers, operations: Integers, row: int, phase: int, time: int) -> None:
     """The operation's next event ends `phase` at `time`."""
     operations[row, PHASE] = phase
@@ -83,14 +83,14 @@ def schedule(engine: Integers, heap: Integers, operations: Integers, row: int, p
     engine[EVENTS] = heap_push(heap, engine[EVENTS], time, (operations[row, ID] << ROW_BITS) | row)
 
 
-@lean_kernel
+@inlined_kernel
 def use_channel(engine: Integers, heap: Integers, operations: Integers, timing: Integers, row: int, now: int) -> None:
     """The channel is the operation's: move a page, or out and back in for a move."""
     pages = 2 if operations[row, KIND] == MOVE_PAGE else 1
     schedule(engine, heap, operations, row, ON_CHANNEL, now + pages * timing[TRANSFER])
 
 
-@lean_kernel
+@inlined_kernel
 def ask_channel(
     engine: Integers, heap: Integers, operations: Integers, servers: Integers, control: Integers, timing: Integers, row: int, now: int
 ) -> None:
@@ -100,7 +100,7 @@ def ask_channel(
         use_channel(engine, heap, operations, timing, row, now)
 
 
-@lean_kernel
+@inlined_kernel
 def wake(engine: Integers, servers: Integers, die: int) -> None:
     """Let a die look for work once all that follows from this event has been done."""
     if servers[die, WOKEN]:
@@ -114,7 +114,7 @@ def wake(engine: Integers, servers: Integers, die: int) -> None:
     engine[LAST_WOKEN] = die
 
 
-@lean_kernel
+@inlined_kernel
 def satisfy(engine: Integers, operations: Integers, servers: Integers, timing: Integers, row: int) -> None:
     """One thing that an operation waited for has happened; with the last it is ready for its die, or for the link."""
     operations[row, WAITS] -= 1
@@ -132,7 +132,7 @@ def satisfy(engine: Integers, operations: Integers, servers: Integers, timing: I
     wake(engine, servers, operations[row, DIE])
 
 
-@lean_kernel
+@inlined_kernel
 def satisfy_followers(engine: Integers, operations: Integers, servers: Integers, timing: Integers, row: int) -> None:
     """An operation has ended: tell those that wait for it."""
     follower = operations[row, FIRST_FOLLOWER]
@@ -145,7 +145,7 @@ def satisfy_followers(engine: Integers, operations: Integers, servers: Integers,
         follower = operations[follower, NEXT_READER]
 
 
-@lean_kernel
+@inlined_kernel
 def open_gate(
     engine: Integers, operations: Integers, servers: Integers, gates: Integers, control: Integers, timing: Integers, block: int, number: int
 ) -> None:
@@ -159,7 +159,7 @@ def open_gate(
     satisfy(engine, operations, servers, timing, row)
 
 
-@lean_kernel
+@inlined_kernel
 def same_work(kind: int, other: int) -> bool:
     """Whether operations of these kinds can be one multi-plane command."""
     if kind in (PROGRAM_PAGE, STORE_PAGE):
@@ -167,7 +167,7 @@ def same_work(kind: int, other: int) -> bool:
     return kind == other and kind in (READ_PAGE, FETCH_PAGE, ERASE_BLOCK)
 
 
-@lean_kernel
+@inlined_kernel
 def works_with(operations: Integers, control: Integers, first: int, row: int) -> bool:
     """Whether a ready operation joins those chained from `first`: of one kind, on a plane of its own, at the same page of its block."""
     kind, place = operations[first, KIND], operations[row, PLACE]
@@ -184,7 +184,7 @@ def works_with(operations: Integers, control: Integers, first: int, row: int) ->
     return True
 
 
-@lean_kernel
+@inlined_kernel
 def take_work(operations: Integers, servers: Integers, control: Integers, timing: Integers, die: int, head: int) -> int:
     """Take the first operation off a die's queue, with those behind it that work together with it, chained by NEXT_IN_DIE."""
     first = last = servers[die, head]
@@ -199,7 +199,7 @@ def take_work(operations: Integers, servers: Integers, control: Integers, timing
     return first
 
 
-@lean_kernel
+@inlined_kernel
 def start(
     engine: Integers,
     heap: Integers,
@@ -223,7 +223,7 @@ def start(
         schedule(engine, heap, operations, row, IN_CELLS, now + timing[CELL_READ])
 
 
-@lean_kernel
+@inlined_kernel
 def interrupt(log: Integers, control: Integers, operations: Integers, servers: Integers, timing: Integers, die: int, now: int) -> bool:
     """Suspend what the die does, if a read may interrupt it and it does not end just now; whether the die is free."""
     row = servers[die, BUSY] - 1
@@ -241,7 +241,7 @@ def interrupt(log: Integers, control: Integers, operations: Integers, servers: I
     return True
 
 
-@lean_kernel
+@inlined_kernel
 def leave(log: Integers, control: Integers, operations: Integers, servers: Integers, die: int, now: int) -> None:
     """The operation at work gives up its die."""
     note_span(log, control, operations, servers, die, servers[die, BUSY] - 1, now)
@@ -249,7 +249,7 @@ def leave(log: Integers, control: Integers, operations: Integers, servers: Integ
     servers[die, BUSY] = 0
 
 
-@lean_kernel
+@inlined_kernel
 def look_for_work(
     engine: Integers,
     heap: Integers,
@@ -279,7 +279,7 @@ def look_for_work(
         start(engine, heap, operations, servers, control, timing, die, row, now)
 
 
-@lean_kernel
+@inlined_kernel
 def let_dies_work(
     engine: Integers, heap: Integers, log: Integers, operations: Integers, servers: Integers, control: Integers, timing: Integers, now: int
 ) -> None:
@@ -291,7 +291,7 @@ def let_dies_work(
         look_for_work(engine, heap, log, operations, servers, control, timing, die, now)
 
 
-@lean_kernel
+@inlined_kernel
 def pending_program(operations: Integers, servers: Integers, die: int, flash_page: int) -> int:
     """The operation, not yet ended, that programs a flash page; of several the last admitted; -1 if there is none."""
     found = -1

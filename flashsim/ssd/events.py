@@ -8,7 +8,7 @@ last the dies that got free, or got something ready, look for work in the order 
 from __future__ import annotations
 
 from flashsim.core.host import NOW, command_done
-from flashsim.core.kernel import lean_kernel
+from flashsim.core.kernel import inlined_kernel
 from flashsim.core.request import Integers
 from flashsim.ssd.buffering import arrive, forget_flush
 from flashsim.ssd.dies import (
@@ -84,14 +84,14 @@ from flashsim.ssd.span_log import note_span
 from flashsim.ssd.timing import CELL_PROGRAM, READ_PRIORITY
 
 
-@lean_kernel
+@inlined_kernel
 def use_link(engine: Integers, heap: Integers, operations: Integers, links: Integers, row: int, now: int) -> None:
     """The link is the operation's: move its bytes."""
     direction = 1 if operations[row, KIND] in (PROGRAM_PAGE, BUFFER_PAGE) else 0
     schedule(engine, heap, operations, row, ON_LINK, now + links[direction, operations[row, SECTORS]])
 
 
-@lean_kernel
+@inlined_kernel
 def ask_link(
     engine: Integers, heap: Integers, operations: Integers, servers: Integers, control: Integers, links: Integers, row: int, now: int
 ) -> None:
@@ -100,7 +100,7 @@ def ask_link(
         use_link(engine, heap, operations, links, row, now)
 
 
-@lean_kernel
+@inlined_kernel
 def give_room(
     engine: Integers, heap: Integers, operations: Integers, servers: Integers, control: Integers, links: Integers, now: int
 ) -> None:
@@ -114,7 +114,7 @@ def give_room(
     ask_link(engine, heap, operations, servers, control, links, row, now)
 
 
-@lean_kernel
+@inlined_kernel
 def want_room(
     engine: Integers, heap: Integers, operations: Integers, servers: Integers, control: Integers, links: Integers, row: int, now: int
 ) -> None:
@@ -130,7 +130,7 @@ def want_room(
     engine[LAST_WANTING] = row
 
 
-@lean_kernel
+@inlined_kernel
 def let_transfers_start(
     engine: Integers, heap: Integers, operations: Integers, servers: Integers, control: Integers, links: Integers, now: int
 ) -> None:
@@ -148,7 +148,7 @@ def let_transfers_start(
             ask_link(engine, heap, operations, servers, control, links, row, now)
 
 
-@lean_kernel
+@inlined_kernel
 def done_with_die(
     engine: Integers,
     log: Integers,
@@ -168,7 +168,7 @@ def done_with_die(
     wake(engine, servers, die)
 
 
-@lean_kernel
+@inlined_kernel
 def finish_command(
     engine: Integers,
     operations: Integers,
@@ -186,7 +186,7 @@ def finish_command(
     give_row(engine, operations, row)
 
 
-@lean_kernel
+@inlined_kernel
 def finish_part(
     engine: Integers,
     operations: Integers,
@@ -205,7 +205,7 @@ def finish_part(
         finish_command(engine, operations, host, requests, commands, delayed, finished, command)
 
 
-@lean_kernel
+@inlined_kernel
 def destaged(
     engine: Integers,
     operations: Integers,
@@ -228,7 +228,7 @@ def destaged(
         command = following
 
 
-@lean_kernel
+@inlined_kernel
 def overhead_ends(
     engine: Integers,
     heap: Integers,
@@ -253,7 +253,7 @@ def overhead_ends(
         part = operations[part, NEXT_PART]
 
 
-@lean_kernel
+@inlined_kernel
 def link_ends(
     engine: Integers,
     heap: Integers,
@@ -281,7 +281,7 @@ def link_ends(
     return False
 
 
-@lean_kernel
+@inlined_kernel
 def begin_program(
     engine: Integers, heap: Integers, operations: Integers, servers: Integers, spare: Narrow, timing: Integers, die: int, now: int
 ) -> None:
@@ -293,7 +293,7 @@ def begin_program(
     schedule(engine, heap, operations, first, IN_PROGRAM, now + timing[CELL_PROGRAM])
 
 
-@lean_kernel
+@inlined_kernel
 def read_ends(
     engine: Integers,
     heap: Integers,
@@ -328,7 +328,7 @@ def read_ends(
     ask_link(engine, heap, operations, servers, control, links, row, now)
 
 
-@lean_kernel
+@inlined_kernel
 def channel_ends(
     engine: Integers,
     heap: Integers,
@@ -359,7 +359,7 @@ def channel_ends(
         begin_program(engine, heap, operations, servers, spare, timing, die, now)
 
 
-@lean_kernel
+@inlined_kernel
 def program_ends(
     engine: Integers,
     log: Integers,
@@ -393,7 +393,7 @@ def program_ends(
         row = operations[row, NEXT_IN_DIE]
 
 
-@lean_kernel
+@inlined_kernel
 def cells_end(
     engine: Integers,
     heap: Integers,
@@ -429,7 +429,7 @@ def cells_end(
         row = following
 
 
-@lean_kernel
+@inlined_kernel
 def happen(
     host: Integers,
     requests: Integers,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from flashsim.core.kernel import lean_kernel
+from flashsim.core.kernel import inlined_kernel
 from flashsim.core.request import Integers
 from flashsim.ssd.flash_array import PLAN_COLUMNS, SUPERSEDED
 
@@ -61,7 +61,7 @@ ROW_BITS = 24
 ROW_MASK = (1 << ROW_BITS) - 1
 
 
-@lean_kernel
+@inlined_kernel
 def take_row(engine: Integers, operations: Integers, kind: int) -> int:
     """An unused row of the operation table, numbered and cleared (there must be one)."""
     row = engine[UNUSED]
@@ -83,7 +83,7 @@ def take_row(engine: Integers, operations: Integers, kind: int) -> int:
     return row
 
 
-@lean_kernel
+@inlined_kernel
 def join_chain(operations: Integers, first: int, following: int, awaited: int, row: int) -> None:
     """Let an operation wait until another, which has not ended, has ended: it stands last in the other's chain."""
     operations[row, WAITS] += 1
@@ -96,19 +96,19 @@ def join_chain(operations: Integers, first: int, following: int, awaited: int, r
     operations[last, following] = row
 
 
-@lean_kernel
+@inlined_kernel
 def follow(operations: Integers, awaited: int, row: int) -> None:
     """Let an operation wait for one that it needs."""
     join_chain(operations, FIRST_FOLLOWER, NEXT_FOLLOWER, awaited, row)
 
 
-@lean_kernel
+@inlined_kernel
 def follow_program(operations: Integers, program: int, row: int) -> None:
     """Let a read that may overtake wait for the program of its flash page."""
     join_chain(operations, FIRST_READER, NEXT_READER, program, row)
 
 
-@lean_kernel
+@inlined_kernel
 def give_row(engine: Integers, operations: Integers, row: int) -> None:
     """Return a row of the operation table."""
     operations[row, ID] = -1
@@ -117,7 +117,7 @@ def give_row(engine: Integers, operations: Integers, row: int) -> None:
     engine[LIVE] -= 1
 
 
-@lean_kernel
+@inlined_kernel
 def acquire(servers: Integers, operations: Integers, server: int, row: int, now: int) -> bool:
     """Ask for a channel, the link or the controller: True if it is had at once, otherwise the operation waits its turn."""
     if servers[server, BUSY] == 0:
@@ -132,7 +132,7 @@ def acquire(servers: Integers, operations: Integers, server: int, row: int, now:
     return False
 
 
-@lean_kernel
+@inlined_kernel
 def release(servers: Integers, operations: Integers, server: int, now: int) -> int:
     """Give up a channel, the link or the controller; return the operation that has it next, or -1."""
     servers[server, BUSY_NS] += now - servers[server, SINCE]
@@ -146,7 +146,7 @@ def release(servers: Integers, operations: Integers, server: int, now: int) -> i
     return row
 
 
-@lean_kernel
+@inlined_kernel
 def join_queue(servers: Integers, operations: Integers, die: int, head: int, row: int) -> None:
     """Take the last place in a die's queue, the one that starts in column `head` and ends in the next."""
     if servers[die, head] < 0:

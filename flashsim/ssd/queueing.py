@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from flashsim.core.kernel import lean_kernel
+from flashsim.core.kernel import inlined_kernel
 from flashsim.core.request import Integers
 from flashsim.ssd.dies import pending_program
 from flashsim.ssd.flash_array import (
@@ -43,13 +43,13 @@ from flashsim.ssd.operations import (
 from flashsim.ssd.timing import READ_PRIORITY
 
 
-@lean_kernel
+@inlined_kernel
 def is_part(kind: int) -> bool:
     """Whether a command completes only after operations of this kind."""
     return kind in (READ_PAGE, ZERO_PAGE, PROGRAM_PAGE)
 
 
-@lean_kernel
+@inlined_kernel
 def add_part(operations: Integers, command: int, row: int) -> None:
     """Chain an operation to its command: it goes on when the controller has dealt with that."""
     if operations[command, FIRST_PART] < 0:
@@ -59,7 +59,7 @@ def add_part(operations: Integers, command: int, row: int) -> None:
     operations[command, LAST_PART] = row
 
 
-@lean_kernel
+@inlined_kernel
 def enter_die(
     operations: Integers, servers: Integers, gates: Integers, control: Integers, pools: Integers, timing: Integers, row: int
 ) -> None:
@@ -87,7 +87,7 @@ def enter_die(
         gates[PENDING, block] += 1
 
 
-@lean_kernel
+@inlined_kernel
 def add_operations(
     engine: Integers, operations: Integers, servers: Integers, gates: Integers, control: Integers, pools: Integers, plan: Integers,
     timing: Integers, rows: int, command: int, request: int, sectors: int,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from flashsim.core import spans as span_kinds
-from flashsim.core.kernel import lean_kernel
+from flashsim.core.kernel import inlined_kernel
 from flashsim.core.request import Integers
 from flashsim.core.spans import SPAN, Spans
 from flashsim.ssd.flash_array import CAUSE, ERASE_BLOCK, FETCH_PAGE, HOST, KIND, LOGICAL, MOVE_PAGE, READ_PAGE
@@ -20,7 +20,7 @@ _READ, _PROGRAM, _ERASE = span_kinds.READ, span_kinds.PROGRAM, span_kinds.ERASE
 _MOVE, _FETCH, _TRANSFER, _COMMAND = span_kinds.MOVE, span_kinds.FETCH, span_kinds.TRANSFER, span_kinds.COMMAND
 
 
-@lean_kernel
+@inlined_kernel
 def kind_of_span(control: Integers, operations: Integers, server: int, row: int) -> int:
     """What an operation does on a server."""
     kind = operations[row, KIND]
@@ -37,7 +37,7 @@ def kind_of_span(control: Integers, operations: Integers, server: int, row: int)
     return _ERASE if kind == ERASE_BLOCK else _PROGRAM
 
 
-@lean_kernel
+@inlined_kernel
 def note_span(log: Integers, control: Integers, operations: Integers, servers: Integers, server: int, row: int, now: int) -> None:
     """An operation gives up a server that it has held since SINCE, if only for a nanosecond (it may be interrupted at once)."""
     if log[0, RECORDING] == 0 or servers[server, SINCE] == now:
@@ -54,7 +54,7 @@ def note_span(log: Integers, control: Integers, operations: Integers, servers: I
     log[at, 6] = now
 
 
-@lean_kernel
+@inlined_kernel
 def is_full(log: Integers, control: Integers) -> bool:
     """Whether one more event could need more rows than there are: it may free one part of each kind, and interrupt every die."""
     return log[0, RECORDING] != 0 and log[0, USED] + control[DIES] + 5 > log.shape[0]

@@ -12,7 +12,7 @@ from flashsim.core.request import FLUSH, FORCE_UNIT_ACCESS, TRIM, WRITE, Integer
 from flashsim.core.rng import generator
 from flashsim.ssd.engine import SsdEngine
 from flashsim.ssd.ftl.base import FAMILY
-from flashsim.ssd.geometry import SEQUENCE
+from flashsim.ssd.geometry import ID_BASE, SEQUENCE
 from flashsim.ssd.parameters import SsdParameters
 from flashsim.ssd.specification import SsdSpecification
 from tests.flashsim.ssd.drives import check_invariants, drive_for, random_drive, random_workload, served
@@ -70,7 +70,7 @@ def test_what_survives(seed: int, ftl: str) -> None:
     for _ in range(3):
         began = engine.now
         cut = began + int(random.integers(0, last + 1))
-        first_id = int(engine.state.control[SEQUENCE]) + 1
+        first_id = int(engine.state.control[SEQUENCE] - engine.state.control[ID_BASE]) + 1
         before = np.array([engine.version(page) for page in range(parameters.logical_pages)])
         done = []
         for model in (engine, specification):
