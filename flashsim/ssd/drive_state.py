@@ -145,6 +145,8 @@ class DriveState:
         self.own = ftl_family.own_table(self.layer, parameters)
         self.plan = np.zeros((int(self.control[PLAN_ROWS]), PLAN_COLUMNS), np.int64)
         self.counters = np.zeros(len(COUNTERS), np.int64)
+        if hasattr(self.layer, "prepare"):
+            self.layer.prepare(self)
 
     @property
     def tables(self) -> tuple[Integers, Integers, Integers, Narrow, Narrow, Integers]:
@@ -283,6 +285,8 @@ class DriveState:
         numbers["victim_steps"] = int(self.control[GC_STEPS])
         kept = self.parameters.logical_pages + int(self.control[MAP_PAGES])
         numbers["effective_overprovisioning"] = self.parameters.usable_pages / kept - 1
+        if hasattr(self.layer, "statistics"):
+            numbers |= self.layer.statistics(self)
         return numbers
 
     def _wear(self) -> dict[str, Any]:

@@ -30,11 +30,12 @@ from flashsim.ssd.parameters import SsdParameters
 ) = range(9, 18)  # fmt: skip
 # Then what garbage collection goes by: whether pools share it, moves stay within a chip and victims are emptied in slices; free pages at
 # which a pool starts, up to which it goes on, and below which it must not fall; blocks that d-choices draws, victims that one write may
-# reclaim, draws made, blocks and lists looked at for a victim.  PLAN_ROWS is the most flash operations that one logical page can take.
+# reclaim, draws made, blocks and lists looked at for a victim.  PLAN_ROWS is the most flash operations that a write of one logical page can take, LOOKUP_ROWS those beside its own of a read or trim.
 (
     SHARED, COPYBACK, SLICING, START_PAGES, STOP_PAGES, LEAST_PAGES, GC_CHOICES, GC_ROUNDS, GC_DRAWS, GC_STEPS, WEAR_GAP, PLAN_ROWS,
-) = range(18, 30)  # fmt: skip
-CONTROL_SCALARS = 30
+    LOOKUP_ROWS,
+) = range(18, 31)  # fmt: skip
+CONTROL_SCALARS = 31
 
 # How a plane is chosen for a write.
 ROUND_ROBIN, STATIC, DYNAMIC = range(3)
@@ -68,9 +69,18 @@ def control_array(parameters: SsdParameters, gc_rounds: int, map_pages: int, pla
     control[GC_CHOICES] = parameters.gc_choices
     control[GC_ROUNDS] = gc_rounds
     control[WEAR_GAP] = parameters.wear_gap
-    # A victim's moves (two rows each between dies) and its erase, for every round, one more in slices and one to level wear; the write.
-    control[PLAN_ROWS] = max(plan_rows, (gc_rounds + 2) * (per_block * (2 if shared else 1) + 1) + 2)
+    control[PLAN_ROWS] = max(plan_rows, collection_rows(parameters, gc_rounds))
     return control
+
+
+def moves_of_a_write(parameters: SsdParameters, gc_rounds: int) -> int:
+    """The most pages that collection moves before a write: those of a victim for every round, one more in slices and one to level wear."""
+    return (gc_rounds + 2) * parameters.pages_per_block
+
+
+def collection_rows(parameters: SsdParameters, gc_rounds: int) -> int:
+    """The most rows of a plan for a write with collection: moves (two rows each between dies), an erase a victim, a fetch and the program."""
+    return moves_of_a_write(parameters, gc_rounds) * (2 if parameters.gc_pool == "shared" else 1) + gc_rounds + 2 + 2
 
 
 def pool_order(parameters: SsdParameters) -> Integers:

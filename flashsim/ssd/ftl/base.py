@@ -35,8 +35,13 @@ A member may also define
     The most rows of a plan, where that is more than a write with garbage collection takes.
 ``own_table(parameters)``
     Its own int64 vector, as of an empty drive.
+``prepare(state)``
+    Takes what it keeps for itself on an empty drive, such as blocks, and sets the scalars of `control` that it changes: LOOKUP_ROWS if a
+    read or a trim takes other operations as well.
 ``recover(state)``
     Rebuilds its own table after a power cut, from arrays that `flashsim.ssd.recovery` has rebuilt.
+``statistics(state)``
+    What it adds to the statistics of a drive, or reports otherwise, by name.
 """
 
 from __future__ import annotations

@@ -41,6 +41,7 @@ from flashsim.ssd.flash_array import (
     WITH_VALID,
     WRITTEN,
 )
+from flashsim.ssd.ftl import dftl
 from flashsim.ssd.ftl.base import FAMILY as FTL_FAMILY
 from flashsim.ssd.gc.base import FAMILY as GC_FAMILY
 from flashsim.ssd.geometry import LEAST_PAGES, READ_ONLY, START_PAGES
@@ -101,7 +102,10 @@ def random_drive(seed: int) -> SsdParameters:
 
 
 def drive_for(ftl: str, parameters: SsdParameters) -> SsdParameters:
-    """A drive like the one given, as that translation layer can work with: where it merges, by as many blocks larger as that takes."""
+    """A drive like the one given, as that translation layer can work with: by as many blocks larger as that takes."""
+    if ftl == "dftl":  # with a quarter of the map in memory
+        blocks = parameters.blocks_per_plane + dftl.map_blocks(parameters) + 2
+        return replace(parameters, ftl=ftl, map_cache=8 * (1 + parameters.logical_pages // 4), blocks_per_plane=blocks)
     if getattr(FTL_FAMILY.load(ftl), "COLLECTS", True):
         return replace(parameters, ftl=ftl)
     logs = 0 if ftl == "block" else 1 + parameters.gc_choices  # no policy draws blocks here, so the number is free to say how many

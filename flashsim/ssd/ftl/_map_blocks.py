@@ -1,0 +1,163 @@
+"""Blocks of translation pages: a fixed number in each plane, filled in turn; the emptiest is cleaned, one page a write.
+
+A plane with at most p translation pages in blocks of n pages has one block and as many as 2p pages fill.  When a block is full and no other
+empty, the emptiest of the full ones is the victim.  It holds at most n/2 valid pages, since all full ones together hold at most p; and as each
+write to the region moves one of them before, the victim is empty, erased and of use again when the next block is full.  So a translation
+page written takes at most one fetch, one move, one erase and one store, whatever the drive does.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flashsim.core.kernel import lean_kernel
+from flashsim.core.request import Integers
+from flashsim.ssd.collection import next_valid
+from flashsim.ssd.flash_array import (
+    AFTER,
+    ERASE_BLOCK,
+    FETCH_PAGE,
+    FIRST_FREE,
+    FREE,
+    FREE_PAGES,
+    MAP,
+    MAP_BLOCK,
+    MOVE_PAGE,
+    OWNER,
+    STATE,
+    STORE_PAGE,
+    VALID,
+    WRITTEN,
+    Narrow,
+    lookup,
+    plan_row,
+)
+from flashsim.ssd.ftl._map_cache import COPIES, MAP_BLOCKS, REGIONS, make_clean
+from flashsim.ssd.geometry import LOGICAL_PAGES, PAGES_PER_BLOCK, POOLS, READ_ONLY, pool_of_block
+from flashsim.ssd.pools import collector_of, drop_page, leave_ring, map_page, recycle_block
+
+# Fields of a plane's region in the vector `own`: the place of the block that is being filled, the place of the one that is being emptied (-1:
+# none) and the page to look at next there; then the blocks.
+FILLED, EMPTIED, NEXT_PAGE, FIRST_BLOCK = range(4)
+
+#: The most rows of a plan that a translation page takes to be written.
+STORE_ROWS = 4
+
+
+def blocks_for(map_pages: int, pools: int, pages_per_block: int) -> int:
+    """Blocks of a plane for translation pages (0 if there are none)."""
+    in_a_plane = -(-map_pages // pools)
+    return 1 + -(-2 * in_a_plane // pages_per_block) if map_pages else 0
+
+
+def words_for(pools: int, map_blocks: int) -> int:
+    """Words of the vector `own` that the regions of all planes take."""
+    return pools * (FIRST_BLOCK + map_blocks)
+
+
+@lean_kernel
+def region_of(own: Integers, pool: int) -> int:
+    """Where a plane's region starts."""
+    return own[REGIONS] + pool * (FIRST_BLOCK + own[MAP_BLOCKS])
+
+
+@lean_kernel
+def claim(control: Integers, pools: Integers, blocks: Integers, own: Integers, pool: int, place: int, block: int) -> None:
+    """Take a free block for translation pages."""
+    leave_ring(pools, blocks, FIRST_FREE, AFTER, pool, block)
+    pools[FREE, pool] -= 1
+    pools[FREE_PAGES, collector_of(control, pool)] -= control[PAGES_PER_BLOCK]
+    blocks[STATE, block] = MAP_BLOCK
+    own[region_of(own, pool) + FIRST_BLOCK + place] = block
+
+
+@lean_kernel
+def claim_region(control: Integers, pools: Integers, blocks: Integers, own: Integers) -> None:
+    """Take the blocks of every plane, the first free ones."""
+    for pool in range(control[POOLS]):
+        region = region_of(own, pool)
+        own[region + FILLED] = 0
+        own[region + EMPTIED] = -1
+        for place in range(own[MAP_BLOCKS]):
+            claim(control, pools, blocks, own, pool, place, pools[FIRST_FREE, pool])
+
+
+@lean_kernel
+def open_next(control: Integers, blocks: Integers, own: Integers, region: int) -> None:
+    """The block that was filled is full: fill an empty one; if it was the last, empty the full one with the fewest valid pages."""
+    empties, opened, fewest = 0, -1, -1
+    for place in range(own[MAP_BLOCKS]):
+        block = own[region + FIRST_BLOCK + place]
+        if blocks[WRITTEN, block] == 0:
+            empties, opened = empties + 1, place
+        elif fewest < 0 or blocks[VALID, block] < blocks[VALID, own[region + FIRST_BLOCK + fewest]]:
+            fewest = place
+    own[region + FILLED] = opened
+    if empties == 1:
+        own[region + EMPTIED] = fewest
+        own[region + NEXT_PAGE] = own[region + FIRST_BLOCK + fewest] * control[PAGES_PER_BLOCK]
+
+
+@lean_kernel
+def place_map_page(
+    control: Integers, pools: Integers, blocks: Integers, mapping: Narrow, pages: Narrow, own: Integers, region: int, page: int
+) -> int:
+    """Give a translation page the next flash page of its region; return it."""
+    block = own[region + FIRST_BLOCK + own[region + FILLED]]
+    if blocks[WRITTEN, block] == control[PAGES_PER_BLOCK]:
+        open_next(control, blocks, own, region)
+        block = own[region + FIRST_BLOCK + own[region + FILLED]]
+    flash_page = block * control[PAGES_PER_BLOCK] + blocks[WRITTEN, block]
+    map_page(control, pools, blocks, mapping, pages, flash_page, page)
+    return flash_page
+
+
+@lean_kernel
+def clean_up(
+    control: Integers, pools: Integers, blocks: Integers, mapping: Narrow, pages: Narrow, own: Integers, plan: Integers, row: int,
+    opens: Any, region: int,
+) -> int:  # fmt: skip
+    """Plan one step of emptying a region's victim: a move, and the erase once it is empty; the number of rows.
+
+    The erased block goes to its plane, and the region takes the one that wear levelling names, so that all blocks wear alike.
+    """
+    place = own[region + EMPTIED]
+    if place < 0:
+        return row
+    victim = own[region + FIRST_BLOCK + place]
+    if blocks[VALID, victim] > 0:
+        flash_page = next_valid(control, blocks, mapping, pages, own[region + NEXT_PAGE])
+        own[region + NEXT_PAGE] = flash_page + 1
+        page = int(pages[flash_page, OWNER]) - 1
+        drop_page(control, pools, blocks, mapping, page)
+        target = place_map_page(control, pools, blocks, mapping, pages, own, region, page)
+        row = plan_row(plan, row, MOVE_PAGE, target, flash_page, page, 0, victim, MAP, -1)
+    if blocks[VALID, victim] == 0:
+        own[region + EMPTIED] = -1
+        row = plan_row(plan, row, ERASE_BLOCK, victim, -1, -1, 0, -1, MAP, -1)
+        recycle_block(control, pools, blocks, victim)
+        if not control[READ_ONLY]:
+            pool = pool_of_block(control, victim)
+            claim(control, pools, blocks, own, pool, place, opens(control, pools, blocks, pool))
+    return row
+
+
+@lean_kernel
+def store_map_page(
+    control: Integers, pools: Integers, blocks: Integers, mapping: Narrow, pages: Narrow, own: Integers, plan: Integers, row: int,
+    opens: Any, number: int,
+) -> int:  # fmt: skip
+    """Plan to write translation page `number` anew, with all that memory knows of it; the number of rows.  Read-only drives write nothing."""
+    if control[READ_ONLY]:
+        return row
+    region = region_of(own, number % control[POOLS])
+    row = clean_up(control, pools, blocks, mapping, pages, own, plan, row, opens, region)
+    page, fetch = control[LOGICAL_PAGES] + number, -1
+    if lookup(mapping, page) >= 0:
+        fetch = row
+        row = plan_row(plan, row, FETCH_PAGE, lookup(mapping, page), -1, page, 0, -1, MAP, -1)
+    superseded = drop_page(control, pools, blocks, mapping, page)
+    target = place_map_page(control, pools, blocks, mapping, pages, own, region, page)
+    own[COPIES] += 1
+    make_clean(own, number)
+    return plan_row(plan, row, STORE_PAGE, target, -1, page, own[COPIES], superseded, MAP, fetch)

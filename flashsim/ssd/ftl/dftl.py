@@ -1,0 +1,297 @@
+"""Demand-based page mapping (DFTL): the map is on flash, and memory holds the entries in use (Gupta, Kim, Urgaonkar, ASPLOS 2009).
+
+`map_cache` bytes hold entries of 8 bytes, a logical and a flash page each, and the one used longest ago leaves first; the directory, where
+each translation page lies, is always in memory.  An entry that is not there is fetched with its translation page.  An entry that leaves and
+differs from flash is written back, together with all others of its translation page that differ.  A page that garbage collection moves
+changes its entry in memory if it is there; otherwise its translation page is written, once for all pages of a victim (or of a slice).
+
+As in the paper translation pages have blocks of their own, a few in each plane, which are cleaned apart (`flashsim.ssd.ftl._map_blocks`).
+Two things differ.  The paper divides its cache into a tried and a new segment; here it is one.  And where pages are looked up in order, the
+entries that follow on the same translation page come in with the one that is missed, as many as came in order; the paper brings in one.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from flashsim.core.errors import InvalidParameterError
+from flashsim.core.kernel import lean_kernel
+from flashsim.core.request import READ, TRIM, Integers
+from flashsim.ssd.collection import make_room
+from flashsim.ssd.flash_array import (
+    BAD_VICTIM,
+    FETCH_PAGE,
+    HOST,
+    KIND,
+    LOGICAL,
+    MAP,
+    MOVE_PAGE,
+    POOL_VALID,
+    PROGRAM_PAGE,
+    READ_PAGE,
+    RETIRED_BLOCK,
+    SPARE_OWNER,
+    STATE,
+    STORE_PAGE,
+    VALID,
+    ZERO_PAGE,
+    Narrow,
+    erased,
+    lookup,
+    plan_row,
+    programmed,
+)
+from flashsim.ssd.ftl._map_blocks import STORE_ROWS, blocks_for, claim_region, place_map_page, region_of, store_map_page, words_for
+from flashsim.ssd.ftl._map_cache import (
+    COPIES,
+    COVERED,
+    ENTRY_BYTES,
+    FETCHED,
+    HITS,
+    MISSES,
+    PAGE,
+    bring_in_run,
+    empty_cache,
+    entry_field,
+    find,
+    forget_entries,
+    is_full_of_dirt,
+    leave_order,
+    make_dirty,
+    make_newest,
+    make_stale,
+    next_stale,
+    note_run,
+    oldest,
+)
+from flashsim.ssd.gc.base import rounds_of
+from flashsim.ssd.geometry import LOGICAL_PAGES, LOOKUP_ROWS, POOL_LIMIT, READ_ONLY, collection_rows, moves_of_a_write, pool_of_block
+from flashsim.ssd.parameters import SsdParameters
+from flashsim.ssd.pools import collector_of, drop_page, next_pool, next_write_id, place_page, recycle_block, takes_writes
+from flashsim.ssd.recovery import rebuild_pools, restore_reserve
+
+if TYPE_CHECKING:
+    from flashsim.ssd.drive_state import DriveState
+
+#: Bytes of an entry in a translation page: the number of a flash page.
+STORED_BYTES = 4
+
+
+@lean_kernel
+def look_up(
+    control: Integers, pools: Integers, blocks: Integers, mapping: Narrow, pages: Narrow, own: Integers, plan: Integers, opens: Any,
+    page: int,
+) -> int:  # fmt: skip
+    """Plan what it takes to know where a page is; the number of rows.  ``own[FETCHED]`` is the row that fetches it, or -1."""
+    note_run(own, page)
+    own[FETCHED] = -1
+    entry = find(own, page)
+    if entry:
+        own[HITS] += 1
+        leave_order(own, entry)
+        make_newest(own, entry)
+        return 0
+    own[MISSES] += 1
+    row = 0
+    if is_full_of_dirt(own):
+        leaving = own[entry_field(oldest(own), PAGE)]
+        row = store_map_page(control, pools, blocks, mapping, pages, own, plan, row, opens, leaving // own[COVERED])
+    number = control[LOGICAL_PAGES] + page // own[COVERED]
+    if lookup(mapping, number) >= 0:
+        own[FETCHED] = row
+        row = plan_row(plan, row, FETCH_PAGE, lookup(mapping, number), -1, number, 0, -1, MAP, -1)
+    if not is_full_of_dirt(own):  # it is still on a drive that is read-only
+        bring_in_run(own, page, control[LOGICAL_PAGES])
+    return row
+
+
+@lean_kernel
+def note_change(own: Integers, page: int) -> None:
+    """The map changed at a page that was just looked up."""
+    entry = find(own, page)
+    if entry:
+        make_dirty(own, entry)
+
+
+@lean_kernel
+def follow_moves(
+    control: Integers, pools: Integers, blocks: Integers, mapping: Narrow, pages: Narrow, own: Integers, plan: Integers, first: int,
+    row: int, opens: Any,
+) -> int:  # fmt: skip
+    """Change the entries of the pages that the rows from `first` on move, and plan to write those that are not in memory; the number of rows."""
+    for at in range(first, row):
+        if plan[at, KIND] in (MOVE_PAGE, STORE_PAGE):
+            entry = find(own, plan[at, LOGICAL])
+            if entry:
+                make_dirty(own, entry)
+            else:
+                make_stale(own, plan[at, LOGICAL] // own[COVERED])
+    number = next_stale(own)
+    while number >= 0:
+        row = store_map_page(control, pools, blocks, mapping, pages, own, plan, row, opens, number)
+        number = next_stale(own)
+    return row
+
+
+@lean_kernel
+def translate(
+    operation: int,
+    page: int,
+    partial: int,
+    control: Integers,
+    pools: Integers,
+    blocks: Integers,
+    mapping: Narrow,
+    pages: Narrow,
+    own: Integers,
+    plan: Integers,
+    victim: Any,
+    opens: Any,
+    levels: Any,
+) -> int:
+    """Plan the flash operations of one logical page."""
+    row = look_up(control, pools, blocks, mapping, pages, own, plan, opens, page)
+    if operation == READ:
+        here = lookup(mapping, page)
+        if here < 0:
+            return plan_row(plan, row, ZERO_PAGE, -1, -1, page, 0, -1, HOST, -1)
+        return plan_row(plan, row, READ_PAGE, here, -1, page, 0, -1, HOST, own[FETCHED])
+    if operation == TRIM:
+        if drop_page(control, pools, blocks, mapping, page) >= 0:
+            note_change(own, page)
+        return row
+    pool = next_pool(control, pools, page)
+    looked_up = row
+    row = make_room(control, pools, blocks, mapping, pages, plan, row, victim, opens, levels, pool)
+    if row < 0:
+        return BAD_VICTIM
+    row = follow_moves(control, pools, blocks, mapping, pages, own, plan, looked_up, row, opens)
+    if not takes_writes(control, pools, pool):  # garbage collection took its free blocks
+        pool = next_pool(control, pools, page)
+    fetch = -1
+    if partial and lookup(mapping, page) >= 0:
+        fetch = row
+        row = plan_row(plan, row, FETCH_PAGE, lookup(mapping, page), -1, page, 0, -1, HOST, own[FETCHED])
+    superseded = drop_page(control, pools, blocks, mapping, page)
+    write_id = next_write_id(control)
+    target = place_page(control, pools, blocks, mapping, pages, opens, pool, 0, page)
+    note_change(own, page)
+    return plan_row(plan, row, PROGRAM_PAGE, target, -1, page, write_id, superseded, HOST, fetch)
+
+
+def covered(parameters: SsdParameters) -> int:
+    """Logical pages whose entries a translation page holds."""
+    return parameters.page_size // STORED_BYTES
+
+
+def map_pages(parameters: SsdParameters) -> int:
+    """Translation pages of a drive."""
+    return -(-parameters.logical_pages // covered(parameters))
+
+
+def map_blocks(parameters: SsdParameters) -> int:
+    """Blocks of a plane for them."""
+    return blocks_for(map_pages(parameters), parameters.pools, parameters.pages_per_block)
+
+
+def limit_left(parameters: SsdParameters) -> int:
+    """Valid pages, of the host and of the map, that a plane may hold when all its blocks for translation pages count as full."""
+    return parameters.pool_limit - map_blocks(parameters) * parameters.pages_per_block
+
+
+def check(parameters: SsdParameters) -> None:
+    """Refuse a cache without an entry, and a drive too small for its pages and its map.
+
+    A plane takes a write while fewer than `limit_left` of its pages are valid.  Then its pages outside the blocks for translation pages are
+    below the limit of docs/decisions/0006 for the blocks that are left, and since all limits exceed the pages of host and map, some plane
+    takes the write.
+
+    Raises
+    ------
+    InvalidParameterError
+        `map_cache`, `capacity` or `gc_stop` does not go with the rest.
+    """
+    if parameters.map_cache < ENTRY_BYTES:
+        raise InvalidParameterError("map_cache", parameters.map_cache, f"'dftl' holds entries of {ENTRY_BYTES} B and needs one at least")
+    of_map, left = map_pages(parameters), limit_left(parameters)
+    together = "beside the blocks for translation pages"
+    if parameters.logical_pages + of_map >= left * parameters.pools:
+        room = max(0, left * parameters.pools - of_map - 1) * parameters.page_size
+        raise InvalidParameterError("capacity", parameters.capacity, f"{together} the drive holds {room}")
+    in_a_plane = -(-parameters.logical_pages // parameters.pools) + -(-of_map // parameters.pools)
+    if parameters.allocation == "static" and in_a_plane >= left:
+        bound = f"with static allocation a plane takes {in_a_plane} pages, and {together} it can hold {left - 1}"
+        raise InvalidParameterError("capacity", parameters.capacity, bound)
+    blocks = parameters.good_blocks - map_blocks(parameters)
+    if parameters.gc_stop >= blocks:
+        raise InvalidParameterError("gc_stop", parameters.gc_stop, f"{together} a plane has {blocks} blocks")
+
+
+def plan_rows(parameters: SsdParameters) -> int:
+    """The most rows of a plan: a look-up, collection and write, and the translation pages of all pages that collection moves."""
+    rounds = rounds_of(parameters.gc)
+    stores = min(map_pages(parameters), moves_of_a_write(parameters, rounds))
+    return STORE_ROWS + 1 + collection_rows(parameters, rounds) + stores * STORE_ROWS
+
+
+def own_table(parameters: SsdParameters) -> Integers:
+    """An empty cache, of no more entries than there are pages."""
+    entries = min(parameters.map_cache // ENTRY_BYTES, parameters.logical_pages)
+    blocks = map_blocks(parameters)
+    return empty_cache(entries, covered(parameters), map_pages(parameters), words_for(parameters.pools, blocks), blocks)
+
+
+def prepare(state: DriveState) -> None:
+    """Take the blocks for translation pages."""
+    state.control[LOOKUP_ROWS] = STORE_ROWS + 1
+    state.control[POOL_LIMIT] = limit_left(state.parameters)
+    claim_region(state.control, state.pools, state.blocks, state.own)
+
+
+def recover(state: DriveState) -> None:
+    """Start with an empty cache, and write the whole map, rebuilt from the spare areas, to fresh translation pages, in no time.
+
+    So none is older than the map.  A read-only drive cannot write them: they stay where they are, the map in memory is right all the same.
+    """
+    control, mapping, own = state.control, state.mapping, state.own
+    forget_entries(own)
+    if not control[READ_ONLY]:
+        clear_map_blocks(state)
+    rebuild_pools(state)
+    if control[READ_ONLY]:
+        return
+    claim_region(control, state.pools, state.blocks, own)
+    host_pages = state.parameters.logical_pages
+    for number in np.unique(np.flatnonzero(mapping[:host_pages]) // own[COVERED]).tolist():
+        page, region = host_pages + number, region_of(own, number % state.parameters.pools)
+        own[COPIES] += 1
+        place = place_map_page(control, state.pools, state.blocks, mapping, state.pages, own, region, page)
+        programmed(state.pages, state.spare, place, -1, page, int(own[COPIES]))
+    restore_reserve(state)
+
+
+def clear_map_blocks(state: DriveState) -> None:
+    """Unmap the translation pages and erase their blocks, which hold nothing else."""
+    per_block, blocks, host_pages = state.parameters.pages_per_block, state.blocks, state.parameters.logical_pages
+    of_map = (state.spare > 0) & (state.pages[:, SPARE_OWNER] > host_pages)
+    state.mapping[host_pages:] = 0
+    for block in np.flatnonzero(of_map.reshape(-1, per_block).any(axis=1)).tolist():
+        pool = pool_of_block(state.control, block)
+        state.pools[POOL_VALID, collector_of(state.control, pool)] -= blocks[VALID, block]
+        blocks[VALID, block] = 0
+        if blocks[STATE, block] != RETIRED_BLOCK:
+            erased(state.control, blocks, state.spare, block)
+            recycle_block(state.control, state.pools, blocks, block)
+
+
+def statistics(state: DriveState) -> dict[str, Any]:
+    """Look-ups that found their entry in memory or not, loading included; over-provisioning without the blocks for translation pages."""
+    parameters = state.parameters
+    left = parameters.usable_pages - parameters.pools * map_blocks(parameters) * parameters.pages_per_block
+    return {
+        "map_cache_hits": int(state.own[HITS]),
+        "map_cache_misses": int(state.own[MISSES]),
+        "effective_overprovisioning": left / parameters.logical_pages - 1,
+    }
