@@ -30,7 +30,8 @@ from flashsim.ssd.parameters import SsdParameters
 ) = range(9, 18)  # fmt: skip
 # Then what garbage collection goes by: whether pools share it, moves stay within a chip and victims are emptied in slices; free pages at
 # which a pool starts, up to which it goes on, and below which it must not fall; blocks that d-choices draws, victims that one write may
-# reclaim, draws made, blocks and lists looked at for a victim.  PLAN_ROWS is the most flash operations that a write of one logical page can take, LOOKUP_ROWS those beside its own of a read or trim.
+# reclaim, draws made, blocks and lists looked at for a victim.  PLAN_ROWS is the most flash operations that a write of one logical page
+# can take, LOOKUP_ROWS what a read or a trim can take beside its own.
 (
     SHARED, COPYBACK, SLICING, START_PAGES, STOP_PAGES, LEAST_PAGES, GC_CHOICES, GC_ROUNDS, GC_DRAWS, GC_STEPS, WEAR_GAP, PLAN_ROWS,
     LOOKUP_ROWS,
@@ -79,7 +80,7 @@ def moves_of_a_write(parameters: SsdParameters, gc_rounds: int) -> int:
 
 
 def collection_rows(parameters: SsdParameters, gc_rounds: int) -> int:
-    """The most rows of a plan for a write with collection: moves (two rows each between dies), an erase a victim, a fetch and the program."""
+    """The most rows of a plan for a write with collection: moves (two rows each between dies), erases, a fetch and the program."""
     return moves_of_a_write(parameters, gc_rounds) * (2 if parameters.gc_pool == "shared" else 1) + gc_rounds + 2 + 2
 
 

@@ -1,9 +1,10 @@
 """Blocks of translation pages: a fixed number in each plane, filled in turn; the emptiest is cleaned, one page a write.
 
-A plane with at most p translation pages in blocks of n pages has one block and as many as 2p pages fill.  When a block is full and no other
-empty, the emptiest of the full ones is the victim.  It holds at most n/2 valid pages, since all full ones together hold at most p; and as each
-write to the region moves one of them before, the victim is empty, erased and of use again when the next block is full.  So a translation
-page written takes at most one fetch, one move, one erase and one store, whatever the drive does.
+A plane with at most p translation pages in blocks of n pages has one block and as many more as 2p pages fill.  When a block is full and
+only one other is empty, that is filled next, and of the full ones the emptiest becomes the victim.  It holds at most n/2 valid pages, since
+all full ones together hold at most p.  As each write to the region moves one of them before, the victim is empty, erased and of use again
+when the next block is full.  So a translation page written takes at most one move, one erase,
+one fetch and one store, whatever the drive does.
 """
 
 from __future__ import annotations
@@ -14,11 +15,9 @@ from flashsim.core.kernel import lean_kernel
 from flashsim.core.request import Integers
 from flashsim.ssd.collection import next_valid
 from flashsim.ssd.flash_array import (
-    AFTER,
     ERASE_BLOCK,
     FETCH_PAGE,
     FIRST_FREE,
-    FREE,
     FREE_PAGES,
     MAP,
     MAP_BLOCK,
@@ -34,10 +33,10 @@ from flashsim.ssd.flash_array import (
 )
 from flashsim.ssd.ftl._map_cache import COPIES, MAP_BLOCKS, REGIONS, make_clean
 from flashsim.ssd.geometry import LOGICAL_PAGES, PAGES_PER_BLOCK, POOLS, READ_ONLY, pool_of_block
-from flashsim.ssd.pools import collector_of, drop_page, leave_ring, map_page, recycle_block
+from flashsim.ssd.pools import claim_block, collector_of, drop_page, map_page, recycle_block
 
-# Fields of a plane's region in the vector `own`: the place of the block that is being filled, the place of the one that is being emptied (-1:
-# none) and the page to look at next there; then the blocks.
+# Fields of a plane's region in the vector `own`: the place of the block that is being filled, the place of the one that is being emptied
+# (-1: none) and the page to look at next there; then the blocks.
 FILLED, EMPTIED, NEXT_PAGE, FIRST_BLOCK = range(4)
 
 #: The most rows of a plan that a translation page takes to be written.
@@ -64,8 +63,7 @@ def region_of(own: Integers, pool: int) -> int:
 @lean_kernel
 def claim(control: Integers, pools: Integers, blocks: Integers, own: Integers, pool: int, place: int, block: int) -> None:
     """Take a free block for translation pages."""
-    leave_ring(pools, blocks, FIRST_FREE, AFTER, pool, block)
-    pools[FREE, pool] -= 1
+    claim_block(control, pools, blocks, block)
     pools[FREE_PAGES, collector_of(control, pool)] -= control[PAGES_PER_BLOCK]
     blocks[STATE, block] = MAP_BLOCK
     own[region_of(own, pool) + FIRST_BLOCK + place] = block
@@ -147,7 +145,7 @@ def store_map_page(
     control: Integers, pools: Integers, blocks: Integers, mapping: Narrow, pages: Narrow, own: Integers, plan: Integers, row: int,
     opens: Any, number: int,
 ) -> int:  # fmt: skip
-    """Plan to write translation page `number` anew, with all that memory knows of it; the number of rows.  Read-only drives write nothing."""
+    """Plan to write translation page `number` anew, with all that memory knows; the number of rows.  A read-only drive writes nothing."""
     if control[READ_ONLY]:
         return row
     region = region_of(own, number % control[POOLS])

@@ -120,7 +120,7 @@ def follow_moves(
     control: Integers, pools: Integers, blocks: Integers, mapping: Narrow, pages: Narrow, own: Integers, plan: Integers, first: int,
     row: int, opens: Any,
 ) -> int:  # fmt: skip
-    """Change the entries of the pages that the rows from `first` on move, and plan to write those that are not in memory; the number of rows."""
+    """Change the entries of pages that the rows from `first` on move, and plan to write what is not in memory; the number of rows."""
     for at in range(first, row):
         if plan[at, KIND] in (MOVE_PAGE, STORE_PAGE):
             entry = find(own, plan[at, LOGICAL])
