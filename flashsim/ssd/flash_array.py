@@ -49,8 +49,8 @@ POOL_ROWS = 18
 STATE, VALID, WRITTEN, ERASES, CYCLES, LIMIT, AFTER, BEFORE, PEER_AFTER, PEER_BEFORE, CHANGED = range(11)
 BLOCK_ROWS = 11
 # States of a block.  One that garbage collection empties is FREE_BLOCK already, though not among the free ones.  Layers that merge have
-# data blocks, where a page lies at its offset in the logical block, and log blocks, where it may lie anywhere; a layer
-# that keeps its map on flash has map blocks.  None of these stands in a ring.
+# data blocks, where a page lies at its offset in the logical block, and log blocks, where it may lie anywhere; one that
+# keeps its map on flash has map blocks.  None of these stands in a ring.
 FREE_BLOCK, ACTIVE_BLOCK, CLOSED_BLOCK, SPARE_BLOCK, RETIRED_BLOCK, DATA_BLOCK, LOG_BLOCK, MAP_BLOCK = range(8)
 # Columns of the page array, shape (flash pages, PAGE_COLUMNS), int32: one more than the logical page, 0 for none.
 OWNER, SPARE_OWNER = range(2)
