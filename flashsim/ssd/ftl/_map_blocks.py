@@ -31,9 +31,9 @@ from flashsim.ssd.flash_array import (
     lookup,
     plan_row,
 )
-from flashsim.ssd.ftl._map_cache import COPIES, MAP_BLOCKS, REGIONS, make_clean
-from flashsim.ssd.geometry import LOGICAL_PAGES, PAGES_PER_BLOCK, POOLS, READ_ONLY, pool_of_block
-from flashsim.ssd.pools import claim_block, collector_of, drop_page, map_page, recycle_block
+from flashsim.ssd.ftl._map_cache import MAP_BLOCKS, REGIONS, STORES, make_clean
+from flashsim.ssd.geometry import ID_BASE, LOGICAL_PAGES, PAGES_PER_BLOCK, POOLS, READ_ONLY, SEQUENCE, pool_of_block
+from flashsim.ssd.pools import choose_free, claim_block, collector_of, drop_page, map_page, recycle_block
 
 # Fields of a plane's region in the vector `own`: the place of the block that is being filled, the place of the one that is being emptied
 # (-1: none) and the page to look at next there; then the blocks.
@@ -136,8 +136,17 @@ def clean_up(
         recycle_block(control, pools, blocks, victim)
         if not control[READ_ONLY]:
             pool = pool_of_block(control, victim)
-            claim(control, pools, blocks, own, pool, place, opens(control, pools, blocks, pool))
+            claim(control, pools, blocks, own, pool, place, choose_free(control, pools, blocks, opens, pool))
     return row
+
+
+@lean_kernel
+def last_write_id(control: Integers) -> int:
+    """The write id that a copy of a translation page carries: that of what the host wrote or trimmed last, so that ids count the host's.
+
+    Copies of one id may be of different age.  Recovery writes all anew, so that it need not know.
+    """
+    return control[SEQUENCE] - control[ID_BASE]
 
 
 @lean_kernel
@@ -156,6 +165,6 @@ def store_map_page(
         row = plan_row(plan, row, FETCH_PAGE, lookup(mapping, page), -1, page, 0, -1, MAP, -1)
     superseded = drop_page(control, pools, blocks, mapping, page)
     target = place_map_page(control, pools, blocks, mapping, pages, own, region, page)
-    own[COPIES] += 1
+    own[STORES] += 1
     make_clean(own, number)
-    return plan_row(plan, row, STORE_PAGE, target, -1, page, own[COPIES], superseded, MAP, fetch)
+    return plan_row(plan, row, STORE_PAGE, target, -1, page, last_write_id(control), superseded, MAP, fetch)

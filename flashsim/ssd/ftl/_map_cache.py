@@ -14,9 +14,9 @@ from flashsim.core.request import Integers
 
 # Scalars: entries that fit and that are there, entries that a translation page covers, where the other tables start, how often an entry
 # was there or not; the page looked up last and how many pages before it were in order; the row of the plan that fetched an entry (-1:
-# none); the first translation page that garbage collection made stale; copies of translation pages written; blocks of a plane for them.
+# none); the first translation page that garbage collection made stale; translation pages stored; blocks of a plane for them.
 (
-    CAPACITY, USED, COVERED, BUCKETS, BUCKET_MASK, CHAINS, REGIONS, HITS, MISSES, LAST_PAGE, RUN, FETCHED, FIRST_STALE, COPIES, MAP_BLOCKS,
+    CAPACITY, USED, COVERED, BUCKETS, BUCKET_MASK, CHAINS, REGIONS, HITS, MISSES, LAST_PAGE, RUN, FETCHED, FIRST_STALE, STORES, MAP_BLOCKS,
 ) = range(15)  # fmt: skip
 ENTRIES = 15
 # Fields of an entry.  NEXT_DIRTY is 0 for a clean one and LAST at the end of a chain.

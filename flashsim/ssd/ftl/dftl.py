@@ -22,6 +22,7 @@ from flashsim.core.request import READ, TRIM, Integers
 from flashsim.ssd.collection import make_room
 from flashsim.ssd.flash_array import (
     BAD_VICTIM,
+    CYCLES,
     FETCH_PAGE,
     HOST,
     KIND,
@@ -43,15 +44,24 @@ from flashsim.ssd.flash_array import (
     plan_row,
     programmed,
 )
-from flashsim.ssd.ftl._map_blocks import STORE_ROWS, blocks_for, claim_region, place_map_page, region_of, store_map_page, words_for
+from flashsim.ssd.ftl._map_blocks import (
+    STORE_ROWS,
+    blocks_for,
+    claim_region,
+    last_write_id,
+    place_map_page,
+    region_of,
+    store_map_page,
+    words_for,
+)
 from flashsim.ssd.ftl._map_cache import (
-    COPIES,
     COVERED,
     ENTRY_BYTES,
     FETCHED,
     HITS,
     MISSES,
     PAGE,
+    STORES,
     bring_in_run,
     empty_cache,
     entry_field,
@@ -69,7 +79,7 @@ from flashsim.ssd.ftl._map_cache import (
 from flashsim.ssd.gc.base import rounds_of
 from flashsim.ssd.geometry import LOGICAL_PAGES, LOOKUP_ROWS, POOL_LIMIT, READ_ONLY, collection_rows, moves_of_a_write, pool_of_block
 from flashsim.ssd.parameters import SsdParameters
-from flashsim.ssd.pools import collector_of, drop_page, next_pool, next_write_id, place_page, recycle_block, takes_writes
+from flashsim.ssd.pools import collector_of, drop_page, free_block, next_pool, next_write_id, place_page, takes_writes
 from flashsim.ssd.recovery import rebuild_pools, restore_reserve
 
 if TYPE_CHECKING:
@@ -266,9 +276,8 @@ def recover(state: DriveState) -> None:
     host_pages = state.parameters.logical_pages
     for number in np.unique(np.flatnonzero(mapping[:host_pages]) // own[COVERED]).tolist():
         page, region = host_pages + number, region_of(own, number % state.parameters.pools)
-        own[COPIES] += 1
         place = place_map_page(control, state.pools, state.blocks, mapping, state.pages, own, region, page)
-        programmed(state.pages, state.spare, place, -1, page, int(own[COPIES]))
+        programmed(state.pages, state.spare, place, -1, page, last_write_id(control))
     restore_reserve(state)
 
 
@@ -283,15 +292,20 @@ def clear_map_blocks(state: DriveState) -> None:
         blocks[VALID, block] = 0
         if blocks[STATE, block] != RETIRED_BLOCK:
             erased(state.control, blocks, state.spare, block)
-            recycle_block(state.control, state.pools, blocks, block)
+            blocks[CYCLES, block] += 1  # no block wears out meanwhile: it retires when it is erased next
+            free_block(state.control, state.pools, blocks, block)
 
 
 def statistics(state: DriveState) -> dict[str, Any]:
-    """Look-ups that found their entry in memory or not, loading included; over-provisioning without the blocks for translation pages."""
+    """Look-ups that found their entry in memory or not, and translation pages stored but not moved, all since the drive was made.
+
+    Loading is included.  Effective over-provisioning leaves out the blocks for translation pages, and is over the logical pages.
+    """
     parameters = state.parameters
     left = parameters.usable_pages - parameters.pools * map_blocks(parameters) * parameters.pages_per_block
     return {
         "map_cache_hits": int(state.own[HITS]),
         "map_cache_misses": int(state.own[MISSES]),
+        "map_stores": int(state.own[STORES]),
         "effective_overprovisioning": left / parameters.logical_pages - 1,
     }
