@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
+from dataclasses import replace
 
+import numpy as np
 import pytest
 
+from flashsim.core.errors import RefusedError
+from flashsim.core.host import one_command_each
+from flashsim.ssd.engine import SsdEngine
 from flashsim.ssd.ftl import dftl
-from tests.flashsim.ssd.drives import PAGE
+from tests.flashsim.ssd.drives import PAGE, check_invariants, drive_for, random_drive, random_workload, served
 from tests.property.test_ssd_equality import assert_models_agree
 from tests.property.test_ssd_power_cut import test_what_survives as assert_survival
 
@@ -35,3 +41,24 @@ def test_models_agree_at_length(block: int) -> None:
 @pytest.mark.parametrize("seed", range(100, 130))
 def test_what_survives_a_power_cut(seed: int) -> None:
     assert_survival(seed, "dftl")
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_cuts_while_blocks_wear_out(seed: int) -> None:
+    """Translation blocks retire like others, and a read-only drive is still in order."""
+    parameters = drive_for("dftl", replace(random_drive(seed), endurance=8))
+    engine = SsdEngine(parameters)
+    for again in range(4):
+        requests, at = random_workload(seed + 1000 * again, parameters, 60)
+        requests["dependency"] = -1
+        engine.submit(requests, one_command_each(requests), np.sort(at) + engine.now)
+        with contextlib.suppress(RefusedError):  # said once for each call that meets refused writes
+            engine.advance(engine.now + int(at.max()) // 2 + 100, every=True)
+        with contextlib.suppress(RefusedError):
+            engine.advance(engine.now, every=True)
+        before = engine.statistics()["read_only"]
+        engine.power_cut(engine.now)
+        check_invariants(engine)
+        assert engine.statistics()["read_only"] == before  # recovery wears nothing out
+        served(engine, requests, engine.now)
+        check_invariants(engine)
