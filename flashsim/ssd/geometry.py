@@ -30,13 +30,11 @@ from flashsim.ssd.parameters import SsdParameters
 ) = range(9, 18)  # fmt: skip
 # Then what garbage collection goes by: whether pools share it, moves stay within a chip and victims are emptied in slices; free pages at
 # which a pool starts, up to which it goes on, and below which it must not fall; blocks that d-choices draws, victims that one write may
-# reclaim, draws made, blocks and lists looked at for a victim.  PLAN_ROWS is the most flash operations that a write of one logical page
-# can take, LOOKUP_ROWS what a read or a trim can take beside its own.
+# reclaim, draws made, blocks and lists looked at for a victim.  PLAN_ROWS is the most flash operations that one logical page can take.
 (
     SHARED, COPYBACK, SLICING, START_PAGES, STOP_PAGES, LEAST_PAGES, GC_CHOICES, GC_ROUNDS, GC_DRAWS, GC_STEPS, WEAR_GAP, PLAN_ROWS,
-    LOOKUP_ROWS,
-) = range(18, 31)  # fmt: skip
-CONTROL_SCALARS = 31
+) = range(18, 30)  # fmt: skip
+CONTROL_SCALARS = 30
 
 # How a plane is chosen for a write.
 ROUND_ROBIN, STATIC, DYNAMIC = range(3)

@@ -36,8 +36,7 @@ A member may also define
 ``own_table(parameters)``
     Its own int64 vector, as of an empty drive.
 ``prepare(state)``
-    Takes what it keeps for itself on an empty drive, such as blocks, and sets the scalars of `control` that it changes: LOOKUP_ROWS if a
-    read or a trim takes other operations as well.
+    Takes what it keeps for itself on an empty drive, such as blocks, and sets the scalars of `control` that this changes.
 ``recover(state)``
     Rebuilds its own table after a power cut, from arrays that `flashsim.ssd.recovery` has rebuilt.
 ``statistics(state)``

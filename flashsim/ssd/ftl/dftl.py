@@ -77,7 +77,7 @@ from flashsim.ssd.ftl._map_cache import (
     oldest,
 )
 from flashsim.ssd.gc.base import rounds_of
-from flashsim.ssd.geometry import LOGICAL_PAGES, LOOKUP_ROWS, POOL_LIMIT, READ_ONLY, collection_rows, moves_of_a_write, pool_of_block
+from flashsim.ssd.geometry import LOGICAL_PAGES, POOL_LIMIT, READ_ONLY, collection_rows, moves_of_a_write, pool_of_block
 from flashsim.ssd.parameters import SsdParameters
 from flashsim.ssd.pools import collector_of, drop_page, free_block, next_pool, next_write_id, place_page, takes_writes
 from flashsim.ssd.recovery import rebuild_pools, restore_reserve
@@ -255,7 +255,6 @@ def own_table(parameters: SsdParameters) -> Integers:
 
 def prepare(state: DriveState) -> None:
     """Take the blocks for translation pages."""
-    state.control[LOOKUP_ROWS] = STORE_ROWS + 1
     state.control[POOL_LIMIT] = limit_left(state.parameters)
     claim_region(state.control, state.pools, state.blocks, state.own)
 

@@ -32,7 +32,8 @@ from flashsim.ssd.flash_array import (
 )
 from flashsim.ssd.ftl import _map_cache as cache
 from flashsim.ssd.ftl import dftl
-from flashsim.ssd.geometry import LOOKUP_ROWS, PLAN_ROWS
+from flashsim.ssd.ftl._map_blocks import STORE_ROWS
+from flashsim.ssd.geometry import PLAN_ROWS
 from flashsim.ssd.parameters import SsdParameters
 from tests.flashsim.ssd.drives import PAGE, TIES, check_invariants, drive, drive_for, random_drive, served
 
@@ -66,7 +67,7 @@ def test_memory_and_translation_pages_know_the_map(seed: int) -> None:
         known, partial = page in cached(state.own), operation == WRITE and bool(random.random() < 0.3)
         number = page // 8
         plan = state.plan_page(operation, page, partial)
-        assert len(plan) <= (state.control[PLAN_ROWS] if operation == WRITE else 1 + state.control[LOOKUP_ROWS])
+        assert len(plan) <= (state.control[PLAN_ROWS] if operation == WRITE else 2 + STORE_ROWS)
         fetched = [
             at for at, row in enumerate(plan) if row[KIND] == FETCH_PAGE and row[LOGICAL] == host_pages + number and row[CAUSE] == MAP
         ]
