@@ -46,7 +46,7 @@ def test_what_survives_a_power_cut(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(12))
 def test_cuts_while_blocks_wear_out(seed: int) -> None:
     """Translation blocks retire like others, and a read-only drive is still in order."""
-    parameters = drive_for("dftl", replace(random_drive(seed), endurance=8))
+    parameters = drive_for("dftl", replace(random_drive(seed), endurance=8, write_buffer=0, power_protected=False))
     engine = SsdEngine(parameters)
     for again in range(4):
         requests, at = random_workload(seed + 1000 * again, parameters, 60)
