@@ -1,0 +1,219 @@
+"""Every pair of options of the SSD is run, with the same outcome in engine and specification, or refused by name."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator
+from functools import cache
+from itertools import chain, permutations
+from typing import Any
+
+import numpy as np
+import pytest
+
+from flashsim.core.errors import FlashsimError
+from flashsim.core.host import one_command_each
+from flashsim.core.request import Integers, Requests
+from flashsim.ssd.engine import SsdEngine
+from flashsim.ssd.flash_array import BUFFER_PAGE, ERASE_BLOCK
+from flashsim.ssd.ftl.base import FAMILY as FTL_FAMILY
+from flashsim.ssd.ftl.base import checked
+from flashsim.ssd.gc.base import FAMILY as GC_FAMILY
+from flashsim.ssd.geometry import pool_order
+from flashsim.ssd.parameters import SsdParameters
+from flashsim.ssd.specification import SsdSpecification
+from flashsim.ssd.specified_parts import Command, Operation
+from flashsim.ssd.wear.base import FAMILY as WEAR_FAMILY
+from tests.flashsim.ssd.drives import PAGE, check_invariants, drive, random_workload, served
+from tests.property.covering_array import Pair, Row, all_pairs, covering_array, pairs_of
+from tests.property.test_ssd_equality import assert_same_state
+
+SWITCH = {"off": False, "on": True}
+RESERVE = 4
+#: Two of everything, so that each order of allocation is a different one, and so few blocks that every write may have to make room.
+SMALL: dict[str, Any] = {
+    "channels": 2, "packages_per_channel": 2, "dies_per_package": 2, "planes_per_die": 2, "capacity": 240 * PAGE, "pages_per_block": 4,
+    "gc_reserve": RESERVE, "erase": 300, "queue_depth": 16, "wear_gap": 1, "suspend_overhead": 10,
+}  # fmt: skip
+#: What layers differ in and no option says: blocks of a plane, of these log blocks, and memory for a part of the map.
+ROOM = ({"blocks_per_plane": 10}, {"blocks_per_plane": 13, "log_blocks": 3}, {"blocks_per_plane": 14, "map_cache": 8 * 60})
+
+
+def levels_of(parameter: str, levels: dict[str, Any] | list[str]) -> dict[str, dict[str, Any]]:
+    """The levels of an option that is one parameter."""
+    return {level: {parameter: levels[level] if isinstance(levels, dict) else level} for level in levels}
+
+
+BUFFER = {"write_buffer": 12 * PAGE, "write_buffer_threshold": 0.5}
+#: What is combined: the parameters that each level of an option sets.
+OPTIONS: dict[str, dict[str, dict[str, Any]]] = {
+    "ftl": levels_of("ftl", FTL_FAMILY.names()),
+    "gc": levels_of("gc", [*GC_FAMILY.names(), "none"]),
+    "wear": levels_of("wear", WEAR_FAMILY.names()),
+    "allocation": levels_of("allocation", ["round-robin", "static", "dynamic"]),
+    "allocation_order": levels_of("allocation_order", ["".join(order) for order in permutations("CWDP")]),
+    "read_priority": levels_of("read_priority", SWITCH),
+    "suspend": levels_of("suspend", ["none", "program", "erase", "both"]),
+    "multi_plane": levels_of("multi_plane", SWITCH),
+    "gc_slicing": levels_of("gc_slicing", SWITCH),
+    "write_buffer": {
+        "none": {"write_buffer": 0},
+        "write-back": BUFFER,
+        "protected": {**BUFFER, "power_protected": True},
+        "write-through": {**BUFFER, "write_buffer_mode": "write-through"},
+    },
+    "gc_pool": levels_of("gc_pool", ["die", "shared"]),
+    "gc_streams": levels_of("gc_streams", {"1": 1, "2": 2}),
+    "gc_copyback": levels_of("gc_copyback", SWITCH),
+    "gc_stop": levels_of("gc_stop", {"as gc_reserve": 0, "more": RESERVE + 1}),
+    "cache_read": levels_of("cache_read", SWITCH),
+    "cache_program": levels_of("cache_program", SWITCH),
+    "queues": levels_of("queues", {"1": 1, "2": 2}),
+}
+FACTORS = {option: list(levels) for option, levels in OPTIONS.items()}
+PARTS = 8
+#: What each row is served at least, and at most until all that its options promise has happened.
+LEAST_BATCHES, MOST_BATCHES = 2, 12
+REQUESTS = 25
+
+
+@cache
+def benign(ftl: str) -> dict[str, Any]:
+    """Values with which a translation layer works and which other options go with, as far as they go with the layer."""
+    collects = getattr(FTL_FAMILY.load(ftl), "COLLECTS", True)
+    plain = {**SMALL, "ftl": ftl, "gc": "greedy" if collects else "none", "allocation": "static", "read_priority": True}
+    return next({**plain, **room} for room in ROOM if is_accepted({**plain, **room}))
+
+
+def is_accepted(values: dict[str, Any]) -> bool:
+    """Whether there is a drive of these values."""
+    try:
+        checked(drive(**values))
+    except FlashsimError:
+        return False
+    return True
+
+
+def drives_with(row: Row) -> Iterator[dict[str, Any]]:
+    """The values of drives with some levels, all other options benign, for each translation layer that this leaves."""
+    chosen = dict(chain.from_iterable(OPTIONS[option][level].items() for option, level in row.items()))
+    for ftl in [row["ftl"]] if "ftl" in row else FACTORS["ftl"]:
+        yield {**benign(ftl), **chosen}
+
+
+@cache
+def rows() -> list[Row]:
+    """The covering array."""
+    known: dict[Pair, bool] = {}
+
+    def is_supported(row: Row) -> bool:
+        key = frozenset(row.items())
+        if key not in known:
+            known[key] = any(is_accepted(values) for values in drives_with(row))
+        return known[key]
+
+    return covering_array(FACTORS, is_supported)
+
+
+class WatchedSpecification(SsdSpecification):
+    """A specification that counts what worked together, what a read interrupted, and what went through the buffer."""
+
+    def __init__(self, parameters: SsdParameters) -> None:
+        super().__init__(parameters)
+        self.seen: Counter[str] = Counter()
+
+    def transfer_of(self, command: Command, kind: int, page: int, sectors: int) -> Operation:
+        """An operation of a command that needs no die."""
+        self.seen["buffered"] += kind == BUFFER_PAGE
+        return super().transfer_of(command, kind, page, sectors)
+
+    def changed(self, group: list[Operation], leave: Callable[[], None]) -> None:
+        """Pages are programmed, or blocks erased."""
+        self.seen["groups"] += len(group) > 1
+        self.seen["erase" if group[0].kind == ERASE_BLOCK else "program"] += group[0].interrupted
+        super().changed(group, leave)
+
+
+def is_at_work(row: Row, specification: WatchedSpecification) -> dict[str, bool]:
+    """Whether what the options of a row promise has happened."""
+    numbers, seen, parameters = specification.statistics(), specification.seen, specification.parameters
+    interrupted = {"none": (), "both": ("program", "erase")}.get(row["suspend"], (row["suspend"],))
+    return {
+        "room is made": numbers["erases_merge" if row["gc"] == "none" else "erases_gc"] > 0,
+        "pages move": numbers["programs_merge" if row["gc"] == "none" else "programs_gc"] > 0,
+        "cold data move": row["wear"] != "static" or numbers["programs_wear"] > 0,
+        "the map is fetched and stored": not parameters.map_cache or min(numbers["reads_map"], numbers["programs_map"]) > 0,
+        "planes work together": row["multi_plane"] == "off" or seen["groups"] > 0,
+        "reads interrupt": all(seen[what] > 0 for what in interrupted),
+        "pages are buffered": not parameters.write_buffer or seen["buffered"] > 0,
+        "the buffer is hit": row["write_buffer"] in ("none", "write-through") or min(numbers["buffer_read_hits"], numbers["buffer_overwrites"]) > 0,
+    }
+
+
+def assert_models_agree(row: Row, seed: int) -> None:
+    """Batches that find the drive full, the second cut off by a power cut, until all that the options promise has happened."""
+    parameters = drive(**next(values for values in drives_with(row) if is_accepted(values)))
+    engine, specification = SsdEngine(parameters), WatchedSpecification(parameters)
+    for model in (engine, specification):
+        for _ in range(3):
+            model.load(0, parameters.capacity)
+    batch = 0
+    while batch < LEAST_BATCHES or not all(is_at_work(row, specification).values()):
+        assert batch < MOST_BATCHES, [what for what, happened in is_at_work(row, specification).items() if not happened]
+        requests, at = random_workload(MOST_BATCHES * seed + batch, parameters, REQUESTS)
+        at += engine.now
+        if batch == 1:
+            assert_same_after_a_power_cut(engine, specification, requests, at)
+            at += engine.now - at.min()
+        assert np.array_equal(served(engine, requests, at), served(specification, requests, at))
+        assert_same_state(engine, specification)
+        check_invariants(engine)
+        batch += 1
+
+
+def assert_same_after_a_power_cut(engine: SsdEngine, specification: SsdSpecification, requests: Requests, at: Integers) -> None:
+    """Power is cut shortly after a third of the requests: completions until then, what is lost, and what is left agree."""
+    for model in (engine, specification):
+        model.submit(requests, one_command_each(requests), at)
+    done = [engine.advance()]
+    while sum(map(len, done)) < REQUESTS // 3:
+        done.append(engine.advance())
+    cut = engine.now + 15
+    done.append(engine.advance(cut, every=True))
+    assert np.array_equal(np.concatenate(done), specification.advance(cut, every=True))
+    lost = engine.power_cut(cut).lost
+    assert np.array_equal(lost, specification.power_cut(cut).lost)
+    assert len(lost) > 0
+    assert_same_state(engine, specification)
+    check_invariants(engine)
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_models_agree_on_every_row(part: int) -> None:
+    for number, row in enumerate(rows()):
+        if number % PARTS == part:
+            try:
+                assert_models_agree(row, number)
+            except AssertionError as error:
+                raise AssertionError(f"row {number}: {row}") from error
+
+
+def test_every_pair_of_options_is_run_or_refused_by_name(capsys: pytest.CaptureFixture[str]) -> None:
+    run = set(chain.from_iterable(pairs_of(row) for row in rows()))
+    refused = [pair for pair in all_pairs(FACTORS) if pair not in run]
+    for pair in refused:
+        names = "|".join(parameter for option, level in pair for parameter in OPTIONS[option][level])
+        for values in drives_with(dict(pair)):
+            for model in (SsdEngine, SsdSpecification):
+                with pytest.raises(FlashsimError, match=rf"^.*\b({names})\b") as refusal:
+                    model(drive(**values))
+                assert re.search(rf"\b({names})\b", str(refusal.value))
+    with capsys.disabled():
+        print(f"\npairs of SSD options: {len(run)} run in {len(rows())} rows, {len(refused)} refused by name")
+
+
+def test_orders_of_allocation_differ() -> None:
+    """So that every order in the array is one of its own."""
+    orders = {tuple(pool_order(drive(**{**benign("page"), "allocation_order": order}))) for order in FACTORS["allocation_order"]}
+    assert len(orders) == len(FACTORS["allocation_order"])
