@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -20,7 +19,6 @@ from flashsim.ssd.flash_array import BUFFER_PAGE, ERASE_BLOCK
 from flashsim.ssd.ftl.base import FAMILY as FTL_FAMILY
 from flashsim.ssd.ftl.base import checked
 from flashsim.ssd.gc.base import FAMILY as GC_FAMILY
-from flashsim.ssd.geometry import pool_order
 from flashsim.ssd.parameters import SsdParameters
 from flashsim.ssd.specification import SsdSpecification
 from flashsim.ssd.specified_parts import Command, Operation
@@ -206,14 +204,28 @@ def test_every_pair_of_options_is_run_or_refused_by_name(capsys: pytest.CaptureF
         names = "|".join(parameter for option, level in pair for parameter in OPTIONS[option][level])
         for values in drives_with(dict(pair)):
             for model in (SsdEngine, SsdSpecification):
-                with pytest.raises(FlashsimError, match=rf"^.*\b({names})\b") as refusal:
+                with pytest.raises(FlashsimError, match=rf"\b({names})\b"):
                     model(drive(**values))
-                assert re.search(rf"\b({names})\b", str(refusal.value))
     with capsys.disabled():
         print(f"\npairs of SSD options: {len(run)} run in {len(rows())} rows, {len(refused)} refused by name")
 
 
-def test_orders_of_allocation_differ() -> None:
-    """So that every order in the array is one of its own."""
-    orders = {tuple(pool_order(drive(**{**benign("page"), "allocation_order": order}))) for order in FACTORS["allocation_order"]}
-    assert len(orders) == len(FACTORS["allocation_order"])
+@pytest.mark.parametrize("ftl", FACTORS["ftl"])
+@pytest.mark.parametrize("option", [option for option in FACTORS if option != "ftl"])
+def test_no_level_is_silently_another(option: str, ftl: str) -> None:
+    """The same work on drives that differ in one option never comes out the same."""
+    outcomes: dict[bytes, str] = {}
+    for level in FACTORS[option]:
+        values = next(drives_with({"ftl": ftl, option: level}))
+        if not is_accepted(values):
+            continue
+        engine = SsdEngine(drive(**values))
+        for _ in range(3):
+            engine.load(0, engine.capacity)
+        completions = b""
+        for batch in range(MOST_BATCHES):
+            requests, at = random_workload(batch, engine.parameters, REQUESTS)
+            completions += served(engine, requests, at + engine.now).tobytes()
+        other = outcomes.setdefault(completions, level)
+        assert other == level, f"{option} {level} comes out as {other}"
+    assert outcomes

@@ -39,23 +39,22 @@ def assert_models_agree(seed: int, count: int = 50, ftl: str = "page") -> None:
     check_invariants(engine)
 
 
+def assert_models_agree_in_turn(seeds: range, count: int) -> None:
+    """Cases of all translation layers, one after the other."""
+    layers = FAMILY.names()
+    for seed in seeds:
+        assert_models_agree(seed, count, layers[seed % len(layers)])
+
+
 @pytest.mark.parametrize("block", range(10))
 def test_models_agree(block: int) -> None:
-    for seed in range(10 * block, 10 * block + 10):
-        assert_models_agree(seed)
-
-
-@pytest.mark.parametrize("ftl", FAMILY.names())
-def test_models_agree_with_every_translation_layer(ftl: str) -> None:
-    for seed in range(100, 130):
-        assert_models_agree(seed, ftl=ftl)
+    assert_models_agree_in_turn(range(12 * block, 12 * block + 12), 50)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("block", range(20))
+@pytest.mark.parametrize("block", range(40))
 def test_models_agree_at_length(block: int) -> None:
-    for seed in range(1000 + 50 * block, 1050 + 50 * block):
-        assert_models_agree(seed, 200, FAMILY.names()[seed % len(FAMILY.names())])
+    assert_models_agree_in_turn(range(1000 + 50 * block, 1050 + 50 * block), 200)
 
 
 def test_models_agree_as_plain_python() -> None:
