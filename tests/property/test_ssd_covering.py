@@ -214,18 +214,16 @@ def test_every_pair_of_options_is_run_or_refused_by_name(capsys: pytest.CaptureF
 @pytest.mark.parametrize("option", [option for option in FACTORS if option != "ftl"])
 def test_no_level_is_silently_another(option: str, ftl: str) -> None:
     """The same work on drives that differ in one option never comes out the same."""
-    outcomes: dict[bytes, str] = {}
+    outcomes: dict[tuple[bytes, str], str] = {}
     for level in FACTORS[option]:
         values = next(drives_with({"ftl": ftl, option: level}))
-        if not is_accepted(values):
-            continue
-        engine = SsdEngine(drive(**values))
-        for _ in range(3):
-            engine.load(0, engine.capacity)
-        completions = b""
-        for batch in range(MOST_BATCHES):
-            requests, at = random_workload(batch, engine.parameters, REQUESTS)
-            completions += served(engine, requests, at + engine.now).tobytes()
-        other = outcomes.setdefault(completions, level)
-        assert other == level, f"{option} {level} comes out as {other}"
+        if is_accepted(values):
+            engine, completions = SsdEngine(drive(**values)), b""
+            for _ in range(3):
+                engine.load(0, engine.capacity)
+            for batch in range(MOST_BATCHES):
+                requests, at = random_workload(batch, engine.parameters, REQUESTS)
+                completions += served(engine, requests, at + engine.now).tobytes()
+            other = outcomes.setdefault((completions, str(engine.statistics())), level)
+            assert other == level, f"{option}: {level} comes out as {other}"
     assert outcomes
