@@ -26,15 +26,20 @@ def all_pairs(factors: Mapping[str, Sequence[str]]) -> list[Pair]:
 
 
 def covering_array(factors: Mapping[str, Sequence[str]], is_supported: Callable[[Row], bool]) -> list[Row]:
-    """Rows in which every supported pair occurs.
+    """Make rows in which every supported pair occurs.
 
     `is_supported` says whether some levels can be completed to a whole row that is supported.  Each row begins with the first pair that is
     still missing; then each factor, those with the most levels first, takes the level that adds the most missing pairs.
 
     Examples
     --------
-    >>> covering_array({"a": "01", "b": "01", "c": "01"}, lambda row: not row.get("a") == row.get("b") == "1")
-    [{'a': '0', 'b': '0', 'c': '0'}, {'a': '0', 'b': '1', 'c': '1'}, {'a': '1', 'b': '0', 'c': '1'}, {'a': '1', 'b': '0', 'c': '0'}, {'a': '0', 'b': '1', 'c': '0'}]
+    >>> for row in covering_array({"a": "01", "b": "01", "c": "01"}, lambda row: not row.get("a") == row.get("b") == "1"):
+    ...     print(*row.values())
+    0 0 0
+    0 1 1
+    1 0 1
+    1 0 0
+    0 1 0
     """
     order = sorted(factors, key=lambda factor: -len(factors[factor]))
     missing = dict.fromkeys(pair for pair in all_pairs(factors) if is_supported(dict(pair)))

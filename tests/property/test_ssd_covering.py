@@ -145,7 +145,8 @@ def is_at_work(row: Row, specification: WatchedSpecification) -> dict[str, bool]
         "planes work together": row["multi_plane"] == "off" or seen["groups"] > 0,
         "reads interrupt": all(seen[what] > 0 for what in interrupted),
         "pages are buffered": not parameters.write_buffer or seen["buffered"] > 0,
-        "the buffer is hit": row["write_buffer"] in ("none", "write-through") or min(numbers["buffer_read_hits"], numbers["buffer_overwrites"]) > 0,
+        "the buffer is hit": row["write_buffer"] in ("none", "write-through")
+        or min(numbers["buffer_read_hits"], numbers["buffer_overwrites"]) > 0,
     }
 
 
