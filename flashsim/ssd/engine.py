@@ -42,6 +42,7 @@ from flashsim.ssd.operations import (
     COMMAND_KIND,
     DUE,
     EVENTS,
+    HAPPENED,
     ID,
     NEXT_IN_DIE,
     OPERATION_COLUMNS,
@@ -169,6 +170,7 @@ def run(
         else:
             row = heap[0, 1] & ROW_MASK
             engine[EVENTS] = heap_pop(heap, engine[EVENTS])
+            engine[HAPPENED] += 1
             host[NOW] = event
             happen(
                 host, requests, commands, delayed, finished, engine, heap, log, operations, servers, gates, control, pools, blocks, pages,
@@ -224,6 +226,11 @@ class SsdEngine:
     def outstanding(self) -> int:
         """Requests submitted and not yet completed."""
         return self._host.outstanding
+
+    @property
+    def events(self) -> int:
+        """Events that happened since power came: each is one entry of the heap, put in and taken out."""
+        return int(self._engine[HAPPENED])
 
     def submit(self, requests: Requests, commands: Commands, at: int | Integers) -> Integers:
         """Take requests, split into commands; see `flashsim.core.host.HostQueue.append`."""

@@ -49,12 +49,13 @@ GATE_ROWS = 3
 # Scalars of the engine.  The dies that were woken stand between FIRST_WOKEN and LAST_WOKEN, operations that are ready for the link in this
 # event between FIRST_READY and LAST_READY, those that wait for room in the write buffer between FIRST_WANTING and LAST_WANTING.  ROOM is
 # the pages that it can still take, DESTAGING counts its pages that are on their way to flash, FIRST_FLUSH starts the chain (by
-# NEXT_IN_DIE) of flush commands that wait for such, and FLUSHING is one that is still being admitted.
+# NEXT_IN_DIE) of flush commands that wait for such, and FLUSHING is one that is still being admitted.  HAPPENED
+# counts the events since power came.
 (
     EVENTS, NEXT_ID, UNUSED, WATERMARK, LIVE, FIRST_WOKEN, LAST_WOKEN, FIRST_READY, LAST_READY, FIRST_WANTING, LAST_WANTING, ROOM,
-    DESTAGING, FIRST_FLUSH, FLUSHING,
-) = range(15)  # fmt: skip
-ENGINE_SCALARS = 15
+    DESTAGING, FIRST_FLUSH, FLUSHING, HAPPENED,
+) = range(16)  # fmt: skip
+ENGINE_SCALARS = 16
 
 #: An event's key is the operation's id and, below it, its row.
 ROW_BITS = 24
