@@ -158,6 +158,8 @@ class LabDrive:
 
     def __init__(self, pages: int = LAB_PAGES, **changes: Any) -> None:
         self.parameters = lab_parameters(pages, **changes)
+        if self.parameters.write_buffer:
+            raise RefusedError("write_buffer: a drive without a clock has none; flashsim.ssd.lab_clock.SteppedDrive can have one")
         self.state = DriveState(self.parameters)
         self._pending: deque[int] = deque()
         self._plan = self._planned(())

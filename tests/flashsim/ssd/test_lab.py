@@ -178,6 +178,7 @@ def test_without_a_clock_it_does_what_the_engine_does(layer: str) -> None:
     [
         {},
         {"read_priority": True, "suspend": "both", "suspend_overhead": "5us"},
+        {"write_buffer": "32KiB"},
         {"planes_per_die": 2, "blocks_per_plane": 16, "multi_plane": True, "pages": 350},
     ],
 )
@@ -201,7 +202,7 @@ def test_stepping_ends_where_the_engine_ends(changes: dict[str, Any]) -> None:
     numbers = engine.statistics()
     done = re.findall(r"die \d has done: (\w+) ", told)
     assert done.count("erase") == numbers["flash_erases"] > 0
-    assert done.count("program") + done.count("move") == numbers["flash_programs"]
+    assert done.count("program") + done.count("store") + done.count("move") == numbers["flash_programs"]
     assert done.count("read") + done.count("fetch") + done.count("move") == numbers["flash_reads"]
     assert ("is interrupted" in told) == ("suspend" in changes)
 
@@ -236,6 +237,8 @@ def test_parameters_of_ones_own() -> None:
 
 
 def test_what_is_refused() -> None:
+    with pytest.raises(RefusedError, match="write_buffer: a drive without a clock has none"):
+        tiny(write_buffer="16KiB")
     drive = tiny()
     with pytest.raises(InvalidParameterError, match="page: 8, but .*logical pages 0 to 7"):
         drive.write(8)
