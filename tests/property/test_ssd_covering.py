@@ -31,11 +31,11 @@ SWITCH = {"off": False, "on": True}
 RESERVE = 4
 #: Two of everything, so that each order of allocation is a different one, and so few blocks that every write may have to make room.
 SMALL: dict[str, Any] = {
-    "channels": 2, "packages_per_channel": 2, "dies_per_package": 2, "planes_per_die": 2, "capacity": 240 * PAGE, "pages_per_block": 4,
+    "channels": 2, "packages_per_channel": 2, "dies_per_package": 2, "planes_per_die": 2, "capacity": 224 * PAGE, "pages_per_block": 4,
     "gc_reserve": RESERVE, "erase": 300, "queue_depth": 16, "wear_gap": 1, "suspend_overhead": 10,
 }  # fmt: skip
 #: What layers differ in and no option says: blocks of a plane, of these log blocks, and memory for a part of the map.
-ROOM = ({"blocks_per_plane": 10}, {"blocks_per_plane": 13, "log_blocks": 3}, {"blocks_per_plane": 14, "map_cache": 8 * 60})
+ROOM = ({"blocks_per_plane": 10}, {"blocks_per_plane": 13, "log_blocks": 3}, {"blocks_per_plane": 12, "map_cache": 8 * 60})
 
 
 def levels_of(parameter: str, levels: dict[str, Any] | list[str]) -> dict[str, dict[str, Any]]:
