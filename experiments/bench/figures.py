@@ -14,6 +14,7 @@ from flashsim.core.units import GIB, KIB, MIB, SECONDS
 from flashsim.device.cited import NAMES
 from flashsim.device.device import Device
 from flashsim.device.presets import Preset
+from flashsim.ssd.parameters import SsdParameters
 
 #: The largest command; larger than any request here, so that none is split.
 _COMMAND = MIB
@@ -40,7 +41,9 @@ class Figure:
 def figures(preset: Preset, only: Sequence[str] = NAMES, seed: int = 0) -> list[Figure]:
     """Measure a drive's nominal figures, each on a fresh drive whose first part has been written once, in order.
 
-    Random requests of a disk go to all of it, those of an SSD to that part (256 MiB), which lies on all dies.
+    Random requests of a disk go to all of it, those of an SSD to that part, which lies on all dies: 256 MiB, or sixteen times its write
+    buffer if that is more.  Rates are those of the middle half of a run.  It begins when at least twice the write buffer has been written,
+    so writes go at the pace of flash.  Single writes end when they are acknowledged.
 
     Parameters
     ----------
@@ -58,7 +61,7 @@ def figures(preset: Preset, only: Sequence[str] = NAMES, seed: int = 0) -> list[
         if name not in _MEASUREMENTS:
             raise UnknownNameError("figure", name, NAMES)
         device = Device(preset, maximum_command=_COMMAND)
-        area = min(_AREA, device.capacity // _COMMAND * _COMMAND)
+        area = min(max(_AREA, 16 * _buffer(device)), device.capacity) // _COMMAND * _COMMAND
         device.load(0, area)
         found.append(Figure(name, _MEASUREMENTS[name](device, area, seed), cited.get(name), preset.cited_sources.get(name, "")))
     return found
@@ -83,9 +86,17 @@ def _latency(operation: int, length: int) -> Callable[[Device, int, int], float]
 def _rate(operation: int) -> Callable[[Device, int, int], float]:
     def measure(device: Device, area: int, seed: int) -> float:
         count = 16 * device.preset.parameters.queue_depth + _SINGLE_REQUESTS
+        if operation == WRITE:
+            count += 8 * _buffer(device) // (4 * KIB)
         return _completions_a_second(device, operation, _random(device, area, 4 * KIB, count, seed), 4 * KIB)
 
     return measure
+
+
+def _buffer(device: Device) -> int:
+    """Bytes that the drive may have acknowledged before they are on flash."""
+    drive = device.preset.parameters
+    return drive.write_buffer if isinstance(drive, SsdParameters) else 0
 
 
 def _random(device: Device, area: int, length: int, count: int, seed: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:

@@ -43,6 +43,31 @@ def test_figures_are_what_the_parameters_say() -> None:
     assert found["random_write"] > drive.write_latency
 
 
+@pytest.mark.parametrize("figure", ["sequential_write", "random_write_iops"])
+def test_rates_of_writes_are_those_of_flash_not_of_the_buffer(figure: str) -> None:
+    """Sixteen chips at 30 MB/s take what is written however much the drive can acknowledge before."""
+    preset = presets.load("nvme-qlc-2tb")
+    drive = preset.parameters
+    assert isinstance(drive, SsdParameters)
+    rates = []
+    for size in (drive.write_buffer, 4 * drive.write_buffer):
+        changed = dataclasses.replace(preset, parameters=dataclasses.replace(drive, write_buffer=size))
+        rates.append(figures(changed, [figure])[0].measured)
+    assert rates[1] == pytest.approx(rates[0], rel=0.02)
+    each = 1 if figure == "sequential_write" else drive.page_size  # a write of 4 KiB anywhere costs a whole flash page
+    assert rates[0] * each < 1.05 * preset.cited.given()["sequential_write"]
+
+
+def test_a_write_is_acknowledged_from_the_buffer() -> None:
+    preset = presets.load("intel-x25e-64gb")
+    drive = preset.parameters
+    assert isinstance(drive, SsdParameters)
+    (buffered,) = figures(preset, ["random_write"])
+    through = dataclasses.replace(preset, parameters=dataclasses.replace(drive, write_buffer_mode="write-through"))
+    (programmed,) = figures(through, ["random_write"])
+    assert buffered.measured < drive.program < programmed.measured
+
+
 def test_what_is_not_cited_has_no_difference() -> None:
     preset = dataclasses.replace(presets.load("ocz-core-60gb"), cited=presets.CitedFigures(), cited_sources={})
     (figure,) = figures(preset, ["read_access"])
@@ -59,3 +84,11 @@ def test_cited_figures_are_shown_with_their_sources(here: Path, flashsim: Run) -
     for name, figure in shown.items():
         assert figure["source"] == preset.cited_sources[name]
         assert f"{name}: {figure['shown']}" in result.stdout
+
+
+def test_values_without_a_source_are_shown_as_defaults(here: Path, flashsim: Run) -> None:
+    flashsim("device show intel-x25e-64gb --json x25e.json")
+    shown = json.loads((here / "x25e.json").read_text())["parameters"]
+    sources = presets.load("intel-x25e-64gb").sources
+    assert {name for name, value in shown.items() if value["source"] != "default"} == set(sources)
+    assert shown["write_buffer"]["source"] != "default" and shown["suspend"]["source"] == "default"
