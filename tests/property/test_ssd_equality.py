@@ -52,9 +52,9 @@ def test_models_agree(block: int) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("block", range(40))
+@pytest.mark.parametrize("block", range(100))
 def test_models_agree_at_length(block: int) -> None:
-    assert_models_agree_in_turn(range(1000 + 50 * block, 1050 + 50 * block), 200)
+    assert_models_agree_in_turn(range(1000 + 20 * block, 1020 + 20 * block), 200)
 
 
 def test_models_agree_as_plain_python() -> None:
