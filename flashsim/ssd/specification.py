@@ -6,14 +6,14 @@ gets the next number and the last place in its die's queue.  Then time passes:
 * the *controller* spends its overhead on one command after another; then its operations go on;
 * a *write* first crosses the link; anything else is ready for its die, once what it waits for has ended;
 * a *die* carries out its operations in order, waiting for one that is not ready; with `read_priority` host reads that are ready go first,
-and   with `suspend` they interrupt a program or an erase;
+  and with `suspend` they interrupt a program or an erase;
 * a *read* holds the die while the page comes out of the cells and over the channel, then its bytes cross the host link;
 * a *program* holds the die while the page goes over the channel and into the cells;
 * a *move* holds the die while a page comes out of the cells, over the channel and back (not with copyback), and into the cells;
 * an *erase* waits for every program that supersedes a page of its block, as until then a power cut needs that page, and for reads that were
   admitted before it and may be overtaken themselves;
-* with `multi_plane`, ready operations that stand one behind the other work together if they are of one kind, on planes of their own and at
-the   same page of their blocks: their time in the cells is spent once, and their pages cross the channel one by one.
+* with `multi_plane`, ready operations that stand one behind the other work together if they are of one kind, on planes of their own and
+  at the same page of their blocks: their time in the cells is spent once, and their pages cross the channel one by one.
 
 A read returns what its page held when it was admitted: it goes to the flash page that the map named then, waits for that page's program if
 it might overtake it, and the block is not erased before.
