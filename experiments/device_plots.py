@@ -60,7 +60,7 @@ def latencies(times: dict[str, Histogram]) -> Figure:
         axes.set_xlabel("latency, ms")
         axes.set_ylabel("share of requests")
         axes.grid(axis="y", color="#dddddd", linewidth=0.5)
-        axes.legend(frameon=False)
+        axes.legend(frameon=False, loc="lower right")
     return figure
 
 
@@ -103,7 +103,7 @@ def amplification_over_time(history: pd.DataFrame) -> Figure:
         axes.set_ylim(0, None)
         axes.set_xlabel("time, s")
         axes.set_ylabel("flash bytes a host byte")
-        axes.legend(frameon=False, fontsize=8, ncols=5)
+        axes.legend(frameon=False, fontsize=8, ncols=5, loc="upper right")
     return figure
 
 

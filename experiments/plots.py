@@ -65,7 +65,7 @@ def stacked_bars(panels: Mapping[str, Sequence[Bar]], unit: str = "seconds") -> 
         dots = [bar for bars in panels.values() for bar in bars if bar.formula is not None]
         handles: list[Any] = [Patch(color=COLOURS[0][0], label="I/O"), Patch(color=COLOURS[0][1], label="CPU")]
         handles += [Line2D([], [], label="I/O by the formula", **_DOT)] if dots else []
-        every[0].legend(handles=handles, frameon=False, fontsize=8, ncols=3)
+        every[0].legend(handles=handles, frameon=False, fontsize=8, ncols=3, loc="upper right")
     return figure
 
 

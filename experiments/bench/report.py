@@ -62,7 +62,7 @@ def picture(found: Sequence[Measured]) -> str:
         axes.set_xlabel(found[0].parameter)
         axes.set_ylabel("mean response time, us")
         axes.set_title(found[0].benchmark, fontsize=10)
-        axes.legend(frameon=False, fontsize=8)
+        axes.legend(frameon=False, fontsize=8, loc="upper left")
         return svg(figure)
 
 
