@@ -28,6 +28,7 @@ from flashsim.ssd.geometry import (
 from flashsim.ssd.operations import (
     BUSY,
     BUSY_NS,
+    CACHED,
     DIE,
     DUE,
     EVENTS,
@@ -63,6 +64,7 @@ from flashsim.ssd.operations import (
 )
 from flashsim.ssd.span_log import note_span
 from flashsim.ssd.timing import (
+    CACHE_PROGRAM,
     CELL_ERASE,
     CELL_READ,
     MULTI_PLANE,
@@ -211,9 +213,10 @@ def start(
     row: int,
     now: int,
 ) -> None:
-    """The die is the operation's and those chained to it."""
+    """The die is the operation's and those chained to it; what is in the cache register held it before, until it ends."""
     servers[die, BUSY] = row + 1
-    servers[die, SINCE] = now
+    if servers[die, CACHED] == 0:
+        servers[die, SINCE] = now
     kind = operations[row, KIND]
     if kind == ERASE_BLOCK:
         schedule(engine, heap, operations, row, IN_CELLS, now + timing[CELL_ERASE])
@@ -237,16 +240,45 @@ def interrupt(log: Integers, control: Integers, operations: Integers, servers: I
     operations[row, LEFT_OVER] = operations[row, DUE] - now
     operations[row, DUE] = -1
     servers[die, SUSPENDED] = row + 1
-    leave(log, control, operations, servers, die, now)
+    leave(log, control, operations, servers, die, BUSY, now)
     return True
 
 
 @inlined_kernel
-def leave(log: Integers, control: Integers, operations: Integers, servers: Integers, die: int, now: int) -> None:
-    """The operation at work gives up its die."""
-    note_span(log, control, operations, servers, die, servers[die, BUSY] - 1, now)
+def leave(log: Integers, control: Integers, operations: Integers, servers: Integers, die: int, place: int, now: int) -> None:
+    """The operation at work (`place` is BUSY) or in the cache register (CACHED) gives up its die, which the other holds from now."""
+    note_span(log, control, operations, servers, die, servers[die, place] - 1, now)
     servers[die, BUSY_NS] += now - servers[die, SINCE]
+    servers[die, SINCE] = now
+    servers[die, place] = 0
+
+
+@inlined_kernel
+def pass_to_cache(
+    engine: Integers, heap: Integers, operations: Integers, servers: Integers, control: Integers, timing: Integers, die: int, now: int
+) -> None:
+    """The page that was read moves to the cache register, and from there over the channel; the cells may go on."""
+    servers[die, CACHED] = servers[die, BUSY]
     servers[die, BUSY] = 0
+    ask_channel(engine, heap, operations, servers, control, timing, servers[die, CACHED] - 1, now)
+    wake(engine, servers, die)
+
+
+@inlined_kernel
+def read_comes_next(operations: Integers, servers: Integers, die: int) -> bool:
+    """Whether what a die would start next, once ready, is a read."""
+    head = servers[die, HEAD]
+    return servers[die, READ_HEAD] >= 0 or (head >= 0 and operations[head, KIND] in (READ_PAGE, FETCH_PAGE))
+
+
+@inlined_kernel
+def may_fill_cache(operations: Integers, servers: Integers, die: int) -> bool:
+    """Whether the cells program a page, the cache register is free, and what comes next is ready to be programmed too."""
+    head, row = servers[die, HEAD], servers[die, BUSY] - 1
+    if head < 0 or servers[die, CACHED] != 0 or servers[die, READ_HEAD] >= 0:
+        return False
+    programming = operations[row, PHASE] == IN_PROGRAM and operations[row, KIND] in (PROGRAM_PAGE, STORE_PAGE)
+    return programming and operations[head, WAITS] == 0 and operations[head, KIND] in (PROGRAM_PAGE, STORE_PAGE)
 
 
 @inlined_kernel
@@ -261,9 +293,18 @@ def look_for_work(
     die: int,
     now: int,
 ) -> None:
-    """Start what comes next: reads that overtake, then what they interrupted, then the first of the others if it is ready."""
+    """Start what comes next: reads that overtake, then what they interrupted, then the first of the others if it is ready.
+
+    While a page that was read leaves through the cache register, only reads start; while one is programmed, the next may come there.
+    """
     reads = servers[die, READ_HEAD] >= 0
     if servers[die, BUSY] != 0 and not (reads and interrupt(log, control, operations, servers, timing, die, now)):
+        if timing[CACHE_PROGRAM] and may_fill_cache(operations, servers, die):
+            row = take_work(operations, servers, control, timing, die, HEAD)
+            servers[die, CACHED] = row + 1
+            ask_channel(engine, heap, operations, servers, control, timing, row, now)
+        return
+    if servers[die, CACHED] != 0 and not read_comes_next(operations, servers, die):
         return
     if reads:
         row = take_work(operations, servers, control, timing, die, READ_HEAD)
@@ -295,7 +336,7 @@ def let_dies_work(
 def pending_program(operations: Integers, servers: Integers, die: int, flash_page: int) -> int:
     """The operation, not yet ended, that programs a flash page; of several the last admitted; -1 if there is none."""
     found = -1
-    for first in (servers[die, SUSPENDED] - 1, servers[die, BUSY] - 1, servers[die, HEAD]):
+    for first in (servers[die, SUSPENDED] - 1, servers[die, BUSY] - 1, servers[die, CACHED] - 1, servers[die, HEAD]):
         row = first
         while row >= 0:
             kind = operations[row, KIND]

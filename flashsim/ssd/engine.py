@@ -209,7 +209,8 @@ class SsdEngine:
         self._operations = np.empty((_FIRST_ROWS, OPERATION_COLUMNS), np.int64)
         self._servers = empty_servers(parameters.dies, parameters.channels)
         self._gates = empty_gates(parameters.pools * parameters.blocks_per_plane)
-        # An operation with a pending event holds a die, the link or the controller; interrupted ones leave events that are dropped in time.
+        # An operation with a pending event holds a die or its cache register, the link or the controller; interrupted ones leave events
+        # that are dropped in time.
         self._heap = np.empty((parameters.dies * (2 + parameters.suspend_limit) + 2, 2), np.int64)
 
     @property

@@ -16,6 +16,7 @@ from flashsim.ssd.dies import (
     leave,
     let_dies_work,
     open_gate,
+    pass_to_cache,
     satisfy,
     satisfy_followers,
     schedule,
@@ -49,6 +50,7 @@ from flashsim.ssd.flash_array import (
 from flashsim.ssd.geometry import CHANNELS, COPYBACK, DIES, block_of, channel_of
 from flashsim.ssd.operations import (
     BUSY,
+    CACHED,
     COMMAND,
     COMMAND_KIND,
     DESTAGING,
@@ -81,7 +83,7 @@ from flashsim.ssd.operations import (
     release,
 )
 from flashsim.ssd.span_log import note_span
-from flashsim.ssd.timing import CELL_PROGRAM, READ_PRIORITY
+from flashsim.ssd.timing import CACHE_PROGRAM, CACHE_READ, CELL_PROGRAM, READ_PRIORITY
 
 
 @inlined_kernel
@@ -157,14 +159,15 @@ def done_with_die(
     servers: Integers,
     pools: Integers,
     die: int,
+    place: int,
     row: int,
     now: int,
 ) -> None:
-    """The operations chained from `row` are done with their die, which may look for work."""
+    """The operations chained from `row`, in that `place` of `leave`, are done with their die, which may look for work."""
     while row >= 0:
         pools[QUEUED, die] -= 1
         row = operations[row, NEXT_IN_DIE]
-    leave(log, control, operations, servers, die, now)
+    leave(log, control, operations, servers, die, place, now)
     wake(engine, servers, die)
 
 
@@ -285,12 +288,14 @@ def link_ends(
 def begin_program(
     engine: Integers, heap: Integers, operations: Integers, servers: Integers, spare: Narrow, timing: Integers, die: int, now: int
 ) -> None:
-    """All pages of the operations at work are in their registers: into the cells with them."""
+    """All pages of the operations at work are in their registers: into the cells with them; the next may come to the cache register."""
     first = row = servers[die, BUSY] - 1
     while row >= 0:
         started(spare, operations[row, PLACE])
         row = operations[row, NEXT_IN_DIE]
     schedule(engine, heap, operations, first, IN_PROGRAM, now + timing[CELL_PROGRAM])
+    if timing[CACHE_PROGRAM]:
+        wake(engine, servers, die)
 
 
 @inlined_kernel
@@ -309,15 +314,19 @@ def read_ends(
     row: int,
     now: int,
 ) -> None:
-    """A page has left its die: the next of those that were read together may, or the die is free."""
+    """A page has left its die: the next of those that were read together may, or the one that waits for the cache register."""
     die, other = operations[row, DIE], operations[row, NEXT_IN_DIE]
     counters[READS_FOR + operations[row, CAUSE]] += 1
     if other >= 0:
         pools[QUEUED, die] -= 1
         servers[die, BUSY] = other + 1
         ask_channel(engine, heap, operations, servers, control, timing, other, now)
+    elif timing[CACHE_READ]:
+        done_with_die(engine, log, control, operations, servers, pools, die, CACHED, row, now)
+        if servers[die, BUSY] != 0 and operations[servers[die, BUSY] - 1, PHASE] == WAITING:
+            pass_to_cache(engine, heap, operations, servers, control, timing, die, now)
     else:
-        done_with_die(engine, log, control, operations, servers, pools, die, row, now)
+        done_with_die(engine, log, control, operations, servers, pools, die, BUSY, row, now)
     if operations[row, KIND] == FETCH_PAGE:
         counters[FETCHES] += operations[row, CAUSE] == HOST
         satisfy_followers(engine, operations, servers, timing, row)
@@ -355,6 +364,8 @@ def channel_ends(
         read_ends(engine, heap, log, operations, servers, gates, control, pools, timing, links, counters, row, now)
     elif operations[row, NEXT_IN_DIE] >= 0:
         ask_channel(engine, heap, operations, servers, control, timing, operations[row, NEXT_IN_DIE], now)
+    elif servers[die, CACHED] == row + 1:
+        operations[row, PHASE] = WAITING
     else:
         begin_program(engine, heap, operations, servers, spare, timing, die, now)
 
@@ -362,6 +373,7 @@ def channel_ends(
 @inlined_kernel
 def program_ends(
     engine: Integers,
+    heap: Integers,
     log: Integers,
     operations: Integers,
     servers: Integers,
@@ -375,7 +387,8 @@ def program_ends(
     first: int,
     now: int,
 ) -> None:
-    """Flash pages are programmed: their die is free, and so may be what waited for them."""
+    """Flash pages are programmed: the die goes on with its cache register, or is free, and so may be what waited for them."""
+    die = operations[first, DIE]
     row = first
     while row >= 0:
         cause, place = operations[row, CAUSE], operations[row, PLACE]
@@ -384,7 +397,11 @@ def program_ends(
         counters[PROGRAMS_FOR + cause] += 1
         counters[READS_FOR + cause] += operations[row, KIND] == MOVE_PAGE
         row = operations[row, NEXT_IN_DIE]
-    done_with_die(engine, log, control, operations, servers, pools, operations[first, DIE], first, now)
+    done_with_die(engine, log, control, operations, servers, pools, die, BUSY, first, now)
+    if servers[die, CACHED] != 0:
+        servers[die, BUSY], servers[die, CACHED] = servers[die, CACHED], 0
+        if operations[servers[die, BUSY] - 1, PHASE] == WAITING:
+            begin_program(engine, heap, operations, servers, spare, timing, die, now)
     row = first
     while row >= 0:
         satisfy_followers(engine, operations, servers, timing, row)
@@ -413,6 +430,12 @@ def cells_end(
     if operations[first, KIND] == MOVE_PAGE and control[COPYBACK]:
         begin_program(engine, heap, operations, servers, spare, timing, operations[first, DIE], now)
         return
+    if timing[CACHE_READ] and operations[first, KIND] in (READ_PAGE, FETCH_PAGE):
+        if servers[operations[first, DIE], CACHED] == 0:
+            pass_to_cache(engine, heap, operations, servers, control, timing, operations[first, DIE], now)
+        else:
+            operations[first, PHASE] = WAITING
+        return
     if operations[first, KIND] != ERASE_BLOCK:
         ask_channel(engine, heap, operations, servers, control, timing, first, now)
         return
@@ -421,7 +444,7 @@ def cells_end(
         erased(control, blocks, spare, operations[row, PLACE])
         counters[ERASES_FOR + operations[row, CAUSE]] += 1
         row = operations[row, NEXT_IN_DIE]
-    done_with_die(engine, log, control, operations, servers, pools, operations[first, DIE], first, now)
+    done_with_die(engine, log, control, operations, servers, pools, operations[first, DIE], BUSY, first, now)
     row = first
     while row >= 0:
         following = operations[row, NEXT_IN_DIE]
@@ -474,7 +497,7 @@ def happen(
         note_span(log, control, operations, servers, control[DIES] + channel_of(control, operations[row, DIE]), row, now)
         channel_ends(engine, heap, log, operations, servers, gates, control, pools, spare, timing, links, counters, row, now)
     elif phase == IN_PROGRAM:
-        program_ends(engine, log, operations, servers, gates, control, pools, pages, spare, timing, counters, row, now)
+        program_ends(engine, heap, log, operations, servers, gates, control, pools, pages, spare, timing, counters, row, now)
         while row >= 0:
             following = operations[row, NEXT_IN_DIE]
             if operations[row, KIND] == STORE_PAGE and operations[row, CAUSE] == HOST:

@@ -35,10 +35,10 @@ ARRIVED_ID = SECTORS
 
 # Columns of the server table: one row a die, then a channel, then the link, then the controller.  HEAD and TAIL are of the queue; a die has
 # a second one of reads that overtake.  A die's BUSY is the operation at work, or the first of those that work together, plus 1 (0: none);
-# SUSPENDED is the one that a read interrupted, in the same way.  WOKEN says that the die is to look for work, and NEXT_WOKEN chains such
-# dies.
-HEAD, TAIL, BUSY, SINCE, BUSY_NS, READ_HEAD, READ_TAIL, SUSPENDED, WOKEN, NEXT_WOKEN = range(10)
-SERVER_COLUMNS = 10
+# SUSPENDED is the one that a read interrupted, and CACHED the one in the cache register, in the same way.  WOKEN says that the die is to
+# look for work, and NEXT_WOKEN chains such dies.
+HEAD, TAIL, BUSY, SINCE, BUSY_NS, READ_HEAD, READ_TAIL, SUSPENDED, WOKEN, NEXT_WOKEN, CACHED = range(11)
+SERVER_COLUMNS = 11
 
 # Rows of the gate array, shape (GATE_ROWS, blocks): what the next erase of the block must wait for and came after the last erase of it that
 # was admitted; that erase's id; programs of the block's pages that have not ended.  A block may be reclaimed again while its earlier erase

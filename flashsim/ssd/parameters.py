@@ -18,7 +18,6 @@ _CHOICES = {
     "suspend": ("none", "program", "erase", "both"),
     "write_buffer_mode": ("write-back", "write-through"),
 }
-_NOT_SUPPORTED = ("cache_read", "cache_program")
 
 
 @dataclass(frozen=True)
@@ -102,13 +101,15 @@ class SsdParameters:
         for name, allowed in _CHOICES.items():
             if getattr(self, name) not in allowed:
                 raise UnknownNameError(name, getattr(self, name), allowed)
+        cached = " and ".join(name for name in ("cache_read", "cache_program") if getattr(self, name))
         for chosen, does_not_go in (
             (
                 self.gc_copyback and self.gc_pool == "shared",
                 "gc_copyback: a page moves within its chip, but gc_pool 'shared' moves pages between dies",
             ),
             (self.suspend != "none" and not self.read_priority, "suspend: only a read that overtakes can interrupt; set read_priority"),
-            *((bool(getattr(self, name)), f"{name}: not supported") for name in _NOT_SUPPORTED),
+            (bool(cached) and self.multi_plane, f"{cached}: not supported with multi_plane"),
+            (bool(cached) and self.suspend != "none", f"{cached}: not supported with suspend {self.suspend!r}"),
             (0 < self.write_buffer < self.page_size, "write_buffer: it holds less than one flash page"),
             (
                 bool(self.write_buffer and self.endurance),

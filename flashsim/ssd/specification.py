@@ -14,6 +14,8 @@ gets the next number and the last place in its die's queue.  Then time passes:
   admitted before it and may be overtaken themselves;
 * with `multi_plane`, ready operations that stand one behind the other work together if they are of one kind, on planes of their own and
   at the same page of their blocks: their time in the cells is spent once, and their pages cross the channel one by one.
+* with `cache_read`, a page leaves through the cache register while the die carries out the next operation, if that is a read;
+* with `cache_program`, the next operation's page comes to the cache register while the die programs, if that is a program too.
 
 A read returns what its page held when it was admitted: it goes to the flash page that the map named then, waits for that page's program if
 it might overtake it, and the block is not erased before.
@@ -309,7 +311,7 @@ class SsdSpecification:
         """See that there are write ids left; those of operations in flight and of the write buffer go with the others."""
         operations = [*self.buffer.transfers.values()]
         for die in self.dies:
-            operations += [*die.suspended, *die.at_work, *die.queue]
+            operations += [*die.suspended, *die.at_work, *die.cached, *die.queue]
         entries = waiting_entries(self.state.buffer)
         in_flight = [known for operation in operations for known in (operation.write_id, operation.arrived)]
         in_flight += [int(entry[column]) for entry in entries for column in (ENTRY_ID, ARRIVED)]

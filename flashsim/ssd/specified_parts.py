@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 Steps = Generator[simpy.Event, Any, None]
 
 PROGRAMS = (PROGRAM_PAGE, STORE_PAGE, MOVE_PAGE)
+#: Kinds that the cache register is for: pages out, and pages in.
+CACHED_READS, CACHED_PROGRAMS = (READ_PAGE, FETCH_PAGE), (PROGRAM_PAGE, STORE_PAGE)
 #: Kinds that can be one multi-plane command.
 TOGETHER = (READ_PAGE,), (FETCH_PAGE,), (PROGRAM_PAGE, STORE_PAGE), (ERASE_BLOCK,)
 
@@ -113,6 +115,7 @@ class Die:
         self.queue: deque[Operation] = deque()  # in order of admission
         self.reads: deque[Operation] = deque()  # host reads that may overtake, in the order in which they got ready
         self.at_work: list[Operation] = []
+        self.cached: list[Operation] = []  # in the cache register
         self.suspended: list[Operation] = []
         self.busy_since = self.busy_ns = 0
         self.due = -1  # when the cells are done with what they may be interrupted in
@@ -120,6 +123,7 @@ class Die:
         self._working: simpy.Process | None = None
         self._suspended_work: simpy.Process | None = None
         self._resumed = self.env.event()
+        self._moved_on = self.env.event()  # a register or the cells are free
 
     def offer(self, operation: Operation) -> None:
         """An operation of this die is ready."""
@@ -138,7 +142,7 @@ class Die:
 
     def pending_program(self, flash_page: int) -> Operation | None:
         """The operation, not yet ended, that programs a flash page; of several the last admitted."""
-        pending = [*self.suspended, *self.at_work, *self.queue]
+        pending = [*self.suspended, *self.at_work, *self.cached, *self.queue]
         return next((other for other in reversed(pending) if other.kind in PROGRAMS and other.place == flash_page), None)
 
     def _decide(self) -> None:
@@ -146,8 +150,13 @@ class Die:
         self._woken = False
         if self.at_work:
             if not (self.reads and self._may_interrupt()):
+                if self._may_fill_cache():
+                    self.cached = [self.queue.popleft()]
+                    self.env.process(self._change(self.cached))
                 return
             self._interrupt()
+        if self.cached and not self._read_comes_next():
+            return
         if self.reads:
             self._start(self._taken(self.reads))
         elif self.suspended:
@@ -171,25 +180,48 @@ class Die:
         same_page = first.kind == ERASE_BLOCK or (first.place - other.place) % self.drive.parameters.pages_per_block == 0
         return other.waits == 0 and one_kind and own_plane and same_page
 
+    def _may_fill_cache(self) -> bool:
+        """Whether the cells program a page, the cache register is free, and what comes next is ready to be programmed too."""
+        if not self.drive.parameters.cache_program or self.cached or self.reads or not self.queue:
+            return False
+        programming = self.at_work[0].kind in CACHED_PROGRAMS and self.due >= 0
+        return programming and self.queue[0].waits == 0 and self.queue[0].kind in CACHED_PROGRAMS
+
+    def _read_comes_next(self) -> bool:
+        return bool(self.reads or (self.queue and self.queue[0].kind in CACHED_READS))
+
     def _start(self, group: list[Operation]) -> None:
-        self.at_work, self.busy_since = group, int(self.env.now)
+        self.at_work = group
+        if not self.cached:
+            self.busy_since = int(self.env.now)
         process = self.env.process(self._read(group) if group[0].kind in (READ_PAGE, FETCH_PAGE) else self._change(group))
         self._working = process
 
     def _leave(self) -> None:
+        """The operation that began first has ended; what is in the other register holds the die from now, and may move on."""
         self.busy_ns += int(self.env.now) - self.busy_since
-        self.at_work = []
+        self.busy_since = int(self.env.now)
+        if self.cached and self.cached[0].kind in CACHED_READS:
+            self.cached = []
+        else:
+            self.at_work, self.cached = self.cached, []
+        moved_on, self._moved_on = self._moved_on, self.env.event()
+        moved_on.succeed()
         self.wake()
 
     def _read(self, group: list[Operation]) -> Steps:
         """Pages come out of the cells together, and over the channel one by one."""
         timing, pools = self.drive.timing, self.drive.state.pools
         yield delay(self.env, timing.read, OPERATIONS + group[0].number)
+        if self.drive.parameters.cache_read:
+            while self.cached:
+                yield self._moved_on
+            self.cached, self.at_work = group, []
+            self.wake()
         for operation in group:
             yield from self.channel.use(timing.transfer, operation.number)
             pools[QUEUED, self.number] -= 1
-            self.at_work = self.at_work[1:]
-            if not self.at_work:
+            if operation is group[-1]:
                 self._leave()
             self.drive.read_out(operation)
 
@@ -204,8 +236,12 @@ class Die:
         if first.kind == ERASE_BLOCK:
             yield from self._in_cells(timing.erase, first)
         else:
+            while self.at_work is not group:
+                yield self._moved_on
             for operation in group:
                 started(state.spare, operation.place)
+            if self.drive.parameters.cache_program:
+                self.wake()
             yield from self._in_cells(timing.program, first)
         state.pools[QUEUED, self.number] -= len(group)
         self.drive.changed(group, self._leave)

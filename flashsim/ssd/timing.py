@@ -13,7 +13,7 @@ from flashsim.ssd.parameters import SsdParameters
 
 # The timing array of the engine: durations, and how dies order their work.
 CELL_READ, CELL_PROGRAM, CELL_ERASE, TRANSFER, READ_OVERHEAD, WRITE_OVERHEAD, RESUME = range(7)
-READ_PRIORITY, SUSPEND_PROGRAM, SUSPEND_ERASE, SUSPEND_LIMIT, MULTI_PLANE, POWER_PROTECTED = range(7, 13)
+READ_PRIORITY, SUSPEND_PROGRAM, SUSPEND_ERASE, SUSPEND_LIMIT, MULTI_PLANE, POWER_PROTECTED, CACHE_READ, CACHE_PROGRAM = range(7, 15)
 
 
 @dataclass(frozen=True)
@@ -36,14 +36,16 @@ class SsdTiming:
     suspend_limit: int
     multi_plane: bool
     power_protected: bool
+    cache_read: bool
+    cache_program: bool
     link_read: tuple[int, ...]
     link_write: tuple[int, ...]
 
     def scalars(self) -> Integers:
-        """The durations of a step and the rules of the dies, indexed by CELL_READ to POWER_PROTECTED."""
+        """The durations of a step and the rules of the dies, indexed by CELL_READ to CACHE_PROGRAM."""
         durations = (self.read, self.program, self.erase, self.transfer, self.read_overhead, self.write_overhead, self.resume)
         rules = (self.read_priority, self.suspend_program, self.suspend_erase, self.suspend_limit, self.multi_plane, self.power_protected)
-        return np.array([*durations, *rules], np.int64)
+        return np.array([*durations, *rules, self.cache_read, self.cache_program], np.int64)
 
     def links(self) -> Integers:
         """Link times, shape (2, sectors of a page + 1): reads, then writes."""
@@ -74,6 +76,8 @@ def timing_of(parameters: SsdParameters) -> SsdTiming:
         suspend_limit=parameters.suspend_limit,
         multi_plane=parameters.multi_plane,
         power_protected=parameters.power_protected,
+        cache_read=parameters.cache_read,
+        cache_program=parameters.cache_program,
         link_read=tuple(transfer_time(count * SECTOR, parameters.link_read_rate) for count in sectors),
         link_write=tuple(transfer_time(count * SECTOR, parameters.link_write_rate) for count in sectors),
     )

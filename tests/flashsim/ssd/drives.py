@@ -83,7 +83,7 @@ def random_drive(seed: int) -> SsdParameters:
     priority = bool(random.random() < 0.5)
     endurance, buffer = int(random.choice([0, 0, 0, 30])), int(random.choice([0, 1, 2, 5, 12]))
     buffer = 0 if endurance else buffer
-    return drive(
+    parameters = drive(
         write_buffer=buffer * PAGE, write_buffer_mode=str(random.choice(["write-back", "write-back", "write-through"])),
         write_buffer_threshold=float(random.choice([0, 0.3, 0.5, 1])), power_protected=bool(buffer and random.random() < 0.5),
         read_priority=priority, suspend=str(random.choice(["none", "program", "erase", "both"])) if priority else "none",
@@ -99,6 +99,9 @@ def random_drive(seed: int) -> SsdParameters:
         link_write_rate=PAGE * 10**8 // int(random.choice([1, 1, 4])), gc=str(random.choice(GC_FAMILY.names())),
         gc_choices=int(random.integers(1, 4)),
     )  # fmt: skip
+    reads, programs = (bool(random.random() < 0.6) for _ in range(2))
+    plain = not parameters.multi_plane and parameters.suspend == "none"
+    return replace(parameters, cache_read=plain and reads, cache_program=plain and programs)
 
 
 def drive_for(ftl: str, parameters: SsdParameters) -> SsdParameters:
