@@ -1,8 +1,9 @@
 """The host's side of every engine: requests arrive, wait for what they depend on, and are dispatched command by command.
 
-A request arrives at its own time, or `think` nanoseconds after the request that it depends on has completed.  Arrived requests
-queue first come, first served; their commands are dispatched in order, at most `depth` at once.  A request completes with the last
-of its commands.  Arrivals are ordered before device events of the same nanosecond, and among themselves by request id.
+A request arrives at its own time, or `think` nanoseconds after the request that it depends on has completed.  It then waits in the
+submission queue that its stream has, modulo their number.  Each queue is first come, first served: commands are dispatched in order, and at
+most `depth` of a queue are in flight.  Queues with a waiting command and room for it take turns, one command each.  A request completes
+with the last of its commands.  Arrivals are ordered before device events of the same nanosecond, and among themselves by request id.
 
 Rows of the tables are found by ``id - base``, so that finished rows can be dropped while work goes on.
 """
@@ -19,16 +20,17 @@ from flashsim.core.units import NEVER
 # Columns of the request table.
 (
     ARRIVAL, THINK, FIRST_DEPENDENT, NEXT_DEPENDENT, FIRST_COMMAND, COMMANDS, LEFT, TAG, SUBMITTED, STARTED, COMPLETED, NEXT_READY,
-) = range(12)  # fmt: skip
-REQUEST_COLUMNS = 12
+    QUEUE,
+) = range(13)  # fmt: skip
+REQUEST_COLUMNS = 13
 # Columns of the command table.
 OWNER, OPERATION, OFFSET, LENGTH, FLAGS = range(5)
 COMMAND_COLUMNS = 5
-# Scalars of the host: one int64 array.
-(
-    NOW, DEPTH, IN_FLIGHT, READY_HEAD, READY_TAIL, DISPATCHED, ARRIVED, DELAYED, FINISHED, REQUEST_BASE, COMMAND_BASE,
-) = range(11)  # fmt: skip
-HOST_SCALARS = 11
+# Scalars of the host: one int64 array, with those of each submission queue behind.  A queue is known by the place where its own begin.
+NOW, DEPTH, ABLE, TURN, QUEUES_END, ARRIVED, DELAYED, FINISHED, REQUEST_BASE, COMMAND_BASE = range(10)
+FIRST_QUEUE = 10
+HEAD, TAIL, DISPATCHED, IN_FLIGHT = range(4)  # DISPATCHED: commands of the request at the head
+QUEUE_SCALARS = 4
 
 _COMPACT_AT = 4096
 
@@ -107,27 +109,55 @@ def arrive(host: Integers, requests: Integers, order: Integers, delayed: Integer
     host[NOW] = time
     requests[row, SUBMITTED] = time
     requests[row, NEXT_READY] = -1
-    if host[READY_HEAD] < 0:
-        host[READY_HEAD] = request
+    queue = requests[row, QUEUE]
+    if host[queue + HEAD] < 0:
+        host[queue + HEAD] = request
+        host[ABLE] += host[queue + IN_FLIGHT] < host[DEPTH]
     else:
-        requests[host[READY_TAIL] - host[REQUEST_BASE], NEXT_READY] = request
-    host[READY_TAIL] = request
+        requests[host[queue + TAIL] - host[REQUEST_BASE], NEXT_READY] = request
+    host[queue + TAIL] = request
 
 
 @inlined_kernel
-def take_command(host: Integers, requests: Integers) -> int:
-    """The id of the next command to dispatch, or -1 while none waits or `depth` commands are in flight."""
-    if host[READY_HEAD] < 0 or host[IN_FLIGHT] >= host[DEPTH]:
+def _after(host: Integers, queue: int) -> int:
+    """The queue whose turn comes after another's."""
+    return queue + QUEUE_SCALARS if queue + QUEUE_SCALARS < host[QUEUES_END] else FIRST_QUEUE
+
+
+@inlined_kernel
+def next_queue(host: Integers) -> int:
+    """The queue that dispatches next: from the one whose turn it is on, the first with a command that waits and room for it; -1 if none.
+
+    This is asked after every event, so ``host[ABLE]`` counts those queues.
+    """
+    if host[ABLE] == 0:
         return -1
-    row = host[READY_HEAD] - host[REQUEST_BASE]
-    if host[DISPATCHED] == 0:
+    queue = host[TURN]
+    while host[queue + HEAD] < 0 or host[queue + IN_FLIGHT] >= host[DEPTH]:
+        queue = _after(host, queue)
+    return queue
+
+
+@inlined_kernel
+def next_command(host: Integers, requests: Integers, queue: int) -> int:
+    """The id of the command that waits first in a queue that is not empty."""
+    return requests[host[queue + HEAD] - host[REQUEST_BASE], FIRST_COMMAND] + host[queue + DISPATCHED]
+
+
+@inlined_kernel
+def take_command(host: Integers, requests: Integers, queue: int) -> int:
+    """Dispatch the next command of a queue, which `next_queue` found; return its id."""
+    command = next_command(host, requests, queue)
+    row = host[queue + HEAD] - host[REQUEST_BASE]
+    if host[queue + DISPATCHED] == 0:
         requests[row, STARTED] = host[NOW]
-    command = requests[row, FIRST_COMMAND] + host[DISPATCHED]
-    host[DISPATCHED] += 1
-    host[IN_FLIGHT] += 1
-    if host[DISPATCHED] == requests[row, COMMANDS]:
-        host[DISPATCHED] = 0
-        host[READY_HEAD] = requests[row, NEXT_READY]
+    host[queue + DISPATCHED] += 1
+    host[queue + IN_FLIGHT] += 1
+    if host[queue + DISPATCHED] == requests[row, COMMANDS]:
+        host[queue + DISPATCHED] = 0
+        host[queue + HEAD] = requests[row, NEXT_READY]
+    host[ABLE] -= host[queue + HEAD] < 0 or host[queue + IN_FLIGHT] == host[DEPTH]
+    host[TURN] = _after(host, queue)
     return command
 
 
@@ -137,9 +167,11 @@ def command_done(host: Integers, requests: Integers, commands: Integers, delayed
 
     Requests that depended on that one are due `think` nanoseconds later.  `finished` takes the ids of completed requests.
     """
-    host[IN_FLIGHT] -= 1
     request = commands[command - host[COMMAND_BASE], OWNER]
     row = request - host[REQUEST_BASE]
+    queue = requests[row, QUEUE]
+    host[ABLE] += host[queue + HEAD] >= 0 and host[queue + IN_FLIGHT] == host[DEPTH]
+    host[queue + IN_FLIGHT] -= 1
     requests[row, LEFT] -= 1
     if requests[row, LEFT] > 0:
         return False
@@ -188,19 +220,22 @@ class HostQueue:
     Parameters
     ----------
     depth
-        The most commands in flight at once.
+        The most commands of one submission queue in flight at once.
+    queues
+        Submission queues; a request's is its stream modulo their number.
 
     Raises
     ------
     InvalidParameterError
-        A depth below 1.
+        A depth, or a number of queues, below 1.
     """
 
-    def __init__(self, depth: int) -> None:
-        check_depth(depth)
-        self.scalars = np.zeros(HOST_SCALARS, np.int64)
+    def __init__(self, depth: int, queues: int = 1) -> None:
+        check_queues(depth, queues)
+        self.scalars = np.zeros(FIRST_QUEUE + queues * QUEUE_SCALARS, np.int64)
         self.scalars[DEPTH] = depth
-        self.scalars[READY_HEAD] = self.scalars[READY_TAIL] = -1
+        self.scalars[QUEUES_END] = len(self.scalars)
+        self._empty_queues()
         self._requests = _Rows(REQUEST_COLUMNS)
         self._commands = _Rows(COMMAND_COLUMNS)
         self._order = _Rows()
@@ -227,6 +262,11 @@ class HostQueue:
     def now(self) -> int:
         """The clock, ns."""
         return int(self.scalars[NOW])
+
+    @property
+    def queues(self) -> int:
+        """How many submission queues there are."""
+        return (len(self.scalars) - FIRST_QUEUE) // QUEUE_SCALARS
 
     @property
     def outstanding(self) -> int:
@@ -259,7 +299,7 @@ class HostQueue:
         rows, table = self._requests.extend(len(requests)), self._commands.extend(len(commands))
         rows[:, ARRIVAL] = arrivals
         requests = np.ascontiguousarray(requests)
-        _fill(rows, table, requests, np.ascontiguousarray(commands), first, first_command)
+        _fill(rows, table, requests, np.ascontiguousarray(commands), first, first_command, self.queues)
         self.delayed = _grown(self.delayed, int(self.scalars[DELAYED]), self.outstanding)
         self.finished = _grown(self.finished, int(self.scalars[FINISHED]), len(self.requests))
         self._order.drop(int(self.scalars[ARRIVED]))
@@ -287,10 +327,14 @@ class HostQueue:
         self.scalars[COMMAND_BASE] += len(self.commands)
         for table in (self._requests, self._commands, self._order):
             table.shorten(0)
-        for scalar in (ARRIVED, DELAYED, IN_FLIGHT, DISPATCHED, FINISHED):
+        for scalar in (ABLE, ARRIVED, DELAYED, FINISHED):
             self.scalars[scalar] = 0
-        self.scalars[READY_HEAD] = self.scalars[READY_TAIL] = -1
+        self._empty_queues()
         self._collected = 0
+
+    def _empty_queues(self) -> None:
+        self.scalars[TURN] = FIRST_QUEUE
+        self.scalars[FIRST_QUEUE:].reshape(-1, QUEUE_SCALARS)[:] = (-1, -1, 0, 0)  # HEAD, TAIL, DISPATCHED, IN_FLIGHT
 
     def _compact(self) -> None:
         """Drop finished rows at the front of the tables, when they are many."""
@@ -309,10 +353,11 @@ class HostQueue:
         self._collected -= drop
 
 
-def check_depth(depth: int) -> None:
-    """Refuse a queue that would never dispatch anything."""
-    if depth < 1:
-        raise InvalidParameterError("depth", depth, "it must be at least 1")
+def check_queues(depth: int, queues: int) -> None:
+    """Refuse queues that would never dispatch anything."""
+    for name, value in (("depth", depth), ("queues", queues)):
+        if value < 1:
+            raise InvalidParameterError(name, value, "it must be at least 1")
 
 
 def check_arrivals(requests: Requests, at: int | Integers, now: int) -> None:
@@ -369,7 +414,7 @@ def _in_order(commands: Commands, requests: int) -> bool:
 
 
 @lean_kernel
-def _fill(rows: Integers, table: Integers, requests: Requests, commands: Commands, first: int, first_command: int) -> None:
+def _fill(rows: Integers, table: Integers, requests: Requests, commands: Commands, first: int, first_command: int, queues: int) -> None:
     """Enter requests and their commands, whose ids count from `first` and `first_command`, into rows that hold the arrivals."""
     command = 0
     for row in range(requests.shape[0]):
@@ -383,6 +428,7 @@ def _fill(rows: Integers, table: Integers, requests: Requests, commands: Command
             command += 1
         rows[row, THINK] = requests[row]["think"]
         rows[row, TAG] = requests[row]["tag"]
+        rows[row, QUEUE] = FIRST_QUEUE + requests[row]["stream"] % queues * QUEUE_SCALARS
         rows[row, FIRST_COMMAND] = first_command + began
         rows[row, COMMANDS] = rows[row, LEFT] = command - began
         rows[row, FIRST_DEPENDENT] = rows[row, NEXT_DEPENDENT] = rows[row, NEXT_READY] = -1

@@ -1,8 +1,8 @@
 """The host's side of every specification: what `core.host` compiles, told with SimPy events.
 
-Order of events that fall on one nanosecond: what follows without delay (SimPy's own priorities 0 and 1), then arrivals by request
-id, then device operations by operation id.  SimPy's plain ``timeout`` would break ties by the order of creation instead, so every
-delay is made by `delay` with its own priority.
+Order of events that fall on one nanosecond: what follows without delay (SimPy's own priorities 0 and 1), at its end the dispatch of
+commands, then arrivals by request id, then device operations by operation id.  SimPy's plain ``timeout`` would break ties by the order of
+creation instead, so every delay is made by `delay` with its own priority.
 """
 
 from __future__ import annotations
@@ -14,11 +14,13 @@ from dataclasses import dataclass, field
 import numpy as np
 import simpy
 
-from flashsim.core.host import check_arrivals, check_commands, check_depth
+from flashsim.core.host import check_arrivals, check_commands, check_queues
 from flashsim.core.request import COMPLETION, Commands, Completions, Integers, Requests
 
-#: Priorities of the two kinds of primary events; immediate follow-ups use SimPy's URGENT (0) and NORMAL (1).
-ARRIVALS = 2
+#: Immediate follow-ups use SimPy's priorities URGENT (0) and NORMAL (1); commands are dispatched after them.
+DISPATCH = 2
+#: Priorities of the two kinds of primary events.
+ARRIVALS = 3
 OPERATIONS = 1 << 60
 
 
@@ -30,10 +32,20 @@ def delay(env: simpy.Environment, duration: int, priority: int) -> simpy.Event:
     return event
 
 
+@dataclass(eq=False)
+class SubmissionQueue:
+    """Requests that wait for their dispatch, first come, first served."""
+
+    waiting: deque[HostRequest] = field(default_factory=deque)
+    dispatched: int = 0  # commands of the first one that waits
+    in_flight: int = 0
+
+
 @dataclass
 class HostRequest:
     """One request of the host, and its life."""
 
+    queue: SubmissionQueue
     id: int
     tag: int
     operation: int
@@ -48,16 +60,20 @@ class HostRequest:
 
 
 class SpecifiedHost:
-    """Queues requests and hands their commands, at most `depth` at once, to `admit(request, offset, length)`; ids count from `first_id`."""
+    """Queues requests and hands their commands to `admit(request, offset, length)`; ids count from `first_id`.
 
-    def __init__(self, env: simpy.Environment, depth: int, admit: Callable[[HostRequest, int, int], None], first_id: int = 0) -> None:
-        check_depth(depth)
+    Each of the submission queues has at most `depth` commands in flight.
+    """
+
+    def __init__(
+        self, env: simpy.Environment, depth: int, admit: Callable[[HostRequest, int, int], None], first_id: int = 0, queues: int = 1
+    ) -> None:
+        check_queues(depth, queues)
         self.env = env
         self.depth = depth
         self.admit = admit
-        self.in_flight = 0
-        self.ready: deque[HostRequest] = deque()
-        self.dispatched = 0  # commands of the first ready request
+        self.queues = [SubmissionQueue() for _ in range(queues)]
+        self.turns = deque(self.queues)  # in the order of their turns
         self.completed: list[HostRequest] = []
         self.outstanding = 0
         self._next_id = first_id
@@ -72,7 +88,9 @@ class SpecifiedHost:
             parts[command["request"]].append((int(command["offset"]), int(command["length"])))
         taken: list[HostRequest] = []
         for row, extents, arrival in zip(requests, parts, arrivals, strict=True):
-            request = HostRequest(self._next_id, int(row["tag"]), int(row["operation"]), int(row["flags"]), int(row["think"]), extents)
+            queue = self.queues[row["stream"] % len(self.queues)]
+            numbers = (int(row[name]) for name in ("tag", "operation", "flags", "think"))
+            request = HostRequest(queue, self._next_id, *numbers, extents)
             request.left = len(extents)
             self._next_id += 1
             taken.append(request)
@@ -90,26 +108,27 @@ class SpecifiedHost:
 
     def _arrive(self, request: HostRequest) -> None:
         request.submitted = int(self.env.now)
-        self.ready.append(request)
-        self.dispatch()
+        request.queue.waiting.append(request)
+        self._dispatch()
 
-    def dispatch(self) -> None:
-        """Admit waiting commands in order while fewer than `depth` are in flight."""
-        while self.ready and self.in_flight < self.depth:
-            request = self.ready[0]
-            if self.dispatched == 0:
+    def _dispatch(self) -> None:
+        """Admit waiting commands, the queues in turn, while those have room."""
+        while queue := next((queue for queue in self.turns if queue.waiting and queue.in_flight < self.depth), None):
+            self.turns.rotate(-1 - self.turns.index(queue))
+            request = queue.waiting[0]
+            if queue.dispatched == 0:
                 request.started = int(self.env.now)
-            offset, length = request.commands[self.dispatched]
-            self.dispatched += 1
-            self.in_flight += 1
-            if self.dispatched == len(request.commands):
-                self.dispatched = 0
-                self.ready.popleft()
+            offset, length = request.commands[queue.dispatched]
+            queue.dispatched += 1
+            queue.in_flight += 1
+            if queue.dispatched == len(request.commands):
+                queue.dispatched = 0
+                queue.waiting.popleft()
             self.admit(request, offset, length)
 
     def command_done(self, request: HostRequest) -> None:
-        """Account for a command that completes now; then admit what waits."""
-        self.in_flight -= 1
+        """Account for a command that completes now; once all else that follows from the event has happened, admit what waits."""
+        request.queue.in_flight -= 1
         request.left -= 1
         if request.left == 0:
             request.completed = int(self.env.now)
@@ -117,7 +136,9 @@ class SpecifiedHost:
             self.outstanding -= 1
             for dependent in request.dependents:
                 self._arrive_after(dependent, dependent.think)
-        self.dispatch()
+        event = delay(self.env, 0, DISPATCH)
+        assert event.callbacks is not None
+        event.callbacks.append(lambda _: self._dispatch())
 
     def collect(self) -> Completions:
         """The requests that completed since the last call, in order of completion, dtype COMPLETION."""

@@ -26,6 +26,7 @@ from flashsim.core.host import (
     arrive,
     command_done,
     next_arrival,
+    next_queue,
     take_command,
 )
 from flashsim.core.kernel import kernel
@@ -53,10 +54,10 @@ def _admit(
     """Take what the host dispatches, and start the next command if none is being served."""
     drive = drives[0]
     while True:
-        command = take_command(host, requests)
-        if command < 0:
+        queue = next_queue(host)
+        if queue < 0:
             break
-        fifo[(drive[FIFO_HEAD] + drive[FIFO_COUNT]) % fifo.shape[0]] = command
+        fifo[(drive[FIFO_HEAD] + drive[FIFO_COUNT]) % fifo.shape[0]] = take_command(host, requests, queue)
         drive[FIFO_COUNT] += 1
     if drive[ACTIVE] < 0 and drive[FIFO_COUNT] > 0:
         drives[1] = drives[0]

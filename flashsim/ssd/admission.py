@@ -6,17 +6,14 @@ from typing import Any
 
 from flashsim.core.host import (
     COMMAND_BASE,
-    DEPTH,
-    DISPATCHED,
-    FIRST_COMMAND,
     FLAGS,
-    IN_FLIGHT,
+    HEAD,
     LENGTH,
     NOW,
     OFFSET,
     OPERATION,
-    READY_HEAD,
-    REQUEST_BASE,
+    next_command,
+    next_queue,
     take_command,
 )
 from flashsim.core.kernel import inlined_kernel
@@ -230,14 +227,16 @@ def admit(
 
 
 @inlined_kernel
-def take_command_row(host: Integers, requests: Integers, engine: Integers, operations: Integers, timing: Integers, operation: int) -> int:
-    """A row for the host's next command."""
+def take_command_row(
+    host: Integers, requests: Integers, queue: int, engine: Integers, operations: Integers, timing: Integers, operation: int
+) -> int:
+    """A row for the next command of a submission queue."""
     command = take_row(engine, operations, COMMAND_KIND)
-    operations[command, REQUEST] = host[READY_HEAD]
+    operations[command, REQUEST] = host[queue + HEAD]
     operations[command, LEFT] = 0
     operations[command, FIRST_PART] = -1
     operations[command, FLUSH_MARK] = 0
-    operations[command, HOST_COMMAND] = take_command(host, requests)
+    operations[command, HOST_COMMAND] = take_command(host, requests, queue)
     operations[command, OVERHEAD] = timing[READ_OVERHEAD] if operation == READ else timing[WRITE_OVERHEAD]
     return command
 
@@ -299,8 +298,8 @@ def dispatch(
     opens: Any,
     levels: Any,
 ) -> int:
-    """Admit waiting commands while fewer than the depth are in flight; DONE, or why it stopped short."""
-    while engine[FLUSHING] >= 0 or (host[READY_HEAD] >= 0 and host[IN_FLIGHT] < host[DEPTH]):
+    """Admit waiting commands, the submission queues in turn, while those have room; DONE, or why it stopped short."""
+    while True:
         if engine[FLUSHING] >= 0:
             status = admit_flush(
                 engine, heap, operations, servers, gates, control, pools, blocks, mapping, pages, own, plan, buffer, timing, translate,
@@ -309,12 +308,15 @@ def dispatch(
             if status != DONE:
                 return status
             continue
-        request = host[READY_HEAD]
-        row = requests[request - host[REQUEST_BASE], FIRST_COMMAND] + host[DISPATCHED] - host[COMMAND_BASE]
+        queue = next_queue(host)
+        if queue < 0:
+            return DONE
+        request = host[queue + HEAD]
+        row = next_command(host, requests, queue) - host[COMMAND_BASE]
         operation, offset, length = commands[row, OPERATION], commands[row, OFFSET], commands[row, LENGTH]
         if engine[LIVE] + rows_needed(control, buffer, operation, length) > operations.shape[0]:
             return TABLE_FULL
-        command = take_command_row(host, requests, engine, operations, timing, operation)
+        command = take_command_row(host, requests, queue, engine, operations, timing, operation)
         if operation == WRITE and control[READ_ONLY]:
             control[REFUSED] += 1
             length = 0
@@ -330,7 +332,6 @@ def dispatch(
         ):  # fmt: skip
             return POLICY_FAILED
         enter_controller(engine, heap, operations, servers, control, command, host[NOW])
-    return DONE
 
 
 @inlined_kernel

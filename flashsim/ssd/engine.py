@@ -199,7 +199,7 @@ class SsdEngine:
         self._links = self.state.timing.links()
         self._log = empty_log(0)
         self._spans: list[Spans] = []
-        self._host = HostQueue(parameters.queue_depth)
+        self._host = HostQueue(parameters.queue_depth, parameters.queues)
         self._refused = 0  # write commands that the caller knows to have been refused
         self._power_up()
 

@@ -46,7 +46,7 @@ class SsdParameters:
     link_write_rate: int = rate("bytes a second from host to controller")
     read_latency: int = duration("time from a read command to its first byte on the host link", 1)
     write_latency: int = duration("time of a one-page write command without its transfer over the host link", 1)
-    queue_depth: int = count("most commands in the drive at once")
+    queue_depth: int = count("most commands of a submission queue in the drive at once")
     gc_reserve: int = count("free blocks that a plane keeps: it collects when its free pages are no more than that", 2)
     ftl: str = text("flash translation layer: a member's name or a Python file", "page")
     map_cache: int = size("bytes of the map that the controller's memory holds, for translation layers that keep it on flash", 0, default=0)
@@ -116,7 +116,6 @@ class SsdParameters:
                 "write_buffer: not supported with an endurance; a worn-out drive could not empty it",
             ),
             (self.power_protected and not self.write_buffer, "power_protected: there is no write_buffer to protect"),
-            (self.queues > 1, "queues: not supported"),
         ):
             if chosen:
                 raise RefusedError(does_not_go)

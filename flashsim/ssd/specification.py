@@ -1,6 +1,6 @@
 """The drive's event model, to be read: dies, commands and transfers are processes; channels, link and controller are resources.
 
-A command is admitted when the host has a free slot.  At that moment the translation layer plans all its flash operations, each operation
+A command is admitted when its submission queue has a free slot.  At that moment the translation layer plans all its flash operations, each operation
 gets the next number and the last place in its die's queue.  Then time passes:
 
 * the *controller* spends its overhead on one command after another; then its operations go on;
@@ -20,8 +20,8 @@ gets the next number and the last place in its die's queue.  Then time passes:
 A read returns what its page held when it was admitted: it goes to the flash page that the map named then, waits for that page's program if
 it might overtake it, and the block is not erased before.
 
-Events of one nanosecond: arrivals first, then by number.  What follows without delay happens before the next of these events, and last of
-all the dies concerned decide what they do next.
+Events of one nanosecond: arrivals first, then by number.  What follows without delay happens before the next of these events; last of
+all the dies concerned decide what they do next, and then the host dispatches commands.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from typing import Any
 import numpy as np
 import simpy
 
-from flashsim.core.host_specification import HostRequest, SpecifiedHost
+from flashsim.core.host_specification import ARRIVALS, HostRequest, SpecifiedHost
 from flashsim.core.model import PowerCut
 from flashsim.core.request import FLUSH, READ, SECTOR, TRIM, WRITE, Commands, Completions, Integers, Requests
 from flashsim.core.units import NEVER
@@ -86,7 +86,7 @@ class SsdSpecification:
         self._next_number = 0
         self._refused = 0  # write commands that the caller knows to have been refused
         self._power_up(0)
-        self.host = SpecifiedHost(self.env, parameters.queue_depth, self._admit)
+        self.host = SpecifiedHost(self.env, parameters.queue_depth, self._admit, queues=parameters.queues)
 
     def _power_up(self, now: int) -> None:
         self.env = simpy.Environment(initial_time=now)
@@ -299,7 +299,7 @@ class SsdSpecification:
     def _run(self, until: int, every: bool) -> None:
         queue = self.env._queue
         while queue and queue[0][0] <= until:
-            follows = queue[0][0] == self.env.now and queue[0][1] <= simpy.events.NORMAL
+            follows = queue[0][0] == self.env.now and queue[0][1] < ARRIVALS
             if self.host.completed and not every and not follows:
                 break
             self.env.step()
@@ -355,8 +355,7 @@ class SsdSpecification:
         self._power_up(self.now)
         for server, nanoseconds in zip(self._servers(), busy, strict=True):
             server.busy_ns = nanoseconds
-        self.host = SpecifiedHost(self.env, self.parameters.queue_depth, self._admit)
-        self.host._next_id = first_id
+        self.host = SpecifiedHost(self.env, self.parameters.queue_depth, self._admit, first_id, self.parameters.queues)
         recover(self.state)
         self.state.write_out(arrived)
         return PowerCut(self.now, lost)

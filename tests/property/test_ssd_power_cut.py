@@ -59,7 +59,7 @@ def allowed_versions(parameters: SsdParameters, requests: Requests, before: Inte
 def test_what_survives(seed: int, ftl: str) -> None:
     parameters = drive_for(ftl, replace(random_drive(seed), endurance=0))
     requests, at = random_workload(seed, parameters, 50)
-    requests["dependency"] = -1
+    requests["dependency"], requests["stream"] = -1, 0
     at = np.sort(at)
     last = int(served(SsdEngine(parameters), requests, at)["completed"].max())
     engine, specification = SsdEngine(parameters), SsdSpecification(parameters)
@@ -92,13 +92,35 @@ def test_what_survives(seed: int, ftl: str) -> None:
     check_invariants(engine)
 
 
+@pytest.mark.parametrize("seed", range(20))
+def test_a_cut_empties_every_queue(seed: int) -> None:
+    """Of three queues; where it was whose turn is forgotten with them."""
+    parameters = replace(random_drive(seed), endurance=0, queues=3, queue_depth=2)
+    requests, at = random_workload(seed, parameters, 60)
+    engine, specification = SsdEngine(parameters), SsdSpecification(parameters)
+    last = int(served(SsdEngine(parameters), requests, at)["completed"].max())
+    for share in (0.2, 0.5, 0.8):
+        cut = engine.now + int(share * last)
+        done = []
+        for model in (engine, specification):
+            ids = model.submit(requests, one_command_each(requests), at + model.now)
+            done.append(model.advance(cut, every=True))
+            lost = model.power_cut(cut).lost
+            assert sorted([*lost.tolist(), *done[-1]["id"].tolist()]) == ids.tolist()
+        assert np.array_equal(done[0], done[1])
+        assert_same_state(engine, specification)
+        check_invariants(engine)
+    again = at + engine.now
+    assert np.array_equal(served(engine, requests, again), served(specification, requests, again))
+
+
 @pytest.mark.parametrize("ftl", FAMILY.names())
 def test_reads_return_the_last_write(ftl: str) -> None:
     """Without a cut the newest change of each page is what it reads as."""
     for seed in range(40):
         parameters = drive_for(ftl, replace(random_drive(seed), endurance=0))
         requests, at = random_workload(seed, parameters, 100)
-        requests["dependency"] = -1
+        requests["dependency"], requests["stream"] = -1, 0
         engine = SsdEngine(parameters)
         served(engine, requests, np.sort(at))
         nothing = np.zeros(parameters.logical_pages, np.int64)

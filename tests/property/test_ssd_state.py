@@ -149,7 +149,7 @@ class EngineMachine(RuleBasedStateMachine):
     def work(self, seed: int, count: int, share: float | None) -> None:
         """Requests of all kinds, to their end or until the power fails."""
         requests, at = random_workload(seed, self.parameters, count)
-        requests["dependency"] = -1
+        requests["dependency"], requests["stream"] = -1, 0
         before, first_id, began = np.array(self.versions()), int(self.engine.state.control[SEQUENCE]) + 1, self.engine.now
         at = np.sort(at) + began
         ids = self.engine.submit(requests, one_command_each(requests), at)

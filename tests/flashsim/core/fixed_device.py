@@ -12,10 +12,12 @@ from flashsim.core.host import (
     LENGTH,
     NOW,
     OFFSET,
+    OWNER,
     HostQueue,
     arrive,
     command_done,
     next_arrival,
+    next_queue,
     take_command,
 )
 from flashsim.core.host_specification import OPERATIONS, HostRequest, SpecifiedHost, delay
@@ -31,10 +33,10 @@ def service_time(offset: int, length: int) -> int:
 class FixedEngine:
     """The compiled host queue before the fixed device."""
 
-    def __init__(self, depth: int) -> None:
-        self.host = HostQueue(depth)
+    def __init__(self, depth: int, queues: int = 1) -> None:
+        self.host = HostQueue(depth, queues)
         self._operations: list[tuple[int, int, int]] = []  # (end, operation id, command)
-        self._admitted = 0
+        self.admitted: list[int] = []  # the requests of the commands
 
     @property
     def now(self) -> int:
@@ -66,20 +68,21 @@ class FixedEngine:
 
     def _admit(self) -> None:
         host = self.host
-        while (command := take_command(host.scalars, host.requests)) >= 0:
+        while (queue := next_queue(host.scalars)) >= 0:
+            command = take_command(host.scalars, host.requests, queue)
             row = host.commands[command - host.scalars[COMMAND_BASE]]
             end = host.now + service_time(int(row[OFFSET]), int(row[LENGTH]))
-            heapq.heappush(self._operations, (end, self._admitted, int(command)))
-            self._admitted += 1
+            heapq.heappush(self._operations, (end, len(self.admitted), int(command)))
+            self.admitted.append(int(row[OWNER]))
 
 
 class FixedSpecification:
     """The specified host queue before the fixed device."""
 
-    def __init__(self, depth: int) -> None:
+    def __init__(self, depth: int, queues: int = 1) -> None:
         self.env = simpy.Environment(initial_time=0)
-        self.host = SpecifiedHost(self.env, depth, self._admit)
-        self._admitted = 0
+        self.host = SpecifiedHost(self.env, depth, self._admit, queues=queues)
+        self.admitted: list[int] = []
 
     @property
     def now(self) -> int:
@@ -100,10 +103,10 @@ class FixedSpecification:
         return self.host.collect()
 
     def _admit(self, request: HostRequest, offset: int, length: int) -> None:
-        event = delay(self.env, service_time(offset, length), OPERATIONS + self._admitted)
+        event = delay(self.env, service_time(offset, length), OPERATIONS + len(self.admitted))
         assert event.callbacks is not None
         event.callbacks.append(lambda _: self.host.command_done(request))
-        self._admitted += 1
+        self.admitted.append(request.id)
 
 
 def run(device: FixedEngine | FixedSpecification) -> Completions:

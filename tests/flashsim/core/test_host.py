@@ -6,12 +6,24 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+import simpy
 from hypothesis import given
 from hypothesis import strategies as st
 
 from flashsim.core import host as host_module
 from flashsim.core.errors import InvalidParameterError
-from flashsim.core.host import HostQueue, heap_pop, heap_push, one_command_each
+from flashsim.core.host import (
+    OWNER,
+    HostQueue,
+    arrive,
+    command_done,
+    heap_pop,
+    heap_push,
+    next_queue,
+    one_command_each,
+    take_command,
+)
+from flashsim.core.host_specification import SpecifiedHost
 from flashsim.core.request import COMMAND, READ, SECTOR, WRITE, Commands, Integers, Requests, make_requests
 from flashsim.core.units import NEVER
 from tests.flashsim.core.fixed_device import FixedEngine, FixedSpecification, run, service_time
@@ -43,16 +55,17 @@ def batches(draw: st.DrawFn) -> Batch:
     offsets, lengths, thinks, delays = (np.array(column, np.int64) for column in integers)
     requests = make_requests(draw(st.sampled_from([READ, WRITE])), offsets * SECTOR, (lengths + 1) * SECTOR, think=thinks)
     requests["tag"] = np.arange(count) * 7
+    requests["stream"] = draw(st.lists(st.integers(-4, 4), min_size=count, max_size=count))
     for row in range(count):
         requests["dependency"][row] = draw(st.integers(-1, row - 1)) if row else -1
     return Batch(requests, split(requests, draw(st.integers(1, 10)) * SECTOR), delays, draw(st.integers(0, 12)))
 
 
-@given(st.lists(batches(), min_size=1, max_size=5), st.integers(1, 5))
-def test_the_two_queues_agree_at_every_step(work: list[Batch], depth: int) -> None:
+@given(st.lists(batches(), min_size=1, max_size=5), st.integers(1, 5), st.integers(1, 3))
+def test_the_two_hosts_agree_at_every_step(work: list[Batch], depth: int, queues: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(host_module, "_COMPACT_AT", 3)  # so that finished rows are dropped on the way
-        engine, specification = FixedEngine(depth), FixedSpecification(depth)
+        engine, specification = FixedEngine(depth, queues), FixedSpecification(depth, queues)
         for batch in work:
             until = engine.now + batch.wait
             for device in (engine, specification):
@@ -62,12 +75,13 @@ def test_the_two_queues_agree_at_every_step(work: list[Batch], depth: int) -> No
             assert np.array_equal(done, expected)
             assert (engine.now, engine.outstanding) == (specification.now, specification.outstanding)
         assert np.array_equal(run(engine), run(specification))
+        assert engine.admitted == specification.admitted
         assert engine.outstanding == 0
 
 
-@given(st.lists(batches(), min_size=1, max_size=4), st.integers(1, 5), st.data())
-def test_any_split_into_calls_gives_the_same_times(work: list[Batch], depth: int, data: st.DataObject) -> None:
-    whole, stepped = FixedEngine(depth), FixedEngine(depth)
+@given(st.lists(batches(), min_size=1, max_size=4), st.integers(1, 5), st.integers(1, 3), st.data())
+def test_any_split_into_calls_gives_the_same_times(work: list[Batch], depth: int, queues: int, data: st.DataObject) -> None:
+    whole, stepped = FixedEngine(depth, queues), FixedEngine(depth, queues)
     parts = []
     start = 1
     for batch in work:
@@ -80,9 +94,9 @@ def test_any_split_into_calls_gives_the_same_times(work: list[Batch], depth: int
     assert np.array_equal(run(whole), np.concatenate(parts))
 
 
-@given(batches(), st.integers(1, 5))
-def test_times_follow_their_definitions(batch: Batch, depth: int) -> None:
-    engine = FixedEngine(depth)
+@given(batches(), st.integers(1, 5), st.integers(1, 3))
+def test_times_follow_their_definitions(batch: Batch, depth: int, queues: int) -> None:
+    engine = FixedEngine(depth, queues)
     engine.submit(batch.requests, batch.commands, batch.delays)
     done = run(engine)
     assert sorted(done["id"]) == list(range(len(batch.requests)))
@@ -100,7 +114,72 @@ def test_times_follow_their_definitions(batch: Batch, depth: int) -> None:
         if depth == 1:
             assert by_id["completed"][row] - by_id["started"][row] == sum(times)
     order = np.lexsort((by_id["id"], by_id["submitted"]))
-    assert np.all(np.diff(by_id["started"][order]) >= 0), "first come, first served"
+    for queue in range(queues):
+        own = order[batch.requests["stream"][order] % queues == queue]
+        assert np.all(np.diff(by_id["started"][own]) >= 0), "first come, first served"
+
+
+def waiting_requests() -> tuple[Requests, Commands]:
+    """Four that fill each of three queues of depth 4; then five of the first queue, one of three commands and one more, and one."""
+    requests = make_requests(READ, 0, np.array([1] * 17 + [3, 1, 1]) * SECTOR)
+    requests["stream"] = [0, 1, 2] * 4 + [0] * 5 + [1, 1, 2]
+    return requests, split(requests, SECTOR)
+
+
+#: Once all three are empty at one moment: a command of each in turn, until none waits (2) or all places are taken (1, then 0).
+TURNS = [12, 17, 19, 13, 17, 14, 17, 15, 18]
+
+
+def test_queues_take_turns_command_by_command() -> None:
+    requests, commands = waiting_requests()
+    host = HostQueue(4, 3)
+    host.append(requests, commands, 0)
+    for _ in requests:
+        arrive(host.scalars, host.requests, host.order, host.delayed)
+    filled = dispatched(host)
+    assert [owner for _, owner in filled] == list(range(12))
+    for command, _ in filled:
+        command_done(host.scalars, host.requests, host.commands, host.delayed, host.finished, command)
+    taken = dispatched(host)
+    assert [owner for _, owner in taken] == TURNS
+    command_done(host.scalars, host.requests, host.commands, host.delayed, host.finished, taken[0][0])
+    assert [owner for _, owner in dispatched(host)] == [16]
+
+
+def dispatched(host: HostQueue) -> list[tuple[int, int]]:
+    """Commands and their requests, until nothing more may be dispatched."""
+    taken = []
+    while (queue := next_queue(host.scalars)) >= 0:
+        command = int(take_command(host.scalars, host.requests, queue))
+        taken.append((command, int(host.commands[command, OWNER])))
+    return taken
+
+
+def test_specified_queues_take_turns_command_by_command() -> None:
+    env, admitted = simpy.Environment(), []
+    host = SpecifiedHost(env, 4, lambda request, *_: admitted.append(request), queues=3)
+    host.append(*waiting_requests(), 0)
+    env.run()
+    assert [request.id for request in admitted] == list(range(12))
+    for request in admitted[:]:
+        host.command_done(request)
+    env.run()
+    assert [request.id for request in admitted[12:]] == TURNS
+    host.command_done(admitted[12])
+    env.run()
+    assert [request.id for request in admitted[21:]] == [16]
+
+
+@pytest.mark.parametrize("make", [FixedEngine, FixedSpecification])
+@pytest.mark.parametrize("depth", [1, 2, 3])
+def test_a_queue_has_its_depth_for_itself(make: type[FixedEngine], depth: int) -> None:
+    requests = make_requests(READ, np.zeros(20, np.int64), SECTOR)
+    requests["stream"] = [0] * 17 + [7] * 3  # of two queues the second
+    device = make(depth, 2)
+    device.submit(requests, one_command_each(requests), 0)
+    done = run(device)
+    by_id = done[np.argsort(done["id"])]
+    assert by_id["started"].tolist() == [2 * (place // depth) for place in (*range(17), *range(3))]
 
 
 def test_synchronous_requests_wait_for_each_other() -> None:
@@ -166,9 +245,11 @@ def test_impossible_requests_are_refused(make, change, commands, at, parameter) 
 
 
 @pytest.mark.parametrize("make", [FixedEngine, FixedSpecification])
-def test_a_queue_without_room_is_refused(make: type[FixedEngine]) -> None:
+def test_a_host_without_queues_or_room_in_them_is_refused(make: type[FixedEngine]) -> None:
     with pytest.raises(InvalidParameterError, match="depth: 0, but it must be at least 1"):
         make(0)
+    with pytest.raises(InvalidParameterError, match="queues: 0, but it must be at least 1"):
+        make(1, 0)
 
 
 @given(st.lists(st.tuples(st.integers(0, 20), st.booleans())))

@@ -97,7 +97,7 @@ def random_drive(seed: int) -> SsdParameters:
         gc_reserve=reserve, channels=channels, packages_per_channel=packages, dies_per_package=dies,
         queue_depth=int(random.choice([1, 2, 8, 32, 64])), erase=int(random.choice([10, 100, 1000])),
         link_write_rate=PAGE * 10**8 // int(random.choice([1, 1, 4])), gc=str(random.choice(GC_FAMILY.names())),
-        gc_choices=int(random.integers(1, 4)),
+        gc_choices=int(random.integers(1, 4)), queues=int(random.integers(1, 4)),
     )  # fmt: skip
     reads, programs = (bool(random.random() < 0.6) for _ in range(2))
     plain = not parameters.multi_plane and parameters.suspend == "none"
@@ -122,7 +122,7 @@ def drive_for(ftl: str, parameters: SsdParameters) -> SsdParameters:
 
 
 def random_workload(seed: int, parameters: SsdParameters, count: int) -> tuple[Requests, Integers]:
-    """Requests of all kinds, 1 to 64 pages or some sectors, some waiting for others; and arrivals in multiples of 10 ns."""
+    """Requests of all kinds, 1 to 64 pages or some sectors, some waiting for others, of several streams; arrivals in multiples of 10 ns."""
     random = generator(seed, "workload")
     sectors, per_page = parameters.capacity // SECTOR, PAGE // SECTOR
     longest = min(64 * per_page, sectors) if random.random() < 0.3 else min(4 * per_page, sectors)
@@ -136,7 +136,9 @@ def random_workload(seed: int, parameters: SsdParameters, count: int) -> tuple[R
     requests["dependency"] = np.where(random.random(count) < 0.3, random.integers(-1, np.arange(count)), -1)
     requests["flags"] = np.where(random.random(count) < random.choice([0, 0.2]), FORCE_UNIT_ACCESS, 0)
     requests["think"] = 10 * random.integers(0, 4, count)
-    return requests, 10 * random.integers(0, 1 + count * int(random.choice([0, 2, 10])), count)
+    arrivals = 10 * random.integers(0, 1 + count * int(random.choice([0, 2, 10])), count)
+    requests["stream"] = random.integers(0, 6, count)
+    return requests, arrivals
 
 
 def served(model: Model, requests: Requests, at: int | Integers = 0) -> Completions:
