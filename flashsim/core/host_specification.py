@@ -89,8 +89,8 @@ class SpecifiedHost:
         taken: list[HostRequest] = []
         for row, extents, arrival in zip(requests, parts, arrivals, strict=True):
             queue = self.queues[row["stream"] % len(self.queues)]
-            numbers = (int(row[name]) for name in ("tag", "operation", "flags", "think"))
-            request = HostRequest(queue, self._next_id, *numbers, extents)
+            tag, operation, flags, think = (int(row[name]) for name in ("tag", "operation", "flags", "think"))
+            request = HostRequest(queue, self._next_id, tag, operation, flags, think, extents)
             request.left = len(extents)
             self._next_id += 1
             taken.append(request)

@@ -1,7 +1,7 @@
 """The drive's event model, to be read: dies, commands and transfers are processes; channels, link and controller are resources.
 
-A command is admitted when its submission queue has a free slot.  At that moment the translation layer plans all its flash operations, each operation
-gets the next number and the last place in its die's queue.  Then time passes:
+A command is admitted when its submission queue has a free slot.  At that moment the translation layer plans all its flash operations,
+each operation gets the next number and the last place in its die's queue.  Then time passes:
 
 * the *controller* spends its overhead on one command after another; then its operations go on;
 * a *write* first crosses the link; anything else is ready for its die, once what it waits for has ended;
