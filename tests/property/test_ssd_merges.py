@@ -68,7 +68,7 @@ def test_a_drive_that_wears_out_keeps_what_it_holds(name: str, seed: int) -> Non
     """The write that uses up the last block is still completed; those after it are refused, also after a power cut."""
     wear, spares = ["none", "dynamic"][seed % 2], seed % 3
     parameters = drive_for(name, drive(capacity=24 * PAGE, blocks_per_plane=20, queue_depth=4, wear=wear, spare_blocks=spares))
-    parameters = replace(parameters, endurance=6, endurance_spread=0.3, seed=seed)
+    parameters = replace(parameters, endurance=6, endurance_spread=0.3, seed=seed, write_buffer=0, power_protected=False)
     engine, specification = SsdEngine(parameters), SsdSpecification(parameters)
     newest, last_id, batch = np.zeros(parameters.logical_pages, np.int64), 0, 0
     while not engine.state.control[READ_ONLY]:
@@ -97,7 +97,8 @@ def test_cuts_while_blocks_wear_out(name: str) -> None:
         parameters = drive_for(name, random_drive(seed))
         good, spares = parameters.good_blocks, 3 + seed % 5
         parameters = replace(
-            parameters, endurance=5, endurance_spread=0.3, factory_bad_blocks=0, spare_blocks=spares, blocks_per_plane=good + spares
+            parameters, write_buffer=0, power_protected=False, endurance=5, endurance_spread=0.3, factory_bad_blocks=0,
+            spare_blocks=spares, blocks_per_plane=good + spares,
         )  # fmt: skip
         requests = rewrites(seed, parameters, 60) if parameters.logical_pages > 6 else make_requests(WRITE, [0] * 60, PAGE)
         engine = SsdEngine(parameters)

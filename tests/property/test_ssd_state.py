@@ -32,6 +32,7 @@ from flashsim.ssd.flash_array import (
     SOURCE,
     SPARE_OWNER,
     STORE_PAGE,
+    WRITE_ID,
     ZERO_PAGE,
 )
 from flashsim.ssd.ftl.base import FAMILY
@@ -79,6 +80,8 @@ class StateMachine(RuleBasedStateMachine):
             rest = state.spare[place : (place // per_block + 1) * per_block]
             assert not rest.any()
             assert self.parameters.gc == "none" or place % per_block == 0 or state.spare[place - 1] != 0
+            if row[KIND] == PROGRAM_PAGE:
+                self.newest[row[LOGICAL]] = row[WRITE_ID]  # an erase later in the plan may take the version before
             if row[SOURCE] >= 0:
                 assert state.spare[row[SOURCE]] > 0 and state.pages[row[SOURCE], SPARE_OWNER] == row[LOGICAL] + 1
         elif row[KIND] == ERASE_BLOCK:
@@ -138,7 +141,7 @@ class EngineMachine(RuleBasedStateMachine):
 
     @initialize(seed=SEEDS, ftl=LAYERS, share=PLACES)
     def make(self, seed: int, ftl: str, share: float) -> None:
-        self.parameters = drive_for(ftl, replace(random_drive(seed), endurance=0, write_buffer=0))
+        self.parameters = drive_for(ftl, replace(random_drive(seed), endurance=0, write_buffer=0, power_protected=False))
         self.engine = SsdEngine(self.parameters)
         self.engine.load(0, int(share * self.parameters.logical_pages) * PAGE)
 
@@ -200,7 +203,7 @@ def assert_every_cut_keeps_what_was_durable(seed: int, ftl: str) -> None:
     There is no write buffer, so that all that is acknowledged is durable.
     Once blocks ran out all writes are refused, so these are the last ones; reads and trims go on.
     """
-    parameters = drive_for(ftl, replace(random_drive(seed), write_buffer=0))
+    parameters = drive_for(ftl, replace(random_drive(seed), write_buffer=0, power_protected=False))
     engine = SsdEngine(parameters)
     requests = single_pages(seed, parameters, 40)
     with contextlib.suppress(RefusedError):
