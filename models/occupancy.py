@@ -74,7 +74,7 @@ def greedy_mean_field(alpha: float, pages_per_block: int) -> MeanField:
 
     Examples
     --------
-    >>> round(greedy_mean_field(1.28, 64).write_amplification, 3)
+    >>> round(float(greedy_mean_field(1.28, 64).write_amplification), 3)
     2.403
     """
     rho, b = utilisation_of(alpha), pages_per_block
