@@ -84,7 +84,6 @@ def admit_page(
     pages: Narrow,
     own: Integers,
     plan: Integers,
-    buffer: Integers,
     timing: Integers,
     translate: Any,
     victim: Any,
@@ -162,7 +161,7 @@ def admit_buffered(
     elif entry >= 0:
         drop_entry(engine, operations, buffer, command, request, entry)
     return done and admit_page(
-        engine, operations, servers, gates, control, pools, blocks, mapping, pages, own, plan, buffer, timing, translate, victim,
+        engine, operations, servers, gates, control, pools, blocks, mapping, pages, own, plan, timing, translate, victim,
         opens, levels, command, request, operation, page, sectors,
     )  # fmt: skip
 
@@ -215,7 +214,7 @@ def admit(
             )  # fmt: skip
         else:
             done = admit_page(
-                engine, operations, servers, gates, control, pools, blocks, mapping, pages, own, plan, buffer, timing, translate,
+                engine, operations, servers, gates, control, pools, blocks, mapping, pages, own, plan, timing, translate,
                 victim, opens, levels, command, request, operation, page, sectors,
             )  # fmt: skip
         if not done:

@@ -223,9 +223,9 @@ class SsdSpecification:
         """The operation no longer keeps a block from being erased."""
         for erase in operation.held:
             erase.satisfied()
-        for holders in self.holders.values():
-            if operation in holders:
-                holders.remove(operation)
+        for block in (operation.superseded, operation.block):
+            if operation in self.holders.get(block, ()):
+                self.holders[block].remove(operation)
 
     def read_out(self, operation: Operation) -> None:
         """A page has left its die."""

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from flashsim.core.errors import RefusedError
 from flashsim.core.request import READ, TRIM, WRITE
 from flashsim.core.rng import generator
 from flashsim.ssd.drive_state import DriveState
@@ -27,7 +28,7 @@ from flashsim.ssd.flash_array import (
     ZERO_PAGE,
     lookup,
 )
-from flashsim.ssd.ftl.base import FAMILY
+from flashsim.ssd.ftl.base import FAMILY, SPECIAL
 from flashsim.ssd.geometry import PLAN_ROWS
 from flashsim.ssd.specification import SsdSpecification
 from tests.flashsim.ssd.drives import check_invariants, drive, drive_for, random_drive, random_workload, served
@@ -84,3 +85,14 @@ def test_a_drive_works_with_it(name: str) -> None:
     engine, specification = SsdEngine(parameters), SsdSpecification(parameters)
     assert np.array_equal(served(engine, requests, at), served(specification, requests, at))
     check_invariants(engine)
+
+
+@pytest.mark.parametrize("name", FAMILY.names())
+@pytest.mark.parametrize("special", SPECIAL)
+def test_what_it_has_no_use_for_is_refused(name: str, special: str) -> None:
+    parameters = drive_for(name, drive())
+    uses = special in getattr(FAMILY.load(name), "USES", ())
+    assert uses == (getattr(parameters, special) > 0)
+    if not uses:
+        with pytest.raises(RefusedError, match=f"{special}: 512, but ftl '{name}' has no use for it"):
+            SsdEngine(replace(parameters, **{special: 512}))

@@ -82,7 +82,6 @@ def check_merging(parameters: SsdParameters, name: str, extra: int) -> None:
         (parameters.gc_streams > 1, f"gc_streams: {parameters.gc_streams}, but pages are merged to their offsets: use 1"),
         (parameters.gc_slicing, "gc_slicing: a merge is done at once"),
         (parameters.gc_stop > 0, f"gc_stop: {parameters.gc_stop}, but nothing is collected: use 0"),
-        (parameters.map_cache > 0, f"map_cache: {parameters.map_cache} B, but the map is in memory: use 0"),
     ):
         if refused:
             raise RefusedError(f"{why} with ftl '{name}'")

@@ -24,6 +24,8 @@ A member may also define
 
 ``COLLECTS``
     False if it merges blocks instead of collecting garbage: the parameter `gc` must then be ``"none"``.
+``USES``
+    Which of the parameters that only some layers have a use for it takes: ``log_blocks``, ``map_cache``.  Others must be 0.
 ``PLACES_FREELY``
     True if any logical page may lie on any page of its plane: `flashsim.ssd.steady_state` then lays out pages as long random writes do,
     and `recover`, if there is one, does the rest.
@@ -61,6 +63,8 @@ from flashsim.ssd.parameters import SsdParameters
 from flashsim.ssd.wear.base import WEAR_FUNCTION
 
 FAMILY = Family("flashsim.ssd.ftl", "flash translation layer", ("translate",))
+#: Parameters that only some members have a use for.
+SPECIAL = ("log_blocks", "map_cache")
 
 _INTEGER = types.int64
 _VECTOR = types.Array(types.int64, 1, "C")
@@ -104,12 +108,15 @@ def checked(parameters: SsdParameters) -> ModuleType:
     UnknownNameError, MissingFileError, FlashsimError, InvalidParameterError
         There is no such member, or it cannot be imported, or it refuses a parameter.
     RefusedError
-        A garbage collection policy for a layer that merges blocks, or none for one that collects.
+        A garbage collection policy for a layer that merges blocks, or none for one that collects; a parameter that is meant for others.
     """
     member = FAMILY.load(parameters.ftl)
     if getattr(member, "COLLECTS", True) == (parameters.gc == "none"):
         needs = "collects garbage and needs a policy" if parameters.gc == "none" else "merges blocks instead: use none"
         raise RefusedError(f"gc: '{parameters.gc}' does not go with ftl '{parameters.ftl}', which {needs}")
+    for name in SPECIAL:
+        if (value := getattr(parameters, name)) and name not in getattr(member, "USES", ()):
+            raise RefusedError(f"{name}: {value}, but ftl '{parameters.ftl}' has no use for it: use 0")
     if hasattr(member, "check"):
         member.check(parameters)
     return member

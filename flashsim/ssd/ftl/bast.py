@@ -41,6 +41,7 @@ from flashsim.ssd.parameters import SsdParameters
 from flashsim.ssd.pools import drop_page
 
 COLLECTS = False
+USES = ("log_blocks",)
 # What is kept of each plane: where the table has the log of each of its logical blocks (-1: none); then of each log its block (-1: not in
 # use), the logical block that it belongs to, and the write id up to which it was written.
 BLOCK, OWNED_BY, USED = range(3)

@@ -21,7 +21,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from flashsim.core.errors import RefusedError
 from flashsim.core.kernel import lean_kernel
 from flashsim.core.request import READ, TRIM, Integers
 from flashsim.ssd.drive_state import DriveState
@@ -52,9 +51,7 @@ FIELDS = 2
 
 
 def check(parameters: SsdParameters) -> None:
-    """Refuse log blocks and what no layer that merges works with."""
-    if parameters.log_blocks:
-        raise RefusedError(f"log_blocks: {parameters.log_blocks}, but ftl 'block' has none: use 0")
+    """Refuse what no layer that merges works with."""
     check_merging(parameters, "block", 1)
 
 

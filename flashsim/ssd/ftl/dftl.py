@@ -85,6 +85,7 @@ from flashsim.ssd.recovery import rebuild_pools, restore_reserve
 if TYPE_CHECKING:
     from flashsim.ssd.drive_state import DriveState
 
+USES = ("map_cache",)
 #: Bytes of an entry in a translation page: the number of a flash page.
 STORED_BYTES = 4
 

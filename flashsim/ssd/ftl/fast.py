@@ -44,6 +44,7 @@ from flashsim.ssd.parameters import SsdParameters
 from flashsim.ssd.pools import drop_page
 
 COLLECTS = False
+USES = ("log_blocks",)
 # What is kept of each plane: the log block for sequential writes, and the logical block that it belongs to (-1: none); the number of the
 # last log block for random writes (-1: none); and these, the one that was opened first in front.  There is room for one more than they may
 # be, for a drive that runs out of blocks in a merge.

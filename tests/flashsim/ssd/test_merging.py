@@ -30,7 +30,6 @@ MERGING = [name for name in FAMILY.names() if not getattr(FAMILY.load(name), "CO
         ({"gc_streams": 2, "gc_reserve": 3}, "gc_streams: 2"),
         ({"gc_slicing": True, "gc_reserve": 3}, "gc_slicing"),
         ({"gc_stop": 3}, "gc_stop: 3"),
-        ({"map_cache": 4096}, "map_cache: 4096 B"),
         ({"gc": "greedy"}, f"gc: 'greedy' does not go with ftl '{'{name}'}', which merges blocks"),
     ],
 )
@@ -53,11 +52,6 @@ def test_one_block_too_few(name: str) -> None:
     SsdEngine(parameters)
     with pytest.raises(InvalidParameterError, match="capacity: .* takes 5 data blocks of a plane, but .* there are 4"):
         SsdEngine(replace(parameters, blocks_per_plane=parameters.blocks_per_plane - 1))
-
-
-def test_block_mapping_has_no_log_blocks() -> None:
-    with pytest.raises(RefusedError, match="log_blocks: 1, but ftl 'block' has none"):
-        SsdEngine(replace(drive_for("block", drive()), log_blocks=1))
 
 
 def logged(name: str, log_blocks: int, written: int = 5) -> SsdEngine:
