@@ -53,12 +53,13 @@ class Session:
     device: str
     size: int
     state: str
+    pause: int
     figures: list[Figure]
     runs: list[Measured]
 
     def as_dict(self) -> dict[str, Any]:
         """JSON-ready."""
-        return as_dict(self.device, self.state, self.figures, self.runs) | {"size": self.size}
+        return as_dict(self.device, self.state, self.figures, self.runs) | {"size": self.size, "pause": self.pause}
 
 
 def bench(device: str, options: Options, method: Method, progress: Progress | None = None, draw: Draw | None = None) -> Session:
@@ -90,9 +91,9 @@ def bench(device: str, options: Options, method: Method, progress: Progress | No
         enforced = partial(bring_into, drive, options.precondition, progress=progress) if options.precondition else None
         target = SimulatedTarget(drive, _whole(size), timeline, enforced)
         setting = _setting(target.size, target.least, True, options)
-        state, runs = run_all(target, setting, method, options.only, progress)
+        state, pause, runs = run_all(target, setting, method, options.only, progress)
     nominal = [] if options.only else figures(preset, seed=method.seed)
-    return Session(preset.name, target.size, state, nominal, runs)
+    return Session(preset.name, target.size, state, pause, nominal, runs)
 
 
 def is_real(device: str) -> bool:
@@ -110,8 +111,8 @@ def _real(path: Path, options: Options, method: Method, progress: Progress | Non
     with opened as real:
         target = RealTarget(real, _whole(size))
         setting = _setting(target.size, target.least, options.allow_write, options)
-        state, runs = run_all(target, setting, method, options.only, progress)
-    return Session(str(path), target.size, state, [], runs)
+        state, pause, runs = run_all(target, setting, method, options.only, progress)
+    return Session(str(path), target.size, state, pause, [], runs)
 
 
 def _default_size(path: Path, options: Options) -> int:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from experiments.bench.lingering import probed_pause
 from experiments.bench.targets import Target
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.protocols import Progress
@@ -36,13 +37,13 @@ class Method:
     share
         Of the area that is written at random before the first run (simulated drives; a real one is written whole).
     pause
-        Nanoseconds between runs.
+        Nanoseconds between runs; None: found by a probe (`experiments.bench.lingering`).
     ignore
         Requests at the beginning of a run that statistics leave out; None: found in the response times (`start_up`).
     """
 
     share: float = 0.1
-    pause: int = SECONDS
+    pause: int | None = SECONDS
     ignore: int | None = None
     seed: int = 0
 
@@ -94,8 +95,8 @@ def names(only: Sequence[str] = ()) -> list[str]:
 
 def run_all(
     target: Target, setting: Setting, method: Method, only: Sequence[str] = (), progress: Progress | None = None
-) -> tuple[str, list[Measured]]:
-    """Bring the target into a known state, run the benchmarks, and say what the state was.
+) -> tuple[str, int, list[Measured]]:
+    """Bring the target into a known state, run the benchmarks, and say what the state was and how many ns passed between runs.
 
     Raises
     ------
@@ -110,14 +111,15 @@ def run_all(
     todo = [(name, run) for name, member in members.items() for run in member.runs(setting)]
     todo.sort(key=lambda pair: pair[1].writes)  # stable: otherwise in order
     state = target.enforce_state(method.share, method.seed) if setting.write else "as found: nothing is written"
+    pause = probed_pause(target, setting, method.seed) if method.pause is None else method.pause
     found = []
     for number, (name, run) in enumerate(todo):
         if progress:
             progress(number, len(todo), f"{name} {run.name}")
-        completions = target.measure(run.requests(method.seed), method.pause)
+        completions = target.measure(run.requests(method.seed), pause)
         found.append(_summary(name, members[name].PARAMETER, members[name].UNIT, run, completions, method))
     place = {name: number for number, name in enumerate(members)}
-    return state, sorted(found, key=lambda one: place[one.benchmark])
+    return state, pause, sorted(found, key=lambda one: place[one.benchmark])
 
 
 def _summary(name: str, parameter: str, unit: str, run: Run, completions: npt.NDArray[np.void], method: Method) -> Measured:

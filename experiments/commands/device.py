@@ -16,7 +16,7 @@ from experiments.progress import progress_bar
 from experiments.tables import Table
 from flashsim.core.parameters import describe
 from flashsim.core.provenance import provenance
-from flashsim.core.units import format_size, parse_duration, parse_size
+from flashsim.core.units import format_duration, format_size, parse_duration, parse_size
 from flashsim.device import cited, presets
 from flashsim.ssd.parameters import SsdParameters
 
@@ -99,7 +99,7 @@ def bench_device(
     state: Annotated[float, typer.Option("--state", metavar="SHARE", help="Of a simulated drive, written at random first.")] = 0.1,
     precondition: preconditioning.Asked = None,
     ignore: Annotated[int | None, typer.Option("--ignore", metavar="N", help="Requests of a run's start-up; found by default.")] = None,
-    pause: Annotated[str, typer.Option("--pause", metavar="TIME", help="Between runs.")] = "1s",
+    pause: Annotated[str, typer.Option("--pause", metavar="TIME", help="Between runs; auto: found by a probe.")] = "auto",
     out: Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Write a table (CSV) and a picture (SVG) each.")] = None,
     timeline: Timeline = None,
     timeline_from: TimelineFrom = None,
@@ -126,17 +126,17 @@ def bench_device(
     from experiments.bench.session import Options, bench
     from experiments.bench.uflip import Method
 
-    method = Method(state, parse_duration(pause, "--pause"), ignore, seed)
+    method = Method(state, None if pause == "auto" else parse_duration(pause, "--pause"), ignore, seed)
     options = Options(only or (), parse_size(size, "--size") if size else None, count, quick, allow_write, force, precondition)
     window = timeline_window(timeline, timeline_from, timeline_to)
-    asked = vars(options) | {"pause": method.pause, "state": state}
+    asked = vars(options) | {"pause": pause, "state": state}
     with Outputs(force) as outputs:
         folder = outputs.folder("--out", out) if out else None
         target = outputs.file("--json", json) if json else None
         drawn = partial(draw, outputs.file("--timeline", timeline), timeline, window, asked) if timeline else None
         with progress_bar("runs") as progress:
             done = bench(device, options, method, progress, drawn)
-        typer.echo(f"{done.device}, {format_size(done.size)}; state: {done.state}\n")
+        typer.echo(f"{done.device}, {format_size(done.size)}; state: {done.state}; {format_duration(done.pause)} between runs\n")
         if done.figures:
             typer.echo(report.figures_table(done.figures).as_text() + "\n")
         for table in report.benchmark_tables(done.runs).values():

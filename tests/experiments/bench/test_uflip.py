@@ -25,7 +25,7 @@ SMALL = Setting(64 * MIB, count=64, quick=True)
 
 def _measured(preset: str, only: str, method: Method | None = None) -> dict[tuple[str, int], Measured]:
     target = SimulatedTarget(Device.open(preset), SMALL.size)
-    _, runs = run_all(target, SMALL, method or Method(), [only])
+    _, _, runs = run_all(target, SMALL, method or Method(), [only])
     return {(run.pattern, run.value): run for run in runs}
 
 
