@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from experiments.commands import device, join, reproduce, trace
+from experiments.commands import device, join, reproduce, trace, validate
 from experiments.commands.shared import Command, Group
 from flashsim import __version__
 from flashsim.core.errors import FlashsimError
@@ -84,6 +84,7 @@ app.command("reproduce", cls=Command)(reproduce.reproduce)
 app.command("join", cls=Command)(join.join)
 app.add_typer(device.app, name="device")
 app.add_typer(trace.app, name="trace")
+app.add_typer(validate.app, name="validate")
 
 
 @app.callback()

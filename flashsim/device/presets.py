@@ -47,6 +47,7 @@ class Preset:
     cited_sources: dict[str, str] = field(default_factory=dict)
     energy: EnergyFigures | None = None
     energy_sources: dict[str, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
 
 
 def names() -> list[str]:
@@ -69,6 +70,17 @@ def load(name: str) -> Preset:
         A value is missing or out of bounds.
     """
     path, document = _FOLDER.read(name)
+    return from_document(document, path)
+
+
+def from_document(document: dict[str, Any], path: Path) -> Preset:
+    """The preset that the content of a TOML file describes; errors name it as `path`.
+
+    Raises
+    ------
+    FlashsimError
+        As `load`.
+    """
     values = _section(document, "parameters", path)
     cited, energies = (_section(document, title, path) if title in document else {} for title in ("cited", "energy"))
     kind = document.get("kind")

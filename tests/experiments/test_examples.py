@@ -25,6 +25,8 @@ COMMANDS = (
     "trace convert",
     "trace info",
     "trace replay",
+    "validate",
+    "validate hdd",
 )
 
 
@@ -43,6 +45,8 @@ def test_every_command_has_examples_and_they_run(command: str, here: Path) -> No
     if command.startswith("trace"):
         made = "join bnl --r do2009:customer@0.01 --s do2009:orders@0.01 --on c_custkey=o_custkey --device ocz-core-60gb --memory 256KiB"
         assert CliRunner().invoke(app, [*made.split(), "--trace", "bnl.parquet"]).exit_code == 0
+    if command.startswith("validate"):
+        Path("measured.trace").write_text("R Miss 564347 2 14095.270 13876.270\nW Hit 564349 4 1414.000 18746.770\n", encoding="utf-8")
     for line in found:
         result = CliRunner().invoke(app, shlex.split(line)[1:], prog_name="flashsim")
         assert result.exit_code == 0, f"{line}\n{result.output}"
@@ -51,9 +55,9 @@ def test_every_command_has_examples_and_they_run(command: str, here: Path) -> No
 def test_no_command_is_left_out(flashsim: Run) -> None:
     listed = [
         re.findall(r"^  (\w+)  ", flashsim(f"{group} --help").stdout.split("Commands:")[1], re.MULTILINE)
-        for group in ("", "device", "trace")
+        for group in ("", "device", "trace", "validate")
     ]
-    groups = [f"{group} {name}".strip() for group, names in zip(("", "device", "trace"), listed, strict=True) for name in names]
+    groups = [f"{group} {name}".strip() for group, names in zip(("", "device", "trace", "validate"), listed, strict=True) for name in names]
     assert sorted(groups) == sorted(COMMANDS[1:])
 
 

@@ -20,7 +20,8 @@ TITLE = "DiskSim validation trace (closed loop, measured response times)"
 CARRIES = frozenset({"operation", "offset", "length", "tag", "dependency", "think", "arrival", "started", "completed"})
 RESOLUTION = 1
 
-_KINDS = ["Hit", "Miss", "Doub", "Trip"]
+#: What the drive did, by `tag`.
+KINDS = ["Hit", "Miss", "Doub", "Trip"]
 _COLUMNS = {
     "operation": pa.string(),
     "cache": pa.string(),
@@ -46,7 +47,7 @@ def read(path: Path) -> Batches:
         arrivals = arrival + np.concatenate([[0], np.cumsum(response + after)])
         columns = lines.extents("lbn", "blocks", SECTOR, SECTOR) | {
             "operation": lines.choice("operation", ["R", "W"]),
-            "tag": lines.choice("cache", _KINDS),
+            "tag": lines.choice("cache", KINDS),
             "dependency": np.arange(first - 1, first + len(think) - 1),
             "think": think,
             "arrival": arrivals[:-1],
@@ -64,13 +65,13 @@ def write(batches: Batches, path: Path) -> None:
     def lines(batch: pa.RecordBatch, following: int) -> list[object]:
         arrival, completed = _text.arrivals(batch, "disksim"), _text.column(batch, "completed")
         tag = _text.column(batch, "tag")
-        if np.any((tag < 0) | (tag >= len(_KINDS))):
-            raise InvalidParameterError("tag", int(tag.max()), f"disksim keeps {', '.join(_KINDS)} there: 0 to {len(_KINDS) - 1}")
+        if np.any((tag < 0) | (tag >= len(KINDS))):
+            raise InvalidParameterError("tag", int(tag.max()), f"disksim keeps {', '.join(KINDS)} there: 0 to {len(KINDS) - 1}")
         think = np.append(_text.column(batch, "think")[1:], following)
         places = [_text.whole(batch, name, SECTOR, "disksim") for name in ("offset", "length")]
         operation = _text.operations(batch, {READ: "R", WRITE: "W"}, "disksim")
         times = [_text.decimals(values, _MICROSECOND) for values in (completed - arrival, think)]
-        return [operation, pa.array(_KINDS).take(pa.array(tag)), *places, *times]
+        return [operation, pa.array(KINDS).take(pa.array(tag)), *places, *times]
 
     def checked() -> Batches:
         first = 0

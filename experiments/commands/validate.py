@@ -1,0 +1,71 @@
+"""``flashsim validate``: simulated devices held against measured ones."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from experiments.commands.shared import Command, Force, Group, JsonFile
+from experiments.outputs import Outputs, write_json
+from experiments.progress import progress_bar
+from flashsim.core.errors import RefusedError
+from flashsim.core.provenance import provenance
+from flashsim.device import presets
+
+app = typer.Typer(cls=Group, rich_markup_mode=None)
+
+
+@app.callback()
+def validate() -> None:
+    """Simulated devices held against measured ones.
+
+    Examples::
+
+        flashsim validate hdd --drive toshiba-5400-320gb --trace measured.trace
+    """
+
+
+@app.command("hdd", cls=Command)
+def validate_hdd(
+    drive: Annotated[str, typer.Option(metavar="PRESET", help="A preset's name, a TOML file, or DiskSim's FILE.parv.")],
+    trace: Annotated[Path, typer.Option(metavar="FILE", help="A closed loop with measured times, such as DiskSim's validation traces.")],
+    out_dir: Annotated[
+        Path | None, typer.Option("--out-dir", metavar="DIR", help="Write the distributions (SVG) and tables (CSV) into this folder.")
+    ] = None,
+    json: JsonFile = None,
+    force: Force = False,
+) -> None:
+    """Run the requests that were measured on a drive on its model, and compare the response times.
+
+    A closed loop: the next request comes its think time after the simulated completion. Printed are means, percentiles and the demerit figure
+    (the root mean square of the horizontal distance between both cumulative distributions).
+
+    Examples::
+
+        flashsim validate hdd --drive toshiba-5400-320gb --trace measured.trace
+        flashsim validate hdd --drive toshiba-5400-320gb --trace measured.trace --json v.json --out-dir validated
+    """
+    from experiments.validation import closed_loop, comparison, plots  # their libraries take a while to load
+
+    with Outputs(force) as outputs, progress_bar("replaying") as progress:
+        outputs.spare("--trace", trace)
+        target = outputs.file("--json", json) if json else None
+        folder = outputs.folder("--out-dir", out_dir) if out_dir else None
+        preset = presets.load(drive)
+        if preset.kind != "hdd":
+            raise RefusedError(f"--drive: {preset.name} is no hard disk")
+        loop = closed_loop.run(preset, trace, progress=progress)
+        groups = comparison.compare(loop)
+        if target:
+            told = {"drive": preset.name, "trace": trace.name, "demerit_ms": groups[0].demerit}
+            told |= {"groups": {group.name: group.as_dict() for group in groups}, "notes": list(preset.notes)}
+            write_json(target, told | {"provenance": provenance({"drive": drive, "trace": trace.name})})
+        if folder:
+            plots.write_folder(folder, loop, groups)
+    typer.echo(f"{trace.name} on {preset.name}: demerit {groups[0].demerit:.3f} ms\n")
+    typer.echo(comparison.summary_table(groups).as_text() + "\n")
+    typer.echo(comparison.percentile_table(groups).as_text())
+    for note in preset.notes:
+        typer.echo(f"note: {note}")

@@ -1,0 +1,135 @@
+"""Measured and simulated response times compared: means, percentiles, the demerit figure, and the error request by request."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from experiments.tables import Entry, Table
+from experiments.validation.closed_loop import ClosedLoop
+from flashsim.core.request import OPERATIONS, READ, WRITE, Integers
+from flashsim.core.units import MILLISECONDS
+
+PERCENTILES = (50, 90, 95, 99, 99.9)
+
+Booleans = npt.NDArray[np.bool_]
+
+
+def demerit(measured: Integers, simulated: Integers) -> float:
+    """The demerit figure: the root mean square of the horizontal distance between two cumulative distributions of equally many times.
+
+    Parameters
+    ----------
+    measured, simulated
+        Shape (n,), in any order, of one unit.
+
+    Returns
+    -------
+    float
+        In that unit.
+
+    References
+    ----------
+    Ruemmler and Wilkes, "An introduction to disk drive modeling", IEEE Computer 27(3), 1994.
+
+    Examples
+    --------
+    >>> demerit(np.array([10, 20]), np.array([23, 14]))
+    3.5355339059327378
+    """
+    apart = np.sort(measured).astype(np.float64) - np.sort(simulated)
+    return float(np.sqrt(np.mean(apart**2)))
+
+
+@dataclass(frozen=True)
+class Group:
+    """One group of requests: times in ms, measured beside simulated.
+
+    `median_error` is the median of the absolute error of a request; percentiles are pairs (measured, simulated) by share.
+    """
+
+    name: str
+    requests: int
+    measured_mean: float
+    simulated_mean: float
+    demerit: float
+    median_error: float
+    percentiles: dict[float, tuple[float, float]]
+
+    @property
+    def mean_error(self) -> float:
+        """How far the simulated mean lies above the measured one, as a share of it."""
+        return self.simulated_mean / self.measured_mean - 1
+
+    def as_dict(self) -> dict[str, object]:
+        """JSON-ready; times in ms."""
+        return {
+            "requests": self.requests,
+            "mean_ms": {"measured": self.measured_mean, "simulated": self.simulated_mean},
+            "mean_error": self.mean_error,
+            "demerit_ms": self.demerit,
+            "demerit_share": self.demerit / self.measured_mean,
+            "median_absolute_error_ms": self.median_error,
+            "percentiles_ms": {
+                f"p{share:g}": {"measured": measured, "simulated": simulated} for share, (measured, simulated) in self.percentiles.items()
+            },
+        }
+
+
+def compare(loop: ClosedLoop) -> list[Group]:
+    """All requests, reads, writes, and each of these by what the measured drive's cache did where the trace tells; empty groups left out."""
+    return [_group(name, loop.measured[rows], loop.simulated[rows]) for name, rows in _groups(loop) if rows.any()]
+
+
+def _groups(loop: ClosedLoop) -> Iterator[tuple[str, Booleans]]:
+    yield "all", np.ones(len(loop.measured), np.bool_)
+    for operation in (READ, WRITE):
+        yield f"{OPERATIONS[operation]}s", loop.operation == operation
+    for operation in (READ, WRITE):
+        for number, kind in enumerate(loop.kinds):
+            yield f"{OPERATIONS[operation]}s: {kind.lower()}", (loop.operation == operation) & (loop.tag == number)
+
+
+def _group(name: str, measured: Integers, simulated: Integers) -> Group:
+    percentiles = np.percentile([measured, simulated], PERCENTILES, axis=1) / MILLISECONDS
+    return Group(
+        name,
+        len(measured),
+        float(measured.mean()) / MILLISECONDS,
+        float(simulated.mean()) / MILLISECONDS,
+        demerit(measured, simulated) / MILLISECONDS,
+        float(np.median(np.abs(measured - simulated))) / MILLISECONDS,
+        {share: (float(pair[0]), float(pair[1])) for share, pair in zip(PERCENTILES, percentiles, strict=True)},
+    )
+
+
+def summary_table(groups: list[Group]) -> Table:
+    """Means and errors, a row a group."""
+    header = ["requests of", "count", "measured", "simulated", "mean error", "demerit", "of mean", "median error"]
+    rows: list[list[Entry]] = [
+        [
+            group.name,
+            group.requests,
+            group.measured_mean,
+            group.simulated_mean,
+            f"{100 * group.mean_error:+.2f} %",
+            group.demerit,
+            f"{100 * group.demerit / group.measured_mean:.2f} %",
+            group.median_error,
+        ]
+        for group in groups
+    ]
+    return Table(header, rows, digits=3, note="times in ms; median error: of a request, absolute")
+
+
+def percentile_table(groups: list[Group]) -> Table:
+    """Percentiles, measured and simulated in turns."""
+    header = ["requests of", "", *(f"{share:g} %" for share in PERCENTILES)]
+    rows: list[list[Entry]] = []
+    for group in groups:
+        for number, which in enumerate(("measured", "simulated")):
+            rows.append([group.name, which, *(pair[number] for pair in group.percentiles.values())])
+    return Table(header, rows, digits=3, note="times in ms")

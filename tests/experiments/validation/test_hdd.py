@@ -1,0 +1,127 @@
+"""``flashsim validate hdd``: a closed loop is run as the measured drive ran it, and the distances are those of the definition."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from experiments.validation import closed_loop
+from experiments.validation.comparison import compare, demerit
+from flashsim.core.request import READ, WRITE, make_requests
+from flashsim.core.rng import generator
+from flashsim.device import presets
+from flashsim.device.device import Device
+from tests.experiments.conftest import Run
+from traces.format import disksim
+from traces.schema import make_batch
+
+DRIVE = "toshiba-5400-320gb"
+MILLISECOND = 1_000_000
+
+
+def measured_trace(path: Path, later: int = 0, count: int = 60) -> None:
+    """What the drive itself shows when its requests come one by one, each response told as `later` ns longer."""
+    draw = generator(1, "closed loop")
+    operation, sectors = draw.integers(0, 2, count), draw.integers(1, 40, count)
+    first, think = draw.integers(0, 400_000_000, count), draw.integers(0, 20_000, count) * 1000
+    first[1::2] = (first + sectors)[:-1:2]  # every other one goes on from the one before
+    device, now, response = Device.open(DRIVE), 0, np.zeros(count, np.int64)
+    for row in range(count):
+        request = make_requests(int(operation[row]), int(first[row]) * 512, int(sectors[row]) * 512)
+        (done,) = device.serve(request, now)
+        response[row] = done["completed"] - now
+        now = int(done["completed"] + think[(row + 1) % count])
+    arrival = np.concatenate([[0], np.cumsum(response + later + np.roll(think, -1))[:-1]])
+    columns = {"operation": operation, "offset": first * 512, "length": sectors * 512, "tag": operation * 2 + np.arange(count) % 2}
+    times = {"think": np.where(np.arange(count) > 0, think, 0), "arrival": arrival, "completed": arrival + response + later}
+    disksim.write(iter([make_batch(columns | times | {"dependency": np.arange(-1, count - 1)})]), path)
+
+
+def test_the_loop_waits_for_the_simulated_completion(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A drive held against itself differs in nothing, whatever it is said to have taken; batches end anywhere."""
+    measured_trace(tmp_path / "same.trace")
+    measured_trace(tmp_path / "later.trace", later=MILLISECOND)
+    preset = presets.load(DRIVE)
+    same = closed_loop.run(preset, tmp_path / "same.trace")
+    assert np.array_equal(same.measured, same.simulated)
+    monkeypatch.setattr(closed_loop, "BATCH", 7)
+    later = closed_loop.run(preset, tmp_path / "later.trace", model="specification")
+    assert np.array_equal(later.simulated, same.simulated)
+    assert np.array_equal(later.measured, same.measured + MILLISECOND)
+    for group in compare(later):
+        assert group.demerit == pytest.approx(1.0)
+        assert group.median_error == pytest.approx(1.0)
+        assert group.measured_mean - group.simulated_mean == pytest.approx(1.0)
+        assert all(measured - simulated == pytest.approx(1.0) for measured, simulated in group.percentiles.values())
+
+
+def test_the_demerit_figure_is_that_of_the_distributions() -> None:
+    """Not of the requests: the order does not matter; and it is the distance of inverse distribution functions."""
+    draw = generator(2, "demerit")
+    measured, simulated = draw.integers(0, 10**7, 501), draw.integers(0, 2 * 10**7, 501)
+    assert demerit(measured, measured[::-1]) == 0
+    assert demerit(draw.permutation(measured), simulated) == demerit(measured, simulated)
+    shares = (np.arange(501) + 0.5) / 501
+    inverse = [np.quantile(times, shares, method="inverted_cdf") for times in (measured, simulated)]
+    assert demerit(measured, simulated) == pytest.approx(float(np.sqrt(np.mean((inverse[0] - inverse[1]) ** 2))))
+
+
+def test_the_command_prints_and_writes_what_it_compared(here: Path, flashsim: Run) -> None:
+    measured_trace(here / "later.trace", later=MILLISECOND // 2)
+    result = flashsim(f"validate hdd --drive {DRIVE} --trace later.trace --json v.json --out-dir shown")
+    assert result.exit_code == 0, result.output
+    assert "demerit 0.500 ms" in result.stdout
+    told = json.loads((here / "v.json").read_text())
+    assert told["demerit_ms"] == pytest.approx(0.5)
+    groups = told["groups"]
+    assert list(groups)[:3] == ["all", "reads", "writes"]
+    assert groups["reads"]["requests"] + groups["writes"]["requests"] == groups["all"]["requests"] == 60
+    assert {"reads: hit", "reads: miss", "writes: doub", "writes: trip"} <= set(groups)
+    assert sum(groups[name]["requests"] for name in groups if ":" in name) == 60
+    assert set(groups["all"]["percentiles_ms"]) == {"p50", "p90", "p95", "p99", "p99.9"}
+    assert {path.name for path in (here / "shown").iterdir()} == {"response_times.svg", "summary.csv", "percentiles.csv", "requests.csv"}
+    with (here / "shown" / "requests.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    mean = np.mean([float(row["measured_us"]) - float(row["simulated_us"]) for row in rows])
+    assert len(rows) == 60 and mean == pytest.approx(500)
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("--drive ocz-core-60gb --trace good.trace", "no hard disk"),
+        ("--drive toshiba-5400-320bg --trace good.trace", "did you mean"),
+        (f"--drive {DRIVE} --trace missing.trace", "missing.trace"),
+        (f"--drive {DRIVE} --trace far.trace", "it reaches to"),
+        (f"--drive {DRIVE} --trace cut.trace", "cut.trace"),
+        (f"--drive {DRIVE} --trace open.spc", "not recorded"),
+        (f"--drive {DRIVE} --trace empty.trace", "empty.trace"),
+    ],
+)
+def test_bad_input_is_one_line_and_nothing_is_written(line: str, says: str, here: Path, flashsim: Run) -> None:
+    measured_trace(here / "good.trace", count=5)
+    good = (here / "good.trace").read_text()
+    (here / "far.trace").write_text(good + "R Hit 999999999999 1 1000 0\n")
+    (here / "cut.trace").write_text(good + "R Hit 77\n")
+    (here / "open.spc").write_text("0,20,8192,W,0.5\n0,20,8192,R,0.6\n")
+    (here / "empty.trace").write_text("")
+    before = sorted(here.rglob("*"))
+    result = flashsim(f"validate hdd {line} --json v.json --out-dir shown")
+    assert result.exit_code == 2, result.output
+    assert result.stderr.count("\n") == 1 and says in result.stderr
+    assert sorted(here.rglob("*")) == before
+
+
+def test_a_trace_that_is_no_chain_of_reads_and_writes_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="not a chain"):
+        list(closed_loop._checked(iter([make_batch(_timed({"dependency": [-1, -1]}))])))
+    with pytest.raises(ValueError, match="trim or flush"):
+        list(closed_loop._checked(iter([make_batch(_timed({"dependency": [-1, 0], "operation": [WRITE, 3]}))])))
+
+
+def _timed(columns: dict[str, list[int]]) -> dict[str, list[int]]:
+    return {"offset": [0, 512], "length": [512, 512], "arrival": [0, 9], "completed": [5, 10]} | columns
