@@ -39,8 +39,8 @@ def validate_hdd(
 ) -> None:
     """Run the requests that were measured on a drive on its model, and compare the response times.
 
-    A closed loop: the next request comes its think time after the simulated completion. Printed are means, percentiles and the demerit figure
-    (the root mean square of the horizontal distance between both cumulative distributions).
+    A closed loop: the next request comes its think time after the simulated completion. Printed are means, percentiles and the demerit
+    figure (the root mean square of the horizontal distance between both cumulative distributions).
 
     Examples::
 

@@ -1,4 +1,4 @@
-"""Measured and simulated response times compared: means, percentiles, the demerit figure, and the error request by request."""
+"""Measured and simulated response times compared: means, percentiles, the demerit figure and the error request by request."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from experiments.demerit import demerit
 from experiments.tables import Entry, Table
 from experiments.validation.closed_loop import ClosedLoop
 from flashsim.core.request import OPERATIONS, READ, WRITE, Integers
@@ -16,32 +17,6 @@ from flashsim.core.units import MILLISECONDS
 PERCENTILES = (50, 90, 95, 99, 99.9)
 
 Booleans = npt.NDArray[np.bool_]
-
-
-def demerit(measured: Integers, simulated: Integers) -> float:
-    """The demerit figure: the root mean square of the horizontal distance between two cumulative distributions of equally many times.
-
-    Parameters
-    ----------
-    measured, simulated
-        Shape (n,), in any order, of one unit.
-
-    Returns
-    -------
-    float
-        In that unit.
-
-    References
-    ----------
-    Ruemmler and Wilkes, "An introduction to disk drive modeling", IEEE Computer 27(3), 1994.
-
-    Examples
-    --------
-    >>> demerit(np.array([10, 20]), np.array([23, 14]))
-    3.5355339059327378
-    """
-    apart = np.sort(measured).astype(np.float64) - np.sort(simulated)
-    return float(np.sqrt(np.mean(apart**2)))
 
 
 @dataclass(frozen=True)
@@ -80,7 +55,7 @@ class Group:
 
 
 def compare(loop: ClosedLoop) -> list[Group]:
-    """All requests, reads, writes, and each of these by what the measured drive's cache did where the trace tells; empty groups left out."""
+    """All requests, reads, writes, and both by what the measured drive's cache did, where the trace tells; no empty groups."""
     return [_group(name, loop.measured[rows], loop.simulated[rows]) for name, rows in _groups(loop) if rows.any()]
 
 

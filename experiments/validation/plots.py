@@ -8,9 +8,10 @@ from pathlib import Path
 import numpy as np
 from matplotlib.figure import Figure
 
+from experiments.demerit import demerit
 from experiments.plots import LINES, style, svg
 from experiments.validation.closed_loop import ClosedLoop
-from experiments.validation.comparison import Group, demerit, percentile_table, summary_table
+from experiments.validation.comparison import Group, percentile_table, summary_table
 from flashsim.core.request import OPERATIONS, READ, SECTOR, WRITE
 from flashsim.core.units import MICROSECONDS, MILLISECONDS
 

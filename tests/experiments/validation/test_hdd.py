@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from experiments.validation import closed_loop
-from experiments.validation.comparison import compare, demerit
-from flashsim.core.request import READ, WRITE, make_requests
+from experiments.validation.comparison import compare
+from flashsim.core.request import WRITE, make_requests
 from flashsim.core.rng import generator
 from flashsim.device import presets
 from flashsim.device.device import Device
@@ -57,17 +57,6 @@ def test_the_loop_waits_for_the_simulated_completion(tmp_path: Path, monkeypatch
         assert group.median_error == pytest.approx(1.0)
         assert group.measured_mean - group.simulated_mean == pytest.approx(1.0)
         assert all(measured - simulated == pytest.approx(1.0) for measured, simulated in group.percentiles.values())
-
-
-def test_the_demerit_figure_is_that_of_the_distributions() -> None:
-    """Not of the requests: the order does not matter; and it is the distance of inverse distribution functions."""
-    draw = generator(2, "demerit")
-    measured, simulated = draw.integers(0, 10**7, 501), draw.integers(0, 2 * 10**7, 501)
-    assert demerit(measured, measured[::-1]) == 0
-    assert demerit(draw.permutation(measured), simulated) == demerit(measured, simulated)
-    shares = (np.arange(501) + 0.5) / 501
-    inverse = [np.quantile(times, shares, method="inverted_cdf") for times in (measured, simulated)]
-    assert demerit(measured, simulated) == pytest.approx(float(np.sqrt(np.mean((inverse[0] - inverse[1]) ** 2))))
 
 
 def test_the_command_prints_and_writes_what_it_compared(here: Path, flashsim: Run) -> None:
