@@ -52,9 +52,9 @@ def size(meaning: str, least: int = 1, default: int | None = None) -> Any:
     return _with_default(_field(meaning, parse_size, format_size, least, type=int), default)
 
 
-def rate(meaning: str) -> Any:
+def rate(meaning: str, default: int | None = None) -> Any:
     """Bytes a second."""
-    return _field(meaning, _parse_rate, lambda value: f"{format_size(value)}/s", 1, type=int)
+    return _with_default(_field(meaning, _parse_rate, lambda value: f"{format_size(value)}/s", 1, type=int), default)
 
 
 def text(meaning: str, default: str | None = None) -> Any:
@@ -62,9 +62,9 @@ def text(meaning: str, default: str | None = None) -> Any:
     return _with_default(_field(meaning, None, None, None, type=str), default)
 
 
-def table(meaning: str) -> Any:
+def table(meaning: str, default: tuple[tuple[float, ...], ...] | None = None) -> Any:
     """A tuple of tuples of numbers; the class checks it further."""
-    return _field(meaning, None, None, None, type=tuple)
+    return _with_default(_field(meaning, None, None, None, type=tuple), default)
 
 
 def _parse_rate(written: str, parameter: str) -> int:

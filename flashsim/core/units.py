@@ -68,13 +68,15 @@ def parse_size(text: str, parameter: str = "size") -> int:
 
 
 def parse_duration(text: str, parameter: str = "duration") -> int:
-    """Nanoseconds of a duration with a unit, such as ``"0.35ms"``.
+    """Nanoseconds of a duration with a unit, such as ``"0.35ms"``; a correction may be negative.
 
     Examples
     --------
-    >>> parse_duration("0.35ms")
-    350000
+    >>> parse_duration("0.35ms"), parse_duration("-20us")
+    (350000, -20000)
     """
+    if text.startswith("-"):
+        return -_parse(text[1:], parameter, _DURATION_UNITS, "20us, 0.35ms or 2s")
     return _parse(text, parameter, _DURATION_UNITS, "20us, 0.35ms or 2s")
 
 

@@ -47,6 +47,10 @@ from flashsim.hdd.stream import (
     sector_end,
 )
 
+#: Where read-ahead ends before its size: nowhere, at the end of the track or cylinder of the request, or at the end of the track of the
+#: sector behind it, one track later if the segment begins before that track.
+BOUNDS = ("none", "track", "cylinder", "next-track")
+
 # Columns of the ring of acknowledged writes.
 RING_FIRST, RING_END, RING_REQUEST = range(3)
 RING_COLUMNS = 3

@@ -34,6 +34,7 @@ from flashsim.core.request import Commands, Completions, Integers, Requests
 from flashsim.core.units import NEVER
 from flashsim.hdd import report, stream
 from flashsim.hdd.cache import RING_COLUMNS, RING_END, RING_FIRST, RING_REQUEST, serve
+from flashsim.hdd.checks import check_supported
 from flashsim.hdd.geometry import zone_table
 from flashsim.hdd.parameters import HddParameters
 from flashsim.hdd.seek import lee_curve
@@ -128,6 +129,7 @@ class HddEngine:
     """
 
     def __init__(self, parameters: HddParameters) -> None:
+        check_supported(parameters)
         self.parameters = parameters
         self._host = HostQueue(parameters.queue_depth)
         self._zones = zone_table(parameters)

@@ -9,13 +9,15 @@ stream pass the head exactly when their slots do.  Each zone starts at angle 0.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from flashsim.core.kernel import kernel
 from flashsim.core.request import Integers
-from flashsim.hdd.parameters import HddParameters
+
+if TYPE_CHECKING:
+    from flashsim.hdd.parameters import HddParameters
 
 # Columns of the zone table: first sector and the one after the last, first track (counted over the drive), heads, sectors a track,
 # slots from a track's start to the next track's of the same cylinder, slots from a cylinder's start to the next cylinder's.
@@ -27,7 +29,7 @@ def zone_table(parameters: HddParameters) -> Integers:
     """The zones of a drive, shape (zones, ZONE_COLUMNS)."""
     zones = np.zeros((len(parameters.zones), ZONE_COLUMNS), np.int64)
     sector = track = 0
-    for row, (cylinders, per_track) in enumerate(parameters.zones):
+    for row, (cylinders, per_track) in enumerate((int(row[0]), int(row[1])) for row in parameters.zones):
         tracks = cylinders * parameters.heads
         track_skew = _slots(parameters.head_switch + parameters.write_settle, per_track, parameters.rotation)
         cylinder_skew = _slots(parameters.seek_single + parameters.write_settle, per_track, parameters.rotation)
@@ -118,6 +120,7 @@ class Geometry:
     >>> drive = dict(capacity=20480, sector_size=512, rotation=10_000, heads=2, zones=[(2, 10)], seek_single=3000,
     ...              seek_average=3000, seek_full=3000, head_switch=2000, write_settle=0, link_rate=10**6, overhead=1,
     ...              read_ahead=0, write_behind=0, queue_depth=1)
+    >>> from flashsim.hdd.parameters import HddParameters
     >>> place = Geometry(build(HddParameters, drive)).locate(12)
     >>> place.cylinder, place.head, place.offset, place.slot
     (0, 1, 2, 4)

@@ -1,15 +1,37 @@
-"""How long the arm takes to move: Lee's seek curve, and its mean over a distribution of distances."""
+"""How long the arm takes to move: seek times by distance, from a curve, a formula or a measurement, and their mean."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from flashsim.core.request import Integers
+from flashsim.core.units import MILLISECONDS
+
+if TYPE_CHECKING:
+    from flashsim.hdd.parameters import HddParameters
 
 Floats = npt.NDArray[np.float64]
+
+
+def seek_curve(parameters: HddParameters) -> Integers:
+    """Seek times of a drive: nanoseconds by distance in cylinders, shape (cylinders,); 0 for distance 0.
+
+    A measured table counts before a formula, and that before Lee's curve; explicit first seeks count before all.
+    """
+    if parameters.seek_table:
+        curve = measured_curve(parameters.cylinders, parameters.seek_table)
+    elif parameters.seek_formula:
+        curve = two_part_curve(parameters.cylinders, parameters.seek_formula[0])
+    else:
+        curve = lee_curve(parameters.cylinders, parameters.seek_single, parameters.seek_average, parameters.seek_full)
+    first = np.array([row[0] for row in parameters.seek_first[: parameters.cylinders - 1]], np.float64)
+    curve[1 : 1 + len(first)] = np.rint(first * MILLISECONDS)
+    return curve
 
 
 def lee_curve(cylinders: int, single: int, average: int, full: int) -> Integers:
@@ -39,6 +61,55 @@ def lee_curve(cylinders: int, single: int, average: int, full: int) -> Integers:
     steps = np.arange(cylinders - 1, dtype=np.float64)  # distance - 1
     times = np.zeros(cylinders, np.int64)
     times[1:] = np.rint(a * np.sqrt(steps) + b * steps + single)
+    return times
+
+
+def two_part_curve(cylinders: int, row: Sequence[float]) -> Integers:
+    """Seek times by distance x: ``a + b sqrt(x)`` below a boundary, ``c + d x`` from there on.
+
+    Parameters
+    ----------
+    cylinders
+        The cylinders of the drive.
+    row
+        The boundary in cylinders, then a, b, c and d in milliseconds.
+
+    References
+    ----------
+    Ruemmler and Wilkes, "An introduction to disk drive modeling", IEEE Computer 27(3), 1994; DiskSim's manual of disk models, 1.5.2.
+
+    Examples
+    --------
+    The HP 97560's curve, 3.24 + 0.400 sqrt(x) and 8.00 + 0.008 x, at 100 and 1000 cylinders:
+
+    >>> two_part_curve(1962, (383, 3.24, 0.4, 8.0, 0.008))[[100, 1000]].tolist()
+    [7240000, 16000000]
+    """
+    boundary, a, b, c, d = row
+    distance = np.arange(cylinders, dtype=np.float64)
+    times = np.rint(np.where(distance < boundary, a + b * np.sqrt(distance), c + d * distance) * MILLISECONDS).astype(np.int64)
+    times[0] = 0
+    return times
+
+
+def measured_curve(cylinders: int, rows: Sequence[Sequence[float]]) -> Integers:
+    """Seek times by distance from measured ones, linear between them and beyond the last as between the last two.
+
+    Parameters
+    ----------
+    cylinders
+        The cylinders of the drive.
+    rows
+        (cylinders, milliseconds), distances ascending; below the first the time is that of the first.
+    """
+    known = np.array(rows, np.float64)
+    distance = np.arange(cylinders, dtype=np.float64)
+    milliseconds = np.interp(distance, known[:, 0], known[:, 1])
+    if len(known) > 1:
+        (before, earlier), (last, latest) = known[-2:]
+        milliseconds = np.where(distance > last, latest + (distance - last) * (latest - earlier) / (last - before), milliseconds)
+    times = np.rint(milliseconds * MILLISECONDS).astype(np.int64)
+    times[0] = 0
     return times
 
 

@@ -19,6 +19,7 @@ from flashsim.core.request import FLUSH, FORCE_UNIT_ACCESS, READ, WRITE, Command
 from flashsim.core.units import NEVER
 from flashsim.hdd import report
 from flashsim.hdd.cache import crossing_time
+from flashsim.hdd.checks import check_supported
 from flashsim.hdd.mechanism import Mechanism, Steps
 from flashsim.hdd.parameters import HddParameters
 from flashsim.hdd.seek import lee_curve
@@ -152,6 +153,7 @@ class HddSpecification:
     """
 
     def __init__(self, parameters: HddParameters) -> None:
+        check_supported(parameters)
         self.parameters = parameters
         self._seeks = lee_curve(parameters.cylinders, parameters.seek_single, parameters.seek_average, parameters.seek_full)
         self._env = simpy.Environment()

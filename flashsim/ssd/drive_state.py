@@ -9,6 +9,7 @@ from numba import types
 
 from flashsim.core.errors import FlashsimError, InvalidParameterError, RefusedError
 from flashsim.core.kernel import kernel_of, lean_kernel
+from flashsim.core.policies import policy_function
 from flashsim.core.request import FLUSH, OPERATIONS, READ, SECTOR, WRITE, Commands, Integers, Requests
 from flashsim.ssd.flash_array import (
     BAD_VICTIM,
@@ -51,7 +52,6 @@ from flashsim.ssd.geometry import (
     control_array,
 )
 from flashsim.ssd.parameters import SsdParameters
-from flashsim.ssd.policies import policy_function
 from flashsim.ssd.timing import timing_of
 from flashsim.ssd.wear import base as wear_family
 from flashsim.ssd.wear.base import WEAR_FUNCTION

@@ -1,4 +1,4 @@
-"""Members of the drive's families as compiled functions, with one line for people where that fails."""
+"""Members of families as compiled functions, with one line for people where that fails."""
 
 from __future__ import annotations
 

@@ -1,0 +1,148 @@
+"""What the parameters of a hard disk must fulfil together; each function names the parameter, its value and the bound."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from flashsim.core.errors import InvalidParameterError, UnknownNameError
+from flashsim.core.request import SECTOR
+from flashsim.core.units import NEVER, format_size
+from flashsim.hdd.cache import BOUNDS
+from flashsim.hdd.layout import HEAD_ORDERS, SLOT_UNIT, SPARING, sectors_of
+from flashsim.hdd.scheduler.base import FAMILY
+from flashsim.hdd.seek import seek_curve
+
+if TYPE_CHECKING:
+    from flashsim.hdd.parameters import HddParameters
+
+#: A drive has at most so many sectors; the times of a stream then stay below 2**62 ns.
+_MOST_SECTORS = 2**40
+
+
+def check_sizes(parameters: HddParameters) -> None:
+    """Sizes are whole sectors."""
+    sector = parameters.sector_size
+    if sector % SECTOR:
+        raise InvalidParameterError("sector_size", f"{sector} B", f"it must be a multiple of {SECTOR} B")
+    names = ("capacity", "read_ahead", "read_ahead_least", "segment_size", "write_behind")
+    for name in (*names, "stripe") if parameters.drives > 1 else names:
+        if getattr(parameters, name) % sector:
+            raise InvalidParameterError(name, f"{getattr(parameters, name)} B", f"it must be a multiple of the sector, {sector} B")
+    if parameters.read_ahead_least > parameters.read_ahead:
+        raise InvalidParameterError(
+            "read_ahead_least", format_size(parameters.read_ahead_least), f"read_ahead is {format_size(parameters.read_ahead)}"
+        )
+
+
+def check_names(parameters: HddParameters) -> None:
+    """Names are known, and the scheduler can be loaded."""
+    for name, known in (("sparing", SPARING), ("head_order", HEAD_ORDERS), ("read_ahead_bound", BOUNDS)):
+        if getattr(parameters, name) not in known:
+            raise UnknownNameError(name, getattr(parameters, name), known)
+    FAMILY.load(parameters.scheduler)
+
+
+def check_layout(parameters: HddParameters) -> None:
+    """Zones are whole, and slips and defects lie in them."""
+    if not parameters.zones:
+        raise InvalidParameterError("zones", "none", "at least one is needed")
+    for row in parameters.zones:
+        _check_zone(row, parameters.rotation)
+    if parameters.sparing == "none" and (parameters.slips or any(len(row) > 2 and row[6] for row in parameters.zones)):
+        raise InvalidParameterError("sparing", "none", "with spares or slips it must be one of " + ", ".join(SPARING[1:]))
+    sectors = sum(int(row[0]) * int(row[1]) for row in parameters.zones) * parameters.heads
+    if sectors > _MOST_SECTORS:
+        raise InvalidParameterError("zones", f"{sectors} sectors", f"at most {_MOST_SECTORS} are possible")
+    for name, columns in (("slips", 2), ("defects", 3)):
+        places = []
+        for row in getattr(parameters, name):
+            places += _check_bad(parameters, name, row, columns)
+        if len(set(places)) < len(places):
+            raise InvalidParameterError(name, f"{len(places)} places", "each may be named once")
+
+
+def _check_zone(row: Sequence[float], rotation: int) -> None:
+    whole = (0, 1, 5, 6, 7)
+    if len(row) not in (2, 8) or any(not isinstance(row[at], int) or row[at] < 0 for at in whole if at < len(row)):
+        raise InvalidParameterError("zones", row, "a row has 2 or 8 numbers, and all but skews and offset are whole")
+    if row[0] < 1 or row[1] < 4:
+        raise InvalidParameterError("zones", row, "a row is (cylinders, sectors a track), at least (1, 4)")
+    if row[1] > rotation:
+        raise InvalidParameterError("zones", row, f"a revolution of {rotation} ns must last a nanosecond a sector")
+    for value in row[2:5]:
+        if not 0 <= value < row[1]:
+            raise InvalidParameterError("zones", row, f"skews and offset must be from 0 to below {row[1]} sectors")
+    if len(row) > 2 and row[1] * SLOT_UNIT * 2 * rotation >= NEVER:
+        raise InvalidParameterError("zones", row, f"with a revolution of {rotation} ns the angle would not fit into 64 bits")
+
+
+def _check_bad(parameters: HddParameters, name: str, row: Sequence[float], columns: int) -> list[tuple[int, ...]]:
+    """The places that a row of slips or defects names, as (zone, place)."""
+    if len(row) != columns or any(not isinstance(value, int) or value < 0 for value in row) or row[0] >= len(parameters.zones):
+        raise InvalidParameterError(name, row, f"a row is {columns} whole numbers, the first a zone from 0 to {len(parameters.zones) - 1}")
+    zone, *places = (int(value) for value in row)
+    tracks = int(parameters.zones[zone][0]) * parameters.heads
+    most = tracks if parameters.sparing == "tracks" else tracks * int(parameters.zones[zone][1])
+    if max(places) >= most:
+        raise InvalidParameterError(name, row, f"zone {zone} has {most} {'tracks' if parameters.sparing == 'tracks' else 'sectors'}")
+    return [(zone, place) for place in places]
+
+
+def check_capacity(parameters: HddParameters) -> None:
+    """The zones hold what the host can address, and an array a whole stripe on each drive."""
+    sectors = sectors_of(parameters)
+    if parameters.capacity < parameters.sector_size or sectors * parameters.sector_size < parameters.capacity:
+        raise InvalidParameterError(
+            "zones",
+            f"{sectors} sectors = {format_size(sectors * parameters.sector_size)}",
+            f"the capacity is {format_size(parameters.capacity)}",
+        )
+    if parameters.drives > 1 and not 0 < parameters.stripe <= parameters.capacity:
+        raise InvalidParameterError("stripe", format_size(parameters.stripe), f"a drive holds {format_size(parameters.capacity)}")
+
+
+def check_arm(parameters: HddParameters) -> None:
+    """Seeks take time, more over longer distances where a curve says so, and settling is shorter than half a revolution."""
+    if 2 * parameters.write_settle > parameters.rotation:
+        raise InvalidParameterError(
+            "write_settle", f"{parameters.write_settle} ns", f"it must be at most half a revolution, {parameters.rotation // 2} ns"
+        )
+    for name, columns in (("seek_formula", 5), ("seek_table", 2), ("seek_first", 1)):
+        rows = getattr(parameters, name)
+        if any(len(row) != columns for row in rows) or (name == "seek_formula" and len(rows) > 1):
+            raise InvalidParameterError(name, rows, f"a row has {columns} numbers")
+    distances = [row[0] for row in parameters.seek_table]
+    if distances != sorted(set(distances)) or (distances and distances[0] < 1):
+        raise InvalidParameterError("seek_table", distances, "distances must ascend from 1 on")
+    lee = not parameters.seek_table and not parameters.seek_formula
+    if lee and min(parameters.seek_single, parameters.seek_average, parameters.seek_full) < 1:
+        names = "seek_single, seek_average and seek_full"
+        raise InvalidParameterError(
+            "seek_single", f"{parameters.seek_single} ns", f"without seek_formula and seek_table {names} are needed"
+        )
+    curve = seek_curve(parameters)
+    falls = np.flatnonzero(np.diff(curve) < 0) if lee and not parameters.seek_first else np.zeros(0, np.int64)
+    if len(falls) or curve[1:].min(initial=1) < 1:
+        where = int(falls[0]) + 1 if len(falls) else int(np.argmin(curve[1:])) + 1
+        name = "seek_average" if lee else "seek_formula" if parameters.seek_formula else "seek_table"
+        what = f"seek_single {parameters.seek_single} ns and seek_full {parameters.seek_full} ns the curve falls at {where} cylinders"
+        bound = f"with {what}" if lee else f"a seek over {where} cylinders takes no time"
+        raise InvalidParameterError(name, f"{parameters.seek_average} ns" if lee else getattr(parameters, name)[:1], bound)
+
+
+def check_supported(parameters: HddParameters) -> None:
+    """Refuse what the models do not know yet."""
+    simple = {
+        "capacity", "sector_size", "rotation", "heads", "zones", "seek_single", "seek_average", "seek_full", "head_switch", "write_settle",
+        "link_rate", "overhead", "read_ahead", "write_behind", "queue_depth",
+    }  # fmt: skip
+    for field in dataclasses.fields(parameters):
+        value = getattr(parameters, field.name)
+        if field.name not in simple and value != field.default:
+            raise InvalidParameterError(field.name, value, f"the models support only {field.default!r} as yet")
+    if any(len(row) > 2 for row in parameters.zones):
+        raise InvalidParameterError("zones", parameters.zones[0], "the models support only (cylinders, sectors a track) as yet")

@@ -1,0 +1,219 @@
+"""How a drive numbers its sectors: zones, spares, slipped and defective sectors become a short table of extents.
+
+Within a zone sectors are numbered track after track.  Left out are spares, sectors that were found bad when the drive was made (slips:
+the numbering goes on behind them), and empty space.  A sector that went bad later (a defect) keeps its number and moves to a spare.  What
+results are runs of equal tracks: an extent is a run of tracks that hold equally many numbered sectors from the same slot on, or a part of
+one track.
+
+The names in `SPARING` stand in the order of DiskSim's numbers for its schemes; what they mean follows its manual of disk models, 1.4:
+
+========================  =======================================================================================================
+none                      no spares
+tracks                    whole tracks at the end of a zone; slips and defects are whole tracks
+cylinder, track           sectors at the end of each cylinder or track, which slips there use up
+range, zone               the same for so many cylinders, and for the whole zone
+cylinder-front            sectors at the start of each cylinder
+end                       none but what slips push out of the zone
+...-slip-on               slips use up no spares, but push the numbering on through the whole zone
+========================  =======================================================================================================
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from flashsim.core.request import Integers
+from flashsim.hdd.seek import seek_curve
+
+if TYPE_CHECKING:
+    from flashsim.hdd.parameters import HddParameters
+
+SPARING = (
+    "none", "tracks", "cylinder", "track", "cylinder-slip-on", "cylinder-front", "cylinder-front-slip-on", "end", "range", "zone",
+    "zone-slip-on",
+)  # fmt: skip
+#: What happens to the head at a seek to the next cylinder: it is the first again; the heads take turns up and down, counted from the start
+#: of the zone; or counted from the outermost cylinder.
+HEAD_ORDERS = ("first", "turning-in-zone", "turning")
+
+#: Slots are counted in millionths, since skews need not be whole sectors.
+SLOT_UNIT = 1_000_000
+
+# Columns of the table of extents: first sector and the one after the last; the track of the first (counted over the drive), sectors that
+# each track holds, the slot of the first of them, and slots of the track; the first track of the zone, the place of its first slot, and how
+# much later each track, and beyond that each cylinder, starts, all three in parts of a slot.
+FIRST, END, TRACK, HELD, SLOT, SLOTS, ZONE_TRACK, OFFSET, TRACK_SKEW, CYLINDER_SKEW = range(10)
+EXTENT_COLUMNS = 10
+
+Run = tuple[int, int]  # a position in the zone, in slots, and a number of sectors
+
+
+class Zone(NamedTuple):
+    """A row of the zone table with nothing left out; skews and offset in parts of a slot."""
+
+    cylinders: int
+    slots: int
+    track_skew: int
+    cylinder_skew: int
+    offset: int
+    empty: int
+    spares: int
+    first_cylinder: int
+
+
+def zones_of(parameters: HddParameters) -> list[Zone]:
+    """The zones.  A row without skews gets those that hide a head switch and a seek to the next cylinder, settling for a write included."""
+    found, cylinder = [], 0
+    single = int(seek_curve(parameters)[1]) if parameters.cylinders > 1 else 0
+    if parameters.heads > 1:
+        single = max(single, parameters.head_switch)
+    for row in parameters.zones:
+        cylinders, slots = int(row[0]), int(row[1])
+        if len(row) == 2:
+            skews = [
+                _slots(max(0, time + parameters.write_settle), slots, parameters.rotation) for time in (parameters.head_switch, single)
+            ]
+            rest, left_out = (0, 0), 0
+        else:
+            skews = [round(value * SLOT_UNIT) for value in row[2:5]]
+            rest, left_out = (int(row[5]), int(row[6])), int(row[7])
+        cylinder += left_out
+        offset = skews[2] if len(skews) > 2 else 0
+        found.append(Zone(cylinders, slots, skews[0], skews[1], offset, *rest, cylinder))
+        cylinder += cylinders
+    return found
+
+
+def _slots(duration: int, slots: int, rotation: int) -> int:
+    """The fewest whole slots that last at least `duration`."""
+    return -(-duration * slots // rotation) * SLOT_UNIT
+
+
+def extent_table(parameters: HddParameters) -> Integers:
+    """The extents of a drive in the order of their sectors, shape (extents, EXTENT_COLUMNS)."""
+    rows: list[tuple[int, ...]] = []
+    sector = 0
+    for number, zone in enumerate(zones_of(parameters)):
+        zone_track = zone.first_cylinder * parameters.heads
+        for track, slot, held, tracks, shift in _pieces(parameters, number, zone):
+            end = sector + held * tracks
+            offset = zone.offset + shift * SLOT_UNIT
+            rows.append((sector, end, zone_track + track, held, slot, zone.slots, zone_track, offset, zone.track_skew, zone.cylinder_skew))
+            sector = end
+    return np.array(rows, np.int64).reshape(-1, EXTENT_COLUMNS)
+
+
+def sectors_of(parameters: HddParameters) -> int:
+    """Sectors that the zones hold."""
+    return sum(count for number, zone in enumerate(zones_of(parameters)) for _, count in _runs(parameters, number, zone))
+
+
+def _numbers(table: Iterable[Sequence[float]], zone: int) -> list[tuple[int, ...]]:
+    return sorted(tuple(int(value) for value in row[1:]) for row in table if row[0] == zone)
+
+
+def _runs(parameters: HddParameters, number: int, zone: Zone) -> list[Run]:
+    """Where the sectors of a zone lie, in the order of their numbers."""
+    unit = zone.slots if parameters.sparing == "tracks" else 1
+    slips = [unit * slip for (slip,) in _numbers(parameters.slips, number)]
+    runs = _without_first(list(_usable(parameters, zone, slips, unit)), zone.empty)
+    for bad, spare in _numbers(parameters.defects, number):
+        runs = list(_moved(runs, unit * bad, unit * spare, unit))
+    return runs
+
+
+def _usable(parameters: HddParameters, zone: Zone, slips: list[int], unit: int) -> Iterator[Run]:
+    """Runs of positions that have numbers, spares and slips left out."""
+    scheme = parameters.sparing
+    total = zone.cylinders * parameters.heads * zone.slots
+    group = {
+        "cylinder": parameters.heads * zone.slots,
+        "track": zone.slots,
+        "range": parameters.sparing_range * parameters.heads * zone.slots,
+    }
+    size = group.get(scheme.split("-")[0], total)
+    spares = 0 if scheme in ("none", "end") else zone.spares * unit
+    if not slips and not spares:
+        yield 0, total
+        return
+    for start in range(0, total, size):
+        end = min(start + size, total)
+        here = [slip for slip in slips if start <= slip < end]
+        reserved = spares if end - start == size else 0  # a last range that is not whole has none
+        if "slip-on" not in scheme and scheme != "end":
+            reserved = max(0, reserved - unit * len(here))
+            first, last = (start + reserved, end) if "front" in scheme else (start, _back(end, reserved, here[::-1], unit))
+        else:
+            first, last = (start + reserved, end) if "front" in scheme else (start, end - reserved)
+        for slip in here:
+            if first <= slip < last:
+                if slip > first:
+                    yield first, slip - first
+                first = slip + unit
+        if last > first:
+            yield first, last - first
+
+
+def _back(end: int, count: int, slips_downwards: Iterable[int], unit: int) -> int:
+    """The position that has `count` sound positions between itself and `end`."""
+    position = end - count
+    for slip in slips_downwards:
+        if slip >= position:
+            position -= unit
+    return position
+
+
+def _without_first(runs: list[Run], count: int) -> list[Run]:
+    """The runs without their first `count` positions (empty space)."""
+    left = []
+    for position, length in runs:
+        cut = min(count, length)
+        count -= cut
+        if length > cut:
+            left.append((position + cut, length - cut))
+    return left
+
+
+def _moved(runs: Iterable[Run], bad: int, spare: int, unit: int) -> Iterator[Run]:
+    """The runs with the sectors of one position, or track, moved to another."""
+    for position, length in runs:
+        if not position <= bad < position + length:
+            yield position, length
+            continue
+        count = min(unit, position + length - bad)
+        if bad > position:
+            yield position, bad - position
+        yield spare, count
+        if position + length > bad + count:
+            yield bad + count, position + length - bad - count
+
+
+def _pieces(parameters: HddParameters, number: int, zone: Zone) -> Iterator[tuple[int, int, int, int, int]]:
+    """The runs as (track in the zone, slot, sectors a track, tracks, slots by which slips before push it on)."""
+    pushes = _pushing_slips(parameters, number, zone)
+    for position, length in _runs(parameters, number, zone):
+        while length > 0:
+            track, slot = divmod(position, zone.slots)
+            shift = sum(start <= track for start in pushes)
+            if slot or length < zone.slots:
+                held, tracks = min(length, zone.slots - slot), 1
+            else:
+                ends = [start - track for start in pushes if start > track]
+                held, tracks = zone.slots, min([length // zone.slots, *ends])
+            yield track, slot, held, tracks, shift
+            position += held * tracks
+            length -= held * tracks
+
+
+def _pushing_slips(parameters: HddParameters, number: int, zone: Zone) -> list[int]:
+    """The track from which on each slip has pushed the start of tracks on by a slot: where spares lie in each cylinder or track."""
+    scheme = parameters.sparing
+    slips = [slip for (slip,) in _numbers(parameters.slips, number)]
+    if scheme == "track":
+        return [slip // zone.slots + 1 for slip in slips]
+    if scheme.startswith("cylinder"):
+        return [(slip // (zone.slots * parameters.heads) + 1) * parameters.heads for slip in slips]
+    return []

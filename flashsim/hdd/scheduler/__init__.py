@@ -1,0 +1,1 @@
+"""Which of the commands that a drive holds it serves next."""

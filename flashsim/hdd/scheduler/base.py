@@ -1,0 +1,32 @@
+"""The contract of a disk scheduler.
+
+A member defines one function, decorated with `flashsim.core.kernel.lean_kernel`::
+
+    choose(candidates, count, cylinder, direction) -> index
+
+It is asked when the drive is free and holds `count` commands, at least two.  They are rows of `candidates` in the order in which they came:
+``candidates[i, CYLINDER]`` is where the command's first sector lies, and ``candidates[i, DELAY]`` how long it takes the mechanism to begin
+with that sector, in ns: what it does at present, the move of the arm, and the wait for the platter.  A command that moves no data (a flush,
+a trim) lies where the arm is and has no delay.  `cylinder` is where the arm is, and `direction` is 1 if its last move between commands went
+inwards, to higher cylinders, and -1 if outwards.  It returns the row of the command that is served next.
+
+It must not change `candidates`.  A drive never waits: a command is served even if a better one might come.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numba import types
+
+from flashsim.core.members import Family
+
+FAMILY = Family("flashsim.hdd.scheduler", "disk scheduler", ("choose",))
+
+# Columns of the candidates.
+CYLINDER, DELAY = range(2)
+CANDIDATE_COLUMNS = 2
+
+_MATRIX = types.Array(types.int64, 2, "C")
+#: The one signature of `choose`.
+CHOOSE_FUNCTION: Any = types.FunctionType(types.int64(_MATRIX, types.int64, types.int64, types.int64))
