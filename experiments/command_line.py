@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import signal
 import sys
 from collections.abc import Sequence
 from typing import Annotated, Any
 
 import typer
 
+from experiments import interrupts
 from experiments.commands import device, join, reproduce, trace, validate
 from experiments.commands.shared import Command, Group
 from flashsim import __version__
@@ -44,6 +44,11 @@ class OneLineErrors(Group):
                 sys.stdout.flush()
         except (FlashsimError, OSError, MemoryError, KeyboardInterrupt, typer.Abort, _ClickException) as problem:
             status = _report(problem)
+        except Exception:
+            if not interrupts.answered():
+                raise
+        if interrupts.answered():
+            status = INTERRUPTED
         if status == INTERRUPTED:
             _say("interrupted; nothing was written")
         sys.exit(status or 0)
@@ -111,5 +116,5 @@ def flashsim(
 
 def main() -> None:
     """Run the command and exit."""
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # cleans up as an interrupt does
+    interrupts.heed()
     app(prog_name="flashsim")

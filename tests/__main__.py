@@ -23,7 +23,18 @@ def checks() -> dict[str, list[str]]:
         "ruff format": [*python, "ruff", "format", "--check", "."],
         "mypy": [*python, "mypy"],
         "import-linter": [str(BESIDE / "lint-imports")],
-        "pytest": [*python, "pytest", "-n", str(min(4, os.cpu_count() or 1)), "--dist", "worksteal", "--ignore", "tests/benchmarks"],
+        "pytest": [
+            *python,
+            "pytest",
+            "-n",
+            str(min(4, os.cpu_count() or 1)),
+            "--dist",
+            "worksteal",
+            "--durations",
+            "25",
+            "--ignore",
+            "tests/benchmarks",
+        ],
     }
     if any((ROOT / "tests" / "benchmarks").glob("test_*.py")):  # alone, so that nothing else disturbs what they measure
         found["benchmarks"] = [*python, "pytest", "tests/benchmarks"]

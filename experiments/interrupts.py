@@ -1,0 +1,51 @@
+"""Interrupts that are not lost, though an exception in the middle of a compilation may be swallowed or come out as another one.
+
+Numba and LLVM call back into Python from C while they compile: an interrupt that is raised there is reported as "ignored" at best, and
+at worst makes the compilation fail later, as an error of its own.
+"""
+
+from __future__ import annotations
+
+import signal
+import sys
+from types import FrameType
+from typing import Any
+
+#: Seconds after which an interrupt that had no effect is raised again.
+_REPEAT = 0.2
+
+_requested = False
+
+
+def heed() -> None:
+    """Let interrupts, and requests to terminate, raise KeyboardInterrupt in the main thread until one has an effect."""
+    if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:  # as it is in a shell's background
+        signal.signal(signal.SIGINT, _interrupt)
+    signal.signal(signal.SIGTERM, _interrupt)
+    signal.signal(signal.SIGALRM, _again)
+    usual = sys.unraisablehook
+
+    def report_ignored(problem: Any) -> None:
+        if not _requested:
+            usual(problem)
+
+    sys.unraisablehook = report_ignored
+
+
+def answered() -> bool:
+    """Whether there was an interrupt; it is raised no more."""
+    if _requested:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+    return _requested
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    global _requested
+    _requested = True
+    signal.setitimer(signal.ITIMER_REAL, _REPEAT, _REPEAT)
+    raise KeyboardInterrupt
+
+
+def _again(number: int, frame: FrameType | None) -> None:
+    if sys.exc_info()[0] is None:  # otherwise something is cleaning up already
+        raise KeyboardInterrupt
