@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from matplotlib.figure import Figure
 
 from experiments.do2009.runs import DEVICES, JOINS, MEMORY, Grid
 from experiments.formulas import WHY, relative
-from experiments.papers import Cell, Claim, Judgement, Section, judge_holds
+from experiments.papers import Cell, Claim, Judgement, Section, Verdict, decided, judge_holds, judge_numbers
 from experiments.plots import Bar, stacked_bars, svg
 from experiments.tables import Entry, Table
 
@@ -15,8 +17,41 @@ LABELS = {"bnl": "BNL", "sort-merge": "SM", "grace-hash": "GH", "hybrid-hash": "
 
 def judge(claim: Claim, grid: Grid) -> Judgement:
     """Judge one of the claims of section 4.3."""
+    if claim.id == "fig1-281":
+        return judge_numbers(claim, _hybrid_over_grace(claim, grid))
+    if claim.id == "fig1-cpu":
+        return _judge_most(claim, _cpu_above_io(grid))
     cells = {"fig1-hh-best": _hybrid_best, "fig1-bnl": _nested_loops, "fig1-sm-gh": _sort_and_grace}[claim.id](claim, grid)
     return judge_holds(claim, cells)
+
+
+def _hybrid_over_grace(claim: Claim, grid: Grid) -> list[tuple[str, float, float | None]]:
+    """How much faster hybrid hash is than Grace hash on the SSD: the paper's figure, and those of the slides."""
+    cells = []
+    for row, memory in (("HH over GH, SSD, 600 MB", (600,)), ("GH over HH, SSD, slides", (200, 400, 600))):
+        for pool, published in zip(memory, claim.published[row], strict=True):
+            grace, hybrid = (grid.seconds(join, pool, "SSD") for join in ("grace-hash", "hybrid-hash"))
+            name = row if len(memory) == 1 else f"{row}, {pool} MB"
+            cells.append((name, float(published), grace / hybrid if grace is not None and hybrid else None))
+    return cells
+
+
+def _cpu_above_io(grid: Grid) -> list[Cell]:
+    cells = []
+    for join in ("bnl", "sort-merge"):
+        for memory in MEMORY:
+            io, cpu = (grid.seconds(join, memory, "SSD", what) for what in ("io", "cpu"))
+            cells.append(_less(f"I/O below CPU time, {LABELS[join]}, SSD, {memory} MB", io, cpu))
+    return cells
+
+
+def _judge_most(claim: Claim, cells: list[Cell]) -> Judgement:
+    """The verdict on a claim that something holds in most cases: in more than half of the comparisons."""
+    judged = judge_holds(claim, cells)
+    if judged.verdict is Verdict.NOT_ATTEMPTED:
+        return judged
+    inside = sum(bool(cell.inside) for cell in cells)
+    return replace(judged, verdict=decided(claim, 2 * inside > len(cells)), published="holds in most cases")
 
 
 def _less(name: str, low: float | None, high: float | None) -> Cell:

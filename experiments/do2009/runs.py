@@ -44,6 +44,11 @@ class Result:
         """All phases together."""
         return self.comparison[-1]
 
+    @property
+    def phases(self) -> tuple[Compared, ...]:
+        """The phases, in order."""
+        return self.comparison[:-1]
+
 
 class Grid:
     """All results of the paper's figure 1 and table 3.

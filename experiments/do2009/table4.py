@@ -1,0 +1,47 @@
+"""Table 4: speedups of I/O times by phase, SSD over HDD."""
+
+from __future__ import annotations
+
+from experiments.do2009.runs import MEMORY, Grid
+from experiments.papers import Claim, Judgement, Section, judge_numbers, load
+from experiments.tables import Entry, Table
+
+#: The published rows: a join and one of its two phases, in order.
+ROWS = {
+    f"{join}, {word} phase": (join, number)
+    for join in ("sort-merge", "grace-hash", "hybrid-hash")
+    for number, word in enumerate(("first", "second"))
+}
+
+
+def speedup(grid: Grid, row: str, memory: int) -> float | None:
+    """HDD over SSD seconds of I/O; None where a run could not be made, or its phase did no I/O."""
+    join, phase = ROWS[row]
+    found = [grid.get(join, memory, machine) for machine in ("HDD", "SSD")]
+    seconds = [one.phases[phase].io if one and phase < len(one.phases) else 0.0 for one in found]
+    return seconds[0] / seconds[1] if all(seconds) else None
+
+
+def judge(claim: Claim, grid: Grid) -> Judgement:
+    """Judge the 36 speedups."""
+    cells = [
+        (f"{row} {memory} MB", float(published), speedup(grid, row, memory))
+        for row in ROWS
+        for memory, published in zip(MEMORY, claim.published[row], strict=True)
+    ]
+    return judge_numbers(claim, cells)
+
+
+def sections(grid: Grid) -> list[Section]:
+    """Published speedups beside ours."""
+    published = next(claim for claim in load("do2009").claims if claim.id == "table4").published
+    rows: list[list[Entry]] = []
+    for name in ROWS:
+        for value, memory in zip(published[name], MEMORY, strict=True):
+            ours = speedup(grid, name, memory)
+            rows.append([name, memory, float(value), ours, None if ours is None else 100 * (ours / value - 1)])
+    return [
+        Section(
+            "I/O speedups by phase, SSD over HDD (table 4)", "", [Table(["phase", "MB", "published", "ours", "error %"], rows, "table4")]
+        )
+    ]
