@@ -14,10 +14,13 @@ from experiments.commands.shared import Command, Force, Group, JsonFile
 from experiments.outputs import Outputs, write_json
 from experiments.progress import progress_bar
 from experiments.tables import Table
+from flashsim.core.errors import InvalidParameterError
 from flashsim.core.parameters import describe
+from flashsim.core.preset_files import as_toml
 from flashsim.core.provenance import provenance
 from flashsim.core.units import format_duration, format_size, parse_duration, parse_size
 from flashsim.device import cited, presets
+from flashsim.hdd.diskspecs import drive as diskspecs
 from flashsim.ssd.parameters import SsdParameters
 
 app = typer.Typer(cls=Group, rich_markup_mode=None)
@@ -85,6 +88,41 @@ def show_preset(
             typer.echo("no energy figures")
         if target:
             write_json(target, _as_dict(chosen, rows))
+
+
+@app.command("import-diskspecs", cls=Command)
+def import_diskspecs(
+    file: Annotated[Path, typer.Argument(metavar="FILE.parv", help="A parameter file of DiskSim; what it names and sources is read too.")],
+    out: Annotated[Path, typer.Option(metavar="PRESET.toml", help="The preset to write.")],
+    disk: Annotated[str | None, typer.Option(metavar="NAME", help="Which drive, if the file has several kinds.")] = None,
+    json: JsonFile = None,
+    force: Force = False,
+) -> None:
+    """Write a preset of a hard disk that is described for DiskSim, every value with the file and line it comes from.
+
+    What the model does otherwise than the files say is printed, and stands in the preset as a comment.
+
+    Examples::
+
+        flashsim device import-diskspecs drive.parv --out drive.toml
+        flashsim device import-diskspecs drive.parv --out mine.toml --disk MY_DISK --json mine.json
+    """
+    if out.suffix != ".toml":
+        raise InvalidParameterError("--out", str(out), "a preset's name must end in .toml")
+    with Outputs(force) as outputs:
+        drive = diskspecs.read(file, disk)
+        for path in drive.files:
+            outputs.spare("FILE.parv", path)
+        document = drive.document(out.stem)
+        parameters = presets.from_document(document, file).parameters
+        target = outputs.file("--out", out)
+        json_target = outputs.file("--json", json) if json else None
+        target.write_text(as_toml(document, drive.notes), encoding="utf-8")
+        if json_target:
+            write_json(json_target, document | {"notes": list(drive.notes), "files": [str(path) for path in drive.files]})
+    typer.echo(f"{drive.name}: {format_size(parameters.capacity)}; {len(drive.values)} values in {out}")
+    for note in drive.notes:
+        typer.echo(f"note: {note}")
 
 
 @app.command("bench", cls=Command)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import tomllib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -53,3 +55,56 @@ class PresetFolder:
             raise MissingFileError(f"{self.kind}: cannot read {path}: {problem.strerror}") from problem
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
             raise DamagedFileError(f"{self.kind}: {path} is no valid TOML: {problem}") from problem
+
+
+def as_toml(document: Mapping[str, Any], comments: Sequence[str] = ()) -> str:
+    """A preset as the text of its file: names, then sections in which every value has its source.
+
+    Parameters
+    ----------
+    document
+        Texts by name, and sections: ``{"value": ..., "source": ...}`` by name, where a value is text, a number, true or false, or rows of
+        numbers.
+    comments
+        Lines that stand above the sections.
+
+    Examples
+    --------
+    >>> values = {"heads": {"value": 4, "source": "counted"}, "zones": {"value": [[10, 1.5], [20, 2]], "source": "measured"}}
+    >>> print(as_toml({"name": "mine", "parameters": values}, ["As measured."]), end="")
+    name = "mine"
+    <BLANKLINE>
+    # As measured.
+    <BLANKLINE>
+    [parameters]
+    heads = { value = 4, source = "counted" }
+    zones.value = [
+        [10, 1.5],
+        [20, 2],
+    ]
+    zones.source = "measured"
+    """
+    lines = [f"{name} = {_entry(value)}" for name, value in document.items() if not isinstance(value, Mapping)]
+    if comments:
+        lines += ["", *(f"# {_printable(line)}" for line in comments)]
+    for title, section in document.items():
+        if isinstance(section, Mapping):
+            lines += ["", f"[{title}]", *(line for name, told in section.items() for line in _value_lines(name, told))]
+    return "\n".join(lines) + "\n"
+
+
+def _value_lines(name: str, told: Mapping[str, Any]) -> list[str]:
+    value, source = told["value"], _entry(str(told["source"]))
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        rows = [f"    [{', '.join(_entry(number) for number in row)}]," for row in value]
+        return [f"{name}.value = [", *rows, "]", f"{name}.source = {source}"]
+    return [f"{name} = {{ value = {_entry(value)}, source = {source} }}"]
+
+
+def _entry(value: str | float) -> str:
+    """A basic string, number or boolean of TOML, which JSON writes alike."""
+    return json.dumps(_printable(value) if isinstance(value, str) else value, ensure_ascii=False)
+
+
+def _printable(text: str) -> str:
+    return "".join(character if character.isprintable() else " " for character in text)

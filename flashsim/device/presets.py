@@ -18,6 +18,7 @@ it takes in energy (`flashsim.ssd.energy`).
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,7 @@ from flashsim.core.errors import DamagedFileError, FlashsimError, UnknownNameErr
 from flashsim.core.parameters import build
 from flashsim.core.preset_files import PresetFolder
 from flashsim.device.cited import CitedFigures
+from flashsim.hdd.diskspecs import drive as diskspecs
 from flashsim.hdd.parameters import HddParameters
 from flashsim.ssd.energy import EnergyFigures
 from flashsim.ssd.parameters import SsdParameters
@@ -36,7 +38,10 @@ _KINDS: dict[str, type[HddParameters] | type[SsdParameters]] = {"hdd": HddParame
 
 @dataclass(frozen=True)
 class Preset:
-    """A device's parameters, the figures that it is meant to show and its energies (None: not known), and the source of each as text."""
+    """A device's parameters, the figures that it is meant to show and its energies (None: not known), and the source of each as text.
+
+    `notes` say what a description of the device tells that the parameters cannot.
+    """
 
     name: str
     kind: str
@@ -56,7 +61,7 @@ def names() -> list[str]:
 
 
 def load(name: str) -> Preset:
-    """The preset of that name, or in the TOML file at that path.
+    """The preset of that name, or in the TOML file at that path, or the drive that DiskSim's files there describe (``.parv``).
 
     Raises
     ------
@@ -69,6 +74,9 @@ def load(name: str) -> Preset:
     InvalidParameterError
         A value is missing or out of bounds.
     """
+    if name.endswith(diskspecs.ENDINGS):
+        drive = diskspecs.read(Path(name))
+        return dataclasses.replace(from_document(drive.document(Path(name).stem), Path(name)), notes=drive.notes)
     path, document = _FOLDER.read(name)
     return from_document(document, path)
 

@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 
 from experiments.command_line import app
 from tests.experiments.conftest import Run
+from tests.flashsim.hdd.diskspecs.drive_files import write_drive
 
 ROOT = Path(__file__).parents[2]
 COMMANDS = (
@@ -21,6 +22,7 @@ COMMANDS = (
     "device list",
     "device show",
     "device bench",
+    "device import-diskspecs",
     "trace",
     "trace convert",
     "trace info",
@@ -45,6 +47,11 @@ def test_every_command_has_examples_and_they_run(command: str, here: Path) -> No
     if command.startswith("trace"):
         made = "join bnl --r do2009:customer@0.01 --s do2009:orders@0.01 --on c_custkey=o_custkey --device ocz-core-60gb --memory 256KiB"
         assert CliRunner().invoke(app, [*made.split(), "--trace", "bnl.parquet"]).exit_code == 0
+    if command == "device import-diskspecs":
+        named = write_drive(here).read_text(encoding="utf-8").replace("SMALL_ST-1.x", "MY_DISK")
+        Path("drive.parv").write_text(named, encoding="utf-8")
+        disk = Path("small.diskspecs")
+        disk.write_text(disk.read_text(encoding="utf-8").replace("SMALL_ST-1.x", "MY_DISK"), encoding="utf-8")
     if command.startswith("validate"):
         Path("measured.trace").write_text("R Miss 564347 2 14095.270 13876.270\nW Hit 564349 4 1414.000 18746.770\n", encoding="utf-8")
     for line in found:
@@ -54,7 +61,7 @@ def test_every_command_has_examples_and_they_run(command: str, here: Path) -> No
 
 def test_no_command_is_left_out(flashsim: Run) -> None:
     listed = [
-        re.findall(r"^  (\w+)  ", flashsim(f"{group} --help").stdout.split("Commands:")[1], re.MULTILINE)
+        re.findall(r"^  ([\w-]+)  ", flashsim(f"{group} --help").stdout.split("Commands:")[1], re.MULTILINE)
         for group in ("", "device", "trace", "validate")
     ]
     groups = [f"{group} {name}".strip() for group, names in zip(("", "device", "trace", "validate"), listed, strict=True) for name in names]

@@ -44,16 +44,17 @@ class Listing:
 
 @dataclass(frozen=True)
 class Block:
-    """A block of entries by key; what is read from it is remembered, so that what nobody understands can be refused."""
+    """A block of entries by key; what is asked for is remembered, so that what nobody understands can be refused."""
 
     kind: str
     name: str
     entries: dict[str, Value]
     at: Place
-    _read: set[str] = field(default_factory=set, repr=False, compare=False)
+    _asked: set[str] = field(default_factory=set, repr=False, compare=False)
 
     def has(self, key: str) -> bool:
         """Whether a key is given."""
+        self._asked.add(key)
         return key in self.entries
 
     def place(self, key: str) -> str:
@@ -70,7 +71,7 @@ class Block:
         InvalidParameterError
             Out of bounds.
         """
-        if key not in self.entries and default is not None:
+        if not self.has(key) and default is not None:
             return default
         return _number(key, self._value(key), least, most)
 
@@ -87,7 +88,7 @@ class Block:
 
     def word(self, key: str, default: str | None = None) -> str:
         """A word."""
-        if key not in self.entries and default is not None:
+        if not self.has(key) and default is not None:
             return default
         value = self._value(key)
         if not isinstance(value, Word):
@@ -96,7 +97,7 @@ class Block:
 
     def numbers(self, key: str, default: Sequence[float] | None = None) -> tuple[float, ...]:
         """A list of numbers."""
-        if key not in self.entries and default is not None:
+        if not self.has(key) and default is not None:
             return tuple(default)
         return tuple(_number(key, item, None, None) for item in self._items(key))
 
@@ -115,22 +116,20 @@ class Block:
         return tuple(_of_kind(key, item, kinds) for item in self._items(key))
 
     def refuse_unread(self, harmless: Iterable[str] = ()) -> None:
-        """Refuse keys that nobody has read, but for harmless ones (a key, or how keys begin, with ``*``).
+        """Refuse keys that nobody has asked for, but for harmless ones.
 
         Raises
         ------
         UnknownNameError
             The first such key, with its file and line.
         """
-        harmless = tuple(harmless)
-        beginnings = tuple(key[:-1] for key in harmless if key.endswith("*"))
+        known = self._asked | set(harmless)
         for key, value in self.entries.items():
-            if key not in self._read and key not in harmless and not key.startswith(beginnings):
-                raise UnknownNameError(f"{value.at}: key of {self.kind}", key, {*self._read, *self.entries, *harmless} - {key})
+            if key not in known:
+                raise UnknownNameError(f"{value.at}: key of {self.kind}", key, known)
 
     def _value(self, key: str) -> Value:
-        self._read.add(key)
-        if key not in self.entries:
+        if not self.has(key):
             raise DamagedFileError(f"{self.at}: {self.kind} {self.name} gives no '{key}'".replace("  ", " "))
         return self.entries[key]
 

@@ -1,0 +1,183 @@
+"""Bus, controller, buffer and queue: DiskSim's ``disksim_disk`` in the words of `flashsim.hdd.parameters`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from flashsim.hdd.diskspecs.block import Block
+from flashsim.hdd.diskspecs.collected import Collected, milliseconds
+
+#: DiskSim's numbers of scheduling policies; by block number and by cylinder are told apart there, not here.
+_SCHEDULERS = {1: "fcfs", 2: "look", 3: "c-look", 4: "sstf", 5: "look", 6: "c-look", 7: "sstf", 8: "sptf"}
+_BOUNDS = {1: "track", 2: "cylinder", 3: "none", 4: "next-track"}
+#: DiskSim lets a drive that gives the bus away before the data of a write begin once it has so many blocks, whatever the water mark says.
+_EXTRA_DISCONNECT_BLOCKS = 10
+
+_OVERHEADS = {
+    "read_hit_after_read": "Read hit over. after read",
+    "read_hit_after_write": "Read hit over. after write",
+    "read_miss_after_read": "Read miss over. after read",
+    "read_miss_after_write": "Read miss over. after write",
+    "write_hit_after_read": "Write hit over. after read",
+    "write_hit_after_write": "Write hit over. after write",
+    "write_miss_after_read": "Write miss over. after read",
+    "write_miss_after_write": "Write miss over. after write",
+    "data_preparation": "Data preparation overhead",
+    "complete_read": "Read completion overhead",
+    "complete_write": "Write completion overhead",
+    "extra_command": "Extradisc command overhead",
+    "extra_disconnect_first": "Extradisc disconnect overhead",
+    "extra_pause": "Extradisc inter-disconnect delay",
+    "extra_disconnect_second": "Extradisc 2nd disconnect overhead",
+    "extra_seek_delay": "Extradisc seek delta",
+    "write_move": "Minimum seek delay",
+}
+#: Times that a drive does not take which never gives the bus away.
+_SHARING = {
+    "reselect_first": "First reselect overhead",
+    "reselect_other": "Other reselect overhead",
+    "disconnect_read_after_read": "Read disconnect afterread",
+    "disconnect_read_after_write": "Read disconnect afterwrite",
+    "disconnect_write": "Write disconnect overhead",
+}
+#: What the model does in one way only: the value that says so, and what is done instead of any other.
+_ONE_WAY = {
+    "Allow sneaky partial read hits": (0, "hits in part are not served while another request is under way"),
+    "Allow sneaky intermediate read hits": (0, "hits are not served in the pauses of another request"),
+    "Allow write prebuffering": (0, "the data of the next write wait for the request before it"),
+    "Preseeking level": (0, "the arm starts for a request when the one before is complete"),
+    "Immediate buffer read": (0, "a track is read from the first sector that was asked for"),
+    "Immediate buffer write": (0, "a track is written from the first sector that was sent"),
+    "Combine seq writes": (1, "writes that continue each other are combined"),
+    "Disconnect write if seek": (0, "the bus is kept while the arm moves for a write"),
+    "Write hit stop prefetch": (1, "a write stops read-ahead"),
+    "Read directly to buffer": (1, "what the host waits for is read straight into the buffer"),
+    "Maximum number of write segments": (1, "one segment holds written data"),
+}
+#: Nothing follows from these: statistics, how DiskSim computes, effects below a sector, and what is derived from the layout.
+_HARMLESS = ("Print stats", "Calc sector by sector", "Stop prefetch in sector", "Avg sectors per cylinder")
+
+
+def collect(disk: Block, buses: Sequence[Block], found: Collected) -> None:
+    """Take everything but the model of a ``disksim_disk`` block, and the buses that it hangs on."""
+    scale = disk.number("Time scale for overheads", 1.0, least=0)
+    _collect_bus(disk, buses, found)
+    _collect_times(disk, scale, found)
+    _collect_transfers(disk, found)
+    _collect_buffer(disk, found)
+    _collect_queue(disk, found)
+    for key, (neutral, instead) in _ONE_WAY.items():
+        found.note_unless(disk, key, neutral, f"in the model {instead}")
+    disk.refuse_unread(_HARMLESS)
+
+
+def _collect_bus(disk: Block, buses: Sequence[Block], found: Collected) -> None:
+    for name, direction in (("bus_read", "Read"), ("bus_write", "Write")):
+        key = f"{direction} block transfer time"
+        slowest = max(buses, key=lambda bus: bus.number(key, 0.0, least=0), default=None)
+        if slowest is not None:
+            found.put(name, milliseconds(slowest.number(key, 0.0)), slowest.place(key))
+    if not buses:
+        found.notes.append(f"{disk.at.short}: no bus is known to this drive, so that none holds it up (a .parv file has one)")
+    bulk = disk.number("Bulk sector transfer time", 0.0)
+    if bulk < 0:
+        found.notes.append(f"{disk.place('Bulk sector transfer time')} = {bulk:g}: taken as 0")
+    found.put("bulk_transfer", milliseconds(max(0.0, bulk)), disk.place("Bulk sector transfer time"))
+
+
+def _collect_times(disk: Block, scale: float, found: Collected) -> None:
+    for name, key in (_OVERHEADS | ({} if _keeps_bus(disk) else _SHARING)).items():
+        found.put_time(name, disk, key, scale)
+    for key in _SHARING.values():
+        disk.number(key, 0.0)
+    overhead = disk.number("Per-request overhead time", 0.0, least=0) * scale
+    source = disk.place("Per-request overhead time")
+    if milliseconds(overhead) == milliseconds(0):
+        found.put("overhead", "1ns", f"{source}; the model needs one")
+    else:
+        found.put("overhead", milliseconds(overhead), source)
+    found.put("extra_disconnect", disk.switch("Extra write disconnect", False), disk.place("Extra write disconnect"))
+
+
+def _keeps_bus(disk: Block) -> bool:
+    return disk.switch("Never disconnect", False)
+
+
+def _collect_transfers(disk: Block, found: Collected) -> None:
+    """When the bus is held, and how much must be there before a transfer, or a write to the media, begins."""
+    keeps, hold_reads = _keeps_bus(disk), disk.switch("Hold bus entire read xfer", False)
+    found.put("hold_reads", keeps or hold_reads, disk.place("Never disconnect" if keeps else "Hold bus entire read xfer"))
+    high, low = (disk.number(key, 0.0, 0, 1) for key in ("High (read) water mark", "Low (write) water mark"))
+    by_request = disk.switch("Set watermark by reqsize", True)
+    segment = disk.whole("Segment size (in blks)", least=1)
+    if keeps:
+        found.put("read_start", 0.0, disk.place("Never disconnect"))
+    elif by_request:
+        found.put("read_start", high, disk.place("High (read) water mark"))
+    else:
+        found.put("read_start_least", max(1, math.ceil(high * segment)), disk.place("High (read) water mark") + " of a segment")
+    hold_writes = disk.switch("Hold bus entire write xfer", False)
+    if disk.switch("Extra write disconnect", False):
+        found.put("write_start", 1.0, disk.place("Extra write disconnect"))
+        found.put(
+            "write_start_most", _EXTRA_DISCONNECT_BLOCKS, f"{disk.place('Extra write disconnect')}: DiskSim's own rule for such drives"
+        )
+    elif hold_writes:
+        found.put("write_start", 1.0, disk.place("Hold bus entire write xfer"))
+    else:
+        found.put("write_start", low, disk.place("Low (write) water mark"))
+        if not by_request and low:
+            found.notes.append(f"{disk.place('Set watermark by reqsize')} = 0: the write water mark counts by the request")
+
+
+def _collect_buffer(disk: Block, found: Collected) -> None:
+    segment = disk.whole("Segment size (in blks)", least=1)
+    count = disk.whole("Number of buffer segments", least=1)
+    caching = disk.whole("Enable caching in buffer", 1, 0, 2)
+    ahead = disk.whole("Buffer continuous read", 0, 0, 4) if caching else 0
+    most, least = (disk.whole(f"{which} read-ahead (blks)", 0, least=0) for which in ("Maximum", "Minimum"))
+    size = min(most, segment) or segment
+    found.put_blocks("read_ahead", size if ahead else 0, disk.place("Maximum read-ahead (blks)" if ahead else "Buffer continuous read"))
+    if ahead:
+        found.put_blocks("read_ahead_least", min(least, size), disk.place("Minimum read-ahead (blks)"))
+        found.put("read_ahead_bound", _BOUNDS[ahead], disk.place("Buffer continuous read"))
+    again = disk.switch("Read-ahead on idle hit", False)
+    for name in ("read_ahead_on_hit", "read_ahead_again"):
+        found.put(name, again, disk.place("Read-ahead on idle hit"))
+    own = disk.switch("Use separate write segment", False) and count > 1
+    found.put("segments", count - own, disk.place("Number of buffer segments"))
+    found.put_blocks("segment_size", segment, disk.place("Segment size (in blks)"))
+    found.put("own_write_segment", own, disk.place("Use separate write segment"))
+    over = disk.whole("Read-ahead over requested", 0, -1, 1)
+    found.put("keep_read", over != 1, disk.place("Read-ahead over requested"))
+    for name, key in _BUFFER_SWITCHES.items():
+        found.put(name, disk.switch(key, False), disk.place(key))
+    fast = disk.whole("Fast write level", 0, 0, 2)
+    found.put_blocks("write_behind", segment if fast and caching else 0, disk.place("Fast write level"))
+
+
+_BUFFER_SWITCHES = {
+    "next_hits": "Allow almost read hits",
+    "partial_hits": "Immed transfer partial hit",
+    "hits_while_writing": "Allow sneaky full read hits",
+    "read_preceding": "Read any free blocks",
+    "read_written": "Allow read hits on write data",
+}
+
+
+def _collect_queue(disk: Block, found: Collected) -> None:
+    found.put("queue_depth", max(1, disk.whole("Max queue length", 1, least=0)), disk.place("Max queue length"))
+    if not disk.has("Scheduler"):
+        return
+    queue = disk.child("Scheduler", "disksim_ioqueue")
+    policy = queue.whole("Scheduling policy", 1, least=0)
+    if policy not in _SCHEDULERS:
+        found.notes.append(f"{queue.place('Scheduling policy')} = {policy}: not modelled; requests are served as they come")
+    found.put("scheduler", _SCHEDULERS.get(policy, "fcfs"), queue.place("Scheduling policy"))
+    for key in ("Sequential stream scheme", "Overlapping request scheme", "Scheduling timeout scheme", "Scheduling priority scheme"):
+        found.note_unless(queue, key, 0, "in the model the queue has no such rule")
+    queue.refuse_unread(
+        ("Cylinder mapping strategy", "Write initiation delay", "Read initiation delay", "Maximum concat size",
+         "Sequential stream diff maximum", "Timeout time/weight", "Timeout scheduling", "Priority scheduling")
+    )  # fmt: skip
