@@ -17,7 +17,7 @@ from flashsim.device.device import Device
 from flashsim.device.file import RealDevice
 from flashsim.execution import cpu as cpus
 from flashsim.execution.driver import ResultRows
-from flashsim.execution.real import needed_size, run_on_file
+from flashsim.execution.real import check_real_placement, needed_size, run_on_file
 from flashsim.execution.run import Run
 from flashsim.execution.simulated import Machine, simulate
 from flashsim.storage.heap_file import HeapFile, check_page_size, heap_file
@@ -120,9 +120,10 @@ def check_names(setting: JoinSetting, device: str | None) -> None:
     for preset in (device, setting.buffers_for):
         if preset is not None:
             presets.load(preset)
-    check_placement(setting.placement)
-    if device is None and setting.placement == "two-disks":
-        raise InvalidParameterError("placement", "two-disks", "a real device is one disk")
+    if device is None:
+        check_real_placement(setting.placement)
+    else:
+        check_placement(setting.placement)
 
 
 def divide(setting: JoinSetting, files: tuple[HeapFile, HeapFile], preset: presets.Preset) -> tuple[JoinParameters, Allocation]:

@@ -12,7 +12,7 @@ from time import perf_counter_ns
 
 import numpy as np
 
-from flashsim.core.errors import DamagedFileError
+from flashsim.core.errors import DamagedFileError, InvalidParameterError
 from flashsim.core.protocols import Progress, Sink
 from flashsim.core.request import FLUSH, READ, SECTOR, WRITE, Completions, make_requests
 from flashsim.core.units import SECONDS
@@ -23,7 +23,7 @@ from flashsim.execution.run import Run
 from flashsim.storage.heap_file import File, HeapFile
 from flashsim.storage.page import sqlite as page_format
 from flashsim.storage.relation import Tuples
-from flashsim.storage.volume import Extents, Volume
+from flashsim.storage.volume import Extents, Volume, check_placement
 
 #: Pages encoded at once while a relation is loaded.
 _LOAD_PAGES = 4096
@@ -134,6 +134,23 @@ def needed_size(files: Sequence[HeapFile]) -> int:
     return -(-3 * relations // SECTOR) * SECTOR
 
 
+def check_real_placement(placement: str) -> None:
+    """Refuse a placement that a real device cannot have.
+
+    Raises
+    ------
+    UnknownNameError
+        There is no such placement.
+    InvalidParameterError
+        It takes two disks, or acts out a file system.
+    """
+    check_placement(placement)
+    if placement == "two-disks":
+        raise InvalidParameterError("placement", placement, "a real device is one disk")
+    if placement == "ext3":
+        raise InvalidParameterError("placement", placement, "a real file has a file system of its own")
+
+
 def run_on_file(
     algorithm: Algorithm,
     files: Sequence[HeapFile],
@@ -164,6 +181,7 @@ def run_on_file(
     InvalidParameterError
         The device does not take pages so small.
     """
+    check_real_placement(placement)
     backend = Real(Volume([device.size], placement), device, sink)
     for file in files:
         backend.load(file, progress)

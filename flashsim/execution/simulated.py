@@ -25,6 +25,9 @@ from flashsim.storage.heap_file import File, HeapFile
 from flashsim.storage.relation import Tuples
 from flashsim.storage.volume import Extents, Volume
 
+#: The label of requests that the file system makes itself.
+METADATA = "metadata"
+
 
 @dataclass
 class Machine:
@@ -88,9 +91,17 @@ class Simulated:
         self.volume.extend(request.file, int(np.sum(request.counts)))
         self.content.append(request.file, request.tuples)
         self._serve(WRITE, request.file, request.starts, request.counts, request.mode)
+        self._commit(now=False)
+
+    def _commit(self, now: bool) -> None:
+        """Write what the file system itself has to write."""
+        due = self.volume.metadata_due(now)
+        if due is not None:
+            self._on_every_machine(_requests(WRITE, due, Mode.SERIAL), METADATA)
 
     def flush(self, file: File) -> None:
         """Flush the device that holds the file."""
+        self._commit(now=True)
         device = self.volume.locate(file, np.zeros(1, np.int64), np.ones(1, np.int64)).device
         self._on_every_machine(make_requests(FLUSH, 0, 0, device=device), file.name)
 

@@ -2,12 +2,13 @@
 
 Placements: ``packed`` puts pages one after another in the order in which they are written, as a log does; ``spread`` reserves a run of
 the expected length for every temporary file; ``two-disks`` is packed, with base relations on the first device and temporary files
-on the second (the assumption of Haas et al.).
+on the second (the assumption of Haas et al.); ``ext3`` is packed, with what that file system puts between the pages and writes beside
+them (`flashsim.storage.ext3`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -15,9 +16,10 @@ import numpy as np
 from flashsim.core.errors import CapacityError, InvalidParameterError, UnknownNameError
 from flashsim.core.request import Integers
 from flashsim.core.units import GIB, format_size
+from flashsim.storage.ext3 import BLOCK, MAPPED, Metadata
 from flashsim.storage.heap_file import File, HeapFile
 
-PLACEMENTS = ("packed", "spread", "two-disks")
+PLACEMENTS = ("packed", "spread", "two-disks", "ext3")
 
 #: A reserved run is so much longer than the file is expected to be.
 _SPREAD_MARGIN = 1.1
@@ -66,6 +68,20 @@ class _Segments:
     offset: list[int] = field(default_factory=list)
     reserved: list[tuple[int, int]] = field(default_factory=list)  # runs of bytes taken
     room_left: int = 0  # bytes left in the last run
+    maps: list[int] = field(default_factory=list)  # on ext3, where the blocks are that map the file
+
+    def reserve(self, offset: int, size: int) -> bool:
+        """Note a run of bytes that is the file's; whether it goes on where the last one ends."""
+        begin, length = self.reserved[-1] if self.reserved else (0, -1)
+        if begin + length != offset:
+            self.reserved.append((offset, size))
+            return False
+        self.reserved[-1] = (begin, length + size)
+        return True
+
+    def follows(self, page: int, offset: int, page_size: int) -> bool:
+        """Whether a page there goes on where the last segment ends."""
+        return bool(self.first) and offset == self.offset[-1] + (page - self.first[-1]) * page_size
 
     def add(self, page: int, offset: int, contiguous: bool) -> None:
         if not contiguous:
@@ -92,6 +108,7 @@ class Volume:
         self.placement = placement
         self._rooms = [_Room(capacity) for capacity in capacities]
         self._files: dict[File, _Segments] = {}
+        self._metadata = Metadata(self._rooms[0].take) if placement == "ext3" else None
 
     def add(self, file: HeapFile) -> Extents:
         """Place a base relation, as the database file that holds it; the extents are those of its leaves.
@@ -101,6 +118,9 @@ class Volume:
         room = self._rooms[0]
         lock_leaf = GIB // file.page_size - 1
         skips = int(file.pages > lock_leaf)
+        if self._metadata is not None:
+            self._files[file] = self._add_mapped(file, lock_leaf + 1)
+            return self.locate(file, np.zeros(1, np.int64), np.array([file.pages]))
         size = (1 + file.pages + skips) * file.page_size
         start = room.take(size, f"relation {file.name}") + file.page_size
         segments = _Segments(0, [0], [start], [(start - file.page_size, size)])
@@ -109,10 +129,46 @@ class Volume:
         self._files[file] = segments
         return self.locate(file, np.zeros(1, np.int64), np.array([file.pages]))
 
+    def _add_mapped(self, file: HeapFile, lock_page: int) -> _Segments:
+        """A base relation on ext3: its header and lock-byte page have room like its leaves, and no leaf has their numbers."""
+        segments, leaf = _Segments(0), 0
+        for page, count, offset in self._mapped(file, segments, 0, file.pages + 1 + (file.pages >= lock_page)):
+            for first, last in ((page, min(page + count, lock_page)), (max(page, lock_page + 1), page + count)):
+                first = max(first, 1)
+                if first < last or file.pages == 0:
+                    segments.add(leaf, offset + (first - page) * file.page_size, contiguous=False)
+                    leaf += max(0, last - first)
+        return segments
+
+    def _mapped(self, file: File, segments: _Segments, page: int, count: int) -> Iterator[tuple[int, int, int]]:
+        """Take room for pages of a file on ext3: first page, number and offset of each run, behind the block that maps it."""
+        per_map, room = MAPPED // file.page_size, self._rooms[0]
+        assert self._metadata is not None
+        while count:
+            run = min(count, per_map - page % per_map)
+            ahead = BLOCK if page % per_map == 0 else 0
+            offset = room.take(ahead + run * file.page_size, f"file {file.name}")
+            segments.reserve(offset, ahead + run * file.page_size)
+            if ahead:
+                segments.maps.append(offset)
+            self._metadata.changed(segments.maps[-1], run * file.page_size)
+            yield page, run, offset + ahead
+            page, count = page + run, count - run
+
+    def metadata_due(self, now: bool = False) -> Extents | None:
+        """What the file system itself writes by now, or at once if it is `now` asked to commit; None where that is nothing."""
+        due = self._metadata.due(now) if self._metadata else None
+        return Extents(0, *due) if due else None
+
     def extend(self, file: File, count: int) -> None:
         """Make room for `count` more pages at the end of a temporary file."""
         device = len(self._rooms) - 1
         segments = self._files.setdefault(file, _Segments(device))
+        if self._metadata is not None:
+            for page, run, offset in self._mapped(file, segments, file.pages, count):
+                segments.add(page, offset, segments.follows(page, offset, file.page_size))
+                file.pages += run
+            return
         need, page = count * file.page_size, file.pages
         if segments.room_left >= need:
             segments.room_left -= need
@@ -121,13 +177,7 @@ class Volume:
             need = (file.pages + count - page) * file.page_size
             reserve = max(need, int(file.expected_pages * _SPREAD_MARGIN) * file.page_size) if self.placement == "spread" else need
             offset = self._rooms[device].take(reserve, f"file {file.name}")
-            last = segments.reserved[-1] if segments.reserved else (0, 0)
-            contiguous = bool(segments.reserved) and last[0] + last[1] == offset
-            segments.add(page, offset, contiguous)
-            if contiguous:
-                segments.reserved[-1] = (last[0], last[1] + reserve)
-            else:
-                segments.reserved.append((offset, reserve))
+            segments.add(page, offset, segments.reserve(offset, reserve))
             segments.room_left = reserve - need
         file.pages += count
 
@@ -144,6 +194,8 @@ class Volume:
         if segments is None:
             return []
         self._rooms[segments.device].free.extend(segments.reserved)
+        if self._metadata is not None:
+            self._metadata.forget(segments.maps)
         return [(segments.device, offset, length) for offset, length in segments.reserved]
 
     def locate(self, file: File, starts: Integers, counts: Integers) -> Extents:

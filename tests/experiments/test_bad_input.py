@@ -63,6 +63,7 @@ BAD = {
     changed(r="texts.parquet", on="key", device="./texts.parquet") + " --allow-write --force": "what --r reads",
     changed(device="./same", out="same") + " --allow-write": "also what --device names",
     changed(device="./disk.img", placement="two-disks") + " --allow-write": "one disk",
+    changed(device="./disk.img", placement="ext3") + " --allow-write": "a file system of its own",
     changed(r="control.csv"): "control.csv",
     changed(r="view.sqlite:v"): "view",
     changed(r="cut.sqlite:t"): "truncated",

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from flashsim.core.errors import CapacityError, InvalidParameterError, UnknownNameError
 from flashsim.core.units import GIB, NEVER
+from flashsim.storage.ext3 import BLOCK, COMMIT, JOURNAL, MAPPED
 from flashsim.storage.heap_file import File, HeapFile
 from flashsim.storage.relation import Relation
 from flashsim.storage.volume import PLACEMENTS, Volume
@@ -113,3 +114,49 @@ def test_a_full_device_and_a_wrong_placement_are_refused() -> None:
         Volume([1], "anywhere")
     with pytest.raises(InvalidParameterError):
         Volume([1], "two-disks")
+
+
+def test_ext3_leaves_a_hole_before_every_four_mebibytes() -> None:
+    page_size, pages = 8192, 1200
+    volume = Volume([NEVER], "ext3")
+    file = File("t", RELATION, page_size)
+    for _ in range(pages // 50):
+        volume.extend(file, 50)
+    extents = volume.locate(file, np.zeros(1, np.int64), np.array([pages]))
+    assert extents.lengths.tolist() == [MAPPED, MAPPED, pages * page_size - 2 * MAPPED]
+    assert np.diff(extents.offsets).tolist() == [MAPPED + BLOCK] * 2
+    (whole,) = volume.drop(file)
+    assert whole == (0, JOURNAL, pages * page_size + 3 * BLOCK)
+
+
+def test_ext3_writes_its_metadata_after_so_much_data_and_when_asked() -> None:
+    page_size, batch = 8192, 512
+    volume = Volume([NEVER], "ext3")
+    volume.add(_base(10, page_size))
+    assert (first := volume.metadata_due(now=True)) is not None and len(first.offsets) == 2
+    assert volume.metadata_due(now=True) is None
+    file, due = File("t", RELATION, page_size), []
+    while not due:
+        volume.extend(file, batch)
+        due += [] if (extents := volume.metadata_due()) is None else [extents]
+    written = file.pages * page_size
+    assert COMMIT <= written < COMMIT + batch * page_size
+    holes = -(-written // MAPPED)
+    assert due[0].lengths.tolist() == [(holes + 2) * BLOCK] + [BLOCK] * holes
+    assert due[0].offsets[0] == first.offsets[0] + first.lengths[0]  # the journal goes on
+    pages = set(volume.locate(file, np.arange(file.pages), np.ones(file.pages, np.int64)).offsets.tolist())
+    assert {int(offset) + BLOCK for offset in due[0].offsets[1:]} <= pages  # each lies before the data that it maps
+    volume.extend(file, 1)
+    volume.drop(file)
+    assert volume.metadata_due(now=True) is None
+
+
+def test_ext3_keeps_room_for_the_lock_byte_page() -> None:
+    page_size = 65536
+    lock_page = GIB // page_size
+    file = _base(lock_page + 10, page_size)
+    volume = Volume([NEVER], "ext3")
+    extents = volume.add(file)
+    assert int(extents.lengths.sum()) == file.pages * page_size
+    gaps = np.diff(extents.offsets) - extents.lengths[:-1]
+    assert sorted(set(gaps.tolist())) == [BLOCK, BLOCK + page_size]
