@@ -11,17 +11,30 @@ import pyarrow.compute as pc
 
 from flashsim.core.errors import FlashsimError
 from flashsim.core.protocols import Progress
-from traces.format.base import load_writable, read_trace
+from traces.format.base import left_out, load_writable, read_trace, recognise
 from traces.schema import SCHEMA, Batches, default
 
 
 @dataclass
 class Conversion:
-    """What a conversion did: requests, columns with content that the format does not hold, and whether times were rounded."""
+    """What a conversion did.
+
+    Parameters
+    ----------
+    requests
+        How many there were.
+    dropped
+        Columns with content that the target does not hold.
+    rounded
+        Whether the target holds coarser times.
+    left_out
+        What files of the source's format may hold that no trace does (`traces.format.base.left_out`).
+    """
 
     requests: int = 0
     dropped: list[str] = field(default_factory=list)
     rounded: bool = False
+    left_out: str = ""
 
 
 def convert(
@@ -39,10 +52,11 @@ def convert(
         The target cannot be written.
     """
     member, target = load_writable(to), Path(target)
-    told = Conversion()
+    name = from_format or recognise(source)
+    told = Conversion(left_out=left_out(name))
     partial = target.with_name(f".{target.name}.{os.getpid()}.converting")
     try:
-        member.write(_watched(read_trace(source, from_format), told, member.CARRIES, member.RESOLUTION, progress), partial)
+        member.write(_watched(read_trace(source, name), told, member.CARRIES, member.RESOLUTION, progress), partial)
         os.replace(partial, target)
     except OSError as problem:
         raise FlashsimError(f"trace: cannot write {target}: {problem.strerror or problem}") from problem

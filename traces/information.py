@@ -107,7 +107,7 @@ def describe(path: str | Path) -> dict[str, Any]:
         "labels": labels,
         "duration": None if begin is None else end - begin,
         "between": _times(between) if between.count else None,
-        "provenance": provenance_of(open_trace(path)) if name == "parquet" else {},
+        "provenance": provenance_of(open_trace(path).schema_arrow) if name == "parquet" else {},
     }
 
 

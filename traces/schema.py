@@ -134,13 +134,15 @@ def open_trace(path: str | Path) -> pq.ParquetFile:
         raise DamagedFileError(f"trace: {path} is a Parquet file, but no flashsim trace")
     if found != str(VERSION).encode():
         raise DamagedFileError(f"trace: {path} has schema version {found.decode(errors='replace')}, but this flashsim reads {VERSION}")
-    if file.schema_arrow.names != SCHEMA.names:
-        raise DamagedFileError(f"trace: {path} lacks columns of the schema")
+    if file.schema_arrow.names != SCHEMA.names or file.schema_arrow.types != SCHEMA.types:
+        raise DamagedFileError(f"trace: {path} has not the columns of the schema")
     return file
 
 
-def provenance_of(file: pq.ParquetFile) -> dict[str, Any]:
-    """Where a trace comes from, as it was recorded."""
-    stored = (file.schema_arrow.metadata or {}).get(_PROVENANCE_KEY, b"{}")
-    provenance: dict[str, Any] = json.loads(stored)
-    return provenance
+def provenance_of(schema: pa.Schema) -> dict[str, Any]:
+    """Where a trace comes from, as it was recorded; empty where its schema does not say."""
+    try:
+        provenance = json.loads((schema.metadata or {}).get(_PROVENANCE_KEY, b"{}"))
+    except ValueError:
+        return {}
+    return provenance if isinstance(provenance, dict) else {}

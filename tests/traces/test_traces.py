@@ -32,7 +32,7 @@ def test_recorded_requests_come_back_with_their_dependencies(tmp_path: Path) -> 
     assert [row["think"] for row in table] == [5, 5, 60]
     assert [row["completed"] for row in table] == [20, 40, 130]
     assert [row["label"] for row in table] == ["orders", "orders", "bucket-1"]
-    assert provenance_of(open_trace(path)) == {"join": "bnl"}
+    assert provenance_of(open_trace(path).schema_arrow) == {"join": "bnl"}
 
 
 def test_untimed_requests_wait_for_the_batch_before(tmp_path: Path) -> None:

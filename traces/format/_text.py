@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import re
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +25,11 @@ _CHUNK = 8 << 20
 _HEAD = 1 << 16
 _HEAD_LINES = 16
 
+#: Times with decimals, of which more than are kept.
+DECIMAL = pa.decimal128(38, 15)
+
 Bools = npt.NDArray[np.bool_]
+Bytes = npt.NDArray[np.uint8]
 
 
 def open_bytes(path: Path) -> BinaryIO:
@@ -67,7 +72,7 @@ def chunks(path: Path) -> Iterator[tuple[int, bytes]]:
                 raise DamagedFileError(f"trace: {path}, line {line}: it has more than {_CHUNK} bytes")
             if cut:
                 whole, rest = rest + block[:cut], block[cut:]
-                yield line, whole.replace(b"\r\n", b"\n")
+                yield line, whole.replace(b"\r\n", b"\n") if b"\r" in whole else whole
                 line += whole.count(b"\n")
             else:
                 rest += block
@@ -105,10 +110,14 @@ class Lines:
         return values * unit
 
     def times(self, name: str, unit: int) -> Integers:
-        """A column of times with decimals, in units of `unit` ns, rounded to ns."""
-        values = self.numbers(name)
-        self.refuse(~((values >= 0) & (values < NEVER / unit)), f"{name} must be in [0, {NEVER / unit:g})")
-        return np.rint(values * unit).astype(np.int64)
+        """A column of type `DECIMAL`, in units of `unit` ns, rounded to ns."""
+        digits = len(str(unit)) - 1
+        rounded = pc.round(self.table.column(name).combine_chunks(), ndigits=digits).cast(pa.decimal128(DECIMAL.precision, digits))
+        # A decimal is a whole number of 128 bits, here of nanoseconds: the lower half of it, and the upper one.
+        halves = np.frombuffer(rounded.buffers()[1], np.int64).reshape(-1, 2)[rounded.offset :][: len(rounded)]
+        low, high = (halves[:, part] for part in ((0, 1) if sys.byteorder == "little" else (1, 0)))
+        self.refuse((high != 0) | (low < 0) | (low >= NEVER), f"{name} must be in [0, {NEVER / unit:g})")
+        return low.copy()
 
     def extents(self, offset: str, length: str, offset_unit: int = 1, length_unit: int = 1) -> dict[str, Integers]:
         """Offset and length in bytes; their sum must be a place on a device."""

@@ -12,6 +12,7 @@ from traces.schema import Batches, make_batch
 
 TITLE = "Alibaba block traces (CSV)"
 CARRIES = frozenset({"device", "operation", "offset", "length", "arrival"})
+LEAVES_OUT = ""
 RESOLUTION = 1000
 
 _COLUMNS = {"device_id": pa.int16(), "opcode": pa.string(), "offset": pa.int64(), "length": pa.int64(), "timestamp": pa.int64()}

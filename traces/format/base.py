@@ -1,8 +1,9 @@
 """What every trace format provides, and how the format of a file is found out.
 
 A member defines `TITLE` (a line that says what it is), ``recognise(path)`` (whether a file has this format, by its content) and
-``read(path)`` (an iterator of record batches of `traces.schema.SCHEMA`, in constant memory).  One that can be written also defines
-``write(batches, path)``, `CARRIES` (the columns that it holds) and `RESOLUTION` (ns, the step of its times).
+``read(path)`` (an iterator of record batches of `traces.schema.SCHEMA`, in constant memory), and, where files hold what the schema does
+not, `LEAVES_OUT` (a few words that say what).  One that can be written also defines ``write(batches, path)``, `CARRIES` (the columns that
+it holds) and `RESOLUTION` (ns, the step of its times).
 """
 
 from __future__ import annotations
@@ -62,6 +63,12 @@ def load_format(name: str) -> Format:
 def formats() -> dict[str, Format]:
     """All members by name."""
     return {name: load_format(name) for name in FORMATS.names()}
+
+
+def left_out(name: str) -> str:
+    """What files of a format may hold that the schema does not; empty where it holds everything."""
+    words: str = getattr(load_format(name), "LEAVES_OUT", "")
+    return words
 
 
 def writable() -> list[str]:

@@ -1,149 +1,274 @@
-"""What blkparse prints by default: ``major,minor cpu sequence seconds pid action rwbs sector + sectors [process]``; it is only read.
+"""What blkparse prints by default: ``major,minor cpu sequence seconds pid action rwbs sector + sectors [process]``.
 
-A request here is what the driver was given (action D); it arrived then and completed at the C of the same device and extent.  Where a
-file holds no D (drivers without a queue), its Q are taken.  Other actions are left out.
+Events become requests as `traces.format._block_events` says.  A summary at the end is left out.  What is written is what blkparse prints
+of the same trace in blktrace's binary format, if its first event is at 0: blkparse counts times from there.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
-import pyarrow as pa
 
 from flashsim.core.errors import DamagedFileError
+from flashsim.core.kernel import inlined_kernel, lean_kernel
 from flashsim.core.request import FLUSH, FORCE_UNIT_ACCESS, READ, SECTOR, TRIM, WRITE, Integers
-from flashsim.core.units import NEVER
-from traces.format import _text
-from traces.schema import Batches, make_batch
+from flashsim.core.units import NEVER, SECONDS
+from traces.format import _block_events, _text
+from traces.format._block_events import COMPLETED, ISSUED, QUEUED, Events
+from traces.format._text import Bytes
+from traces.schema import Batches
 
 TITLE = "blkparse text"
+CARRIES = _block_events.CARRIES
+LEAVES_OUT = _block_events.LEAVES_OUT
+RESOLUTION = 1
 
-_BEGIN = rb"[ \t]*(\d+),(\d+)[ \t]+\d+[ \t]+\d+[ \t]+(\d+)\.(\d{9})[ \t]+\d+[ \t]+([A-Zm])[ \t]++"
-_ANY_EVENT = re.compile(_BEGIN)
-#: What follows the events: a summary by processor, or of everything.
-_SUMMARY = re.compile(rb"^(CPU\d* ?\(.*\):?|Total \(.*\):)", re.MULTILINE)
-_WANTED = re.compile(rb"^" + _BEGIN.replace(b"([A-Zm])", b"([DQC])") + rb"([A-Z]+)[ \t]+(\d+)[ \t]+\+[ \t]+(\d+)[ \t].*$", re.MULTILINE)
-_FLUSHES = re.compile(rb"^" + _BEGIN.replace(b"([A-Zm])", b"([DQC])") + rb"(F[A-Z]*)[ \t]+(\[.*)$", re.MULTILINE)
+_BEGIN = rb"\d+,\d+[ \t]+\d+[ \t]+\d+[ \t]+\d+\.\d{9}[ \t]+\d+[ \t]+[A-Zm][ \t]+.*"
 
-_EVENTS = np.dtype(
-    [("time", "i8"), ("device", "i8"), ("action", "u1"), ("kind", "i1"), ("flags", "i1"), ("offset", "i8"), ("length", "i8")]
+# What a scanned line tells, by column.
+_MAJOR, _MINOR, _TIME, _ACTION, _OPERATION, _FLAGS, _SECTOR, _SECTORS = range(8)
+_COLUMNS = 8
+# How a scan ends: at the end of the text, at a summary, at a line that is no event, at a number that is too large.
+_WHOLE, _SUMMARY, _NO_EVENT, _TOO_LARGE = range(4)
+_BLANK, _TAB, _LINE_END, _COMMA, _POINT, _PLUS, _BRACKET, _ZERO = (ord(letter) for letter in " \t\n,.+[0")
+#: What begins a line after the events, and the parts of a line that are always the same.
+_SUMMARIES = tuple(np.frombuffer(text, np.uint8) for text in (b"CPU", b"Total (", b"Input file "))
+_PROCESSOR, _PROCESS, _PLUS_SIGN, _BETWEEN, _NONE, _END, _END_OF_COMPLETION = (
+    np.frombuffer(text, np.uint8) for text in (b"  0 ", b"     0  ", b" + ", b" ", b"0 ", b"[(null)]\n", b"[0]\n")
 )
-Events = npt.NDArray[Any]
+#: A whole line fits; numbers are of at most 20 digits, and device, action and name of fewer letters.
+_LONGEST_LINE = 160
+_A, _Z, _M, _D, _F, _W, _ROUND = (ord(letter) for letter in "AZmDFW(")
 
 
 def recognise(path: Path) -> bool:
     """The columns that blkparse prints."""
-    return _text.looks_like(path, _BEGIN.replace(b"[ \\t]*", b"", 1) + rb".*")
+    return _text.looks_like(path, _BEGIN)
 
 
 def read(path: Path) -> Batches:
-    """Requests in order of D; one whose C is more than some megabytes of text away has no completion."""
-    issued, first, devices = _issued(path), 0, dict[int, int]()
-    held = np.zeros(0, _EVENTS)
-    completed = np.zeros(0, np.int64)
-    for events in _events(path):
-        new = events[events["action"] == issued]
-        waiting = np.concatenate([held, new])
-        done = _match(waiting, np.concatenate([completed, np.full(len(new), -1)]), events[events["action"] == ord("C")])
-        if len(held):
-            yield _batch(held, done[: len(held)], first, devices, path)
-            first += len(held)
-        held, completed = new, done[len(held) :]
-    if len(held):
-        yield _batch(held, completed, first, devices, path)
-
-
-def _issued(path: Path) -> int:
-    """The action that stands for a request."""
-    found = any((events["action"] == ord("D")).any() for events in _events(path))
-    return ord("D") if found else ord("Q")
+    """Requests in order of issue (`traces.format._block_events`)."""
+    return _block_events.requests(lambda: _events(path), path)
 
 
 def _events(path: Path) -> Iterator[Events]:
     for first, data in _text.chunks(path):
-        summary = _SUMMARY.search(data)
-        body = data[: summary.start()] if summary else data
-        _check(path, first, body)
-        rows = [*_WANTED.findall(body), *((*row[:6], b"0", b"0") for row in _FLUSHES.findall(body))]
-        events = np.zeros(len(rows), _EVENTS)
-        if rows:
-            major, minor, second, fraction, action, kind, sector, sectors = zip(*rows, strict=True)
-            numbers = [np.array(column).astype(np.float64) for column in (second, sector, sectors)]
-            if max(float(column.max()) for column in numbers) >= NEVER / 1e9:
-                raise DamagedFileError(f"trace: {path}, after line {first}: a time or sector is too large")
-            events["time"] = np.array(second).astype(np.int64) * 1_000_000_000 + np.array(fraction).astype(np.int64)
-            events["device"] = np.array(major).astype(np.int64) * (1 << 20) + np.array(minor).astype(np.int64)
-            events["action"] = [name[0] for name in action]
-            events["offset"], events["length"] = (np.array(column).astype(np.int64) * SECTOR for column in (sector, sectors))
-            kinds = {name: _kind(name) for name in set(kind)}
-            events["kind"], events["flags"] = zip(*(kinds[name] for name in kind), strict=True)
-            events = events[events["kind"] >= 0]
-        yield events[np.argsort(events["time"], kind="stable")]
-        if summary:
+        text = np.frombuffer(data if data.endswith(b"\n") else data + b"\n", np.uint8)
+        rows = np.empty((data.count(b"\n") + 1, _COLUMNS), np.int64)
+        count, line, how = _scan(text, rows)
+        if how in (_NO_EVENT, _TOO_LARGE):
+            what = "it is no event that blkparse prints" if how == _NO_EVENT else "a number is too large"
+            raise DamagedFileError(f"trace: {path}, line {first + line}: {what}")
+        yield _told(rows[:count])
+        if how == _SUMMARY:
             return
 
 
-def _kind(letters: bytes) -> tuple[int, int]:
-    """Operation and flags of blkparse's RWBS letters: D discard, F before the operation a flush, F after it force unit access."""
-    body = letters.lstrip(b"F")
-    flags = FORCE_UNIT_ACCESS if b"F" in body else 0
-    for letter, operation in ((b"D", TRIM), (b"W", WRITE), (b"R", READ)):
-        if body.startswith(letter):
-            return operation, flags
-    return (FLUSH, 0) if letters.startswith(b"F") else (-1, 0)
+def _told(rows: Integers) -> Events:
+    events = _block_events.new_events(len(rows))
+    for column, field in (("time", _TIME), ("action", _ACTION), ("flags", _FLAGS)):
+        events[column] = rows[:, field]
+    events["operation"] = np.where(rows[:, _SECTORS] > 0, rows[:, _OPERATION], FLUSH)
+    events["device"] = rows[:, _MAJOR] << 20 | rows[:, _MINOR]
+    events["offset"], events["length"] = rows[:, _SECTOR] * SECTOR, rows[:, _SECTORS] * SECTOR
+    return events
 
 
-def _check(path: Path, first: int, body: bytes) -> None:
-    """Refuse lines that are no event; only when there are some, lines are looked at one by one."""
-    if len(re.findall(rb"^" + _BEGIN, body, re.MULTILINE)) == body.count(b"\n") + (not body.endswith(b"\n") and bool(body)):
-        broken = re.search(
-            rb"^" + _BEGIN.replace(b"([A-Zm])", b"[DQC]") + rb"(?![A-Z]+[ \t]+(?:\d+[ \t]+\+[ \t]+\d+[ \t]+)?[\[(]).*$", body, re.M
-        )
-        if not broken:
-            return
-        line = first + body.count(b"\n", 0, broken.start())
-    else:
-        lines = body.split(b"\n")
-        number = next((number for number, text in enumerate(lines) if text.strip() and not _ANY_EVENT.match(text)), None)
-        if number is None:
-            return
-        line = first + number
-    raise DamagedFileError(f"trace: {path}, line {line}: it is no event that blkparse prints")
+@inlined_kernel
+def _blanks(text: Bytes, at: int) -> int:
+    while text[at] == _BLANK or text[at] == _TAB:
+        at += 1
+    return at
 
 
-def _match(issued: Events, completed: Integers, done: Events) -> Integers:
-    """Completion times, -1 for none: the k-th C of an extent belongs to the k-th request of it that is open."""
-    times, opened = completed.copy(), np.flatnonzero(completed < 0)
-    places = ["device", "offset", "length"]
-    both = np.concatenate([issued[opened], done])
-    _, extent = np.unique(both[places], return_inverse=True)
-    is_done = np.arange(len(both)) >= len(opened)
-    order = np.lexsort((is_done, extent))
-    turn = np.zeros(len(both), np.int64)
-    for flag in (False, True):
-        chosen = order[is_done[order] == flag]
-        begins = np.flatnonzero(np.diff(extent[chosen], prepend=-1))
-        turn[chosen] = np.arange(len(chosen)) - np.repeat(begins, np.diff(np.append(begins, len(chosen))))
-    key = extent * (len(both) + 1) + turn
-    _, mine, theirs = np.intersect1d(key[~is_done], key[is_done], assume_unique=True, return_indices=True)
-    fits = done["time"][theirs] >= issued["time"][opened[mine]]
-    times[opened[mine[fits]]] = done["time"][theirs[fits]]
-    return times
+@inlined_kernel
+def _number(text: Bytes, at: int) -> tuple[int, int]:
+    """A number and where it ends, at its begin if there is none; one that is too large stays at `NEVER`."""
+    value = 0
+    while _ZERO <= text[at] <= _ZERO + 9:
+        value = min(NEVER, value * 10 + int(text[at]) - _ZERO) if value < NEVER // 10 else NEVER
+        at += 1
+    return value, at
 
 
-def _batch(events: Events, completed: Integers, first: int, devices: dict[int, int], path: Path) -> pa.RecordBatch:
-    numbers, where = np.unique(events["device"], return_inverse=True)
-    if len(devices) + len(numbers) >= 1 << 15:
-        raise DamagedFileError(f"trace: {path} is of more devices than a trace holds")
-    device = np.array([devices.setdefault(int(number), len(devices)) for number in numbers])[where]
-    labels = pa.DictionaryArray.from_arrays(
-        pa.array(where.astype(np.int32)), pa.array([f"{number >> 20},{number & 0xFFFFF}" for number in numbers])
-    )
-    columns = {name: events[name] for name in ("offset", "length", "flags")}
-    columns |= {"device": device, "operation": events["kind"], "arrival": events["time"], "started": events["time"]}
-    return make_batch(columns | {"completed": pa.array(completed, pa.int64(), mask=completed < 0)}, first, labels)
+@lean_kernel
+def _scan(text: Bytes, rows: Integers) -> tuple[int, int, int]:
+    """Fill in a row an event Q, D or C; return their number, the number of lines before the end, and how it ended.
+
+    The text ends with a line end, which no loop crosses.
+    """
+    at = count = line = 0
+    while at < text.shape[0]:
+        at = _blanks(text, at)
+        if text[at] != _LINE_END:
+            how, wanted = _event(text, at, rows[count])
+            if how != _WHOLE:
+                return count, line, how
+            count += wanted
+        while text[at] != _LINE_END:
+            at += 1
+        at += 1
+        line += 1
+    return count, line, _WHOLE
+
+
+@lean_kernel
+def _event(text: Bytes, at: int, row: Integers) -> tuple[int, bool]:
+    """Read a line; return how it ends, and whether it is an event that is wanted."""
+    begin = at
+    row[_MAJOR], at = _number(text, at)
+    if at == begin:
+        return (_SUMMARY if _is_summary(text, at) else _NO_EVENT), False
+    if text[at] != _COMMA:
+        return _NO_EVENT, False
+    row[_MINOR], at = _number(text, at + 1)
+    seconds = fraction = 0
+    for field in range(4):  # processor, sequence, time, process
+        blank = _blanks(text, at)
+        value, end = _number(text, blank)
+        if blank == at or end == blank:
+            return _NO_EVENT, False
+        if field == 2:
+            if text[end] != _POINT:
+                return _NO_EVENT, False
+            fraction, at = _number(text, end + 1)
+            if at != end + 10:
+                return _NO_EVENT, False
+            seconds, end = value, at
+        at = end
+    blank = _blanks(text, at)
+    action = int(text[blank])
+    at = _blanks(text, blank + 1) if text[blank] != _LINE_END else blank
+    if blank == at or at == blank + 1 or not (_A <= action <= _Z or action == _M):
+        return _NO_EVENT, False
+    if max(row[_MAJOR], row[_MINOR]) >= 1 << 20 or seconds >= NEVER // SECONDS:
+        return _TOO_LARGE, False
+    row[_TIME], row[_ACTION] = seconds * SECONDS + fraction, action
+    if action != QUEUED and action != ISSUED and action != COMPLETED:
+        return _WHOLE, False
+    return _extent(text, at, row)
+
+
+@lean_kernel
+def _extent(text: Bytes, at: int, row: Integers) -> tuple[int, bool]:
+    """Read what follows the action: letters, and either sectors or what has no place."""
+    begin, row[_SECTOR], row[_SECTORS] = at, 0, 0
+    at, flushes = _kind(text, at, row)
+    blank = _blanks(text, at)
+    if at == begin or blank == at:
+        return _NO_EVENT, False
+    if text[blank] == _BRACKET:
+        return _WHOLE, flushes
+    sector, at = _number(text, blank)
+    place = _blanks(text, at)
+    if at == blank or place == at:
+        return _NO_EVENT, False
+    if text[place] == _BRACKET:  # the completion of a flush
+        return _WHOLE, flushes
+    if text[place] != _PLUS:  # a command with its bytes
+        return (_WHOLE if text[place] == _ROUND else _NO_EVENT), False
+    blank = _blanks(text, place + 1)
+    sectors, at = _number(text, blank)
+    if blank == place + 1 or at == blank or _blanks(text, at) == at:
+        return _NO_EVENT, False
+    if sectors >= 1 << 32 or sector >= NEVER // SECTOR - (1 << 32):
+        return _TOO_LARGE, False
+    if sectors > 0:
+        row[_SECTOR], row[_SECTORS] = sector, sectors
+    return _WHOLE, sectors > 0 or flushes
+
+
+@inlined_kernel
+def _kind(text: Bytes, at: int, row: Integers) -> tuple[int, bool]:
+    """Read letters: D discard, F before the operation a flush, F after it force unit access; return their end, and whether it flushes."""
+    row[_OPERATION], row[_FLAGS], known, flushes = READ, 0, False, False
+    while _A <= text[at] <= _Z:
+        if known and text[at] == _F:
+            row[_FLAGS] = FORCE_UNIT_ACCESS
+        elif text[at] == _F:
+            flushes = True
+        elif not known:
+            row[_OPERATION] = TRIM if text[at] == _D else WRITE if text[at] == _W else READ
+            known = True
+        at += 1
+    return at, flushes
+
+
+@lean_kernel
+def _is_summary(text: Bytes, at: int) -> bool:
+    """Whether a line begins with CPU, Total or Input file, as what follows the events does."""
+    for word in _SUMMARIES:
+        same = True
+        for place in range(word.shape[0]):
+            same = same and text[min(at + place, text.shape[0] - 1)] == word[place]
+        if same:
+            return True
+    return False
+
+
+def write(batches: Batches, path: Path) -> None:
+    """Events of processor 0 and process 0, without a summary."""
+    letters = np.zeros((4, 2, 3), np.uint8)  # by operation and force unit access, right-aligned
+    for operation, text in ((READ, b"R"), (WRITE, b"W"), (TRIM, b"D"), (FLUSH, b"FN")):
+        for forced in range(2):
+            letters[operation, forced] = np.frombuffer((text + b"F" * forced).rjust(3)[-3:], np.uint8)
+    count = 0
+    with path.open("wb") as file:
+        for events in _block_events.events_of(batches, "blkparse"):
+            out = np.empty(len(events) * _LONGEST_LINE, np.uint8)
+            file.write(out[: _print(events, count, letters, out)].data)
+            count += len(events)
+
+
+@lean_kernel
+def _print(events: Events, count: int, letters: Bytes, out: Bytes) -> int:
+    """Print a line an event into `out`; return where the last one ends."""
+    at = 0
+    for row in range(events.shape[0]):
+        event = events[row]
+        at = _put(out, at, event["device"] >> 20, 3, _BLANK)
+        out[at] = _COMMA
+        end = _put(out, at + 1, event["device"] & 0xFFFFF, 0, _BLANK)
+        for place in range(end, at + 4):
+            out[place] = _BLANK
+        at = _text_at(out, max(end, at + 4), _PROCESSOR)
+        at = _put(out, at, (count + row + 1) & 0xFFFFFFFF, 8, _BLANK)
+        out[at] = _BLANK
+        at = _put(out, at + 1, event["time"] // SECONDS, 5, _BLANK)
+        out[at] = _POINT
+        at = _text_at(out, _put(out, at + 1, event["time"] % SECONDS, 9, _ZERO), _PROCESS)
+        out[at], out[at + 1] = event["action"], _BLANK
+        for place in range(3):
+            out[at + 2 + place] = letters[event["operation"], event["flags"] & FORCE_UNIT_ACCESS, place]
+        out[at + 5] = _BLANK
+        at += 6
+        completed = event["action"] == COMPLETED
+        if event["length"] > 0:
+            at = _text_at(out, _put(out, at, event["offset"] // SECTOR, 0, _BLANK), _PLUS_SIGN)
+            at = _text_at(out, _put(out, at, event["length"] // SECTOR, 0, _BLANK), _BETWEEN)
+        elif completed:
+            at = _text_at(out, at, _NONE)
+        at = _text_at(out, at, _END_OF_COMPLETION if completed else _END)
+    return at
+
+
+@inlined_kernel
+def _text_at(out: Bytes, at: int, text: Bytes) -> int:
+    for place in range(text.shape[0]):
+        out[at + place] = text[place]
+    return at + len(text)
+
+
+@inlined_kernel
+def _put(out: Bytes, at: int, value: int, width: int, fill: int) -> int:
+    """A number, right-aligned in at least `width` places; return where it ends."""
+    digits, rest = 1, value // 10
+    while rest > 0:
+        digits, rest = digits + 1, rest // 10
+    end = at + max(width, digits)
+    for place in range(end - 1, at - 1, -1):
+        out[place] = _ZERO + value % 10 if value > 0 or place == end - 1 else fill
+        value //= 10
+    return end

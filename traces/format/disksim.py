@@ -18,6 +18,7 @@ from traces.schema import Batches, make_batch
 
 TITLE = "DiskSim validation trace (closed loop, measured response times)"
 CARRIES = frozenset({"operation", "offset", "length", "tag", "dependency", "think", "arrival", "started", "completed"})
+LEAVES_OUT = "blanks beyond one between fields, digits beyond the nanosecond, the think time after the last request"
 RESOLUTION = 1
 
 #: What the drive did, by `tag`.
@@ -27,8 +28,8 @@ _COLUMNS = {
     "cache": pa.string(),
     "lbn": pa.int64(),
     "blocks": pa.int64(),
-    "response": pa.float64(),
-    "think": pa.float64(),
+    "response": _text.DECIMAL,
+    "think": _text.DECIMAL,
 }
 _MICROSECOND = 1000
 

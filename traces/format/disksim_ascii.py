@@ -13,9 +13,10 @@ from traces.schema import Batches, make_batch
 
 TITLE = "DiskSim ascii (open loop)"
 CARRIES = frozenset({"device", "operation", "offset", "length", "arrival"})
+LEAVES_OUT = "blanks beyond one between fields, digits beyond the nanosecond, flags other than that of reads"
 RESOLUTION = 1
 
-_COLUMNS = {"arrival": pa.float64(), "device": pa.int16(), "lbn": pa.int64(), "blocks": pa.int64(), "flags": pa.string()}
+_COLUMNS = {"arrival": _text.DECIMAL, "device": pa.int16(), "lbn": pa.int64(), "blocks": pa.int64(), "flags": pa.string()}
 _MILLISECOND = 1_000_000
 
 

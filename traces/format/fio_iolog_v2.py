@@ -13,6 +13,7 @@ from traces.schema import Batches, make_batch
 
 TITLE = "fio I/O log, version 2"
 CARRIES = _fio.CARRIES
+LEAVES_OUT = "where files were added, opened and closed; that a sync was a datasync; waits after the last request"
 RESOLUTION = 1000
 
 _COLUMNS = {"filename": pa.string(), "action": pa.string(), "offset": pa.int64(), "length": pa.int64()}

@@ -12,6 +12,7 @@ from traces.schema import Batches, make_batch
 
 TITLE = "MQSim or SSDSim ascii"
 CARRIES = frozenset({"device", "operation", "offset", "length", "arrival"})
+LEAVES_OUT = "blanks beyond one between fields"
 RESOLUTION = 1
 
 _COLUMNS = {"time": pa.int64(), "device": pa.int16(), "lba": pa.int64(), "sectors": pa.int64(), "type": pa.string()}

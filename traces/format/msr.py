@@ -19,6 +19,7 @@ from traces.schema import Batches, make_batch
 
 TITLE = "MSR Cambridge block traces (CSV)"
 CARRIES = frozenset({"device", "operation", "offset", "length", "arrival", "completed", "label"})
+LEAVES_OUT = "the date of the first request, which arrives at 0"
 RESOLUTION = 100
 
 _COLUMNS = {

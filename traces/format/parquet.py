@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 
 from flashsim.core.errors import DamagedFileError
+from flashsim.core.request import OPERATIONS
+from flashsim.core.units import NEVER
 from traces.parquet_writer import ParquetWriter
-from traces.schema import SCHEMA, Batches, open_trace
+from traces.schema import SCHEMA, Batches, open_trace, provenance_of
 
 TITLE = "flashsim's own trace (Parquet)"
 CARRIES = frozenset(SCHEMA.names)
@@ -23,15 +27,41 @@ def recognise(path: Path) -> bool:
 
 def read(path: Path) -> Batches:
     """Read row by row, as it was recorded."""
-    file = open_trace(path)
+    file, first = open_trace(path), 0
     try:
-        yield from file.iter_batches(batch_size=1 << 18)
+        for batch in file.iter_batches(batch_size=1 << 18):
+            _check(path, batch, first)
+            yield batch
+            first += batch.num_rows
     except (OSError, pa.ArrowException) as problem:
         raise DamagedFileError(f"trace: {path} is damaged: {problem}".split("\n", 1)[0]) from problem
 
 
+def _check(path: Path, batch: pa.RecordBatch, first: int) -> None:
+    """Refuse values that no request has."""
+    names = ("operation", "device", "offset", "length", "dependency", "think")
+    operation, device, offset, length, dependency, think = (batch.column(name).to_numpy(zero_copy_only=False) for name in names)
+    rows = np.arange(first, first + batch.num_rows)
+    faults = {
+        "operation": (operation < 0) | (operation >= len(OPERATIONS)),
+        "device": device < 0,
+        "offset": (offset < 0) | (offset >= NEVER),
+        "length": (length < 0) | (length >= NEVER - offset),
+        "dependency": (dependency < -1) | (dependency >= rows),
+        "think": (think < 0) | (think >= NEVER),
+    }
+    for name in ("arrival", "started", "completed"):
+        times = batch.column(name).fill_null(0).to_numpy()
+        faults[name] = (times < 0) | (times >= NEVER)
+    for name, bad in faults.items():
+        if bad.any():
+            row = int(np.argmax(bad))
+            raise DamagedFileError(f"trace: {path}, request {first + row}: its {name} is {batch.column(name)[row].as_py()}")
+
+
 def write(batches: Batches, path: Path) -> None:
-    """Write everything."""
-    with ParquetWriter(path) as writer:
-        for batch in batches:
+    """Write everything, with where the trace came from, if the first batch says so."""
+    begun = next(batches, None)
+    with ParquetWriter(path, provenance_of(begun.schema) if begun is not None else None) as writer:
+        for batch in chain([] if begun is None else [begun], batches):
             writer.write(batch)

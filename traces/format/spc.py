@@ -13,9 +13,10 @@ from traces.schema import Batches, make_batch
 
 TITLE = "SPC trace (CSV)"
 CARRIES = frozenset({"device", "operation", "offset", "length", "arrival"})
+LEAVES_OUT = "blanks, digits beyond the nanosecond, optional fields"
 RESOLUTION = 1
 
-_COLUMNS = {"ASU": pa.int16(), "LBA": pa.int64(), "Size": pa.int64(), "Opcode": pa.string(), "Timestamp": pa.float64()}
+_COLUMNS = {"ASU": pa.int16(), "LBA": pa.int64(), "Size": pa.int64(), "Opcode": pa.string(), "Timestamp": _text.DECIMAL}
 _SECOND = 1_000_000_000
 #: What follows the fifth field is optional, and free.
 _OPTIONAL = re.compile(rb"^((?:[^,\n]*,){4}[^,\n]*),.*$", re.MULTILINE)

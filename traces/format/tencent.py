@@ -18,6 +18,7 @@ from traces.schema import Batches, make_batch
 
 TITLE = "Tencent CBS block traces (CSV)"
 CARRIES = frozenset({"device", "operation", "offset", "length", "arrival", "label"})
+LEAVES_OUT = ""
 RESOLUTION = 1_000_000_000
 
 _COLUMNS = {"Timestamp": pa.int64(), "Offset": pa.int64(), "Size": pa.int64(), "IOType": pa.string(), "VolumeID": pa.string()}

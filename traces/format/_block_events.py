@@ -1,0 +1,302 @@
+"""What blktrace's binary streams and blkparse's text share: events of a block device, and the requests that they tell of.
+
+A request is queued (Q), issued to its driver (D) and completed (C).  Here it is what the driver was given: its D makes it, the earliest
+open Q of the same device and extent says when it arrived (without one, as after a merge, it arrives with its D), and the next C of that
+extent when it completed.  Where a file holds no D (drivers without a queue), its Q make the requests.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from flashsim.core.errors import DamagedFileError, InvalidParameterError
+from flashsim.core.kernel import inlined_kernel, lean_kernel
+from flashsim.core.request import FLUSH, FORCE_UNIT_ACCESS, OPERATIONS, SECTOR, Integers
+from flashsim.core.units import NEVER
+from traces.format import _text
+from traces.schema import Batches, make_batch
+
+CARRIES = frozenset({"device", "operation", "offset", "length", "flags", "arrival", "started", "completed", "label"})
+LEAVES_OUT = "actions other than Q, D and C; processors, processes, errors, commands that bypass the file system"
+
+QUEUED, ISSUED, COMPLETED = (ord(action) for action in "QDC")
+#: `device` is ``major << 20 | minor`` as in the kernel; `arrival` and `completed` are filled in by pairing, -1 where nothing is known.
+EVENT = np.dtype(
+    [
+        ("time", np.int64),
+        ("device", np.int64),
+        ("action", np.int64),
+        ("operation", np.int64),
+        ("flags", np.int64),
+        ("offset", np.int64),
+        ("length", np.int64),
+        ("arrival", np.int64),
+        ("completed", np.int64),
+    ]
+)
+Events = npt.NDArray[Any]
+
+#: A device that has no label is written with this major number, one of those that Linux keeps for local use, and its number as minor.
+_LOCAL_MAJOR = 240
+_MINORS = 1 << 20
+_MAJOR_MINOR = re.compile(r"(\d{1,4}),(\d{1,7})")
+#: A window: requests over which times may go back when written, and events that are paired when read.
+#: Beyond it, events that may be held for the order in time.
+_WINDOW = 1 << 16
+_MOST_HELD = 1 << 22
+
+
+def new_events(count: int) -> Events:
+    """Blank events, shape (n,)."""
+    events = np.zeros(count, EVENT)
+    events["arrival"] = events["completed"] = -1
+    return events
+
+
+# --- from events to requests
+
+
+def requests(events: Callable[[], Iterator[Events]], path: Path) -> Batches:
+    """Requests in order of issue, from the batches of events that each call of `events` begins to yield anew.
+
+    A Q or C more than a window of events away from its D is not found.
+    """
+    issue = ISSUED if any((batch["action"] == ISSUED).any() for batch in events()) else QUEUED
+    first, devices = 0, _Devices(path)
+    waiting = held = new_events(0)
+    for batch in chain(_in_order(events()), [new_events(0)]):
+        both = np.concatenate([waiting, held, batch])
+        _pair(both, issue, *_tables(len(both)))
+        done, new = both[len(waiting) : len(waiting) + len(held)], both[len(waiting) + len(held) :]
+        if len(done):
+            yield _batch(done, first, devices, issue)
+            first += len(done)
+        held = new[new["action"] == issue]
+        waiting = new[(new["action"] == QUEUED) & (new["arrival"] < 0)] if issue == ISSUED else waiting
+    if len(held):
+        yield _batch(held, first, devices, issue)
+
+
+def _in_order(batches: Iterator[Events]) -> Iterator[Events]:
+    """The same events, a window or more at once, in order of time, as far as none is more than a window out of its place."""
+    held = new_events(0)
+    for batch in map(sorted_events, _grouped(batches)):
+        if len(held) and len(batch) and batch["time"][0] <= held["time"][-1]:
+            joined = sorted_events(np.concatenate([held, batch]))
+            held, batch = joined[: len(held)], joined[len(held) :]
+        yield held
+        held = batch
+    yield held
+
+
+def _grouped(batches: Iterator[Events]) -> Iterator[Events]:
+    pieces, count = [new_events(0)], 0
+    for batch in batches:
+        pieces.append(batch)
+        count += len(batch)
+        if count >= _WINDOW:
+            yield np.concatenate(pieces)
+            pieces, count = [new_events(0)], 0
+    yield np.concatenate(pieces)
+
+
+def sorted_events(events: Events) -> Events:
+    """In order of time; at one time Q before D before C, which is how one request goes."""
+    if len(events) < 2:
+        return events
+    rank = (events["action"] == ISSUED) + 2 * (events["action"] == COMPLETED)
+    time = events["time"] - events["time"].min()
+    if time.max() >= NEVER // 4:
+        return events[np.lexsort((rank, time))]
+    key = 4 * time + rank
+    return events if (key[1:] >= key[:-1]).all() else events[np.argsort(key, kind="stable")]
+
+
+# Rows of a table of extents: an event of this extent, its first and last open Q, and its first and last open D.
+_EXTENT, _FIRST_QUEUED, _LAST_QUEUED, _FIRST_OPEN, _LAST_OPEN = range(5)
+
+
+def _tables(count: int) -> tuple[Integers, Integers]:
+    """An empty table of extents with room for all events, and of each event the next in its list."""
+    return np.full((1 << max(4, (2 * count).bit_length()), 5), -1), np.full(count, -1)
+
+
+@inlined_kernel
+def _place(events: Events, row: int, table: Integers) -> int:
+    """Where the table has the extent of an event, which is put there if it is new."""
+    offset, length, device = events[row]["offset"], events[row]["length"], events[row]["device"]
+    mixed = ((offset >> 9) & 0xFFFFFFFF) * 0x27D4EB2F ^ (((length >> 9) + (device << 8)) & 0xFFFFFFFF) * 0x9E3779
+    place = (mixed ^ (mixed >> 29)) & (table.shape[0] - 1)
+    while table[place, _EXTENT] >= 0:
+        other = events[table[place, _EXTENT]]
+        if other["offset"] == offset and other["length"] == length and other["device"] == device:
+            return place
+        place = (place + 1) & (table.shape[0] - 1)
+    table[place, _EXTENT] = row
+    return place
+
+
+@inlined_kernel
+def _append(table: Integers, place: int, first: int, row: int, following: Integers) -> None:
+    if table[place, first] < 0:
+        table[place, first] = row
+    else:
+        following[table[place, first + 1]] = row
+    table[place, first + 1] = row
+    following[row] = -1
+
+
+@inlined_kernel
+def _take(table: Integers, place: int, first: int, following: Integers) -> int:
+    row = table[place, first]
+    if row >= 0:
+        table[place, first] = following[row]
+    return row
+
+
+@lean_kernel
+def _pair(events: Events, issue: int, table: Integers, following: Integers) -> None:
+    """Tell every request when it arrived and completed; a Q that is used up gets its own time as arrival."""
+    for row in range(events.shape[0]):
+        action = events[row]["action"]
+        place = _place(events, row, table)
+        if action == issue:
+            if events[row]["arrival"] < 0:
+                queued = _take(table, place, _FIRST_QUEUED, following)
+                events[row]["arrival"] = events[row]["time"]
+                if queued >= 0:
+                    events[row]["arrival"] = events[queued]["time"]
+                    events[queued]["arrival"] = events[queued]["time"]
+            if events[row]["completed"] < 0:
+                _append(table, place, _FIRST_OPEN, row, following)
+        elif action == QUEUED:
+            _append(table, place, _FIRST_QUEUED, row, following)
+        elif action == COMPLETED:
+            opened = _take(table, place, _FIRST_OPEN, following)
+            if opened >= 0:
+                events[opened]["completed"] = events[row]["time"]
+
+
+class _Devices:
+    """Numbers of devices: those of the local major number are their minor, others are numbered in order of appearance, after those."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._numbers: dict[int, int] = {}
+
+    def number(self, device: int) -> int:
+        if device not in self._numbers:
+            local = device // _MINORS == _LOCAL_MAJOR
+            self._numbers[device] = device % _MINORS if local else max(self._numbers.values(), default=-1) + 1
+            if self._numbers[device] >= 1 << 15:
+                raise DamagedFileError(f"trace: {self._path} is of more devices than a trace holds")
+        return self._numbers[device]
+
+
+def _batch(events: Events, first: int, devices: _Devices, issue: int) -> pa.RecordBatch:
+    numbers, where = np.unique(events["device"], return_inverse=True)
+    device = np.array([devices.number(int(number)) for number in numbers])[where]
+    names = ["" if number // _MINORS == _LOCAL_MAJOR else f"{number // _MINORS},{number % _MINORS}" for number in numbers.tolist()]
+    labels = pa.DictionaryArray.from_arrays(pa.array(where.astype(np.int32)), pa.array(names))
+    columns: dict[str, Any] = {name: events[name].copy() for name in ("operation", "offset", "length", "flags", "arrival")}
+    completed = events["completed"].copy()
+    columns |= {"device": device, "completed": pa.array(completed, pa.int64(), mask=completed < 0)}
+    return make_batch(columns | ({"started": events["time"].copy()} if issue == ISSUED else {}), first, labels)
+
+
+# --- from requests to events
+
+
+def events_of(batches: Batches, name: str) -> Iterator[Events]:
+    """The events of requests, in order of time.
+
+    Raises
+    ------
+    InvalidParameterError
+        A request that has no time or is started in part of the trace only, whose times go back by more than a window, or that these
+        events cannot tell.
+    """
+    pending, new, requests, started = new_events(0), [new_events(0)], 0, None
+    written = reach = 0
+    for batch in batches:
+        if not batch.num_rows:
+            continue
+        known = batch.column("started").null_count
+        started = known == 0 if started is None else started
+        if known not in (0, batch.num_rows) or started != (known == 0):
+            raise InvalidParameterError("started", "known of some requests only", f"{name} holds it of all requests or of none")
+        new.append(_told(batch, name))
+        requests += batch.num_rows
+        if requests < _WINDOW:
+            continue
+        pending = sorted_events(np.concatenate([pending, *new]))
+        _check_order(pending, written, name)
+        ready = int(np.searchsorted(pending["time"], reach))
+        if len(pending) - ready > _MOST_HELD:
+            raise InvalidParameterError(
+                "arrival", f"{_MOST_HELD // 2:,} requests open", f"{name} is written in order of time, holding fewer"
+            )
+        reach = max(int(batch["time"].max(where=batch["action"] == QUEUED, initial=reach)) for batch in new)
+        yield pending[:ready]
+        written = int(pending["time"][ready - 1]) if ready else written
+        pending, new, requests = pending[ready:], [new_events(0)], 0
+    pending = sorted_events(np.concatenate([pending, *new]))
+    _check_order(pending, written, name)
+    yield pending
+
+
+def _check_order(pending: Events, written: int, name: str) -> None:
+    if len(pending) and pending["time"][0] < written:
+        raise InvalidParameterError("arrival", f"{pending['time'][0]} ns", f"{name} takes times that go back by at most {_WINDOW} requests")
+
+
+def _told(batch: pa.RecordBatch, name: str) -> Events:
+    """All Q of requests, then all D, then all C."""
+    arrival = _text.arrivals(batch, name)
+    started, completed = (pc.fill_null(batch.column(column), -1).to_numpy() for column in ("started", "completed"))
+    operation, flags = _text.column(batch, "operation"), _text.column(batch, "flags")
+    if np.any(flags & ~FORCE_UNIT_ACCESS):
+        raise InvalidParameterError("flags", int(flags.max()), f"{name} holds {FORCE_UNIT_ACCESS} (force unit access) only")
+    wrong = (arrival < 0) | ((started >= 0) & (started < arrival)) | ((completed >= 0) & (completed < np.maximum(arrival, started)))
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        raise InvalidParameterError(
+            "times", f"{arrival[row]}, {started[row]}, {completed[row]} ns", f"{name} needs arrival, start and completion in this order"
+        )
+    lengths = _text.whole(batch, "length", SECTOR, name) * SECTOR
+    empty = (lengths == 0) != (operation == FLUSH)
+    if empty.any():
+        row = int(np.argmax(empty))
+        raise InvalidParameterError("length", f"{lengths[row]} B of a {OPERATIONS[operation[row]]}", f"in {name} flushes alone have none")
+    events = np.zeros(3 * batch.num_rows, EVENT)
+    events["action"] = np.repeat([QUEUED, ISSUED, COMPLETED], batch.num_rows)
+    events["time"] = np.concatenate([arrival, started, completed])
+    columns = {"device": _numbers(batch, name), "operation": operation, "flags": flags, "length": lengths}
+    columns["offset"] = np.where(operation == FLUSH, 0, _text.whole(batch, "offset", SECTOR, name) * SECTOR)
+    for column, values in columns.items():
+        events[column] = np.tile(values, 3)
+    known = events["time"] >= 0
+    return events if known.all() else events[known]
+
+
+def _numbers(batch: pa.RecordBatch, name: str) -> Integers:
+    """Device numbers of the kernel: a label ``major,minor`` as it says, of other requests the device on the local major."""
+    labels = batch.column("label")
+    told = []
+    for label in labels.dictionary.to_pylist():
+        match = _MAJOR_MINOR.fullmatch(label or "")
+        told.append(int(match[1]) << 20 | int(match[2]) if match and int(match[1]) < 1 << 12 and int(match[2]) < _MINORS else -1)
+    device = _text.column(batch, "device").astype(np.int64)
+    if (device < 0).any():
+        raise InvalidParameterError("device", int(device.min()), f"{name} takes numbers from 0")
+    numbers = np.append(told, -1).astype(np.int64)[pc.fill_null(labels.indices, len(told)).to_numpy(zero_copy_only=False)]
+    return np.where(numbers >= 0, numbers, (_LOCAL_MAJOR << 20) + device)

@@ -1,0 +1,210 @@
+"""blktrace's binary streams: a record of 48 bytes and its payload an event, in the byte order of the machine that recorded it.
+
+::
+
+     0  magic      uint32   0x65617400 | version (7)
+     4  sequence   uint32   of its processor
+     8  time       uint64   ns
+    16  sector     uint64   of 512 bytes
+    24  bytes      uint32
+    28  action     uint32   what happened, and above 16 bits of categories
+    32  pid        uint32
+    36  device     uint32   major << 20 | minor
+    40  cpu        uint32
+    44  error      uint16
+    46  pdu_len    uint16   bytes of payload that follow
+
+The layout is `struct blk_io_trace` of Linux, ``include/uapi/linux/blktrace_api.h``.  blktrace writes a file a processor,
+``NAME.blktrace.0``, ``NAME.blktrace.1``, ...; whichever of these is named, all are read, as blkparse does.  A record that is out of its
+place in time by at most a block of 8 MiB is put there.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+import numpy as np
+
+from flashsim.core.errors import DamagedFileError, InvalidParameterError
+from flashsim.core.kernel import lean_kernel
+from flashsim.core.request import FLUSH, FORCE_UNIT_ACCESS, READ, SECTOR, TRIM, WRITE, Integers
+from flashsim.core.units import NEVER
+from traces.format import _block_events, _text
+from traces.format._block_events import COMPLETED, ISSUED, QUEUED, Events
+from traces.schema import Batches
+
+TITLE = "blktrace binary, of one or all processors"
+CARRIES = _block_events.CARRIES
+LEAVES_OUT = _block_events.LEAVES_OUT
+RESOLUTION = 1
+
+_MAGIC, _VERSION = 0x65617400, 7
+_FIELDS = (
+    [("magic", "u4"), ("sequence", "u4"), ("time", "u8"), ("sector", "u8"), ("bytes", "u4")]
+    + [(name, "u4") for name in ("action", "pid", "device", "cpu")]
+    + [("error", "u2"), ("pdu_len", "u2")]
+)
+_RECORD = {order: np.dtype([(name, order + kind) for name, kind in _FIELDS]) for order in "<>"}
+_SIZE = _RECORD["<"].itemsize
+_PAYLOAD_AT = 46
+
+# Actions (blktrace_api.h, enum blktrace_act) and categories (enum blktrace_cat), the latter above the lower 16 bits.
+_ACTIONS = {1: QUEUED, 7: ISSUED, 8: COMPLETED}
+_OF_GROUP = 1 << 8
+_READ, _WRITE, _FLUSH, _NOTIFY, _COMMAND, _DISCARD, _FUA = (1 << bit for bit in (0, 1, 2, 10, 9, 13, 15))
+_CATEGORY_OF = {QUEUED: 1 << 4, ISSUED: 1 << 6, COMPLETED: 1 << 7}
+
+_BLOCK = 8 << 20
+_PROCESSOR = re.compile(r"(.+\.blktrace\.)(\d+)")
+
+
+def recognise(path: Path) -> bool:
+    """The first record's magic number, in either byte order."""
+    try:
+        with _text.open_bytes(path) as file:
+            return _order(file.read(4)) is not None
+    except EOFError:
+        return False
+
+
+def _order(begin: bytes) -> str | None:
+    """The byte order of a file, by its first bytes; None of another file."""
+    for order, named in (("<", "little"), (">", "big")):
+        if len(begin) >= 4 and int.from_bytes(begin[:4], "little" if named == "little" else "big") & 0xFFFFFF00 == _MAGIC:
+            return order
+    return None
+
+
+def read(path: Path) -> Batches:
+    """Requests in order of issue (`traces.format._block_events`); all files of the processors together, if the name is one of theirs."""
+    return _block_events.requests(lambda: _merged(_processors(path)), path)
+
+
+def _processors(path: Path) -> list[Path]:
+    match = _PROCESSOR.fullmatch(path.name)
+    if not match:
+        return [path]
+    names = [(_PROCESSOR.fullmatch(other.name), other) for other in path.parent.iterdir()]
+    found = {int(named[2]): other for named, other in names if named and named[1] == match[1] and other.is_file()}
+    return [found[number] for number in sorted(found) if found[number].stat().st_size or found[number] == path]
+
+
+def _merged(paths: list[Path]) -> Iterator[Events]:
+    """The events of several files in order of time, as far as each file is."""
+    sources = [_events(path) for path in paths]
+    if len(sources) == 1:
+        yield from sources[0]
+        return
+    held = [_block_events.new_events(0) for _ in sources]
+    ended = [False] * len(sources)
+    while not all(ended):
+        for number, source in enumerate(sources):
+            while not ended[number] and not len(held[number]):
+                batch = next(source, None)
+                ended[number], held[number] = batch is None, held[number] if batch is None else batch
+        limit = min((int(held[number]["time"].max()) for number, end in enumerate(ended) if not end), default=NEVER)
+        taken = [events["time"] <= limit for events in held]
+        yield _block_events.sorted_events(np.concatenate([events[chosen] for events, chosen in zip(held, taken, strict=True)]))
+        held = [events[~chosen] for events, chosen in zip(held, taken, strict=True)]
+
+
+def _events(path: Path) -> Iterator[Events]:
+    """The events Q, D and C of a file."""
+    with _text.open_bytes(path) as file:
+        begin = file.read(4)
+        order = _order(begin)
+        if order is None:
+            raise DamagedFileError(f"trace: {path}, record 0 at byte 0: it does not begin with blktrace's number")
+        data, at, first = begin, 0, 0
+        while block := file.read(_BLOCK):
+            data += block
+            places = np.empty(len(data) // _SIZE, np.int64)
+            count, used, fault = _places(np.frombuffer(data, np.uint8), order == "<", places)
+            if fault:
+                _refuse_version(path, first + count, at + used, data[used : used + 4], order)
+            yield _decoded(path, first, at, data, places[:count], order)
+            data, at, first = data[used:], at + used, first + count
+        if data:
+            raise DamagedFileError(f"trace: {path} is cut short in record {first} at byte {at}")
+
+
+def _refuse_version(path: Path, record: int, at: int, begin: bytes, order: str) -> None:
+    number = int.from_bytes(begin, "little" if order == "<" else "big")
+    what = f"version {number & 0xFF}, but {_VERSION} is read" if number & 0xFFFFFF00 == _MAGIC else "no record begins there"
+    raise DamagedFileError(f"trace: {path}, record {record} at byte {at}: {what}")
+
+
+@lean_kernel
+def _places(data: _text.Bytes, little: bool, places: Integers) -> tuple[int, int, bool]:
+    """Fill in where whole records begin; return their number, where the next one begins, and whether that is none of this version."""
+    at = count = 0
+    while at + _SIZE <= data.shape[0]:
+        number = 0
+        for byte in range(4):
+            number |= int(data[at + byte]) << (8 * byte if little else 24 - 8 * byte)
+        if number != _MAGIC | _VERSION:
+            return count, at, True
+        low, high = int(data[at + _PAYLOAD_AT]), int(data[at + _PAYLOAD_AT + 1])
+        size = _SIZE + (low | high << 8 if little else high | low << 8)
+        if at + size > data.shape[0]:
+            break
+        places[count] = at
+        count += 1
+        at += size
+    return count, at, False
+
+
+def _decoded(path: Path, first: int, at: int, data: bytes, places: Integers, order: str) -> Events:
+    """The events among the records that begin at `places`."""
+    packed = len(places) and places[-1] == (len(places) - 1) * _SIZE
+    every = np.frombuffer(data, np.uint8)
+    whole = every[: len(places) * _SIZE] if packed else every[places[:, None] + np.arange(_SIZE)].reshape(-1)
+    records = whole.view(_RECORD[order])
+    action, category = records["action"] & (0xFFFF & ~_OF_GROUP), records["action"] >> 16
+    known = np.isin(action, list(_ACTIONS)) & (category & (_NOTIFY | _COMMAND) == 0)
+    rows, records, category = np.flatnonzero(known), records[known], category[known]
+    bare = (records["bytes"] == 0) & (category & _FLUSH != 0)
+    bad = (records["time"] >= NEVER) | (~bare & (records["sector"] >= (NEVER - (1 << 32)) // SECTOR))
+    if bad.any():
+        row = int(rows[np.argmax(bad)])
+        raise DamagedFileError(f"trace: {path}, record {first + row} at byte {at + places[row]}: its time or sector is too large")
+    events = _block_events.new_events(len(records))
+    letters = np.zeros(max(_ACTIONS) + 1, np.int64)
+    letters[list(_ACTIONS)] = list(_ACTIONS.values())
+    events["action"] = letters[action[known]]
+    events["operation"] = np.select([bare, category & _DISCARD != 0, category & _WRITE != 0], [FLUSH, TRIM, WRITE], READ)
+    events["flags"] = np.where(category & _FUA != 0, FORCE_UNIT_ACCESS, 0)
+    events["offset"] = np.where(bare, 0, records["sector"]).astype(np.int64) * SECTOR
+    for field, column in (("time", "time"), ("bytes", "length"), ("device", "device")):
+        events[column] = records[field]
+    return events[bare | (events["length"] > 0)]
+
+
+def write(batches: Batches, path: Path) -> None:
+    """One stream, as of processor 0, little-endian; blkparse finds it under a name that ends in ``.blktrace.0``."""
+    kinds = np.zeros(4, np.int64)
+    kinds[[READ, WRITE, TRIM, FLUSH]] = [_READ, _WRITE, _WRITE | _DISCARD, _READ | _FLUSH]
+    count = 0
+    with path.open("wb") as file:
+        for events in _block_events.events_of(batches, "blktrace"):
+            _write(file, events, kinds, count)
+            count += len(events)
+
+
+def _write(file: BinaryIO, events: Events, kinds: Integers, count: int) -> None:
+    records = np.zeros(len(events), _RECORD["<"])
+    if (events["length"] >= 1 << 32).any():
+        raise InvalidParameterError("length", f"{events['length'].max()} B", "blktrace holds lengths below 4 GiB")
+    records["magic"] = _MAGIC | _VERSION
+    records["sequence"] = (np.arange(count, count + len(events)) + 1) & 0xFFFFFFFF
+    records["sector"] = events["offset"] // SECTOR
+    for column, field in (("time", "time"), ("length", "bytes"), ("device", "device")):
+        records[field] = events[column]
+    category = kinds[events["operation"]] | np.where(events["flags"] & FORCE_UNIT_ACCESS, _FUA, 0)
+    for number, letter in _ACTIONS.items():
+        of_it = events["action"] == letter
+        records["action"][of_it] = (category[of_it] | _CATEGORY_OF[letter]) << 16 | number
+    file.write(records.tobytes())
