@@ -85,6 +85,8 @@ def convert(
         outputs.spare("FILE", file)
         done = convert_file(file, outputs.file("OUT", target), to, progress)
     typer.echo(f"{done.requests:,} requests in {target}")
+    if done.left_out:
+        typer.echo(f"what a trace does not keep of such files: {done.left_out}")
     if done.dropped:
         typer.echo(f"{to} does not hold: {', '.join(done.dropped)}")
     if done.rounded:
