@@ -21,6 +21,7 @@ from flashsim.core.errors import InvalidParameterError, RefusedError
 from flashsim.core.protocols import Progress
 from flashsim.core.units import GIB, KIB
 from flashsim.device import presets
+from flashsim.device.access import is_path
 from flashsim.device.device import Device
 from flashsim.device.file import RealDevice
 from traces.workload.base import Setting
@@ -78,7 +79,7 @@ def bench(device: str, options: Options, method: Method, progress: Progress | No
         A device that may not be written, is not there, is too small, or options out of bounds.
     """
     names(options.only)
-    if is_real(device):
+    if is_path(device):
         if options.precondition:
             raise RefusedError(f"--precondition: {device} is no preset; only simulated drives are brought into a state in no time")
         if draw:
@@ -94,11 +95,6 @@ def bench(device: str, options: Options, method: Method, progress: Progress | No
         state, pause, runs = run_all(target, setting, method, options.only, progress)
     nominal = [] if options.only else figures(preset, seed=method.seed)
     return Session(preset.name, target.size, state, pause, nominal, runs)
-
-
-def is_real(device: str) -> bool:
-    """Whether a name is the path of a real file or block device rather than a preset's."""
-    return not device.endswith(".toml") and device not in presets.names() and (os.sep in device or Path(device).exists())
 
 
 def _real(path: Path, options: Options, method: Method, progress: Progress | None) -> Session:

@@ -32,7 +32,7 @@ from experiments.tables import Table
 from flashsim.core.errors import RefusedError
 from flashsim.core.provenance import provenance
 from flashsim.core.units import format_size, parse_size
-from flashsim.device import presets
+from flashsim.device.access import is_path
 from flashsim.storage.source import source_file
 from traces.recording import ParquetRecorder
 
@@ -81,7 +81,7 @@ def join(
     """
     pages = memory_pages(parse_size(memory, "--memory"), parse_size(page_size, "--page-size"))
     setting = JoinSetting(algorithm, pages, io is Io.PAGE, placement, buffers_for, None if cpu == "none" else cpu)
-    real = _real_file(device)
+    real = is_path(device)
     check_names(setting, None if real else device)
     with Outputs(force) as outputs:
         wanted = {"--trace": trace, "--out": out, "--json": json}
@@ -105,11 +105,6 @@ def join(
         _show(result)
         if json:
             write_json(targets["--json"], result.as_dict() | {"provenance": origin})
-
-
-def _real_file(device: str) -> bool:
-    """Whether DEVICE is a path rather than a preset."""
-    return not device.endswith(".toml") and device not in presets.names() and (os.sep in device or Path(device).exists())
 
 
 def _spare_source(device: str, option: str, source: str) -> None:

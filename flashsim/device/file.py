@@ -5,10 +5,10 @@ from __future__ import annotations
 import errno
 import mmap
 import os
-import stat
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
+from threading import Lock
 from time import perf_counter_ns
 from types import TracebackType
 from typing import Self
@@ -16,15 +16,21 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
-from flashsim.core.errors import CapacityError, FlashsimError, InvalidParameterError, MissingFileError, RefusedError
-from flashsim.core.request import COMPLETION, Completions, Integers
+from flashsim.core.errors import CapacityError, FlashsimError, InvalidParameterError, RefusedError
+from flashsim.core.request import COMPLETION, READ, WRITE, Completions, Integers
 from flashsim.core.units import format_size
+from flashsim.device.access import check_readable, check_writable
+from flashsim.device.aio import Batch, Queue, closed_loop, open_queue
 
 _ALIGNMENTS = (512, 4096)
-#: Threads that make a batch of requests outstanding at once.
-_BATCH_THREADS = 32
+#: Requests that may be outstanding at once.
+MOST_OUTSTANDING = 1024
 
 Bytes = npt.NDArray[np.uint8]
+
+
+class NoDirectIOError(FlashsimError):
+    """A file system that does not do O_DIRECT."""
 
 
 def aligned_buffer(size: int) -> Bytes:
@@ -33,7 +39,7 @@ def aligned_buffer(size: int) -> Bytes:
 
 
 class RealDevice:
-    """A file or block device that joins run on.
+    """A file or block device that joins run on and traces are replayed on.
 
     Parameters
     ----------
@@ -47,31 +53,46 @@ class RealDevice:
         Whether a file that exists already may be overwritten.
     read_only
         Opened for reading: it must exist, nothing of it is changed, and it may be in use.
+    buffered
+        Through the page cache instead of O_DIRECT; requests may then begin and end anywhere.
 
     Raises
     ------
     RefusedError
-        Writing was not allowed, the file exists already, or the block device is mounted or in use.
+        Writing was not allowed, the file exists already, or the device is mounted or in use.
     MissingFileError
         There is nothing to read.
     CapacityError
         The file, the block device, or the file system, is too small.
+    NoDirectIOError
+        The file system does not do O_DIRECT.
     FlashsimError
-        The file system does not do O_DIRECT, or permission is missing.
+        Permission is missing.
     """
 
-    def __init__(self, path: str | Path, size: int, *, allow_write: bool = False, replace: bool = False, read_only: bool = False) -> None:
+    def __init__(
+        self,
+        path: str | Path,
+        size: int,
+        *,
+        allow_write: bool = False,
+        replace: bool = False,
+        read_only: bool = False,
+        buffered: bool = False,
+    ) -> None:
         self.path = Path(path)
+        self.buffered = buffered
         self._made = False
-        if read_only:
-            block_device = self._check_readable()
-            flags = os.O_RDONLY | os.O_DIRECT
-        else:
-            block_device = self._check(size, allow_write, replace)
-            flags = os.O_RDWR | os.O_DIRECT | (os.O_EXCL if block_device else os.O_CREAT)
-        existed = self.path.exists()
+        self._queue: Queue | None = None
+        self._lock = Lock()
         try:
-            self._file = os.open(self.path, flags, 0o644)
+            if read_only:
+                block_device = check_readable(self.path)
+            else:
+                block_device = check_writable(self.path, size, allow_write=allow_write, replace=replace)
+            flags = os.O_RDONLY if read_only else os.O_RDWR | (os.O_EXCL if block_device else os.O_CREAT)
+            existed = self.path.exists()
+            self._file = os.open(self.path, flags | (0 if buffered else os.O_DIRECT), 0o644)
         except OSError as problem:
             raise self._refusal(problem) from problem
         self._made = not existed
@@ -84,7 +105,7 @@ class RealDevice:
                 os.posix_fallocate(self._file, 0, size)
                 os.ftruncate(self._file, size)
                 self.size = size
-            self.alignment = self._find_alignment()
+            self.alignment = 1 if buffered else self._find_alignment()
         except OSError as problem:
             self.close()
             self.remove_if_made()
@@ -95,52 +116,13 @@ class RealDevice:
             raise
         self._begin = perf_counter_ns()
 
-    def _check(self, size: int, allow_write: bool, replace: bool) -> bool:
-        try:
-            mode = self.path.stat().st_mode if self.path.exists() else None
-        except OSError as problem:
-            raise self._refusal(problem) from problem
-        block_device = mode is not None and stat.S_ISBLK(mode)
-        what = f"the block device {self.path}" if block_device else f"{format_size(size)} in {self.path}"
-        if mode is None and not self.path.parent.is_dir():
-            raise MissingFileError(f"device: no folder {self.path.parent}")
-        if mode is not None and not block_device and not stat.S_ISREG(mode):
-            raise RefusedError(f"device: {self.path} is neither a file nor a block device")
-        if block_device and self._mounted():
-            raise RefusedError(f"device: {self.path} is mounted or in use, and is never written to")
-        if not allow_write:
-            raise RefusedError(f"device: writing would destroy {what}; allow it with --allow-write")
-        if mode is not None and not block_device and not replace:
-            raise RefusedError(f"device: the file {self.path} exists and would be overwritten; allow it with --force")
-        return block_device
-
-    def _check_readable(self) -> bool:
-        try:
-            mode = self.path.stat().st_mode
-        except OSError as problem:
-            raise MissingFileError(f"device: cannot read {self.path}: {problem.strerror}") from problem
-        if not stat.S_ISREG(mode) and not stat.S_ISBLK(mode):
-            raise RefusedError(f"device: {self.path} is neither a file nor a block device")
-        return stat.S_ISBLK(mode)
-
-    def _mounted(self) -> bool:
-        """Whether the block device, a partition of it, or something on top of it is in use."""
-        number = os.stat(self.path).st_rdev
-        name = f"{os.major(number)}:{os.minor(number)}"
-        with open("/proc/self/mountinfo", encoding="utf-8") as table:
-            mounted = {line.split()[2] for line in table}
-        folder = Path("/sys/dev/block") / name
-        parts = {name} | {part.read_text().strip() for part in folder.glob("*/dev")}
-        held = any(True for holder in (folder / "holders", *folder.glob("*/holders")) if holder.is_dir() for _ in holder.iterdir())
-        return held or bool(parts & mounted)
-
     def _refusal(self, problem: OSError) -> FlashsimError:
         if problem.errno == errno.EBUSY:
             return RefusedError(f"device: {self.path} is mounted or in use, and is never written to")
         if problem.errno in (errno.ENOSPC, errno.EFBIG, errno.EDQUOT):
             return CapacityError(f"device: no room on the file system of {self.path}: {problem.strerror}")
-        if problem.errno == errno.EINVAL:
-            return FlashsimError(f"device: the file system of {self.path} does not do direct I/O (O_DIRECT)")
+        if problem.errno == errno.EINVAL and not self.buffered:
+            return NoDirectIOError(f"device: the file system of {self.path} does not do direct I/O (O_DIRECT)")
         return FlashsimError(f"device: cannot open {self.path}: {problem.strerror}")
 
     def _find_alignment(self) -> int:
@@ -152,7 +134,7 @@ class RealDevice:
                     raise
             else:
                 return alignment
-        raise FlashsimError(f"device: {self.path} refuses direct reads of {format_size(_ALIGNMENTS[-1])}")
+        raise NoDirectIOError(f"device: {self.path} refuses direct reads of {format_size(_ALIGNMENTS[-1])}")
 
     def check_page_size(self, page_size: int) -> None:
         """Refuse pages that are smaller than the blocks of direct I/O."""
@@ -162,39 +144,91 @@ class RealDevice:
     def read(self, offsets: Integers, lengths: Integers, *, batch: bool = False) -> tuple[Bytes, Completions]:
         """Read extents, one after another or (batch) all at once; their bytes in order, and when each was read."""
         buffer = aligned_buffer(int(lengths.sum()))
-        return buffer, self._transfer(os.preadv, buffer, offsets, lengths, batch)
+        return buffer, self._transfer(READ, buffer, offsets, lengths, batch)
 
     def write(self, offsets: Integers, data: Bytes, lengths: Integers, *, batch: bool = False) -> Completions:
         """Write extents, one after another or (batch) all at once; `data` holds their bytes in order."""
         buffer = aligned_buffer(len(data))
         buffer[:] = data
-        return self._transfer(os.pwritev, buffer, offsets, lengths, batch)
+        return self._transfer(WRITE, buffer, offsets, lengths, batch)
 
-    def _transfer(
-        self, call: Callable[[int, list[memoryview], int], int], buffer: Bytes, offsets: Integers, lengths: Integers, batch: bool
-    ) -> Completions:
+    def _transfer(self, operation: int, buffer: Bytes, offsets: Integers, lengths: Integers, batch: bool) -> Completions:
+        """Batches through the queue; what is served one after another may also come from several threads."""
         ends = np.cumsum(lengths)
+        completions = np.zeros(len(offsets), COMPLETION)
+        completions["id"] = np.arange(len(offsets))
+        if batch and len(offsets) > 1:
+            work = self.prepare(operation, offsets, lengths, buffer, ends - lengths)
+            completions["submitted"], completions["completed"] = self.serve(work, partial(closed_loop, depth=len(work)))
+        else:
+            for index, (offset, end, size) in enumerate(zip(offsets.tolist(), ends.tolist(), lengths.tolist(), strict=True)):
+                completions["submitted"][index] = self.now
+                self._move(operation, buffer[end - size : end], offset)
+                completions["completed"][index] = self.now
+        completions["started"] = completions["submitted"]
+        return completions
 
-        def one(index: int) -> tuple[int, int, int, int, int]:
-            submitted = perf_counter_ns() - self._begin
-            position, done, size = int(offsets[index]), 0, int(lengths[index])
-            view = buffer[ends[index] - size : ends[index]]
-            while done < size:
-                moved = call(self._file, [view[done:].data], position + done)
-                if moved <= 0:
-                    raise FlashsimError(f"device: {self.path} ends at {position + done} B, before what was asked for")
-                done += moved
-            return index, 0, submitted, submitted, perf_counter_ns() - self._begin
+    def _move(self, operation: int, buffer: Bytes, offset: int) -> None:
+        """Read or write one extent, in as many calls as that takes."""
+        call = os.preadv if operation == READ else os.pwritev
+        done = 0
+        while done < len(buffer):
+            try:
+                moved = call(self._file, [buffer[done:].data], offset + done)
+            except OSError as problem:
+                raise FlashsimError(f"device: {self.path}: {problem.strerror}") from problem
+            if moved <= 0:
+                raise FlashsimError(f"device: {self.path} ends at {offset + done} B, before what was asked for")
+            done += moved
 
-        try:
-            if batch and len(offsets) > 1:
-                with ThreadPoolExecutor(min(_BATCH_THREADS, len(offsets))) as pool:
-                    rows = list(pool.map(one, range(len(offsets))))
-            else:
-                rows = [one(index) for index in range(len(offsets))]
-        except OSError as problem:
-            raise FlashsimError(f"device: {self.path}: {problem.strerror}") from problem
-        return np.array(rows, COMPLETION)
+    @property
+    def now(self) -> int:
+        """Nanoseconds since the device was opened."""
+        return perf_counter_ns() - self._begin
+
+    def prepare(self, operation: int | Integers, offsets: Integers, lengths: Integers, memory: Bytes, places: int | Integers = 0) -> Batch:
+        """Requests for `serve`, whose bytes are in aligned memory, those of each at a place of its own or those of all at its begin."""
+        return Batch(self._file, operation, offsets, lengths, memory, places)
+
+    def serve(self, batch: Batch, loop: Callable[[Queue, Batch], object]) -> tuple[Integers, Integers]:
+        """Have a loop serve prepared requests; when each was submitted and had completed, ns since the device was opened, shape (n,).
+
+        Parameters
+        ----------
+        loop
+            Such as `flashsim.device.aio.closed_loop`: submits all of them to the queue and reaps them, `MOST_OUTSTANDING` at a time.
+
+        Raises
+        ------
+        FlashsimError
+            The device failed, or ends before what was asked for.
+        """
+        with self._lock:
+            try:
+                loop(self.queue, batch)
+                short = batch.check()
+            except BaseException as problem:
+                self._close_queue()
+                if isinstance(problem, OSError):
+                    raise FlashsimError(f"device: {self.path}: {problem.strerror}") from problem
+                raise
+        submitted, completed = batch.times()
+        for row, moved in short:
+            self._move(int(batch.operation[row]), batch.memory(row)[moved:], int(batch.commands["offset"][row]) + moved)
+            completed[row] = perf_counter_ns()
+        return submitted - self._begin, completed - self._begin
+
+    @property
+    def queue(self) -> Queue:
+        """What batches go through: of Linux past the page cache, where a batch would be served one by one of threads."""
+        if self._queue is None:
+            self._queue = open_queue(MOST_OUTSTANDING, threads=self.buffered)
+        return self._queue
+
+    def _close_queue(self) -> None:
+        if self._queue is not None:
+            self._queue.close()
+            self._queue = None
 
     def flush(self) -> None:
         """Make what was written durable."""
@@ -202,6 +236,7 @@ class RealDevice:
 
     def close(self) -> None:
         """Close the file; closing twice does nothing."""
+        self._close_queue()
         if self._file >= 0:
             os.close(self._file)
             self._file = -1
