@@ -131,10 +131,15 @@ class Batch:
         rows: list[int] = ((chosen - np.uint64(self._base)) // np.uint64(_COMMAND.itemsize)).tolist()
         return rows
 
-    def last_rows(self, count: int) -> list[int]:
-        """The requests that have completed last."""
-        rows: list[int] = self.events["data"][self.completed - count : self.completed].tolist()
-        return rows
+    def completions_since(self, count: int) -> list[tuple[int, int]]:
+        """The requests that have completed after the first `count`, and when."""
+        rows = self.events["data"][count : self.completed].tolist()
+        times: list[int] = []
+        for many, at in reversed(self._completions):
+            if len(times) >= len(rows):
+                break
+            times += [at] * many
+        return list(zip(rows, reversed(times[: len(rows)]), strict=True))
 
     def were_submitted(self, count: int, at: int) -> None:
         """Note that so many more were submitted."""

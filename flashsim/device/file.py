@@ -81,8 +81,9 @@ class RealDevice:
         buffered: bool = False,
     ) -> None:
         self.path = Path(path)
+        #: Whether the file was made here.
+        self.made = False
         self.buffered = buffered
-        self._made = False
         self._queue: Queue | None = None
         self._lock = Lock()
         try:
@@ -91,11 +92,12 @@ class RealDevice:
             else:
                 block_device = check_writable(self.path, size, allow_write=allow_write, replace=replace)
             flags = os.O_RDONLY if read_only else os.O_RDWR | (os.O_EXCL if block_device else os.O_CREAT)
-            existed = self.path.exists()
+            self.made = not self.path.exists()
             self._file = os.open(self.path, flags | (0 if buffered else os.O_DIRECT), 0o644)
         except OSError as problem:
+            if problem.errno == errno.EINVAL:  # Linux makes a file even where it then refuses direct I/O
+                self.remove_if_made()
             raise self._refusal(problem) from problem
-        self._made = not existed
         try:
             if block_device or read_only:
                 self.size = os.lseek(self._file, 0, os.SEEK_END)
@@ -243,7 +245,7 @@ class RealDevice:
 
     def remove_if_made(self) -> None:
         """Delete the file, if it did not exist before."""
-        if self._made:
+        if self.made:
             self.path.unlink(missing_ok=True)
 
     def __enter__(self) -> Self:

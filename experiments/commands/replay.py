@@ -1,0 +1,244 @@
+"""``flashsim trace replay``: a trace on a simulated device, or on a real file or block device."""
+
+from __future__ import annotations
+
+import tempfile
+from contextlib import ExitStack, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from experiments import preconditioning, trace_plan
+from experiments import replay as replaying
+from experiments.commands.drawing import Timeline, TimelineFrom, TimelineTo, draw, timeline_window
+from experiments.commands.shared import Force, JsonFile
+from experiments.device_plots import write_folder
+from experiments.device_report import DeviceReport
+from experiments.observation import Observation
+from experiments.outputs import Outputs, write_json
+from experiments.progress import progress_bar
+from experiments.real_replay import Lateness, RealSettings, replay_on
+from experiments.replay_comparison import Comparison, recorded
+from flashsim.core.errors import RefusedError
+from flashsim.core.protocols import Progress
+from flashsim.core.provenance import provenance
+from flashsim.core.units import format_duration, format_size
+from flashsim.device import presets
+from flashsim.device.access import is_path
+from flashsim.device.device import Device
+from traces.parquet_writer import ParquetWriter
+from traces.replay.base import load_engine
+
+TraceFile = Annotated[Path, typer.Argument(metavar="FILE", help="A trace of any format; the format is told by its content.")]
+
+
+def replay(
+    file: TraceFile,
+    on: Annotated[str, typer.Option(metavar="DEVICE", help="A preset, its TOML file, or the path of a real file or block device.")],
+    pace: Annotated[
+        str | None, typer.Option(metavar="asap|timed|think", help="When requests arrive; by default as the trace knows.")
+    ] = None,
+    depth: Annotated[int, typer.Option(metavar="N", help="With asap: how many requests are outstanding.")] = 1,
+    out: Annotated[Path | None, typer.Option(metavar="TRACE.parquet", help="Write the replayed requests with their times.")] = None,
+    json: JsonFile = None,
+    out_dir: Annotated[Path | None, typer.Option(metavar="DIR", help="Write tables and plots into this folder.")] = None,
+    limit: Annotated[int | None, typer.Option(metavar="N", help="Only the first N requests.")] = None,
+    timeline: Timeline = None,
+    timeline_from: TimelineFrom = None,
+    timeline_to: TimelineTo = None,
+    scale_offsets: Annotated[bool, typer.Option("--scale-offsets", help="Wrap requests beyond the device's end around.")] = False,
+    empty: Annotated[bool, typer.Option("--empty", help="Begin with an empty device; otherwise what is read was written before.")] = False,
+    precondition: preconditioning.Asked = None,
+    engine: Annotated[str | None, typer.Option(metavar="builtin|fio", help="What replays on a real device (builtin).")] = None,
+    against: Annotated[str | None, typer.Option(metavar="PRESET", help="Also simulate what is replayed on a real device.")] = None,
+    writes_as_reads: Annotated[bool, typer.Option("--writes-as-reads", help="Read on a real device what the trace writes.")] = False,
+    widen: Annotated[bool, typer.Option("--widen", help="Widen requests to whole blocks of a real device.")] = False,
+    buffered: Annotated[bool, typer.Option("--buffered", help="Go through the page cache, where there is no direct I/O.")] = False,
+    allow_write: Annotated[bool, typer.Option("--allow-write", help="Write to DEVICE, if it is a real file or disk.")] = False,
+    yes_destroy: Annotated[
+        str | None, typer.Option("--yes-destroy", metavar="/dev/NAME", help="The block device that --allow-write destroys, by name.")
+    ] = None,
+    force: Force = False,
+) -> None:
+    """Replay a trace on a simulated or real device and report what it showed.
+
+    With --precondition a simulated drive begins in that state, and nothing else is written before. A real file or block device is only
+    read, past the page cache; if the trace writes, take --writes-as-reads or --allow-write. The latencies that the trace has recorded, and
+    those of --against, stand beside the real ones.
+
+    Examples::
+
+        flashsim trace replay bnl.parquet --on intel-x25e-64gb
+        flashsim trace replay bnl.parquet --on toshiba-5400-320gb --pace asap --depth 4 --json bnl.json
+        flashsim trace replay bnl.parquet --on mtron-msd-sata3025-16gb --precondition random:0.8
+        flashsim trace replay bnl.parquet --on ocz-core-60gb --out-dir shown --timeline bnl.json.gz --timeline-to 10ms
+        flashsim trace replay bnl.parquet --on ./disk.bin --allow-write --against ocz-core-60gb
+    """
+    real_only = {"--engine": engine, "--against": against, "--writes-as-reads": writes_as_reads, "--widen": widen, "--buffered": buffered}
+    real_only |= {"--allow-write": allow_write, "--yes-destroy": yes_destroy}
+    simulated_only = {"--timeline": timeline, "--empty": empty, "--precondition": precondition}
+    real = is_path(on)
+    _refuse_options(simulated_only if real else real_only, f"{on} is {'no' if real else 'a'} preset")
+    if empty and precondition:
+        raise RefusedError("--empty: --precondition says in which state the drive begins; take one of them")
+    window = timeline_window(timeline, timeline_from, timeline_to)
+    for preset in (None if real else on, against):
+        if preset:
+            presets.load(preset)
+    with Outputs(force) as outputs, progress_bar("replaying") as progress:
+        outputs.spare("FILE", file)
+        if real:
+            outputs.spare("--on", Path(on))
+        targets = _Targets(
+            outputs.file("--json", json) if json else None,
+            outputs.file("--out", out) if out else None,
+            outputs.folder("--out-dir", out_dir) if out_dir else None,
+        )
+        what = trace_plan.plan(file, limit)
+        if real:
+            knows = what.pace() if what.pace() in load_engine(engine or "builtin").PACES else "asap"
+            settings = RealSettings(
+                pace or knows, depth, engine or "builtin", scale_offsets, widen, writes_as_reads, allow_write, force, yes_destroy, buffered
+            )
+            _real(file, Path(on), settings, what, limit, against, targets, progress)
+        else:
+            asked = _Asked(replaying.Settings(pace or what.pace(), depth, scale_offsets), limit, empty, precondition)
+            drawn = _Drawn(timeline, outputs.file("--timeline", timeline), window) if timeline else None
+            _simulated(file, on, asked, what, targets, drawn, progress)
+
+
+def _refuse_options(given: dict[str, Any], why: str) -> None:
+    for option, value in given.items():
+        if value:
+            raise RefusedError(f"{option}: {why}")
+
+
+@dataclass(frozen=True)
+class _Targets:
+    """Where results go."""
+
+    json: Path | None
+    trace: Path | None
+    folder: Path | None
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """How a replay on a simulated device was asked for."""
+
+    settings: replaying.Settings
+    limit: int | None = None
+    empty: bool = False
+    precondition: str | None = None
+
+
+@dataclass(frozen=True)
+class _Drawn:
+    """The timeline that was asked for."""
+
+    named: Path
+    target: Path
+    window: tuple[int, int]
+
+
+def _simulated(
+    file: Path, on: str, asked: _Asked, what: trace_plan.Plan, targets: _Targets, timeline: _Drawn | None, progress: Progress | None
+) -> None:
+    device, settings = Device.open(on), asked.settings
+    begins = preconditioning.bring_into(device, asked.precondition, progress=progress) if asked.precondition else None
+    if not asked.empty and not asked.precondition:
+        _load(device, settings, what, progress)
+    told = {"trace": file.name, "device": device.name, "limit": asked.limit, "empty": asked.empty, "precondition": asked.precondition}
+    told |= vars(settings)
+    with ExitStack() as open_files:
+        drawing = draw(timeline.target, timeline.named, timeline.window, told, device) if timeline else nullcontext()
+        observation = Observation(device, open_files.enter_context(drawing), record=bool(targets.json or targets.folder))
+        report = DeviceReport(device.preset, observation)
+        observers: list[replaying.Observer] = [report.add, observation.add]
+        if targets.trace:
+            observers.append(_written(open_files.enter_context(ParquetWriter(targets.trace, provenance(told)))))
+        moved = replaying.replay(file, device, settings, what, replaying.observers(*observers), asked.limit, progress, observation)
+        statistics = device.statistics()
+        if targets.json:
+            write_json(targets.json, report.as_dict(statistics) | {"moved": moved, "state": begins, "provenance": provenance(told)})
+        if targets.folder:
+            write_folder(targets.folder, report, statistics, device.block_map())
+    typer.echo(f"{file.name} on {device.name}, {_paced(settings.pace, settings.depth)}: {format_duration(report.duration)}")
+    if begins:
+        typer.echo(f"state before: {begins}")
+    _say_changed(what, moved, device.capacity)
+    for table in report.tables(statistics):
+        typer.echo("\n" + table.as_text())
+
+
+def _load(device: Device, settings: replaying.Settings, what: trace_plan.Plan, progress: Progress | None) -> None:
+    if what.reach <= device.capacity or settings.scale_offsets:
+        trace_plan.load(device, what, progress)
+
+
+def _real(
+    file: Path,
+    on: Path,
+    settings: RealSettings,
+    what: trace_plan.Plan,
+    limit: int | None,
+    against: str | None,
+    targets: _Targets,
+    progress: Progress | None,
+) -> None:
+    told = {"trace": file.name, "device": str(on), "limit": limit, "against": against, **vars(settings)}
+    report, lateness = DeviceReport(), Lateness()
+    with tempfile.TemporaryDirectory(prefix="flashsim-") as folder:
+        kept = targets.trace or (Path(folder) / "replayed.parquet" if against else None)
+        with ParquetWriter(kept, provenance(told)) if kept else nullcontext() as writer:
+            observers: list[replaying.Observer] = [report.add, lateness.add, *([_written(writer)] if writer else [])]
+            done = replay_on(file, on, settings, what, replaying.observers(*observers), limit, progress)
+        others = {"recorded": recorded(file, limit)}
+        if against and kept:
+            others[against] = _beside(kept, against, settings, progress)
+    comparison = Comparison(str(on), report, {name: run for name, run in others.items() if run})
+    if targets.json:
+        beside = {"engine": done.how, "moved": done.moved, "widened": done.widened, "holes": done.holes, "lateness": lateness.as_dict()}
+        write_json(targets.json, report.as_dict({}) | beside | {"runs": comparison.as_dict(), "provenance": provenance(told)})
+    if targets.folder:
+        write_folder(targets.folder, report, {}, None)
+        comparison.write_folder(targets.folder)
+    typer.echo(f"{file.name} on {on} by {done.how}, {_paced(settings.pace, settings.depth)}: {format_duration(report.duration)}")
+    if settings.pace != "asap" and settings.engine == "builtin":
+        typer.echo(str(lateness))
+    if done.holes:
+        typer.echo(f"{format_size(done.holes)} of {on} were never written: reading them moves no data")
+    if done.widened:
+        typer.echo(f"{done.widened:,} of {what.requests:,} requests were widened to whole blocks")
+    _say_changed(what, done.moved, None)
+    for table in [*report.tables({})[:2], comparison.table()]:
+        typer.echo("\n" + table.as_text())
+
+
+def _beside(path: Path, preset: str, settings: RealSettings, progress: Progress | None) -> DeviceReport:
+    """The very requests that were replayed, on a simulated device."""
+    device, what = Device.open(preset), trace_plan.plan(path)
+    same = replaying.Settings(settings.pace, settings.depth, settings.scale_offsets)
+    _load(device, same, what, progress)
+    report = DeviceReport(device.preset)
+    replaying.replay(path, device, same, what, report.add, None, progress)
+    return report
+
+
+def _written(writer: ParquetWriter) -> replaying.Observer:
+    return lambda batch, completions: writer.write(batch)
+
+
+def _paced(pace: str, depth: int) -> str:
+    words = {"timed": "at the trace's times", "think": "with the trace's dependencies and think times"}
+    return words.get(pace, f"as fast as it goes with {depth} outstanding")
+
+
+def _say_changed(what: trace_plan.Plan, moved: int, capacity: int | None) -> None:
+    if what.devices > 1:
+        typer.echo(f"the trace is of {what.devices} devices; all were replayed on this one")
+    if moved:
+        end = f" {format_size(capacity)}" if capacity else " end"
+        typer.echo(f"{moved:,} of {what.requests:,} requests lay beyond the device's{end} and were wrapped around")

@@ -1,0 +1,116 @@
+"""The engine of our own: Linux asynchronous I/O or threads, with the time of each request."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from time import perf_counter_ns
+
+import numpy as np
+import pyarrow as pa
+
+from flashsim.core.protocols import Progress
+from flashsim.core.request import WRITE, Integers
+from flashsim.core.rng import generator
+from flashsim.core.units import MIB, MILLISECONDS
+from flashsim.device.aio import Batch, Queue, closed_loop
+from flashsim.device.file import Bytes, RealDevice, aligned_buffer
+from traces.replay import _pacing
+from traces.replay.base import BACK, Observer, column, replayed
+from traces.schema import Batches
+
+TITLE = "one process, past the page cache, a batch submitted at once and waited for"
+PACES = ("asap", "timed", "think")
+
+#: How often progress is told, ns.
+_TELL = 100 * MILLISECONDS
+_PAGE = 4096
+
+
+def check() -> None:
+    """It runs everywhere."""
+
+
+def replay(batches: Batches, device: RealDevice, pace: str, depth: int, observe: Observer, progress: Progress | None = None) -> str:
+    """See `traces.replay.base.Engine`.
+
+    Batches of the trace are served one after another, each until all its requests have completed, and the next one is read meanwhile.
+    What is written is random.
+    """
+    run = _Run(device, pace, depth, observe, progress)
+    for batch in _ahead(batches):
+        run.window(batch)
+    return f"{device.queue.TITLE}{', through the page cache' if device.buffered else ''}"
+
+
+class _Run:
+    """A replay under way."""
+
+    def __init__(self, device: RealDevice, pace: str, depth: int, observe: Observer, progress: Progress | None) -> None:
+        self.device, self.pace, self.depth, self.observe, self.progress = device, pace, depth, observe, progress
+        self._memory, self._half = aligned_buffer(0), 0
+        self._done, self._next_tell = 0, 0
+        self._begin: int | None = None  # ns of the device's clock
+        self._origin = 0  # arrival of the first request in the trace
+        self._last = np.zeros(0, np.int64)  # completion times of the last requests
+
+    def window(self, batch: pa.RecordBatch) -> None:
+        operation, offset, length = (column(batch, name) for name in ("operation", "offset", "length"))
+        self._make_room(int(length.max()))
+        work = self.device.prepare(operation, offset, length, self._memory, np.where(operation == WRITE, self._half, 0))
+        arrivals = batch.column("arrival")
+        if self._begin is None:
+            self._begin = self.device.now
+            self._origin = int(arrivals[0].as_py() or 0)
+        zero = perf_counter_ns() - self.device.now + self._begin  # of the system's clock
+        due = np.where(arrivals.is_valid(), arrivals.fill_null(0), self._origin) - self._origin + zero
+        submitted, completed = self.device.serve(work, self._loop(batch, due, zero))
+        submitted, completed = submitted - self._begin, completed - self._begin
+        arrival = submitted if self.pace == "asap" else np.minimum(due - zero, submitted)
+        self.observe(*replayed(batch, self._done, arrival, submitted, completed))
+        self._done += len(completed)
+        self._last = np.concatenate([self._last, completed])[-BACK:]
+
+    def _loop(self, batch: pa.RecordBatch, due: Integers, zero: int) -> Callable[[Queue, Batch], None]:
+        """What serves a batch at the pace that was asked for."""
+
+        def told(loop: Callable[..., None]) -> Callable[[Queue, Batch], None]:
+            return lambda to, work: loop(to, work, look=partial(self._look, work))
+
+        if self.pace == "asap":
+            return told(partial(closed_loop, depth=self.depth))
+        if self.pace == "timed":
+            return told(partial(_pacing.timed, due=due))
+        dependency, think = column(batch, "dependency"), column(batch, "think")
+        before = (dependency >= 0) & (dependency < self._done)
+        due[before] = self._last[dependency[before] - (self._done - len(self._last))] + think[before] + zero
+        within = np.where(dependency >= self._done, dependency - self._done, -1)
+        return told(partial(_pacing.thinking, dependency=within, think=think, due=due))
+
+    def _look(self, work: Batch) -> None:
+        if self.progress and perf_counter_ns() >= self._next_tell:
+            self._next_tell = perf_counter_ns() + _TELL
+            self.progress(self._done + work.completed, 0)
+
+    def _make_room(self, longest: int) -> None:
+        """Memory whose first half takes what is read, and whose second half holds what is written."""
+        if longest > self._half:
+            self._half = -(-longest // _PAGE) * _PAGE
+            self._memory = aligned_buffer(2 * self._half)
+            fill(self._memory[self._half :])
+
+
+def fill(memory: Bytes) -> None:
+    """Random bytes, the same ones every MiB."""
+    pattern = generator(0, "replayed bytes").integers(0, 256, min(len(memory), MIB), np.uint8)
+    memory[:] = np.resize(pattern, len(memory))
+
+
+def _ahead(batches: Batches) -> Iterator[pa.RecordBatch]:
+    """The batches, each read while the one before is used."""
+    with ThreadPoolExecutor(1) as reader:
+        coming = reader.submit(next, batches, None)
+        while (batch := coming.result()) is not None:
+            coming = reader.submit(next, batches, None)
+            yield batch

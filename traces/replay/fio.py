@@ -1,0 +1,150 @@
+"""The independent second engine: fio replays the trace as its I/O log, and its own logs tell what each request took.
+
+fio's latency logs give the time of a completion in whole ms and the latency in ns, in the order of completion; that is the order in which
+an observer is told of the requests, and the precision of the times.  Flushes are replayed, but stand in no log.  With ``timed`` one request
+is outstanding at a time.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+
+from flashsim.core.errors import FlashsimError, InvalidParameterError
+from flashsim.core.protocols import Progress
+from flashsim.core.request import FLUSH, READ, WRITE
+from flashsim.core.units import GIB, MIB, MILLISECONDS, format_size
+from flashsim.device.file import RealDevice
+from traces.format import fio_iolog, fio_iolog_v2
+from traces.replay.base import Observer, column, replayed
+from traces.schema import Batches, make_batch
+
+TITLE = "the program fio, if it is installed"
+PACES = ("asap", "timed")
+
+#: fio keeps memory for as many requests as may be outstanding, each as large as the largest: so much at most.
+_MEMORY = 4 * GIB
+_BLOCK = 4 * MIB
+#: A line of a latency log: ms, ns, direction (0 read, 1 write), bytes, and where.
+_LOG = {"at": pa.int64(), "latency": pa.int64(), "operation": pa.int64(), "length": pa.int64(), "offset": pa.int64()}
+
+
+def check() -> None:
+    """See `traces.replay.base.Engine`."""
+    if not shutil.which("fio"):
+        raise FlashsimError("engine: fio is not installed, or not on PATH; take --engine builtin")
+
+
+def replay(batches: Batches, device: RealDevice, pace: str, depth: int, observe: Observer, progress: Progress | None = None) -> str:
+    """See `traces.replay.base.Engine`."""
+    with tempfile.TemporaryDirectory(prefix="flashsim-") as folder:
+        place = Path(folder)
+        target = place / "target"  # a name without the blanks and colons that fio would divide names at
+        target.symlink_to(device.path.absolute())
+        wanted = _Wanted()
+        log = fio_iolog if pace == "timed" else fio_iolog_v2
+        log.write(wanted.watch(batches, str(target), pace == "timed"), place / "iolog")
+        told = _run(place, _options(device, pace, depth, wanted))
+        wanted.compare(told["jobs"][0])
+        done = 0
+        for batch in _logged(place / "log_lat.1.log"):
+            at = column(batch, "completed")
+            started = np.maximum(at - column(batch, "think"), 0)  # the log's ms may cut off more than the latency
+            observe(*replayed(batch, done, started, started, np.maximum(at, started + column(batch, "think"))))
+            done += batch.num_rows
+            if progress:
+                progress(done, 0)
+        return f"{told['fio version']}{', through the page cache' if device.buffered else ''}"
+
+
+class _Wanted:
+    """What fio shall do, counted while its log is written."""
+
+    def __init__(self) -> None:
+        self.bytes, self.requests, self.longest = {READ: 0, WRITE: 0}, {READ: 0, WRITE: 0, FLUSH: 0}, 1
+
+    def watch(self, batches: Batches, target: str, timed: bool) -> Batches:
+        """The batches as requests of one file, with times from 0 on or none."""
+        origin: int | None = None
+        first = 0
+        for batch in batches:
+            operation, length = column(batch, "operation"), column(batch, "length")
+            columns: dict[str, Any] = {"operation": operation, "offset": column(batch, "offset"), "length": length}
+            for kind in self.requests:
+                self.requests[kind] += int((operation == kind).sum())
+            for kind in self.bytes:
+                self.bytes[kind] += int(length[operation == kind].sum())
+            self.longest = max(self.longest, int(length.max()))
+            if timed:
+                arrival = column(batch, "arrival")
+                origin = int(arrival[0]) if origin is None else origin
+                columns["arrival"] = arrival - origin
+            yield make_batch(columns, first, target)
+            first += batch.num_rows
+
+    def compare(self, job: dict[str, Any]) -> None:
+        """Refuse what fio left out."""
+        for kind, name in ((READ, "read"), (WRITE, "write")):
+            moved = job[name]["io_bytes"]
+            if moved != self.bytes[kind]:
+                raise FlashsimError(
+                    f"engine: fio moved {format_size(moved)} by {name}s, but the trace says {format_size(self.bytes[kind])}"
+                )
+
+
+def _options(device: RealDevice, pace: str, depth: int, wanted: _Wanted) -> list[str]:
+    """Queues of fio are for ``asap`` alone.
+
+    Until the next request is due, fio sleeps and takes no completions, so that their times would be late by ms.  If it is told not to
+    (``iodepth_batch_complete_min=0``), it waits for each request before it submits another, and is as good as without a queue.
+    """
+    depth = depth if pace == "asap" else 1
+    if depth * wanted.longest > _MEMORY:
+        raise InvalidParameterError("depth", depth, f"fio would need {format_size(depth * wanted.longest)} of memory")
+    options = [f"--direct={int(not device.buffered)}", f"--ioengine={'psync' if depth == 1 else 'libaio'}", f"--iodepth={depth}"]
+    options += ["--replay_no_stall=1"] if pace == "asap" else []
+    return options if wanted.requests[WRITE] else [*options, "--readonly"]
+
+
+def _run(place: Path, options: list[str]) -> dict[str, Any]:
+    """Run fio in a folder of its own; what it says in its JSON."""
+    command = ["fio", "--name=replay", f"--read_iolog={place / 'iolog'}", "--allow_file_create=0", "--fallocate=none", *options]
+    command += [f"--write_lat_log={place / 'log'}", "--log_offset=1", "--output-format=json", f"--output={place / 'told.json'}"]
+    done = subprocess.run(command, cwd=place, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    text = (place / "told.json").read_text(encoding="utf-8") if (place / "told.json").exists() else ""
+    told = None
+    if "{" in text:
+        try:
+            told = json.loads(text[text.index("{") :])
+        except ValueError:
+            told = None
+    if done.returncode or told is None or told["jobs"][0]["error"]:
+        said = [line for line in (done.stderr + done.stdout + text.partition("{")[0]).splitlines() if line.strip()]
+        raise FlashsimError(f"engine: fio failed: {said[0] if said else f'exit code {done.returncode}'}")
+    answer: dict[str, Any] = told
+    return answer
+
+
+def _logged(path: Path) -> Iterator[pa.RecordBatch]:
+    """The requests of a latency log, with `completed`, and the latency as `think`."""
+    options = {
+        "read_options": pyarrow.csv.ReadOptions(column_names=[*_LOG, "priority"], block_size=_BLOCK),
+        "convert_options": pyarrow.csv.ConvertOptions(column_types=_LOG, include_columns=list(_LOG)),
+    }
+    try:
+        with pyarrow.csv.open_csv(path, **options) as lines:
+            for part in lines:
+                columns = {name: column(part, name) for name in _LOG}
+                at = columns.pop("at") * MILLISECONDS
+                yield make_batch(columns | {"think": columns.pop("latency"), "completed": at})
+    except (OSError, pa.ArrowException) as problem:
+        raise FlashsimError(f"engine: fio left no latency log that can be read: {problem}".split("\n", 1)[0]) from problem
