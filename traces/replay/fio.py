@@ -8,6 +8,7 @@ is outstanding at a time.
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import tempfile
@@ -22,7 +23,7 @@ import pyarrow.csv
 from flashsim.core.errors import FlashsimError, InvalidParameterError
 from flashsim.core.protocols import Progress
 from flashsim.core.request import FLUSH, READ, WRITE
-from flashsim.core.units import GIB, MIB, MILLISECONDS, format_size
+from flashsim.core.units import GIB, KIB, MIB, MILLISECONDS, format_size
 from flashsim.device.file import RealDevice
 from traces.format import fio_iolog, fio_iolog_v2
 from traces.replay.base import Observer, column, replayed
@@ -34,6 +35,8 @@ PACES = ("asap", "timed")
 #: fio keeps memory for as many requests as may be outstanding, each as large as the largest: so much at most.
 _MEMORY = 4 * GIB
 _BLOCK = 4 * MIB
+#: Of the I/O log, whose names of files are paths.
+_LONGEST_LINE = 16 * KIB
 #: A line of a latency log: ms, ns, direction (0 read, 1 write), bytes, and where.
 _LOG = {"at": pa.int64(), "latency": pa.int64(), "operation": pa.int64(), "length": pa.int64(), "offset": pa.int64()}
 
@@ -53,6 +56,7 @@ def replay(batches: Batches, device: RealDevice, pace: str, depth: int, observe:
         wanted = _Wanted()
         log = fio_iolog if pace == "timed" else fio_iolog_v2
         log.write(wanted.watch(batches, str(target), pace == "timed"), place / "iolog")
+        _cut_last_line(place / "iolog")
         told = _run(place, _options(device, pace, depth, wanted))
         wanted.compare(told["jobs"][0])
         done = 0
@@ -101,6 +105,18 @@ class _Wanted:
                 )
 
 
+def _cut_last_line(log: Path) -> None:
+    """Take away the line that closes the file.
+
+    fio takes no more completions once it has looked for another request and found none: the last ones would be missing in what it says.
+    With ``io_size`` it knows after the last request that this was all, provided that no other line follows.
+    """
+    with log.open("r+b") as file:
+        tail = max(0, file.seek(0, os.SEEK_END) - _LONGEST_LINE)
+        file.seek(tail)
+        file.truncate(tail + file.read().rstrip(b"\n").rindex(b"\n") + 1)
+
+
 def _options(device: RealDevice, pace: str, depth: int, wanted: _Wanted) -> list[str]:
     """Queues of fio are for ``asap`` alone.
 
@@ -111,7 +127,7 @@ def _options(device: RealDevice, pace: str, depth: int, wanted: _Wanted) -> list
     if depth * wanted.longest > _MEMORY:
         raise InvalidParameterError("depth", depth, f"fio would need {format_size(depth * wanted.longest)} of memory")
     options = [f"--direct={int(not device.buffered)}", f"--ioengine={'psync' if depth == 1 else 'libaio'}", f"--iodepth={depth}"]
-    options += ["--replay_no_stall=1"] if pace == "asap" else []
+    options += [f"--io_size={max(1, sum(wanted.bytes.values()))}", *(["--replay_no_stall=1"] if pace == "asap" else [])]
     return options if wanted.requests[WRITE] else [*options, "--readonly"]
 
 
