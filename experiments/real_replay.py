@@ -183,8 +183,6 @@ def _check_requests(path: Path, settings: RealSettings, limit: int | None) -> No
         if not settings.allow_write and not settings.writes_as_reads:
             refuse(operation == WRITE, "but nothing is written; add --allow-write, or --writes-as-reads to read there instead")
         if settings.pace == "think":
-            number = np.arange(first, first + batch.num_rows)
-            refuse(dependency >= number, "which waits for a later one; take --pace asap or timed")
             refuse(
                 (dependency >= 0) & (dependency < first - BACK),
                 f"which waits for one more than {BACK} before it; take --pace asap or timed",
