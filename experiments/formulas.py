@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from experiments.tables import Entry, Table
 from flashsim.core.errors import UnknownNameError
 from flashsim.core.units import MILLISECONDS, SECONDS
 from flashsim.device.presets import Preset
 from flashsim.execution.run import PhaseCost, Run
-from flashsim.hdd.geometry import CYLINDER_SLOTS, HEADS, zone_table
+from flashsim.hdd.layout import SLOT_UNIT, zones_of
 from flashsim.hdd.parameters import HddParameters
+from flashsim.hdd.seek import mean_seek, seek_curve
 from flashsim.storage.heap_file import HeapFile, heap_file
 from models.allocation import Allocation
 from models.haas import Disk, JoinCost, cost
@@ -29,18 +32,28 @@ def disk_of(preset: Preset, page_size: int) -> Disk:
     """A preset's nominal figures: mean seek, latency of a request, sequential rates."""
     parameters = preset.parameters
     if isinstance(parameters, HddParameters):
-        rate = min(parameters.link_rate, _streaming_rate(parameters))
-        return Disk.from_rates(parameters.seek_average / MILLISECONDS, parameters.rotation / 2 / MILLISECONDS, page_size, rate)
+        seek = parameters.seek_average or mean_seek(seek_curve(parameters), np.ones(parameters.cylinders))
+        read, write = (min(_streaming_rate(parameters), _link_rate(parameters, bus)) for bus in (parameters.bus_read, parameters.bus_write))
+        latency = parameters.rotation / 2 / MILLISECONDS
+        return Disk.from_rates(seek / MILLISECONDS, latency, page_size, read, write if write != read else None)
     latency = parameters.read_latency / MILLISECONDS
     return Disk.from_rates(0, latency, page_size, parameters.link_read_rate, parameters.link_write_rate)
+
+
+def _link_rate(parameters: HddParameters, bus: int) -> float:
+    """Bytes a second that pass the link, and the bus and the buffer where those are known (ns a sector)."""
+    slowest = max(bus, parameters.bulk_transfer)
+    return min(parameters.link_rate, parameters.sector_size * SECONDS / slowest if slowest else parameters.link_rate)
 
 
 def _streaming_rate(parameters: HddParameters) -> float:
     """Bytes a second of reading the whole drive in order, head switches and seeks to the next cylinder included."""
     sectors, time = 0, 0.0
-    for (cylinders, per_track), zone in zip(parameters.zones, zone_table(parameters).tolist(), strict=True):
-        sectors += cylinders * zone[HEADS] * per_track
-        time += cylinders * zone[CYLINDER_SLOTS] * parameters.rotation / per_track
+    for zone in zones_of(parameters):
+        skews = (parameters.heads - 1) * zone.track_skew + zone.cylinder_skew
+        slots = parameters.heads * zone.slots + skews / SLOT_UNIT
+        sectors += zone.cylinders * parameters.heads * zone.slots
+        time += zone.cylinders * slots * parameters.rotation / zone.slots
     return sectors * parameters.sector_size * SECONDS / time
 
 

@@ -13,6 +13,8 @@ _SCHEDULERS = {1: "fcfs", 2: "look", 3: "c-look", 4: "sstf", 5: "look", 6: "c-lo
 _BOUNDS = {1: "track", 2: "cylinder", 3: "none", 4: "next-track"}
 #: DiskSim lets a drive that gives the bus away before the data of a write begin once it has so many blocks, whatever the water mark says.
 _EXTRA_DISCONNECT_BLOCKS = 10
+#: Larger buffers and queues are no drive's: 1 GiB a segment.
+_MOST_BLOCKS, _MOST_SEGMENTS, _MOST_COMMANDS = 2**21, 2**16, 2**16
 
 _OVERHEADS = {
     "read_hit_after_read": "Read hit over. after read",
@@ -110,7 +112,7 @@ def _collect_transfers(disk: Block, found: Collected) -> None:
     found.put("hold_reads", keeps or hold_reads, disk.place("Never disconnect" if keeps else "Hold bus entire read xfer"))
     high, low = (disk.number(key, 0.0, 0, 1) for key in ("High (read) water mark", "Low (write) water mark"))
     by_request = disk.switch("Set watermark by reqsize", True)
-    segment = disk.whole("Segment size (in blks)", least=1)
+    segment = disk.whole("Segment size (in blks)", None, 1, _MOST_BLOCKS)
     if keeps:
         found.put("read_start", 0.0, disk.place("Never disconnect"))
     elif by_request:
@@ -132,11 +134,11 @@ def _collect_transfers(disk: Block, found: Collected) -> None:
 
 
 def _collect_buffer(disk: Block, found: Collected) -> None:
-    segment = disk.whole("Segment size (in blks)", least=1)
-    count = disk.whole("Number of buffer segments", least=1)
+    segment = disk.whole("Segment size (in blks)", None, 1, _MOST_BLOCKS)
+    count = disk.whole("Number of buffer segments", None, 1, _MOST_SEGMENTS)
     caching = disk.whole("Enable caching in buffer", 1, 0, 2)
-    ahead = disk.whole("Buffer continuous read", 0, 0, 4) if caching else 0
-    most, least = (disk.whole(f"{which} read-ahead (blks)", 0, least=0) for which in ("Maximum", "Minimum"))
+    ahead = disk.whole("Buffer continuous read", 0, 0, 4) * bool(caching)
+    most, least = (disk.whole(f"{which} read-ahead (blks)", 0, 0, _MOST_BLOCKS) for which in ("Maximum", "Minimum"))
     size = min(most, segment) or segment
     found.put_blocks("read_ahead", size if ahead else 0, disk.place("Maximum read-ahead (blks)" if ahead else "Buffer continuous read"))
     if ahead:
@@ -167,7 +169,7 @@ _BUFFER_SWITCHES = {
 
 
 def _collect_queue(disk: Block, found: Collected) -> None:
-    found.put("queue_depth", max(1, disk.whole("Max queue length", 1, least=0)), disk.place("Max queue length"))
+    found.put("queue_depth", max(1, disk.whole("Max queue length", 1, 0, _MOST_COMMANDS)), disk.place("Max queue length"))
     if not disk.has("Scheduler"):
         return
     queue = disk.child("Scheduler", "disksim_ioqueue")

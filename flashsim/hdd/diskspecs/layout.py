@@ -7,6 +7,9 @@ from flashsim.hdd.diskspecs.block import Block
 from flashsim.hdd.diskspecs.collected import Collected
 from flashsim.hdd.layout import HEAD_ORDERS, SPARING
 
+#: More cylinders are no drive's.
+_MOST_CYLINDERS = 10_000_000
+
 
 def collect(model: Block, found: Collected) -> None:
     """Take the layout of a ``dm_disk`` block."""
@@ -40,8 +43,7 @@ def collect(model: Block, found: Collected) -> None:
 
 def _zone(zone: Block, behind: int, unspared: bool) -> tuple[list[float], int]:
     """A row of `flashsim.hdd.parameters.HddParameters.zones`, and the cylinder behind the zone."""
-    first = zone.whole("First cylinder number", least=0)
-    last = zone.whole("Last cylinder number", least=0)
+    first, last = (zone.whole(f"{which} cylinder number", None, 0, _MOST_CYLINDERS) for which in ("First", "Last"))
     if first < behind or last < first:
         raise InvalidParameterError(f"{zone.at}: cylinders", f"{first} to {last}", f"zones must ascend, and {behind} is the next free one")
     per_track = zone.whole("Blocks per track", least=1)

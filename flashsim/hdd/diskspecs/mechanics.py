@@ -24,7 +24,7 @@ def collect(model: Block, folders: tuple[Path, ...], found: Collected) -> None:
     mechanics = model.child("Mechanical Model", "dm_mech_g1")
     rpm = mechanics.number("Rotation speed (in rpms)", least=1, most=1_000_000)
     found.put("rotation", f"{round(_MINUTE / rpm)}ns", mechanics.place("Rotation speed (in rpms)") + f" = {rpm:g}")
-    found.put("heads", model.whole("Number of data surfaces", least=1), model.place("Number of data surfaces"))
+    found.put("heads", model.whole("Number of data surfaces", None, 1, 1000), model.place("Number of data surfaces"))
     found.put_time("head_switch", mechanics, "Head switch time")
     if not mechanics.has("Head switch time"):
         found.put("head_switch", "0ms", mechanics.place("Head switch time"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 from flashsim.core.errors import DamagedFileError, FlashsimError, InvalidParameterError, MissingFileError, RefusedError, UnknownNameError
 from flashsim.core.parameters import build
 from flashsim.core.preset_files import as_toml
+from flashsim.core.rng import generator
 from flashsim.device import presets
 from flashsim.hdd.diskspecs.drive import ImportedDrive, read
 from flashsim.hdd.layout import END, FIRST, HELD, SLOT, TRACK, extent_table
@@ -217,6 +219,21 @@ def _attempt(path: Path) -> tuple[str, ImportedDrive | None]:
         return "", read(path)
     except FlashsimError as problem:
         return str(problem), None
+
+
+def test_a_damaged_file_is_read_or_refused_in_one_line(tmp_path: Path) -> None:
+    """Words and marks are replaced by others at random."""
+    draw = generator(1, "damage")
+    others = ["0", "-1", "1e300", "nan", "999999999", "{", "}", "[", "]", ",", "=", "source", "x", "", "0.5", "#", "..", "7"]
+    for _ in range(150):
+        path = write_drive(tmp_path)
+        file = tmp_path / f"small.{draw.choice(['parv', 'diskspecs', 'model', 'seek'])}"
+        words = re.split(r"(\s+|[={}\[\],])", file.read_text())
+        for place in draw.integers(0, len(words), draw.integers(1, 4)):
+            words[place] = str(draw.choice(others))
+        file.write_text("".join(words))
+        problem, drive = _attempt(path)
+        assert drive or ("small." in problem and "\n" not in problem)
 
 
 def test_foreign_files_are_refused(tmp_path: Path) -> None:
