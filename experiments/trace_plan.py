@@ -13,14 +13,16 @@ from flashsim.core.protocols import Progress
 from flashsim.core.request import READ, SECTOR, Integers
 from flashsim.core.units import MIB
 from flashsim.device.device import Device
+from traces.distinct import Footprint
 from traces.format.base import read_trace
-from traces.information import Footprint
 from traces.schema import Batches
 
 #: Requests that are in memory at once, and the distance over which a request may wait for an earlier one.
 WINDOW = 1 << 16
 #: What the trace reads is loaded in pieces of this size: each call costs about a millisecond, whatever it loads.
 _LOAD_UNIT = MIB
+#: Where a trace reads from more separate places, the unit doubles until they are fewer: memory stays small, and more is loaded than is read.
+_MOST_PLACES = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -65,7 +67,7 @@ def plan(path: Path, limit: int | None = None) -> Plan:
     if limit is not None and limit < 1:
         raise InvalidParameterError("limit", limit, "it must be at least 1")
     requests = reach = 0
-    timed, dependent, footprint, devices = True, False, Footprint(), set[int]()
+    timed, dependent, footprint, devices, unit = True, False, Footprint(), set[int](), _LOAD_UNIT
     for batch in limited(read_trace(path), limit):
         offset, length, operation, dependency, device = (
             column(batch, name) for name in ("offset", "length", "operation", "dependency", "device")
@@ -76,11 +78,20 @@ def plan(path: Path, limit: int | None = None) -> Plan:
         dependent |= bool((dependency >= 0).any())
         devices.update(np.unique(device).tolist())
         reads = operation == READ
-        begin = offset[reads] // _LOAD_UNIT * _LOAD_UNIT
-        footprint.add(begin, -(-(offset + length)[reads] // _LOAD_UNIT) * _LOAD_UNIT - begin)
+        _read_from(footprint, offset[reads], (offset + length)[reads], unit)
+        while len(footprint.ranges) > _MOST_PLACES:
+            unit *= 2
+            finer, footprint = footprint.ranges, Footprint()
+            _read_from(footprint, finer[:, 0], finer[:, 1], unit)
     if not requests:
         raise InvalidParameterError("trace", str(path), "there must be a request in it")
     return Plan(requests, reach, footprint.ranges, timed, dependent, len(devices))
+
+
+def _read_from(footprint: Footprint, begin: Integers, end: Integers, unit: int) -> None:
+    """Take the units that byte ranges touch."""
+    first = begin // unit * unit
+    footprint.add(first, -(-end // unit) * unit - first)
 
 
 def load(device: Device, what: Plan, progress: Progress | None = None) -> None:

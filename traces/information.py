@@ -1,4 +1,4 @@
-"""What a trace says of a workload: counts, sizes, sequentiality, footprint and latencies, in one pass over the file."""
+"""What a trace says of a workload: counts, sizes, sequentiality, footprint, times, and how they change, in one pass in constant memory."""
 
 from __future__ import annotations
 
@@ -6,46 +6,38 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
+from flashsim.core.protocols import Progress
 from flashsim.core.request import FLUSH, OPERATIONS, READ, WRITE, Integers
+from flashsim.core.units import GIB
+from traces.distinct import Touched
 from traces.format.base import read_trace, recognise
 from traces.histogram import Histogram
+from traces.over_time import OverTime
 from traces.schema import open_trace, provenance_of
 
 _PERCENTILES = (50, 90, 99, 99.9)
+#: Labels, and sizes of an operation, that are counted one by one; those that come later are counted together, as "(others)".
+_MOST_NAMES = 1 << 14
+_OTHERS = "(others)"
+#: No device takes larger requests; of those that files claim, so much counts as touched.
+_MOST_TOUCHED = 4 * GIB
 
 
-class Footprint:
-    """The union of byte ranges seen, as disjoint sorted ranges."""
-
-    def __init__(self) -> None:
-        self.ranges = np.zeros((0, 2), np.int64)
-
-    def add(self, offset: Integers, length: Integers) -> None:
-        """Take byte ranges, shape (n,) each."""
-        ranges = np.concatenate([self.ranges, np.stack([offset, offset + length], axis=1)])
-        ranges = ranges[np.argsort(ranges[:, 0], kind="stable")]
-        if len(ranges):
-            reach = np.maximum.accumulate(ranges[:, 1])
-            begins = np.flatnonzero(np.concatenate([[True], ranges[1:, 0] > reach[:-1]]))
-            self.ranges = np.stack([ranges[begins, 0], reach[np.append(begins[1:], len(ranges)) - 1]], axis=1)
-
-    @property
-    def size(self) -> int:
-        """How many bytes that is."""
-        return int((self.ranges[:, 1] - self.ranges[:, 0]).sum())
-
-
-def describe(path: str | Path) -> dict[str, Any]:
+def describe(path: str | Path, progress: Progress | None = None) -> dict[str, Any]:
     """Summarise a trace file, of any format that is recognised.
 
     Returns
     -------
     dict
-        JSON-ready: ``format``; ``requests``; by operation its ``requests``, ``bytes``, ``sizes`` (bytes: count) and, where timed,
-        ``latency`` (ns: mean and percentiles); ``read_share`` of the bytes; ``sequential_share`` (requests that begin where the one
-        before on the same device ended); ``footprint`` (distinct bytes); ``labels`` (requests by file); ``duration`` (ns); ``between``
-        (ns from an arrival to the next: mean and percentiles); ``provenance``.
+        JSON-ready: ``format``; ``requests``; by operation its ``requests``, ``bytes``, ``sizes`` (bytes: count), ``size`` (bytes: mean and
+        percentiles) and, where timed, ``latency`` (ns: mean and percentiles); ``read_share`` of the bytes; ``sequential_share`` (requests
+        that begin where the one before on the same device ended); ``footprint`` (distinct bytes read or written, in whole sectors, and
+        ``footprint_error``, its relative standard error: 0 where it is exact); ``devices``; ``labels`` (requests by file); ``duration``
+        (ns); ``between`` (ns from an arrival to the next: mean and percentiles, and ``values`` with ``shares``, the distribution);
+        ``backward`` (arrivals before the one before, which count as 0 in ``between``); ``over_time`` (`traces.over_time.OverTime`);
+        ``provenance``.
 
     Raises
     ------
@@ -53,74 +45,128 @@ def describe(path: str | Path) -> dict[str, Any]:
         See `traces.format.base.recognise` and `traces.format.base.Format.read`.
     """
     name = recognise(path)
-    sizes: dict[int, dict[int, int]] = {}
-    latencies: dict[int, Histogram] = {}
-    footprints: dict[int, Footprint] = {}
-    ends: dict[int, int] = {}
-    labels: dict[str, int] = {}
-    requests = sequential = 0
-    begin: int | None = None
-    end, last, between = 0, None, Histogram()
+    summary = _Summary()
     for batch in read_trace(path, name):
-        column = {name: batch.column(name).to_numpy(zero_copy_only=False) for name in ("device", "operation", "offset", "length")}
-        requests += batch.num_rows
-        for operation in np.unique(column["operation"]).tolist():
-            chosen = column["operation"] == operation
-            bucket = sizes.setdefault(operation, {})
-            for length, count in zip(*np.unique(column["length"][chosen], return_counts=True), strict=True):
-                bucket[int(length)] = bucket.get(int(length), 0) + int(count)
-        for device in np.unique(column["device"]).tolist():
-            chosen = (column["device"] == device) & (column["operation"] != FLUSH)
-            offset, length = column["offset"][chosen], column["length"][chosen]
-            before = np.concatenate([[ends.get(device, -1)], (offset + length)[:-1]])
-            sequential += int((offset == before).sum())
-            if len(offset):
-                ends[device] = int(offset[-1] + length[-1])
-            footprints.setdefault(device, Footprint()).add(offset, length)
-        for entry in batch.column("label").value_counts().to_pylist():
-            labels[entry["values"]] = labels.get(entry["values"], 0) + entry["counts"]
-        if not batch.num_rows or batch.column("arrival").null_count:
-            continue
-        arrival = batch.column("arrival").to_numpy()
-        steps = np.diff(arrival, prepend=arrival[0] if last is None else last)
-        between.add(np.maximum(steps, 0)[1 if last is None else 0 :])
-        last = int(arrival[-1])
-        begin = int(arrival.min()) if begin is None else min(begin, int(arrival.min()))
-        end = max(end, int(arrival.max()))
-        timed = batch.column("completed").is_valid().to_numpy(zero_copy_only=False)
-        if timed.any():
-            completed = batch.column("completed").fill_null(0).to_numpy()
-            end = max(end, int(completed[timed].max()))
-            for operation in np.unique(column["operation"][timed]).tolist():
-                chosen = timed & (column["operation"] == operation)
-                latencies.setdefault(operation, Histogram()).add((completed - arrival)[chosen])
-    operations = {OPERATIONS[operation]: _operation(sizes[operation], latencies.get(operation)) for operation in sorted(sizes)}
-    read, written = (operations.get(OPERATIONS[kind], {}).get("bytes", 0) for kind in (READ, WRITE))
+        if batch.num_rows:
+            summary.add(batch)
+        if progress:
+            progress(summary.requests, summary.requests)
     return {
         "format": name,
-        "requests": requests,
-        "operations": operations,
-        "read_share": read / (read + written) if read + written else None,
-        "sequential_share": sequential / requests if requests else None,
-        "footprint": sum(footprint.size for footprint in footprints.values()),
-        "devices": len(footprints),
-        "labels": labels,
-        "duration": None if begin is None else end - begin,
-        "between": _times(between) if between.count else None,
+        **summary.as_dict(),
         "provenance": provenance_of(open_trace(path).schema_arrow) if name == "parquet" else {},
     }
 
 
-def _operation(sizes: dict[int, int], latencies: Histogram | None) -> dict[str, Any]:
-    told: dict[str, Any] = {
-        "requests": sum(sizes.values()),
-        "bytes": sum(size * count for size, count in sizes.items()),
-        "sizes": {str(size): sizes[size] for size in sorted(sizes)},
-    }
-    if latencies:
-        told["latency"] = _times(latencies)
-    return told
+class _Operation:
+    """The requests of one operation."""
+
+    def __init__(self) -> None:
+        self.requests = self.bytes = 0
+        self.sizes: dict[str, int] = {}
+        self.size, self.latency = Histogram(), Histogram()
+
+    def add(self, length: Integers) -> None:
+        values, counts = np.unique(length, return_counts=True)
+        _count(self.sizes, {str(value): count for value, count in zip(values.tolist(), counts.tolist(), strict=True)})
+        self.size.add(length)
+        self.requests += len(length)
+        self.bytes += int(length.sum())
+
+    def as_dict(self) -> dict[str, Any]:
+        sizes = {size: self.sizes[size] for size in sorted(self.sizes, key=lambda size: (not size.isdigit(), size.zfill(20)))}
+        spread = _spread(self.size)
+        if _OTHERS not in sizes:  # every size was counted by itself
+            values, ranks = [float(size) for size in sizes], np.cumsum(list(sizes.values()))
+            spread |= {f"p{share:g}": values[int(np.searchsorted(ranks, share / 100 * self.requests - 1e-9))] for share in _PERCENTILES}
+        told: dict[str, Any] = {"requests": self.requests, "bytes": self.bytes, "sizes": sizes, "size": spread}
+        return told | ({"latency": _spread(self.latency)} if self.latency.count else {})
 
 
-def _times(times: Histogram) -> dict[str, float]:
-    return {"mean": times.mean} | {f"p{share:g}": float(times.percentile(share)) for share in _PERCENTILES}
+class _Summary:
+    """All that is told, request by request."""
+
+    def __init__(self) -> None:
+        self.requests = self.sequential = self.backward = 0
+        self.operations: dict[int, _Operation] = {}
+        self.labels: dict[str, int] = {}
+        self.touched, self.over_time, self.between = Touched(), OverTime(), Histogram()
+        self._ends = np.full(1 << 15, -1)  # where the last request on each device ended
+        self._begin: int | None = None
+        self._end = 0
+        self._last: int | None = None
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        device, operation, offset, length = (
+            batch.column(name).to_numpy(zero_copy_only=False).astype(np.int64) for name in ("device", "operation", "offset", "length")
+        )
+        for kind in np.unique(operation).tolist():
+            self.operations.setdefault(kind, _Operation()).add(length[operation == kind])
+        placed = operation != FLUSH
+        self._follow(device[placed], offset[placed], length[placed])
+        touched = np.where((operation == READ) | (operation == WRITE), np.minimum(length, _MOST_TOUCHED), 0)
+        self.touched.add(device, offset, touched)
+        self.over_time.add(self.requests, batch.column("arrival"), device, offset, touched)
+        _count(self.labels, {entry["values"] or "": entry["counts"] for entry in batch.column("label").value_counts().to_pylist()})
+        self.requests += batch.num_rows
+        self._time(batch, operation)
+
+    def _follow(self, device: Integers, offset: Integers, length: Integers) -> None:
+        """Count requests that begin where the one before on their device ended."""
+        order = np.argsort(device, kind="stable")
+        device, offset, end = device[order], offset[order], (offset + length)[order]
+        first = np.diff(device, prepend=-1) != 0
+        before = np.where(first, self._ends[device], np.append([0], end[:-1])[: len(end)])
+        self.sequential += int((offset == before).sum())
+        last = np.diff(device, append=-1) != 0
+        self._ends[device[last]] = end[last]
+
+    def _time(self, batch: pa.RecordBatch, operation: Integers) -> None:
+        known = batch.column("arrival").is_valid().to_numpy(zero_copy_only=False)
+        if not known.any():
+            return
+        arrival = batch.column("arrival").fill_null(0).to_numpy()
+        times = arrival[known]
+        steps = np.diff(times, prepend=times[0] if self._last is None else self._last)[1 if self._last is None else 0 :]
+        self.between.add(np.maximum(steps, 0))
+        self.backward += int((steps < 0).sum())
+        self._last = int(times[-1])
+        self._begin = int(times.min()) if self._begin is None else min(self._begin, int(times.min()))
+        self._end = max(self._end, int(times.max()))
+        timed = known & batch.column("completed").is_valid().to_numpy(zero_copy_only=False)
+        if timed.any():
+            completed = batch.column("completed").fill_null(0).to_numpy()
+            self._end = max(self._end, int(completed[timed].max()))
+            for kind in np.unique(operation[timed]).tolist():
+                chosen = timed & (operation == kind)
+                self.operations[kind].latency.add(np.maximum(completed - arrival, 0)[chosen])
+
+    def as_dict(self) -> dict[str, Any]:
+        operations = {OPERATIONS[kind]: self.operations[kind].as_dict() for kind in sorted(self.operations)}
+        read, written = (self.operations[kind].bytes if kind in self.operations else 0 for kind in (READ, WRITE))
+        values, shares = self.between.distribution()
+        return {
+            "requests": self.requests,
+            "operations": operations,
+            "read_share": read / (read + written) if read + written else None,
+            "sequential_share": self.sequential / self.requests if self.requests else None,
+            "footprint": self.touched.size,
+            "footprint_error": self.touched.error,
+            "devices": int((self._ends >= 0).sum()),
+            "labels": self.labels,
+            "duration": None if self._begin is None else self._end - self._begin,
+            "between": _spread(self.between) | {"values": values.tolist(), "shares": shares.tolist()} if self.between.count else None,
+            "backward": self.backward,
+            "over_time": self.over_time.as_dict(),
+        }
+
+
+def _count(counts: dict[str, int], more: dict[str, int]) -> None:
+    """Add counts by name; a new name beyond the most that are kept is one of the others."""
+    for name, count in more.items():
+        known = name if name in counts or len(counts) < _MOST_NAMES else _OTHERS
+        counts[known] = counts.get(known, 0) + count
+
+
+def _spread(values: Histogram) -> dict[str, float]:
+    return {"mean": values.mean} | {f"p{share:g}": float(values.percentile(share)) for share in _PERCENTILES}

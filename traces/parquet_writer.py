@@ -38,7 +38,8 @@ class ParquetWriter:
         self.path = Path(path)
         self._partial = self.path.with_name(f".{self.path.name}.{os.getpid()}.writing")
         try:
-            self._writer = pq.ParquetWriter(self._partial, schema_with(dict(provenance or {})), compression="zstd")
+            schema = schema_with(dict(provenance or {}))
+            self._writer = pq.ParquetWriter(self._partial, schema, compression="zstd", write_page_checksum=True)
         except OSError as problem:
             raise FlashsimError(f"trace: cannot write {self.path}: {os.strerror(problem.errno or 0)}") from problem
         self._pending: list[pa.RecordBatch] = []

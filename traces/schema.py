@@ -122,7 +122,7 @@ def open_trace(path: str | Path) -> pq.ParquetFile:
         It is truncated, no Parquet file, or not a trace of this version.
     """
     try:
-        file = pq.ParquetFile(path)
+        file = pq.ParquetFile(path, page_checksum_verification=True)
     except OSError as problem:
         if not Path(path).is_file():
             raise MissingFileError(f"trace: no file at {path}") from problem

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
+from experiments import trace_plots, trace_tables
 from experiments.commands.replay import TraceFile, replay
 from experiments.commands.shared import Command, Force, Group, JsonFile
 from experiments.outputs import Outputs, write_json
 from experiments.progress import progress_bar
-from experiments.tables import Entry, Table
-from flashsim.core.units import format_duration, format_size
 from traces import information
 from traces.conversion import convert as convert_file
 
@@ -32,26 +31,31 @@ def trace() -> None:
 
 
 @app.command("info", cls=Command)
-def info(file: TraceFile, json: JsonFile = None, force: Force = False) -> None:
-    """Summarise a trace: format, requests, sizes, sequentiality, footprint and latencies.
+def info(
+    file: TraceFile,
+    json: JsonFile = None,
+    out_dir: Annotated[Path | None, typer.Option(metavar="DIR", help="Write tables and plots into this folder.")] = None,
+    force: Force = False,
+) -> None:
+    """Summarise a trace: format, requests, sizes, sequentiality, footprint, working set over time, and times.
 
     Examples::
 
         flashsim trace info bnl.parquet
-        flashsim trace info bnl.parquet --json bnl.json
+        flashsim trace info bnl.parquet --json bnl.json --out-dir shown
     """
-    with Outputs(force) as outputs:
+    with Outputs(force) as outputs, progress_bar("reading") as progress:
         outputs.spare("FILE", file)
         target = outputs.file("--json", json) if json else None
-        summary = information.describe(file)
-        typer.echo(f"format: {summary['format']}\n")
-        typer.echo(_operations(summary).as_text())
-        typer.echo("")
-        typer.echo(_facts(summary).as_text())
-        typer.echo("")
-        typer.echo(Table(["file", "requests"], sorted(summary["labels"].items())).as_text())
+        folder = outputs.folder("--out-dir", out_dir) if out_dir else None
+        summary = information.describe(file, progress)
         if target:
             write_json(target, summary)
+        if folder:
+            trace_plots.write_folder(folder, summary)
+    typer.echo(f"format: {summary['format']}")
+    for table in trace_tables.tables(summary):
+        typer.echo("\n" + table.as_text())
 
 
 @app.command("convert", cls=Command)
@@ -81,29 +85,3 @@ def convert(
 
 
 app.command("replay", cls=Command)(replay)
-
-
-def _operations(summary: dict[str, Any]) -> Table:
-    rows: list[list[Entry]] = []
-    for name, told in summary["operations"].items():
-        latency = told.get("latency", {})
-        times = [format_duration(round(latency[key])) if key in latency else None for key in ("mean", "p50", "p99")]
-        largest = max((int(size) for size in told["sizes"]), default=0)
-        rows.append([name, told["requests"], format_size(told["bytes"]), format_size(largest), *times])
-    return Table(["operation", "requests", "bytes", "largest", "mean latency", "median", "99 %"], rows)
-
-
-def _facts(summary: dict[str, Any]) -> Table:
-    def share(value: float | None) -> str | None:
-        return None if value is None else f"{100 * value:.1f} %"
-
-    duration = summary["duration"]
-    rows: list[list[Entry]] = [
-        ["requests", summary["requests"]],
-        ["devices", summary["devices"]],
-        ["distinct bytes", format_size(summary["footprint"])],
-        ["share of bytes read", share(summary["read_share"])],
-        ["share of requests that continue the one before", share(summary["sequential_share"])],
-        ["duration", None if duration is None else format_duration(duration)],
-    ]
-    return Table(["fact", "value"], [[name, value if isinstance(value, str) or value is None else f"{value:,}"] for name, value in rows])

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from flashsim.core.errors import DamagedFileError, FlashsimError, InvalidParameterError, MissingFileError, UnknownNameError
 from flashsim.core.request import FLUSH, FORCE_UNIT_ACCESS, INTERNAL, READ, TRIM, WRITE
+from flashsim.core.units import NEVER
 from traces.conversion import convert
 from traces.format import FORMATS, formats, load_format, read_trace, recognise, writable
 from traces.format.base import load_writable
@@ -120,7 +121,7 @@ def test_requests_are_what_the_lines_say(name: str, examples: dict[str, Path]) -
 def test_a_file_that_is_cut_short_is_damaged_or_ends_at_a_whole_request(name: str, examples: dict[str, Path], tmp_path: Path) -> None:
     data, whole = examples[name].read_bytes(), table(examples[name])
     columns = ["operation", "offset"]
-    for keep in range(0, len(data), max(1, len(data) // 60)):
+    for keep in range(0, len(data), max(1, len(data) // 400)):
         cut = tmp_path / "cut"
         cut.write_bytes(data[:keep])
         try:
@@ -265,6 +266,45 @@ def test_no_file_ends_in_anything_but_an_error_of_ours(content: bytes, name: str
         except FlashsimError as problem:
             refusals.append(str(problem))
     assert not any("\n" in refusal for refusal in refusals)
+
+
+#: What damage puts in the place of a few bytes.
+_FOREIGN = st.one_of(
+    st.binary(max_size=12),
+    st.integers(-(2**70), 2**70).map(lambda number: str(number).encode()),
+    st.sampled_from([b"", b"-1", b"nan", b"1e400", b"0x10", b"\r\n", b"\0", b",", b" ", b"\n\n", b'"', b"9" * 40, "\u0661".encode()]),
+)
+
+
+def _plausible(found: pa.Table) -> bool:
+    """Whether all numbers are ones that the schema allows."""
+    columns = {name: np.array(found.column(name).drop_null().to_pylist(), np.int64) for name in SCHEMA.names if name != "label"}
+    times = [columns[name] for name in ("arrival", "started", "completed", "think", "offset", "length", "device")]
+    return (
+        all(((values >= 0) & (values < NEVER)).all() for values in times)
+        and (columns["offset"] + columns["length"] < NEVER).all()
+        and np.isin(columns["operation"], range(4)).all()
+        and (columns["dependency"] < columns["id"]).all()
+    )
+
+
+@pytest.mark.parametrize("name", FORMATS.names())
+@settings(max_examples=60)
+@given(where=st.floats(0, 1), size=st.integers(0, 20), foreign=_FOREIGN)
+def test_damage_anywhere_is_read_as_requests_or_refused_by_name(
+    name: str, where: float, size: int, foreign: bytes, examples: dict[str, Path], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    data = examples[name].read_bytes()
+    at = int(where * len(data))
+    path = tmp_path_factory.mktemp("damage", numbered=True) / "damage"
+    path.write_bytes(data[:at] + foreign + data[at + size :])
+    refusal, found = str(path), None
+    try:
+        found = table(path, name)
+    except DamagedFileError as problem:
+        refusal = str(problem)
+    assert str(path) in refusal and "\n" not in refusal
+    assert found is None or _plausible(found)
 
 
 def test_missing_files_and_unknown_formats(tmp_path: Path) -> None:

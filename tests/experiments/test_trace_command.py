@@ -33,6 +33,30 @@ def test_info_tells_the_format(flashsim: Run, here: Path) -> None:
     assert (told["format"], told["requests"], told["between"]["mean"]) == ("mqsim", 10, 1e6)
 
 
+def test_info_draws(flashsim: Run, here: Path) -> None:
+    (here / "a.txt").write_text(MQSIM)
+    assert flashsim("trace info a.txt --out-dir shown").exit_code == 0
+    assert {path.name for path in (here / "shown").iterdir()} == {
+        *("sizes.csv", "sizes.svg", "between.csv", "between.svg", "over_time.csv", "working_set.svg", "offsets.svg")
+    }
+    windows = pd.read_csv(here / "shown" / "over_time.csv")
+    assert windows["requests"].sum() == 10 and windows["footprint"].iloc[-1] == 4 * 4096
+    (here / "untimed.csv").write_text("0,0,512,R,0\n")
+    assert "forward" not in flashsim("trace info untimed.csv --out-dir more").stdout
+
+
+@pytest.mark.parametrize("line", ["info a.txt --json i.json --out-dir shown", "convert a.txt b.parquet --to parquet"])
+@pytest.mark.parametrize(
+    "content", ["", "what is this", MQSIM + "5 5 5\n", "1 0 0 8 7\n" + MQSIM, MQSIM + "-5 0 0 8 1\n", MQSIM + f"5 0 {2**53} 8 1\n"]
+)
+def test_bad_traces_are_one_line_and_leave_nothing(content: str, line: str, flashsim: Run, here: Path) -> None:
+    (here / "a.txt").write_text(content)
+    result = flashsim(f"trace {line}")
+    assert result.exit_code == 2 and result.stdout == ""
+    assert "a.txt" in result.stderr and result.stderr.count("\n") == 1
+    assert [path.name for path in here.iterdir()] == ["a.txt"]
+
+
 def test_convert_there_and_back(flashsim: Run, here: Path) -> None:
     (here / "a.txt").write_text(MQSIM)
     assert flashsim("trace convert a.txt a.parquet --to parquet").exit_code == 0
@@ -106,6 +130,17 @@ def test_what_lies_beyond_the_device_is_refused_or_wrapped(tmp_path: Path) -> No
         replay(path, device, Settings("asap"), plan(path), report.add)
     assert replay(path, device, Settings("asap", scale_offsets=True), plan(path), report.add) == 1
     assert report.as_dict(device.statistics())["requests"] == 2
+
+
+def test_what_is_read_in_many_places_is_loaded_in_larger_units(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    offset = np.random.default_rng(1).integers(0, 1 << 25, 3000) * 4096
+    path = _written(tmp_path / "wide", offset=offset, length=np.full(3000, 4096))
+    fine = plan(path).read
+    monkeypatch.setattr("experiments.trace_plan._MOST_PLACES", 500)
+    coarse = plan(path).read
+    assert len(coarse) <= 500 < len(fine) and (np.diff(coarse.reshape(-1)) > 0).all()
+    place = np.searchsorted(coarse[:, 0], offset, side="right") - 1
+    assert (coarse[place, 0] <= offset).all() and (offset + 4096 <= coarse[place, 1]).all()
 
 
 def test_a_pace_that_the_trace_does_not_know_is_refused(tmp_path: Path) -> None:

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from flashsim.core.errors import DamagedFileError, FlashsimError, MissingFileError
 from flashsim.core.request import COMPLETION, READ, WRITE, make_requests
-from traces.information import Footprint, describe
+from traces.distinct import Footprint
+from traces.information import describe
 from traces.recording import ParquetRecorder
 from traces.schema import open_trace, provenance_of
 

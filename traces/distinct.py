@@ -1,0 +1,218 @@
+"""How much of a device a trace touches: as disjoint ranges, or in constant memory, exact while a bitmap is small and then estimated.
+
+`Touched` keeps a bit a sector in areas of 16 MiB, made as they are touched.  Where they would take more than 128 MiB (half a tebibyte
+of touched areas) it gives up the bitmap for a sketch that was kept from the begin: HyperLogLog, which remembers of many hashed pages of
+4 KiB only the rarest pattern in each of m registers.  Its standard error is 1.04 / sqrt(m) (Flajolet, Fusy, Gandouet, Meunier:
+HyperLogLog, 2007); the estimator is that of Ertl, New cardinality estimation algorithms for HyperLogLog sketches, 2017, algorithm 6,
+which needs no corrections for small counts.  Sketches of parts merge into that of the whole: the larger of each two registers.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+from flashsim.core.kernel import inlined_kernel, lean_kernel
+from flashsim.core.request import SECTOR, Integers
+from flashsim.core.units import KIB, MIB
+
+Registers = npt.NDArray[np.uint8]
+
+#: What a sketch counts.
+PAGE = 4 * KIB
+_PAGE_SHIFT = 12
+
+_AREA_SHIFT = 24
+_AREA_BYTES = (1 << _AREA_SHIFT) // SECTOR // 8
+_MOST_AREAS = 128 * MIB // _AREA_BYTES
+_BITS_OF_BYTE = np.array([bin(byte).count("1") for byte in range(256)], np.int64)
+#: Bits of the second half of a page's hash, of which the first 1 is looked for.
+_HASH_BITS = 32
+_LOW = 0xFFFFFFFF
+
+
+class Footprint:
+    """The union of byte ranges seen, as disjoint sorted ranges."""
+
+    def __init__(self) -> None:
+        self.ranges = np.zeros((0, 2), np.int64)
+
+    def add(self, offset: Integers, length: Integers) -> None:
+        """Take byte ranges, shape (n,) each."""
+        ranges = np.concatenate([self.ranges, np.stack([offset, offset + length], axis=1)])
+        ranges = ranges[np.argsort(ranges[:, 0], kind="stable")]
+        if len(ranges):
+            reach = np.maximum.accumulate(ranges[:, 1])
+            begins = np.flatnonzero(np.concatenate([[True], ranges[1:, 0] > reach[:-1]]))
+            self.ranges = np.stack([ranges[begins, 0], reach[np.append(begins[1:], len(ranges)) - 1]], axis=1)
+
+    @property
+    def size(self) -> int:
+        """How many bytes that is."""
+        return int((self.ranges[:, 1] - self.ranges[:, 0]).sum())
+
+
+class Touched:
+    """The distinct bytes of all devices that were touched, in whole sectors.
+
+    Examples
+    --------
+    >>> touched = Touched()
+    >>> touched.add(np.array([0, 0]), np.array([0, 4096]), np.array([8192, 8192]))
+    >>> touched.size, touched.exact
+    (12288, True)
+    """
+
+    _SKETCH = 1 << 16
+
+    def __init__(self, most_areas: int = _MOST_AREAS) -> None:
+        self._most = most_areas
+        self._areas = np.full((4 * most_areas, 2), -1)  # an open hash table: area, row of the bitmap
+        self._bitmap = np.zeros((16, _AREA_BYTES), np.uint8)
+        self._used = 0
+        self._bits = 0
+        self.exact = True
+        self.registers = new_sketches(1, self._SKETCH)
+
+    def add(self, device: Integers, offset: Integers, length: Integers) -> None:
+        """Take byte ranges, shape (n,) each."""
+        sketch(np.zeros(len(offset), np.int64), device, offset, length, self.registers)
+        row = 0
+        while self.exact and row < len(offset):
+            row, self._used, new = _mark(device, offset, length, row, self._areas, self._bitmap, self._used, _BITS_OF_BYTE)
+            self._bits += int(new)
+            if row < len(offset):
+                self._grow()
+
+    def _grow(self) -> None:
+        rows = min(2 * len(self._bitmap), self._most)
+        if rows > len(self._bitmap):
+            grown = np.zeros((rows, _AREA_BYTES), np.uint8)
+            grown[: len(self._bitmap)] = self._bitmap
+            self._bitmap = grown
+        else:
+            self.exact, self._bitmap = False, np.zeros((0, _AREA_BYTES), np.uint8)
+
+    @property
+    def size(self) -> int:
+        """How many bytes were touched; pages of 4 KiB where it is estimated."""
+        return self._bits * SECTOR if self.exact else round(estimate(self.registers[0]) * PAGE)
+
+    @property
+    def error(self) -> float:
+        """The relative standard error of `size`."""
+        return 0.0 if self.exact else standard_error(self._SKETCH)
+
+
+@lean_kernel
+def _mark(
+    device: Integers,
+    offset: Integers,
+    length: Integers,
+    first: int,
+    areas: Integers,
+    bitmap: Registers,
+    used: int,
+    bits_of_byte: Integers,
+) -> tuple[int, int, int]:
+    """Mark the sectors of requests from `first`; return where it ended for want of rows, the rows in use, and the sectors newly marked."""
+    new = 0
+    for row in range(first, offset.shape[0]):
+        if length[row] <= 0:
+            continue
+        sector, end = offset[row] // SECTOR, -(-(offset[row] + length[row]) // SECTOR)
+        while sector < end:
+            area = device[row] << 40 | sector >> (_AREA_SHIFT - 9)
+            place = ((area & 0xFFFFF) * 0x27D4EB2F ^ (area >> 20) * 0x9E3779) % areas.shape[0]
+            while areas[place, 0] >= 0 and areas[place, 0] != area:
+                place = (place + 1) % areas.shape[0]
+            if areas[place, 0] < 0:
+                if used == bitmap.shape[0]:
+                    return row, used, new
+                areas[place, 0], areas[place, 1] = area, used
+                used += 1
+            within = sector & (_AREA_BYTES * 8 - 1)
+            stop = min(_AREA_BYTES * 8, within + end - sector)
+            sector += stop - within
+            marked = bitmap[areas[place, 1]]
+            while within < stop:
+                byte, bit = within >> 3, within & 7
+                count = min(8 - bit, stop - within)
+                before = int(marked[byte])
+                after = before | ((1 << count) - 1) << bit
+                marked[byte] = after
+                new += bits_of_byte[after ^ before]
+                within += count
+    return offset.shape[0], used, new
+
+
+def new_sketches(count: int, size: int) -> Registers:
+    """Empty sketches of `size` registers, a power of two, shape (n, size)."""
+    return np.zeros((count, size), np.uint8)
+
+
+def standard_error(size: int) -> float:
+    """The relative standard error of the estimate from so many registers."""
+    return 1.04 / math.sqrt(size)
+
+
+@inlined_kernel
+def _mix(value: int) -> int:
+    """32 bits of which each depends on all given."""
+    value = ((value ^ value >> 16) * 0x45D9F3B) & _LOW
+    value = ((value ^ value >> 16) * 0x45D9F3B) & _LOW
+    return value ^ value >> 16
+
+
+@lean_kernel
+def sketch(which: Integers, device: Integers, offset: Integers, length: Integers, sketches: Registers) -> None:
+    """Take the pages of 4 KiB that byte ranges touch into the sketches whose numbers are `which`, shape (n,) each."""
+    for row in range(offset.shape[0]):
+        if length[row] <= 0:
+            continue
+        registers = sketches[which[row]]
+        end = (offset[row] + length[row] + PAGE - 1) >> _PAGE_SHIFT
+        for page in range(offset[row] >> _PAGE_SHIFT, end):
+            high = _mix((page >> 32) + (device[row] << 16) + 1)
+            place = _mix((page & _LOW) ^ high) & (registers.shape[0] - 1)
+            rest = _mix(_mix((page & _LOW) ^ 0x9E3779B9) ^ high)
+            zeros = 1
+            while zeros <= _HASH_BITS and rest & 1 == 0:
+                rest >>= 1
+                zeros += 1
+            registers[place] = max(int(registers[place]), zeros)
+
+
+def estimate(registers: Registers) -> float:
+    """How many distinct pages a sketch, shape (m,), was given (Ertl 2017, algorithm 6)."""
+    size = len(registers)
+    counts = np.bincount(registers, minlength=_HASH_BITS + 2).tolist()
+    total = size * _tau(1 - counts[_HASH_BITS + 1] / size)
+    for zeros in range(_HASH_BITS, 0, -1):
+        total = 0.5 * (total + counts[zeros])
+    total += size * _sigma(counts[0] / size)
+    return 0.0 if math.isinf(total) else size * size / (2 * math.log(2) * total)
+
+
+def _sigma(share: float) -> float:
+    if share == 1:
+        return math.inf
+    power, total, weight = share, share, 1.0
+    while True:
+        power *= power
+        before, total, weight = total, total + power * weight, 2 * weight
+        if total == before:
+            return total
+
+
+def _tau(share: float) -> float:
+    if share in (0, 1):
+        return 0.0
+    power, total, weight = share, 1 - share, 1.0
+    while True:
+        power, weight = math.sqrt(power), 0.5 * weight
+        before, total = total, total - (1 - power) ** 2 * weight
+        if total == before:
+            return total / 3
