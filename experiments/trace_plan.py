@@ -21,7 +21,7 @@ from traces.schema import Batches
 WINDOW = 1 << 16
 #: What the trace reads is loaded in pieces of this size: each call costs about a millisecond, whatever it loads.
 _LOAD_UNIT = MIB
-#: Where a trace reads from more separate places, the unit doubles until they are fewer: memory stays small, and more is loaded than is read.
+#: Where a trace reads from more separate places, the unit doubles until they are fewer: memory stays small; more is loaded than is read.
 _MOST_PLACES = 1 << 20
 
 
