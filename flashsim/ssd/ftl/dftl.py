@@ -37,6 +37,7 @@ from flashsim.ssd.flash_array import (
     STATE,
     STORE_PAGE,
     VALID,
+    WRITTEN,
     ZERO_PAGE,
     Narrow,
     erased,
@@ -282,11 +283,15 @@ def recover(state: DriveState) -> None:
 
 
 def clear_map_blocks(state: DriveState) -> None:
-    """Unmap the translation pages and erase their blocks, which hold nothing else."""
+    """Unmap the translation pages and erase their blocks, which hold nothing else, and those that hold torn pages alone.
+
+    The latter may have been blocks for translation pages as well, and a plane may have no other block free for these.
+    """
     per_block, blocks, host_pages = state.parameters.pages_per_block, state.blocks, state.parameters.logical_pages
     of_map = (state.spare > 0) & (state.pages[:, SPARE_OWNER] > host_pages)
     state.mapping[host_pages:] = 0
-    for block in np.flatnonzero(of_map.reshape(-1, per_block).any(axis=1)).tolist():
+    is_torn = (blocks[WRITTEN] > 0) & (state.spare <= 0).reshape(-1, per_block).all(axis=1)
+    for block in np.flatnonzero(of_map.reshape(-1, per_block).any(axis=1) | is_torn).tolist():
         pool = pool_of_block(state.control, block)
         state.pools[POOL_VALID, collector_of(state.control, pool)] -= blocks[VALID, block]
         blocks[VALID, block] = 0
