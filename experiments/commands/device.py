@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from experiments import preconditioning
+from experiments.commands import serve
 from experiments.commands.drawing import Timeline, TimelineFrom, TimelineTo, draw, timeline_window
 from experiments.commands.shared import Command, Force, Group, JsonFile
 from experiments.outputs import Outputs, write_json
@@ -28,7 +29,7 @@ app = typer.Typer(cls=Group, rich_markup_mode=None)
 
 @app.callback()
 def device() -> None:
-    """Device presets, every value with its source, and micro-benchmarks.
+    """Device presets, every value with its source, micro-benchmarks, and drives served to other programs.
 
     Examples::
 
@@ -123,6 +124,9 @@ def import_diskspecs(
     typer.echo(f"{drive.name}: {format_size(parameters.capacity)}; {len(drive.values)} values in {out}")
     for note in drive.notes:
         typer.echo(f"note: {note}")
+
+
+app.command("serve", cls=Command)(serve.serve_device)
 
 
 @app.command("bench", cls=Command)

@@ -273,6 +273,14 @@ class HostQueue:
         """Requests submitted and not yet completed."""
         return len(self.requests) - self._collected - int(self.scalars[FINISHED])
 
+    @property
+    def next_arrival(self) -> int:
+        """When a request arrives next, ns; NEVER if none is due."""
+        arrived, due = int(self.scalars[ARRIVED]), NEVER
+        if arrived < len(self.order):
+            due = int(self.requests[self.order[arrived] - self.scalars[REQUEST_BASE], ARRIVAL])
+        return min(due, int(self.delayed[0, 0])) if self.scalars[DELAYED] else due
+
     def append(self, requests: Requests, commands: Commands, at: int | Integers) -> Integers:
         """Take new requests; return their ids, shape (n,).
 

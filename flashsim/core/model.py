@@ -35,6 +35,10 @@ class DeviceModel(Protocol):
     def outstanding(self) -> int:
         """Requests submitted and not yet completed."""
 
+    @property
+    def next_event(self) -> int:
+        """When something happens next, ns, if nothing more is submitted; NEVER if nothing does.  No request completes before."""
+
     def submit(self, requests: Requests, commands: Commands, at: int | Integers) -> Integers:
         """Take requests, split into commands, that arrive at `at`; return their ids (see `core.host.HostQueue.append`)."""
 

@@ -83,6 +83,11 @@ class Device:
         """Requests submitted and not yet completed."""
         return self._model.outstanding
 
+    @property
+    def next_event(self) -> int:
+        """When something happens next, ns, if nothing more is submitted; NEVER if nothing does.  No request completes before."""
+        return self._model.next_event
+
     def submit(self, requests: Requests, at: int | Integers | None = None) -> Integers:
         """Take requests that arrive at `at` (ns; now, if not given); return their ids, shape (n,).
 

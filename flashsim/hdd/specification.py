@@ -177,6 +177,11 @@ class HddSpecification:
         """Requests submitted and not yet completed."""
         return self._controller.host.outstanding
 
+    @property
+    def next_event(self) -> int:
+        """When something happens next; see `flashsim.core.model.DeviceModel.next_event`."""
+        return int(min(self._env.peek(), NEVER))
+
     def submit(self, requests: Requests, commands: Commands, at: int | Integers) -> Integers:
         """Take requests, split into commands, that arrive at `at`; return their ids (see `core.host.HostQueue.append`)."""
         self.parameters.check(requests, commands)

@@ -229,6 +229,12 @@ class SsdEngine:
         return self._host.outstanding
 
     @property
+    def next_event(self) -> int:
+        """When something happens next; see `flashsim.core.model.DeviceModel.next_event`."""
+        event = int(self._heap[0, 0]) if self._engine[EVENTS] else NEVER  # an interrupted step's, dropped in time, is early at worst
+        return max(self.now, min(event, self._host.next_arrival))
+
+    @property
     def events(self) -> int:
         """Events that happened since power came: each is one entry of the heap, put in and taken out."""
         return int(self._engine[HAPPENED])

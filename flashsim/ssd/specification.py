@@ -276,6 +276,11 @@ class SsdSpecification:
         """Requests submitted and not yet completed."""
         return self.host.outstanding
 
+    @property
+    def next_event(self) -> int:
+        """When something happens next; see `flashsim.core.model.DeviceModel.next_event`."""
+        return int(min(self.env.peek(), NEVER))
+
     def submit(self, requests: Requests, commands: Commands, at: int | Integers) -> Integers:
         """Take requests, split into commands; see `flashsim.core.host.HostQueue.append`."""
         check_commands_fit(self.parameters, requests, commands)

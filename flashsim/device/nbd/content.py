@@ -1,0 +1,201 @@
+"""What a served drive holds: in memory, or in a file; what was never written, or was trimmed, reads as zeros."""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import fcntl
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Protocol
+
+from flashsim.core.errors import CapacityError, FlashsimError, MissingFileError, RefusedError
+from flashsim.core.units import KIB, MIB, format_size
+
+#: The unit in which memory is taken.
+CHUNK = 64 * KIB
+
+_KEEP_SIZE, _PUNCH_HOLE = 1, 2  # of fallocate(2)
+_ZEROS = bytes(MIB)
+
+
+class Content(Protocol):
+    """The bytes of a drive; whoever asks has checked that they lie on it."""
+
+    def read(self, offset: int, length: int) -> bytes:
+        """Bytes, zeros where nothing was written."""
+
+    def write(self, offset: int, data: bytes) -> None:
+        """Put bytes in place; OSError if there is no room for them."""
+
+    def clear(self, offset: int, length: int) -> None:
+        """Let bytes read as zeros, and give back what they took."""
+
+    def close(self) -> None:
+        """Nothing more is asked."""
+
+
+class MemoryContent:
+    """Content that lasts as long as the process, and takes memory only where something was written.
+
+    Parameters
+    ----------
+    limit
+        Bytes of memory; a write that needs more fails.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._chunks: dict[int, bytearray] = {}
+
+    @property
+    def size(self) -> int:
+        """Bytes of memory taken."""
+        return len(self._chunks) * CHUNK
+
+    def read(self, offset: int, length: int) -> bytes:
+        """See `Content.read`."""
+        parts = []
+        for number, begin, end in _pieces(offset, length):
+            chunk = self._chunks.get(number)
+            parts.append(bytes(end - begin) if chunk is None else chunk[begin:end])
+        return b"".join(parts)
+
+    def write(self, offset: int, data: bytes) -> None:
+        """See `Content.write`."""
+        pieces = list(_pieces(offset, len(data)))
+        new = sum(number not in self._chunks for number, _, _ in pieces)
+        if self.size + new * CHUNK > self._limit:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        source, taken = memoryview(data), 0
+        for number, begin, end in pieces:
+            if number not in self._chunks:
+                self._chunks[number] = bytearray(CHUNK)
+            self._chunks[number][begin:end] = source[taken : taken + end - begin]
+            taken += end - begin
+
+    def clear(self, offset: int, length: int) -> None:
+        """See `Content.clear`."""
+        first, last = offset // CHUNK, (offset + length - 1) // CHUNK
+        if last - first > len(self._chunks):
+            numbers = [number for number in self._chunks if first <= number <= last]
+        else:
+            numbers = [number for number in range(first, last + 1) if number in self._chunks]
+        for number in numbers:
+            begin, end = max(offset - number * CHUNK, 0), min(offset + length - number * CHUNK, CHUNK)
+            if end - begin == CHUNK:
+                del self._chunks[number]
+            else:
+                self._chunks[number][begin:end] = bytes(end - begin)
+
+    def close(self) -> None:
+        """Give the memory back."""
+        self._chunks.clear()
+
+
+def _pieces(offset: int, length: int) -> Iterator[tuple[int, int, int]]:
+    """The chunks of an extent: number, and begin and end within it."""
+    end = offset + length
+    while offset < end:
+        number, begin = divmod(offset, CHUNK)
+        taken = min(CHUNK - begin, end - offset)
+        yield number, begin, begin + taken
+        offset += taken
+
+
+class FileContent:
+    """Content in a sparse file, which stays.
+
+    Parameters
+    ----------
+    path
+        Made as long as the drive, unless it is there; a shorter one is made longer.
+    size
+        Bytes of the drive.
+    read_only
+        Nothing of the file is changed; it must exist, and may be shorter than the drive.
+
+    Raises
+    ------
+    MissingFileError
+        It cannot be opened.
+    RefusedError
+        It is no regular file, or is being served already.
+    CapacityError
+        It is longer than the drive.
+    """
+
+    def __init__(self, path: Path, size: int, read_only: bool = False) -> None:
+        self.path = path
+        if path.exists() and not stat.S_ISREG(path.stat().st_mode):
+            raise RefusedError(f"content: {path} is no regular file")
+        try:
+            self._file = os.open(path, os.O_RDONLY if read_only else os.O_RDWR | os.O_CREAT, 0o644)
+        except OSError as problem:
+            raise MissingFileError(f"content: cannot open {path}: {problem.strerror}") from problem
+        try:
+            fcntl.flock(self._file, (fcntl.LOCK_SH if read_only else fcntl.LOCK_EX) | fcntl.LOCK_NB)
+            held = os.fstat(self._file).st_size
+            if held > size:
+                raise CapacityError(f"content: {path} has {format_size(held)}, but the drive holds {format_size(size)}")
+            if not read_only:
+                os.ftruncate(self._file, size)
+        except BlockingIOError as problem:
+            self.close()
+            raise RefusedError(f"content: {path} is being served already") from problem
+        except OSError as problem:
+            self.close()
+            raise FlashsimError(f"content: {path} cannot be made {format_size(size)} long: {problem.strerror}") from problem
+        except FlashsimError:
+            self.close()
+            raise
+
+    def extents(self) -> Iterator[tuple[int, int]]:
+        """Offset and length of the parts that are no holes."""
+        end = os.fstat(self._file).st_size
+        begin = 0
+        while begin < end:
+            try:
+                begin = os.lseek(self._file, begin, os.SEEK_DATA)
+            except OSError:  # only a hole follows
+                return
+            hole = os.lseek(self._file, begin, os.SEEK_HOLE)
+            yield begin, hole - begin
+            begin = hole
+
+    def read(self, offset: int, length: int) -> bytes:
+        """See `Content.read`."""
+        data = os.pread(self._file, length, offset)
+        while len(data) < length:
+            more = os.pread(self._file, length - len(data), offset + len(data))
+            data += more or bytes(length - len(data))
+        return data
+
+    def write(self, offset: int, data: bytes) -> None:
+        """See `Content.write`."""
+        left = memoryview(data)
+        while left:
+            written = os.pwrite(self._file, left, offset)
+            offset, left = offset + written, left[written:]
+
+    def clear(self, offset: int, length: int) -> None:
+        """See `Content.clear`."""
+        if not _punch(self._file, offset, length):
+            for begin in range(offset, offset + length, len(_ZEROS)):
+                self.write(begin, _ZEROS[: offset + length - begin])
+
+    def close(self) -> None:
+        """Close the file; closing twice does nothing."""
+        if self._file >= 0:
+            os.close(self._file)
+            self._file = -1
+
+
+def _punch(file: int, offset: int, length: int) -> bool:
+    """Make a hole in a file; whether its file system can (Python has no call for it)."""
+    call = getattr(ctypes.CDLL(None), "fallocate64", None)
+    if call is None:
+        return False
+    return bool(call(file, _KEEP_SIZE | _PUNCH_HOLE, ctypes.c_int64(offset), ctypes.c_int64(length)) == 0)

@@ -1,0 +1,90 @@
+"""Simulated time held against real time: requests enter the drive when they come, and completions are told when they are due.
+
+With a time scale F, simulated time passes F times slower than real time: a request that arrives R real nanoseconds after the start is
+submitted at R / F, and one that completes at S is due F * S after the start.  Between two calls the drive stands still, so it never runs
+ahead of what may still arrive.  With F = 0 nothing is imposed: requests that come together are submitted together, at once when all
+before them are done.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from flashsim.core.errors import InvalidParameterError, RefusedError
+from flashsim.core.request import Completions, Integers, Requests
+from flashsim.core.units import NEVER
+from flashsim.device.device import Device
+
+
+def check_scale(scale: float) -> None:
+    """Refuse a time scale that is negative, infinite, or no number."""
+    if not 0 <= scale < math.inf:
+        raise InvalidParameterError("time scale", f"{scale:g}", "it must be a number and at least 0 (0: no latency is imposed)")
+
+
+class Pacer:
+    """One drive under a real clock.
+
+    Parameters
+    ----------
+    device
+        Idle.
+    scale
+        Real seconds a simulated second, or 0: none at all.
+    start
+        The real clock, ns; it never goes back.
+
+    Raises
+    ------
+    InvalidParameterError
+        As `check_scale`.
+    """
+
+    def __init__(self, device: Device, scale: float, start: int) -> None:
+        check_scale(scale)
+        self._device, self._scale, self._start, self._origin = device, scale, start, device.now
+        self.refusal = ""  # why the drive takes no more writes, if that is so
+
+    def submit(self, requests: Requests, received: Integers) -> Integers:
+        """Take requests that came at these real times, in order; return their ids, shape (n,)."""
+        at: int | Integers = self._device.now
+        if self._scale:
+            at = np.maximum(self._origin + np.rint((received - self._start) / self._scale).astype(np.int64), self._device.now)
+        return self._device.submit(requests, at)
+
+    def collect(self, now: int) -> Completions:
+        """What has completed by a real time; without imposed latency, everything."""
+        return self._advance(self._simulated(now), every=True) if self._scale else self.finish()
+
+    def finish(self) -> Completions:
+        """Everything that is outstanding, in no real time."""
+        parts = [self._advance()]
+        while self._device.outstanding:
+            parts.append(self._advance())
+        return np.concatenate(parts)
+
+    def due(self, completed: Integers) -> Integers | None:
+        """The real times at which completions are due; None where no latency is imposed."""
+        if not self._scale:
+            return None
+        return self._start + np.ceil((completed - self._origin) * self._scale).astype(np.int64)
+
+    def next(self) -> int:
+        """The real time before which nothing completes, ns; NEVER while nothing is asked of the drive."""
+        if not self._device.outstanding:
+            return NEVER
+        event = self._device.next_event
+        return NEVER if event >= NEVER else self._start + math.ceil((event - self._origin) * self._scale)
+
+    def _simulated(self, real: int) -> int:
+        return max(self._device.now, self._origin + round((real - self._start) / self._scale))
+
+    def _advance(self, until: int = NEVER, *, every: bool = False) -> Completions:
+        """Let simulated time pass; a drive that refuses writes from now on goes on with what else it has to do."""
+        try:
+            return self._device.advance(until, every=every)
+        except RefusedError as problem:
+            self.refusal = str(problem)
+            return self._device.advance(until, every=every)

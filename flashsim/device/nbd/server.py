@@ -1,0 +1,196 @@
+"""An NBD server on asyncio: connections share one simulated drive, and replies leave when the drive's completions are due."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ctypes
+from collections.abc import Callable
+from selectors import SelectSelector
+from time import monotonic_ns
+
+from flashsim.core.request import READ, WRITE
+from flashsim.core.units import MIB, MICROSECONDS, NEVER, SECONDS
+from flashsim.device.nbd.conversation import Conversation
+from flashsim.device.nbd.drive import Served, ServedDrive
+from flashsim.device.nbd.messages import reply
+
+#: Connections beyond these are closed at once; the event loop takes no more than 1,024 files.
+MAXIMUM_CONNECTIONS = 128
+#: Nothing more is read from a connection while more than this is outstanding on it.
+_MOST_REQUESTS, _MOST_BYTES = 1024, 64 * MIB
+
+_PR_SET_TIMERSLACK = 29
+#: Sleep ends this much before something is due, and this share of the wait before: systems oversleep by about as much.
+_AWAKE, _AWAKE_SHARE = 100 * MICROSECONDS, 0.02
+
+
+def precise_event_loop() -> asyncio.AbstractEventLoop:
+    """An event loop that wakes within some 100 us of the time it is asked to; asyncio's own counts in milliseconds."""
+    with contextlib.suppress(AttributeError, OSError):  # other systems than Linux keep their slack
+        ctypes.CDLL(None).prctl(_PR_SET_TIMERSLACK, 1, 0, 0, 0)
+    return asyncio.SelectorEventLoop(SelectSelector())
+
+
+class Server:
+    """Steps a drive when its requests come and are due, and sends its replies.
+
+    Parameters
+    ----------
+    drive
+        What is served.
+    observe
+        Is told every request that the drive took, when it has been answered; `Served.number` says in what order they came.
+
+    Attributes
+    ----------
+    clients
+        Connections so far.
+    broken
+        Connections that broke the protocol, or ended with requests that were not answered.
+    """
+
+    def __init__(self, drive: ServedDrive, observe: Callable[[Served], None]) -> None:
+        self.drive = drive
+        self.clients = self.broken = 0
+        self._observe = observe
+        self._open: dict[int, Connection] = {}  # by stream
+        self._timer: asyncio.Handle | None = None
+        self._soon = False  # whether the timer is for as soon as possible
+
+    def connect(self) -> Connection:
+        """A protocol for the next client, as asyncio's servers want."""
+        return Connection(self)
+
+    def enter(self, connection: Connection) -> int:
+        """Take a client in; its stream, or -1 if there are too many."""
+        if len(self._open) >= MAXIMUM_CONNECTIONS:
+            return -1
+        self.clients += 1
+        self._open[self.clients] = connection
+        return self.clients
+
+    def leave(self, stream: int, broken: bool) -> None:
+        """A client has gone; what it asked for goes on in the drive."""
+        if self._open.pop(stream, None):
+            self.broken += broken
+
+    def arrange(self) -> None:
+        """See that the drive is stepped when it wants to be."""
+        due = self.drive.next()
+        if self._soon or due >= NEVER:
+            return
+        if self._timer:
+            self._timer.cancel()
+        loop = asyncio.get_running_loop()
+        wait = max(due - monotonic_ns(), 0)
+        awake = _AWAKE + round(_AWAKE_SHARE * wait)
+        self._soon = wait <= awake
+        self._timer = loop.call_soon(self._step) if self._soon else loop.call_at((due - awake) / SECONDS, self._step)
+
+    def _step(self) -> None:
+        self._timer, self._soon = None, False
+        done = self.drive.step(monotonic_ns())
+        mine: dict[int, list[Served]] = {}
+        for served in done:
+            mine.setdefault(served.stream, []).append(served)
+        for stream, answered in mine.items():
+            if stream in self._open:
+                self._open[stream].answer(answered)
+        sent = monotonic_ns()
+        for served in done:
+            if served.stream in self._open:
+                served.replied = sent
+            served.data = b""  # whoever observes it wants no content
+            self._observe(served)
+        self.arrange()
+
+    def close(self) -> None:
+        """Hang up on all clients; what they asked for stays in the drive."""
+        if self._timer:
+            self._timer.cancel()
+        for connection in list(self._open.values()):
+            connection.abandon()
+
+
+class Connection(asyncio.Protocol):
+    """One client."""
+
+    def __init__(self, server: Server) -> None:
+        self._server = server
+        self._conversation = Conversation(server.drive.export)
+        self._transport: asyncio.Transport | None = None
+        self._stream = -1
+        self._requests = self._bytes = 0  # outstanding
+        self._stuffed = False  # the client does not read what it is sent
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Greet the client."""
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+        self._stream = self._server.enter(self)
+        if self._stream < 0:
+            transport.abort()
+            return
+        self._write(self._conversation.take_outgoing())
+
+    def data_received(self, data: bytes) -> None:
+        """Answer what can be answered at once, and hand requests to the drive."""
+        received = monotonic_ns()
+        requests = self._conversation.receive(data)
+        self._write(self._conversation.take_outgoing())
+        taken = [self._server.drive.take(request, self._stream, received) for request in requests]
+        self._requests += len(taken)
+        self._bytes += sum(map(_carried, taken))
+        self.answer([served for served in taken if served.error])
+        self._server.arrange()
+
+    def answer(self, answered: list[Served]) -> None:
+        """Send replies to requests, and hang up with the last one that a client awaits before it leaves."""
+        self._write(b"".join([reply(served.cookie, served.error, served.data) for served in answered]))
+        self._requests -= len(answered)
+        self._bytes -= sum(map(_carried, answered))
+        self._pace()
+        if self._conversation.ended and not self._requests:
+            self.hang_up()
+
+    def hang_up(self) -> None:
+        """Close the connection, once what was written has left."""
+        if self._transport:
+            self._transport.close()
+
+    def abandon(self) -> None:
+        """Close the connection at once."""
+        if self._transport:
+            self._transport.abort()
+
+    def pause_writing(self) -> None:
+        """The client does not read its replies: take no more requests."""
+        self._stuffed = True
+        self._pace()
+
+    def resume_writing(self) -> None:
+        """The client reads again."""
+        self._stuffed = False
+        self._pace()
+
+    def connection_lost(self, problem: Exception | None) -> None:
+        """The client has gone, or was sent away."""
+        self._server.leave(self._stream, broken=self._conversation.broken or self._conversation.midway or self._requests > 0)
+
+    def _write(self, data: bytes) -> None:
+        if data and self._transport and not self._transport.is_closing():
+            self._transport.write(data)
+
+    def _pace(self) -> None:
+        if not self._transport:
+            return
+        if self._stuffed or self._requests > _MOST_REQUESTS or self._bytes > _MOST_BYTES:
+            self._transport.pause_reading()
+        else:
+            self._transport.resume_reading()
+
+
+def _carried(served: Served) -> int:
+    """Bytes that are kept for a request."""
+    return served.length if served.operation in (READ, WRITE) else 0
