@@ -70,10 +70,10 @@ def serve_device(
         device = Device.open(preset)
         check_scale(time_scale)
         check(device, empty, precondition)
-        target = outputs.file("--json", json) if json else None
-        trace_target = outputs.file("--trace", trace) if trace else None
         if content:
             outputs.spare("--content", content)
+        target = outputs.file("--json", json) if json else None
+        trace_target = outputs.file("--trace", trace) if trace else None
         if port is not None:
             place = addresses.at_port(port, listen or _LOOPBACK)
         else:

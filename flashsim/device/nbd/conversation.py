@@ -107,7 +107,7 @@ class Conversation:
         """Greet, and answer options until the client has chosen the drive or takes its leave."""
         self._outgoing += GREETING.pack(GREETING_MAGIC, OPTION_MAGIC, HandshakeFlag.FIXED_NEWSTYLE | HandshakeFlag.NO_ZEROES)
         (flags,) = CLIENT_FLAGS.unpack((yield CLIENT_FLAGS.size))
-        if flags & ~(HandshakeFlag.FIXED_NEWSTYLE | HandshakeFlag.NO_ZEROES):
+        if flags & ~int(HandshakeFlag.FIXED_NEWSTYLE | HandshakeFlag.NO_ZEROES):
             raise _BreachError
         while not self._chosen:
             magic, option, length = OPTION.unpack((yield OPTION.size))

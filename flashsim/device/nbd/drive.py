@@ -7,7 +7,6 @@ and the client allows a hole, or else a write; a trim that is forced to the medi
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -159,20 +158,16 @@ class ServedDrive:
                 owners.append(served)
                 served.parts = 2
         self._arrived.clear()
-        ids = self._pacer.submit(np.array(rows, REQUEST), np.array([owner.received for owner in owners]))
+        ids = self._pacer.submit(np.array(rows, REQUEST), [owner.received for owner in owners])
         self._inside.update(zip(ids.tolist(), owners, strict=True))
 
     def _done(self, completions: Completions) -> list[Served]:
-        if not len(completions):
-            return []
-        due = self._pacer.due(completions["completed"])
-        dues: Iterable[int | None] = [None] * len(completions) if due is None else due.tolist()
         done = []
-        for (number, _, submitted, started, completed), when in zip(completions.tolist(), dues, strict=True):
+        for number, _, submitted, started, completed in completions.tolist():
             served = self._inside.pop(number)
             if served.submitted < 0:
                 served.submitted, served.started = submitted, started
-            served.completed, served.due = completed, when
+            served.completed, served.due = completed, self._pacer.due(completed)
             served.parts -= 1
             if not served.parts:
                 if served.operation == WRITE and self.read_only_because:

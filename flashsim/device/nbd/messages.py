@@ -178,9 +178,8 @@ class Request:
 
 def refusal(request: Request, export: Export) -> int:
     """The error that a request is refused with at once, OK if it is not."""
-    command, allowed = request.command, CommandFlag.FUA
-    if command == Command.WRITE_ZEROES:
-        allowed |= CommandFlag.NO_HOLE
+    command = request.command
+    allowed = int(CommandFlag.FUA | CommandFlag.NO_HOLE) if command == Command.WRITE_ZEROES else int(CommandFlag.FUA)
     if command not in _SERVED or request.flags & ~allowed or (command == Command.TRIM and not export.trim):
         return EINVAL
     if command == Command.FLUSH:

@@ -9,6 +9,8 @@ before them are done.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from fractions import Fraction
 
 import numpy as np
 
@@ -44,14 +46,15 @@ class Pacer:
 
     def __init__(self, device: Device, scale: float, start: int) -> None:
         check_scale(scale)
-        self._device, self._scale, self._start, self._origin = device, scale, start, device.now
+        self._device, self._start, self._origin = device, start, device.now
+        self._scale = Fraction(scale)  # exact, so that what is due at a real time has completed by then
         self.refusal = ""  # why the drive takes no more writes, if that is so
 
-    def submit(self, requests: Requests, received: Integers) -> Integers:
+    def submit(self, requests: Requests, received: Sequence[int]) -> Integers:
         """Take requests that came at these real times, in order; return their ids, shape (n,)."""
         at: int | Integers = self._device.now
         if self._scale:
-            at = np.maximum(self._origin + np.rint((received - self._start) / self._scale).astype(np.int64), self._device.now)
+            at = np.array([self._simulated(real) for real in received], np.int64)
         return self._device.submit(requests, at)
 
     def collect(self, now: int) -> Completions:
@@ -65,21 +68,25 @@ class Pacer:
             parts.append(self._advance())
         return np.concatenate(parts)
 
-    def due(self, completed: Integers) -> Integers | None:
-        """The real times at which completions are due; None where no latency is imposed."""
-        if not self._scale:
-            return None
-        return self._start + np.ceil((completed - self._origin) * self._scale).astype(np.int64)
+    def due(self, completed: int) -> int | None:
+        """The real time at which a completion is due; None where no latency is imposed."""
+        return self._real(completed) if self._scale else None
 
     def next(self) -> int:
         """The real time before which nothing completes, ns; NEVER while nothing is asked of the drive."""
         if not self._device.outstanding:
             return NEVER
         event = self._device.next_event
-        return NEVER if event >= NEVER else self._start + math.ceil((event - self._origin) * self._scale)
+        return NEVER if event >= NEVER else self._real(event)
 
     def _simulated(self, real: int) -> int:
-        return max(self._device.now, self._origin + round((real - self._start) / self._scale))
+        """The drive's time by then, no fraction of a nanosecond early; not before what it has reached."""
+        passed = (real - self._start) * self._scale.denominator // self._scale.numerator
+        return max(self._device.now, self._origin + passed)
+
+    def _real(self, simulated: int) -> int:
+        """The first real nanosecond by which the drive has reached a time."""
+        return self._start - (self._origin - simulated) * self._scale.numerator // self._scale.denominator
 
     def _advance(self, until: int = NEVER, *, every: bool = False) -> Completions:
         """Let simulated time pass; a drive that refuses writes from now on goes on with what else it has to do."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import ctypes
+from collections import deque
 from collections.abc import Callable
 from selectors import SelectSelector
 from time import monotonic_ns
@@ -13,11 +14,11 @@ from flashsim.core.request import READ, WRITE
 from flashsim.core.units import MIB, MICROSECONDS, NEVER, SECONDS
 from flashsim.device.nbd.conversation import Conversation
 from flashsim.device.nbd.drive import Served, ServedDrive
-from flashsim.device.nbd.messages import reply
+from flashsim.device.nbd.messages import Request, reply
 
 #: Connections beyond these are closed at once; the event loop takes no more than 1,024 files.
 MAXIMUM_CONNECTIONS = 128
-#: Nothing more is read from a connection while more than this is outstanding on it.
+#: No more is taken from a connection while so much is outstanding on it.
 _MOST_REQUESTS, _MOST_BYTES = 1024, 64 * MIB
 
 _PR_SET_TIMERSLACK = 29
@@ -121,6 +122,7 @@ class Connection(asyncio.Protocol):
         self._conversation = Conversation(server.drive.export)
         self._transport: asyncio.Transport | None = None
         self._stream = -1
+        self._held: deque[Request] = deque()  # requests that the drive is not to have yet
         self._requests = self._bytes = 0  # outstanding
         self._stuffed = False  # the client does not read what it is sent
 
@@ -135,24 +137,18 @@ class Connection(asyncio.Protocol):
         self._write(self._conversation.take_outgoing())
 
     def data_received(self, data: bytes) -> None:
-        """Answer what can be answered at once, and hand requests to the drive."""
-        received = monotonic_ns()
-        requests = self._conversation.receive(data)
+        """Answer what can be answered at once, and let the drive have its requests."""
+        self._held.extend(self._conversation.receive(data))
         self._write(self._conversation.take_outgoing())
-        taken = [self._server.drive.take(request, self._stream, received) for request in requests]
-        self._requests += len(taken)
-        self._bytes += sum(map(_carried, taken))
-        self.answer([served for served in taken if served.error])
+        self._proceed()
         self._server.arrange()
 
     def answer(self, answered: list[Served]) -> None:
         """Send replies to requests, and hang up with the last one that a client awaits before it leaves."""
-        self._write(b"".join([reply(served.cookie, served.error, served.data) for served in answered]))
+        self._write(_replies(answered))
         self._requests -= len(answered)
         self._bytes -= sum(map(_carried, answered))
-        self._pace()
-        if self._conversation.ended and not self._requests:
-            self.hang_up()
+        self._proceed()
 
     def hang_up(self) -> None:
         """Close the connection, once what was written has left."""
@@ -167,28 +163,47 @@ class Connection(asyncio.Protocol):
     def pause_writing(self) -> None:
         """The client does not read its replies: take no more requests."""
         self._stuffed = True
-        self._pace()
+        self._proceed()
 
     def resume_writing(self) -> None:
         """The client reads again."""
         self._stuffed = False
-        self._pace()
+        self._proceed()
+        self._server.arrange()
 
     def connection_lost(self, problem: Exception | None) -> None:
         """The client has gone, or was sent away."""
-        self._server.leave(self._stream, broken=self._conversation.broken or self._conversation.midway or self._requests > 0)
+        self._server.leave(
+            self._stream, broken=self._conversation.broken or self._conversation.midway or bool(self._requests or self._held)
+        )
 
     def _write(self, data: bytes) -> None:
         if data and self._transport and not self._transport.is_closing():
             self._transport.write(data)
 
-    def _pace(self) -> None:
+    def _proceed(self) -> None:
+        """Hand requests to the drive while not too much is outstanding, and read more only when none is held back."""
         if not self._transport:
             return
-        if self._stuffed or self._requests > _MOST_REQUESTS or self._bytes > _MOST_BYTES:
+        received, refused = monotonic_ns(), []
+        while self._held and not self._stuffed and self._requests < _MOST_REQUESTS and self._bytes < _MOST_BYTES:
+            served = self._server.drive.take(self._held.popleft(), self._stream, received)
+            if served.error:
+                refused.append(served)
+            else:
+                self._requests += 1
+                self._bytes += _carried(served)
+        self._write(_replies(refused))
+        if self._held or self._stuffed:
             self._transport.pause_reading()
+        elif self._conversation.ended and not self._requests:
+            self.hang_up()
         else:
             self._transport.resume_reading()
+
+
+def _replies(answered: list[Served]) -> bytes:
+    return b"".join([reply(served.cookie, served.error, served.data) for served in answered])
 
 
 def _carried(served: Served) -> int:
