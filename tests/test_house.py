@@ -56,12 +56,42 @@ def test_ci_runs_readmes_test_command(tmp_path: Path) -> None:
     test = commands("README.md")[1]
     assert told.count(test) == 1
     (home / "README.md").write_text(told.replace(test, 'echo "data in $FLASHSIM_TEST_DATA"; exit 7'))
+    (tmp_path / "dpkg-query").write_text("#!/bin/sh\nprintf installed\n")  # so that there is nothing to install
+    (tmp_path / "dpkg-query").chmod(0o755)
     environment = {name: value for name, value in os.environ.items() if name != "FLASHSIM_TEST_DATA"}
+    environment["PATH"] = f"{tmp_path}:{environment['PATH']}"
     done = subprocess.run([str(home / ".ci" / "run")], env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 7
     assert done.stdout.splitlines()[-1] == f"data in {data}"
     given = subprocess.run([str(home / ".ci" / "run")], env=environment | {"FLASHSIM_TEST_DATA": "mine"}, capture_output=True, text=True)
     assert given.stdout.splitlines()[-1] == "data in mine"
+
+
+@pytest.mark.skipif(os.name != "posix" or not shutil.which("bash"), reason="bash is not installed")
+@pytest.mark.parametrize("works", [True, False])
+def test_ci_installs_the_programs_that_judge_and_goes_on_without(works: bool, tmp_path: Path) -> None:
+    """On a machine that has none of them and a package manager of the test's own."""
+    home, programs = tmp_path / "home", tmp_path / "bin"
+    (home / ".ci").mkdir(parents=True)
+    programs.mkdir()
+    shutil.copy(ROOT / ".ci" / "run", home / ".ci" / "run")
+    (home / "README.md").write_text("<!-- test command -->\n```sh\necho done\n```\n<!-- end -->\n")
+    log = tmp_path / "log"
+    scripts = {
+        "apt-get": f'echo "$@" >> {log}; exit {0 if works else 100}',
+        "dpkg-query": "exit 1",
+        "sudo": '[ "$1" = -n ] && shift; exec "$@"',
+    }
+    for name, script in scripts.items():
+        (programs / name).write_text(f"#!/bin/sh\n{script}\n")
+        (programs / name).chmod(0o755)
+    environment = os.environ | {"PATH": f"{programs}:{os.environ['PATH']}"}
+    done = subprocess.run([str(home / ".ci" / "run")], env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "done" and done.stderr == ""
+    asked = [line.split() for line in log.read_text().splitlines()]
+    assert "update" in asked[0]
+    assert [words[-1] for words in asked[1:]] == ["fio", "blktrace", "libnbd-bin", "fuse3"]
+    assert done.stdout.count("could not be installed") == (0 if works else 4)
 
 
 def test_every_import_is_installed_by_the_distribution_or_an_extra() -> None:

@@ -21,6 +21,7 @@ from flashsim.device.nbd.drive import ServedDrive
 from flashsim.device.nbd.messages import Export
 from flashsim.device.nbd.server import Server, precise_event_loop
 from flashsim.device.presets import Preset
+from flashsim.hdd.parameters import HddParameters
 
 #: Seconds that a command is given to end after SIGTERM.
 _PATIENCE = 5
@@ -44,15 +45,17 @@ class Ended:
 
 def export_of(preset: Preset, capacity: int, read_only: bool) -> Export:
     """What clients are told of a preset's drive."""
-    size = capacity // SECTOR * SECTOR
-    return Export(preset.name, preset.title, size, read_only, rotational=preset.kind == "hdd", trim=preset.kind == "ssd")
+    disk = isinstance(preset.parameters, HddParameters)
+    block = preset.parameters.sector_size if isinstance(preset.parameters, HddParameters) else SECTOR
+    return Export(preset.name, preset.title, capacity // block * block, read_only, rotational=disk, trim=not disk, block=block)
 
 
 def warm_up(preset: Preset) -> None:
     """Compile or load what serves requests, on a drive of its own, so that the first client does not wait for it."""
     device = Device(preset)
-    device.serve(make_requests([WRITE, READ, TRIM, FLUSH], 0, [4096, 4096, 4096, 0], serial=True))
-    device.submit(make_requests(READ, 0, SECTOR), device.now)
+    size = export_of(preset, device.capacity, read_only=False).block
+    device.serve(make_requests([WRITE, READ, TRIM, FLUSH], 0, [size, size, size, 0], serial=True))
+    device.submit(make_requests(READ, 0, size), device.now)
     device.advance(device.next_event, every=True)
 
 

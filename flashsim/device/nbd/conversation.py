@@ -14,7 +14,6 @@ from flashsim.device.nbd.messages import (
     INFO_EXPORT,
     MAXIMUM_BLOCK,
     MAXIMUM_OPTION,
-    MINIMUM_BLOCK,
     OPTION,
     OPTION_MAGIC,
     OPTION_REPLY,
@@ -180,6 +179,8 @@ class Conversation:
             if info in wanted:
                 self._answer(option, Answer.INFO, info.to_bytes(2, "big") + text.encode())
         if Info.BLOCK_SIZE in wanted:
-            self._answer(option, Answer.INFO, INFO_BLOCK_SIZE.pack(Info.BLOCK_SIZE, MINIMUM_BLOCK, PREFERRED_BLOCK, MAXIMUM_BLOCK))
+            self._answer(
+                option, Answer.INFO, INFO_BLOCK_SIZE.pack(Info.BLOCK_SIZE, export.block, max(export.block, PREFERRED_BLOCK), MAXIMUM_BLOCK)
+            )
         self._answer(option, Answer.ACK)
         return True

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from enum import IntEnum, IntFlag
 from struct import Struct
 
+from flashsim.core.request import SECTOR
 from flashsim.core.units import MIB
 
 GREETING_MAGIC = b"NBDMAGIC"
@@ -40,8 +41,8 @@ REPLY = Struct(">IIQ")
 #: What follows the reply to EXPORT_NAME, unless both sides agreed to leave it out.
 PADDING = bytes(124)
 
-#: Lengths and offsets are multiples of the first; requests had better be of the second; no data is longer than the third.
-MINIMUM_BLOCK, PREFERRED_BLOCK, MAXIMUM_BLOCK = 512, 4096, 32 * MIB
+#: Requests had better be of multiples of the first; no data is longer than the second.
+PREFERRED_BLOCK, MAXIMUM_BLOCK = 4096, 32 * MIB
 #: The longest option that is read: a name takes at most 4096 bytes.
 MAXIMUM_OPTION = 8192
 
@@ -144,6 +145,8 @@ class Export:
         Whether it is a disk.
     trim
         Whether it takes TRIM.
+    block
+        Bytes; offsets and lengths are multiples of it.
     """
 
     name: str
@@ -152,6 +155,7 @@ class Export:
     read_only: bool = False
     rotational: bool = False
     trim: bool = False
+    block: int = SECTOR
 
     @property
     def flags(self) -> int:
@@ -186,7 +190,7 @@ def refusal(request: Request, export: Export) -> int:
         return EINVAL if request.offset or request.length else OK
     if command != Command.READ and export.read_only:
         return EPERM
-    if request.offset % MINIMUM_BLOCK or request.length % MINIMUM_BLOCK or not request.length:
+    if request.offset % export.block or request.length % export.block or not request.length:
         return EINVAL
     if command == Command.READ and request.length > MAXIMUM_BLOCK:
         return EINVAL

@@ -165,6 +165,13 @@ def test_a_read_only_export_refuses_what_changes_it() -> None:
     assert refusal(Request(nbd.READ, 0, 0, 0, 64 << 20), Export("disk", "", 1 << 30)) == nbd.INVALID
 
 
+def test_disks_of_larger_sectors_take_whole_ones() -> None:
+    disk = Export("disk", "", 1 << 20, rotational=True, block=8192)
+    assert struct.pack(">HIII", 3, 8192, 8192, 32 << 20) in [data for _, _, data in answers(go(infos=(3,)), disk)]
+    assert refusal(Request(nbd.READ, 0, 0, 8192, 8192), disk) == 0
+    assert refusal(Request(nbd.READ, 0, 0, 8192, 4096), disk) == refusal(Request(nbd.WRITE, 0, 0, 4096, 8192), disk) == nbd.INVALID
+
+
 options = st.one_of(
     st.builds(option, st.integers(0, 12).filter(lambda number: number not in (nbd.EXPORT_NAME, nbd.ABORT)), st.binary(max_size=40)),
     st.builds(go, st.sampled_from(["", "drive", "other"]), st.lists(st.integers(0, 4), max_size=3).map(tuple), st.just(nbd.INFO)),
