@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from flashsim.core.errors import DamagedFileError
 from flashsim.core.request import OPERATIONS
@@ -29,12 +30,18 @@ def read(path: Path) -> Batches:
     """Read row by row, as it was recorded."""
     file, first = open_trace(path), 0
     try:
-        for batch in file.iter_batches(batch_size=1 << 18):
+        for batch in _batches(file):
             _check(path, batch, first)
             yield batch
             first += batch.num_rows
     except (OSError, pa.ArrowException) as problem:
         raise DamagedFileError(f"trace: {path} is damaged: {problem}".split("\n", 1)[0]) from problem
+
+
+def _batches(file: pq.ParquetFile) -> Batches:
+    """A file's batches; Arrow keeps what it has read of all row groups that are asked for at once, so they are asked for one by one."""
+    for group in range(file.num_row_groups):
+        yield from file.iter_batches(batch_size=1 << 18, row_groups=[group])
 
 
 def _check(path: Path, batch: pa.RecordBatch, first: int) -> None:
