@@ -220,7 +220,7 @@ class _Run:
             first = self._observed
             place = finished["id"] - self._first_id
             for _, _, completions in self._open:
-                mine = (place >= first) & (place < first + len(completions))
+                mine = (place >= first) & (place < first + len(completions)) if len(self._open) > 1 else slice(None)
                 completions[place[mine] - first] = finished[mine]
                 first += len(completions)
             self.done += len(finished)

@@ -8,7 +8,7 @@ extent when it completed.  Where a file holds no D (drivers without a queue), it
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -62,6 +62,11 @@ def new_events(count: int) -> Events:
     return events
 
 
+def joined(pieces: Sequence[Events]) -> Events:
+    """Events one after the other (NumPy copies records of numbers several times as fast as records of fields)."""
+    return np.concatenate([piece.view(np.int64) for piece in pieces]).view(EVENT)
+
+
 # --- from events to requests
 
 
@@ -74,14 +79,14 @@ def requests(events: Callable[[], Iterator[Events]], path: Path) -> Batches:
     first, devices = 0, _Devices(path)
     waiting = held = new_events(0)
     for batch in chain(_in_order(events()), [new_events(0)]):
-        both = np.concatenate([waiting, held, batch])
+        both = joined([waiting, held, batch])
         _pair(both, issue, *_tables(len(both)))
         done, new = both[len(waiting) : len(waiting) + len(held)], both[len(waiting) + len(held) :]
         if len(done):
             yield _batch(done, first, devices, issue)
             first += len(done)
-        held = new[new["action"] == issue]
-        waiting = new[(new["action"] == QUEUED) & (new["arrival"] < 0)] if issue == ISSUED else waiting
+        held = new.take(np.flatnonzero(new["action"] == issue))
+        waiting = new.take(np.flatnonzero((new["action"] == QUEUED) & (new["arrival"] < 0))) if issue == ISSUED else waiting
     if len(held):
         yield _batch(held, first, devices, issue)
 
@@ -91,8 +96,8 @@ def _in_order(batches: Iterator[Events]) -> Iterator[Events]:
     held = new_events(0)
     for batch in map(sorted_events, _grouped(batches)):
         if len(held) and len(batch) and batch["time"][0] <= held["time"][-1]:
-            joined = sorted_events(np.concatenate([held, batch]))
-            held, batch = joined[: len(held)], joined[len(held) :]
+            both = sorted_events(joined([held, batch]))
+            held, batch = both[: len(held)], both[len(held) :]
         yield held
         held = batch
     yield held
@@ -104,9 +109,9 @@ def _grouped(batches: Iterator[Events]) -> Iterator[Events]:
         pieces.append(batch)
         count += len(batch)
         if count >= _WINDOW:
-            yield np.concatenate(pieces)
+            yield joined(pieces)
             pieces, count = [new_events(0)], 0
-    yield np.concatenate(pieces)
+    yield joined(pieces)
 
 
 def sorted_events(events: Events) -> Events:
@@ -116,9 +121,9 @@ def sorted_events(events: Events) -> Events:
     rank = (events["action"] == ISSUED) + 2 * (events["action"] == COMPLETED)
     time = events["time"] - events["time"].min()
     if time.max() >= NEVER // 4:
-        return events[np.lexsort((rank, time))]
+        return events.take(np.lexsort((rank, time)))
     key = 4 * time + rank
-    return events if (key[1:] >= key[:-1]).all() else events[np.argsort(key, kind="stable")]
+    return events if (key[1:] >= key[:-1]).all() else events.take(np.argsort(key, kind="stable"))
 
 
 # Rows of a table of extents: an event of this extent, its first and last open Q, and its first and last open D.
@@ -238,7 +243,7 @@ def events_of(batches: Batches, name: str) -> Iterator[Events]:
         requests += batch.num_rows
         if requests < _WINDOW:
             continue
-        pending = sorted_events(np.concatenate([pending, *new]))
+        pending = sorted_events(joined([pending, *new]))
         _check_order(pending, written, name)
         ready = int(np.searchsorted(pending["time"], reach))
         if len(pending) - ready > _MOST_HELD:
@@ -249,7 +254,7 @@ def events_of(batches: Batches, name: str) -> Iterator[Events]:
         yield pending[:ready]
         written = int(pending["time"][ready - 1]) if ready else written
         pending, new, requests = pending[ready:], [new_events(0)], 0
-    pending = sorted_events(np.concatenate([pending, *new]))
+    pending = sorted_events(joined([pending, *new]))
     _check_order(pending, written, name)
     yield pending
 
@@ -285,7 +290,7 @@ def _told(batch: pa.RecordBatch, name: str) -> Events:
     for column, values in columns.items():
         events[column] = np.tile(values, 3)
     known = events["time"] >= 0
-    return events if known.all() else events[known]
+    return events if known.all() else events.take(np.flatnonzero(known))
 
 
 def _numbers(batch: pa.RecordBatch, name: str) -> Integers:

@@ -107,7 +107,7 @@ def _merged(paths: list[Path]) -> Iterator[Events]:
                 ended[number], held[number] = batch is None, held[number] if batch is None else batch
         limit = min((int(held[number]["time"].max()) for number, end in enumerate(ended) if not end), default=NEVER)
         taken = [events["time"] <= limit for events in held]
-        yield _block_events.sorted_events(np.concatenate([events[chosen] for events, chosen in zip(held, taken, strict=True)]))
+        yield _block_events.sorted_events(_block_events.joined([events[chosen] for events, chosen in zip(held, taken, strict=True)]))
         held = [events[~chosen] for events, chosen in zip(held, taken, strict=True)]
 
 

@@ -12,12 +12,17 @@ import pyarrow.parquet as pq
 from flashsim.core.errors import DamagedFileError
 from flashsim.core.request import OPERATIONS
 from flashsim.core.units import NEVER
+from traces.format._text import Bools
 from traces.parquet_writer import ParquetWriter
 from traces.schema import SCHEMA, Batches, open_trace, provenance_of
 
 TITLE = "flashsim's own trace (Parquet)"
 CARRIES = frozenset(SCHEMA.names)
 RESOLUTION = 1
+
+#: Where the values of a column end; they begin at 0.
+_BOUNDS = {"operation": len(OPERATIONS), "device": 1 << 15}
+_BOUNDS |= dict.fromkeys(("offset", "length", "think", "arrival", "started", "completed"), NEVER)
 
 
 def recognise(path: Path) -> bool:
@@ -46,24 +51,20 @@ def _batches(file: pq.ParquetFile) -> Batches:
 
 def _check(path: Path, batch: pa.RecordBatch, first: int) -> None:
     """Refuse values that no request has."""
-    names = ("operation", "device", "offset", "length", "dependency", "think")
-    operation, device, offset, length, dependency, think = (batch.column(name).to_numpy(zero_copy_only=False) for name in names)
-    rows = np.arange(first, first + batch.num_rows)
-    faults = {
-        "operation": (operation < 0) | (operation >= len(OPERATIONS)),
-        "device": device < 0,
-        "offset": (offset < 0) | (offset >= NEVER),
-        "length": (length < 0) | (length >= NEVER - offset),
-        "dependency": (dependency < -1) | (dependency >= rows),
-        "think": (think < 0) | (think >= NEVER),
-    }
-    for name in ("arrival", "started", "completed"):
-        times = batch.column(name).fill_null(0).to_numpy()
-        faults[name] = (times < 0) | (times >= NEVER)
-    for name, bad in faults.items():
-        if bad.any():
-            row = int(np.argmax(bad))
-            raise DamagedFileError(f"trace: {path}, request {first + row}: its {name} is {batch.column(name)[row].as_py()}")
+    for name, end in _BOUNDS.items():
+        column = batch.column(name)
+        values = (column.fill_null(0) if column.null_count else column).to_numpy()
+        if len(values) and (values.min() < 0 or values.max() >= end):
+            _refuse(path, batch, first, name, (values < 0) | (values >= end))
+    offset, length, dependency = (batch.column(name).to_numpy() for name in ("offset", "length", "dependency"))
+    _refuse(path, batch, first, "length", offset + length >= NEVER)
+    _refuse(path, batch, first, "dependency", (dependency < -1) | (dependency >= np.arange(first, first + batch.num_rows)))
+
+
+def _refuse(path: Path, batch: pa.RecordBatch, first: int, name: str, bad: Bools) -> None:
+    if bad.any():
+        row = int(np.argmax(bad))
+        raise DamagedFileError(f"trace: {path}, request {first + row}: its {name} is {batch.column(name)[row].as_py()}")
 
 
 def write(batches: Batches, path: Path) -> None:
