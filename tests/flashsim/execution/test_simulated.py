@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from experiments.joining import JoinSetting, lay_out, open_pair, simulate_join
 from flashsim.core.errors import CapacityError, InvalidParameterError
 from flashsim.core.request import OPERATIONS, Completions, Requests
 from flashsim.core.units import KIB
@@ -157,3 +158,11 @@ def test_a_relation_larger_than_the_drive_is_refused(file: HeapFile) -> None:
     file.pages = 60 * 10**9 // PAGE
     with pytest.raises(CapacityError, match="orders"):
         simulate(_scan(file, 64), [file], [Machine([Device.open("ocz-core-60gb")])])
+
+
+def test_a_write_buffer_that_empties_on_does_not_hold_the_next_request_up() -> None:
+    """Without CPU work the next request comes before the buffer of this drive is empty."""
+    relations = open_pair("do2009:customer@0.01", "do2009:orders@0.01", "c_custkey=o_custkey")
+    files = (lay_out(relations[0], 8192), lay_out(relations[1], 8192))
+    run = simulate_join(JoinSetting("sort-merge", 32, cpu=None), files, ["intel-x25e-64gb"]).runs[0]
+    assert run.total().io_time == run.total().total_time > 0
