@@ -224,14 +224,20 @@ def _opened(
             return
         size = device.size
     if check_readable(target):
-        _check_typed(target, settings.destroy)
+        check_typed(target, settings.destroy)
     with RealDevice(target, size, allow_write=True, replace=settings.replace, buffered=settings.buffered) as device:
         yield device
 
 
-def _check_typed(target: Path, typed: str | None) -> None:
+def check_typed(target: Path, typed: str | None) -> None:
+    """Refuse to write to a block device that its user has not named as the one to destroy.
+
+    Raises
+    ------
+    RefusedError
+    """
     if typed is None or os.path.realpath(typed) != os.path.realpath(target):
-        raise RefusedError(f"--on: what the block device {target} holds would be destroyed; allow it with --yes-destroy {target}")
+        raise RefusedError(f"device: what the block device {target} holds would be destroyed; allow it with --yes-destroy {target}")
 
 
 def _check_size(device: RealDevice, settings: RealSettings, what: Plan) -> None:

@@ -10,6 +10,7 @@ import typer
 
 from experiments import preconditioning
 from experiments.commands import serve
+from experiments.commands.calibrate import calibrate
 from experiments.commands.drawing import Timeline, TimelineFrom, TimelineTo, draw, timeline_window
 from experiments.commands.shared import Command, Force, Group, JsonFile
 from experiments.outputs import Outputs, write_json
@@ -36,6 +37,7 @@ def device() -> None:
         flashsim device list
         flashsim device show ocz-core-60gb
         flashsim device bench ocz-core-60gb --quick --only order
+        flashsim device calibrate seagate-st3300655lc --time 30s --out found-again.toml
     """
 
 
@@ -187,6 +189,9 @@ def bench_device(
             report.write_folder(folder, done.runs)
         if target:
             write_json(target, done.as_dict() | {"provenance": provenance(asked, seed)})
+
+
+app.command("calibrate", cls=Command)(calibrate)
 
 
 def _derived(chosen: presets.Preset) -> dict[str, dict[str, Any]]:

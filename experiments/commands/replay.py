@@ -13,7 +13,7 @@ import typer
 from experiments import preconditioning, trace_plan
 from experiments import replay as replaying
 from experiments.commands.drawing import Timeline, TimelineFrom, TimelineTo, draw, timeline_window
-from experiments.commands.shared import Force, JsonFile
+from experiments.commands.shared import Force, JsonFile, YesDestroy
 from experiments.device_plots import write_folder
 from experiments.device_report import DeviceReport
 from experiments.observation import Observation
@@ -57,9 +57,7 @@ def replay(
     widen: Annotated[bool, typer.Option("--widen", help="Widen requests to whole blocks of a real device.")] = False,
     buffered: Annotated[bool, typer.Option("--buffered", help="Go through the page cache, where there is no direct I/O.")] = False,
     allow_write: Annotated[bool, typer.Option("--allow-write", help="Write to DEVICE, if it is a real file or disk.")] = False,
-    yes_destroy: Annotated[
-        str | None, typer.Option("--yes-destroy", metavar="/dev/NAME", help="The block device that --allow-write destroys, by name.")
-    ] = None,
+    yes_destroy: YesDestroy = None,
     force: Force = False,
 ) -> None:
     """Replay a trace on a simulated or real device and report what it showed.

@@ -9,6 +9,9 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 JsonFile = Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Also write the result as JSON.")]
+YesDestroy = Annotated[
+    str | None, typer.Option("--yes-destroy", metavar="/dev/NAME", help="The block device that --allow-write destroys, by name.")
+]
 Force = Annotated[bool, typer.Option("--force", help="Replace output files that exist.")]
 
 

@@ -1,0 +1,69 @@
+"""``flashsim device calibrate``: a preset from micro-benchmarks of a real device."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from experiments.commands.shared import Force, JsonFile, YesDestroy
+from experiments.outputs import Outputs, write_json
+from experiments.progress import progress_bar
+from flashsim.core.errors import InvalidParameterError
+from flashsim.core.provenance import provenance
+from flashsim.core.units import SECONDS, format_size, parse_duration, parse_size
+
+
+def calibrate(
+    device: Annotated[
+        str,
+        typer.Argument(metavar="PATH", help="A real file or block device; or a preset, which shows how well the method finds it again."),
+    ],
+    out: Annotated[Path, typer.Option("--out", metavar="PRESET.toml", help="The preset to write.")],
+    size: Annotated[str | None, typer.Option("--size", metavar="SIZE", help="How much of the device is used, such as 4GiB.")] = None,
+    time: Annotated[str, typer.Option("--time", metavar="TIME", help="How long to measure, about, before fitting.")] = "1min",
+    allow_write: Annotated[bool, typer.Option("--allow-write", help="Measure writes too: what the device holds is lost.")] = False,
+    yes_destroy: YesDestroy = None,
+    json: JsonFile = None,
+    seed: Annotated[int, typer.Option("--seed", metavar="N", help="Of places and order.")] = 0,
+    force: Force = False,
+) -> None:
+    """Measure a device with micro-benchmarks, and fit a preset that shows the same figures when it is simulated.
+
+    The device is only read (O_DIRECT), unless --allow-write is given; then a file that does not exist is made and removed again. Whether it
+    turns is decided by the data: a disk gets its rotation, zones, heads, seeks, cache and link; anything else the controller's and the
+    dies' times, the dies at work side by side, and the link. Some cells are held out of the fit, to judge what it predicts.
+
+    Examples::
+
+        flashsim device calibrate ./disk.bin --allow-write --size 64MiB --time 200ms --out mine.toml
+        flashsim device calibrate seagate-st3300655lc --time 30s --out found-again.toml --json calibration.json
+    """
+    from experiments.calibration import report  # its libraries take a while to load
+    from experiments.calibration.session import calibrate as run
+    from experiments.calibration.targets import open_target
+
+    duration = parse_duration(time, "--time")
+    if not SECONDS // 10 <= duration <= 3600 * SECONDS:
+        raise InvalidParameterError("--time", time, "it must be in [100ms, 60min]")
+    if out.suffix != ".toml":
+        raise InvalidParameterError("--out", str(out), "a preset's file ends in .toml")
+    used = parse_size(size, "--size") if size else None
+    with Outputs(force) as outputs:
+        outputs.spare("PATH", Path(device))
+        target = outputs.file("--out", out)
+        result = outputs.file("--json", json) if json else None
+        with (
+            progress_bar("measuring") as progress,
+            open_target(device, used, allow_write=allow_write, replace=force, destroy=yes_destroy, progress=progress) as opened,
+        ):
+            done = run(opened, out.stem, time=duration, write=allow_write, seed=seed, progress=progress)
+        target.write_text(done.text(), encoding="utf-8")
+        typer.echo(f"{done.device}, {format_size(done.size)}; {'read and written' if allow_write else 'only read'}\n")
+        for held_out in (False, True):
+            typer.echo(report.cells_table(done, held_out).as_text() + "\n")
+        typer.echo(f"{report.summary(done)}\n\n{report.NOTE}")
+        if result:
+            asked = {"device": device, "size": done.size, "time": duration, "allow_write": allow_write}
+            write_json(result, done.as_dict() | {"provenance": provenance(asked, seed)})
