@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 from markupsafe import Markup
@@ -37,10 +38,14 @@ def _claims_table(one: Reproduced, settings: Settings) -> Table:
 
 def html(done: Sequence[Reproduced], settings: Settings) -> str:
     """The page."""
+    shown = [{"paper": one.paper, "summary": summary(one), "judgements": one.judgements, "sections": one.sections} for one in done]
+    origin = json.dumps(as_dict(done, settings)["provenance"], indent=2)
+    return page("report.html.j2", papers=shown, scale=settings.scale, provenance=origin)
+
+
+def page(template: str, **values: Any) -> str:
+    """A page from one of the templates; what a template calls ``inline`` lets a picture stand in it."""
     environment = Environment(
         loader=PackageLoader("experiments"), autoescape=select_autoescape(["html", "j2"]), undefined=StrictUndefined, trim_blocks=True
     )
-    template = environment.get_template("report.html.j2")
-    shown = [{"paper": one.paper, "summary": summary(one), "judgements": one.judgements, "sections": one.sections} for one in done]
-    origin = json.dumps(as_dict(done, settings)["provenance"], indent=2)
-    return template.render(papers=shown, scale=settings.scale, provenance=origin, inline=Markup)
+    return environment.get_template(template).render(inline=Markup, **values)

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from experiments.commands.shared import Command, Force, Group, JsonFile
+from experiments.commands.validate_joins import joins
 from experiments.outputs import Outputs, write_json
 from experiments.progress import progress_bar
 from flashsim.core.errors import RefusedError
@@ -69,3 +70,6 @@ def validate_hdd(
     typer.echo(comparison.percentile_table(groups).as_text())
     for note in preset.notes:
         typer.echo(f"note: {note}")
+
+
+app.command("joins", cls=Command)(joins)

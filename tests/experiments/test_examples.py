@@ -23,6 +23,7 @@ COMMANDS = (
     "device show",
     "device bench",
     "device serve",
+    "device calibrate",
     "device import-diskspecs",
     "trace",
     "trace convert",
@@ -30,6 +31,7 @@ COMMANDS = (
     "trace replay",
     "validate",
     "validate hdd",
+    "validate joins",
 )
 
 

@@ -1,0 +1,335 @@
+"""One join, four witnesses: the formula, the simulated device, the real device while the join runs, and the same trace replayed there.
+
+All times are of I/O alone.  Executed: the sum of the times from submission to completion of each request, while the join does its work in
+between; replayed: the same requests one right after another.  Simulated: the virtual time of the same join without CPU work.  Formula: Haas
+et al., with the latency and transfer that the preset itself shows.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from algorithms.joins.base import plan as plan_join
+from experiments.formulas import formula
+from experiments.joining import JoinSetting, divide
+from experiments.real_replay import RealSettings, check_typed, replay_on
+from experiments.trace_plan import plan as plan_trace
+from experiments.validation.device_figures import disk_shown_by
+from flashsim.core.errors import FlashsimError
+from flashsim.core.protocols import Progress
+from flashsim.core.request import FLUSH, Completions, Requests
+from flashsim.core.units import SECONDS
+from flashsim.device.access import check_writable
+from flashsim.device.device import Device
+from flashsim.device.file import RealDevice
+from flashsim.device.presets import Preset
+from flashsim.execution.real import needed_size, run_on_file
+from flashsim.execution.requests import Algorithm, Phase
+from flashsim.execution.run import Run
+from flashsim.execution.simulated import Machine, simulate
+from flashsim.storage.heap_file import HeapFile
+from models.haas import Disk, JoinCost
+from traces.recording import ParquetRecorder
+from traces.replay.base import load_engine
+
+#: The four joins of Haas et al.
+JOINS = ("bnl", "sort-merge", "grace-hash", "hybrid-hash")
+#: Two replays of one trace that differ by more are reported.
+AGREE = 0.15
+
+Seconds = list[float]
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class JoinsSetting:
+    """What is run: the joins, memory in pages, and how often on the real device."""
+
+    algorithms: Sequence[str]
+    memory: int
+    repeats: int = 5
+
+
+@dataclass
+class Witnesses:
+    """One join's I/O seconds by phase, from every witness.
+
+    Parameters
+    ----------
+    executed, replayed
+        The seconds of each request, an array a repeat; `replayed` by engine.  What counts is `undisturbed`, request by request.
+    told
+        None for a join that the formula does not know; phases that it does not have cost 0.
+    wall
+        Of each execution: wall-clock less CPU time, as in do2009.
+    begins
+        Of each phase, its first request on the device.
+    """
+
+    algorithm: str
+    phases: list[str]
+    requests: list[int]
+    bytes: int
+    simulated: Seconds
+    told: Seconds | None
+    executed: list[Floats] = field(default_factory=list)
+    replayed: dict[str, list[Floats]] = field(default_factory=dict)
+    replayed_bytes: dict[str, int] = field(default_factory=dict)
+    wall: Seconds = field(default_factory=list)
+    begins: list[int] = field(default_factory=list)
+
+    def columns(self) -> dict[str, Seconds | None]:
+        """Seconds by phase, the total last, of every witness."""
+        found: dict[str, Seconds | None] = {"formula": self.told, "simulated": self.simulated}
+        found |= {name: self._by_phase(undisturbed(times)) for name, times in self.real().items()}
+        return {name: None if times is None else [*times, sum(times)] for name, times in found.items()}
+
+    def noise(self) -> dict[str, float]:
+        """How far the repeats' totals lie apart, as a share of what counts, of the real device's columns."""
+        totals = {name: [float(one.sum()) for one in times] for name, times in self.real().items()}
+        return {name: (max(found) - min(found)) / float(undisturbed(self.real()[name]).sum()) for name, found in totals.items()}
+
+    def real(self) -> dict[str, list[Floats]]:
+        """The repeats of each of the real device's columns."""
+        return {"executed": self.executed} | {f"replayed by {engine}": times for engine, times in self.replayed.items()}
+
+    def _by_phase(self, times: Floats) -> Seconds:
+        """Sums of the times of each phase's requests, which follow one another."""
+        return [float(times[begin:end].sum()) for begin, end in pairwise([*self.begins, len(times)])]
+
+
+@dataclass(frozen=True)
+class JoinsValidated:
+    """All joins, and the device's figures that the formula took."""
+
+    device: str
+    preset: Preset
+    disk: Disk
+    files: tuple[HeapFile, HeapFile]
+    setting: JoinsSetting
+    engines: Sequence[str]
+    joins: list[Witnesses]
+
+    def as_dict(self) -> dict[str, Any]:
+        """JSON-ready."""
+        rows = []
+        for one in self.joins:
+            columns = one.columns()
+            rows.append(
+                {
+                    "algorithm": one.algorithm,
+                    "phases": [*one.phases, "total"],
+                    "requests": one.requests,
+                    "bytes": one.bytes,
+                    "seconds": columns,
+                    "noise": one.noise(),
+                    "wall_less_cpu": one.wall,
+                    "replayed_bytes": one.replayed_bytes,
+                    "engines_differ_by": engines_differ(one),
+                    "totals": {name: [float(each.sum()) for each in times] for name, times in one.real().items()},
+                }
+            )
+        relations = [{"name": file.name, "rows": len(file.relation), "pages": file.pages} for file in self.files]
+        disk = {"seek_ms": self.disk.seek_ms, "latency_ms": self.disk.latency_ms, "page_transfer_ms": self.disk.page_transfer_ms}
+        return {
+            "device": self.device,
+            "preset": self.preset.name,
+            "memory_pages": self.setting.memory,
+            "page_size": self.files[0].page_size,
+            "relations": relations,
+            "disk": disk | {"page_write_ms": self.disk.page_write_ms},
+            "joins": rows,
+        }
+
+
+def engines_differ(one: Witnesses) -> float | None:
+    """How far the two replays' totals are apart, as a share of the smaller; None without two engines."""
+    totals = [float(undisturbed(times).sum()) for times in one.replayed.values()]
+    return max(totals) / min(totals) - 1 if len(totals) > 1 else None
+
+
+def undisturbed(repeats: Sequence[Floats]) -> Floats:
+    """Of each request the shortest of its times: what others do on the machine only ever adds to one.
+
+    Examples
+    --------
+    >>> undisturbed([np.array([1.0, 9.0]), np.array([3.0, 2.0]), np.array([50.0, 4.0])]).tolist()
+    [1.0, 2.0]
+    """
+    shortest: Floats = np.stack(repeats).min(axis=0)
+    return shortest
+
+
+class _Tee:
+    """Records a trace, the time of every request, and where phases begin.
+
+    An extent that lies in several places is several requests here, and one in the counts of a run.
+    """
+
+    def __init__(self, recorder: ParquetRecorder) -> None:
+        self.recorder = recorder
+        self.times: list[float] = []
+        self.begins: list[int] = []  # of each phase, its first request
+
+    def record(self, requests: Requests, completions: Completions | None, label: str) -> None:
+        self.recorder.record(requests, completions, label)
+        if completions is not None:
+            self.times += ((completions["completed"] - completions["submitted"]) / SECONDS).tolist()
+
+    def close(self) -> None:
+        self.recorder.close()
+
+    def watch(self, algorithm: Algorithm) -> Algorithm:
+        """The same algorithm, whose phases are noted."""
+        answer = None
+        while True:
+            try:
+                request = algorithm.send(answer)
+            except StopIteration:
+                return
+            if isinstance(request, Phase):
+                self.begins.append(len(self.times))
+            answer = yield request
+
+
+class _Replayed:
+    """The time of every replayed request but flushes, and the bytes that were moved."""
+
+    def __init__(self) -> None:
+        self.times: list[float] = []
+        self.bytes = 0
+
+    def add(self, batch: pa.RecordBatch, completions: Completions) -> None:
+        moves = batch.column("operation").to_numpy() != FLUSH
+        self.times += ((completions["completed"] - completions["started"])[moves] / SECONDS).tolist()
+        self.bytes += int(batch.column("length").to_numpy()[moves].sum())
+
+
+def validate(
+    on: Path,
+    preset: Preset,
+    files: tuple[HeapFile, HeapFile],
+    setting: JoinsSetting,
+    engines: Sequence[str],
+    access: RealSettings,
+    progress: Progress | None = None,
+) -> JoinsValidated:
+    """Run the joins on a real file or block device, replay their traces there, simulate them and ask the formula.
+
+    Parameters
+    ----------
+    preset
+        The device that is simulated.
+    engines
+        Members of `traces.replay`.
+    access
+        What may be written; a file that is made is removed at the end.
+
+    Raises
+    ------
+    FlashsimError
+        The device may not be written or is too small; the memory is too small for a join; an engine is missing or fails.
+    """
+    check(on, files, access, engines)
+    disk = disk_shown_by(preset, files[0].page_size)
+    joins = [_foreseen(algorithm, preset, disk, files, setting) for algorithm in setting.algorithms]
+    existed = on.exists()
+    total = setting.repeats * len(joins) * (1 + len(engines))
+    done = 0
+
+    def tell(what: str) -> None:
+        nonlocal done
+        if progress:
+            progress(done, total, what)
+        done += 1
+
+    try:
+        with tempfile.TemporaryDirectory(prefix="flashsim-") as folder:
+            trace = Path(folder) / "join.parquet"
+            for number in range(setting.repeats):
+                for one in joins:
+                    tell(one.algorithm)
+                    # what an earlier run has made is overwritten without being asked again
+                    _execute(one, on, preset, files, setting, access.allow_write, access.replace or (not existed and on.exists()), trace)
+                    for engine in engines if number % 2 == 0 else reversed(engines):
+                        tell(f"{one.algorithm}, replayed by {engine}")
+                        _replay(one, on, trace, engine, access.destroy)
+    finally:
+        if not existed:
+            on.unlink(missing_ok=True)
+    return JoinsValidated(str(on), preset, disk, files, setting, engines, joins)
+
+
+def check(on: Path, files: tuple[HeapFile, HeapFile], access: RealSettings, engines: Sequence[str]) -> None:
+    """Refuse at once what `validate` would refuse when it has begun.
+
+    Raises
+    ------
+    FlashsimError
+        As `validate`.
+    """
+    for engine in engines:
+        load_engine(engine).check()
+    if check_writable(on, needed_size(files), allow_write=access.allow_write, replace=access.replace):
+        check_typed(on, access.destroy)
+
+
+def _foreseen(algorithm: str, preset: Preset, disk: Disk, files: tuple[HeapFile, HeapFile], setting: JoinsSetting) -> Witnesses:
+    """Simulation and formula."""
+    how = JoinSetting(algorithm, setting.memory, cpu=None)
+    parameters, allocation = divide(how, files, preset)
+    run = simulate(plan_join(algorithm, *files, parameters, allocation), files, [Machine([Device(preset)], None, name=preset.name)])[0]
+    told = formula(algorithm, *files, setting.memory, disk, allocation)
+    moved = sum(phase.pages for phase in run.phases) * files[0].page_size
+    simulated = [phase.io_time / SECONDS for phase in run.phases]
+    return Witnesses(
+        algorithm, [phase.name for phase in run.phases], [phase.requests for phase in run.phases], moved, simulated, _told(run, told)
+    )
+
+
+def _told(run: Run, told: JoinCost | None) -> Seconds | None:
+    if told is None:
+        return None
+    known = {phase.name: phase.seconds(told.disk) for phase in told.phases}
+    return [known.get(phase.name, 0.0) for phase in run.phases]
+
+
+def _execute(
+    one: Witnesses,
+    on: Path,
+    preset: Preset,
+    files: tuple[HeapFile, HeapFile],
+    setting: JoinsSetting,
+    allow_write: bool,
+    replace: bool,
+    trace: Path,
+) -> None:
+    parameters, allocation = divide(JoinSetting(one.algorithm, setting.memory, cpu=None), files, preset)
+    with (
+        RealDevice(on, needed_size(files), allow_write=allow_write, replace=replace) as device,
+        ParquetRecorder(trace) as recorder,
+    ):
+        sink = _Tee(recorder)
+        run = run_on_file(sink.watch(plan_join(one.algorithm, *files, parameters, allocation)), files, device, sink=sink)
+    one.begins = sink.begins
+    one.executed.append(np.array(sink.times))
+    one.wall.append(run.total().io_time / SECONDS)
+
+
+def _replay(one: Witnesses, on: Path, trace: Path, engine: str, destroy: str | None) -> None:
+    found = _Replayed()
+    settings = RealSettings("asap", 1, engine, allow_write=True, replace=True, destroy=destroy)
+    replay_on(trace, on, settings, plan_trace(trace), found.add)
+    one.replayed.setdefault(engine, []).append(np.array(found.times))
+    one.replayed_bytes[engine] = found.bytes
+    if found.bytes != one.bytes:
+        raise FlashsimError(f"engine: {engine} moved {found.bytes} B of {one.algorithm}, but the join moves {one.bytes} B")

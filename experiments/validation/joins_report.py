@@ -1,0 +1,130 @@
+"""The table, the picture and the page of a joins' validation: formula, simulation and real device side by side, phase by phase."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from experiments.plots import LINES, style, svg
+from experiments.report import page
+from experiments.tables import Entry, Table
+from experiments.validation.joins import AGREE, JoinsValidated, Witnesses, engines_differ
+from flashsim.core.units import format_size
+
+MEANING = (
+    (
+        "formula",
+        "Haas, Carey and Livny: seeks, requests and pages, as the formula counts them, times the seek, latency and transfer of the device.",
+    ),
+    ("simulated", "the virtual time in which the simulated device serves the very requests of the join; CPU work takes no time."),
+    (
+        "executed",
+        "the join on the real file, past the page cache: the sum of the times of its requests, each from submission to completion. Memory "
+        "is allocated and tuples are joined in between, which is not counted, but leaves caches cold and lets the device rest.",
+    ),
+    (
+        "replayed",
+        "the same requests again, one right after another and with memory that was touched before, by an engine: builtin, of our own, or "
+        "fio, a program by others.",
+    ),
+)
+WHY = (
+    "All times are of I/O alone. Where they differ: the formula prices a request with one latency and one rate whatever its size, and a "
+    "seek by its mean; the simulation has no operating system, whose share of a small request is part of the calibrated latency, and no "
+    "other users of the disk; writes of a real file may meet the file system's journal and first-time allocation; and a calibration "
+    "tells what the device does undisturbed, while all requests of a join count."
+)
+_HATCHES = ("", "//", "..", "xx", "\\\\")
+
+
+def table(done: JoinsValidated) -> Table:
+    """A row a phase, and one for the whole join; ms, and relative differences."""
+    names = list(done.joins[0].columns())
+    rows: list[list[Entry]] = []
+    for one in done.joins:
+        columns = one.columns()
+        phases = [*zip(one.phases, one.requests, strict=True)]
+        phases.append(("total", sum(one.requests)))
+        for number, (phase, requests) in enumerate(phases):
+            if phase == "total" and len(one.phases) == 1:
+                break
+            times = {name: column[number] if column else None for name, column in columns.items()}
+            shown: list[Entry] = [None if time is None else 1000 * time for time in times.values()]
+            real = times["executed"]
+            rows.append([one.algorithm, phase, requests, *shown, _differs(times["formula"], real), _differs(times["simulated"], real)])
+    header = ["join", "phase", "requests", *(f"{name} ms" for name in names), "formula / executed", "simulated / executed"]
+    return Table(header, rows, digits=1)
+
+
+def noise_table(done: JoinsValidated) -> Table:
+    """How far repeats lie apart, and the engines."""
+    rows: list[list[Entry]] = []
+    for one in done.joins:
+        differs = engines_differ(one)
+        noise = [f"{value:.1%}" for value in one.noise().values()]
+        agree = None if differs is None else f"{differs:.1%}{'' if differs <= AGREE else ' (more than 15 %)'}"
+        rows.append([one.algorithm, format_size(one.bytes), *noise, agree])
+    header = ["join", "bytes moved", *(f"{name}: noise" for name in done.joins[0].noise()), "engines differ by"]
+    return Table(
+        header,
+        rows,
+        note=f"noise: how far the totals of {done.setting.repeats} repeats lie apart; of each request the shortest time counts",
+    )
+
+
+def conditions(done: JoinsValidated) -> str:
+    """What was run on what."""
+    sides = ", ".join(f"{file.name} {len(file.relation):,} rows on {file.pages:,} pages" for file in done.files)
+    disk = done.disk
+    write = disk.page_write_ms or disk.page_transfer_ms
+    return (
+        f"{done.device} beside {done.preset.name} ({done.preset.title}): {sides} of {format_size(done.files[0].page_size)}; memory "
+        f"{done.setting.memory:,} pages. The formula takes a seek of {disk.seek_ms:.4g} ms, a latency of {disk.latency_ms:.4g} ms and "
+        f"{disk.page_transfer_ms:.4g} ms a page read, {write:.4g} ms written."
+    )
+
+
+def picture(done: JoinsValidated) -> Figure:
+    """Bars of every witness, a group a join; the phases stand on top of each other."""
+    names = list(done.joins[0].columns())
+    with style():
+        figure = Figure(figsize=(8, 3.6), layout="constrained")
+        axes = figure.subplots()
+        width = 0.8 / len(names)
+        for number, name in enumerate(names):
+            colour = LINES[number % len(LINES)][0]
+            for group, one in enumerate(done.joins):
+                _stack(axes, group + (number - (len(names) - 1) / 2) * width, 0.9 * width, colour, one, name)
+            axes.bar([0], [0], color=colour, label=name)
+        axes.set_xticks(np.arange(len(done.joins)), [f"{one.algorithm}\n({', '.join(one.phases)})" for one in done.joins])
+        axes.set_ylabel("I/O, ms")
+        axes.legend(frameon=False, fontsize=8, ncols=len(names), loc="upper center", bbox_to_anchor=(0.5, 1.15))
+    return figure
+
+
+def _stack(axes: Any, place: float, width: float, colour: str, one: Witnesses, name: str) -> None:
+    times, bottom = one.columns()[name], 0.0
+    for phase, time in enumerate(times[:-1] if times else []):
+        axes.bar(
+            place, 1000 * time, width, bottom=bottom, color=colour, hatch=_HATCHES[phase % len(_HATCHES)], edgecolor="white", linewidth=0.5
+        )
+        bottom += 1000 * time
+
+
+def write_folder(folder: Path, done: JoinsValidated, origin: dict[str, Any]) -> None:
+    """Fill a folder with ``report.html``, the tables (CSV) and the picture (SVG)."""
+    drawn, shown, noise = svg(picture(done)), table(done), noise_table(done)
+    (folder / "joins.svg").write_text(drawn, encoding="utf-8")
+    shown.write_csv(folder / "joins.csv")
+    noise.write_csv(folder / "noise.csv")
+    text = page(
+        "joins.html.j2", conditions=conditions(done), picture=drawn, table=shown, noise=noise, meaning=MEANING, why=WHY, origin=origin
+    )
+    (folder / "report.html").write_text(text, encoding="utf-8")
+
+
+def _differs(value: float | None, reference: float | None) -> str | None:
+    return None if value is None or not reference else f"{100 * (value / reference - 1):+.1f} %"
