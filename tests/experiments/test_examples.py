@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import shlex
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -84,3 +86,15 @@ def test_tutorials_run(page: Path, here: Path) -> None:
         for line in examples(block):
             result = CliRunner().invoke(app, shlex.split(line)[1:], prog_name="flashsim")
             assert result.exit_code == 0, f"{line}\n{result.output}"
+
+
+def test_the_guide_to_real_hardware_runs(here: Path) -> None:
+    page = (ROOT / "docs" / "how-to" / "replay-on-hardware.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"^```sh\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    for line in re.sub(r"\\\n\s*", "", "".join(blocks)).splitlines():
+        if not line.startswith("flashsim "):
+            subprocess.run(line, shell=True, check=True)
+        elif "--engine fio" not in line or shutil.which("fio"):
+            result = CliRunner().invoke(app, shlex.split(line)[1:], prog_name="flashsim")
+            assert result.exit_code == 0, f"{line}\n{result.output}"
+    assert (here / "shown" / "comparison_read.svg").exists() and not (here / "disk.bin").exists()
