@@ -34,8 +34,8 @@ MEANING = (
 WHY = (
     "All times are of I/O alone. Where they differ: the formula prices a request with one latency and one rate whatever its size, and a "
     "seek by its mean; the simulation has no operating system, whose share of a small request is part of the calibrated latency, and no "
-    "other users of the disk; writes of a real file may meet the file system's journal and first-time allocation; and a calibration "
-    "tells what the device does undisturbed, while all requests of a join count."
+    "other users of the disk; a join reads into fresh memory, as a calibration does, a replay into the same again; writes of a real "
+    "file may meet the file system's journal and first-time allocation."
 )
 _HATCHES = ("", "//", "..", "xx", "\\\\")
 
