@@ -99,7 +99,7 @@ def cells(least: int, write: bool) -> list[Cell]:
     """All cells of a device whose requests are multiples of `least` bytes."""
     found = []
     for operation in (READ, WRITE) if write else (READ,):
-        if least < 4 * KIB:
+        if least < 4 * KIB and operation == READ:  # such writes are a matter of the flash page's size, which is assumed
             found.append(Cell(operation, (least,)))
         found += [Cell(operation, (size,), depth) for size, depths in _FITTED for depth in depths]
         found += [Cell(operation, (size,), sequential=True) for size in _SEQUENTIAL]

@@ -43,8 +43,8 @@ _MANY, _NEIGHBOURS = 32, 9
 _BOUNDS = (np.array([50.0, 2.0 * _TRANSFER, 0.1 * MB]), np.array([1e9, 1e9, 200.0 * GB]))
 #: Pages of a cell that a trial simulates, and steps of a trial: few to choose the structure, more once it is chosen.
 _COARSE, _FINE = (256, 4), (8192, 8)
-#: Structures whose cost is within this of the best one's fit as well.
-_AS_WELL = 1.25
+#: Structures whose cost is within this factor of the best one's fit as well; those within the second are judged by writes too.
+_AS_WELL, _COMPARED = 1.25, 2.5
 #: Structures that show the cells to this mean square, 1 %, are as good as any.
 _EXACT = 1e-4
 
@@ -121,9 +121,10 @@ def fit(measured: Sequence[Measured], capacity: int, seed: int, progress: Progre
     reads = [one for one in seen if one.cell.operation == READ]
     writes = [one for one in seen if one.cell.operation == WRITE]
     area = _AREA
-    found_well = _structures(reads, area, seed, progress)
-    structure = _with_writes(found_well, writes, area, seed) if writes else next(iter(found_well))
-    start = found_well.pop(structure).values
+    tried = _structures(reads, area, seed, progress)
+    as_well = _within(tried, _AS_WELL)
+    structure = _with_writes(_within(tried, _COMPARED), writes, area, seed) if writes else next(iter(as_well))
+    start = tried[structure].values
     pages, steps = _FINE
     model = _read_model(structure, workload(reads, area, seed, pages))
     best = solve(model, _times(reads), [[start]], *_BOUNDS, steps)
@@ -134,7 +135,7 @@ def fit(measured: Sequence[Measured], capacity: int, seed: int, progress: Progre
         solution = solve(model, _times(writes), _starts(writes, structure.dies), *_BOUNDS, steps)
         told += estimates(("write overhead", "write die time", "link write rate"), model, solution, writes, seed)
         found = solution.values
-    return SsdFit(drive(structure, best.values, found, capacity), structure, list(found_well), told)
+    return SsdFit(drive(structure, best.values, found, capacity), structure, [one for one in as_well if one != structure], told)
 
 
 def _times(cells: Sequence[Measured]) -> Floats:
@@ -174,7 +175,7 @@ def _starts(cells: Sequence[Measured], dies: int) -> list[list[Floats]]:
 
 
 def _structures(reads: Sequence[Measured], area: int, seed: int, progress: Progress | None) -> dict[Structure, Solution]:
-    """The dies and the queue depths that fit about equally well, with the parameters found: first those whose queue limits least."""
+    """The dies and queue depths that were tried, with the parameters found."""
     tried: dict[Structure, Solution] = {}
     pages, steps = _COARSE
     work = workload(reads, area, seed, pages)
@@ -185,13 +186,8 @@ def _structures(reads: Sequence[Measured], area: int, seed: int, progress: Progr
                 progress(len(tried), len(_DIES) + len(_DEPTHS) + 6, f"fitting {structure.dies} dies")
             tried[structure] = solve(_read_model(structure, work), _times(reads), starts, *_BOUNDS, steps)
 
-    def as_well() -> list[Structure]:
-        least = min(one.cost for one in tried.values())
-        return [one for one in tried if tried[one].cost <= _AS_WELL * least + _EXACT]
-
     def best() -> Structure:
-        """Of those that fit about equally well, the ones whose queue limits least, and of these the one that fits best."""
-        return min(as_well(), key=lambda one: (-one.queue_depth, tried[one].cost))
+        return next(iter(_within(tried, _AS_WELL)))
 
     for dies in _DIES:
         trial(Structure(dies, _DEPTHS[0]), _starts(reads, dies))
@@ -206,11 +202,21 @@ def _structures(reads: Sequence[Measured], area: int, seed: int, progress: Progr
     chosen = best()
     for dies in _near(chosen.dies):
         trial(Structure(dies, chosen.queue_depth), [[tried[chosen].values]])
-    return {one: tried[one] for one in sorted(as_well(), key=lambda one: (-one.queue_depth, tried[one].cost))}
+    return tried
+
+
+def _within(tried: dict[Structure, Solution], factor: float) -> dict[Structure, Solution]:
+    """Those that fit as well as the best but for a factor: first the ones whose queue limits least, and of these the one that fits best."""
+    bound = factor * min(one.cost for one in tried.values()) + _EXACT
+    return {
+        structure: one
+        for structure, one in sorted(tried.items(), key=lambda item: (-item[0].queue_depth, item[1].cost))
+        if one.cost <= bound
+    }
 
 
 def _with_writes(found: dict[Structure, Solution], writes: Sequence[Measured], area: int, seed: int) -> Structure:
-    """Of structures that reads do not tell apart, the one that shows writes best as well."""
+    """Of structures that show reads not much worse than the best, the one that shows reads and writes together best."""
     pages, steps = _COARSE
     work = workload(writes, area, seed, pages)
     costs: dict[Structure, float] = {}
