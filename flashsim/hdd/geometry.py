@@ -1,107 +1,135 @@
-"""Where a sector lies: zones, cylinders, heads and skew.
-
-Sectors fill a track, then the tracks of a cylinder from head 0, then the next cylinder; zones follow one another inwards.  Within
-a zone every track starts a skew later than the one before it ends: just enough slots for a head switch or for a seek to the next
-cylinder, settling for a write included, so that a stream of sectors loses no revolution.  Slots are therefore counted on from the
-start of the zone, skews included: a sector's slot divided by the sectors a track leaves its angle, and consecutive sectors of a
-stream pass the head exactly when their slots do.  Each zone starts at angle 0.
-"""
+"""Where a sector lies: its extent, track, head and angle, for kernels, and told once more in Python for the specification."""
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from flashsim.core.kernel import kernel
+from flashsim.core.kernel import inlined_kernel
 from flashsim.core.request import Integers
+from flashsim.hdd.layout import (
+    CYLINDER_SKEW,
+    END,
+    FIRST,
+    HEAD_ORDERS,
+    HELD,
+    OFFSET,
+    SLOT,
+    SLOT_UNIT,
+    SLOTS,
+    TRACK,
+    TRACK_SKEW,
+    ZONE_TRACK,
+    extent_table,
+)
 
 if TYPE_CHECKING:
     from flashsim.hdd.parameters import HddParameters
 
-# Columns of the zone table: first sector and the one after the last, first track (counted over the drive), heads, sectors a track,
-# slots from a track's start to the next track's of the same cylinder, slots from a cylinder's start to the next cylinder's.
-FIRST, END, FIRST_TRACK, HEADS, PER_TRACK, TRACK_SLOTS, CYLINDER_SLOTS = range(7)
-ZONE_COLUMNS = 7
-
-
-def zone_table(parameters: HddParameters) -> Integers:
-    """The zones of a drive, shape (zones, ZONE_COLUMNS)."""
-    zones = np.zeros((len(parameters.zones), ZONE_COLUMNS), np.int64)
-    sector = track = 0
-    for row, (cylinders, per_track) in enumerate((int(row[0]), int(row[1])) for row in parameters.zones):
-        tracks = cylinders * parameters.heads
-        track_skew = _slots(parameters.head_switch + parameters.write_settle, per_track, parameters.rotation)
-        cylinder_skew = _slots(parameters.seek_single + parameters.write_settle, per_track, parameters.rotation)
-        track_slots = per_track + track_skew
-        cylinder_slots = parameters.heads * track_slots - track_skew + cylinder_skew
-        zones[row] = sector, sector + tracks * per_track, track, parameters.heads, per_track, track_slots, cylinder_slots
-        sector += tracks * per_track
-        track += tracks
-    return zones
-
-
-def _slots(duration: int, per_track: int, rotation: int) -> int:
-    """The fewest slots that last at least `duration`."""
-    return -(-duration * per_track // rotation)
+_TURNING_IN_ZONE, _TURNING = HEAD_ORDERS.index("turning-in-zone"), HEAD_ORDERS.index("turning")
 
 
 def sectors_by_cylinder(parameters: HddParameters) -> Integers:
     """Sectors of each cylinder, shape (cylinders,)."""
-    cylinders, per_track = np.array(parameters.zones, np.int64).T
-    return np.repeat(per_track * parameters.heads, cylinders)
+    count = np.zeros(parameters.cylinders * parameters.heads, np.int64)
+    for row in extent_table(parameters):
+        count[row[TRACK] : row[TRACK] + (row[END] - row[FIRST]) // row[HELD]] += row[HELD]
+    return count.reshape(-1, parameters.heads).sum(axis=1)
 
 
-@kernel
-def zone_of(zones: Integers, sector: int) -> int:
-    """The zone of a sector."""
+@inlined_kernel
+def extent_of(extents: Integers, sector: int) -> int:
+    """The row of the extent of a sector."""
     low = 0
-    high = zones.shape[0] - 1
+    high = extents.shape[0] - 1
     while low < high:
         middle = (low + high) >> 1
-        if sector < zones[middle, END]:
+        if sector < extents[middle, END]:
             high = middle
         else:
             low = middle + 1
     return low
 
 
-@kernel
-def track_of(zones: Integers, zone: int, sector: int) -> int:
-    """The track of a sector of a zone, counted over the drive; divided by the heads it is the cylinder."""
-    return zones[zone, FIRST_TRACK] + (sector - zones[zone, FIRST]) // zones[zone, PER_TRACK]
+@inlined_kernel
+def track_of(extents: Integers, extent: int, sector: int) -> int:
+    """The track of a sector of an extent, counted over the drive; divided by the heads it is the cylinder."""
+    return extents[extent, TRACK] + (sector - extents[extent, FIRST]) // extents[extent, HELD]
 
 
-@kernel
-def slot_of(zones: Integers, zone: int, sector: int) -> int:
-    """The slot of a sector, counted from the start of its zone."""
-    track = (sector - zones[zone, FIRST]) // zones[zone, PER_TRACK]
-    cylinder = track // zones[zone, HEADS]
-    index = sector - zones[zone, FIRST] - track * zones[zone, PER_TRACK]
-    return cylinder * zones[zone, CYLINDER_SLOTS] + (track - cylinder * zones[zone, HEADS]) * zones[zone, TRACK_SLOTS] + index
+@inlined_kernel
+def piece_first(extents: Integers, extent: int, sector: int) -> int:
+    """The first sector of an extent's part of the track that holds a sector."""
+    return sector - (sector - extents[extent, FIRST]) % extents[extent, HELD]
 
 
-@kernel
-def sectors_before(zones: Integers, zone: int, slot: int) -> int:
-    """The first sector of a zone whose slot is not before `slot` (the inverse of `slot_of`; skews hold no sectors)."""
-    if slot <= 0:
-        return zones[zone, FIRST]
-    cylinder = slot // zones[zone, CYLINDER_SLOTS]
-    left = slot - cylinder * zones[zone, CYLINDER_SLOTS]
-    head = min(left // zones[zone, TRACK_SLOTS], zones[zone, HEADS] - 1)
-    index = min(left - head * zones[zone, TRACK_SLOTS], zones[zone, PER_TRACK])
-    return zones[zone, FIRST] + (cylinder * zones[zone, HEADS] + head) * zones[zone, PER_TRACK] + index
+@inlined_kernel
+def track_angle(extents: Integers, extent: int, track: int, heads: int) -> int:
+    """Where a track's first numbered slot of an extent begins, in parts of a slot, 0 <= angle < one revolution."""
+    within = track - extents[extent, ZONE_TRACK]
+    cylinder = within // heads
+    switches = within - cylinder  # one less in each cylinder than it has heads
+    angle = extents[extent, OFFSET] + switches * extents[extent, TRACK_SKEW] + cylinder * extents[extent, CYLINDER_SKEW]
+    return (angle + extents[extent, SLOT] * SLOT_UNIT) % (extents[extent, SLOTS] * SLOT_UNIT)
+
+
+@inlined_kernel
+def head_of(extents: Integers, extent: int, track: int, heads: int, order: int) -> int:
+    """The head of a track."""
+    head = track % heads
+    turns = 0
+    if order == _TURNING_IN_ZONE:
+        turns = (track - extents[extent, ZONE_TRACK]) // heads
+    elif order == _TURNING:
+        turns = track // heads
+    return heads - 1 - head if turns % 2 == 1 else head
+
+
+@inlined_kernel
+def track_bounds(extents: Integers, sector: int) -> tuple[int, int]:
+    """The first sector of a sector's track, and the one after the last, counting sectors whose numbers follow one another."""
+    extent = extent_of(extents, sector)
+    track = track_of(extents, extent, sector)
+    first = piece_first(extents, extent, sector)
+    end = first + extents[extent, HELD]
+    before = extent - 1
+    while before >= 0 and first == extents[before, END] and track_of(extents, before, first - 1) == track:
+        first -= extents[before, HELD]
+        before -= 1
+    after = extent + 1
+    while after < extents.shape[0] and end == extents[after, FIRST] and extents[after, TRACK] == track:
+        end += extents[after, HELD]
+        after += 1
+    return first, end
+
+
+@inlined_kernel
+def cylinder_end(extents: Integers, sector: int, heads: int) -> int:
+    """The sector after the last of a sector's cylinder, counting sectors whose numbers follow one another."""
+    extent = extent_of(extents, sector)
+    cylinder = track_of(extents, extent, sector) // heads
+    end = piece_first(extents, extent, sector) + extents[extent, HELD]
+    while True:
+        if end == extents[extent, END]:
+            extent += 1
+        if extent == extents.shape[0] or track_of(extents, extent, end) // heads != cylinder:
+            return end
+        tracks = (cylinder + 1) * heads - track_of(extents, extent, end)
+        end = min(extents[extent, END], end + tracks * extents[extent, HELD])
 
 
 class Place(NamedTuple):
     """Where a sector lies."""
 
+    track: int  # counted over the drive
     cylinder: int
     head: int
-    offset: int  # sectors from the start of its track
-    per_track: int
-    slot: int  # its angle, in slots of its track, 0 <= slot < per_track
-    track_end: int  # the sector after the last of its track
+    part: int  # where its slot begins, in parts of a slot, from the track's angle 0 on
+    slots: int  # of the track
+    first: int  # the first sector of those that lie in one piece around it
+    end: int  # the sector after them
 
 
 class Geometry:
@@ -117,25 +145,47 @@ class Geometry:
     With two heads and ten sectors a track, sector 12 is the third under head 1; that track starts a skew of two slots later.
 
     >>> from flashsim.core.parameters import build
+    >>> from flashsim.hdd.parameters import HddParameters
     >>> drive = dict(capacity=20480, sector_size=512, rotation=10_000, heads=2, zones=[(2, 10)], seek_single=3000,
     ...              seek_average=3000, seek_full=3000, head_switch=2000, write_settle=0, link_rate=10**6, overhead=1,
     ...              read_ahead=0, write_behind=0, queue_depth=1)
-    >>> from flashsim.hdd.parameters import HddParameters
     >>> place = Geometry(build(HddParameters, drive)).locate(12)
-    >>> place.cylinder, place.head, place.offset, place.slot
-    (0, 1, 2, 4)
+    >>> place.cylinder, place.head, place.part / 10**6, (place.first, place.end)
+    (0, 1, 4.0, (10, 20))
     """
 
     def __init__(self, parameters: HddParameters) -> None:
-        self.zones: list[list[int]] = zone_table(parameters).tolist()
+        self.heads = parameters.heads
+        self.order = parameters.head_order
+        self.extents: list[list[int]] = extent_table(parameters).tolist()
+        self._ends = [row[END] for row in self.extents]
 
     def locate(self, sector: int) -> Place:
-        """The place of a sector, by walking down from zone to cylinder to track."""
-        zone = next(row for row in self.zones if sector < row[END])
-        track, index = divmod(sector - zone[FIRST], zone[PER_TRACK])
-        cylinder, head = divmod(track, zone[HEADS])
-        track_skew = zone[TRACK_SLOTS] - zone[PER_TRACK]
-        cylinder_skew = zone[CYLINDER_SLOTS] - zone[HEADS] * zone[PER_TRACK]
-        slot = (cylinder * cylinder_skew + head * track_skew + index) % zone[PER_TRACK]
-        first_cylinder = zone[FIRST_TRACK] // zone[HEADS]
-        return Place(first_cylinder + cylinder, head, index, zone[PER_TRACK], slot, sector - index + zone[PER_TRACK])
+        """The place of a sector, by walking from zone to cylinder to track."""
+        row = self.extents[bisect_right(self._ends, sector)]
+        track_in_extent, index = divmod(sector - row[FIRST], row[HELD])
+        track = row[TRACK] + track_in_extent
+        cylinder, head = divmod(track, self.heads)
+        own_cylinder, own_head = divmod(track - row[ZONE_TRACK], self.heads)
+        skew = row[OFFSET] + own_cylinder * ((self.heads - 1) * row[TRACK_SKEW] + row[CYLINDER_SKEW]) + own_head * row[TRACK_SKEW]
+        part = (skew + row[SLOT] * SLOT_UNIT) % (row[SLOTS] * SLOT_UNIT) + index * SLOT_UNIT
+        turned = {"first": 0, "turning-in-zone": own_cylinder, "turning": cylinder}[self.order] % 2
+        first = sector - index
+        return Place(track, cylinder, self.heads - 1 - head if turned else head, part, row[SLOTS], first, first + row[HELD])
+
+    def track_bounds(self, sector: int) -> tuple[int, int]:
+        """The first sector of a sector's track, and the one after the last, counting sectors whose numbers follow one another."""
+        place = self.locate(sector)
+        first, end = place.first, place.end
+        while first > 0 and self.locate(first - 1).track == place.track:
+            first = self.locate(first - 1).first
+        while end < self._ends[-1] and self.locate(end).track == place.track:
+            end = self.locate(end).end
+        return first, end
+
+    def cylinder_end(self, sector: int) -> int:
+        """The sector after the last of a sector's cylinder, counting sectors whose numbers follow one another."""
+        cylinder, end = self.locate(sector).cylinder, self.locate(sector).end
+        while end < self._ends[-1] and self.locate(end).cylinder == cylinder:
+            end = self.locate(end).end
+        return end

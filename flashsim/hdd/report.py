@@ -10,8 +10,10 @@ import numpy as np
 
 from flashsim.core.model import PowerCut
 from flashsim.core.request import Integers
+from flashsim.hdd.parameters import HddParameters
+from flashsim.hdd.striping import merge
 
-#: Counters of a drive, in the order of the columns in `hdd.stream`; times in ns, distances in cylinders.  Seeks are those to the start
+#: Counters of a drive, in the order of the columns in `hdd.terms`; times in ns, distances in cylinders.  Seeks are those to the start
 #: of a stream (a read miss, a destage), settling included; the waits are for the first sector of such a stream.
 COUNTERS = (
     "reads", "writes", "flushes", "read_bytes", "written_bytes", "read_hits", "seeks", "seek_time", "seek_cylinders",
@@ -30,22 +32,23 @@ class HddPowerCut(PowerCut):
     vanished
         Ids of requests that had been acknowledged and of which a command was still only in the write-behind segment, ascending.
     extents
-        Bytes (offset, length) of those commands, in the order written, shape (n, 2).
+        Bytes (offset, length) of those commands, in the order written, shape (n, 2); of an array ascending, joined where they touch.
     """
 
     vanished: Integers
     extents: Integers
 
 
-def power_cut(at: int, lost: Iterable[int], unsettled: Iterable[tuple[int, int, int]]) -> HddPowerCut:
-    """A `HddPowerCut`; `unsettled` are (request, offset, length) of received writes that are not wholly on the media."""
+def power_cut(at: int, lost: Iterable[int], unsettled: Iterable[tuple[int, int, int]], parameters: HddParameters) -> HddPowerCut:
+    """A `HddPowerCut`; `unsettled` are (request, address, length) of received writes that are not wholly on the media."""
     unfinished = set(lost)
     gone = [entry for entry in unsettled if entry[0] not in unfinished]
+    extents = np.array([entry[1:] for entry in gone], np.int64).reshape(-1, 2)
     return HddPowerCut(
         int(at),
         np.array(sorted(unfinished), np.int64),
         np.array(sorted({request for request, _, _ in gone}), np.int64),
-        np.array([entry[1:] for entry in gone], np.int64).reshape(-1, 2),
+        merge(extents, parameters) if parameters.drives > 1 else extents,
     )
 
 

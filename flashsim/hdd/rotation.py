@@ -1,27 +1,29 @@
 """Where the platter is: its angle is a function of absolute time, in integers, so that it never drifts.
 
-At time 0 angle 0 passes under the heads.  A track of n sectors has n slots; slot v starts ``v * rotation // n`` nanoseconds after
-angle 0, also for v >= n (later revolutions), since ``(v + n) * rotation // n == v * rotation // n + rotation`` exactly.
+At time 0 angle 0 passes under the heads.  A track of n slots is divided into n * SLOT_UNIT parts; part p passes ``p * rotation //
+(n * SLOT_UNIT)`` nanoseconds after angle 0, also for later revolutions, since ``(p + n * SLOT_UNIT) * rotation // (n * SLOT_UNIT)`` is just
+a rotation more.
 """
 
 from __future__ import annotations
 
-from flashsim.core.kernel import kernel
+from flashsim.core.kernel import inlined_kernel
+from flashsim.hdd.layout import SLOT_UNIT
 
 
-@kernel
-def slot_start(slot: int, per_track: int, rotation: int) -> int:
-    """Nanoseconds from angle 0 to the start of a slot, which is the end of the slot before."""
-    return slot * rotation // per_track
+@inlined_kernel
+def passing(part: int, slots: int, rotation: int) -> int:
+    """Nanoseconds from angle 0 until a part of a track of so many slots passes."""
+    return part * rotation // (slots * SLOT_UNIT)
 
 
-@kernel
+@inlined_kernel
 def revolution_for(time: int, offset: int, rotation: int) -> int:
     """The earliest passage of angle 0 from which `offset` nanoseconds later is not before `time`."""
     return -((offset - time) // rotation) * rotation
 
 
-@kernel
-def slots_ended(elapsed: int, per_track: int, rotation: int) -> int:
-    """The slots that have ended `elapsed` nanoseconds after angle 0: the largest v with ``slot_start(v) <= elapsed``."""
-    return ((elapsed + 1) * per_track - 1) // rotation
+@inlined_kernel
+def slots_ended(elapsed: int, part: int, slots: int, rotation: int) -> int:
+    """How many slots, the first of which begins at a part of the track, have ended `elapsed` nanoseconds after angle 0."""
+    return (((elapsed + 1) * slots * SLOT_UNIT - 1) // rotation - part) // SLOT_UNIT

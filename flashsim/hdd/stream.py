@@ -1,148 +1,203 @@
-"""What the mechanism does, in closed form: it transfers one run of consecutive sectors at a time, its stream.
+"""What the mechanism does, as a walk from track to track: it transfers one run of consecutive sectors at a time, its stream.
 
-A stream starts at a sector once the arm is there, the data are there (a write) and the sector's slot comes round; it goes on, track
-after track, up to its limit, and rests there.  From its pivot on, a sector's transfer ends at ``base + slot_start(slot + 1)``: one
-revolution's start and a table of zones say when any sector passes.  The limit may be moved on.  If the stream has not rested, nothing
-changes; otherwise it starts again at the old limit, which becomes the pivot.
+A stream starts at a sector once the arm is there, the data are there (a write) and the sector's slot comes round; it goes on, piece of a
+track after piece of a track, up to its limit, and rests there.  Within a piece a sector's transfer ends when its slot has passed, so one
+revolution's start says when any sector of the piece does; the next piece follows after a move of the arm, if it lies on another track, and
+a wait for its first slot.  The limit may be moved on.  If the stream has not rested, nothing changes; otherwise it starts again at the old
+limit.  Of a drive's state only the piece that was being transferred at the last command is kept (`catch_up`).
 
-Everything about a drive that changes, and the constants that go with it, is one row of numbers (`drive`).
+Arrays: `control` (the drive's constants), `drives` (their states, one a row), `extents` and `seeks`; columns in `hdd.terms`, `hdd.layout`.
 """
 
 from __future__ import annotations
 
-from flashsim.core.kernel import kernel
+from flashsim.core.kernel import inlined_kernel, lean_kernel
 from flashsim.core.request import Integers
-from flashsim.hdd.geometry import END, HEADS, PER_TRACK, sectors_before, slot_of, track_of, zone_of
-from flashsim.hdd.rotation import revolution_for, slot_start, slots_ended
-
-#: What the mechanism streams.
-IDLE, READING, WRITING = range(3)
-
-# Columns of a drive.  Constants:
-(ROTATION, HEAD_SWITCH, WRITE_SETTLE, SECTOR_SIZE, SECTORS, LINK_RATE, OVERHEAD, READ_AHEAD, WRITE_BEHIND) = range(9)
-# The stream: what it does, where the arm is while there is none, the first sector whose time `BASE` gives, its zone, the
-# revolution, the sector after the last, and when that is reached.
-(STREAM, ARM, PIVOT, ZONE, BASE, LIMIT, REST) = range(9, 16)
-# The read-ahead segment (once the stream that filled it has ended, up to KEPT_END), and the ring of acknowledged writes.
-(KEPT, KEPT_END, RING_HEAD, RING_COUNT) = range(16, 20)
-# The command being served (-1: none), when it completes, and those admitted after it.
-(ACTIVE, BUSY_UNTIL, FIFO_HEAD, FIFO_COUNT) = range(20, 24)
-# Counters; their order is that of COUNTERS.
-(READS, WRITES, FLUSHES, READ_BYTES, WRITTEN_BYTES, READ_HITS, SEEKS, SEEK_TIME, SEEK_CYLINDERS, WAITS, WAIT_TIME, LINK_TIME, DESTAGES) = (
-    range(24, 37)
+from flashsim.hdd.geometry import extent_of, head_of, piece_first, track_angle, track_of
+from flashsim.hdd.layout import END, HELD, SLOT_UNIT, SLOTS
+from flashsim.hdd.rotation import passing, revolution_for, slots_ended
+from flashsim.hdd.terms import (
+    ANGLE,
+    ARM,
+    ARM_EXTENT,
+    BASE,
+    EXTENT,
+    HEAD_ORDER,
+    HEAD_SWITCH,
+    HEADS,
+    IDLE,
+    LEAST,
+    LIMIT,
+    PIECE_END,
+    PIECE_TRACK,
+    PIVOT,
+    REST,
+    ROTATION,
+    SEEK_CYLINDERS,
+    SEEK_TIME,
+    SEEKS,
+    STREAM,
+    WAIT_TIME,
+    WAITS,
+    WRITE_MOVE,
+    WRITE_SETTLE,
+    WRITING,
 )
-DRIVE_COLUMNS = 37
 
 
-@kernel
-def move_time(drive: Integers, seeks: Integers, heads: int, source: int, target: int, writing: bool) -> int:
-    """Nanoseconds from one track to another: a seek includes the change of head."""
+@inlined_kernel
+def move_time(
+    control: Integers, extents: Integers, seeks: Integers, source: int, source_extent: int, target: int, target_extent: int, writing: bool
+) -> int:
+    """Nanoseconds from one track to another: of a seek and a change of head the longer, and settling for a write."""
     if source == target:
         return 0
-    distance = abs(source // heads - target // heads)
-    time = seeks[distance] if distance > 0 else drive[HEAD_SWITCH]
-    return time + drive[WRITE_SETTLE] if writing else time
+    heads = control[HEADS]
+    time = seeks[abs(source // heads - target // heads)]
+    order = control[HEAD_ORDER]
+    if head_of(extents, source_extent, source, heads, order) != head_of(extents, target_extent, target, heads, order):
+        time = max(time, control[HEAD_SWITCH])
+    return max(0, time + control[WRITE_SETTLE]) if writing else time
 
 
-@kernel
-def _into_next_zone(drive: Integers, zones: Integers, seeks: Integers, zone: int, base: int) -> int:
-    """The revolution in which a stream enters the zone after `zone`: that zone's first track starts at angle 0."""
-    last = zones[zone, END] - 1
-    left = base + slot_start(slot_of(zones, zone, last) + 1, zones[zone, PER_TRACK], drive[ROTATION])
-    track = track_of(zones, zone, last)
-    return revolution_for(
-        left + move_time(drive, seeks, zones[zone, HEADS], track, track + 1, drive[STREAM] == WRITING), 0, drive[ROTATION]
-    )
+@inlined_kernel
+def _next_piece(
+    control: Integers, extents: Integers, seeks: Integers, extent: int, track: int, sector: int, left: int, writing: bool
+) -> tuple[int, int, int, int, int]:
+    """The piece that begins with a sector, reached from a track that is left at a time: extent, track, its end, angle and revolution."""
+    following = extent if sector < extents[extent, END] else extent + 1
+    target = track_of(extents, following, sector)
+    angle = track_angle(extents, following, target, control[HEADS])
+    there = left + move_time(control, extents, seeks, track, extent, target, following, writing)
+    base = revolution_for(there, passing(angle, extents[following, SLOTS], control[ROTATION]), control[ROTATION])
+    return following, target, sector + extents[following, HELD], angle, base
 
 
-@kernel
-def _passage(drive: Integers, zones: Integers, seeks: Integers, sector: int, edge: int) -> int:
+@lean_kernel
+def passage(control: Integers, drives: Integers, extents: Integers, seeks: Integers, drive: int, sector: int, edge: int) -> int:
     """When the start (edge 0) or end (edge 1) of a sector, not before the pivot, passes the head while streaming."""
-    zone = drive[ZONE]
-    base = drive[BASE]
-    while sector >= zones[zone, END]:
-        base = _into_next_zone(drive, zones, seeks, zone, base)
-        zone += 1
-    return base + slot_start(slot_of(zones, zone, sector) + edge, zones[zone, PER_TRACK], drive[ROTATION])
+    extent, track, first, end = drives[drive, EXTENT], drives[drive, PIECE_TRACK], drives[drive, PIVOT], drives[drive, PIECE_END]
+    angle, base = drives[drive, ANGLE], drives[drive, BASE]
+    while sector >= end:
+        left = base + passing(angle + (end - first) * SLOT_UNIT, extents[extent, SLOTS], control[ROTATION])
+        first = end
+        extent, track, end, angle, base = _next_piece(control, extents, seeks, extent, track, first, left, drives[drive, STREAM] == WRITING)
+    return base + passing(angle + (sector - first + edge) * SLOT_UNIT, extents[extent, SLOTS], control[ROTATION])
 
 
-@kernel
-def sector_end(drive: Integers, zones: Integers, seeks: Integers, sector: int) -> int:
+@inlined_kernel
+def sector_end(control: Integers, drives: Integers, extents: Integers, seeks: Integers, drive: int, sector: int) -> int:
     """When the stream has transferred a sector, which lies between pivot and limit."""
-    return _passage(drive, zones, seeks, sector, 1)
+    return passage(control, drives, extents, seeks, drive, sector, 1)
 
 
-@kernel
-def position(drive: Integers, zones: Integers, seeks: Integers, time: int) -> int:
-    """The first sector that the stream has not transferred at `time`; what lies before the pivot has been."""
-    if time >= drive[REST]:
-        return drive[LIMIT]
-    zone = drive[ZONE]
-    base = drive[BASE]
+@lean_kernel
+def position(control: Integers, drives: Integers, extents: Integers, seeks: Integers, drive: int, time: int, keep: bool) -> int:
+    """The first sector that the stream has not transferred at `time`.  With `keep` the piece it lies in becomes the drive's."""
+    if time >= drives[drive, REST]:
+        return drives[drive, LIMIT]
+    extent, track, first, end = drives[drive, EXTENT], drives[drive, PIECE_TRACK], drives[drive, PIVOT], drives[drive, PIECE_END]
+    angle, base = drives[drive, ANGLE], drives[drive, BASE]
     while True:
-        slots = slots_ended(time - base, zones[zone, PER_TRACK], drive[ROTATION])
-        sector = min(sectors_before(zones, zone, slots), zones[zone, END])
-        if sector < zones[zone, END]:
-            return max(drive[PIVOT], sector)
-        base = _into_next_zone(drive, zones, seeks, zone, base)
-        zone += 1
+        slots = slots_ended(time - base, angle, extents[extent, SLOTS], control[ROTATION])
+        if first + slots < end:
+            break
+        left = base + passing(angle + (end - first) * SLOT_UNIT, extents[extent, SLOTS], control[ROTATION])
+        first = end
+        extent, track, end, angle, base = _next_piece(control, extents, seeks, extent, track, first, left, drives[drive, STREAM] == WRITING)
+    if keep:
+        drives[drive, EXTENT], drives[drive, PIECE_TRACK], drives[drive, PIVOT], drives[drive, PIECE_END] = extent, track, first, end
+        drives[drive, ANGLE], drives[drive, BASE] = angle, base
+    return first + max(0, slots)
 
 
-@kernel
-def arm_at(drive: Integers, zones: Integers, seeks: Integers, time: int) -> int:
-    """The track of the arm: where the stream's next sector is, and at rest still where the last one was."""
-    if drive[STREAM] == IDLE:
-        return drive[ARM]
-    sector = position(drive, zones, seeks, time)
-    if sector == drive[LIMIT]:
+@inlined_kernel
+def arm_at(control: Integers, drives: Integers, extents: Integers, seeks: Integers, drive: int, time: int) -> tuple[int, int]:
+    """Track and extent of the arm: where the stream's next sector is, and at rest still where the last one was."""
+    if drives[drive, STREAM] == IDLE:
+        return drives[drive, ARM], drives[drive, ARM_EXTENT]
+    sector = position(control, drives, extents, seeks, drive, time, False)
+    if sector == drives[drive, LIMIT]:
         sector -= 1
-    return track_of(zones, zone_of(zones, sector), sector)
+    extent = extent_of(extents, sector)
+    return track_of(extents, extent, sector), extent
 
 
-@kernel
-def _start(drive: Integers, zones: Integers, sector: int, time: int, limit: int) -> int:
+@inlined_kernel
+def _start(control: Integers, drives: Integers, extents: Integers, drive: int, extent: int, sector: int, time: int) -> int:
     """Let the transfer begin at a sector, on whose track the arm is, not before `time`; return the rotational wait."""
-    zone = zone_of(zones, sector)
-    offset = slot_start(slot_of(zones, zone, sector), zones[zone, PER_TRACK], drive[ROTATION])
-    drive[PIVOT] = sector
-    drive[ZONE] = zone
-    drive[BASE] = revolution_for(time, offset, drive[ROTATION])
-    drive[LIMIT] = limit
-    return drive[BASE] + offset - time
+    track = track_of(extents, extent, sector)
+    first = piece_first(extents, extent, sector)
+    angle = track_angle(extents, extent, track, control[HEADS]) + (sector - first) * SLOT_UNIT
+    offset = passing(angle, extents[extent, SLOTS], control[ROTATION])
+    drives[drive, PIVOT] = sector
+    drives[drive, PIECE_END] = first + extents[extent, HELD]
+    drives[drive, EXTENT] = extent
+    drives[drive, PIECE_TRACK] = track
+    drives[drive, ANGLE] = angle
+    drives[drive, BASE] = revolution_for(time, offset, control[ROTATION])
+    return drives[drive, BASE] + offset - time
 
 
-@kernel
-def begin(drive: Integers, zones: Integers, seeks: Integers, stream: int, first: int, limit: int, time: int, ready: int) -> None:
-    """Leave the stream and begin another at `time`; what is to be written is there at `ready`."""
-    source = arm_at(drive, zones, seeks, time)
-    zone = zone_of(zones, first)
-    target = track_of(zones, zone, first)
-    heads = zones[zone, HEADS]
-    move = move_time(drive, seeks, heads, source, target, stream == WRITING)
-    distance = abs(source // heads - target // heads)
+@lean_kernel
+def begin(
+    control: Integers,
+    drives: Integers,
+    extents: Integers,
+    seeks: Integers,
+    drive: int,
+    stream: int,
+    first: int,
+    limit: int,
+    time: int,
+    moves: int,
+    ready: int,
+) -> int:
+    """Leave the stream at `time` and begin another: the arm moves from `moves` on, and what is to be written is there at `ready`.
+
+    Return how many sectors of its track pass whole while it waits for the first one, at most those before that.
+    """
+    source, source_extent = arm_at(control, drives, extents, seeks, drive, time)
+    extent = extent_of(extents, first)
+    target = track_of(extents, extent, first)
+    move = move_time(control, extents, seeks, source, source_extent, target, extent, stream == WRITING)
+    if stream == WRITING:
+        move = max(move, control[WRITE_MOVE])
+    distance = abs(source // control[HEADS] - target // control[HEADS])
     if distance > 0:
-        drive[SEEKS] += 1
-        drive[SEEK_TIME] += move
-        drive[SEEK_CYLINDERS] += distance
-    drive[STREAM] = stream
-    drive[WAITS] += 1
-    drive[WAIT_TIME] += _start(drive, zones, first, max(time + move, ready), limit)
-    drive[REST] = sector_end(drive, zones, seeks, limit - 1)
+        drives[drive, SEEKS] += 1
+        drives[drive, SEEK_TIME] += move
+        drives[drive, SEEK_CYLINDERS] += distance
+    drives[drive, STREAM] = stream
+    wait = _start(control, drives, extents, drive, extent, first, max(moves + move, ready))
+    drives[drive, WAITS] += 1
+    drives[drive, WAIT_TIME] += wait
+    drives[drive, LIMIT] = limit
+    drives[drive, LEAST] = first
+    drives[drive, REST] = sector_end(control, drives, extents, seeks, drive, limit - 1)
+    return min(first - piece_first(extents, extent, first), wait * extents[extent, SLOTS] // control[ROTATION])
 
 
-@kernel
-def extend(drive: Integers, zones: Integers, seeks: Integers, limit: int, time: int, ready: int) -> None:
-    """At `time`, move the stream's limit on; what is to be written there is there at `ready`."""
-    if limit <= drive[LIMIT]:
+@lean_kernel
+def extend(control: Integers, drives: Integers, extents: Integers, seeks: Integers, drive: int, limit: int, time: int, ready: int) -> None:
+    """Move the stream's limit on; beyond the old one the mechanism goes from `time` on, and writes what is there at `ready`."""
+    if limit <= drives[drive, LIMIT]:
         return
-    next_sector = drive[LIMIT]
-    zone = zone_of(zones, next_sector)
-    last = next_sector - 1
-    source = track_of(zones, zone_of(zones, last), last)
-    target = track_of(zones, zone, next_sector)
-    move = move_time(drive, seeks, zones[zone, HEADS], source, target, drive[STREAM] == WRITING)
-    earliest = max(max(time, drive[REST]) + move, ready)
-    if earliest > _passage(drive, zones, seeks, next_sector, 0):
-        _start(drive, zones, next_sector, earliest, limit)
-    drive[LIMIT] = limit
-    drive[REST] = sector_end(drive, zones, seeks, limit - 1)
+    next_sector = drives[drive, LIMIT]
+    last_extent = extent_of(extents, next_sector - 1)
+    extent = last_extent if next_sector < extents[last_extent, END] else last_extent + 1
+    source = track_of(extents, last_extent, next_sector - 1)
+    target = track_of(extents, extent, next_sector)
+    move = move_time(control, extents, seeks, source, last_extent, target, extent, drives[drive, STREAM] == WRITING)
+    earliest = max(max(time, drives[drive, REST]) + move, ready)
+    if earliest > passage(control, drives, extents, seeks, drive, next_sector, 0):
+        _start(control, drives, extents, drive, extent, next_sector, earliest)
+    drives[drive, LIMIT] = limit
+    drives[drive, REST] = sector_end(control, drives, extents, seeks, drive, limit - 1)
+
+
+@inlined_kernel
+def stop(control: Integers, drives: Integers, extents: Integers, seeks: Integers, drive: int, time: int) -> None:
+    """Leave the stream at `time`; the arm stays where it is, or goes on to where it was going."""
+    drives[drive, ARM], drives[drive, ARM_EXTENT] = arm_at(control, drives, extents, seeks, drive, time)
+    drives[drive, STREAM] = IDLE

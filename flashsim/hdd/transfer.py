@@ -1,0 +1,82 @@
+"""How data cross the link: in time of link, bus and buffer, and not before they have come off the media."""
+
+from __future__ import annotations
+
+from flashsim.core.kernel import inlined_kernel, lean_kernel
+from flashsim.core.request import Integers
+from flashsim.hdd.geometry import extent_of, piece_first
+from flashsim.hdd.layout import HELD
+from flashsim.hdd.stream import position, sector_end
+from flashsim.hdd.terms import (
+    AFTER,
+    BUS_READ,
+    DATA_PREPARATION,
+    DISCONNECT_READ,
+    HOLD_READS,
+    LINK_RATE,
+    READ_START,
+    READ_START_LEAST,
+    READING,
+    RESELECT_FIRST,
+    SECTOR_SIZE,
+    SHARE_UNIT,
+    STREAM,
+)
+
+_SECOND = 1_000_000_000
+
+
+@inlined_kernel
+def crossing_time(sectors: int, size: int, rate: int, bus: int) -> int:
+    """Nanoseconds for sectors of `size` bytes to cross a link of `rate` bytes a second and a bus of `bus` ns a sector, at least 1."""
+    total = sectors * size
+    return max(1, total // rate * _SECOND + (total % rate * _SECOND + rate // 2) // rate, sectors * bus)
+
+
+@inlined_kernel
+def sectors_to_start(control: Integers, sectors: int) -> int:
+    """How many sectors of a read must be there before its transfer starts."""
+    share = sectors * control[READ_START] // SHARE_UNIT
+    return min(sectors, max(share, control[READ_START_LEAST]))
+
+
+@lean_kernel
+def read_out(
+    control: Integers, drives: Integers, extents: Integers, seeks: Integers, drive: int, first: int, end: int, arrived: int, link: int
+) -> int:
+    """When sectors have crossed to the host: the link is theirs at `link`, and from `arrived` on they come with the stream."""
+    size, rate, bus = control[SECTOR_SIZE], control[LINK_RATE], control[BUS_READ]
+    if control[HOLD_READS] == 0 and arrived < end:
+        return _read_out_in_parts(control, drives, extents, seeks, drive, first, end, arrived, link)
+    done = link + crossing_time(end - first, size, rate, bus)
+    sector = max(first, arrived)
+    while sector < end:
+        extent = extent_of(extents, sector)
+        last = min(end, piece_first(extents, extent, sector) + extents[extent, HELD]) - 1
+        done = max(done, sector_end(control, drives, extents, seeks, drive, sector) + crossing_time(end - sector, size, rate, bus))
+        done = max(done, sector_end(control, drives, extents, seeks, drive, last) + crossing_time(end - last, size, rate, bus))
+        sector = last + 1
+    return done
+
+
+@lean_kernel
+def _read_out_in_parts(
+    control: Integers, drives: Integers, extents: Integers, seeks: Integers, drive: int, first: int, end: int, arrived: int, link: int
+) -> int:
+    """As `read_out`, but whenever all that is there has crossed, the link is given away until enough has come again."""
+    size, rate, bus = control[SECTOR_SIZE], control[LINK_RATE], control[BUS_READ]
+    time = link
+    out = first
+    while out < end:
+        there = arrived
+        if drives[drive, STREAM] == READING:
+            there = max(arrived, position(control, drives, extents, seeks, drive, time, False))
+        there = min(there, end)
+        if there > out:
+            time += crossing_time(there - out, size, rate, bus)
+            out = there
+        else:
+            last = out + min(end - out, sectors_to_start(control, end - first)) - 1
+            time = max(time + control[DISCONNECT_READ + drives[drive, AFTER]], sector_end(control, drives, extents, seeks, drive, last))
+            time += control[RESELECT_FIRST] + control[DATA_PREPARATION]
+    return time
