@@ -234,7 +234,7 @@ def _read(
         if busy and control[HITS_WHILE_WRITING] == 0:
             link = max(away, drives[drive, REST]) + reselection
         arrived = segments[row, SEGMENT_END]
-        _go_on(control, drives, extents, seeks, segments, drive, row, end, time, busy)
+        link = max(link, _go_on(control, drives, extents, seeks, segments, drive, row, end, time))
     else:
         row = _victim(control, segments, drive)
         _stream_into(control, drives, extents, seeks, segments, drive, row, first, _ahead(control, extents, end, first), time, True)
@@ -255,32 +255,29 @@ def _read(
 
 @inlined_kernel
 def _go_on(
-    control: Integers,
-    drives: Integers,
-    extents: Integers,
-    seeks: Integers,
-    segments: Integers,
-    drive: int,
-    row: int,
-    end: int,
-    time: int,
-    busy: bool,
-) -> None:
-    """After a hit: the stream goes on, or begins where the segment ends, or is left."""
+    control: Integers, drives: Integers, extents: Integers, seeks: Integers, segments: Integers, drive: int, row: int, end: int, time: int
+) -> int:
+    """After a hit: the stream goes on, or begins where the segment ends, or is left; return when the mechanism is there for what is missing.
+
+    For read-ahead alone it does not wait until it can leave its stream.
+    """
     limit = _ahead(control, extents, end, segments[row, SEGMENT_FIRST])
-    work = control[READ_MISS + drives[drive, AFTER]]
+    stopped = _interruptible(control, drives, extents, seeks, drive, time)
     if row == drives[drive, CURRENT] and drives[drive, STREAM] == READING:
         if drives[drive, REST] > time:
             extend(control, drives, extents, seeks, drive, limit, time, time)
         elif control[READ_AHEAD_ON_HIT] == 1 or end > drives[drive, LIMIT]:
-            extend(control, drives, extents, seeks, drive, limit, time + work, time + work)
-    elif segments[row, SEGMENT_END] < end or (control[READ_AHEAD_AGAIN] == 1 and segments[row, SEGMENT_END] < limit):
+            after_work = time + control[READ_MISS + drives[drive, AFTER]]
+            extend(control, drives, extents, seeks, drive, limit, after_work, after_work)
+    elif segments[row, SEGMENT_END] < end:
         _stream_into(control, drives, extents, seeks, segments, drive, row, segments[row, SEGMENT_END], limit, time, False)
-    elif not busy and drives[drive, STREAM] == READING:
-        stopped = _interruptible(control, drives, extents, seeks, drive, time)
-        _fill(control, drives, extents, seeks, segments, drive, stopped)
-        stop(control, drives, extents, seeks, drive, stopped)
+        return stopped
+    elif stopped == time and control[READ_AHEAD_AGAIN] == 1 and segments[row, SEGMENT_END] < limit:
+        _stream_into(control, drives, extents, seeks, segments, drive, row, segments[row, SEGMENT_END], limit, time, False)
+    elif stopped == time and drives[drive, STREAM] == READING:
+        stop(control, drives, extents, seeks, drive, time)
         drives[drive, CURRENT] = -1
+    return time
 
 
 @inlined_kernel
@@ -352,6 +349,7 @@ def _write(
             link += control[RESELECT_FIRST] + control[DATA_PREPARATION]
         elif busy:
             link = max(moves + control[DISCONNECT_WRITE], stopped) + control[RESELECT_FIRST] + control[DATA_PREPARATION]
+        link = max(link, stopped)
         drives[drive, DESTAGES] += 1
         ready = _ready(control, extents, first, end, link, crossing)
         begin(control, drives, extents, seeks, drive, WRITING, first, end, stopped, max(moves, stopped), ready)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -132,17 +131,3 @@ def check_arm(parameters: HddParameters) -> None:
         what = f"seek_single {parameters.seek_single} ns and seek_full {parameters.seek_full} ns the curve falls at {where} cylinders"
         bound = f"with {what}" if lee else f"a seek over {where} cylinders takes no time"
         raise InvalidParameterError(name, f"{parameters.seek_average} ns" if lee else getattr(parameters, name)[:1], bound)
-
-
-def check_supported(parameters: HddParameters) -> None:
-    """Refuse what the models do not know yet."""
-    simple = {
-        "capacity", "sector_size", "rotation", "heads", "zones", "seek_single", "seek_average", "seek_full", "head_switch", "write_settle",
-        "link_rate", "overhead", "read_ahead", "write_behind", "queue_depth",
-    }  # fmt: skip
-    for field in dataclasses.fields(parameters):
-        value = getattr(parameters, field.name)
-        if field.name not in simple and value != field.default:
-            raise InvalidParameterError(field.name, value, f"the models support only {field.default!r} as yet")
-    if any(len(row) > 2 for row in parameters.zones):
-        raise InvalidParameterError("zones", parameters.zones[0], "the models support only (cylinders, sectors a track) as yet")

@@ -20,7 +20,7 @@ from flashsim.core.request import Commands, Completions, Integers, Requests
 from flashsim.core.units import NEVER
 from flashsim.hdd import report, striping, terms
 from flashsim.hdd.control import control_row
-from flashsim.hdd.layout import extent_table
+from flashsim.hdd.layout import TRACK, extent_table
 from flashsim.hdd.parameters import HddParameters
 from flashsim.hdd.queueing import BAD_CHOICE, admit
 from flashsim.hdd.scheduler.base import CANDIDATE_COLUMNS, CHOOSE_FUNCTION, FAMILY
@@ -120,6 +120,7 @@ class HddEngine:
         self._drives[:, : terms.READS] = 0
         self._drives[:, [terms.CURRENT, ACTIVE]] = -1
         self._drives[:, terms.DIRECTION] = 1
+        self._drives[:, terms.ARM] = self._extents[0, TRACK]
         self._segments[:] = 0
         self._waiting = _free_rows(np.zeros((1, terms.WAITING_COLUMNS), np.int64), 64)
 

@@ -7,31 +7,36 @@ from typing import Any
 
 import simpy
 
-from flashsim.core.host_specification import OPERATIONS, delay
+from flashsim.core.host_specification import delay
 from flashsim.core.request import Integers
 from flashsim.hdd.geometry import Geometry, Place
+from flashsim.hdd.layout import SLOT_UNIT
 from flashsim.hdd.parameters import HddParameters
-from flashsim.hdd.rotation import slot_start, slots_ended
+from flashsim.hdd.rotation import passing, slots_ended
 
 Steps = Generator[simpy.Event, Any, None]
 
-#: Of the events of one nanosecond the mechanism's come last: what the controller decides then still counts.
-MECHANISM = OPERATIONS + 1
-
 
 class Mechanism:
-    """Transfers consecutive sectors from `next` up to `limit`, then rests; the controller may move the limit on or begin elsewhere."""
+    """Transfers consecutive sectors from `next` up to `limit`, then rests; the controller may move the limit on or begin elsewhere.
 
-    def __init__(self, env: simpy.Environment, parameters: HddParameters, seeks: Integers) -> None:
+    `priorities` order its own events, and those that wait for it, among the events of one nanosecond.
+    """
+
+    def __init__(
+        self, env: simpy.Environment, parameters: HddParameters, geometry: Geometry, seeks: Integers, priorities: tuple[int, int]
+    ) -> None:
         self.env = env
         self.parameters = parameters
-        self.geometry = Geometry(parameters)
+        self.geometry = geometry
         self.seeks = seeks
         self.next = self.limit = 0
         self.writing = False
+        self.arm = geometry.locate(0)
+        self.passed_before = 0  # sectors of its track that passed whole while the stream waited for its first
         self.seek_count = self.seek_time = self.seek_cylinders = self.wait_count = self.wait_time = 0
-        self._arm = self.geometry.locate(0)
-        self._held = (0, 0)  # from the first sector on, what is to be written is there at the second, a time
+        self._own, self._waiters = priorities
+        self._held = (0, 0, 0)  # the mechanism goes to this sector at the second, a time, and has its data at the third
         self._passing = (0, 0, 0)  # the sectors (first, after the last) that pass since a time
         self._passes = env.event()
         self._work: simpy.Process | None = None
@@ -48,27 +53,53 @@ class Mechanism:
         if first == end:
             return self.next
         place = self.geometry.locate(first)
-        angle = slot_start(place.slot, place.per_track, self.parameters.rotation)
-        slots = slots_ended(angle + int(self.env.now) - since, place.per_track, self.parameters.rotation)
-        return min(end, first + slots - place.slot)
+        angle = passing(place.part, place.slots, self.parameters.rotation)
+        slots = slots_ended(angle + int(self.env.now) - since, place.part, place.slots, self.parameters.rotation)
+        return min(end, first + slots)
 
-    def begin(self, first: int, limit: int, writing: bool, ready: int) -> None:
-        """Leave what is being done, and transfer from `first` up to `limit`; what is to be written is there at `ready`."""
+    def begin(self, first: int, limit: int, writing: bool, moves: int, ready: int) -> None:
+        """Leave what is being done, and transfer from `first` up to `limit`.
+
+        The arm moves from `moves` on; what is to be written is there at `ready`.
+        """
+        self.stop()
+        self.next, self.limit, self.writing = first, limit, writing
+        self._held = (first, moves, ready)
+        self._count(moves, ready)
+        self._work = self.env.process(self._transfer(first))
+
+    def _count(self, moves: int, ready: int) -> None:
+        """Count the seek to the start of a stream, and the wait there."""
+        place = self.geometry.locate(self.next)
+        move, distance = self._first_move(place), abs(place.cylinder - self.arm.cylinder)
+        if distance:
+            self.seek_count += 1
+            self.seek_time += move
+            self.seek_cylinders += distance
+        wait = self.wait_for(place, max(moves + move, ready))
+        self.wait_count += 1
+        self.wait_time += wait
+        self.passed_before = min(self.next - place.first, wait * place.slots // self.parameters.rotation)
+
+    def _first_move(self, place: Place) -> int:
+        move = self.move_time(self.arm, place, self.writing)
+        return max(move, self.parameters.write_move) if self.writing else move
+
+    def stop(self) -> None:
+        """Leave what is being done; the arm stays where the next sector is, or at rest where the last one was."""
         position = self.position
-        if self.limit > 0:  # where the next sector is; at rest still where the last one was
-            self._arm = self.geometry.locate(position if position < self.limit else position - 1)
+        if self.limit > 0:
+            self.arm = self.geometry.locate(position if position < self.limit else position - 1)
         if self._work is not None and self._work.is_alive:
             self._work.interrupt()
         self._passing = (0, 0, 0)
-        self.next, self.limit, self.writing = first, limit, writing
-        self._held = (first, ready)
-        self._work = self.env.process(self._transfer(first))
+        self.next = self.limit = 0
 
-    def extend(self, limit: int, ready: int) -> None:
-        """Go on up to `limit`; what is to be written beyond the old limit is there at `ready`."""
+    def extend(self, limit: int, moves: int, ready: int) -> None:
+        """Go on up to `limit`, beyond the old limit from `moves` on; what is to be written there is there at `ready`."""
         if limit <= self.limit:
             return
-        self._held = (self.limit, ready)
+        self._held = (self.limit, moves, ready)
         self.limit = limit
         assert self._work is not None
         if not self._work.is_alive:
@@ -79,21 +110,39 @@ class Mechanism:
         while self.position <= sector:
             first, end, since = self._passing
             if first <= sector < end:
-                yield delay(self.env, since + self._duration(first, sector + 1) - int(self.env.now), OPERATIONS)
+                yield delay(self.env, since + self._duration(first, sector + 1) - int(self.env.now), self._waiters)
             else:
                 yield self._passes
+
+    def move_time(self, source: Place, target: Place, writing: bool) -> int:
+        """Nanoseconds to move the arm."""
+        if source.track == target.track:
+            return 0
+        time = int(self.seeks[abs(source.cylinder - target.cylinder)])
+        if source.head != target.head:
+            time = max(time, self.parameters.head_switch)
+        return max(0, time + self.parameters.write_settle) if writing else time
+
+    def wait_for(self, place: Place, time: int) -> int:
+        """Nanoseconds from `time` on until a place comes round."""
+        return (passing(place.part, place.slots, self.parameters.rotation) - time) % self.parameters.rotation
 
     def _transfer(self, new: int) -> Steps:
         """The work itself; `new` is the first sector of a stream that begins (-1: one that goes on)."""
         try:
             while self.next < self.limit:
                 place = self.geometry.locate(self.next)
-                yield from self._move(place, self.next == new)
-                held, ready = self._held
+                held, moves, _ = self._held
+                if self.next == held:
+                    yield from self._pause(moves - int(self.env.now))
+                move = self._first_move(place) if self.next == new else self.move_time(self.arm, place, self.writing)
+                self.arm = place
+                yield from self._pause(move)
+                held, _, ready = self._held
                 if self.next >= held:
                     yield from self._pause(ready - int(self.env.now))
-                yield from self._wait_for(place, self.next == new)
-                end = min(place.track_end, self.limit)
+                yield from self._pause(self.wait_for(place, int(self.env.now)))
+                end = min(place.end, self.limit)
                 if self.next < self._held[0]:
                     end = min(end, self._held[0])
                 self._passing = (self.next, end, int(self.env.now))
@@ -105,32 +154,12 @@ class Mechanism:
         except simpy.Interrupt:
             pass
 
-    def _move(self, place: Place, new: bool) -> Steps:
-        distance = abs(place.cylinder - self._arm.cylinder)
-        time = int(self.seeks[distance]) if distance else self.parameters.head_switch if place.head != self._arm.head else 0
-        if self.writing and (distance or place.head != self._arm.head):
-            time += self.parameters.write_settle
-        if new and distance:
-            self.seek_count += 1
-            self.seek_time += time
-            self.seek_cylinders += distance
-        self._arm = place
-        yield from self._pause(time)
-
-    def _wait_for(self, place: Place, new: bool) -> Steps:
-        angle = slot_start(place.slot, place.per_track, self.parameters.rotation)
-        wait = (angle - int(self.env.now)) % self.parameters.rotation
-        if new:
-            self.wait_count += 1
-            self.wait_time += wait
-        yield from self._pause(wait)
-
     def _duration(self, first: int, end: int) -> int:
-        """From the start of sector `first` to the end of the sector before `end`, both on one track."""
+        """From the start of sector `first` to the end of the sector before `end`, both in one piece of a track."""
         place = self.geometry.locate(first)
-        rotation, per_track = self.parameters.rotation, place.per_track
-        return slot_start(place.slot + end - first, per_track, rotation) - slot_start(place.slot, per_track, rotation)
+        rotation, parts = self.parameters.rotation, (end - first) * SLOT_UNIT
+        return passing(place.part + parts, place.slots, rotation) - passing(place.part, place.slots, rotation)
 
     def _pause(self, duration: int) -> Steps:
         if duration > 0:
-            yield delay(self.env, duration, MECHANISM)
+            yield delay(self.env, duration, self._own)

@@ -21,17 +21,14 @@ from flashsim.hdd.terms import (
     HEADS,
     OVERHEAD,
     QUEUE_DEPTH,
-    REST,
     ROTATION,
     SECTOR_SIZE,
     SECTORS,
-    STREAM,
     WAITING_COMMAND,
     WAITING_COUNT,
     WAITING_HEAD,
     WAITING_NEXT,
     WAITING_TAIL,
-    WRITING,
 )
 
 #: What `choose` may answer that the engine cannot go on with.
@@ -80,9 +77,7 @@ def _list_candidates(
 ) -> int:  # fmt: skip
     """Fill in the first commands that wait at a drive as its scheduler sees them; return the cylinder of the arm."""
     free = host[NOW] + control[OVERHEAD]
-    if drives[drive, STREAM] == WRITING:
-        free = max(free, drives[drive, REST])
-    source, source_extent = arm_at(control, drives, extents, seeks, drive, free if drives[drive, STREAM] == WRITING else host[NOW])
+    source, source_extent = arm_at(control, drives, extents, seeks, drive, host[NOW])
     row = drives[drive, WAITING_HEAD]
     for index in range(count):
         at = waiting[row, WAITING_COMMAND] - host[COMMAND_BASE]
@@ -108,14 +103,14 @@ def admit(
     segments: Integers, ring: Integers, waiting: Integers, candidates: Integers, choose: Any,
 ) -> int:  # fmt: skip
     """Take what the host dispatches, and start the next command on every drive that is free; return 0, or BAD_CHOICE."""
+    count = drives.shape[0] // 2
     size = control[SECTOR_SIZE] * control[SECTORS]
     while True:
         queue = next_queue(host)
         if queue < 0:
             break
         command = take_command(host, requests, queue)
-        _join(drives, waiting, commands[command - host[COMMAND_BASE], OFFSET] // size, command)
-    count = drives.shape[0] // 2
+        _join(drives, waiting, min(commands[command - host[COMMAND_BASE], OFFSET] // size, count - 1), command)
     for drive in range(count):
         if drives[drive, ACTIVE] >= 0 or drives[drive, WAITING_COUNT] == 0:
             continue

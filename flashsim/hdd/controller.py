@@ -1,0 +1,383 @@
+"""The drive's controller as a SimPy process: one command after another, over the link, from the buffer and through the mechanism.
+
+What it does is told in `hdd.cache`; here it is acted out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import simpy
+
+from flashsim.core.errors import FlashsimError
+from flashsim.core.host_specification import DISPATCH, OPERATIONS, HostRequest, delay
+from flashsim.core.request import FLUSH, FORCE_UNIT_ACCESS, READ, WRITE, Integers
+from flashsim.hdd import report
+from flashsim.hdd.geometry import Geometry
+from flashsim.hdd.mechanism import Mechanism, Steps
+from flashsim.hdd.parameters import HddParameters
+from flashsim.hdd.scheduler.base import CANDIDATE_COLUMNS, CYLINDER, FAMILY
+from flashsim.hdd.transfer import crossing_time
+
+Command = tuple[HostRequest, int, int]  # with the first sector, and the one after the last
+
+
+@dataclass(eq=False)
+class Segment:
+    """A read segment: the sectors in it, and when it was last used."""
+
+    first: int = 0
+    end: int = 0
+    used: int = 0
+
+
+class Controller:
+    """Serves the commands of drive `number` of an array; `done` is told of each one's end."""
+
+    def __init__(
+        self,
+        env: simpy.Environment,
+        parameters: HddParameters,
+        geometry: Geometry,
+        seeks: Integers,
+        number: int,
+        done: Callable[[HostRequest], None],
+    ) -> None:
+        self.env = env
+        self.parameters = parameters
+        self.geometry = geometry
+        self.number = number
+        # Of the events of one nanosecond the mechanisms' come last: what the controllers decide then still counts.
+        self.priority = OPERATIONS + number
+        self.mechanism = Mechanism(env, parameters, geometry, seeks, (OPERATIONS + parameters.drives + number, self.priority))
+        sectors = {name: getattr(parameters, name) // parameters.sector_size for name in ("read_ahead", "read_ahead_least", "segment_size")}
+        self.read_ahead, self.read_ahead_least, self.segment_size = sectors.values()
+        self.write_behind = parameters.write_behind // parameters.sector_size
+        self.segments = [Segment() for _ in range(parameters.segments)]
+        self.current: Segment | None = None  # the one that the mechanism reads into
+        self.least = 0  # the sector before which nothing interrupts that
+        self.uses = 0
+        self.last_wrote = False
+        self.last_end = 0
+        self.acknowledged: list[tuple[int, int, int]] = []  # (request, first sector, after the last) of writes in the write stream
+        self.counters = dict.fromkeys(report.COUNTERS, 0)
+        self.waiting: list[Command] = []
+        self._done = done
+        self._choose: Any = FAMILY.load(parameters.scheduler).choose
+        self._direction = 1
+        self._idle = env.event()
+        env.process(self._work())
+
+    @property
+    def now(self) -> int:
+        """The clock, ns."""
+        return int(self.env.now)
+
+    @property
+    def reading(self) -> bool:
+        """Whether the mechanism's stream is a read."""
+        return self.mechanism.limit > 0 and not self.mechanism.writing
+
+    @property
+    def busy(self) -> bool:
+        """Whether writes are being destaged."""
+        return self.mechanism.writing and not self.mechanism.resting
+
+    def admit(self, request: HostRequest, first: int, end: int) -> None:
+        """Let a command wait for its turn."""
+        self.waiting.append((request, first, end))
+        if not self._idle.triggered:
+            self._idle.succeed()
+
+    def _work(self) -> Steps:
+        while True:
+            while not self.waiting:
+                self._idle = self.env.event()
+                yield self._idle
+            request, first, end = self._next_command()
+            yield from self._pause(self.parameters.overhead)
+            if request.operation == READ:
+                yield from self._read(first, end)
+            elif request.operation == WRITE:
+                yield from self._write(request, first, end)
+            elif request.operation == FLUSH:
+                self.counters["flushes"] += 1
+                yield from self._destaged()
+            self._done(request)
+            yield delay(self.env, 0, DISPATCH)  # what the host now dispatches can be next
+
+    def _next_command(self) -> Command:
+        seen = self.waiting[: self.parameters.queue_depth]
+        index = 0
+        if len(seen) > 1:
+            mechanism = self.mechanism
+            position = mechanism.position
+            arm = self.geometry.locate(position - (position == mechanism.limit)) if mechanism.limit > 0 else mechanism.arm
+            candidates = np.zeros((self.parameters.queue_depth, CANDIDATE_COLUMNS), np.int64)
+            for row, (request, first, _) in enumerate(seen):
+                candidates[row, CYLINDER] = arm.cylinder
+                if request.operation in (READ, WRITE):
+                    place = self.geometry.locate(first)
+                    there = self.now + self.parameters.overhead + mechanism.move_time(arm, place, request.operation == WRITE)
+                    candidates[row] = place.cylinder, there + mechanism.wait_for(place, there) - self.now
+            index = int(self._choose(candidates, len(seen), arm.cylinder, self._direction))
+            if not 0 <= index < len(seen):
+                raise FlashsimError(f"{FAMILY.kind}: '{self.parameters.scheduler}' chose a command that does not wait")
+            if candidates[index, CYLINDER] != arm.cylinder:
+                self._direction = 1 if candidates[index, CYLINDER] > arm.cylinder else -1
+        return self.waiting.pop(index)
+
+    # Reads.
+
+    def _read(self, first: int, end: int) -> Steps:
+        told, time = self.parameters, self.now
+        self._count("read", end - first)
+        self._fill()
+        miss = told.read_miss_after_write if self.last_wrote else told.read_miss_after_read
+        away = time + miss + self._disconnect()
+        segment = self._hit(first, end)
+        if segment:
+            self.counters["read_hits"] += 1
+            link = time + (told.read_hit_after_write if self.last_wrote else told.read_hit_after_read) + told.data_preparation
+            if self.busy and not told.hits_while_writing:
+                yield from self._destaged()
+                link = max(away, self.now) + told.reselect_first + told.data_preparation
+            arrived = segment.end
+            yield from self._go_on(segment, end, time, miss)
+            yield from self._pause(link - self.now)
+        else:
+            segment = self._victim()
+            yield from self._stream_into(segment, first, self._ahead(end, first), time + miss, fresh=True)
+            arrived = first
+            yield from self.mechanism.passed(first + self._sectors_to_start(end - first) - 1)
+            yield from self._pause(max(away - self.now, 0) + told.reselect_first + told.data_preparation)
+        self._use(segment)
+        if self.current is segment:
+            self.least = min(self.mechanism.limit, end + self.read_ahead_least)
+        yield from self._read_out(first, end, arrived)
+        if not told.keep_read:
+            segment.first, segment.end = end, max(end, segment.end)
+        self.last_wrote, self.last_end = False, end
+        yield from self._pause(told.complete_read)
+
+    def _go_on(self, segment: Segment, end: int, time: int, miss: int) -> Steps:
+        """After a hit: the stream goes on, or begins where the segment ends, or is left."""
+        told, mechanism = self.parameters, self.mechanism
+        limit = self._ahead(end, segment.first)
+        if segment is self.current and self.reading:
+            if not mechanism.resting:
+                mechanism.extend(limit, self.now, self.now)
+            elif told.read_ahead_on_hit or end > mechanism.limit:
+                mechanism.extend(limit, time + miss, time + miss)
+        elif segment.end < end or (self._interruptible_now(time) and told.read_ahead_again and segment.end < limit):
+            yield from self._stream_into(segment, segment.end, limit, time + miss, fresh=False)
+        elif self._interruptible_now(time) and self.reading:
+            mechanism.stop()
+            self.current = None
+
+    def _stream_into(self, segment: Segment, first: int, limit: int, moves: int, *, fresh: bool) -> Steps:
+        """Let the mechanism read from `first` on into a segment, in place of what that holds (`fresh`) or behind it."""
+        yield from self._interruptible()
+        self._fill()
+        moves = max(moves, self.now)
+        self.mechanism.begin(first, limit, False, moves, moves)
+        if fresh:
+            segment.first = first - self.mechanism.passed_before if self.parameters.read_preceding else first
+        segment.end = first
+        self.current = segment
+
+    def _read_out(self, first: int, end: int, arrived: int) -> Steps:
+        """Bring sectors to the host; from `arrived` on they come with the stream."""
+        if not self.parameters.hold_reads and arrived < end:
+            yield from self._read_out_in_parts(first, end, arrived)
+            return
+        done = self.now + self._crossing(end - first, reading=True)
+        sector = max(first, arrived)
+        while sector < end:
+            last = min(end, self.geometry.locate(sector).end) - 1
+            for each in (sector, last):
+                yield from self.mechanism.passed(each)
+                done = max(done, self.now + self._crossing(end - each, reading=True))
+            sector = last + 1
+        yield from self._pause(done - self.now)
+
+    def _read_out_in_parts(self, first: int, end: int, arrived: int) -> Steps:
+        """As `_read_out`, but whenever all that is there has crossed, the link is given away until enough has come again."""
+        told, out = self.parameters, first
+        while out < end:
+            there = min(end, max(arrived, self.mechanism.position))
+            if there > out:
+                yield from self._pause(self._crossing(there - out, reading=True))
+                out = there
+            else:
+                back = self.now + self._disconnect()
+                yield from self.mechanism.passed(out + min(end - out, self._sectors_to_start(end - first)) - 1)
+                yield from self._pause(max(back - self.now, 0) + told.reselect_first + told.data_preparation)
+
+    def _disconnect(self) -> int:
+        return self.parameters.disconnect_read_after_write if self.last_wrote else self.parameters.disconnect_read_after_read
+
+    def _sectors_to_start(self, sectors: int) -> int:
+        share = sectors * round(self.parameters.read_start * 1_000_000) // 1_000_000
+        return min(sectors, max(share, self.parameters.read_start_least))
+
+    def _ahead(self, end: int, segment_first: int) -> int:
+        """Up to where the drive reads for a request that ends before `end`, read-ahead included."""
+        told = self.parameters
+        if self.read_ahead == 0 or end == told.sectors:
+            return end
+        limit = min(end + self.read_ahead, told.sectors)
+        if told.read_ahead_bound == "track":
+            return max(end, min(limit, self.geometry.track_bounds(end - 1)[1]))
+        if told.read_ahead_bound == "cylinder":
+            return max(end, min(limit, self.geometry.cylinder_end(end - 1)))
+        if told.read_ahead_bound == "next-track":
+            track_first, track_end = self.geometry.track_bounds(end)
+            return min(told.sectors, track_end + (self.geometry.locate(end).slots if segment_first < track_first else 0))
+        return limit
+
+    # Segments.
+
+    def _fill(self) -> None:
+        """Put into the segment what the stream has read."""
+        if self.current and self.reading:
+            self.current.end = self.mechanism.position
+            self._bound(self.current)
+
+    def _bound(self, segment: Segment) -> None:
+        if self.segment_size:
+            segment.first = max(segment.first, segment.end - self.segment_size)
+
+    def _use(self, segment: Segment) -> None:
+        self.uses += 1
+        segment.used = self.uses
+
+    def _hit(self, first: int, end: int) -> Segment | None:
+        """The segment that serves a read: one that holds all of it, better the stream's, or else one in which it begins."""
+        told = self.parameters
+        found = []
+        for segment in self.segments:
+            streams = segment is self.current and self.reading
+            next_one = streams and told.next_hits and self.read_ahead > 0 and first == segment.end
+            whole = end <= segment.end
+            if segment.first <= first and (first < segment.end or next_one) and (whole or streams or told.partial_hits):
+                found.append((whole, streams, segment))
+        return max(found, key=lambda entry: entry[:2])[2] if found else None
+
+    def _victim(self) -> Segment:
+        """The segment that a miss takes: an empty one, or the one that was used the longest time ago."""
+        empty = [segment for segment in self.segments if segment.first == segment.end]
+        return empty[0] if empty else min(self.segments, key=lambda segment: segment.used)
+
+    # Writes.
+
+    def _write(self, request: HostRequest, first: int, end: int) -> Steps:
+        told, mechanism, time = self.parameters, self.mechanism, self.now
+        crossing = self._count("written", end - first)
+        self._fill()
+        fits = end - first <= self.write_behind
+        buffered = fits and not request.flags & FORCE_UNIT_ACCESS
+        kind = ("write_hit" if buffered else "write_miss") + ("_after_write" if self.last_wrote else "_after_read")
+        work = getattr(told, kind)
+        extra = told.extra_disconnect and not self.busy and self.last_wrote and first != self.last_end
+        if self.busy and first == mechanism.limit and fits:
+            yield from self._pause(work + told.data_preparation)
+            yield from mechanism.passed(end - self.write_behind - 1)
+            mechanism.extend(end, self.now, self._ready(first, end, self.now))
+            self._forget_overlapped(first, end)
+        else:
+            was_busy = self.busy
+            yield from self._interruptible()
+            self._fill()
+            self.acknowledged.clear()
+            moves, link = time + work, time + work + told.data_preparation
+            if extra:
+                moves = time + told.extra_command + told.extra_seek_delay
+                link = time + told.extra_command + told.extra_disconnect_first + told.extra_pause
+                link += told.reselect_first + told.data_preparation
+            elif was_busy:
+                link = max(moves + told.disconnect_write, self.now) + told.reselect_first + told.data_preparation
+            link = max(link, self.now)
+            self.counters["destages"] += 1
+            mechanism.begin(first, end, True, max(moves, self.now), self._ready(first, end, link))
+            self.current = None
+            self._forget_overlapped(first, end)
+            if not told.own_write_segment:
+                self._keep_written(first, end)
+            yield from self._pause(link - self.now)
+        self.last_wrote, self.last_end = True, end
+        yield from self._pause(crossing)
+        if not buffered:
+            yield from self._pause(told.extra_disconnect_second if extra else told.disconnect_write)
+            yield from mechanism.passed(end - 1)
+            yield from self._pause(told.reselect_other if extra else told.reselect_first)
+        yield from self._pause(told.complete_write)
+        if buffered:
+            self.acknowledged.append((request.id, first, end))
+
+    def _ready(self, first: int, end: int, link: int) -> int:
+        """When enough of a write that crosses from `link` on is in the buffer to begin on the media, so that the rest arrives in time."""
+        told, count = self.parameters, end - first
+        needed = max(1, count * round(told.write_start * 1_000_000) // 1_000_000)
+        if told.write_start_most:
+            needed = min(needed, told.write_start_most)
+        media = (count - 1) * told.rotation // self.geometry.locate(first).slots
+        return max(link + self._crossing(needed, reading=False), link + self._crossing(count, reading=False) - media)
+
+    def _forget_overlapped(self, first: int, end: int) -> None:
+        """Empty the segments that hold what is being written."""
+        for segment in self.segments:
+            if first < segment.end and segment.first < end:
+                segment.end = segment.first
+
+    def _keep_written(self, first: int, end: int) -> None:
+        """Give written data a read segment."""
+        segment = self._victim()
+        self._use(segment)
+        segment.first, segment.end = first, end if self.parameters.read_written else first
+        self._bound(segment)
+
+    # Waiting.
+
+    def _destaged(self) -> Steps:
+        """Wait until all writes are on the media."""
+        if self.mechanism.writing:
+            yield from self.mechanism.passed(self.mechanism.limit - 1)
+
+    def _interruptible_now(self, time: int) -> bool:
+        """Whether the mechanism can leave its stream, and could already at `time`."""
+        if self.reading:
+            return self.mechanism.position >= self.least and self.now == time
+        return not self.busy and self.now == time
+
+    def _interruptible(self) -> Steps:
+        """Wait until the mechanism can leave its stream: writes are destaged, and the least of a read-ahead is done."""
+        yield from self._destaged()
+        if self.reading:
+            yield from self.mechanism.passed(self.least - 1)
+
+    def _crossing(self, sectors: int, *, reading: bool) -> int:
+        told = self.parameters
+        bus = max(told.bus_read if reading else told.bus_write, told.bulk_transfer)
+        return crossing_time(sectors, told.sector_size, told.link_rate, bus)
+
+    def _count(self, direction: str, sectors: int) -> int:
+        """Count a transfer over the link and return its duration."""
+        crossing = self._crossing(sectors, reading=direction == "read")
+        self.counters["reads" if direction == "read" else "writes"] += 1
+        self.counters[f"{direction}_bytes"] += sectors * self.parameters.sector_size
+        self.counters["link_time"] += crossing
+        return crossing
+
+    def _pause(self, duration: int) -> Steps:
+        if duration > 0:
+            yield delay(self.env, duration, self.priority)
+
+    def count(self) -> dict[str, int]:
+        """The counters, the mechanism's included."""
+        own = self.mechanism
+        moved = {"seeks": own.seek_count, "seek_time": own.seek_time, "seek_cylinders": own.seek_cylinders}
+        return {**self.counters, **moved, "waits": own.wait_count, "wait_time": own.wait_time}
