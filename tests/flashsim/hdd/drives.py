@@ -12,7 +12,11 @@ from flashsim.core.parameters import build
 from flashsim.core.request import COMPLETION, FLUSH, FORCE_UNIT_ACCESS, READ, TRIM, WRITE, Completions, Requests, make_requests
 from flashsim.core.rng import generator
 from flashsim.device.block_layer import split
+from flashsim.hdd.cache import BOUNDS
+from flashsim.hdd.layout import HEAD_ORDERS, SPARING
 from flashsim.hdd.parameters import HddParameters
+from flashsim.hdd.scheduler.base import FAMILY
+from flashsim.hdd.terms import FIELDS
 
 SECTOR = 512
 
@@ -52,6 +56,58 @@ def random_drive(seed: int) -> HddParameters:
     )
 
 
+def random_zones(draw: np.random.Generator, heads: int) -> dict[str, Any]:
+    """Zones with skews, offsets, empty space, spares, cylinders left out, slips and defects, of any scheme of sparing."""
+    sparing = str(draw.choice(SPARING))
+    spare_most = {"none": 0, "end": 0, "track": 2, "tracks": 2 * heads}.get(sparing, 4)
+    zones, slips, defects = [], [], []
+    for number in range(int(draw.integers(1, 4))):
+        cylinders, slots, spares = int(draw.integers(4, 20)), int(draw.integers(6, 60)), int(draw.integers(0, spare_most + 1))
+        skews = draw.choice([0.0, 1.0, 3.0, 2.25, 5.9], 3)
+        empty, left_out = int(draw.choice([0, 0, 5, slots])), int(draw.choice([0, 0, 1, 7]))
+        zones.append((cylinders, slots, *skews.tolist(), empty, spares, left_out))
+        places = cylinders * heads * (1 if sparing == "tracks" else slots)
+        bad = draw.choice(places - spares - 1, min(3, spares if sparing != "tracks" else spares // 2), replace=False).tolist()
+        if sparing not in ("none", "track"):
+            slips += [(number, place) for place in bad[:2]]
+        if sparing in ("tracks", "zone") and spares > len(bad) and bad[2:]:
+            defects.append((number, bad[2], places - 1))
+    return {"zones": zones, "sparing": sparing, "sparing_range": int(draw.integers(1, 4)), "slips": slips, "defects": defects, "capacity": 0}
+
+
+def deep_drive(seed: int) -> HddParameters:
+    """A drive that differs from `small_drive` in anything at all: most seeds switch on about half of what there is."""
+    draw = generator(seed, "deep drive")
+    heads = int(draw.integers(1, 4))
+    single = int(draw.choice([1, 100, 400]))
+    values: dict[str, Any] = {
+        "rotation": int(draw.choice([3000, 6000, 5999, 11_111])), "heads": heads, "seek_single": single, "seek_average": 3 * single,
+        "seek_full": 6 * single, "head_switch": int(draw.choice([0, 200, 333])), "overhead": int(draw.choice([1, 100, 200])),
+        "write_settle": int(draw.choice([-150, 0, 100, 1400])), "head_order": str(draw.choice(HEAD_ORDERS)),
+        "read_ahead": SECTOR * int(draw.choice([0, 1, 8, 40, 200])), "write_behind": SECTOR * int(draw.choice([0, 1, 8, 40, 200])),
+        "queue_depth": int(draw.choice([1, 2, 3, 8])), "scheduler": str(draw.choice(FAMILY.names())),
+    }  # fmt: skip
+    values |= random_zones(draw, heads) if draw.random() < 0.7 else {"zones": [(20, 30), (20, 15)], "capacity": 0}
+    chosen: dict[str, Any] = {
+        "seek_formula": [(10, 0.0001, 0.00005, 0.0002, 0.00001)], "seek_table": [(1, 0.0001), (4, 0.00015), (12, 0.0008)],
+        "seek_first": [(0.00012,), (0.0001,), (0.0003,)], "bus_read": 70, "bus_write": 330, "bulk_transfer": 120, "write_move": 900,
+        "hold_reads": False, "read_start": float(draw.choice([0.3, 0.75, 1.0])), "read_start_least": int(draw.integers(1, 20)),
+        "write_start": float(draw.choice([0.0, 0.3, 0.75])), "write_start_most": int(draw.integers(1, 20)),
+        "read_ahead_least": min(values["read_ahead"], SECTOR * int(draw.integers(1, 30))), "read_ahead_bound": str(draw.choice(BOUNDS)),
+        "read_ahead_on_hit": False, "read_ahead_again": True, "segments": int(draw.integers(2, 5)),
+        "segment_size": SECTOR * int(draw.integers(4, 80)), "keep_read": True, "next_hits": False, "partial_hits": True,
+        "hits_while_writing": False, "read_preceding": True, "own_write_segment": False, "read_written": True, "extra_disconnect": True,
+        "drives": int(draw.integers(2, 5)), "stripe": SECTOR * int(draw.choice([1, 3, 8, 40])),
+    }  # fmt: skip
+    share = draw.choice([0.1, 0.5, 0.9])
+    values |= {name: value for name, value in chosen.items() if draw.random() < share}
+    works = [name for name in FIELDS if name.startswith(("read_hit", "read_miss", "write_hit", "write_miss", "extra_"))]
+    works += [name for name in FIELDS if name.startswith(("data_", "reselect_", "disconnect_", "complete_"))]
+    works.remove("extra_disconnect")
+    values |= {name: int(draw.choice([0, 100, 130, 700])) for name in works if draw.random() < share}
+    return small_drive(**values)
+
+
 def random_workload(seed: int, drive: HddParameters, count: int) -> tuple[Requests, np.ndarray[Any, Any]]:
     """Requests of all kinds, sequential, local and random, and their arrival times, ascending.
 
@@ -62,20 +118,21 @@ def random_workload(seed: int, drive: HddParameters, count: int) -> tuple[Reques
     requests = make_requests(READ, np.zeros(count, np.int64), SECTOR)
     weights = draw.dirichlet([2, 2, 0.3, 0.1])  # read, write, flush, trim
     sequential, local = draw.uniform(0, 1), draw.uniform(0, 1)
-    longest = int(draw.choice([1, 4, 16, 60, min(1024, drive.sectors)]))
+    sectors = drive.total_capacity // SECTOR
+    longest = int(draw.choice([1, 4, 16, 60, min(1024, sectors)]))
     ends = [0, 0]
     for row in requests:
         row["operation"] = operation = (READ, WRITE, FLUSH, TRIM)[draw.choice(4, p=weights)]
-        length = int(draw.integers(1, min(longest, drive.sectors) + 1))
+        length = int(draw.integers(1, min(longest, sectors) + 1))
         which = int(operation == WRITE)
         if draw.random() < sequential:
             first = ends[which]
         elif draw.random() < local:
             first = ends[int(draw.integers(2))] + int(draw.integers(-20, 20))
         else:
-            first = int(draw.integers(drive.sectors))
-        first = max(0, min(first, drive.sectors - length))
-        ends[which] = first + length if first + length < drive.sectors else 0
+            first = int(draw.integers(sectors))
+        first = max(0, min(first, sectors - length))
+        ends[which] = first + length if first + length < sectors else 0
         row["offset"], row["length"] = first * SECTOR, length * SECTOR
         row["flags"] = FORCE_UNIT_ACCESS if operation == WRITE and draw.random() < 0.1 else 0
         row["tag"] = draw.integers(1000)
