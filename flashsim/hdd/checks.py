@@ -10,10 +10,10 @@ import numpy as np
 from flashsim.core.errors import InvalidParameterError, UnknownNameError
 from flashsim.core.request import SECTOR
 from flashsim.core.units import NEVER, format_size
-from flashsim.hdd.cache import BOUNDS
 from flashsim.hdd.layout import HEAD_ORDERS, SLOT_UNIT, SPARING, sectors_of
 from flashsim.hdd.scheduler.base import FAMILY
 from flashsim.hdd.seek import seek_curve
+from flashsim.hdd.segments import BOUNDS
 
 if TYPE_CHECKING:
     from flashsim.hdd.parameters import HddParameters
@@ -57,11 +57,8 @@ def check_layout(parameters: HddParameters) -> None:
     if sectors > _MOST_SECTORS:
         raise InvalidParameterError("zones", f"{sectors} sectors", f"at most {_MOST_SECTORS} are possible")
     for name, columns in (("slips", 2), ("defects", 3)):
-        places = []
         for row in getattr(parameters, name):
-            places += _check_bad(parameters, name, row, columns)
-        if len(set(places)) < len(places):
-            raise InvalidParameterError(name, f"{len(places)} places", "each may be named once")
+            _check_bad(parameters, name, row, columns)
 
 
 def _check_zone(row: Sequence[float], rotation: int) -> None:
@@ -79,8 +76,7 @@ def _check_zone(row: Sequence[float], rotation: int) -> None:
         raise InvalidParameterError("zones", row, f"with a revolution of {rotation} ns the angle would not fit into 64 bits")
 
 
-def _check_bad(parameters: HddParameters, name: str, row: Sequence[float], columns: int) -> list[tuple[int, ...]]:
-    """The places that a row of slips or defects names, as (zone, place)."""
+def _check_bad(parameters: HddParameters, name: str, row: Sequence[float], columns: int) -> None:
     if len(row) != columns or any(not isinstance(value, int) or value < 0 for value in row) or row[0] >= len(parameters.zones):
         raise InvalidParameterError(name, row, f"a row is {columns} whole numbers, the first a zone from 0 to {len(parameters.zones) - 1}")
     zone, *places = (int(value) for value in row)
@@ -88,7 +84,6 @@ def _check_bad(parameters: HddParameters, name: str, row: Sequence[float], colum
     most = tracks if parameters.sparing == "tracks" else tracks * int(parameters.zones[zone][1])
     if max(places) >= most:
         raise InvalidParameterError(name, row, f"zone {zone} has {most} {'tracks' if parameters.sparing == 'tracks' else 'sectors'}")
-    return [(zone, place) for place in places]
 
 
 def check_capacity(parameters: HddParameters) -> None:

@@ -94,15 +94,17 @@ def _slots(duration: int, slots: int, rotation: int) -> int:
 
 def extent_table(parameters: HddParameters) -> Integers:
     """The extents of a drive in the order of their sectors, shape (extents, EXTENT_COLUMNS)."""
-    rows: list[tuple[int, ...]] = []
+    rows: list[list[int]] = []
     sector = 0
     for number, zone in enumerate(zones_of(parameters)):
         zone_track = zone.first_cylinder * parameters.heads
         for track, slot, held, tracks, shift in _pieces(parameters, number, zone):
-            end = sector + held * tracks
-            offset = zone.offset + shift * SLOT_UNIT
-            rows.append((sector, end, zone_track + track, held, slot, zone.slots, zone_track, offset, zone.track_skew, zone.cylinder_skew))
-            sector = end
+            shape = [held, slot, zone.slots, zone_track, zone.offset + shift * SLOT_UNIT, zone.track_skew, zone.cylinder_skew]
+            if rows and rows[-1][HELD:] == shape and rows[-1][TRACK] + (sector - rows[-1][FIRST]) // held == zone_track + track:
+                rows[-1][END] += held * tracks
+            else:
+                rows.append([sector, sector + held * tracks, zone_track + track, *shape])
+            sector += held * tracks
     return np.array(rows, np.int64).reshape(-1, EXTENT_COLUMNS)
 
 
@@ -112,7 +114,7 @@ def sectors_of(parameters: HddParameters) -> int:
 
 
 def _numbers(table: Iterable[Sequence[float]], zone: int) -> list[tuple[int, ...]]:
-    return sorted(tuple(int(value) for value in row[1:]) for row in table if row[0] == zone)
+    return sorted({tuple(int(value) for value in row[1:]) for row in table if row[0] == zone})
 
 
 def _runs(parameters: HddParameters, number: int, zone: Zone) -> list[Run]:
@@ -143,11 +145,13 @@ def _usable(parameters: HddParameters, zone: Zone, slips: list[int], unit: int) 
         end = min(start + size, total)
         here = [slip for slip in slips if start <= slip < end]
         reserved = spares if end - start == size else 0  # a last range that is not whole has none
-        if "slip-on" not in scheme and scheme != "end":
-            reserved = max(0, reserved - unit * len(here))
-            first, last = (start + reserved, end) if "front" in scheme else (start, _back(end, reserved, here[::-1], unit))
-        else:
+        first, last = start, end
+        if "slip-on" in scheme or scheme == "end":
             first, last = (start + reserved, end) if "front" in scheme else (start, end - reserved)
+        elif "front" in scheme:
+            first = _beyond(start, max(0, reserved - unit * len(here)), here, unit)
+        else:
+            last = _before(end, max(0, reserved - unit * len(here)), here, unit)
         for slip in here:
             if first <= slip < last:
                 if slip > first:
@@ -157,12 +161,21 @@ def _usable(parameters: HddParameters, zone: Zone, slips: list[int], unit: int) 
             yield first, last - first
 
 
-def _back(end: int, count: int, slips_downwards: Iterable[int], unit: int) -> int:
+def _before(end: int, count: int, slips: list[int], unit: int) -> int:
     """The position that has `count` sound positions between itself and `end`."""
     position = end - count
-    for slip in slips_downwards:
+    for slip in reversed(slips):
         if slip >= position:
             position -= unit
+    return position
+
+
+def _beyond(start: int, count: int, slips: list[int], unit: int) -> int:
+    """The position that has `count` sound positions between `start` and itself."""
+    position = start + count
+    for slip in slips:
+        if slip < position:
+            position += unit
     return position
 
 

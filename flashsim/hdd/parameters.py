@@ -99,7 +99,7 @@ class HddParameters:
     # Buffer.
     read_ahead: int = size("the most that is read beyond a request; 0: no read-ahead", least=0)
     read_ahead_least: int = size("read beyond a request before anything else may interrupt it", least=0, default=0)
-    read_ahead_bound: str = text("where read-ahead ends before that (hdd.cache.BOUNDS)", default="none")
+    read_ahead_bound: str = text("where read-ahead ends before that (hdd.segments.BOUNDS)", default="none")
     read_ahead_on_hit: bool = switch("a hit on the segment that was read last makes read-ahead go on from its rest", default=True)
     read_ahead_again: bool = switch("a hit on another segment makes read-ahead go on behind that", default=False)
     segments: int = count("read segments", default=1)

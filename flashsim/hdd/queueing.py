@@ -1,4 +1,4 @@
-"""Which command a drive serves next: those that the host dispatches wait at their drive, and the scheduler chooses among the first of them."""
+"""Which command a drive serves next: what the host dispatches waits at its drive, and the scheduler chooses among the first of it."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ def split(requests: Requests, commands: Commands, parameters: HddParameters) -> 
 
 
 def merge(extents: Integers, parameters: HddParameters) -> Integers:
-    """Runs of bytes of the drives, rows (offset, length) by address, as runs of the array's bytes, ascending and joined where they touch."""
+    """Rows (offset, length) of bytes of the drives as such of the array's bytes, ascending and joined where they touch."""
     pieces = []
     for offset, length in extents.tolist():
         drive, start = divmod(offset, parameters.capacity)

@@ -14,6 +14,7 @@ from flashsim.hdd.terms import (
     DISCONNECT_READ,
     HOLD_READS,
     LINK_RATE,
+    LINK_TIME,
     READ_START,
     READ_START_LEAST,
     READING,
@@ -31,6 +32,16 @@ def crossing_time(sectors: int, size: int, rate: int, bus: int) -> int:
     """Nanoseconds for sectors of `size` bytes to cross a link of `rate` bytes a second and a bus of `bus` ns a sector, at least 1."""
     total = sectors * size
     return max(1, total // rate * _SECOND + (total % rate * _SECOND + rate // 2) // rate, sectors * bus)
+
+
+@inlined_kernel
+def count_crossing(control: Integers, drives: Integers, drive: int, commands: int, moved: int, sectors: int, bus: int) -> int:
+    """Count a transfer over the link, and return how long it takes."""
+    crossing = crossing_time(sectors, control[SECTOR_SIZE], control[LINK_RATE], bus)
+    drives[drive, commands] += 1
+    drives[drive, moved] += sectors * control[SECTOR_SIZE]
+    drives[drive, LINK_TIME] += crossing
+    return crossing
 
 
 @inlined_kernel

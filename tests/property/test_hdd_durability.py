@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -11,13 +13,13 @@ from flashsim.core.rng import generator
 from flashsim.core.units import SECONDS
 from flashsim.hdd.engine import HddEngine
 from flashsim.hdd.specification import HddSpecification
-from tests.flashsim.hdd.drives import SECTOR, random_drive, random_workload, small_drive
+from tests.flashsim.hdd.drives import SECTOR, deep_drive, random_drive, random_workload, small_drive
 
 
 @pytest.mark.parametrize("seed", range(200, 230))
 def test_only_the_last_acknowledged_writes_vanish(seed: int) -> None:
     """Writes reach the media in order, so what vanishes is the tail of the acknowledged writes, back to the last one known durable."""
-    drive = random_drive(seed)
+    drive = dataclasses.replace(deep_drive(seed), drives=1) if seed % 2 else random_drive(seed)
     requests, arrivals = random_workload(seed, drive, 60)
     commands = one_command_each(requests)
     whole = HddEngine(drive)
@@ -65,3 +67,27 @@ def test_a_drive_without_write_behind_loses_nothing_acknowledged(model: type[Hdd
         cut = device.power_cut(at)
         assert cut.vanished.tolist() == []
         assert sorted([*cut.lost.tolist(), *completed["id"].tolist()]) == [0, 1, 2]
+
+
+@pytest.mark.parametrize("seed", range(300, 312))
+def test_on_an_array_a_flush_makes_all_durable_that_was_acknowledged_before(seed: int) -> None:
+    drive = dataclasses.replace(deep_drive(seed), drives=3, stripe=8 * SECTOR, write_behind=40 * SECTOR)
+    requests, arrivals = random_workload(seed, drive, 60)
+    commands = one_command_each(requests)
+    whole = HddEngine(drive)
+    whole.submit(requests, commands, arrivals)
+    completions = whole.advance(every=True)
+    for at in generator(seed, "cuts").integers(0, completions["completed"].max() + 1, 10).tolist():
+        engine = HddEngine(drive)
+        engine.submit(requests, commands, arrivals)
+        cut = engine.power_cut(at)
+        done = completions[completions["completed"] <= at]
+        flushes = done[requests["operation"][done["id"]] == FLUSH]
+        if len(flushes):
+            last = flushes[np.argmax(flushes["submitted"])]
+            durable = done["id"][done["completed"] <= last["submitted"]]
+            assert not set(cut.vanished.tolist()) & set(durable.tolist())
+        lost = {(int(requests["offset"][i]), int(requests["offset"][i] + requests["length"][i])) for i in cut.vanished.tolist()}
+        for offset, length in cut.extents.tolist():
+            for sector in range(offset, offset + length, SECTOR):
+                assert any(first <= sector < end for first, end in lost)

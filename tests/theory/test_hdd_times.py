@@ -12,7 +12,8 @@ from flashsim.core.rng import generator
 from flashsim.core.units import KIB
 from flashsim.device import presets
 from flashsim.hdd.engine import HddEngine
-from flashsim.hdd.geometry import CYLINDER_SLOTS, HEADS, PER_TRACK, sectors_by_cylinder, zone_table
+from flashsim.hdd.geometry import sectors_by_cylinder
+from flashsim.hdd.layout import SLOT_UNIT, zones_of
 from flashsim.hdd.parameters import HddParameters
 from flashsim.hdd.seek import lee_curve, mean_seek, random_distances
 from tests.flashsim.hdd.drives import serve, small_drive
@@ -112,9 +113,10 @@ def test_a_fast_link_shows_the_medias_rate(drive: HddParameters, operation: int)
     fast = dataclasses.replace(drive, link_rate=10**9)
     count, length = 3000, 128 * KIB
     completed = serve(HddEngine(fast), make_requests(operation, np.arange(count) * length, length, serial=True))["completed"]
-    zone = zone_table(fast)[0]
-    cylinder = zone[CYLINDER_SLOTS] * fast.rotation / zone[PER_TRACK]
-    rate = zone[HEADS] * zone[PER_TRACK] * fast.sector_size * 1e9 / cylinder
+    zone = zones_of(fast)[0]
+    skews = ((fast.heads - 1) * zone.track_skew + zone.cylinder_skew) / SLOT_UNIT
+    cylinder = (fast.heads * zone.slots + skews) * fast.rotation / zone.slots
+    rate = fast.heads * zone.slots * fast.sector_size * 1e9 / cylinder
     measured = (count - 1000) * length * 1e9 / (completed[-1] - completed[999])
     assert measured == pytest.approx(rate, rel=0.01)
 

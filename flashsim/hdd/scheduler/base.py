@@ -5,10 +5,11 @@ A member defines one function, decorated with `flashsim.core.kernel.lean_kernel`
     choose(candidates, count, cylinder, direction) -> index
 
 It is asked when the drive is free and holds `count` commands, at least two.  They are rows of `candidates` in the order in which they came:
-``candidates[i, CYLINDER]`` is where the command's first sector lies, and ``candidates[i, DELAY]`` how long the mechanism would take to begin
-with that sector if it left at once what it does in the background, in ns: the controller's work, the move of the arm, and the wait for the
-platter.  A command that moves no data (a flush, a trim) lies where the arm is and has no delay.  `cylinder` is where the arm is, and `direction` is 1 if its last move between commands went
-inwards, to higher cylinders, and -1 if outwards.  It returns the row of the command that is served next.
+``candidates[i, CYLINDER]`` is where the command's first sector lies, and ``candidates[i, DELAY]`` how long, in ns, the mechanism would take
+to begin with that sector if it left at once what it does in the background: the controller's work, the move of the arm, and the wait for
+the platter.  A command that moves no data (a flush, a trim) lies where the arm is and has no delay.  `cylinder` is where the arm is, and
+`direction` is 1 if its last move between commands went inwards, to higher cylinders, and -1 if outwards.  It returns the row of the command
+that is served next.
 
 It must not change `candidates`.  A drive never waits: a command is served even if a better one might come.
 """

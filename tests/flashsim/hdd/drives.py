@@ -12,10 +12,10 @@ from flashsim.core.parameters import build
 from flashsim.core.request import COMPLETION, FLUSH, FORCE_UNIT_ACCESS, READ, TRIM, WRITE, Completions, Requests, make_requests
 from flashsim.core.rng import generator
 from flashsim.device.block_layer import split
-from flashsim.hdd.cache import BOUNDS
 from flashsim.hdd.layout import HEAD_ORDERS, SPARING
 from flashsim.hdd.parameters import HddParameters
 from flashsim.hdd.scheduler.base import FAMILY
+from flashsim.hdd.segments import BOUNDS
 from flashsim.hdd.terms import FIELDS
 
 SECTOR = 512
@@ -56,10 +56,9 @@ def random_drive(seed: int) -> HddParameters:
     )
 
 
-def random_zones(draw: np.random.Generator, heads: int) -> dict[str, Any]:
-    """Zones with skews, offsets, empty space, spares, cylinders left out, slips and defects, of any scheme of sparing."""
-    sparing = str(draw.choice(SPARING))
-    spare_most = {"none": 0, "end": 0, "track": 2, "tracks": 2 * heads}.get(sparing, 4)
+def random_zones(draw: np.random.Generator, heads: int, sparing: str) -> dict[str, Any]:
+    """Zones with skews, offsets, empty space, spares, cylinders left out, slips and defects, by one scheme of sparing."""
+    spare_most = {"none": 0, "end": 0, "track": 2, "tracks": 3 * heads}.get(sparing, 8)
     zones, slips, defects = [], [], []
     for number in range(int(draw.integers(1, 4))):
         cylinders, slots, spares = int(draw.integers(4, 20)), int(draw.integers(6, 60)), int(draw.integers(0, spare_most + 1))
@@ -72,7 +71,14 @@ def random_zones(draw: np.random.Generator, heads: int) -> dict[str, Any]:
             slips += [(number, place) for place in bad[:2]]
         if sparing in ("tracks", "zone") and spares > len(bad) and bad[2:]:
             defects.append((number, bad[2], places - 1))
-    return {"zones": zones, "sparing": sparing, "sparing_range": int(draw.integers(1, 4)), "slips": slips, "defects": defects, "capacity": 0}
+    return {
+        "zones": zones,
+        "sparing": sparing,
+        "sparing_range": int(draw.integers(1, 4)),
+        "slips": slips,
+        "defects": defects,
+        "capacity": 0,
+    }
 
 
 def deep_drive(seed: int) -> HddParameters:
@@ -87,7 +93,7 @@ def deep_drive(seed: int) -> HddParameters:
         "read_ahead": SECTOR * int(draw.choice([0, 1, 8, 40, 200])), "write_behind": SECTOR * int(draw.choice([0, 1, 8, 40, 200])),
         "queue_depth": int(draw.choice([1, 2, 3, 8])), "scheduler": str(draw.choice(FAMILY.names())),
     }  # fmt: skip
-    values |= random_zones(draw, heads) if draw.random() < 0.7 else {"zones": [(20, 30), (20, 15)], "capacity": 0}
+    values |= random_zones(draw, heads, SPARING[seed % len(SPARING)]) if draw.random() < 0.7 else {"zones": [(20, 30), (20, 15)], "capacity": 0}
     chosen: dict[str, Any] = {
         "seek_formula": [(10, 0.0001, 0.00005, 0.0002, 0.00001)], "seek_table": [(1, 0.0001), (4, 0.00015), (12, 0.0008)],
         "seek_first": [(0.00012,), (0.0001,), (0.0003,)], "bus_read": 70, "bus_write": 330, "bulk_transfer": 120, "write_move": 900,
@@ -97,10 +103,11 @@ def deep_drive(seed: int) -> HddParameters:
         "read_ahead_on_hit": False, "read_ahead_again": True, "segments": int(draw.integers(2, 5)),
         "segment_size": SECTOR * int(draw.integers(4, 80)), "keep_read": True, "next_hits": False, "partial_hits": True,
         "hits_while_writing": False, "read_preceding": True, "own_write_segment": False, "read_written": True, "extra_disconnect": True,
-        "drives": int(draw.integers(2, 5)), "stripe": SECTOR * int(draw.choice([1, 3, 8, 40])),
     }  # fmt: skip
     share = draw.choice([0.1, 0.5, 0.9])
     values |= {name: value for name, value in chosen.items() if draw.random() < share}
+    if draw.random() < 0.4:
+        values |= {"drives": int(draw.integers(2, 5)), "stripe": SECTOR * int(draw.choice([1, 3, 8, 40]))}
     works = [name for name in FIELDS if name.startswith(("read_hit", "read_miss", "write_hit", "write_miss", "extra_"))]
     works += [name for name in FIELDS if name.startswith(("data_", "reselect_", "disconnect_", "complete_"))]
     works.remove("extra_disconnect")

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from flashsim.core.errors import InvalidParameterError
+from flashsim.core.errors import InvalidParameterError, UnknownNameError
 from flashsim.core.host import one_command_each
 from flashsim.core.request import READ, WRITE, make_requests
 from flashsim.device import presets
@@ -34,11 +34,37 @@ from tests.flashsim.hdd.drives import small_drive
         ({"zones": [(10**15, 2000)]}, "zones:"),
         ({"overhead": 0}, "overhead: 0"),
         ({"rotation": 10}, "zones:"),
+        ({"zones": [(20, 30, 30.0, 0, 0, 0, 0, 0)]}, "zones:"),
+        ({"zones": [(20, 30, 1, 1, 0, 0.5, 0, 0)]}, "zones:"),
+        ({"zones": [(20, 30, 1, 1, 0, 0, 2, 0)]}, "sparing: none"),
+        ({"zones": [(20, 30, 1, 1, 0, 0, 30, 0)], "sparing": "tracks", "slips": [(0, 40)]}, "slips:"),
+        ({"zones": [(20, 30, 1, 1, 0, 0, 2, 0)], "sparing": "zone", "defects": [(1, 5, 6)]}, "defects:"),
+        ({"capacity": 0, "zones": [(20, 30, 1, 1, 0, 1200, 0, 0)]}, "zones: 0 sectors"),
+        ({"seek_single": 0}, "seek_single: 0 ns"),
+        ({"seek_formula": [(1, 2, 3)]}, "seek_formula:"),
+        ({"seek_formula": [(100, 0.0, 0.0, 1.0, 0.1)]}, "seek_formula:"),
+        ({"seek_table": [(4, 0.001), (2, 0.001)]}, "seek_table:"),
+        ({"read_ahead_least": "32KiB"}, "read_ahead_least: 32 KiB"),
+        ({"read_start": 1.5}, "read_start: 1.5"),
+        ({"drives": 2, "stripe": "1MiB"}, "stripe: 1 MiB"),
+        ({"drives": 2, "stripe": 100}, "stripe: 100 B"),
     ],
 )
 def test_contradictions_are_named(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(InvalidParameterError, match=f"^{message}"):
         small_drive(**changes)
+
+
+@pytest.mark.parametrize("field", ["sparing", "head_order", "read_ahead_bound", "scheduler"])
+def test_unknown_names_are_refused(field: str) -> None:
+    with pytest.raises(UnknownNameError, match="nothing"):
+        small_drive(**{field: "nothing"})
+
+
+def test_a_drive_without_a_capacity_has_all_that_its_zones_hold() -> None:
+    assert small_drive(capacity=0).capacity == (12 * 30 + 20 * 15) * 2 * 512
+    array = small_drive(capacity=0, drives=3, stripe="64KiB")
+    assert array.total_capacity == 3 * (array.capacity // 65536) * 65536
 
 
 @pytest.mark.parametrize("model", [HddEngine, HddSpecification])
