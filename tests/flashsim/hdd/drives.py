@@ -93,7 +93,8 @@ def deep_drive(seed: int) -> HddParameters:
         "read_ahead": SECTOR * int(draw.choice([0, 1, 8, 40, 200])), "write_behind": SECTOR * int(draw.choice([0, 1, 8, 40, 200])),
         "queue_depth": int(draw.choice([1, 2, 3, 8])), "scheduler": str(draw.choice(FAMILY.names())),
     }  # fmt: skip
-    values |= random_zones(draw, heads, SPARING[seed % len(SPARING)]) if draw.random() < 0.7 else {"zones": [(20, 30), (20, 15)], "capacity": 0}
+    plain = draw.random() < 0.3
+    values |= {"zones": [(20, 30), (20, 15)], "capacity": 0} if plain else random_zones(draw, heads, SPARING[seed % len(SPARING)])
     chosen: dict[str, Any] = {
         "seek_formula": [(10, 0.0001, 0.00005, 0.0002, 0.00001)], "seek_table": [(1, 0.0001), (4, 0.00015), (12, 0.0008)],
         "seek_first": [(0.00012,), (0.0001,), (0.0003,)], "bus_read": 70, "bus_write": 330, "bulk_transfer": 120, "write_move": 900,
