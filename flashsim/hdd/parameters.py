@@ -108,7 +108,9 @@ class HddParameters:
     next_hits: bool = switch("a read of the sector that is being read ahead just now is a hit", default=True)
     partial_hits: bool = switch("a read that begins in a segment at rest is a hit", default=False)
     hits_while_writing: bool = switch("hits are served while the write segment is destaged", default=True)
-    read_preceding: bool = switch("sectors that pass while a read waits for its first come into the segment (and stay there with keep_read)", default=False)
+    read_preceding: bool = switch(
+        "sectors that pass while a read waits for its first are read too; they stay with keep_read", default=False
+    )
     own_write_segment: bool = switch("writes have a segment of their own; otherwise they take one of the read segments", default=True)
     read_written: bool = switch("reads may find written data in such a segment", default=False)
     write_behind: int = size("what is acknowledged before it is on the media; 0: no write is", least=0)
