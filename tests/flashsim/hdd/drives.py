@@ -58,7 +58,7 @@ def random_drive(seed: int) -> HddParameters:
 
 def random_zones(draw: np.random.Generator, heads: int, sparing: str) -> dict[str, Any]:
     """Zones with skews, offsets, empty space, spares, cylinders left out, slips and defects, by one scheme of sparing."""
-    spare_most = {"none": 0, "end": 0, "track": 2, "tracks": 3 * heads}.get(sparing, 8)
+    spare_most = {"none": 0, "end": 0, "track": 2, "tracks": 2 * heads}.get(sparing, 8)
     zones, slips, defects = [], [], []
     for number in range(int(draw.integers(1, 4))):
         cylinders, slots, spares = int(draw.integers(4, 20)), int(draw.integers(6, 60)), int(draw.integers(0, spare_most + 1))
