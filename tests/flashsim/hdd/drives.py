@@ -61,7 +61,7 @@ def random_zones(draw: np.random.Generator, heads: int, sparing: str) -> dict[st
     spare_most = {"none": 0, "end": 0, "track": 2, "tracks": 2 * heads}.get(sparing, 8)
     zones, slips, defects = [], [], []
     for number in range(int(draw.integers(1, 4))):
-        cylinders, slots, spares = int(draw.integers(4, 20)), int(draw.integers(6, 60)), int(draw.integers(0, spare_most + 1))
+        cylinders, slots, spares = int(draw.integers(4, 20)), int(draw.integers(12, 60)), int(draw.integers(0, spare_most + 1))
         skews = draw.choice([0.0, 1.0, 3.0, 2.25, 5.9], 3)
         empty, left_out = int(draw.choice([0, 0, 5, slots])), int(draw.choice([0, 0, 1, 7]))
         zones.append((cylinders, slots, *skews.tolist(), empty, spares, left_out))
@@ -108,7 +108,7 @@ def deep_drive(seed: int) -> HddParameters:
     share = draw.choice([0.1, 0.5, 0.9])
     values |= {name: value for name, value in chosen.items() if draw.random() < share}
     if draw.random() < 0.4:
-        values |= {"drives": int(draw.integers(2, 5)), "stripe": SECTOR * int(draw.choice([1, 3, 8, 40]))}
+        values |= {"drives": int(draw.integers(2, 5)), "stripe": SECTOR * int(draw.choice([1, 3, 8]))}
     works = [name for name in FIELDS if name.startswith(("read_hit", "read_miss", "write_hit", "write_miss", "extra_"))]
     works += [name for name in FIELDS if name.startswith(("data_", "reselect_", "disconnect_", "complete_"))]
     works.remove("extra_disconnect")
