@@ -268,6 +268,13 @@ def test_no_file_ends_in_anything_but_an_error_of_ours(content: bytes, name: str
     assert not any("\n" in refusal for refusal in refusals)
 
 
+@pytest.mark.parametrize("flags", ["g", "f" * 20, "-1", "1_0", "0x1"])
+def test_flags_that_are_no_hexadecimal_number_are_refused(flags: str, tmp_path: Path) -> None:
+    (tmp_path / "a").write_text(f"0.5 0 0 8 1\n1.5 0 0 8 {flags}\n")
+    with pytest.raises(DamagedFileError, match="line 2: flags must be hexadecimal"):
+        table(tmp_path / "a", "disksim-ascii")
+
+
 #: What damage puts in the place of a few bytes.
 _FOREIGN = st.one_of(
     st.binary(max_size=12),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -42,10 +43,7 @@ def read(path: Path) -> Batches:
 
 
 def _flags(text: str) -> int:
-    try:
-        return int(text, 16)
-    except ValueError:
-        return -1
+    return int(text, 16) if re.fullmatch("[0-9a-fA-F]{1,15}", text) else -1
 
 
 def write(batches: Batches, path: Path) -> None:
