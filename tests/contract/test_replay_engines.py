@@ -73,6 +73,7 @@ def test_the_requests_of_the_trace_and_no_others_are_served(engine: Engine, dept
     assert moved(table.to_batches()) == moved(batches)
     assert (done["submitted"] <= done["started"]).all() and (done["started"] < done["completed"]).all()
     assert np.array_equal(done["completed"], table.column("completed").to_numpy())
+    assert not table.column("think").to_numpy().any()
     assert done["submitted"].min() >= 0 and np.array_equal(done["id"], np.arange(len(done)))
     at_once = [int(((done["started"] <= at) & (done["completed"] > at)).sum()) for at in done["started"]]
     assert max(at_once) <= depth or engine is load_engine("fio")  # whose log holds whole ms

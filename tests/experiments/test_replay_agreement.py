@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import shutil
-from pathlib import Path
+from collections.abc import Iterator
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from experiments.device_report import DeviceReport
@@ -16,36 +18,62 @@ from traces.replay.base import load_engine
 from traces.replay.builtin import fill
 from traces.schema import make_batch
 
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(not shutil.which("fio"), reason="fio is not installed")]
+
 SIZE = 256 * MIB
-#: Each engine runs so often, in turns; its fastest run counts, as other work on the machine only adds time.
-RUNS = 5
+TOTAL = 400 * MIB
+#: Each engine runs so often, in turns, so that both meet the same conditions.
+RUNS = 9
 
 
-@pytest.mark.slow
-@pytest.mark.skipif(not shutil.which("fio"), reason="fio is not installed")
-@pytest.mark.parametrize("depth, block, writes", [(1, 16 * KIB, 0.0), (1, 64 * KIB, 0.3), (8, 64 * KIB, 0.0), (32, 16 * KIB, 0.3)])
-def test_both_engines_take_the_same_time_and_move_the_same_bytes(depth: int, block: int, writes: float, tmp_path: Path) -> None:
-    if shutil.disk_usage(tmp_path).free < 4 * GIB:
+@pytest.fixture(scope="module")
+def device(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealDevice]:
+    """A file that was written all over."""
+    folder = tmp_path_factory.mktemp("agreement")
+    if shutil.disk_usage(folder).free < GIB:
         pytest.skip("too little room")
-    random = np.random.default_rng(1)
-    count = 10_000
-    operation = np.where(random.random(count) < writes, WRITE, READ)
-    offset = random.integers(0, SIZE // block, count) * block
-    batch = make_batch({"operation": operation, "offset": offset, "length": np.full(count, block)})
-    times: dict[str, list[int]] = {"builtin": [], "fio": []}
-    with RealDevice(tmp_path / "file", SIZE, allow_write=True) as device:
+    with RealDevice(folder / "file", SIZE, allow_write=True) as made:
         data = aligned_buffer(MIB)
         fill(data)
         for begin in range(0, SIZE, MIB):
-            device.write(np.array([begin]), data, np.array([MIB]))
-        device.flush()
-        for _ in range(RUNS):
-            for name in times:
-                report = DeviceReport()
-                load_engine(name).replay(iter([batch]), device, "asap", depth, report.add)
-                told = report.as_dict({})
-                times[name].append(report.duration)
-                assert (told["requests"], told["bytes"]) == (count, count * block)
-        device.remove_if_made()
-    print({name: [round(each / 1e6) for each in every] for name, every in times.items()})
-    assert min(times["builtin"]) == pytest.approx(min(times["fio"]), rel=0.15)
+            made.write(np.array([begin]), data, np.array([MIB]))
+        made.flush()
+        yield made
+        made.remove_if_made()
+
+
+def runs(device: RealDevice, batch: pa.RecordBatch, depth: int) -> dict[str, list[DeviceReport]]:
+    """The reports of both engines."""
+    reports: dict[str, list[DeviceReport]] = {"builtin": [], "fio": []}
+    for _ in range(RUNS):
+        for name, done in reports.items():
+            done.append(DeviceReport())
+            load_engine(name).replay(iter([batch]), device, "asap", depth, done[-1].add)
+    wanted = batch.num_rows, int(batch.column("length").to_numpy().sum())
+    assert {(told["requests"], told["bytes"]) for done in reports.values() for told in (each.as_dict({}) for each in done)} == {wanted}
+    return reports
+
+
+def random_requests(block: int, count: int, writes: float = 0.0) -> pa.RecordBatch:
+    """Requests of whole blocks at random places."""
+    random = np.random.default_rng(1)
+    operation = np.where(random.random(count) < writes, WRITE, READ)
+    return make_batch({"operation": operation, "offset": random.integers(0, SIZE // block, count) * block, "length": np.full(count, block)})
+
+
+@pytest.mark.parametrize("block", [16 * KIB, 256 * KIB])
+def test_a_request_takes_as_long(block: int, device: RealDevice) -> None:
+    """The median, which other programs on the machine move little."""
+    reports = runs(device, random_requests(block, 1000), 1)
+    medians = {name: np.median([one.times[READ]["service"].percentile(50) for one in done]) for name, done in reports.items()}
+    assert medians["builtin"] == pytest.approx(medians["fio"], rel=0.15)
+
+
+@pytest.mark.parametrize("depth, block, writes", [(1, MIB, 0.0), (1, 256 * KIB, 0.3), (4, 256 * KIB, 0.0), (16, 32 * KIB, 0.0)])
+def test_the_whole_takes_as_long(depth: int, block: int, writes: float, device: RealDevice) -> None:
+    """The fastest run of each counts, as other work on the machine only adds time."""
+    if os.getloadavg()[0] > (os.cpu_count() or 1):
+        pytest.skip("other programs keep all processors busy, and who gets one decides these times")
+    reports = runs(device, random_requests(block, TOTAL // block, writes), depth)
+    times = {name: min(one.duration for one in done) for name, done in reports.items()}
+    assert times["builtin"] == pytest.approx(times["fio"], rel=0.15)

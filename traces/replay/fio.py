@@ -22,7 +22,7 @@ import pyarrow.csv
 
 from flashsim.core.errors import FlashsimError, InvalidParameterError
 from flashsim.core.protocols import Progress
-from flashsim.core.request import FLUSH, READ, WRITE
+from flashsim.core.request import FLUSH, READ, WRITE, Integers
 from flashsim.core.units import GIB, KIB, MIB, MILLISECONDS, format_size
 from flashsim.device.file import RealDevice
 from traces.format import fio_iolog, fio_iolog_v2
@@ -60,10 +60,9 @@ def replay(batches: Batches, device: RealDevice, pace: str, depth: int, observe:
         told = _run(place, _options(device, pace, depth, wanted))
         wanted.compare(told["jobs"][0])
         done = 0
-        for batch in _logged(place / "log_lat.1.log"):
-            at = column(batch, "completed")
-            started = np.maximum(at - column(batch, "think"), 0)  # the log's ms may cut off more than the latency
-            observe(*replayed(batch, done, started, started, np.maximum(at, started + column(batch, "think"))))
+        for batch, at, latency in _logged(place / "log_lat.1.log"):
+            started = np.maximum(at - latency, 0)  # the log's ms may cut off more than the latency
+            observe(*replayed(batch, done, started, started, started + latency))
             done += batch.num_rows
             if progress:
                 progress(done, 0)
@@ -150,8 +149,8 @@ def _run(place: Path, options: list[str]) -> dict[str, Any]:
     return answer
 
 
-def _logged(path: Path) -> Iterator[pa.RecordBatch]:
-    """The requests of a latency log, with `completed`, and the latency as `think`."""
+def _logged(path: Path) -> Iterator[tuple[pa.RecordBatch, Integers, Integers]]:
+    """The requests of a latency log, when each completed, and its latency, ns."""
     options = {
         "read_options": pyarrow.csv.ReadOptions(column_names=[*_LOG, "priority"], block_size=_BLOCK),
         "convert_options": pyarrow.csv.ConvertOptions(column_types=_LOG, include_columns=list(_LOG)),
@@ -160,7 +159,7 @@ def _logged(path: Path) -> Iterator[pa.RecordBatch]:
         with pyarrow.csv.open_csv(path, **options) as lines:
             for part in lines:
                 columns = {name: column(part, name) for name in _LOG}
-                at = columns.pop("at") * MILLISECONDS
-                yield make_batch(columns | {"think": columns.pop("latency"), "completed": at})
+                at, latency = columns.pop("at") * MILLISECONDS, columns.pop("latency")
+                yield make_batch(columns), at, latency
     except (OSError, pa.ArrowException) as problem:
         raise FlashsimError(f"engine: fio left no latency log that can be read: {problem}".split("\n", 1)[0]) from problem
