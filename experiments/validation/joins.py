@@ -134,7 +134,7 @@ class JoinsValidated:
                     "noise": one.noise(),
                     "wall_less_cpu": one.wall,
                     "replayed_bytes": one.replayed_bytes,
-                    "engines_differ_by": engines_differ(one),
+                    "engines_differ_by": engines_differ([one]),
                     "totals": {name: [float(each.sum()) for each in times] for name, times in one.real().items()},
                 }
             )
@@ -147,13 +147,14 @@ class JoinsValidated:
             "page_size": self.files[0].page_size,
             "relations": relations,
             "disk": disk | {"page_write_ms": self.disk.page_write_ms},
+            "engines_differ_by": engines_differ(self.joins),
             "joins": rows,
         }
 
 
-def engines_differ(one: Witnesses) -> float | None:
-    """How far the two replays' totals are apart, as a share of the smaller; None without two engines."""
-    totals = [float(undisturbed(times).sum()) for times in one.replayed.values()]
+def engines_differ(joins: Sequence[Witnesses]) -> float | None:
+    """How far the replays' totals over these joins are apart, as a share of the smaller; None without two engines."""
+    totals = [sum(float(undisturbed(one.replayed[engine]).sum()) for one in joins) for engine in joins[0].replayed]
     return max(totals) / min(totals) - 1 if len(totals) > 1 else None
 
 

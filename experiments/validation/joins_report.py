@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -63,16 +64,19 @@ def noise_table(done: JoinsValidated) -> Table:
     """How far repeats lie apart, and the engines."""
     rows: list[list[Entry]] = []
     for one in done.joins:
-        differs = engines_differ(one)
-        noise = [f"{value:.1%}" for value in one.noise().values()]
-        agree = None if differs is None else f"{differs:.1%}{'' if differs <= AGREE else ' (more than 15 %)'}"
-        rows.append([one.algorithm, format_size(one.bytes), *noise, agree])
+        rows.append([one.algorithm, format_size(one.bytes), *(f"{value:.1%}" for value in one.noise().values()), _agreement([one])])
+    rows.append(["all", format_size(sum(one.bytes for one in done.joins)), *("" for _ in done.joins[0].noise()), _agreement(done.joins)])
     header = ["join", "bytes moved", *(f"{name}: noise" for name in done.joins[0].noise()), "engines differ by"]
     return Table(
         header,
         rows,
         note=f"noise: how far the totals of {done.setting.repeats} repeats lie apart; of each request the shortest time counts",
     )
+
+
+def _agreement(joins: Sequence[Witnesses]) -> str | None:
+    differs = engines_differ(joins)
+    return None if differs is None else f"{differs:.1%}{'' if differs <= AGREE else ' (more than 15 %)'}"
 
 
 def conditions(done: JoinsValidated) -> str:
