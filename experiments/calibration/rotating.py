@@ -19,8 +19,8 @@ from flashsim.core.units import MILLISECONDS, format_duration
 
 #: Random reads that are faster than this come from no platter: half a turn at 15,000/min takes 2 ms.
 _FASTEST = MILLISECONDS
-#: A quarter of the reads at least is not held up by what else the machine does.
-_UNDISTURBED = 25
+#: First reads at random places, and the percentage of them that are not held up by what else the machine does, even a busy one.
+_FIRST_READS, _UNDISTURBED = 64, 5
 #: Periods that are looked for: 30,000 to 2,400 turns a minute.
 _SHORTEST, _LONGEST = 2 * MILLISECONDS, 25 * MILLISECONDS
 #: Times an anchor is read again, reads elsewhere before it (more where a cache of many segments still holds it).
@@ -43,9 +43,9 @@ class Spinning:
 def rotation_of(target: Target, seed: int) -> Spinning:
     """Decide by the data whether a device turns, and measure its period."""
     random = generator(seed, "rotation")
-    somewhere = random.integers(0, target.size // target.least, 24) * target.least
+    somewhere = random.integers(0, target.size // target.least, _FIRST_READS) * target.least
     usual = float(np.percentile(_times(target.measure(make_requests(READ, somewhere, target.least, serial=True), 0)), _UNDISTURBED))
-    said = f"a random read of {target.least} B takes {format_duration(round(usual))}"
+    said = f"a random read of {target.least} B takes {format_duration(round(usual))} undisturbed"
     if usual < _FASTEST:
         return Spinning(0.0, 0.0, f"not rotating: {said}")
     for between in _BETWEEN:
