@@ -35,6 +35,7 @@ def validate_hdd(
     out_dir: Annotated[
         Path | None, typer.Option("--out-dir", metavar="DIR", help="Write the distributions (SVG) and tables (CSV) into this folder.")
     ] = None,
+    ablate: Annotated[bool, typer.Option("--ablate", help="Also run the model without each of its parts in turn.")] = False,
     json: JsonFile = None,
     force: Force = False,
 ) -> None:
@@ -48,7 +49,7 @@ def validate_hdd(
         flashsim validate hdd --drive toshiba-5400-320gb --trace measured.trace
         flashsim validate hdd --drive toshiba-5400-320gb --trace measured.trace --json v.json --out-dir validated
     """
-    from experiments.validation import closed_loop, comparison, plots  # their libraries take a while to load
+    from experiments.validation import ablation, closed_loop, comparison, plots  # their libraries take a while to load
 
     with Outputs(force) as outputs, progress_bar("replaying") as progress:
         outputs.spare("--trace", trace)
@@ -59,15 +60,19 @@ def validate_hdd(
             raise RefusedError(f"--drive: {preset.name} is no hard disk")
         loop = closed_loop.run(preset, trace, progress=progress)
         groups = comparison.compare(loop)
+        parts = dict(ablation.ablate(preset, trace, progress)) if ablate else {}
         if target:
             told = {"drive": preset.name, "trace": trace.name, "demerit_ms": groups[0].demerit}
             told |= {"groups": {group.name: group.as_dict() for group in groups}, "notes": list(preset.notes)}
+            told |= {"ablation_demerit_ms": parts} if ablate else {}
             write_json(target, told | {"provenance": provenance({"drive": drive, "trace": trace.name})})
         if folder:
             plots.write_folder(folder, loop, groups)
     typer.echo(f"{trace.name} on {preset.name}: demerit {groups[0].demerit:.3f} ms\n")
     typer.echo(comparison.summary_table(groups).as_text() + "\n")
     typer.echo(comparison.percentile_table(groups).as_text())
+    if parts:
+        typer.echo("\n" + ablation.ablation_table(parts).as_text())
     for note in preset.notes:
         typer.echo(f"note: {note}")
 

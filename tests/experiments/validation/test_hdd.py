@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from experiments.validation import closed_loop
+from experiments.validation.ablation import PARTS
 from experiments.validation.comparison import compare
 from flashsim.core.request import WRITE, make_requests
 from flashsim.core.rng import generator
@@ -77,6 +78,19 @@ def test_the_command_prints_and_writes_what_it_compared(here: Path, flashsim: Ru
         rows = list(csv.DictReader(file))
     mean = np.mean([float(row["measured_us"]) - float(row["simulated_us"]) for row in rows])
     assert len(rows) == 60 and mean == pytest.approx(500)
+
+
+def test_parts_of_the_model_are_left_out_one_at_a_time(here: Path, flashsim: Run) -> None:
+    """A drive held against itself is perfect, and without a part that it has it is not."""
+    measured_trace(here / "same.trace")
+    result = flashsim(f"validate hdd --drive {DRIVE} --trace same.trace --ablate --json v.json")
+    assert result.exit_code == 0, result.output
+    found = json.loads((here / "v.json").read_text())["ablation_demerit_ms"]
+    assert found.pop("whole model") == {"all": 0.0, "reads": 0.0, "writes": 0.0}
+    assert {"zones: one mean density", "skews", "seeks 5 % too long", "read-ahead", "fast write"} <= found.keys() <= PARTS.keys()
+    assert "bus" not in found  # the drive has a link alone
+    assert all(found[part]["all"] > 0 for part in ("zones: one mean density", "seeks 5 % too long", "fast write"))
+    assert all(f"\n{part} " in result.stdout for part in found)
 
 
 @pytest.mark.parametrize(
