@@ -20,6 +20,7 @@ from flashsim.core.errors import InvalidParameterError
 from flashsim.core.parameters import describe
 from flashsim.core.preset_files import as_toml
 from flashsim.core.provenance import provenance
+from flashsim.core.request import SECTOR
 from flashsim.core.units import format_duration, format_size, parse_duration, parse_size
 from flashsim.device import cited, presets
 from flashsim.hdd.diskspecs import drive as diskspecs
@@ -117,13 +118,14 @@ def import_diskspecs(
         for path in drive.files:
             outputs.spare("FILE.parv", path)
         document = drive.document(out.stem)
-        parameters = presets.from_document(document, file).parameters
+        preset = presets.from_document(document, file)
         target = outputs.file("--out", out)
         json_target = outputs.file("--json", json) if json else None
         target.write_text(as_toml(document, drive.notes), encoding="utf-8")
         if json_target:
             write_json(json_target, document | {"notes": list(drive.notes), "files": [str(path) for path in drive.files]})
-    typer.echo(f"{drive.name}: {format_size(parameters.capacity)}; {len(drive.values)} values in {out}")
+    blocks = preset.parameters.capacity // SECTOR
+    typer.echo(f"{drive.name}: {blocks:,} blocks, {len(drive.values['zones'])} zones; {len(drive.values)} values in {out}")
     for note in drive.notes:
         typer.echo(f"note: {note}")
 

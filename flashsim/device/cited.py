@@ -18,6 +18,8 @@ def _maybe(declared: Any) -> Any:
 class CitedFigures:
     """Bytes a second, ns, and requests a second; None where a preset cites nothing.  Make it with `flashsim.core.parameters.build`."""
 
+    mean_seek: int | None = _maybe(duration("the arm's way to a read anywhere, of a disk alone on it", 1))
+    rotational_latency: int | None = _maybe(duration("from the end of that seek until the first sector comes by", 1))
     sequential_read: int | None = _maybe(rate("reads of 1 MiB in order, as many outstanding as the drive takes"))
     sequential_write: int | None = _maybe(rate("writes of 1 MiB in order, as many outstanding as the drive takes"))
     read_access: int | None = _maybe(duration("a read of one sector anywhere, alone on the drive", 1))
@@ -52,5 +54,6 @@ def show(figure: str, value: float) -> str:
 
 
 _FIELDS = {field.name: field for field in dataclasses.fields(CitedFigures)}
-#: The names of all figures.
+#: The names of all figures, and those of the mechanism that only disks have.
 NAMES = tuple(_FIELDS)
+MECHANICAL = ("mean_seek", "rotational_latency")

@@ -22,7 +22,7 @@ def collect(model: Block, found: Collected) -> None:
     for number, zone in enumerate(zones):
         row, behind = _zone(zone, behind, scheme == 0)
         rows.append(row)
-        slips += [[number, place] for place in _places(zone, "slips")]
+        slips += [[number, place] for place in dict.fromkeys(_places(zone, "slips"))]  # some files name one twice
         pairs = _places(zone, "defects")
         if len(pairs) % 2:
             raise InvalidParameterError(f"{zone.at}: defects", f"{len(pairs)} numbers", "they must be pairs: a defect, its replacement")
