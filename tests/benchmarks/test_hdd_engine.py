@@ -1,0 +1,70 @@
+"""How much faster the compiled engine of hard disks is than the SimPy specification, measured in turn in the same run."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+
+import numpy as np
+import pytest
+
+from flashsim.core.host import one_command_each
+from flashsim.core.model import DeviceModel
+from flashsim.core.request import READ, WRITE, Requests, make_requests
+from flashsim.core.rng import generator
+from flashsim.core.units import KIB
+from flashsim.device import presets
+from flashsim.hdd.engine import HddEngine
+from flashsim.hdd.parameters import HddParameters
+from flashsim.hdd.specification import HddSpecification
+
+ROUNDS = 5
+ENGINE_REQUESTS, SPECIFICATION_REQUESTS = 100_000, 1_000
+
+
+def _requests(workload: str, drive: HddParameters, count: int, seed: int) -> Requests:
+    if "sequential" in workload:
+        return make_requests(READ, np.arange(count) * 128 * KIB % (drive.total_capacity // 2), 128 * KIB, serial=True)
+    offsets = generator(seed, workload).integers(0, drive.total_capacity // (8 * KIB), count) * 8 * KIB
+    return make_requests(WRITE if "writes" in workload else READ, offsets, 8 * KIB, serial="queue" not in workload)
+
+
+def _rate(drive: DeviceModel, requests: Requests) -> float:
+    """Requests a second of processor time."""
+    commands = one_command_each(requests)
+    begin = time.process_time()
+    drive.submit(requests, commands, drive.now)
+    assert len(drive.advance(every=True)) == len(requests)
+    return len(requests) / (time.process_time() - begin)
+
+
+@pytest.mark.parametrize(
+    ("workload", "changes", "least_ratio"),
+    [
+        ("8 KiB random reads", {}, 60),
+        ("8 KiB random writes", {}, 60),
+        ("128 KiB sequential reads", {}, 30),
+        ("8 KiB random reads, queue of 32, SPTF", {"scheduler": "sptf", "queue_depth": 32}, 30),
+        ("8 KiB random reads, 18 drives", {"drives": 18}, 60),
+    ],
+)
+def test_engine_against_specification(
+    workload: str, changes: dict[str, str | int], least_ratio: float, rates: list[tuple[str, float, float, tuple[float, float, float]]]
+) -> None:
+    parameters = presets.load("toshiba-5400-320gb").parameters
+    assert isinstance(parameters, HddParameters)
+    drive = dataclasses.replace(parameters, **changes)
+    engine, specification = HddEngine(drive), HddSpecification(drive)
+    _rate(engine, _requests(workload, drive, 100, 0))  # loads what was compiled
+    pairs = [
+        (
+            _rate(engine, _requests(workload, drive, ENGINE_REQUESTS, seed)),
+            _rate(specification, _requests(workload, drive, SPECIFICATION_REQUESTS, seed)),
+        )
+        for seed in range(ROUNDS)
+    ]
+    ratios = np.array([fast / slow for fast, slow in pairs])
+    spread = (float(ratios.min()), float(np.median(ratios)), float(ratios.max()))
+    fast, slow = np.median(pairs, axis=0)
+    rates.append((f"disk: {workload}", float(fast), float(slow), spread))
+    assert spread[1] >= least_ratio
