@@ -26,11 +26,11 @@ def probed_pause(target: Target, setting: Setting, seed: int) -> int:
         return LEAST_PAUSE
     reads = Run("SR", 0, (setting.pattern("SR"),), setting.count).requests(seed)
     writes = Run("RW", 0, (setting.pattern("RW"),), setting.count).requests(seed)
-    usual = _times(target.measure(reads, LEAST_PAUSE))
-    target.measure(writes, LEAST_PAUSE)
+    usual = _times(target.serve(reads, LEAST_PAUSE))
+    target.serve(writes, LEAST_PAUSE)
     begin, lingering = -1, 0
     for _ in range(_MOST_RUNS):
-        completions = target.measure(reads, 0)
+        completions = target.serve(reads, 0)
         begin = int(completions["submitted"][0]) if begin < 0 else begin
         disturbed = disturbed_until(_times(completions), usual)
         if disturbed:

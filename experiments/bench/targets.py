@@ -35,8 +35,11 @@ class Target(Protocol):
     def enforce_state(self, share: float, seed: int) -> str:
         """Bring the area into a known state; say which, in one sentence."""
 
-    def measure(self, requests: Requests, pause: int) -> Completions:
+    def serve(self, requests: Requests, pause: int) -> Completions:
         """Pause for so many ns, then serve the requests; their completions in order."""
+
+    def measure(self, requests: Requests, pause: int) -> Completions:
+        """The same for requests that are measured: they are drawn, where something is."""
 
 
 class SimulatedTarget:
@@ -74,12 +77,16 @@ class SimulatedTarget:
             self.device.serve(requests)
         return f"the whole area ({format_size(self.size)}) loaded in order, then {share:.0%} of it written at random places and sizes"
 
-    def measure(self, requests: Requests, pause: int) -> Completions:
+    def serve(self, requests: Requests, pause: int) -> Completions:
         """Serve the requests in virtual time."""
+        return self.device.serve(requests, self.device.now + pause)
+
+    def measure(self, requests: Requests, pause: int) -> Completions:
+        """Serve the requests, and draw what happens."""
         if self.timeline is None:
-            return self.device.serve(requests, self.device.now + pause)
+            return self.serve(requests, pause)
         self.device.record_spans(True)
-        completions = self.device.serve(requests, self.device.now + pause)
+        completions = self.serve(requests, pause)
         self.timeline.add_spans(self.device.spans())
         self.device.record_spans(False)
         self.timeline.add_requests(requests, completions)
@@ -96,13 +103,17 @@ class RealTarget:
     def enforce_state(self, share: float, seed: int) -> str:
         """Write the whole area in order, so that no part of a file is a hole, then as many bytes at random places and sizes, and flush."""
         offsets = np.arange(0, self.size, _STATE_LARGEST)
-        self.measure(make_requests(WRITE, offsets, np.minimum(_STATE_LARGEST, self.size - offsets), serial=True), 0)
+        self.serve(make_requests(WRITE, offsets, np.minimum(_STATE_LARGEST, self.size - offsets), serial=True), 0)
         for requests in random_state(self.size, self.size, max(_STATE_UNIT, self.least), seed):
-            self.measure(requests, 0)
+            self.serve(requests, 0)
         self.device.flush()
         return f"the whole area ({format_size(self.size)}) written in order, then as many bytes at random places and sizes"
 
     def measure(self, requests: Requests, pause: int) -> Completions:
+        """Serve the requests: of a real device there is nothing to draw."""
+        return self.serve(requests, pause)
+
+    def serve(self, requests: Requests, pause: int) -> Completions:
         """Serve the requests by one thread a stream."""
         time.sleep(pause / SECONDS)
         completions = np.zeros(len(requests), COMPLETION)

@@ -30,10 +30,10 @@ _FILL = 4 * MIB
 class PsyncTarget(RealTarget):
     """A real device that gets requests which wait for nothing all at once, and others one after another (psync)."""
 
-    def measure(self, requests: Requests, pause: int) -> Completions:
+    def serve(self, requests: Requests, pause: int) -> Completions:
         """Serve requests of one operation; `pause` is not needed between them."""
         if len(requests) and requests["think"].any():
-            return super().measure(requests, pause)
+            return super().serve(requests, pause)
         batch = bool((requests["dependency"] < 0).all())
         if requests["operation"][0] == READ:
             return self.device.read(requests["offset"], requests["length"], batch=batch)[1]
@@ -75,7 +75,7 @@ def simulated_target(preset: Preset, size: int | None = None) -> SimulatedTarget
     CapacityError
         The drive is smaller than that, or too small.
     """
-    capacity = preset.parameters.capacity
+    capacity = preset.capacity
     if size is not None and size > capacity:
         raise CapacityError(f"size: {format_size(size)}, but {preset.name} holds {format_size(capacity)}")
     area = check_area(size or (capacity if preset.kind == "hdd" else min(capacity, DEFAULT_SIZE)), preset.name)
@@ -145,6 +145,6 @@ def _refuse_holes(path: Path, area: int) -> None:
 
 def _fill(target: Target, progress: Progress | None) -> None:
     for offset in range(0, target.size, _FILL):
-        target.measure(make_requests(WRITE, offset, _FILL), 0)
+        target.serve(make_requests(WRITE, offset, _FILL), 0)
         if progress:
             progress(offset + _FILL, target.size, "writing the area once")

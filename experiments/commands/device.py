@@ -53,11 +53,11 @@ def list_presets(json: JsonFile = None, force: Force = False) -> None:
     with Outputs(force) as outputs:
         target = outputs.file("--json", json) if json else None
         found = [presets.load(name) for name in presets.names()]
-        rows = [(preset.name, preset.kind, format_size(preset.parameters.capacity), preset.title) for preset in found]
+        rows = [(preset.name, preset.kind, format_size(preset.capacity), preset.title) for preset in found]
         typer.echo(Table(["preset", "kind", "capacity", "title"], rows).as_text())
         if target:
             keys = ("name", "kind", "capacity", "title")
-            values = [(preset.name, preset.kind, preset.parameters.capacity, preset.title) for preset in found]
+            values = [(preset.name, preset.kind, preset.capacity, preset.title) for preset in found]
             write_json(target, {"presets": [dict(zip(keys, row, strict=True)) for row in values]})
 
 
@@ -124,7 +124,7 @@ def import_diskspecs(
         target.write_text(as_toml(document, drive.notes), encoding="utf-8")
         if json_target:
             write_json(json_target, document | {"notes": list(drive.notes), "files": [str(path) for path in drive.files]})
-    blocks = preset.parameters.capacity // SECTOR
+    blocks = preset.capacity // SECTOR
     typer.echo(f"{drive.name}: {blocks:,} blocks, {len(drive.values['zones'])} zones; {len(drive.values)} values in {out}")
     for note in drive.notes:
         typer.echo(f"note: {note}")

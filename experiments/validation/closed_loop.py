@@ -69,8 +69,8 @@ def run(preset: Preset, path: Path, model: str = "engine", progress: Progress | 
     columns = {name: np.concatenate([_column(batch, name) for batch in batches]) for name in names}
     measured = columns.pop("completed") - columns.pop("arrival")
     reach = int(np.max(columns["offset"] + columns["length"]))
-    if reach > preset.parameters.capacity:
-        raise CapacityError(f"trace: it reaches to {format_size(reach)}, but {preset.name} holds {format_size(preset.parameters.capacity)}")
+    if reach > preset.capacity:
+        raise CapacityError(f"trace: it reaches to {format_size(reach)}, but {preset.name} holds {format_size(preset.capacity)}")
     device = Device(preset, model, maximum_command=int(columns["length"].max()))
     simulated = []
     for batch in batches:

@@ -54,6 +54,11 @@ class Preset:
     energy_sources: dict[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
+    @property
+    def capacity(self) -> int:
+        """Bytes that the host can address; of an array those of all its drives."""
+        return self.parameters.total_capacity if isinstance(self.parameters, HddParameters) else self.parameters.capacity
+
 
 def names() -> list[str]:
     """The presets that come with flashsim, sorted."""

@@ -29,7 +29,7 @@ from traces.schema import open_trace
 SLOW = {
     "capacity": "32MiB", "page_size": "4KiB", "pages_per_block": 8, "blocks_per_plane": 8, "planes_per_die": 1, "dies_per_package": 4,
     "packages_per_channel": 8, "channels": 8, "read": "99.8ms", "program": "1ms", "erase": "2ms", "channel_rate": "400MB/s",
-    "link_read_rate": "400MB/s", "link_write_rate": "400MB/s", "read_latency": "99.9ms", "write_latency": "1.1ms", "queue_depth": 32,
+    "link_read_rate": "400MB/s", "link_write_rate": "400MB/s", "read_latency": "100ms", "write_latency": "1.1ms", "queue_depth": 32,
     "gc_reserve": 2, "ftl": "page", "gc": "greedy",
 }  # fmt: skip
 
