@@ -36,6 +36,7 @@ def answered() -> bool:
     """Whether there was an interrupt; it is raised no more."""
     if _requested:
         signal.setitimer(signal.ITIMER_REAL, 0)
+        exec("")  # Python takes an interrupt in code that was compiled from text for an unhandled one, until such code has run again
     return _requested
 
 

@@ -12,6 +12,7 @@ def main() -> None:
         import_module("experiments.command_line").main()
     except KeyboardInterrupt:  # while modules are still loading
         print("flashsim: interrupted; nothing was written", file=sys.stderr)
+        exec("")  # Python takes an interrupt in code that was compiled from text for an unhandled one, until such code has run again
         sys.exit(130)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -13,13 +13,13 @@ from flashsim.core.request import COMPLETION, SECTOR, Completions, Integers, Req
 from flashsim.core.spans import SPAN, Spans, SpanSource
 from flashsim.core.units import NEVER
 from flashsim.device import block_layer, presets
-from flashsim.hdd.engine import HddEngine
 from flashsim.hdd.parameters import HddParameters
-from flashsim.hdd.specification import HddSpecification
 from flashsim.ssd.block_map import BlockMap, block_map
-from flashsim.ssd.engine import SsdEngine
 from flashsim.ssd.precondition import Precondition, Preconditioned, precondition
-from flashsim.ssd.specification import SsdSpecification
+
+if TYPE_CHECKING:
+    from flashsim.ssd.engine import SsdEngine
+    from flashsim.ssd.specification import SsdSpecification
 
 #: The two witnesses of each kind of drive.
 MODELS = ("engine", "specification")
@@ -135,10 +135,11 @@ class Device:
         InvalidParameterError
             The occupancy is no distribution, or not of this drive's over-provisioning.
         """
-        if not isinstance(self._model, SsdEngine | SsdSpecification):
+        model = self._flash_model()
+        if model is None:
             raise RefusedError(f"precondition: {self.name} is a disk, whose times do not depend on what was written before")
-        self._model.settle()
-        return precondition(self._model.state, how, self.outstanding, progress)
+        model.settle()
+        return precondition(model.state, how, self.outstanding, progress)
 
     def power_cut(self, at: int) -> PowerCut:
         """Run to `at` (ns), then lose power: what was not durable is gone, and the device is idle."""
@@ -161,13 +162,30 @@ class Device:
 
     def block_map(self) -> BlockMap | None:
         """The erase blocks as they stand; None of a disk."""
-        return block_map(self._model.state) if isinstance(self._model, SsdEngine | SsdSpecification) else None
+        model = self._flash_model()
+        return None if model is None else block_map(model.state)
+
+    def _flash_model(self) -> SsdEngine | SsdSpecification | None:
+        return None if isinstance(self.preset.parameters, HddParameters) else cast("SsdEngine | SsdSpecification", self._model)
 
 
 def _model(preset: presets.Preset, model: str) -> DeviceModel:
+    """The simulator; those that are not asked for are not loaded, as each takes a tenth of a second."""
     if model not in MODELS:
         raise InvalidParameterError("model", repr(model), f"it must be one of {', '.join(MODELS)}")
     parameters = preset.parameters
     if isinstance(parameters, HddParameters):
-        return HddEngine(parameters) if model == "engine" else HddSpecification(parameters)
-    return SsdEngine(parameters) if model == "engine" else SsdSpecification(parameters)
+        if model == "engine":
+            from flashsim.hdd.engine import HddEngine
+
+            return HddEngine(parameters)
+        from flashsim.hdd.specification import HddSpecification
+
+        return HddSpecification(parameters)
+    if model == "engine":
+        from flashsim.ssd.engine import SsdEngine
+
+        return SsdEngine(parameters)
+    from flashsim.ssd.specification import SsdSpecification
+
+    return SsdSpecification(parameters)

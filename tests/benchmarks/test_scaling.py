@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import time
@@ -70,5 +71,11 @@ print(time.process_time() - begin)
 @pytest.mark.skipif(not compiled(), reason="needs compiled kernels")
 def test_a_warm_start_takes_less_than_a_second() -> None:
     """Processor time of import, preset and first request, the least of five starts after one that may compile."""
-    seconds = [float(subprocess.run([sys.executable, "-c", _START], capture_output=True, text=True, check=True).stdout) for _ in range(6)]
+    environment = {
+        name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"
+    }  # Python's own cache is part of it
+    seconds = []
+    for _ in range(6):
+        start = subprocess.run([sys.executable, "-c", _START], env=environment, capture_output=True, text=True, check=True)
+        seconds.append(float(start.stdout))
     assert min(seconds[1:]) < 1

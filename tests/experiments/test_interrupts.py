@@ -67,3 +67,33 @@ def test_an_interrupt_while_modules_load_is_one_line(tmp_path: Path) -> None:
     _, errors = process.communicate(timeout=120)
     assert (process.returncode, errors) == (130, "flashsim: interrupted; nothing was written\n")
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        """
+import flashsim.__main__ as start
+def interrupted(name): exec("raise KeyboardInterrupt")
+start.import_module = interrupted
+start.main()
+""",
+        """
+import os, signal, sys
+from experiments import interrupts
+interrupts.heed()
+try:
+    exec("os.kill(os.getpid(), signal.SIGINT)")
+except KeyboardInterrupt:
+    interrupts.answered()
+    sys.exit(130)
+""",
+    ],
+    ids=["loading", "working"],
+)
+def test_an_interrupt_in_code_compiled_from_text_ends_with_the_same_status(code: str, tmp_path: Path) -> None:
+    """Named tuples and data classes are made so: ``python -m`` would end by the signal, though the interrupt was handled."""
+    (tmp_path / "interrupted.py").write_text(code)
+    environment = {**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{tmp_path}"}
+    run = subprocess.run([sys.executable, "-m", "interrupted"], env=environment, preexec_fn=heed_interrupts)
+    assert run.returncode == 130
