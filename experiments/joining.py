@@ -11,7 +11,9 @@ from algorithms.joins.base import JOINS, JoinParameters, plan
 from experiments.formulas import Compared, compare, disk_of, formula
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.protocols import Progress, Sink
-from flashsim.core.units import format_size
+from flashsim.core.request import WRITE, make_requests
+from flashsim.core.rng import generator
+from flashsim.core.units import MIB, format_size
 from flashsim.device import presets
 from flashsim.device.device import Device
 from flashsim.device.file import RealDevice
@@ -55,6 +57,40 @@ class JoinSetting:
     placement: str = "packed"
     buffers_for: str | None = None
     cpu: str | None = CPU
+
+
+@dataclass(frozen=True)
+class DriveInUse:
+    """A drive when a join begins.
+
+    Parameters
+    ----------
+    preset
+        By name or TOML file.
+    full
+        Whether a flash drive holds data everywhere, written in order.
+    start
+        Bytes from its begin to the join's volume.
+    overwrites
+        So many random pages of 4 KiB were written again since, as `seed` draws them.
+    """
+
+    preset: str
+    full: bool = False
+    start: int = 0
+    overwrites: int = 0
+    seed: int = 0
+
+    def device(self, preset: presets.Preset, touched: int) -> Device:
+        """The drive; what lies beyond the bytes that are touched would not tell, and is not laid out."""
+        device = Device(preset)
+        touched = min(touched, device.capacity - self.start)
+        if self.full and device.kind == "ssd":
+            device.load(0, self.start + touched)
+        if self.overwrites:
+            pages = generator(self.seed, "overwrites").integers(0, touched // 4096, self.overwrites)
+            device.serve(make_requests(WRITE, self.start + pages * 4096, 4096, serial=True))
+        return device
 
 
 @dataclass(frozen=True)
@@ -138,17 +174,20 @@ def divide(setting: JoinSetting, files: tuple[HeapFile, HeapFile], preset: prese
 def simulate_join(
     setting: JoinSetting,
     files: tuple[HeapFile, HeapFile],
-    devices: Sequence[str],
+    devices: Sequence[str | DriveInUse],
     *,
+    allocation: Allocation | None = None,
     sink: Sink | None = None,
     results: ResultRows | None = None,
 ) -> JoinResult:
-    """Run one join on fresh simulated devices, all in one pass.
+    """Run one join on simulated devices, all in one pass.
 
     Parameters
     ----------
     devices
-        Presets, by name or TOML file.
+        Presets, by name or TOML file, of fresh drives; or drives that have a history.
+    allocation
+        The join's buffers, if they are not to be divided as `setting` says.
     sink
         Is handed the requests of the first device.
     results
@@ -159,17 +198,27 @@ def simulate_join(
     FlashsimError
         An unknown name, too little memory, or a device too small.
     """
-    chosen = [presets.load(name) for name in devices]
-    parameters, allocation = divide(setting, files, presets.load(setting.buffers_for) if setting.buffers_for else chosen[0])
+    drives = [DriveInUse(drive) if isinstance(drive, str) else drive for drive in devices]
+    chosen = [presets.load(drive.preset) for drive in drives]
+    parameters, divided = divide(setting, files, presets.load(setting.buffers_for) if setting.buffers_for else chosen[0])
+    allocation = allocation or divided
     cpu = cpus.load(setting.cpu) if setting.cpu else None
-    count = 2 if setting.placement == "two-disks" else 1
-    machines = [Machine([Device(preset) for _ in range(count)], cpu, name=preset.name) for preset in chosen]
+    count, touched = 2 if setting.placement == "two-disks" else 1, _touched(files)
+    machines = [
+        Machine([drive.device(preset, touched) for _ in range(count)], cpu, name=preset.name, start=drive.start)
+        for drive, preset in zip(drives, chosen, strict=True)
+    ]
     machines[0].sink = sink
     algorithm = plan(setting.algorithm, *files, parameters, allocation)
     runs = simulate(algorithm, files, machines, placement=setting.placement, results=results)
     disks = [disk_of(preset, files[0].page_size) for preset in chosen]
     told = [formula(setting.algorithm, *files, setting.memory, disk, allocation, page_io=setting.page_io) for disk in disks]
     return JoinResult(setting, files, allocation, runs, told)
+
+
+def _touched(files: tuple[HeapFile, HeapFile]) -> int:
+    """Bytes of a volume that a join may touch: relations, temporary files that are at most as long, and the file system's own blocks."""
+    return 3 * sum(file.pages * file.page_size for file in files) + 256 * MIB
 
 
 @dataclass(frozen=True)

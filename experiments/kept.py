@@ -8,7 +8,7 @@ import os
 import platform
 from collections.abc import Mapping
 from functools import cache
-from importlib.util import find_spec
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -16,42 +16,51 @@ import numpy
 import platformdirs
 
 from flashsim.core.provenance import flashsim_version
+from flashsim.core.source_files import sources_of, with_imports
 
-#: The rooms whose sources and presets decide a result.
+#: The rooms whose sources and presets decide every result; members of families are loaded by name, so no import tells which.
 _ROOMS = ("flashsim", "models", "algorithms")
+#: The room whose modules decide only the results of those that import them.
+_EXPERIMENTS = "experiments"
 
 
 @cache
-def sources_digest(*packages: str) -> str:
-    """A hash of all Python and TOML files of some packages, and of some single modules."""
+def sources_digest(module: str) -> str:
+    """A hash of all that a module of `experiments` rests on: the lower rooms whole, with their presets, and what it imports of its own."""
     digest = hashlib.sha256()
-    for package in packages:
-        spec = find_spec(package)
-        for place in (spec.submodule_search_locations or [spec.origin or ""]) if spec else []:
-            for path in sorted(Path(place).rglob("*")) if os.path.isdir(place) else [Path(place)]:
-                if path.suffix in (".py", ".toml"):
-                    digest.update(f"{package}/{path.relative_to(place)}\0".encode() + path.read_bytes())
+    sources = sources_of([*_ROOMS, _EXPERIMENTS])
+    needed = with_imports([module.encode()], sources) | {name for name in sources if name.split(b".")[0].decode() != _EXPERIMENTS}
+    for name in sorted(needed):
+        digest.update(name + b"\0" + sources[name])
+    for room in _ROOMS:
+        for place in import_module(room).__path__:
+            for path in sorted(Path(place).rglob("*.toml")):
+                digest.update(f"{room}/{path.relative_to(place)}\0".encode() + path.read_bytes())
     return digest.hexdigest()
 
 
-def _path(what: Mapping[str, Any], *packages: str) -> Path:
-    versions = [flashsim_version(), numpy.__version__, platform.machine(), sources_digest(*_ROOMS, *packages)]
-    name = hashlib.sha256(json.dumps([dict(what), versions], sort_keys=True).encode()).hexdigest()[:32]
+def identity(what: Mapping[str, Any], module: str) -> str:
+    """A short name of everything that a result depends on: its parameters, versions, and the sources that `module` rests on."""
+    versions = [flashsim_version(), numpy.__version__, platform.machine(), sources_digest(module)]
+    return hashlib.sha256(json.dumps([dict(what), versions], sort_keys=True).encode()).hexdigest()[:32]
+
+
+def _path(name: str) -> Path:
     root = os.environ.get("FLASHSIM_CACHE") or platformdirs.user_cache_dir("flashsim")
     return Path(root) / "results" / f"{name}.json"
 
 
-def recall(what: Mapping[str, Any], *packages: str) -> Any:
-    """The result kept for these parameters (JSON-ready), or None; `packages` are further sources that it depends on."""
+def recall(name: str) -> Any:
+    """The result that is kept under an `identity` (JSON-ready), or None."""
     try:
-        return json.loads(_path(what, *packages).read_text(encoding="utf-8"))
+        return json.loads(_path(name).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
 
 
-def keep(result: Any, what: Mapping[str, Any], *packages: str) -> None:
-    """Keep a JSON-ready result; where there is nowhere to write, it is not kept."""
-    path = _path(what, *packages)
+def keep(result: Any, name: str) -> None:
+    """Keep a JSON-ready result under an `identity`; where there is nowhere to write, it is not kept."""
+    path = _path(name)
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

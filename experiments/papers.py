@@ -2,10 +2,11 @@
 
 Such a folder, say ``do2009``, has
 
-- ``claims.toml``: title, reference, the names of its exhibits in the order of the report, and every claim with its published values;
-- ``runs.py`` with ``run(settings, progress)``, which returns all that the exhibits need;
-- a module an exhibit (a table or figure) with ``judge(claim, results)``, which returns a `Judgement`, and ``sections(results)``,
-  which returns what the report shows.
+- ``claims.toml``: title, reference, the names of its exhibits in the order of the report, the least scale that its runs make sense at, and
+  every claim with its published values;
+- a module an exhibit (a table or figure) with ``jobs(claims, settings)``, the runs (`experiments.jobs.Job`) that it needs for claims with
+  these ids, ``judge(claim, results)``, which returns a `Judgement`, and ``sections(results)``, which returns what the report shows.
+  An exhibit may judge no claim: then it belongs to the report of the whole paper.
 """
 
 from __future__ import annotations
@@ -84,6 +85,7 @@ class Paper:
     reference: str
     exhibits: Sequence[str]
     claims: Sequence[Claim]
+    least_scale: float = 0.0
 
     def module(self, name: str) -> ModuleType:
         """One of the modules in the paper's folder."""
@@ -202,7 +204,7 @@ def load(name: str) -> Paper:
         raise UnknownNameError("paper", name, names())
     document = tomllib.loads((_FOLDER / name / "claims.toml").read_text(encoding="utf-8"))
     claims = [_claim(name, entry) for entry in document["claims"]]
-    return Paper(name, document["title"], document["reference"], document["exhibits"], claims)
+    return Paper(name, document["title"], document["reference"], document["exhibits"], claims, document.get("least_scale", 0.0))
 
 
 def _claim(paper: str, entry: Mapping[str, Any]) -> Claim:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from experiments.jobs import make
 from experiments.papers import Claim, Judgement, Paper, Section, Settings, Verdict, chosen, not_attempted
 from experiments.tables import Table
 from flashsim.core.errors import InvalidParameterError
@@ -37,13 +38,18 @@ def reproduce(target: str | None, settings: Settings, progress: Progress | None 
         raise InvalidParameterError("scale", settings.scale, "it must be above 0 and at most 1")
     if settings.jobs < 1:
         raise InvalidParameterError("jobs", settings.jobs, "it must be at least 1")
-    return [_reproduced(paper, claims, settings, progress) for paper, claims in chosen(target)]
+    papers = chosen(target)
+    for paper, _ in papers:
+        if settings.scale < paper.least_scale:
+            raise InvalidParameterError("scale", settings.scale, f"the runs of {paper.name} need at least {paper.least_scale:g}")
+    return [_reproduced(paper, claims, settings, progress) for paper, claims in papers]
 
 
 def _reproduced(paper: Paper, claims: Sequence[Claim], settings: Settings, progress: Progress | None) -> Reproduced:
     needed = {claim.exhibit for claim in claims if claim.exhibit}
-    exhibits = [name for name in paper.exhibits if name in needed]
-    results = paper.module("runs").run(settings, progress) if exhibits else None
+    exhibits = [name for name in paper.exhibits if name in needed or len(claims) == len(paper.claims)]
+    chosen_ids = [claim.id for claim in claims]
+    results = make([job for name in exhibits for job in paper.module(name).jobs(chosen_ids, settings)], settings, progress)
     judgements = [paper.module(claim.exhibit).judge(claim, results) if claim.exhibit else not_attempted(claim) for claim in claims]
     sections = [section for name in exhibits for section in paper.module(name).sections(results)]
     return Reproduced(paper, judgements, sections)

@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 
 from matplotlib.figure import Figure
 
-from experiments.do2009.runs import DEVICES, JOINS, MEMORY, Grid
+from experiments.do2009.runs import DEVICES, JOINS, MEMORY, Runs, Setup, cells, paper_grid
 from experiments.formulas import WHY, relative
-from experiments.papers import Cell, Claim, Judgement, Section, Verdict, decided, judge_holds, judge_numbers
+from experiments.jobs import Job, Results
+from experiments.papers import Cell, Claim, Judgement, Section, Settings, Verdict, decided, judge_holds, judge_numbers
 from experiments.plots import Bar, stacked_bars, svg
 from experiments.tables import Entry, Table
 
 LABELS = {"bnl": "BNL", "sort-merge": "SM", "grace-hash": "GH", "hybrid-hash": "HH"}
 
 
-def judge(claim: Claim, grid: Grid) -> Judgement:
+def jobs(claims: Collection[str], settings: Settings) -> list[Job]:
+    """The whole grid."""
+    return [setup.job(settings) for setup in paper_grid()]
+
+
+def judge(claim: Claim, results: Results) -> Judgement:
     """Judge one of the claims of section 4.3."""
+    grid = Runs(results)
     if claim.id == "fig1-281":
         return judge_numbers(claim, _hybrid_over_grace(claim, grid))
     if claim.id == "fig1-cpu":
@@ -25,22 +33,22 @@ def judge(claim: Claim, grid: Grid) -> Judgement:
     return judge_holds(claim, cells)
 
 
-def _hybrid_over_grace(claim: Claim, grid: Grid) -> list[tuple[str, float, float | None]]:
+def _hybrid_over_grace(claim: Claim, grid: Runs) -> list[tuple[str, float, float | None]]:
     """How much faster hybrid hash is than Grace hash on the SSD: the paper's figure, and those of the slides."""
     cells = []
     for row, memory in (("HH over GH, SSD, 600 MB", (600,)), ("GH over HH, SSD, slides", (200, 400, 600))):
         for pool, published in zip(memory, claim.published[row], strict=True):
-            grace, hybrid = (grid.seconds(join, pool, "SSD") for join in ("grace-hash", "hybrid-hash"))
+            grace, hybrid = (grid.seconds(Setup(join, pool), "SSD") for join in ("grace-hash", "hybrid-hash"))
             name = row if len(memory) == 1 else f"{row}, {pool} MB"
             cells.append((name, float(published), grace / hybrid if grace is not None and hybrid else None))
     return cells
 
 
-def _cpu_above_io(grid: Grid) -> list[Cell]:
+def _cpu_above_io(grid: Runs) -> list[Cell]:
     cells = []
     for join in ("bnl", "sort-merge"):
         for memory in MEMORY:
-            io, cpu = (grid.seconds(join, memory, "SSD", what) for what in ("io", "cpu"))
+            io, cpu = (grid.seconds(Setup(join, memory), "SSD", what) for what in ("io", "cpu"))
             cells.append(_less(f"I/O below CPU time, {LABELS[join]}, SSD, {memory} MB", io, cpu))
     return cells
 
@@ -61,21 +69,23 @@ def _less(name: str, low: float | None, high: float | None) -> Cell:
     return Cell(name, "less", f"{low:.3f} s against {high:.3f} s", low < high)
 
 
-def _hybrid_best(claim: Claim, grid: Grid) -> list[Cell]:
+def _hybrid_best(claim: Claim, grid: Runs) -> list[Cell]:
     cells = []
     for machine in DEVICES:
         for memory in MEMORY:
-            others = [grid.seconds(join, memory, machine) for join in JOINS[:-1]]
+            others = [grid.seconds(Setup(join, memory), machine) for join in JOINS[:-1]]
             known = [other for other in others if other is not None]
             best = min(known) if len(known) == len(others) else None
-            cells.append(_less(f"HH below the best other, {machine}, {memory} MB", grid.seconds("hybrid-hash", memory, machine), best))
+            cells.append(
+                _less(f"HH below the best other, {machine}, {memory} MB", grid.seconds(Setup("hybrid-hash", memory), machine), best)
+            )
     return cells
 
 
-def _nested_loops(claim: Claim, grid: Grid) -> list[Cell]:
+def _nested_loops(claim: Claim, grid: Runs) -> list[Cell]:
     cells = []
     for memory in (int(text.removesuffix("MB")) for text in claim.values["large"]):
-        bnl, sm, gh, hh = (grid.seconds(join, memory, "SSD") for join in JOINS)
+        bnl, sm, gh, hh = (grid.seconds(Setup(join, memory), "SSD") for join in JOINS)
         cells += [_less(f"{one} below {other}, {memory} MB", low, high) for one, other, low, high in _pairs(bnl, sm, gh, hh)]
     return cells
 
@@ -84,32 +94,33 @@ def _pairs(bnl: float | None, sm: float | None, gh: float | None, hh: float | No
     return [("BNL", "SM", bnl, sm), ("BNL", "GH", bnl, gh), ("HH", "BNL", hh, bnl)]
 
 
-def _sort_and_grace(claim: Claim, grid: Grid) -> list[Cell]:
+def _sort_and_grace(claim: Claim, grid: Runs) -> list[Cell]:
     limits = claim.limits
     cells = []
     for memory in MEMORY:
-        sm, gh = (grid.seconds(join, memory, "HDD", "io") for join in ("sort-merge", "grace-hash"))
+        sm, gh = (grid.seconds(Setup(join, memory), "HDD", "io") for join in ("sort-merge", "grace-hash"))
         ratio = None if sm is None or not gh else sm / gh
         cells.append(Cell(f"SM over GH, I/O, HDD, {memory} MB", 1, ratio, None if ratio is None else abs(ratio - 1) <= limits["similar"]))
     for memory in MEMORY:
-        sm, gh = (grid.seconds(join, memory, "SSD", "io") for join in ("sort-merge", "grace-hash"))
+        sm, gh = (grid.seconds(Setup(join, memory), "SSD", "io") for join in ("sort-merge", "grace-hash"))
         cells.append(_less(f"SM below GH, I/O, SSD, {memory} MB", sm, gh))
     for join in ("sort-merge", "grace-hash"):
         for memory in MEMORY:
-            found = grid.get(join, memory, "SSD")
+            found = grid.get(Setup(join, memory), "SSD")
             share = found.comparison[0].io / found.total.io if found else None
             inside = None if share is None else abs(share - limits["share"]) <= limits["points"]
             cells.append(Cell(f"phase 1 of {LABELS[join]}, share of I/O, SSD, {memory} MB", limits["share"], share, inside))
     return cells
 
 
-def sections(grid: Grid) -> list[Section]:
+def sections(results: Results) -> list[Section]:
     """The counterpart of figure 1, all seconds, and formula against simulation."""
+    grid = Runs(results)
     text = (
         "I/O time (dark) and CPU time (light) of block nested loops (BNL), sort-merge (SM), Grace hash (GH) and hybrid hash (HH) with "
         "buffer pools of 100 to 600 MB; the dot is the I/O time that the formula predicts."
     )
-    why = "; ".join(f"{join} with {memory} MB: {problem}" for (join, memory), problem in grid.problems.items())
+    why = "; ".join(f"{setup.name}: {problem}" for setup in cells() if (problem := grid.problem(setup)))
     return [
         Section("Join times over the buffer pool (figure 1)", text, pictures={"figure1": svg(figure(grid))}),
         Section("Seconds", f"Not run: {why}" if why else "", [_seconds(grid)], on_terminal=True),
@@ -117,25 +128,25 @@ def sections(grid: Grid) -> list[Section]:
     ]
 
 
-def figure(grid: Grid) -> Figure:
+def figure(grid: Runs) -> Figure:
     """The bars of both machines, one below the other."""
     panels: dict[str, list[Bar]] = {}
     for machine, device in DEVICES.items():
         bars = panels.setdefault(f"{machine} ({device}), scale {grid.settings.scale:g}", [])
         for memory in MEMORY:
             for join in JOINS:
-                found = grid.get(join, memory, machine)
+                found = grid.get(Setup(join, memory), machine)
                 if found:
                     bars.append(Bar(f"{memory} MB", LABELS[join], found.total.io, found.total.cpu, found.total.formula_io))
     return stacked_bars(panels)
 
 
-def _seconds(grid: Grid) -> Table:
+def _seconds(grid: Runs) -> Table:
     rows: list[list[Entry]] = []
-    for join, memory in grid.cells():
-        row: list[Entry] = [join, memory]
+    for setup in cells():
+        row: list[Entry] = [setup.join, setup.memory]
         for machine in DEVICES:
-            found = grid.get(join, memory, machine)
+            found = grid.get(setup, machine)
             row += [found.total.formula_io, found.total.io, found.total.cpu, found.total.total] if found else [None] * 4
         rows.append(row)
     header = ["join", "MB"]
@@ -144,14 +155,14 @@ def _seconds(grid: Grid) -> Table:
     return Table(header, rows, "seconds", digits=2 if grid.settings.scale >= 0.05 else 3)
 
 
-def _counts(grid: Grid) -> Table:
+def _counts(grid: Runs) -> Table:
     rows: list[list[Entry]] = []
-    for join, memory in grid.cells():
-        hdd, ssd = (grid.get(join, memory, machine) for machine in DEVICES)
+    for setup in cells():
+        hdd, ssd = (grid.get(setup, machine) for machine in DEVICES)
         if hdd is None or ssd is None:
             continue
         for row, flash in zip(hdd.comparison, ssd.comparison, strict=True):
-            shown: list[Entry] = [join, memory, row.phase, row.formula_requests, row.requests, row.formula_pages, row.pages]
+            shown: list[Entry] = [setup.join, setup.memory, row.phase, row.formula_requests, row.requests, row.formula_pages, row.pages]
             shown += [row.formula_io, row.formula_io_measured_seek, row.io, _percent(relative(row.io, row.formula_io))]
             rows.append([*shown, flash.formula_io, flash.io, _percent(relative(flash.io, flash.formula_io))])
     header = ["join", "MB", "phase", "requests: formula", "ours", "pages: formula", "ours"]

@@ -1,21 +1,21 @@
-"""The paper's runs: four joins with six buffer pools, each timed on the HDD and the SSD in one pass, and the formula for each."""
+"""The paper's runs: a join with a buffer pool, page size and kind of I/O, timed on several states of both machines in one pass."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import lru_cache, partial
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import lru_cache
+from statistics import fmean
 from typing import Any
 
-from experiments import kept
+from experiments.do2009.states import states
 from experiments.formulas import Compared
+from experiments.jobs import Job, Results
 from experiments.joining import CPU, JoinSetting, lay_out, simulate_join
 from experiments.papers import Settings
-from experiments.parallel import each
 from flashsim.core.errors import InvalidParameterError
-from flashsim.core.protocols import Progress
 from flashsim.core.units import MIB
-from flashsim.storage.heap_file import HeapFile
+from flashsim.storage.relation import Relation
 from flashsim.storage.source import load_pair
 from flashsim.storage.source.do2009 import KEYS, PaperRecords
 
@@ -26,18 +26,50 @@ PAGE_SIZE = 8192
 SCALE_FACTOR = 30
 #: The machines of section 4.1; the buffers are divided for the HDD (section 3.5).
 DEVICES = {"HDD": "toshiba-5400-320gb", "SSD": "ocz-core-60gb"}
-#: What a kept result depends on besides the simulator.
-_SOURCES = ("experiments.do2009.runs", "experiments.formulas", "experiments.joining")
+#: States of the drives that a run is repeated on ("the results presented are averages over three runs").
+REPETITIONS = 3
+
+
+@dataclass(frozen=True)
+class Setup:
+    """One join: buffer pool in the paper's MB, page size, whether requests are single pages, and the first drive state of `REPETITIONS`."""
+
+    join: str
+    memory: int
+    page_size: int = PAGE_SIZE
+    page_io: bool = False
+    state: int = 0
+
+    @property
+    def name(self) -> str:
+        """In words."""
+        more = f", {self.page_size // 1024} KB pages" if self.page_size != PAGE_SIZE else ""
+        return f"{self.join}, {self.memory} MB{more}{', page-sized I/O' if self.page_io else ''}"
+
+    def job(self, settings: Settings) -> Job:
+        """The run of it."""
+        return Job.of(f"{__name__}:run_join", self.name, **asdict(self), scale=settings.scale, seed=settings.seed)
+
+
+def paper_grid() -> list[Setup]:
+    """Figure 1, and tables 3 and 4: every join with every buffer pool, the longest runs first."""
+    return [Setup(join, memory) for memory in MEMORY for join in JOINS]
 
 
 @dataclass(frozen=True)
 class Result:
-    """One join with one buffer pool on one machine."""
+    """One join on one machine; `comparisons` holds a repetition each."""
 
-    join: str
-    memory: int  # the paper's MB
+    setup: Setup
     machine: str
-    comparison: tuple[Compared, ...]
+    comparisons: tuple[tuple[Compared, ...], ...]
+    user: tuple[float, ...]  # seconds of a repetition
+    kernel: tuple[float, ...]
+
+    @property
+    def comparison(self) -> tuple[Compared, ...]:
+        """The phases and their total, times averaged over the repetitions."""
+        return tuple(map(_average, zip(*self.comparisons, strict=True)))
 
     @property
     def total(self) -> Compared:
@@ -49,102 +81,79 @@ class Result:
         """The phases, in order."""
         return self.comparison[:-1]
 
+    @property
+    def io_times(self) -> list[float]:
+        """I/O seconds of each repetition."""
+        return [comparison[-1].io for comparison in self.comparisons]
 
-class Grid:
-    """All results of the paper's figure 1 and table 3.
 
-    Parameters
-    ----------
-    problems
-        Why a run could not be made, by join and buffer pool.
-    """
+def _average(repeated: Sequence[Compared]) -> Compared:
+    io, cpu, total = (fmean(getattr(one, name) for one in repeated) for name in ("io", "cpu", "total"))
+    return replace(repeated[0], io=io, cpu=cpu, total=total)
 
-    def __init__(self, settings: Settings, results: Sequence[Result], problems: Mapping[tuple[str, int], str]) -> None:
-        self.settings = settings
-        self.results = list(results)
-        self.problems = dict(problems)
-        self._found = {(result.join, result.memory, result.machine): result for result in results}
 
-    def get(self, join: str, memory: int, machine: str) -> Result | None:
-        """One result, or None where the run could not be made."""
-        return self._found.get((join, memory, machine))
+class Runs:
+    """What was measured, by setup and machine."""
 
-    def seconds(self, join: str, memory: int, machine: str, what: str = "total") -> float | None:
+    def __init__(self, results: Results) -> None:
+        self.settings = results.settings
+        self._results = results
+
+    def get(self, setup: Setup, machine: str) -> Result | None:
+        """One result, or None where the run was not asked for or could not be made."""
+        found = self._results.get(setup.job(self.settings), {})
+        if machine not in found.get("machines", {}):
+            return None
+        repeated = found["machines"][machine]
+        comparisons = tuple(tuple(Compared(**row) for row in one["comparison"]) for one in repeated)
+        user, kernel = (tuple(one[name] for one in repeated) for name in ("user", "kernel"))
+        return Result(setup, machine, comparisons, user, kernel)
+
+    def problem(self, setup: Setup) -> str:
+        """Why a run could not be made, or an empty text."""
+        text: str = self._results.get(setup.job(self.settings), {}).get("problem", "")
+        return text
+
+    def seconds(self, setup: Setup, machine: str, what: str = "total") -> float | None:
         """``total``, ``io`` or ``cpu`` seconds of a run."""
-        found = self.get(join, memory, machine)
+        found = self.get(setup, machine)
         return getattr(found.total, what) if found else None
 
-    def speedup(self, join: str, memory: int, what: str) -> float | None:
+    def speedup(self, setup: Setup, what: str) -> float | None:
         """HDD over SSD seconds."""
-        hdd, ssd = (self.seconds(join, memory, machine, what) for machine in ("HDD", "SSD"))
+        hdd, ssd = (self.seconds(setup, machine, what) for machine in ("HDD", "SSD"))
         return hdd / ssd if hdd is not None and ssd else None
 
-    def cells(self) -> Iterator[tuple[str, int]]:
-        """Every join and buffer pool, in the paper's order."""
-        for join in JOINS:
-            for memory in MEMORY:
-                yield join, memory
 
-
-def run(settings: Settings, progress: Progress | None = None) -> Grid:
-    """Make all runs, several at a time; those kept from earlier runs are taken from there.
-
-    Raises
-    ------
-    InvalidParameterError
-        A scale that is not above 0 and at most 1, or leaves no join enough memory.
-    """
-    if not 0 < settings.scale <= 1:
-        raise InvalidParameterError("scale", settings.scale, "it must be above 0 and at most 1")
-    cells = [(join, memory) for memory in MEMORY for join in JOINS]  # the longest first
-    found: dict[tuple[str, int], Any] = {}
-    if not settings.fresh:
-        found = {cell: result for cell in cells if (result := kept.recall(_key(cell, settings), *_SOURCES)) is not None}
-    left = [cell for cell in cells if cell not in found]
-    # Worker processes generate the relations themselves, once each: that costs less than handing them over.
-    work = partial(run_cell, scale=settings.scale, seed=settings.seed)
-    for done, (cell, result) in enumerate(each(work, left, settings.jobs), start=len(found) + 1):
-        kept.keep(result, _key(cell, settings), *_SOURCES)
-        found[cell] = result
-        if progress is not None:
-            progress(done, len(cells), f"{cell[0]}, {cell[1]} MB")
-    if all("problem" in result for result in found.values()):
-        raise InvalidParameterError("scale", settings.scale, "not even the largest buffer pool is then large enough for any join")
-    return _grid(settings, found)
-
-
-def _grid(settings: Settings, found: Mapping[tuple[str, int], Any]) -> Grid:
-    results, problems = [], {}
-    for (join, memory), result in found.items():
-        if "problem" in result:
-            problems[join, memory] = result["problem"]
-        for machine, rows in result.get("machines", {}).items():
-            results.append(Result(join, memory, machine, tuple(Compared(**row) for row in rows)))
-    return Grid(settings, results, problems)
-
-
-def _key(cell: tuple[str, int], settings: Settings) -> dict[str, Any]:
-    return {"runs": __name__, "join": cell[0], "memory": cell[1], "scale": settings.scale, "seed": settings.seed}
+def cells() -> Iterator[Setup]:
+    """The paper's grid in the order of its tables."""
+    for join in JOINS:
+        for memory in MEMORY:
+            yield Setup(join, memory)
 
 
 @lru_cache(maxsize=1)
-def relations(scale: float, seed: int) -> tuple[HeapFile, HeapFile]:
-    """Customer and orders at a scale, as heap files of the paper's length."""
+def relations(scale: float, seed: int) -> tuple[Relation, Relation]:
+    """Customer and orders at a scale."""
     customer, orders = (PaperRecords(name, SCALE_FACTOR * scale, seed) for name in ("customer", "orders"))
-    pair = load_pair(customer, orders, KEYS["customer"], KEYS["orders"])
-    return lay_out(pair[0], PAGE_SIZE), lay_out(pair[1], PAGE_SIZE)
+    return load_pair(customer, orders, KEYS["customer"], KEYS["orders"])
 
 
-def run_cell(cell: tuple[str, int], scale: float, seed: int) -> dict[str, Any]:
-    """One join with one buffer pool on both machines, JSON-ready; a pool too small at this scale is told as a ``problem``."""
-    join, memory = cell
-    files = relations(scale, seed)
-    setting = JoinSetting(join, max(1, round(memory * scale * MIB / PAGE_SIZE)), cpu=CPU)
+def run_join(join: str, memory: int, page_size: int, page_io: bool, state: int, scale: float, seed: int) -> dict[str, Any]:
+    """One join on both machines, JSON-ready; a pool that is too small at this scale is told as a ``problem``."""
+    pair = relations(scale, seed)
+    files = (lay_out(pair[0], page_size), lay_out(pair[1], page_size))
+    setting = JoinSetting(join, max(1, round(memory * scale * MIB / page_size)), page_io, "ext3", DEVICES["HDD"], CPU)
+    machines = states(DEVICES, state, REPETITIONS, seed)
     try:
-        result = simulate_join(setting, files, list(DEVICES.values()))
+        result = simulate_join(setting, files, [state for repeated in machines.values() for state in repeated])
     except InvalidParameterError as problem:
         if problem.parameter != "memory":
             raise
         return {"problem": str(problem)}
-    machines = {machine: [vars(row) for row in result.compare(index)] for index, machine in enumerate(DEVICES)}
-    return {"machines": machines}
+    told = []
+    for index, run in enumerate(result.runs):
+        total = run.total()
+        comparison = [vars(row) for row in result.compare(index)]
+        told.append({"comparison": comparison, "user": total.user_time / 1e9, "kernel": total.kernel_time / 1e9})
+    return {"machines": {machine: told[place * REPETITIONS :][:REPETITIONS] for place, machine in enumerate(machines)}}

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 
-from experiments.do2009.runs import DEVICES, JOINS, Grid
-from experiments.papers import Cell, Claim, Judgement, Section, decided, judge_numbers
+from experiments.do2009.runs import DEVICES, JOINS, Runs, Setup
+from experiments.jobs import Job, Results
+from experiments.papers import Cell, Claim, Judgement, Section, Settings, decided, judge_numbers
 from experiments.tables import Entry, Table
 from flashsim.core.parameters import build
 from flashsim.core.request import WRITE, Requests, make_requests
@@ -21,18 +22,23 @@ _MEMORY = (200, 500)
 _PAGE, _PER_BLOCK, _BLOCKS = 4096, 64, 64
 
 
-def judge(claim: Claim, grid: Grid) -> Judgement:
+def jobs(claims: Collection[str], settings: Settings) -> list[Job]:
+    """The joins whose ratios are shown; what a block map erases is counted on the spot."""
+    return [Setup(join, memory).job(settings) for memory in _MEMORY for join in JOINS] if "slides-cpu-ratio" in claims else []
+
+
+def judge(claim: Claim, results: Results) -> Judgement:
     """Judge one of the claims of the slides."""
-    return _judge_erases(claim) if claim.id == "slides-erase" else _judge_ratios(claim, grid)
+    return _judge_erases(claim) if claim.id == "slides-erase" else _judge_ratios(claim, Runs(results))
 
 
-def ratios(grid: Grid, machine: str) -> list[float | None]:
+def ratios(grid: Runs, machine: str) -> list[float | None]:
     """CPU over I/O seconds of the four joins, by buffer pool."""
-    found = [grid.get(join, memory, machine) for memory in _MEMORY for join in JOINS]
+    found = [grid.get(Setup(join, memory), machine) for memory in _MEMORY for join in JOINS]
     return [one.total.cpu / one.total.io if one else None for one in found]
 
 
-def _judge_ratios(claim: Claim, grid: Grid) -> Judgement:
+def _judge_ratios(claim: Claim, grid: Runs) -> Judgement:
     """Compare as sets, smallest with smallest: the transcript of the slides scrambles their order."""
     cells: list[tuple[str, float, float | None]] = []
     for machine in DEVICES:
@@ -96,8 +102,9 @@ def _judge_erases(claim: Claim) -> Judgement:
     )
 
 
-def sections(grid: Grid) -> list[Section]:
+def sections(results: Results) -> list[Section]:
     """The ratios by join."""
+    grid = Runs(results)
     rows: list[list[Entry]] = []
     values = {machine: ratios(grid, machine) for machine in DEVICES}
     for place, (memory, join) in enumerate((memory, join) for memory in _MEMORY for join in JOINS):

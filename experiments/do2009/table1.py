@@ -5,13 +5,13 @@ It is judged at the paper's sizes whatever the scale of the runs.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from functools import partial
 
-from experiments import kept
-from experiments.do2009.runs import DEVICES, MEMORY, PAGE_SIZE, Grid
+from experiments.do2009.runs import DEVICES, MEMORY, PAGE_SIZE, cells
 from experiments.formulas import disk_of
-from experiments.papers import Cell, Claim, Judgement, Section, decided
-from experiments.parallel import each
+from experiments.jobs import Job, Results
+from experiments.papers import Cell, Claim, Judgement, Section, Settings, decided
 from experiments.tables import Entry, Table
 from flashsim.core.units import MIB
 from flashsim.device import presets
@@ -41,22 +41,27 @@ def pool(memory: int) -> int:
     return memory * MIB // PAGE_SIZE
 
 
-def judge(claim: Claim, grid: Grid) -> Judgement:
+def jobs(claims: Collection[str], settings: Settings) -> list[Job]:
+    """The best division of every buffer pool, for each join."""
+    return [_best(setup.join, setup.memory) for setup in cells()]
+
+
+def judge(claim: Claim, results: Results) -> Judgement:
     """Judge the four allocations at the six buffer pools."""
     disk = paper_disk()
-    cells = []
+    judged = []
     for row, memory in enumerate(MEMORY):
         pages = pool(memory)
-        cells += _against_minimum(claim.limits["pages"], memory, pages, disk)
+        judged += _against_minimum(claim.limits["pages"], memory, pages, disk)
         grace = grace_hash(R_PAGES, S_PAGES, pages)
         hybrid = hybrid_hash(R_PAGES, S_PAGES, pages, disk.latency_ratio)
         for name, values in (("grace-hash", _grace(grace)), ("hybrid-hash", _hybrid(hybrid))):
             published = list(claim.published[name][row])
-            cells.append(Cell(f"{name} {memory} MB", str(published), str(values), values == published))
-    outside = [cell.name for cell in cells if not cell.inside]
-    measured = f"{len(cells) - len(outside)} of {len(cells)} allocations agree"
+            judged.append(Cell(f"{name} {memory} MB", str(published), str(values), values == published))
+    outside = [cell.name for cell in judged if not cell.inside]
+    measured = f"{len(judged) - len(outside)} of {len(judged)} allocations agree"
     note = "judged at the paper's sizes; the loss against the best whole division stands in the report's table"
-    return Judgement(claim, decided(claim, not outside), "24 allocations", measured, cells, note, scaled=False)
+    return Judgement(claim, decided(claim, not outside), "24 allocations", measured, judged, note, scaled=False)
 
 
 def _against_minimum(limit: float, memory: int, pages: int, disk: Disk) -> list[Cell]:
@@ -79,14 +84,13 @@ def _hybrid(allocation: HybridAllocation) -> list[int]:
     return [allocation.input, allocation.buckets]
 
 
-def sections(grid: Grid) -> list[Section]:
+def sections(results: Results) -> list[Section]:
     """The allocations' costs beside the best that any division in whole pages costs."""
-    cells = list(grid.cells())
-    best = dict(each(_best_seconds, cells, grid.settings.jobs))
     disk = paper_disk()
     rows: list[list[Entry]] = []
-    for join, memory in cells:
-        least = best[join, memory]
+    for setup in cells():
+        join, memory = setup.join, setup.memory
+        least = results[_best(join, memory)]
         given = allocate(join, R_PAGES, S_PAGES, pool(memory), disk.latency_ratio, disk.access_ratio)
         ours = cost(join, R_PAGES, S_PAGES, pool(memory), disk, given).seconds
         buffers = ", ".join(f"{name.replace('_', ' ')} {value:,}" for name, value in vars(given).items())
@@ -99,12 +103,10 @@ def sections(grid: Grid) -> list[Section]:
     return [Section("Buffer allocations (table 1)", text, [Table(header, rows, "table1")])]
 
 
-def _best_seconds(cell: tuple[str, int]) -> float:
-    """What the best division costs; finding it takes a second or more, so it is kept."""
-    join, pages = cell[0], pool(cell[1])
-    what = {"best": join, "memory": pages, "relations": [R_PAGES, S_PAGES]}
-    found = kept.recall(what, __name__)
-    if found is None:
-        found = optimum.discrete(join, R_PAGES, S_PAGES, pages, paper_disk()).seconds
-        kept.keep(found, what, __name__)
-    return float(found)
+def _best(join: str, memory: int) -> Job:
+    return Job.of(f"{__name__}:best_seconds", f"{join}, {memory} MB, best buffers", join=join, pages=pool(memory))
+
+
+def best_seconds(join: str, pages: int) -> float:
+    """What the best division of a buffer pool costs, by the formula."""
+    return optimum.discrete(join, R_PAGES, S_PAGES, pages, paper_disk()).seconds

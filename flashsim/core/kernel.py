@@ -11,15 +11,16 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import cache
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numba
 import platformdirs
 from numba.core import config
+
+from flashsim.core.source_files import sources_of, with_imports
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -29,8 +30,6 @@ _HOLDS_KERNELS = re.compile(rb"@(lean_)?kernel|kernel(_of)?\(")
 #: Numba's run-time (reference counts) is switched off by this option, which its documentation does not list.
 _LEAN = {"_nrt": False, "error_model": "numpy"}
 _INLINED = {**_LEAN, "forceinline": True}
-_IMPORT = re.compile(rb"^\s*from[ \t]+([\w.]+)[ \t]+import[ \t]+(\([^)]*\)|[^\n]+)", re.MULTILINE)
-_NAME = re.compile(rb"\w+")
 
 
 def compiled() -> bool:
@@ -42,36 +41,11 @@ def compiled() -> bool:
 def cache_folder() -> Path:
     """The folder that holds compiled kernels of exactly these sources."""
     digest = hashlib.sha256(numba.__version__.encode())
-    sources = _sources()
-    for module in sorted(_with_imports(sources)):
+    sources = sources_of(_ROOMS)
+    for module in sorted(with_imports((module for module, source in sources.items() if _HOLDS_KERNELS.search(source)), sources)):
         digest.update(module + b"\0" + sources[module])
     root = os.environ.get("FLASHSIM_CACHE") or platformdirs.user_cache_dir("flashsim")
     return Path(root) / "kernels" / digest.hexdigest()[:16]
-
-
-def _sources() -> dict[bytes, bytes]:
-    """The source of every module of the rooms, by its import name."""
-    sources = {}
-    for room in _ROOMS:
-        spec = find_spec(room)
-        for place in (spec.submodule_search_locations or []) if spec else []:
-            for path in Path(place).rglob("*.py"):
-                parts = (room, *path.relative_to(place).with_suffix("").parts)
-                sources[".".join(parts).removesuffix(".__init__").encode()] = path.read_bytes()
-    return sources
-
-
-def _with_imports(sources: Mapping[bytes, bytes]) -> set[bytes]:
-    """The modules that hold kernels, and all that they import from the rooms, however indirectly."""
-    found: set[bytes] = set()
-    waiting = [module for module, source in sources.items() if _HOLDS_KERNELS.search(source)]
-    while waiting:
-        module = waiting.pop()
-        if module not in found and module in sources:
-            found.add(module)
-            for package, names in _IMPORT.findall(sources[module]):
-                waiting += [package, *(package + b"." + name for name in _NAME.findall(names))]
-    return found
 
 
 def kernel(function: Function) -> Function:

@@ -42,12 +42,15 @@ class Machine:
         Prices of CPU work; without it, CPU work takes no time.
     sink
         Is handed every request with its completion.
+    start
+        Bytes from a device's begin to the volume's.
     """
 
     devices: Sequence[Device]
     cpu: CpuModel | None = None
     sink: Sink | None = None
     name: str = ""
+    start: int = 0
     now: int = field(default=0, init=False)
 
     def __post_init__(self) -> None:
@@ -145,6 +148,7 @@ class Simulated:
     def _on_machine(machine: Machine, run: Run, requests: Requests, label: str) -> None:
         device, phase = machine.devices[requests["device"][0]], run.phases[-1]
         requests = requests.copy()
+        requests["offset"] += machine.start
         kernel_time = 0
         if machine.cpu is not None:
             commands = command_counts(requests["length"], device.maximum_command)
@@ -215,11 +219,12 @@ def simulate(
     """
     if not machines:
         raise InvalidParameterError("machines", 0, "at least one is needed (execution.trace_only needs none)")
-    capacities = [min(sizes) for sizes in zip(*([device.capacity for device in machine.devices] for machine in machines), strict=True)]
+    rooms = ([device.capacity - machine.start for device in machine.devices] for machine in machines)
+    capacities = [min(sizes) for sizes in zip(*rooms, strict=True)]
     volume = Volume(capacities, placement)
     for file in files:
         extents = volume.add(file)
         for machine in machines:
             for offset, length in zip(extents.offsets.tolist(), extents.lengths.tolist(), strict=True):
-                machine.devices[extents.device].load(offset, length)
+                machine.devices[extents.device].load(machine.start + offset, length)
     return drive(algorithm, Simulated(volume, ColumnContent(), machines, trim=trim), results)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import json
 import re
-from functools import partial
 from html.parser import HTMLParser
 from pathlib import Path
 from xml.etree import ElementTree
@@ -13,10 +12,8 @@ from xml.etree import ElementTree
 import pytest
 from typer.testing import CliRunner, Result
 
-from experiments import kept, papers, parallel
+from experiments import papers
 from experiments.command_line import app
-from experiments.do2009 import runs
-from experiments.papers import Settings
 
 SCALE = 0.01  # as in the examples of help texts, so that their results are shared
 VOID = {"meta", "br", "link", "img", "input", "hr"}
@@ -67,7 +64,7 @@ def test_every_claim_is_judged_or_said_to_be_not_attempted(told: dict) -> None:
     assert told["papers"] == ["do2009"] and told["scale"] == SCALE
     verdicts = {each["id"]: each["verdict"] for each in told["claims"]}
     assert len(verdicts) == 16
-    open_ones = {f"do2009/{name}" for name in ("table5", "fig1-variance", "fig2", "fig3-blocked", "fig3-2kb")}
+    open_ones = {each.name for each in papers.load("do2009").claims if not each.exhibit}
     assert {name for name, verdict in verdicts.items() if verdict == "not attempted"} == open_ones
     assert set(verdicts.values()) <= {"reproduced", "fitted", "differs", "not attempted"}
     assert told["provenance"]["seed"] == 2009
@@ -137,41 +134,6 @@ def test_the_formula_s_requests_are_those_of_the_runs_where_it_is_exact(result: 
     assert len(rows) == 12
     for row in rows:
         assert row[3] == row[4] and row[5] == row[6]
-
-
-def test_results_are_kept_and_an_interrupted_run_goes_on(monkeypatch: pytest.MonkeyPatch, result: Result) -> None:
-    settings = Settings(SCALE, seed=2009)
-    made: list[tuple[str, int]] = []
-
-    def interrupted(cell: tuple[str, int], scale: float, seed: int) -> dict:
-        made.append(cell)
-        if len(made) == 3:
-            raise KeyboardInterrupt
-        return {"machines": {}}
-
-    memory: dict[str, dict] = {}
-    monkeypatch.setattr(kept, "recall", lambda what, *packages: memory.get(str(what)))
-    monkeypatch.setattr(kept, "keep", lambda result, what, *packages: memory.update({str(what): result}))
-    monkeypatch.setattr(runs, "run_cell", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        runs.run(settings)
-    runs.run(settings)
-    assert len(made) == 25 and len(set(made)) == 24 and made.count(made[2]) == 2
-
-
-def test_kept_results_depend_on_parameters(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("FLASHSIM_CACHE", str(tmp_path))
-    kept.keep({"x": 1}, {"scale": 0.1})
-    assert kept.recall({"scale": 0.1}) == {"x": 1}
-    assert kept.recall({"scale": 0.2}) is None
-    next(tmp_path.rglob("*.json")).write_text("{half")
-    assert kept.recall({"scale": 0.1}) is None
-
-
-def test_two_processes_give_the_same_results_as_one(told: dict) -> None:
-    cells = [("bnl", 600), ("grace-hash", 500)]
-    work = partial(runs.run_cell, scale=SCALE, seed=2009)
-    assert dict(parallel.each(work, cells, jobs=2)) == {cell: work(cell) for cell in cells}
 
 
 def test_a_pool_too_small_at_this_scale_is_told_and_leaves_claims_open(here: Path) -> None:

@@ -110,7 +110,7 @@ def test_unknown_presets_and_models_are_refused() -> None:
         ('"40MB/s"', '"40MB"', "channel_rate"),
         ("[parameters]", "[values]", "parameters"),
         ('kind = "ssd"', 'kind = "tape"', "tape"),
-        ('"greedy"', '"greddy"', "greedy"),
+        ('"bast"', '"bost"', "bast"),
         ("sequential_read =", "sequential_reed =", "sequential_read"),
         ('sequential_read = { value = "120MB/s"', 'sequential_read = { value = "0MB/s"', "sequential_read"),
         ('sequential_read = { value = "120MB/s"', 'sequential_read = { val = "120MB/s"', "sequential_read"),
@@ -127,7 +127,7 @@ def test_damaged_presets_are_refused_in_one_line(tmp_path: Path, old: str, new: 
     with pytest.raises(FlashsimError, match=says) as caught:
         Device(presets.load(str(path)))
     assert "\n" not in str(caught.value)
-    if "greddy" not in new:
+    if "bost" not in new:
         assert "mine.toml" in str(caught.value)
 
 
