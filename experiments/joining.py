@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -67,8 +67,10 @@ class DriveInUse:
     ----------
     preset
         By name or TOML file.
+    changes
+        Other values of its parameters.
     full
-        Whether a flash drive holds data everywhere, written in order.
+        Whether it holds data everywhere, written in order.
     start
         Bytes from its begin to the join's volume.
     overwrites
@@ -76,16 +78,22 @@ class DriveInUse:
     """
 
     preset: str
+    changes: Mapping[str, Any] = field(default_factory=dict)
     full: bool = False
     start: int = 0
     overwrites: int = 0
     seed: int = 0
 
-    def device(self, preset: presets.Preset, touched: int) -> Device:
+    def load(self) -> presets.Preset:
+        """The preset with the changes."""
+        preset = presets.load(self.preset)
+        return replace(preset, parameters=replace(preset.parameters, **self.changes)) if self.changes else preset
+
+    def device(self, touched: int) -> Device:
         """The drive; what lies beyond the bytes that are touched would not tell, and is not laid out."""
-        device = Device(preset)
+        device = Device(self.load())
         touched = min(touched, device.capacity - self.start)
-        if self.full and device.kind == "ssd":
+        if self.full:
             device.load(0, self.start + touched)
         if self.overwrites:
             pages = generator(self.seed, "overwrites").integers(0, touched // 4096, self.overwrites)
@@ -199,21 +207,23 @@ def simulate_join(
         An unknown name, too little memory, or a device too small.
     """
     drives = [DriveInUse(drive) if isinstance(drive, str) else drive for drive in devices]
-    chosen = [presets.load(drive.preset) for drive in drives]
+    chosen = [drive.load() for drive in drives]
     parameters, divided = divide(setting, files, presets.load(setting.buffers_for) if setting.buffers_for else chosen[0])
     allocation = allocation or divided
     cpu = cpus.load(setting.cpu) if setting.cpu else None
     count, touched = 2 if setting.placement == "two-disks" else 1, _touched(files)
     machines = [
-        Machine([drive.device(preset, touched) for _ in range(count)], cpu, name=preset.name, start=drive.start)
+        Machine([drive.device(touched) for _ in range(count)], cpu, name=preset.name, start=drive.start, full=drive.full)
         for drive, preset in zip(drives, chosen, strict=True)
     ]
     machines[0].sink = sink
     algorithm = plan(setting.algorithm, *files, parameters, allocation)
     runs = simulate(algorithm, files, machines, placement=setting.placement, results=results)
-    disks = [disk_of(preset, files[0].page_size) for preset in chosen]
-    told = [formula(setting.algorithm, *files, setting.memory, disk, allocation, page_io=setting.page_io) for disk in disks]
-    return JoinResult(setting, files, allocation, runs, told)
+    disks = {preset.name: disk_of(preset, files[0].page_size) for preset in chosen}
+    told = {
+        name: formula(setting.algorithm, *files, setting.memory, disk, allocation, page_io=setting.page_io) for name, disk in disks.items()
+    }
+    return JoinResult(setting, files, allocation, runs, [told[preset.name] for preset in chosen])
 
 
 def _touched(files: tuple[HeapFile, HeapFile]) -> int:

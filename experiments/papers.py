@@ -50,8 +50,8 @@ class Claim:
         The module that judges it, or None.
     fitted
         Which parameter was chosen with these cells in view, or an empty text.
-    likely
-        Why it may differ, as far as is known.
+    cause
+        Why it differs, as an experiment has shown, or an empty text.
     published
         Published values by row.
     values
@@ -65,7 +65,7 @@ class Claim:
     tolerance: str
     exhibit: str | None
     fitted: str
-    likely: str
+    cause: str
     limits: Mapping[str, float]
     published: Mapping[str, Sequence[Any]]
     values: Mapping[str, Any] = field(repr=False)
@@ -215,7 +215,7 @@ def _claim(paper: str, entry: Mapping[str, Any]) -> Claim:
         entry["tolerance"],
         entry.get("exhibit"),
         entry.get("fitted", ""),
-        entry.get("likely", ""),
+        entry.get("cause", ""),
     )
     return Claim(paper, *texts, limits=entry.get("limits", {}), published=entry.get("published", {}), values=entry)
 
@@ -286,4 +286,4 @@ def judge_numbers(claim: Claim, cells: Sequence[tuple[str, float, float | None]]
 
 
 def _note(claim: Claim, holds: bool, note: str) -> str:
-    return ". ".join(part for part in ((claim.fitted, note) if holds else (note, claim.likely)) if part)
+    return ". ".join(part for part in ((claim.fitted, note) if holds else (note, claim.cause)) if part)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import resource_tracker
@@ -30,6 +31,7 @@ def each(function: Callable[[Item], Result], items: Sequence[Item], jobs: int) -
         for item in items:
             yield item, function(item)
         return
+    warnings.filterwarnings("ignore", "A worker stopped while some jobs were given")  # one that grew was replaced: no loss
     pool = joblib.Parallel(n_jobs=workers, return_as="generator_unordered", batch_size=1)
     try:
         yield from _started(pool, [joblib.delayed(_named)(function, item) for item in items])

@@ -7,14 +7,12 @@ from dataclasses import replace
 
 from matplotlib.figure import Figure
 
-from experiments.do2009.runs import DEVICES, JOINS, MEMORY, Runs, Setup, cells, paper_grid
+from experiments.do2009.runs import DEVICES, JOINS, LABELS, MEMORY, Runs, Setup, cells, paper_grid
 from experiments.formulas import WHY, relative
 from experiments.jobs import Job, Results
 from experiments.papers import Cell, Claim, Judgement, Section, Settings, Verdict, decided, judge_holds, judge_numbers
 from experiments.plots import Bar, stacked_bars, svg
 from experiments.tables import Entry, Table
-
-LABELS = {"bnl": "BNL", "sort-merge": "SM", "grace-hash": "GH", "hybrid-hash": "HH"}
 
 
 def jobs(claims: Collection[str], settings: Settings) -> list[Job]:

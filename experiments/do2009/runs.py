@@ -15,17 +15,23 @@ from experiments.joining import CPU, JoinSetting, lay_out, simulate_join
 from experiments.papers import Settings
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.units import MIB
+from flashsim.storage.heap_file import HeapFile
 from flashsim.storage.relation import Relation
 from flashsim.storage.source import load_pair
 from flashsim.storage.source.do2009 import KEYS, PaperRecords
 
 JOINS = ("bnl", "sort-merge", "grace-hash", "hybrid-hash")
+LABELS = {"bnl": "BNL", "sort-merge": "SM", "grace-hash": "GH", "hybrid-hash": "HH"}
 #: Buffer pools in the paper's "MB", taken as MiB: 100 MB are 12,800 pages, as the relations' sizes suggest.
 MEMORY = (100, 200, 300, 400, 500, 600)
 PAGE_SIZE = 8192
 SCALE_FACTOR = 30
+#: The paper's machine ran Red Hat Enterprise 5, whose file system was ext3.
+PLACEMENT = "ext3"
 #: The machines of section 4.1; the buffers are divided for the HDD (section 3.5).
 DEVICES = {"HDD": "toshiba-5400-320gb", "SSD": "ocz-core-60gb"}
+#: Section 4.4 and 4.5 vary the page size with one buffer pool.
+PAGE_SIZES, PAGE_SIZES_MEMORY = (2048, 4096, 8192, 16384, 32768), 500
 #: States of the drives that a run is repeated on ("the results presented are averages over three runs").
 REPETITIONS = 3
 
@@ -54,6 +60,11 @@ class Setup:
 def paper_grid() -> list[Setup]:
     """Figure 1, and tables 3 and 4: every join with every buffer pool, the longest runs first."""
     return [Setup(join, memory) for memory in MEMORY for join in JOINS]
+
+
+def page_size_grid(page_io: bool) -> list[Setup]:
+    """Figures 2 and 3: every join with every page size, the longest runs first."""
+    return [Setup(join, PAGE_SIZES_MEMORY, page_size, page_io) for page_size in PAGE_SIZES for join in JOINS]
 
 
 @dataclass(frozen=True)
@@ -132,6 +143,13 @@ def cells() -> Iterator[Setup]:
             yield Setup(join, memory)
 
 
+def too_small(problem: InvalidParameterError) -> str:
+    """That a buffer pool is too small at this scale, in words; anything else is raised again."""
+    if problem.parameter != "memory":
+        raise problem
+    return str(problem)
+
+
 @lru_cache(maxsize=1)
 def relations(scale: float, seed: int) -> tuple[Relation, Relation]:
     """Customer and orders at a scale."""
@@ -139,18 +157,22 @@ def relations(scale: float, seed: int) -> tuple[Relation, Relation]:
     return load_pair(customer, orders, KEYS["customer"], KEYS["orders"])
 
 
+def laid_out(setup: Setup, scale: float, seed: int) -> tuple[tuple[HeapFile, HeapFile], JoinSetting]:
+    """The relations' heap files and how the join runs."""
+    pair = relations(scale, seed)
+    memory = max(1, round(setup.memory * scale * MIB / setup.page_size))
+    setting = JoinSetting(setup.join, memory, setup.page_io, PLACEMENT, DEVICES["HDD"], CPU)
+    return (lay_out(pair[0], setup.page_size), lay_out(pair[1], setup.page_size)), setting
+
+
 def run_join(join: str, memory: int, page_size: int, page_io: bool, state: int, scale: float, seed: int) -> dict[str, Any]:
     """One join on both machines, JSON-ready; a pool that is too small at this scale is told as a ``problem``."""
-    pair = relations(scale, seed)
-    files = (lay_out(pair[0], page_size), lay_out(pair[1], page_size))
-    setting = JoinSetting(join, max(1, round(memory * scale * MIB / page_size)), page_io, "ext3", DEVICES["HDD"], CPU)
+    files, setting = laid_out(Setup(join, memory, page_size, page_io), scale, seed)
     machines = states(DEVICES, state, REPETITIONS, seed)
     try:
         result = simulate_join(setting, files, [state for repeated in machines.values() for state in repeated])
     except InvalidParameterError as problem:
-        if problem.parameter != "memory":
-            raise
-        return {"problem": str(problem)}
+        return {"problem": too_small(problem)}
     told = []
     for index, run in enumerate(result.runs):
         total = run.total()

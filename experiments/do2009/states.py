@@ -23,6 +23,5 @@ def states(devices: Mapping[str, str], first: int, count: int, seed: int) -> dic
         draw = generator(seed, "state", number)
         start, overwrites = int(draw.integers(_STARTS)) * 4096, int(draw.integers(_OVERWRITES))
         for machine, preset in devices.items():
-            full = machine == "SSD"
-            found[machine].append(DriveInUse(preset, full, start, overwrites if full else 0, seed + number))
+            found[machine].append(DriveInUse(preset, {}, True, start, overwrites if machine == "SSD" else 0, seed + number))
     return found

@@ -44,6 +44,8 @@ class Machine:
         Is handed every request with its completion.
     start
         Bytes from a device's begin to the volume's.
+    full
+        Whether the devices hold data wherever the volume lies: base relations then need not be loaded.
     """
 
     devices: Sequence[Device]
@@ -51,6 +53,7 @@ class Machine:
     sink: Sink | None = None
     name: str = ""
     start: int = 0
+    full: bool = False
     now: int = field(default=0, init=False)
 
     def __post_init__(self) -> None:
@@ -224,7 +227,7 @@ def simulate(
     volume = Volume(capacities, placement)
     for file in files:
         extents = volume.add(file)
-        for machine in machines:
+        for machine in (machine for machine in machines if not machine.full):
             for offset, length in zip(extents.offsets.tolist(), extents.lengths.tolist(), strict=True):
                 machine.devices[extents.device].load(machine.start + offset, length)
     return drive(algorithm, Simulated(volume, ColumnContent(), machines, trim=trim), results)
