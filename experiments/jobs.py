@@ -101,7 +101,7 @@ def make(jobs: Iterable[Job], settings: Settings, progress: Progress | None = No
             if (found := kept.recall(job.id)) is not None:
                 made[job] = Made(found["result"], found["seconds"], recalled=True)
     left = [job for job in wanted if job not in made]
-    for done, (job, (result, seconds)) in enumerate(each(timed, left, settings.jobs), start=len(made) + 1):
+    for done, (job, (result, seconds)) in enumerate(each(timed, left, settings.jobs, settings.cluster), start=len(made) + 1):
         kept.keep({"function": job.function, "parameters": job.parameters, "seconds": seconds, "result": result}, job.id)
         made[job] = Made(result, seconds, recalled=False)
         if progress is not None:

@@ -165,12 +165,15 @@ class Settings:
         Processes that work at the same time.
     fresh
         Whether results kept from earlier runs are left unused.
+    cluster
+        The address of a Dask scheduler whose workers make the runs, instead of `jobs` processes.
     """
 
     scale: float = 1.0
     jobs: int = 1
     seed: int = 2009
     fresh: bool = False
+    cluster: str | None = None
 
 
 @dataclass(frozen=True)

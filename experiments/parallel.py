@@ -14,18 +14,29 @@ from joblib.externals.loky.backend import resource_tracker as lokys_tracker
 
 from flashsim.core.errors import FlashsimError
 
+#: Seconds in which a cluster must answer.
+_REACHED_WITHIN = 10
+
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
-def each(function: Callable[[Item], Result], items: Sequence[Item], jobs: int) -> Iterator[tuple[Item, Result]]:
+def each(function: Callable[[Item], Result], items: Sequence[Item], jobs: int, cluster: str | None = None) -> Iterator[tuple[Item, Result]]:
     """Call a function on every item, `jobs` at a time; pairs of item and result come as they are finished.
+
+    Parameters
+    ----------
+    cluster
+        The address of a Dask scheduler, whose workers are all used instead of `jobs` processes.
 
     Raises
     ------
     FlashsimError
-        A process was killed; whatever else the function raises is raised as well.
+        A process was killed, or there is no such cluster; whatever else the function raises is raised as well.
     """
+    if cluster is not None:
+        yield from _on_cluster(function, items, cluster)
+        return
     workers = min(jobs, len(items))
     if workers <= 1:
         for item in items:
@@ -37,6 +48,25 @@ def each(function: Callable[[Item], Result], items: Sequence[Item], jobs: int) -
         yield from _started(pool, [joblib.delayed(_named)(function, item) for item in items])
     except BrokenProcessPool as problem:
         raise FlashsimError("jobs: a worker process was killed, perhaps for want of memory; use fewer jobs or a smaller scale") from problem
+
+
+def _on_cluster(function: Callable[[Item], Result], items: Sequence[Item], address: str) -> Iterator[tuple[Item, Result]]:
+    if not items:
+        return
+    try:
+        from distributed import Client
+    except ImportError:
+        raise FlashsimError("--cluster: Dask is not installed; pip install 'flashsim[cluster]'") from None
+    try:
+        client = Client(address, timeout=_REACHED_WITHIN, set_as_default=False)  # type: ignore[no-untyped-call]
+    except (OSError, ValueError, ImportError) as problem:  # by whether it answers, and whether it is an address at all
+        raise FlashsimError(f"--cluster: no Dask scheduler answers at {address}") from problem
+    with client, joblib.parallel_config("dask", client=client):
+        workers = len(client.scheduler_info(n_workers=-1)["workers"])
+        if not workers:
+            raise FlashsimError(f"--cluster: the scheduler at {address} has no workers")
+        pool = joblib.Parallel(n_jobs=-1, return_as="generator_unordered", batch_size=1)
+        yield from pool(joblib.delayed(_named)(function, item) for item in items)
 
 
 def _named(function: Callable[[Item], Result], item: Item) -> tuple[Item, Result]:

@@ -24,6 +24,10 @@ def reproduce(
     target: Annotated[str | None, typer.Argument(metavar="[PAPER[/CLAIM]]", help="What to reproduce; without it, every paper.")] = None,
     scale: Annotated[float, typer.Option("--scale", metavar="F", help="Multiplies tuples and memory, above 0 and up to 1.")] = 1.0,
     jobs: Annotated[int | None, typer.Option("--jobs", metavar="N", help="Processes at the same time; one a core by default.")] = None,
+    cluster: Annotated[
+        str | None,
+        typer.Option("--cluster", metavar="ADDRESS", help="A Dask scheduler whose workers make the runs, such as tcp://host:8786."),
+    ] = None,
     out: Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Write report.html, tables (CSV) and pictures (SVG).")] = None,
     strict: Annotated[bool, typer.Option("--strict", help="Exit with 1 if a claim differs.")] = False,
     json: JsonFile = None,
@@ -42,7 +46,7 @@ def reproduce(
         flashsim reproduce do2009/table3-io --scale 0.01 --json table3.json
         flashsim reproduce do2009 --scale 0.01 --out results/do2009
     """
-    settings = Settings(scale, os.cpu_count() or 1 if jobs is None else jobs, seed, fresh)
+    settings = Settings(scale, os.cpu_count() or 1 if jobs is None else jobs, seed, fresh, cluster)
     with Outputs(force) as outputs:
         folder = outputs.folder("--out", out) if out else None
         target_file = outputs.file("--json", json) if json else None

@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
-from experiments import jobs, kept
+from experiments import jobs, kept, parallel
 from experiments.do2009.runs import Setup
 from experiments.jobs import Job
 from experiments.papers import Settings
+from flashsim.core.errors import FlashsimError
 
 SCALE = 0.01
 
@@ -90,3 +91,19 @@ def test_two_processes_give_the_same_results_as_one() -> None:
     wanted = [Setup("bnl", 600).job(Settings(SCALE)), Setup("grace-hash", 500).job(Settings(SCALE))]
     one, two = (jobs.make(wanted, Settings(SCALE, jobs=count, fresh=True)) for count in (1, 2))
     assert dict(one) == dict(two)
+
+
+def test_a_cluster_gives_the_same_results_as_one_process() -> None:
+    distributed = pytest.importorskip("distributed")
+    wanted = [Setup("bnl", 600).job(Settings(SCALE)), Setup("grace-hash", 500).job(Settings(SCALE))]
+    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster:
+        there = jobs.make(wanted, Settings(SCALE, fresh=True, cluster=cluster.scheduler_address))
+    assert dict(there) == dict(jobs.make(wanted, Settings(SCALE)))
+
+
+@pytest.mark.parametrize("address, says", [("tcp://127.0.0.1:9", "no Dask scheduler answers"), ("nowhere", "no Dask scheduler answers")])
+def test_a_cluster_that_does_not_answer_is_told(address: str, says: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("distributed")
+    monkeypatch.setattr(parallel, "_REACHED_WITHIN", 1)
+    with pytest.raises(FlashsimError, match=says):
+        jobs.make([Setup("bnl", 600).job(Settings(SCALE))], Settings(SCALE, fresh=True, cluster=address))
