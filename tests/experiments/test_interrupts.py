@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import os
+import random
 import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
 
+import platformdirs
 import pytest
 
 ROOT = Path(__file__).parents[2]
@@ -97,3 +100,33 @@ def test_an_interrupt_in_code_compiled_from_text_ends_with_the_same_status(code:
     environment = {**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{tmp_path}"}
     run = subprocess.run([sys.executable, "-m", "interrupted"], env=environment, preexec_fn=heed_interrupts)
     assert run.returncode == 130
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(3))
+def test_a_reproduction_goes_on_after_an_interrupt_at_any_moment(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The results are those of an uninterrupted run, and no run that was finished is made again."""
+    kernels = Path(os.environ.get("FLASHSIM_CACHE") or platformdirs.user_cache_dir("flashsim")) / "kernels"
+    for name in ("whole", "broken"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "kernels").symlink_to(kernels)
+    line = "reproduce do2009 --scale 0.01 --jobs 2 --json {0}.json"
+    monkeypatch.setenv("FLASHSIM_CACHE", str(tmp_path / "whole"))
+    begin = time.monotonic()
+    assert start(line.format("whole"), tmp_path).wait() == 0
+    lasted = time.monotonic() - begin
+    monkeypatch.setenv("FLASHSIM_CACHE", str(tmp_path / "broken"))
+    process = start(line.format("broken"), tmp_path)
+    time.sleep(random.Random(seed).uniform(0.1, 0.9) * lasted)
+    os.killpg(process.pid, signal.SIGINT)
+    assert process.wait(timeout=120) == 130 and not (tmp_path / "broken.json").exists()
+    made = {path: path.stat().st_mtime_ns for path in (tmp_path / "broken" / "results").glob("*.json")}
+    assert start(line.format("broken"), tmp_path).wait() == 0
+    assert {path: path.stat().st_mtime_ns for path in made} == made
+    results = [
+        {path.name: json.loads(path.read_text())["result"] for path in (tmp_path / name / "results").glob("*.json")}
+        for name in ("whole", "broken")
+    ]
+    assert results[0] == results[1] and len(results[0]) > len(made)
+    whole, broken = (json.loads((tmp_path / f"{name}.json").read_text())["claims"] for name in ("whole", "broken"))
+    assert whole == broken
