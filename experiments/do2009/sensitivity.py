@@ -52,7 +52,7 @@ def _job(settings: Settings, join: str, memory: int, placement: str) -> Job:
 def io_seconds(join: str, memory: int, placement: str, scale: float, seed: int) -> dict[str, float]:
     """I/O seconds of a join on the HDD and on each variant of the flash drive, JSON-ready; too small a pool leaves it empty."""
     files, setting = laid_out(Setup(join, memory), scale, seed)
-    usual = {machine: found[0] for machine, found in states(DEVICES, 0, 1, seed).items()}
+    usual = {machine: found[0] for machine, found in states(DEVICES, 1, seed).items()}
     drives = {"HDD": usual["HDD"]} | {name: _varied(usual["SSD"], *VARIANTS[name]) for name in _PLACEMENTS[placement]}
     try:
         runs = simulate_join(replace(setting, placement=placement), files, list(drives.values())).runs

@@ -16,10 +16,10 @@ _STARTS = 16_384
 _OVERWRITES = 256
 
 
-def states(devices: Mapping[str, str], first: int, count: int, seed: int) -> dict[str, list[DriveInUse]]:
-    """States number `first` and on of each machine's drive, drawn under a seed."""
+def states(devices: Mapping[str, str], count: int, seed: int) -> dict[str, list[DriveInUse]]:
+    """So many states of each machine's drive, drawn under a seed."""
     found: dict[str, list[DriveInUse]] = {machine: [] for machine in devices}
-    for number in range(first, first + count):
+    for number in range(count):
         draw = generator(seed, "state", number)
         start, overwrites = int(draw.integers(_STARTS)) * 4096, int(draw.integers(_OVERWRITES))
         for machine, preset in devices.items():

@@ -6,28 +6,21 @@ from collections.abc import Collection
 
 import numpy as np
 
-from experiments.do2009.runs import DEVICES, JOINS, LABELS, REPETITIONS, Runs, Setup
+from experiments.do2009.runs import DEVICES, JOINS, LABELS, VARIATION_MEMORY, Runs, Setup
 from experiments.jobs import Job, Results
 from experiments.papers import Cell, Claim, Judgement, Section, Settings, judge_holds
 from experiments.tables import Entry, Table
 
-#: Four times three states, with one buffer pool.
-_GROUPS, _MEMORY = 4, 500
-
 
 def jobs(claims: Collection[str], settings: Settings) -> list[Job]:
-    """Every join on every group of states."""
-    return [setup.job(settings) for join in JOINS for setup in _setups(join)]
-
-
-def _setups(join: str) -> list[Setup]:
-    return [Setup(join, _MEMORY, state=group * REPETITIONS) for group in range(_GROUPS)]
+    """Every join with one buffer pool, on more states than other runs."""
+    return [Setup(join, VARIATION_MEMORY).job(settings) for join in JOINS]
 
 
 def io_times(runs: Runs, join: str, machine: str) -> list[float] | None:
     """I/O seconds on each state; None where a run could not be made."""
-    found = [runs.get(setup, machine) for setup in _setups(join)]
-    return [seconds for one in found if one for seconds in one.io_times] if all(found) else None
+    found = runs.get(Setup(join, VARIATION_MEMORY), machine)
+    return found.io_times if found else None
 
 
 def spread(times: list[float] | None) -> float | None:
@@ -63,7 +56,5 @@ def sections(results: Results) -> list[Section]:
             if times := io_times(runs, join, machine):
                 rows.append([machine, join, len(times), min(times), float(np.mean(times)), max(times), 100 * (spread(times) or 0)])
     header = ["machine", "join", "states", "least I/O s", "mean", "most", "spread %"]
-    text = (
-        f"I/O seconds with {_MEMORY} MB over drive states drawn under the seed: where the volume begins, and what was overwritten before."
-    )
+    text = f"I/O seconds with {VARIATION_MEMORY} MB over drive states drawn under the seed: where the volume begins, and what was overwritten before."
     return [Section("Variation between runs (error bars of figure 1)", text, [Table(header, rows, "variance", digits=3)])]
