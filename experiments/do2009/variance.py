@@ -56,5 +56,6 @@ def sections(results: Results) -> list[Section]:
             if times := io_times(runs, join, machine):
                 rows.append([machine, join, len(times), min(times), float(np.mean(times)), max(times), 100 * (spread(times) or 0)])
     header = ["machine", "join", "states", "least I/O s", "mean", "most", "spread %"]
-    text = f"I/O seconds with {VARIATION_MEMORY} MB over drive states drawn under the seed: where the volume begins, and what was overwritten before."
+    drawn = "over drive states drawn under the seed: where the volume begins, and what was overwritten before"
+    text = f"I/O seconds with {VARIATION_MEMORY} MB {drawn}."
     return [Section("Variation between runs (error bars of figure 1)", text, [Table(header, rows, "variance", digits=3)])]
