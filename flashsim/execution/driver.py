@@ -9,7 +9,7 @@ import numpy as np
 
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.request import Integers
-from flashsim.execution.requests import Algorithm, Cpu, Drop, Emit, Flush, Phase, Read, Write
+from flashsim.execution.requests import Algorithm, Cpu, Drop, Emit, Flush, Phase, Read, Work, Write
 from flashsim.execution.run import PhaseCost, Run
 from flashsim.storage.heap_file import File, HeapFile
 from flashsim.storage.relation import Tuples
@@ -72,14 +72,15 @@ def drive(algorithm: Algorithm, backend: Backend, results: ResultRows | None = N
                 _begin_phase(backend, request.name if isinstance(request, Phase) else "run")
             if isinstance(request, Read):
                 _count(backend, request.counts, reads=True)
+                _work(backend, _pages(request))
                 answer = backend.read(request)
             elif isinstance(request, Write):
                 _check_append(request)
                 _count(backend, request.counts, reads=False)
+                _work(backend, _pages(request))
                 backend.write(request)
             elif isinstance(request, Cpu):
-                _count_work(backend, request)
-                backend.cpu(request)
+                _work(backend, request)
             elif isinstance(request, Emit):
                 for run in backend.runs:
                     run.result_rows += len(request.r_rows)
@@ -111,11 +112,17 @@ def _count(backend: Backend, counts: Integers, *, reads: bool) -> None:
             phase.pages_written += pages
 
 
-def _count_work(backend: Backend, request: Cpu) -> None:
+def _pages(request: Read | Write) -> Cpu:
+    """What a buffer manager does for the pages of a request."""
+    return Cpu({Work.PAGE: int(np.sum(request.counts))})
+
+
+def _work(backend: Backend, request: Cpu) -> None:
     for run in backend.runs:
         work = run.phases[-1].work
         for kind, count in request.work.items():
             work[kind] = work.get(kind, 0) + int(count)
+    backend.cpu(request)
 
 
 def _check_append(request: Write) -> None:

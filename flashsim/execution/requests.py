@@ -24,7 +24,7 @@ class Mode(Enum):
 
 
 class Work(Enum):
-    """Kinds of CPU work, counted in tuples unless said otherwise; the driver prices them."""
+    """Kinds of CPU work, counted in tuples but for the last; the driver prices them."""
 
     READ_TUPLE = "read_tuple"  # taken from a page
     WRITE_TUPLE = "write_tuple"  # copied to an output buffer
@@ -33,6 +33,7 @@ class Work(Enum):
     PROBE = "probe"  # looked up in a hash table
     COMPARE = "compare"  # two keys compared
     EMIT = "emit"  # a result row made
+    PAGE = "page"  # a page handed over, read or written; the driver counts it
 
 
 @dataclass(frozen=True, slots=True)
