@@ -20,18 +20,20 @@ import numpy.typing as npt
 from scipy.optimize import least_squares
 
 from experiments.do2009 import cpu_work
-from experiments.do2009.cpu_work import JOINS, MEMORY, PAGE_SIZE, Counted
+from experiments.do2009.cpu_work import CALIBRATION_MEMORY, Counted
+from experiments.do2009.runs import JOINS, MEMORY, PAGE_SIZE, SCALE_FACTOR
 from experiments.papers import load
-from flashsim.core.units import KIB, SECONDS
+from flashsim.core.units import KIB, MIB, SECONDS
 from flashsim.execution.cpu import CpuModel
 from flashsim.execution.requests import Work
 from flashsim.storage.source.do2009 import PUBLISHED_BYTES
-from models.haas import cost
+from models.haas import Disk, cost
 
 NAME = "pentium-d-2009"
-#: The published columns and rows that the fit sees: MB of the buffer pool, and KB of a page.
-COLUMNS, ROWS = (100, 200, 300, 400, 500, 600), (2, 4, 8, 16, 32)
-CALIBRATION_ROWS = (8, 32)
+#: Table 5's rows, KB of a page, and those that the fit sees.
+ROWS, CALIBRATION_ROWS = (2, 4, 8, 16, 32), (8, 32)
+#: Table 2, for pages of 8 KiB.
+_HDD = Disk.from_rates(12, 5.56, PAGE_SIZE, 34 * MIB)
 DEVICES = {"HDD": "hdd", "SSD": "ssd"}
 #: User prices lie in this range, ns: from some thirty cycles at 3.2 GHz to ten microseconds.
 _LEAST, _MOST = 10.0, 10_000.0
@@ -84,7 +86,7 @@ def _published(claim: str, row: str, places: tuple[int, ...], all_places: tuple[
 
 def _counted() -> dict[tuple[str, int], Counted]:
     told = cpu_work.committed()
-    return {(join, memory): Counted.from_dict(told[join][str(memory)]) for join in JOINS for memory in MEMORY}
+    return {(join, memory): Counted.from_dict(told[join][str(memory)]) for join in JOINS for memory in CALIBRATION_MEMORY}
 
 
 def page_sized(counted: Counted, kilobytes: int) -> Counted:
@@ -108,9 +110,9 @@ def cells(kernel: Mapping[str, Kernel]) -> list[Cell]:
     counted = _counted()
     found = []
     for join in JOINS:
-        io = _published("table3-io", join, MEMORY, COLUMNS)
-        total = _published("table3-join", join, MEMORY, COLUMNS)
-        for memory, io_speedup, speedup in zip(MEMORY, io, total, strict=True):
+        io = _published("table3-io", join, CALIBRATION_MEMORY, MEMORY)
+        total = _published("table3-join", join, CALIBRATION_MEMORY, MEMORY)
+        for memory, io_speedup, speedup in zip(CALIBRATION_MEMORY, io, total, strict=True):
             run = counted[join, memory]
             hdd = _hdd_seconds(join, memory)
             times = (hdd + kernel["HDD"].seconds(run), hdd / io_speedup + kernel["SSD"].seconds(run))
@@ -127,10 +129,10 @@ def _in_order(counted: Counted) -> Floats:
 
 
 def _hdd_seconds(join: str, memory: int) -> float:
-    r, s = (round(PUBLISHED_BYTES[name] * cpu_work.SCALE_FACTOR / PAGE_SIZE) for name in ("customer", "orders"))
+    r, s = (round(PUBLISHED_BYTES[name] * SCALE_FACTOR / PAGE_SIZE) for name in ("customer", "orders"))
     r_full, s_full = cpu_work.committed()["temporary_pages"]
-    pool = memory * KIB * KIB // PAGE_SIZE
-    return cost(join, r, s, pool, cpu_work.paper_disk(PAGE_SIZE), r_temporary=r_full, s_temporary=s_full).seconds
+    pool = memory * MIB // PAGE_SIZE
+    return cost(join, r, s, pool, _HDD, r_temporary=r_full, s_temporary=s_full).seconds
 
 
 def fit_user(given: list[Cell]) -> Floats:
@@ -160,7 +162,9 @@ def fitted() -> tuple[CpuModel, list[str]]:
         for kind, low, high in zip(Work, without.min(axis=0), without.max(axis=0), strict=True)
     }
     for device, kind in DEVICES.items():
-        sources |= {f"kernel.{kind}.{part}": f"fitted: do2009, table 5, {device}, rows of 8 and 32 KB" for part in ("per_request", "per_byte")}
+        sources |= {
+            f"kernel.{kind}.{part}": f"fitted: do2009, table 5, {device}, rows of 8 and 32 KB" for part in ("per_request", "per_byte")
+        }
     model = CpuModel(
         NAME,
         {kind: _rounded(price, 3) for kind, price in zip(Work, prices, strict=True)},

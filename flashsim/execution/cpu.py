@@ -98,9 +98,7 @@ def load(name: str) -> CpuModel:
 
     try:
         user = {Work(kind): price(entry, f"user.{kind}") for kind, entry in document["user"].items()}
-        kernel = {
-            part: {kind: price(document["kernel"][kind][part], f"kernel.{kind}.{part}") for kind in KINDS} for part in _PARTS
-        }
+        kernel = {part: {kind: price(document["kernel"][kind][part], f"kernel.{kind}.{part}") for kind in KINDS} for part in _PARTS}
     except (KeyError, TypeError, AttributeError, ValueError) as problem:
         raise DamagedFileError(f"CPU preset: {path} lacks or misspells {problem}") from problem
     missing = [kind.value for kind in Work if kind not in user]

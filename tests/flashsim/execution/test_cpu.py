@@ -1,4 +1,4 @@
-"""CPU prices: every kind of work has one, table 5 of do2009 follows from the preset, and bad files are refused."""
+"""CPU prices: every kind of work has one and a source, times follow from them, and bad files are refused."""
 
 from __future__ import annotations
 
@@ -14,24 +14,19 @@ from flashsim.execution.requests import Work
 PRESET = Path(cpu.__file__).parent / "cpu_presets" / "pentium-d-2009.toml"
 
 
-def test_kernel_times_of_page_sized_requests_follow_table_5() -> None:
-    """Block nested loops with 500 MB reads R once and S twice, a page a request: rows of 2 and 32 KB (do2009, table 5)."""
-    model = cpu.load("pentium-d-2009")
-    published = {("hdd", 2): 108.4, ("hdd", 32): 8.6, ("ssd", 2): 324.0, ("ssd", 32): 22.4}
-    for (kind, kilobytes), seconds in published.items():
-        pages = (93_440 + 2 * 655_360) * 8 // kilobytes
-        one = model.kernel_times(kind, np.array([kilobytes * 1024]), np.array([1]))[0]
-        assert pages * one / 1e9 == pytest.approx(seconds, rel=0.01)
+def test_times_are_prices_times_counts() -> None:
+    model = cpu.CpuModel("mine", dict.fromkeys(Work, 2.0) | {Work.PAGE: 100.0}, {"hdd": 10.0, "ssd": 30.0}, {"hdd": 0.5, "ssd": 0.25}, {})
+    assert model.user_time({Work.HASH: 5, Work.PAGE: 3}) == 2 * 5 + 100 * 3
+    lengths, commands = np.array([4096, 262_144]), np.array([1, 2])
+    assert model.kernel_times("hdd", lengths, commands).tolist() == [10 + 2048, 20 + 131_072]
+    assert model.kernel_times("ssd", lengths, commands).tolist() == [30 + 1024, 60 + 65_536]
 
 
-def test_user_time_of_block_nested_loops_follows_table_5() -> None:
-    model = cpu.load("pentium-d-2009")
-    customers, orders = 4_500_000, 45_000_000
-    work = {
-        Work.READ_TUPLE: customers + 2 * orders, Work.HASH: customers + 2 * orders, Work.BUILD: customers, Work.PROBE: 2 * orders,
-        Work.COMPARE: orders, Work.EMIT: orders,
-    }  # fmt: skip
-    assert 183.6 <= model.user_time(work) / 1e9 <= 205.5  # the least and the most of the table's ten
+@pytest.mark.parametrize("name", cpu.names())
+def test_a_preset_written_and_read_again_is_the_same(name: str, tmp_path: Path) -> None:
+    model = cpu.load(name)
+    (tmp_path / f"{name}.toml").write_text(model.as_toml(['As "measured".']), encoding="utf-8")
+    assert cpu.load(str(tmp_path / f"{name}.toml")) == model
 
 
 def test_every_price_has_a_source() -> None:
@@ -46,7 +41,11 @@ def test_every_price_has_a_source() -> None:
     [
         ("[user]", "[users]", DamagedFileError),
         ("probe = ", "prove = ", DamagedFileError),
-        ("nanoseconds = 700", "nanoseconds = 'much'", DamagedFileError),
+        ("probe = { nanoseconds = ", "probe = { nanoseconds = -", DamagedFileError),
+        ("probe = { nanoseconds = ", "probe = { nanoseconds = nan, was = ", DamagedFileError),
+        ("probe = { nanoseconds = ", "probe = { nanoseconds = 'much', was = ", DamagedFileError),
+        ("probe = { nanoseconds = ", "probe = { seconds = ", DamagedFileError),
+        ("page = ", "# page = ", DamagedFileError),
         ("[kernel.ssd]", "[kernel.tape]", DamagedFileError),
         ("[user]", "[user", DamagedFileError),
     ],

@@ -94,7 +94,9 @@ def test_kernel_time_passes_between_synchronous_requests(file: HeapFile) -> None
     total = run.total()
     assert total.kernel_time == file.pages * prices.kernel_times("ssd", np.array([PAGE]), np.array([1]))[0]
     assert total.io_time == _time(_scan(file, 1), file)  # flash does not mind when a request comes
-    assert machine.now == total.io_time + total.kernel_time
+    assert total.work == {Work.PAGE: file.pages}
+    assert total.user_time == round(file.pages * prices.user[Work.PAGE])
+    assert machine.now == total.io_time + total.kernel_time + total.user_time
 
 
 def test_a_batch_is_no_slower_than_one_after_another(file: HeapFile) -> None:
@@ -105,8 +107,8 @@ def test_a_batch_is_no_slower_than_one_after_another(file: HeapFile) -> None:
 @pytest.mark.parametrize("placement", PLACEMENTS)
 def test_spilled_pages_come_back_from_where_they_were_put(file: HeapFile, placement: str) -> None:
     drives = 2 if placement == "two-disks" else 1
-    kept, results = _Kept(), []
-    machine = Machine([Device.open("ocz-core-60gb") for _ in range(drives)], cpu.load("pentium-d-2009"), kept)
+    kept, results, prices = _Kept(), [], cpu.load("pentium-d-2009")
+    machine = Machine([Device.open("ocz-core-60gb") for _ in range(drives)], prices, kept)
     (run,) = simulate(_spill(file), [file], [machine], placement=placement, results=lambda r, s: results.append((r, s)), trim=True)
     last = drives - 1
     labels = [("read", "orders", 0), ("write", "spill", last), ("write", "spill", last), ("flush", "spill", last), ("read", "spill", last)]
@@ -115,7 +117,9 @@ def test_spilled_pages_come_back_from_where_they_were_put(file: HeapFile, placem
     assert kept.completed == sorted(kept.completed)
     assert [(phase.name, phase.reads, phase.writes, phase.pages) for phase in run.phases] == [("write", 1, 2, 20), ("read", 1, 0, 10)]
     assert run.result_rows == len(results[0][0]) > 0
-    assert run.phases[0].user_time == 1500 * run.result_rows
+    work = {Work.WRITE_TUPLE: run.result_rows, Work.PAGE: 20}
+    assert run.phases[0].work == work
+    assert run.phases[0].user_time == pytest.approx(prices.user_time(work), abs=3)  # rounded three times
     assert machine.now == run.total().total_time
 
 
