@@ -9,7 +9,7 @@ from collections.abc import Collection
 from statistics import fmean
 
 from experiments.do2009.cpu_fit import CALIBRATION_ROWS, ROWS
-from experiments.do2009.runs import DEVICES, Runs, Setup
+from experiments.do2009.runs import DEVICES, PAGE_SIZES_MEMORY, Runs, Setup
 from experiments.jobs import Job, Results
 from experiments.papers import Claim, Judgement, Section, Settings, judge_numbers, load
 from experiments.tables import Entry, Table
@@ -20,7 +20,7 @@ _TIMES = ("user", "kernel")
 
 def setup(kilobytes: int) -> Setup:
     """The run of one row."""
-    return Setup("bnl", 500, kilobytes * KIB, page_io=True)
+    return Setup("bnl", PAGE_SIZES_MEMORY, kilobytes * KIB, page_io=True)
 
 
 def jobs(claims: Collection[str], settings: Settings) -> list[Job]:
