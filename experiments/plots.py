@@ -1,9 +1,9 @@
-"""Pictures: their style, stacked bars of I/O and CPU time, and SVG; figures are made directly, without pyplot and its global state."""
+"""Pictures: their style, bars of I/O and CPU time, published values beside ours, and SVG; made directly, without pyplot's global state."""
 
 from __future__ import annotations
 
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
@@ -24,11 +24,38 @@ _STYLE: dict[Any, Any] = {
     "axes.spines.top": False,
     "axes.spines.right": False,
 }
+#: Inches across a picture of a report: narrow, so that its words can be read on a phone, where it shrinks to the width of the screen.
+_WIDTH = 5.4
 
 #: Line and marker of one series after another, told apart without colour too.
 LINES = (("#1f4e79", "o"), ("#c55a11", "s"), ("#385723", "^"), ("#7030a0", "v"), ("#7f7f7f", "D"), ("#bf9000", "x"))
 
 _DOT: dict[str, Any] = {"marker": "o", "linestyle": "", "color": "black", "markerfacecolor": "white", "markersize": 3.5}
+
+
+#: Published values are hollow and dashed, ours filled and solid; those outside the tolerance also differ in shape.
+_PUBLISHED: dict[str, Any] = {"marker": "o", "linestyle": "--", "color": "#555555", "markerfacecolor": "white", "markersize": 5.5, "linewidth": 0.9}
+_OURS: dict[str, Any] = {"marker": "o", "linestyle": "-", "color": "#1f4e79", "markersize": 4.5, "linewidth": 1.4}
+_OUTSIDE: dict[str, Any] = {"marker": "D", "linestyle": "", "color": "#b3261e", "markersize": 5}
+_BAND: dict[str, Any] = {"color": "#e3e3e3", "linewidth": 0}
+
+
+@dataclass(frozen=True)
+class Beside:
+    """Published values and ours at the same places, in order; None where one of them is unknown.
+
+    Parameters
+    ----------
+    places
+        What is written below the axis: buffer pools, page sizes, joins.
+    tolerance
+        Relative; the band around a published value that ours is judged by. 0 draws none.
+    """
+
+    places: Sequence[str]
+    published: Sequence[float | None]
+    ours: Sequence[float | None]
+    tolerance: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -56,32 +83,99 @@ def stacked_bars(panels: Mapping[str, Sequence[Bar]], unit: str = "seconds") -> 
         Bars by title, one panel below the other on one scale; groups and labels are taken in order of appearance.
     """
     with style():
-        figure = Figure(figsize=(8, 2.8 * max(1, len(panels))), layout="constrained")
+        figure = Figure(figsize=(_WIDTH, 0.3 + 2.6 * max(1, len(panels))), layout="constrained")
         every = figure.subplots(max(1, len(panels)), 1, sharey=True, squeeze=False)[:, 0]
         for axes, (title, bars) in zip(every, panels.items(), strict=False):
-            _panel(axes, bars)
+            _stack(axes, bars)
             axes.set_ylabel(unit)
             axes.set_title(title, fontsize=10)
+            axes.margins(x=0.01, y=0.12)
         dots = [bar for bars in panels.values() for bar in bars if bar.formula is not None]
         handles: list[Any] = [Patch(color=COLOURS[0][0], label="I/O"), Patch(color=COLOURS[0][1], label="CPU")]
         handles += [Line2D([], [], label="I/O by the formula", **_DOT)] if dots else []
-        every[0].legend(handles=handles, frameon=False, fontsize=8, ncols=3, loc="upper right")
+        figure.legend(handles=handles, frameon=False, ncols=3, loc="outside upper center")
     return figure
 
 
-def _panel(axes: Axes, bars: Sequence[Bar]) -> None:
+def _stack(axes: Axes, bars: Sequence[Bar]) -> None:
     groups, labels = list(dict.fromkeys(bar.group for bar in bars)), list(dict.fromkeys(bar.label for bar in bars))
-    width = 0.8 / max(1, len(labels))
+    width = 0.84 / max(1, len(labels))
     for bar in bars:
         number = labels.index(bar.label)
         dark, light = COLOURS[number % len(COLOURS)]
         place = groups.index(bar.group) + (number - (len(labels) - 1) / 2) * width
         axes.bar(place, bar.io, 0.92 * width, color=dark)
         axes.bar(place, bar.cpu, 0.92 * width, bottom=bar.io, color=light)
-        axes.annotate(bar.label, (place, bar.io + bar.cpu), ha="center", va="bottom", fontsize=6.5)
+        above = max(bar.io + bar.cpu, bar.formula or 0)
+        axes.annotate(bar.label, (place, above), (0, 3), textcoords="offset points", ha="center", va="bottom", fontsize=7, rotation=90)
         if bar.formula is not None:
             axes.plot(place, bar.formula, **_DOT)
     axes.set_xticks(np.arange(len(groups)), groups)
+
+
+def published_beside_ours(panels: Mapping[str, Beside], x: str, y: str, *, columns: int = 2, share: bool = True) -> Figure:
+    """A figure of what was published beside what we have, a panel a row of the published table.
+
+    Parameters
+    ----------
+    panels
+        Values by title, row by row.
+    x, y
+        What stands along the axes, with the unit.
+    share
+        Whether all panels have one scale.
+    """
+    rows = -(-len(panels) // columns)
+    with style():
+        figure = Figure(figsize=(_WIDTH, 0.5 + 1.75 * rows), layout="constrained")
+        every = figure.subplots(rows, columns, sharey=share, squeeze=False).ravel()
+        for axes, (title, panel) in zip(every, panels.items(), strict=False):
+            _compare(axes, panel)
+            axes.set_title(title, fontsize=9)
+        for axes in every[: len(panels)]:  # once all are drawn: the scale may be one for all
+            axes.set_ylim(bottom=0)
+        for axes in every[len(panels) :]:
+            axes.remove()
+        figure.supxlabel(x, fontsize=9)
+        figure.supylabel(y, fontsize=9)
+        figure.legend(handles=_handles(panels.values()), frameon=False, ncols=4, loc="outside upper center", fontsize=8, columnspacing=1.2)
+    return figure
+
+
+def _compare(axes: Axes, panel: Beside) -> None:
+    places = np.arange(len(panel.places))
+    published, ours = (np.array([np.nan if value is None else value for value in values]) for values in (panel.published, panel.ours))
+    if panel.tolerance:
+        for place, value in zip(places, published, strict=True):
+            axes.bar(place, 2 * panel.tolerance * value, 0.7, bottom=(1 - panel.tolerance) * value, zorder=0, **_BAND)
+    axes.plot(places, published, **_PUBLISHED)
+    axes.plot(places, ours, **_OURS)
+    axes.plot(places[_outside(panel)], ours[_outside(panel)], **_OUTSIDE)
+    axes.set_xticks(places, panel.places, fontsize=8)
+    axes.set_xlim(-0.5, len(places) - 0.5)
+    axes.grid(axis="y", color="#eeeeee", linewidth=0.6)
+    axes.set_axisbelow(True)
+    axes.tick_params(labelleft=True)
+
+
+def _outside(panel: Beside) -> list[int]:
+    """The places where our value is outside the tolerance."""
+    pairs = enumerate(zip(panel.published, panel.ours, strict=True))
+    return [place for place, (known, ours) in pairs if panel.tolerance and known and ours and abs(ours / known - 1) > panel.tolerance]
+
+
+def _handles(panels: Iterable[Beside]) -> list[Any]:
+    """The legend: of what is drawn, nothing else."""
+    every = list(panels)
+    handles: list[Any] = []
+    if any(value is not None for panel in every for value in panel.published):
+        handles.append(Line2D([], [], label="published", **_PUBLISHED))
+    for tolerance in dict.fromkeys(panel.tolerance for panel in every if panel.tolerance):
+        handles.append(Patch(label=f"± {100 * tolerance:.3g} %", **_BAND))
+    handles.append(Line2D([], [], label="flashsim", **_OURS))
+    if any(map(_outside, every)):
+        handles.append(Line2D([], [], label="outside", **_OUTSIDE))
+    return handles
 
 
 def svg(figure: Figure) -> str:
