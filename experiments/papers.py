@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from importlib import import_module
 from pathlib import Path
@@ -87,6 +87,10 @@ class Paper:
     claims: Sequence[Claim]
     least_scale: float = 0.0
 
+    def claim(self, claim_id: str) -> Claim:
+        """The claim of that id."""
+        return next(claim for claim in self.claims if claim.id == claim_id)
+
     def module(self, name: str) -> ModuleType:
         """One of the modules in the paper's folder."""
         return import_module(f"experiments.{self.name}.{name}")
@@ -94,12 +98,16 @@ class Paper:
 
 @dataclass(frozen=True)
 class Cell:
-    """One number of a claim: published, measured, and whether it is inside the tolerance (None: could not be measured)."""
+    """One number of a claim: published, measured, and whether it is inside the tolerance (None: could not be measured).
+
+    `runs` holds the ids of the runs that it was measured in.
+    """
 
     name: str
     published: Entry
     measured: Entry
     inside: bool | None
+    runs: tuple[str, ...] = ()
 
 
 def _told(cell: Cell) -> str:
@@ -286,6 +294,11 @@ def judge_numbers(claim: Claim, cells: Sequence[tuple[str, float, float | None]]
     values = [cell[2] or 0 for cell in cells]
     measured = f"{min(values):.2f} to {max(values):.2f}; median error {100 * middle:.1f} %, largest {100 * max(errors):.1f} %"
     return Judgement(claim, decided(claim, holds), published, measured, judged, _note(claim, holds, note))
+
+
+def traced(judgement: Judgement, runs: Mapping[str, Sequence[str]]) -> Judgement:
+    """The judgement with its cells' runs: ids by the name of a cell."""
+    return replace(judgement, cells=[replace(cell, runs=tuple(runs.get(cell.name, ()))) for cell in judgement.cells])
 
 
 def _note(claim: Claim, holds: bool, note: str) -> str:

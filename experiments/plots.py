@@ -34,7 +34,14 @@ _DOT: dict[str, Any] = {"marker": "o", "linestyle": "", "color": "black", "marke
 
 
 #: Published values are hollow and dashed, ours filled and solid; those outside the tolerance also differ in shape.
-_PUBLISHED: dict[str, Any] = {"marker": "o", "linestyle": "--", "color": "#555555", "markerfacecolor": "white", "markersize": 5.5, "linewidth": 0.9}
+_PUBLISHED: dict[str, Any] = {
+    "marker": "o",
+    "linestyle": "--",
+    "color": "#555555",
+    "markerfacecolor": "white",
+    "markersize": 5.5,
+    "linewidth": 0.9,
+}
 _OURS: dict[str, Any] = {"marker": "o", "linestyle": "-", "color": "#1f4e79", "markersize": 4.5, "linewidth": 1.4}
 _OUTSIDE: dict[str, Any] = {"marker": "D", "linestyle": "", "color": "#b3261e", "markersize": 5}
 _BAND: dict[str, Any] = {"color": "#e3e3e3", "linewidth": 0}
@@ -56,6 +63,25 @@ class Beside:
     published: Sequence[float | None]
     ours: Sequence[float | None]
     tolerance: float = 0.0
+
+    def numbers(self) -> list[tuple[str, float, float | None]]:
+        """Place, published value and ours, wherever something was published."""
+        every = zip(self.places, self.published, self.ours, strict=True)
+        return [(place, published, ours) for place, published, ours in every if published is not None]
+
+    def errors(self) -> list[float | None]:
+        """By how much ours differs from the published values, in percent."""
+        pairs = zip(self.published, self.ours, strict=True)
+        return [100 * (ours / published - 1) if published and ours is not None else None for published, ours in pairs]
+
+    def columns(self) -> tuple[Sequence[float | None], ...]:
+        """Published values, ours and the errors in percent, for a table."""
+        return self.published, self.ours, self.errors()
+
+    def outside(self) -> list[int]:
+        """The numbers of the places where ours is outside the tolerance; none without one."""
+        limit = 100 * self.tolerance or float("inf")
+        return [number for number, error in enumerate(self.errors()) if error is not None and abs(error) > limit]
 
 
 @dataclass(frozen=True)
@@ -107,7 +133,16 @@ def _stack(axes: Axes, bars: Sequence[Bar]) -> None:
         axes.bar(place, bar.io, 0.92 * width, color=dark)
         axes.bar(place, bar.cpu, 0.92 * width, bottom=bar.io, color=light)
         above = max(bar.io + bar.cpu, bar.formula or 0)
-        axes.annotate(bar.label, (place, above), (0, 3), textcoords="offset points", ha="center", va="bottom", fontsize=7, rotation=90)
+        axes.annotate(
+            bar.label,
+            (place, above),
+            (0, 5 if bar.formula else 2),
+            textcoords="offset points",
+            ha="center",
+            va="bottom",
+            fontsize=7,
+            rotation=90,
+        )
         if bar.formula is not None:
             axes.plot(place, bar.formula, **_DOT)
     axes.set_xticks(np.arange(len(groups)), groups)
@@ -150,18 +185,12 @@ def _compare(axes: Axes, panel: Beside) -> None:
             axes.bar(place, 2 * panel.tolerance * value, 0.7, bottom=(1 - panel.tolerance) * value, zorder=0, **_BAND)
     axes.plot(places, published, **_PUBLISHED)
     axes.plot(places, ours, **_OURS)
-    axes.plot(places[_outside(panel)], ours[_outside(panel)], **_OUTSIDE)
+    axes.plot(places[panel.outside()], ours[panel.outside()], **_OUTSIDE)
     axes.set_xticks(places, panel.places, fontsize=8)
     axes.set_xlim(-0.5, len(places) - 0.5)
     axes.grid(axis="y", color="#eeeeee", linewidth=0.6)
     axes.set_axisbelow(True)
     axes.tick_params(labelleft=True)
-
-
-def _outside(panel: Beside) -> list[int]:
-    """The places where our value is outside the tolerance."""
-    pairs = enumerate(zip(panel.published, panel.ours, strict=True))
-    return [place for place, (known, ours) in pairs if panel.tolerance and known and ours and abs(ours / known - 1) > panel.tolerance]
 
 
 def _handles(panels: Iterable[Beside]) -> list[Any]:
@@ -170,10 +199,11 @@ def _handles(panels: Iterable[Beside]) -> list[Any]:
     handles: list[Any] = []
     if any(value is not None for panel in every for value in panel.published):
         handles.append(Line2D([], [], label="published", **_PUBLISHED))
-    for tolerance in dict.fromkeys(panel.tolerance for panel in every if panel.tolerance):
-        handles.append(Patch(label=f"± {100 * tolerance:.3g} %", **_BAND))
+    tolerances = {panel.tolerance for panel in every if panel.tolerance}
+    if tolerances:
+        handles.append(Patch(label=f"± {100 * tolerances.pop():.3g} %" if len(tolerances) == 1 else "tolerance", **_BAND))
     handles.append(Line2D([], [], label="flashsim", **_OURS))
-    if any(map(_outside, every)):
+    if any(panel.outside() for panel in every):
         handles.append(Line2D([], [], label="outside", **_OUTSIDE))
     return handles
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from experiments.jobs import make
+from experiments.jobs import Results, make
 from experiments.papers import Claim, Judgement, Paper, Section, Settings, Verdict, chosen, not_attempted
 from experiments.tables import Table
 from flashsim.core.errors import InvalidParameterError
@@ -17,11 +17,17 @@ from flashsim.core.provenance import provenance
 
 @dataclass(frozen=True)
 class Reproduced:
-    """A paper's judged claims, and what its report shows."""
+    """A paper's judged claims, what its report shows by exhibit, and the runs behind both."""
 
     paper: Paper
     judgements: Sequence[Judgement]
-    sections: Sequence[Section]
+    exhibits: Mapping[str, Sequence[Section]]
+    results: Results
+
+    @property
+    def sections(self) -> list[Section]:
+        """What the report shows, one exhibit after another."""
+        return [section for sections in self.exhibits.values() for section in sections]
 
 
 def reproduce(target: str | None, settings: Settings, progress: Progress | None = None) -> list[Reproduced]:
@@ -51,8 +57,7 @@ def _reproduced(paper: Paper, claims: Sequence[Claim], settings: Settings, progr
     chosen_ids = [claim.id for claim in claims]
     results = make([job for name in exhibits for job in paper.module(name).jobs(chosen_ids, settings)], settings, progress)
     judgements = [paper.module(claim.exhibit).judge(claim, results) if claim.exhibit else not_attempted(claim) for claim in claims]
-    sections = [section for name in exhibits for section in paper.module(name).sections(results)]
-    return Reproduced(paper, judgements, sections)
+    return Reproduced(paper, judgements, {name: paper.module(name).sections(results) for name in exhibits}, results)
 
 
 def verdict_table(done: Reproduced, scale: float) -> Table:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from pathlib import Path
 
 Entry = str | int | float | None
@@ -22,6 +23,8 @@ class Table:
         Each with an entry a column; None where there is nothing to say.
     digits
         Decimals that numbers which are not whole are shown with.
+    runs
+        The id of the run that each row comes from, for CSV and HTML; empty if rows have none.
     """
 
     header: Sequence[str]
@@ -29,6 +32,7 @@ class Table:
     title: str = ""
     digits: int = 2
     note: str = field(default="")
+    runs: Sequence[str] = ()
 
     def shown(self) -> list[list[str]]:
         """The rows as text."""
@@ -65,8 +69,9 @@ class Table:
         """The table as CSV, with numbers in full."""
         with path.open("w", newline="", encoding="utf-8") as file:
             writer = csv.writer(file)
-            writer.writerow(self.header)
-            writer.writerows(["" if entry is None else entry for entry in row] for row in self.rows)
+            writer.writerow([*self.header, *(["run"] if self.runs else [])])
+            for row, run in zip_longest(self.rows, self.runs):
+                writer.writerow(["" if entry is None else entry for entry in row] + ([run] if run else []))
 
 
 def show(entry: Entry, digits: int = 2) -> str:

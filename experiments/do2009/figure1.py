@@ -10,9 +10,12 @@ from matplotlib.figure import Figure
 from experiments.do2009.runs import DEVICES, JOINS, LABELS, MEMORY, Runs, Setup, cells, paper_grid
 from experiments.formulas import WHY, relative
 from experiments.jobs import Job, Results
-from experiments.papers import Cell, Claim, Judgement, Section, Settings, Verdict, decided, judge_holds, judge_numbers
-from experiments.plots import Bar, stacked_bars, svg
+from experiments.papers import Cell, Claim, Judgement, Section, Settings, Verdict, decided, judge_holds, judge_numbers, load
+from experiments.plots import Bar, Beside, published_beside_ours, stacked_bars, svg
 from experiments.tables import Entry, Table
+
+#: Buffer pools for which the slides say how much slower GH is than HH.
+_SLIDES = (200, 400, 600)
 
 
 def jobs(claims: Collection[str], settings: Settings) -> list[Job]:
@@ -34,11 +37,10 @@ def judge(claim: Claim, results: Results) -> Judgement:
 def _hybrid_over_grace(claim: Claim, grid: Runs) -> list[tuple[str, float, float | None]]:
     """How much faster hybrid hash is than Grace hash on the SSD: the paper's figure, and those of the slides."""
     cells = []
-    for row, memory in (("HH over GH, SSD, 600 MB", (600,)), ("GH over HH, SSD, slides", (200, 400, 600))):
+    for row, memory in (("HH over GH, SSD, 600 MB", (600,)), ("GH over HH, SSD, slides", _SLIDES)):
         for pool, published in zip(memory, claim.published[row], strict=True):
-            grace, hybrid = (grid.seconds(Setup(join, pool), "SSD") for join in ("grace-hash", "hybrid-hash"))
             name = row if len(memory) == 1 else f"{row}, {pool} MB"
-            cells.append((name, float(published), grace / hybrid if grace is not None and hybrid else None))
+            cells.append((name, float(published), _ratio(grid, "SSD", "total", "grace-hash", "hybrid-hash", pool)))
     return cells
 
 
@@ -96,16 +98,14 @@ def _sort_and_grace(claim: Claim, grid: Runs) -> list[Cell]:
     limits = claim.limits
     cells = []
     for memory in MEMORY:
-        sm, gh = (grid.seconds(Setup(join, memory), "HDD", "io") for join in ("sort-merge", "grace-hash"))
-        ratio = None if sm is None or not gh else sm / gh
+        ratio = _ratio(grid, "HDD", "io", "sort-merge", "grace-hash", memory)
         cells.append(Cell(f"SM over GH, I/O, HDD, {memory} MB", 1, ratio, None if ratio is None else abs(ratio - 1) <= limits["similar"]))
     for memory in MEMORY:
         sm, gh = (grid.seconds(Setup(join, memory), "SSD", "io") for join in ("sort-merge", "grace-hash"))
         cells.append(_less(f"SM below GH, I/O, SSD, {memory} MB", sm, gh))
     for join in ("sort-merge", "grace-hash"):
         for memory in MEMORY:
-            found = grid.get(Setup(join, memory), "SSD")
-            share = found.comparison[0].io / found.total.io if found else None
+            share = _first_phase(grid, join, memory)
             inside = None if share is None else abs(share - limits["share"]) <= limits["points"]
             cells.append(Cell(f"phase 1 of {LABELS[join]}, share of I/O, SSD, {memory} MB", limits["share"], share, inside))
     return cells
@@ -116,11 +116,13 @@ def sections(results: Results) -> list[Section]:
     grid = Runs(results)
     text = (
         "I/O time (dark) and CPU time (light) of block nested loops (BNL), sort-merge (SM), Grace hash (GH) and hybrid hash (HH) with "
-        "buffer pools of 100 to 600 MB; the dot is the I/O time that the formula predicts."
+        "buffer pools of 100 to 600 MB; the dot is the I/O time that the formula predicts. The paper prints no times; beside them "
+        "stands what its text and its slides say of them."
     )
     why = "; ".join(f"{setup.name}: {problem}" for setup in cells() if (problem := grid.problem(setup)))
+    said = svg(published_beside_ours(_beside(grid), "buffer pool, MB", "ratio", share=False))
     return [
-        Section("Join times over the buffer pool (figure 1)", text, pictures={"figure1": svg(figure(grid))}),
+        Section("Join times over the buffer pool (figure 1)", text, pictures={"figure1": svg(figure(grid)), "figure1-ratios": said}),
         Section("Seconds", f"Not run: {why}" if why else "", [_seconds(grid)], on_terminal=True),
         Section("Formula against simulation", WHY, [_counts(grid)]),
     ]
@@ -139,6 +141,35 @@ def figure(grid: Runs) -> Figure:
     return stacked_bars(panels)
 
 
+def _beside(grid: Runs) -> dict[str, Beside]:
+    """What the text and the slides say in numbers, over the buffer pool."""
+    faster, similar = (load("do2009").claim(name) for name in ("fig1-281", "fig1-sm-gh"))
+    slides = dict(zip(_SLIDES, map(float, faster.published["GH over HH, SSD, slides"]), strict=True))
+    places, share = [str(memory) for memory in MEMORY], similar.limits["share"]
+    slower = [_ratio(grid, "SSD", "total", "grace-hash", "hybrid-hash", memory) for memory in MEMORY]
+    alike = [_ratio(grid, "HDD", "io", "sort-merge", "grace-hash", memory) for memory in MEMORY]
+    panels = {
+        "GH over HH, SSD, total": Beside(places, [slides.get(memory) for memory in MEMORY], slower, faster.limits["each"]),
+        "SM over GH, HDD, I/O": Beside(places, [1.0] * len(MEMORY), alike, similar.limits["similar"]),
+    }
+    for join in ("sort-merge", "grace-hash"):
+        ours = [_first_phase(grid, join, memory) for memory in MEMORY]
+        panels[f"phase 1 of {LABELS[join]}, of I/O, SSD"] = Beside(places, [share] * len(MEMORY), ours, similar.limits["points"] / share)
+    return panels
+
+
+def _ratio(grid: Runs, machine: str, what: str, over: str, under: str, memory: int) -> float | None:
+    """Seconds of one join over those of another."""
+    upper, lower = (grid.seconds(Setup(join, memory), machine, what) for join in (over, under))
+    return upper / lower if upper is not None and lower else None
+
+
+def _first_phase(grid: Runs, join: str, memory: int) -> float | None:
+    """The first phase's share of the I/O time on the SSD."""
+    found = grid.get(Setup(join, memory), "SSD")
+    return found.comparison[0].io / found.total.io if found else None
+
+
 def _seconds(grid: Runs) -> Table:
     rows: list[list[Entry]] = []
     for setup in cells():
@@ -150,11 +181,12 @@ def _seconds(grid: Runs) -> Table:
     header = ["join", "MB"]
     for machine in DEVICES:
         header += [f"{machine}: formula I/O", "I/O", "CPU", "total"]
-    return Table(header, rows, "seconds", digits=2 if grid.settings.scale >= 0.05 else 3)
+    return Table(header, rows, "seconds", digits=2 if grid.settings.scale >= 0.05 else 3, runs=[grid.run(setup) for setup in cells()])
 
 
 def _counts(grid: Runs) -> Table:
     rows: list[list[Entry]] = []
+    runs: list[str] = []
     for setup in cells():
         hdd, ssd = (grid.get(setup, machine) for machine in DEVICES)
         if hdd is None or ssd is None:
@@ -163,9 +195,10 @@ def _counts(grid: Runs) -> Table:
             shown: list[Entry] = [setup.join, setup.memory, row.phase, row.formula_requests, row.requests, row.formula_pages, row.pages]
             shown += [row.formula_io, row.formula_io_measured_seek, row.io, _percent(relative(row.io, row.formula_io))]
             rows.append([*shown, flash.formula_io, flash.io, _percent(relative(flash.io, flash.formula_io))])
+            runs.append(grid.run(setup))
     header = ["join", "MB", "phase", "requests: formula", "ours", "pages: formula", "ours"]
     header += ["HDD I/O s: formula", "with measured seek", "ours", "differs %", "SSD I/O s: formula", "ours", "differs %"]
-    return Table(header, rows, "formula", digits=2 if grid.settings.scale >= 0.05 else 3)
+    return Table(header, rows, "formula", digits=2 if grid.settings.scale >= 0.05 else 3, runs=runs)
 
 
 def _percent(value: float | None) -> float | None:

@@ -128,6 +128,10 @@ class Runs:
         user, kernel = (tuple(one[name] for one in repeated) for name in ("user", "kernel"))
         return Result(setup, machine, comparisons, user, kernel)
 
+    def run(self, setup: Setup) -> str:
+        """The id of its run."""
+        return setup.job(self.settings).id
+
     def problem(self, setup: Setup) -> str:
         """Why a run could not be made, or an empty text."""
         text: str = self._results.get(setup.job(self.settings), {}).get("problem", "")

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 
 import numpy as np
 
 from experiments.do2009.runs import DEVICES, JOINS, Runs, Setup
 from experiments.jobs import Job, Results
-from experiments.papers import Cell, Claim, Judgement, Section, Settings, decided, judge_numbers
+from experiments.papers import Cell, Claim, Judgement, Section, Settings, decided, judge_numbers, load
+from experiments.plots import Beside, published_beside_ours, svg
 from experiments.tables import Entry, Table
 from flashsim.core.parameters import build
 from flashsim.core.request import WRITE, Requests, make_requests
@@ -40,13 +41,21 @@ def ratios(grid: Runs, machine: str) -> list[float | None]:
 
 def _judge_ratios(claim: Claim, grid: Runs) -> Judgement:
     """Compare as sets, smallest with smallest: the transcript of the slides scrambles their order."""
-    cells: list[tuple[str, float, float | None]] = []
+    rows = beside(claim, grid)
+    numbers = [(f"{machine}, number {place}", published, ours) for machine, row in rows.items() for place, published, ours in row.numbers()]
+    return judge_numbers(claim, numbers)
+
+
+def beside(claim: Claim, grid: Runs) -> dict[str, Beside]:
+    """The published ratios and ours, each sorted, by machine; ours are left as they come if one of them is missing."""
+    found = {}
     for machine in DEVICES:
         ours = ratios(grid, machine)
-        ordered: Sequence[float | None] = ours if None in ours else sorted(ratio for ratio in ours if ratio is not None)
+        known = [ratio for ratio in ours if ratio is not None]
         published = sorted(map(float, claim.published[machine]))
-        cells += [(f"{machine}, number {place}", *pair) for place, pair in enumerate(zip(published, ordered, strict=True), start=1)]
-    return judge_numbers(claim, cells)
+        places = [str(place) for place in range(1, len(published) + 1)]
+        found[machine] = Beside(places, published, sorted(known) if len(known) == len(ours) else ours, claim.limits["each"])
+    return found
 
 
 def _drive(is_full: bool) -> Device:
@@ -105,9 +114,13 @@ def _judge_erases(claim: Claim) -> Judgement:
 def sections(results: Results) -> list[Section]:
     """The ratios by join."""
     grid = Runs(results)
-    rows: list[list[Entry]] = []
+    setups = [Setup(join, memory) for memory in _MEMORY for join in JOINS]
     values = {machine: ratios(grid, machine) for machine in DEVICES}
-    for place, (memory, join) in enumerate((memory, join) for memory in _MEMORY for join in JOINS):
-        rows.append([join, memory, *(values[machine][place] for machine in DEVICES)])
-    table = Table(["join", "MB", *(f"{machine}: CPU over I/O" for machine in DEVICES)], rows, "slides", digits=2)
-    return [Section("CPU against I/O time (slides, pages 16 and 17)", "", [table])]
+    rows: list[list[Entry]] = [[setup.join, setup.memory, *line] for setup, *line in zip(setups, *values.values(), strict=True)]
+    header = ["join", "MB", *(f"{machine}: CPU over I/O" for machine in DEVICES)]
+    table = Table(header, rows, "slides", digits=2, runs=[grid.run(setup) for setup in setups])
+    picture = svg(
+        published_beside_ours(beside(load("do2009").claim("slides-cpu-ratio"), grid), "place among the eight", "CPU over I/O time")
+    )
+    text = "The slides' order is not known, so the eight ratios of a machine are compared smallest with smallest."
+    return [Section("CPU against I/O time (slides, pages 16 and 17)", text, [table], {"slides": picture})]

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
-from experiments.do2009.runs import JOINS, MEMORY, Runs, Setup, paper_grid
+from experiments.do2009.runs import JOINS, MEMORY, Runs, Setup, cells, paper_grid
 from experiments.jobs import Job, Results
-from experiments.papers import Claim, Judgement, Section, Settings, judge_numbers, load
+from experiments.papers import Claim, Judgement, Section, Settings, judge_numbers, load, traced
+from experiments.plots import Beside, published_beside_ours, svg
 from experiments.tables import Entry, Table
 
 #: What each claim compares.
@@ -21,36 +22,41 @@ def jobs(claims: Collection[str], settings: Settings) -> list[Job]:
 def judge(claim: Claim, results: Results) -> Judgement:
     """Judge the 24 speedups of one kind."""
     grid = Runs(results)
-    what = _WHAT[claim.id]
-    cells = [
-        (f"{join} {memory} MB", float(published), grid.speedup(Setup(join, memory), what))
-        for join in JOINS
-        for memory, published in zip(MEMORY, claim.published[join], strict=True)
-    ]
-    return judge_numbers(claim, cells, _by_join(claim, grid, what))
+    rows = beside(claim, grid)
+    numbers = [(f"{join} {memory} MB", published, ours) for join, row in rows.items() for memory, published, ours in row.numbers()]
+    runs = {f"{setup.join} {setup.memory} MB": [grid.run(setup)] for setup in cells()}
+    return traced(judge_numbers(claim, numbers, _by_join(rows)), runs)
 
 
-def _by_join(claim: Claim, grid: Runs, what: str) -> str:
-    """How many cells of each join are inside."""
-    parts = []
+def beside(claim: Claim, grid: Runs) -> dict[str, Beside]:
+    """The published speedups and ours over the buffer pool, by join."""
+    places = [str(memory) for memory in MEMORY]
+    found = {}
     for join in JOINS:
-        pairs = zip(MEMORY, claim.published[join], strict=True)
-        errors = [abs((grid.speedup(Setup(join, memory), what) or 0) / published - 1) for memory, published in pairs]
-        parts.append(f"{join} {sum(error <= claim.limits['each'] for error in errors)}")
+        ours = [grid.speedup(Setup(join, memory), _WHAT[claim.id]) for memory in MEMORY]
+        found[join] = Beside(places, [float(value) for value in claim.published[join]], ours, claim.limits["each"])
+    return found
+
+
+def _by_join(rows: Mapping[str, Beside]) -> str:
+    """How many cells of each join are inside."""
+    parts = [f"{join} {len(row.places) - len(row.outside())}" for join, row in rows.items()]
     return f"cells inside, of 6: {', '.join(parts)}"
 
 
 def sections(results: Results) -> list[Section]:
     """Published speedups beside ours."""
-    grid = Runs(results)
-    claims = {claim.id: claim for claim in load("do2009").claims}
-    rows: list[list[Entry]] = []
-    for join in JOINS:
-        for index, memory in enumerate(MEMORY):
-            row: list[Entry] = [join, memory]
-            for name, what in _WHAT.items():
-                published, ours = float(claims[name].published[join][index]), grid.speedup(Setup(join, memory), what)
-                row += [published, ours, None if ours is None else 100 * (ours / published - 1)]
-            rows.append(row)
+    grid, paper = Runs(results), load("do2009")
+    kinds = {name: beside(paper.claim(name), grid) for name in _WHAT}
+    io, join_times = kinds.values()
+    rows: list[list[Entry]] = [
+        [join, *line] for join in JOINS for line in zip(MEMORY, *io[join].columns(), *join_times[join].columns(), strict=True)
+    ]
     header = ["join", "MB", "I/O published", "ours", "error %", "join published", "ours", "error %"]
-    return [Section("Speedups, SSD over HDD (table 3)", "", [Table(header, rows, "table3")])]
+    table = Table(header, rows, "table3", runs=[grid.run(setup) for setup in cells()])
+    pictures = {
+        name: svg(published_beside_ours(kind, "buffer pool, MB", f"{word}, HDD over SSD"))
+        for (name, kind), word in zip(kinds.items(), ("I/O time", "time of the join"), strict=True)
+    }
+    text = "How many times as long a join takes on the HDD as on the SSD: its I/O, and all of it."
+    return [Section("Speedups, SSD over HDD (table 3)", text, [table], pictures)]

@@ -6,7 +6,8 @@ from collections.abc import Collection
 
 from experiments.do2009.runs import MEMORY, Runs, Setup, paper_grid
 from experiments.jobs import Job, Results
-from experiments.papers import Claim, Judgement, Section, Settings, judge_numbers, load
+from experiments.papers import Claim, Judgement, Section, Settings, judge_numbers, load, traced
+from experiments.plots import Beside, published_beside_ours, svg
 from experiments.tables import Entry, Table
 
 #: The published rows: a join and one of its two phases, in order.
@@ -33,25 +34,29 @@ def jobs(claims: Collection[str], settings: Settings) -> list[Job]:
 def judge(claim: Claim, results: Results) -> Judgement:
     """Judge the 36 speedups."""
     grid = Runs(results)
-    cells = [
-        (f"{row} {memory} MB", float(published), speedup(grid, row, memory))
-        for row in ROWS
-        for memory, published in zip(MEMORY, claim.published[row], strict=True)
-    ]
-    return judge_numbers(claim, cells)
+    rows = beside(claim, grid)
+    numbers = [(f"{name} {memory} MB", published, ours) for name, row in rows.items() for memory, published, ours in row.numbers()]
+    runs = {f"{name} {memory} MB": [grid.run(Setup(ROWS[name][0], memory))] for name in ROWS for memory in MEMORY}
+    return traced(judge_numbers(claim, numbers), runs)
+
+
+def beside(claim: Claim, grid: Runs) -> dict[str, Beside]:
+    """The published speedups and ours over the buffer pool, by phase."""
+    places = [str(memory) for memory in MEMORY]
+    found = {}
+    for name in ROWS:
+        ours = [speedup(grid, name, memory) for memory in MEMORY]
+        found[name] = Beside(places, [float(value) for value in claim.published[name]], ours, claim.limits["each"])
+    return found
 
 
 def sections(results: Results) -> list[Section]:
     """Published speedups beside ours."""
     grid = Runs(results)
-    published = next(claim for claim in load("do2009").claims if claim.id == "table4").published
-    rows: list[list[Entry]] = []
-    for name in ROWS:
-        for value, memory in zip(published[name], MEMORY, strict=True):
-            ours = speedup(grid, name, memory)
-            rows.append([name, memory, float(value), ours, None if ours is None else 100 * (ours / value - 1)])
-    return [
-        Section(
-            "I/O speedups by phase, SSD over HDD (table 4)", "", [Table(["phase", "MB", "published", "ours", "error %"], rows, "table4")]
-        )
-    ]
+    phases = beside(load("do2009").claim("table4"), grid)
+    rows: list[list[Entry]] = [[name, *line] for name, row in phases.items() for line in zip(MEMORY, *row.columns(), strict=True)]
+    runs = [grid.run(Setup(ROWS[name][0], memory)) for name in ROWS for memory in MEMORY]
+    table = Table(["phase", "MB", "published", "ours", "error %"], rows, "table4", runs=runs)
+    picture = svg(published_beside_ours(phases, "buffer pool, MB", "I/O time, HDD over SSD"))
+    text = "How many times as long the I/O of a phase takes on the HDD as on the SSD."
+    return [Section("I/O speedups by phase, SSD over HDD (table 4)", text, [table], {"table4": picture})]

@@ -12,6 +12,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -64,17 +65,12 @@ class Browser:
 
     def __exit__(self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None) -> None:
         os.close(self._out)  # Chromium ends when its pipe does
-        try:
+        with suppress(subprocess.TimeoutExpired):
             self._process.wait(10)
-        except subprocess.TimeoutExpired:
-            pass
-        finally:
-            try:
-                os.killpg(self._process.pid, signal.SIGKILL)  # its own session: the browser and its helpers, nothing else
-            except ProcessLookupError:
-                pass
-            self._process.wait()
-            os.close(self._in)
+        with suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)  # its own session: the browser and its helpers, nothing else
+        self._process.wait()
+        os.close(self._in)
 
     def open(self, path: Path, width: int, height: int = 900, *, dark: bool = False, print_media: bool = False) -> Page:
         """Load a file in a new tab so many CSS pixels wide; the page is back once it is loaded and painted."""
