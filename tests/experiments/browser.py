@@ -178,6 +178,7 @@ class Page:
         if box is None:
             size = self.command("Page.getLayoutMetrics")["cssContentSize"]
             box = {"x": 0, "y": 0, "width": size["width"], "height": size["height"]}
+        self.command("Page.bringToFront")  # tabs behind another are not painted
         answer = self.command("Page.captureScreenshot", format="png", captureBeyondViewport=True, clip=dict(box) | {"scale": 1})
         return base64.b64decode(answer["data"])
 
