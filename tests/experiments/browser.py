@@ -82,9 +82,8 @@ class Browser:
         page.command("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 600)
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         page.command("Emulation.setEmulatedMedia", media="print" if print_media else "", features=[scheme])
-        self._events.clear()
         page.command("Page.navigate", url=path.absolute().as_uri())
-        self._until(lambda: any(event["method"] == "Page.loadEventFired" for event in page.events))
+        self._until(page.is_loaded)
         page.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
         return page
 
@@ -137,6 +136,12 @@ class Page:
     def events(self) -> list[dict[str, Any]]:
         """DevTools events since the page was asked for."""
         return self._browser.events(self._session)
+
+    def is_loaded(self) -> bool:
+        """Whether all of it is there; the empty page that a tab begins with does not count."""
+        frames = [event["params"].get("frame", {}) for event in self.events]
+        begun = [number for number, frame in enumerate(frames) if frame.get("url", "about:blank") != "about:blank"]
+        return bool(begun) and any(event["method"] == "Page.loadEventFired" for event in self.events[begun[0] :])
 
     def command(self, method: str, **parameters: Any) -> dict[str, Any]:
         """A DevTools command to this tab."""

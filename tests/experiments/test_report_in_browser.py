@@ -69,7 +69,7 @@ def test_it_opens_without_network_and_without_a_word_on_the_console(pages: dict[
 def test_the_verdict_table_is_painted_above_all_else(pages: dict[int, Page], width: int) -> None:
     page = pages[width]
     (table,) = page.boxes(".verdicts")
-    assert table["y"] < 500 and 0.9 * width < table["width"] <= width
+    assert table["y"] < 500 and 0.85 * width < table["width"] <= width
     badges, names = page.boxes(".verdicts .verdict"), shown(page, ".verdicts td a")
     assert names == [claim.id for claim in papers.load("do2009").claims] and len(badges) == len(names)
     classes = page.evaluate("[...document.querySelectorAll('.verdicts .verdict')].map(element => element.classList[1])")
