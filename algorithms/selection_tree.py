@@ -19,6 +19,9 @@ RUN_SHIFT = 32
 #: The run of leaves that hold nothing.
 EMPTY = 1 << 62
 
+#: A tree of so many nodes fits a processor's own cache (16 bytes each).
+CACHED = 1 << 16
+
 #: What `select` returns.
 NEEDS_INPUT, NEEDS_LEAVES, OUTPUT_FULL, RUN_ENDS, ENDS = range(5)
 #: What `merge` returns besides the number of a run that needs input.
@@ -37,11 +40,21 @@ def _before(tag: int, key: int, other_tag: int, other_key: int) -> bool:
 
 
 @kernel
+def _fetch(nodes: Integers, node: int) -> int:
+    """Bring what a replay will compare with into the processor's cache, all at once rather than one after the other; returns 0."""
+    tags = np.int64(0)
+    while node > 1:
+        tags |= nodes[node ^ 1, TAG]
+        node >>= 1
+    return int(tags < 0)  # no tag is, but a compiler cannot know, and must load them
+
+
+@kernel
 def _replay(nodes: Integers, leaf: int) -> int:
     """Let the tuple at a leaf play its way up; returns how many times two tuples were compared."""
     node = nodes.shape[0] // 2 + leaf
     tag, key = nodes[node, TAG], nodes[node, KEY]
-    compared = 0
+    compared = _fetch(nodes, node) if nodes.shape[0] > CACHED else 0
     while node > 1:
         other_tag, other_key = nodes[node ^ 1, TAG], nodes[node ^ 1, KEY]
         compared += (tag < EMPTY) & (other_tag < EMPTY)
