@@ -344,27 +344,40 @@ def hybrid_input(memory: int, latency_ratio: float, rule: HybridRule = "haas") -
 
 
 def hybrid_division(
-    r_pages: int, memory: int, buffer: int, fudge: float = FUDGE, second: SecondPhase = "do2009"
+    r_pages: int,
+    memory: int,
+    buffer: int,
+    fudge: float = FUDGE,
+    second: SecondPhase = "do2009",
+    *,
+    output: int | None = None,
+    least: int | None = None,
 ) -> HybridAllocation | None:
-    """Buffers of hybrid hash for a given input buffer (= output buffer), or None where that leaves no workspace.
+    """Buffers of hybrid hash for a given input buffer, or None where that leaves no workspace.
 
-    Source: TR section 7: K is the smallest number of buckets with K (M - I) + WS >= F |R|, WS = M - I - K O.
+    Source: TR section 7: K is the smallest number of buckets with K (M - I2) + WS >= F |R|, WS = M - I - K O.
+
+    Parameters
+    ----------
+    output, least
+        O, and I2, the pages that the second phase has for input at least; both as large as the input buffer unless they are given.
     """
+    output, least = output or buffer, least or buffer
     table = max(1, r_pages) * exact(fudge)
     if table <= memory - buffer:
         # No bucket goes to disk; what the table leaves free serves the input.
         workspace = math.ceil(table)
         return HybridAllocation(0, 0, memory - workspace, workspace, 0, 0)
-    if memory - 2 * buffer < 1:
+    if memory - least - output < 1:
         return None
-    buckets = math.ceil((table - (memory - buffer)) / (memory - 2 * buffer))
-    workspace = memory - buffer - buckets * buffer
+    buckets = math.ceil((table - (memory - buffer)) / (memory - least - output))
+    workspace = memory - buffer - buckets * output
     if workspace < 1:
         return None
     if second == "haas":
-        return HybridAllocation(buckets, buffer, buffer, workspace, buffer, memory - buffer)
+        return HybridAllocation(buckets, output, buffer, workspace, least, memory - least)
     phase2 = math.ceil((table - workspace) / buckets)
-    return HybridAllocation(buckets, buffer, buffer, workspace, memory - phase2, phase2)
+    return HybridAllocation(buckets, output, buffer, workspace, memory - phase2, phase2)
 
 
 def hybrid_hash(

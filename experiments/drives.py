@@ -1,0 +1,79 @@
+"""A device preset as the detailed cost model of joins sees it (`models.ssd_joins`)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from experiments.formulas import disk_of
+from flashsim.core.units import MILLISECONDS, SECONDS
+from flashsim.device.block_layer import MAXIMUM_COMMAND
+from flashsim.device.presets import Preset
+from flashsim.hdd.layout import zones_of
+from flashsim.hdd.parameters import HddParameters
+from flashsim.hdd.seek import mean_seek, seek_curve
+from flashsim.ssd.parameters import SsdParameters
+from models.ssd_joins import Amplification, Drive, LogBlocks, PageMapped, Timing
+
+
+def drive_of(preset: Preset, page_size: int, span: int | None = None) -> Drive:
+    """A preset's nominal figures for pages of `page_size` bytes.
+
+    Parameters
+    ----------
+    span
+        Bytes at the drive's beginning that files take; a disk's arm moves between them.  By default the whole drive.
+    """
+    if isinstance(preset.parameters, HddParameters):
+        return _disk(preset, preset.parameters, page_size, preset.capacity if span is None else min(span, preset.capacity))
+    return _flash(preset.parameters, page_size)
+
+
+def _disk(preset: Preset, parameters: HddParameters, page_size: int, span: int) -> Drive:
+    """Reading ahead and writing behind leave of a request that goes on where the last one ended only its overhead."""
+    nominal = disk_of(preset, page_size)
+    overhead = parameters.overhead / MILLISECONDS
+    curve = seek_curve(parameters)[: _cylinders(parameters, span // parameters.drives)]
+    move = mean_seek(curve, np.ones(len(curve))) / MILLISECONDS + parameters.rotation / 2 / MILLISECONDS
+    written = nominal.page_write_ms or nominal.page_transfer_ms
+    return Drive(
+        page_size,
+        Timing(0, overhead, nominal.page_transfer_ms),
+        Timing(0, overhead, written),
+        command=MAXIMUM_COMMAND,
+        move_ms=move,
+    )
+
+
+def _cylinders(parameters: HddParameters, span: int) -> int:
+    """Outermost cylinders that hold so many bytes, at least 2."""
+    cylinders, left = 0, span // parameters.sector_size
+    for zone in zones_of(parameters):
+        sectors = parameters.heads * zone.slots
+        taken = min(zone.cylinders, -(-left // sectors))
+        cylinders, left = cylinders + taken, left - taken * sectors
+        if left <= 0:
+            break
+    return max(2, cylinders)
+
+
+def _flash(parameters: SsdParameters, page_size: int) -> Drive:
+    """Rates are those of the link, or of the chips where they are slower; latencies those of a command."""
+    at_once = parameters.pools if parameters.multi_plane else parameters.dies
+    chips = at_once * parameters.page_size * SECONDS / parameters.program
+    rates = (parameters.link_read_rate, min(parameters.link_write_rate, chips))
+    # What a write buffer takes is acknowledged at once.
+    latencies = (parameters.read_latency, 0 if parameters.write_buffer else parameters.write_latency)
+    pages = MAXIMUM_COMMAND / page_size
+    read, write = (
+        Timing.of_queue(latency / MILLISECONDS, page_size * 1000 / rate, pages, parameters.queue_depth)
+        for latency, rate in zip(latencies, rates, strict=True)
+    )
+    return Drive(page_size, read, write, command=MAXIMUM_COMMAND, amplification=_amplification(parameters, page_size))
+
+
+def _amplification(parameters: SsdParameters, page_size: int) -> Amplification:
+    """Log blocks are merged; a drive that maps pages has free blocks after a join's temporaries were dropped."""
+    if parameters.log_blocks:
+        block = parameters.pools * parameters.pages_per_block * parameters.page_size
+        return LogBlocks(parameters.log_blocks, max(1, block // page_size))
+    return PageMapped()

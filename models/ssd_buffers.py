@@ -1,0 +1,327 @@
+"""The best buffers of a join for the detailed cost of `models.ssd_joins`: in closed form, and by search.
+
+The closed forms come from the same continuous costs as those of Haas et al., with one difference that decides all: what a request waits falls
+with its length only up to the length of a command, if only its commands wait.  So each rule gives a size for a price a request; the price is
+that of a request with its first command, and where the size found is longer than a command, that of the request alone.  On a drive that takes
+one command at a time that is nothing, and no buffer is longer than a command.
+
+The derivations stand in docs/explanation/optimal_allocations.md.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from itertools import product
+
+import numpy as np
+import numpy.typing as npt
+from scipy.optimize import brute, fmin
+
+from flashsim.core.errors import UnknownNameError
+from models.allocation import (
+    Allocation,
+    GraceAllocation,
+    HybridAllocation,
+    NestedLoopsAllocation,
+    SortMergeAllocation,
+    allocate,
+    exact,
+    grace_as_hybrid,
+    hybrid_division,
+    nested_loops_inner,
+)
+from models.haas import Sizes
+from models.ssd_joins import JOINS, DetailedCost, Drive, Layout, detailed_cost, share_of_bursts
+
+#: How much larger than its share the largest bucket may be, as a share of memory: hashing spreads tuples by chance.
+SPREAD = 0.02
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A join on a drive whose buffers are to be divided.
+
+    Parameters
+    ----------
+    algorithm
+        One of `models.ssd_joins.JOINS`.
+    sizes
+        Relations, temporaries and memory, in pages.
+    layout
+        See `models.ssd_joins.Layout`.
+    """
+
+    algorithm: str
+    sizes: Sizes
+    drive: Drive
+    layout: Layout = "packed"
+
+    def __post_init__(self) -> None:
+        if self.algorithm not in JOINS:
+            raise UnknownNameError("algorithm", self.algorithm, JOINS)
+        # Refuses what has too little memory, with the bound; no ratio decides that.
+        allocate(self.algorithm, self.sizes.r, self.sizes.s, self.sizes.memory, 1, 2, self.sizes.fudge)
+
+    def cost(self, allocation: Allocation) -> DetailedCost:
+        """What an allocation costs."""
+        return detailed_cost(self.algorithm, self.sizes, self.drive, allocation, self.layout)
+
+    def least(self, candidates: Iterable[Allocation]) -> DetailedCost:
+        """The cheapest of some allocations, with input buffers as they are or cut down to whole commands."""
+        return min((self.cost(each) for made in candidates for each in self._trimmed(made)), key=lambda join: join.seconds)
+
+    def _trimmed(self, allocation: Allocation) -> Iterator[Allocation]:
+        yield allocation
+        names = [name for name in ("inner", "input", "phase2_input") if getattr(allocation, name, 0) > self.command]
+        if names:
+            yield replace(allocation, **{name: self.whole(getattr(allocation, name)) for name in names})
+        if isinstance(allocation, (GraceAllocation, HybridAllocation)) and allocation.phase2_input > allocation.output > 0:
+            # Buckets are read back in whole pieces.
+            yield replace(allocation, phase2_input=allocation.phase2_input // allocation.output * allocation.output)
+
+    @property
+    def command(self) -> int:
+        """c: pages of the largest command."""
+        return self.drive.command_pages
+
+    def whole(self, pages: float) -> int:
+        """At least one page; above a command, whole commands."""
+        return max(1, math.ceil(pages)) if pages <= self.command else int(pages // self.command) * self.command
+
+    def rounded(self, pages: float) -> set[int]:
+        """Whole commands, no more and no fewer pages than that; up to a command, whole pages."""
+        return {self.whole(pages), self.whole(pages + self.command)} if pages > self.command else {self.whole(pages)}
+
+    @property
+    def table(self) -> Fraction:
+        """F |R|."""
+        return max(1, self.sizes.r) * exact(self.sizes.fudge)
+
+    @property
+    def reserve(self) -> int:
+        """Pages of the second phase that are left for input: a command, and what chance may add to a bucket."""
+        return min(max(1, self.sizes.memory // 4), self.command + math.ceil(SPREAD * self.sizes.memory))
+
+    def second_page(self) -> tuple[float, float]:
+        """Milliseconds a page of reading and of writing in requests of many commands."""
+        read, write = self.drive.read, self.drive.write
+        return read.page_ms + read.command_ms / self.command, write.page_ms + write.command_ms / self.command
+
+
+@dataclass(frozen=True)
+class Price:
+    """What a request costs besides its pages: in any case, and with one command."""
+
+    start: float
+    command: float
+
+    @property
+    def first(self) -> float:
+        """Of a request of one command."""
+        return self.start + self.command
+
+
+def _sized(price: Price, rule: Callable[[float], float], command: int) -> float:
+    """The size that a rule gives: see the module."""
+    size = rule(price.first)
+    return size if size <= command else max(command, rule(price.start))
+
+
+def _prices(problem: Problem, streams: int = 1) -> tuple[Price, Price, Price]:
+    """Of reading a base relation in order; of writing one of `streams` output buffers; of reading it back in the second phase.
+
+    On one device a burst of writing also costs two moves, to it and back.  On two the moves are TR's: one a buffer of a hash join.
+    """
+    drive, bursts = problem.drive, share_of_bursts(streams)
+    moves = drive.move_ms * {"packed": 2 * bursts, "spread": 1 + bursts, "separate": float(problem.algorithm != "sort-merge")}[problem.layout]
+    read, write = Price(drive.read.start_ms, drive.read.command_ms), Price(drive.write.start_ms + moves, drive.write.command_ms)
+    return read, write, Price(read.start + drive.move_ms, read.command)
+
+
+def closed_form(problem: Problem) -> DetailedCost:
+    """The closed form's division in whole pages, and its cost.
+
+    Raises
+    ------
+    InvalidParameterError
+        Too little memory for the join.
+    """
+    return problem.least(_CLOSED[problem.algorithm](problem))
+
+
+def _closed_nested_loops(problem: Problem) -> Iterator[Allocation]:
+    """M_S by Haas et al. with the latency of a command, at most a command; the chunks then found are rounded up and down."""
+    sizes, (per_page, _) = problem.sizes, problem.second_page()
+    price = _prices(problem)[0]
+    inner = _sized(price, lambda ms: nested_loops_inner(max(1, sizes.s), sizes.memory, ms / per_page), problem.command)
+    least = math.ceil(exact(sizes.fudge))
+    chunks = problem.table / (sizes.memory - Fraction(min(max(1.0, inner), sizes.memory - least)))
+    for count in {max(1, math.floor(chunks)), math.ceil(chunks), math.ceil(chunks) + 1}:
+        outer = max(least, math.ceil(problem.table / count))
+        if outer < sizes.memory:
+            yield NestedLoopsAllocation(outer, sizes.memory - outer)
+
+
+def _closed_sort_merge(problem: Problem) -> Iterator[Allocation]:
+    """I = v a / (a + b), O = v b / (a + b), v = M / (1 + sqrt(F P m / (2 M (a + b)^2))), with a^2, b^2 and m the prices of requests."""
+    sizes, command = problem.sizes, problem.command
+    read, write, merge = _prices(problem)
+    memory, pages = sizes.memory, max(1, sizes.r) + max(1, sizes.s)
+    share = 2 * memory * memory / (sizes.fudge * pages)
+    merging = merge.first if share < command else merge.start
+
+    def divided(reading: float, writing: float) -> tuple[float, float]:
+        a, b = math.sqrt(reading), math.sqrt(writing)
+        if a + b == 0:
+            return 0.0, 0.0
+        v = memory / (1 + math.sqrt(sizes.fudge * pages * merging / (2 * memory * (a + b) ** 2)))
+        return v * a / (a + b), v * b / (a + b)
+
+    input = _sized(read, lambda ms: divided(ms, write.first)[0], command)
+    output = _sized(write, lambda ms: divided(read.first if input < command else read.start, ms)[1], command)
+    # The tree that makes so many runs that each is merged in whole commands; the output buffer gets what it leaves.
+    runs = max(2, memory // (command * max(1, int(share // command))))
+    tree = math.ceil(math.ceil(pages / (runs - 1)) * sizes.fudge / 2)
+    for lengths in ((input, output), (min(input, command), min(output, command)), (min(input, command), memory - tree - command)):
+        for first, second in product(*(problem.rounded(length) for length in lengths)):
+            made = _sort_merge(problem, first, second)
+            if made is not None:
+                yield made
+
+
+def _sort_merge(problem: Problem, input: float, output: float) -> SortMergeAllocation | None:
+    """Buffers of the first pass, if all runs can be merged in one."""
+    sizes = problem.sizes
+    made = SortMergeAllocation(sizes.memory - problem.whole(input) - problem.whole(output), problem.whole(input), problem.whole(output))
+    if made.workspace < 1 or made.runs(max(1, sizes.r), sizes.fudge) + made.runs(max(1, sizes.s), sizes.fudge) > sizes.memory:
+        return None
+    return made
+
+
+def _closed_grace(problem: Problem) -> Iterator[Allocation]:
+    """The fewest buckets whose tables fit, and one more; I = M / (1 + sqrt(k b / a)), the rest for the output buffers."""
+    memory = problem.sizes.memory
+    fewest = math.ceil(problem.table / (memory - problem.reserve))
+    for buckets in (fewest, fewest + 1):
+        if buckets < memory:
+            read, write, again = _prices(problem, buckets)
+            # Buckets written in pieces are read back in pieces.
+            written = write.first + (again.first if problem.layout == "packed" else 0.0)
+
+            def rule(price: float, writing: float = buckets * written) -> float:
+                return memory / (1 + math.sqrt(writing / price)) if price else 0.0
+
+            input = problem.whole(_sized(read, rule, problem.command))
+            yield from _grace(problem, buckets, input)
+
+
+def _grace(problem: Problem, buckets: int, input: float) -> Iterator[GraceAllocation]:
+    """Output buffers of all that is left, or whole commands of it."""
+    memory = problem.sizes.memory
+    workspace = math.ceil(problem.table / buckets)
+    output = (memory - problem.whole(input)) // buckets
+    if output < 1 or workspace >= memory:
+        return
+    for pages in {output, problem.whole(output)}:
+        yield GraceAllocation(buckets, pages, memory - buckets * pages, memory - workspace, workspace)
+
+
+def _closed_hybrid(problem: Problem) -> Iterator[Allocation]:
+    """I = sqrt(a F |R| / t), O = sqrt(b (F |R| - M) / (k t)): a, b prices of requests, t of a page that is written and read again."""
+    sizes, command = problem.sizes, problem.command
+    table, memory = float(problem.table), sizes.memory
+    reading, writing = problem.second_page()
+    page = reading + writing * problem.drive.amplification(1, command)
+    input = problem.whole(min(memory / 4, _sized(_prices(problem)[0], lambda ms: math.sqrt(ms * table / page), command)))
+    buckets = max(1, math.ceil((table - memory) / memory))
+    for _ in range(3):
+        _, write, again = _prices(problem, buckets)
+        if problem.layout == "packed":
+            write = Price(write.start + again.start, write.command + again.command)
+        spilled = max(1.0, table - memory + input) / buckets
+        output = problem.whole(min(memory / 4, _sized(write, lambda ms: math.sqrt(ms * spilled / page), command)))  # noqa: B023
+        made = _hybrid(problem, input, output, problem.reserve)
+        buckets = max(1, made.buckets)
+    for first, second in product(problem.rounded(input), problem.rounded(output)):
+        yield _hybrid(problem, first, second, problem.reserve)
+    yield _hybrid(problem, input, output, max(problem.reserve, output))
+    # The longest output buffers that get by with one bucket fewer.
+    longest = memory - problem.reserve - (table - memory + input) / max(1, buckets - 1)
+    yield _hybrid(problem, input, max(1, min(output, math.floor(longest))), problem.reserve)
+
+
+def _hybrid(problem: Problem, input: float, output: float, least: float) -> HybridAllocation:
+    """Hybrid hash's division for given buffers, or Grace hash's where they leave no workspace."""
+    sizes = problem.sizes
+    buffers = [problem.whole(pages) for pages in (input, output, least)]
+    made = hybrid_division(sizes.r, sizes.memory, buffers[0], sizes.fudge, output=buffers[1], least=math.ceil(least))
+    return made or grace_as_hybrid(_best_grace(problem))
+
+
+def _best_grace(problem: Problem) -> GraceAllocation:
+    best = closed_form(replace(problem, algorithm="grace-hash")).allocation
+    assert isinstance(best, GraceAllocation)
+    return best
+
+
+_CLOSED: dict[str, Callable[[Problem], Iterator[Allocation]]] = dict(
+    zip(JOINS, (_closed_nested_loops, _closed_sort_merge, _closed_grace, _closed_hybrid), strict=True)
+)
+
+
+def numeric(problem: Problem) -> DetailedCost:
+    """The best division that a search finds, without use of the closed forms, and its cost.
+
+    Block nested loops: every number of chunks that can matter.  The others: SciPy's search on a grid of the logarithms of the buffers'
+    lengths, and Nelder and Mead's from its best point; of Grace hash for each number of buckets up to twice the fewest.
+
+    Raises
+    ------
+    InvalidParameterError
+        Too little memory for the join.
+    """
+    return problem.least(_SEARCHES[problem.algorithm](problem))
+
+
+def _search_nested_loops(problem: Problem) -> Iterator[Allocation]:
+    memory = problem.sizes.memory
+    fewest = math.ceil(problem.table / (memory - 1))
+    for chunks in range(fewest, 4 * fewest + 1):
+        outer = max(math.ceil(exact(problem.sizes.fudge)), math.ceil(problem.table / chunks))
+        if outer < memory:
+            yield NestedLoopsAllocation(outer, memory - outer)
+
+
+def _search_sort_merge(problem: Problem) -> Iterator[Allocation]:
+    yield from _searched(problem, lambda sizes: [_sort_merge(problem, *sizes)], 2)
+
+
+def _search_grace(problem: Problem) -> Iterator[Allocation]:
+    fewest = math.ceil(problem.table / (problem.sizes.memory - problem.reserve))
+    for buckets in range(fewest, min(2 * fewest + 2, problem.sizes.memory)):
+        yield from _searched(problem, lambda sizes: list(_grace(problem, buckets, sizes[0])), 1)  # noqa: B023
+
+
+def _search_hybrid(problem: Problem) -> Iterator[Allocation]:
+    yield from _searched(problem, lambda sizes: [_hybrid(problem, sizes[0], sizes[1], max(sizes[2], problem.reserve))], 3)
+
+
+_SEARCHES: dict[str, Callable[[Problem], Iterator[Allocation]]] = dict(
+    zip(JOINS, (_search_nested_loops, _search_sort_merge, _search_grace, _search_hybrid), strict=True)
+)
+
+
+def _searched(problem: Problem, divide: Callable[[Sequence[float]], Sequence[Allocation | None]], buffers: int) -> Iterator[Allocation]:
+    """What `divide` makes of the best lengths of some buffers, each between a page and half of memory."""
+
+    def seconds(logarithms: npt.NDArray[np.float64]) -> float:
+        made = divide(np.exp2(np.clip(logarithms, 0, most)).tolist())
+        return min((problem.cost(each).seconds for each in made if each is not None), default=math.inf)
+
+    most = math.log2(max(1, problem.sizes.memory // 2))
+    best = brute(seconds, [(0, most)] * buffers, Ns=(16, 12, 7)[buffers - 1], finish=None)
+    best = fmin(seconds, np.atleast_1d(best), xtol=1e-3, ftol=1e-7, disp=False, maxiter=200)
+    yield from (each for each in divide(np.exp2(np.clip(best, 0, most)).tolist()) if each is not None)

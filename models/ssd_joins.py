@@ -1,0 +1,338 @@
+"""What a join costs on a drive in detail: commands that each wait, rates apart for reading and writing, and what merges on flash add.
+
+The model of Haas et al. (`models.haas`) has three times: a seek, a latency a request, a transfer a page.  A flash drive asks for others.
+
+- A request is cut into *commands* of at most c bytes, 128 KiB with Linux kernels of 2009.  Where the drive takes one command at a time each of
+  them waits the latency; where it takes many, only the request does.  So a request of b pages takes
+
+      start + command * ceil(b / c) + page * b.
+
+- Reading and writing have a latency and a rate of their own.
+- Flash programs A pages for each that is written.  A depends on how many streams are written at once and how long their pieces are.
+- A disk, for which the same model serves, also waits a *move* for each change of position; a request that goes on where the last one ended
+  does not, since drives read ahead and write behind.
+
+What is read and written, in how many requests, is counted by `models.haas`; here it is cut into commands and moves.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Literal, Protocol, get_args
+
+from flashsim.core.errors import InvalidParameterError, UnknownNameError
+from models.allocation import Allocation, GraceAllocation, HybridAllocation, NestedLoopsAllocation, SortMergeAllocation, grace_as_hybrid
+from models.haas import Disk, PhaseCounts, Sizes, Traffic, counts
+
+#: The joins that this model knows.
+JOINS = ("bnl", "sort-merge", "grace-hash", "hybrid-hash")
+
+#: Bytes of the largest command of Linux kernels around 2009 (``max_sectors_kb`` = 128).
+COMMAND = 128 * 1024
+
+#: Where temporaries are: on a device of their own, each in one piece (TR 1148); on the device of the base relations, in the order in which
+#: buffers are written; or there, each in one piece.
+Layout = Literal["separate", "packed", "spread"]
+
+
+class Amplification(Protocol):
+    """Flash pages programmed over pages written."""
+
+    def __call__(self, streams: int, piece: int) -> float:
+        """What `streams` files that grow at once by `piece` pages at a time cost; one stream: the device is written in order."""
+        ...
+
+
+@dataclass(frozen=True)
+class PageMapped:
+    """A drive that maps single pages: where writes go does not matter.
+
+    Parameters
+    ----------
+    factor
+        1 as long as there are blocks without valid pages, which a join's temporaries leave behind; of a drive in its steady state the
+        `models.write_amplification` of how much room it has.
+    """
+
+    factor: float = 1.0
+
+    def __call__(self, streams: int, piece: int) -> float:
+        """The factor."""
+        return self.factor
+
+
+@dataclass(frozen=True)
+class LogBlocks:
+    """A drive that maps whole blocks and merges log blocks (BAST), full of data that is overwritten.
+
+    As long as every stream keeps its log block, each is filled in order and takes the place of the data block: nothing is copied.  With more
+    streams than log blocks the log of a stream is gone when its next piece comes.  Of a block that takes several pieces, the first leaves
+    a log block that takes in the pages behind it (a partial merge), and each later one costs a full merge of the whole block.
+
+    Parameters
+    ----------
+    logs
+        Log blocks in use at once.
+    block_pages
+        Pages of a block, or of a superblock striped over all planes.
+    """
+
+    logs: int
+    block_pages: int
+
+    def __call__(self, streams: int, piece: int) -> float:
+        """Averaged over the places in a block at which pieces of that length end."""
+        if streams <= self.logs or piece % self.block_pages == 0:
+            return 1.0
+        return _merged(piece, self.block_pages)
+
+
+@cache
+def _merged(piece: int, block: int) -> float:
+    period = math.lcm(piece, block)
+    ends = [end for end in range(piece, period + 1, piece) if end % block]
+    first = {end // block: end % block for end in reversed(ends)}
+    return 1 + (block * len(ends) + sum(block - end for end in first.values())) / period
+
+
+@dataclass(frozen=True)
+class Timing:
+    """Milliseconds of a request in one direction: once, for each of its commands, and for each page."""
+
+    start_ms: float
+    command_ms: float
+    page_ms: float
+
+    def __post_init__(self) -> None:
+        for name, value in vars(self).items():
+            if not (0 if name != "page_ms" else 1e-12) <= value < math.inf:
+                raise InvalidParameterError(name, value, f"it must be {'above' if name == 'page_ms' else 'at least'} 0")
+
+    @classmethod
+    def of_queue(cls, latency_ms: float, page_ms: float, pages: float, depth: int = 1) -> Timing:
+        """Commands of `pages` pages that wait a latency each, while up to `depth` of them are in the drive.
+
+        One command follows another after max(c t, (l + c t) / depth): at depth 1 the whole latency, and at a depth that hides it, none.
+
+        Examples
+        --------
+        >>> Timing.of_queue(0.35, 0.1, 16), Timing.of_queue(0.35, 0.1, 16, depth=32)
+        (Timing(start_ms=0.0, command_ms=0.35, page_ms=0.1), Timing(start_ms=0.35, command_ms=0.0, page_ms=0.1))
+        """
+        transfer = page_ms * pages
+        command = min(latency_ms, max(0.0, (latency_ms + transfer) / depth - transfer)) if depth > 1 else latency_ms
+        return cls(latency_ms - command, command, page_ms)
+
+
+@dataclass(frozen=True)
+class Drive:
+    """A device as this model sees it.
+
+    Parameters
+    ----------
+    page_size
+        Bytes of a database page.
+    read, write
+        What requests take.
+    command
+        Bytes of the largest command.
+    move_ms
+        What a change of position takes: the seek and the rotational latency of a disk.
+    amplification
+        What writes cost inside the drive.
+    """
+
+    page_size: int
+    read: Timing
+    write: Timing
+    command: int = COMMAND
+    move_ms: float = 0.0
+    amplification: Amplification = field(default_factory=PageMapped)
+
+    def __post_init__(self) -> None:
+        for name in ("page_size", "command"):
+            if getattr(self, name) < 1:
+                raise InvalidParameterError(name, getattr(self, name), "it must be at least 1")
+        if not 0 <= self.move_ms < math.inf:
+            raise InvalidParameterError("move_ms", self.move_ms, "it must be at least 0")
+
+    @classmethod
+    def of_disk(cls, disk: Disk, page_size: int) -> Drive:
+        """A disk of the model of Haas et al.: every request waits, and is never cut."""
+        write = disk.page_transfer_ms if disk.page_write_ms is None else disk.page_write_ms
+        read, written = (Timing(disk.latency_ms, 0, page_ms) for page_ms in (disk.page_transfer_ms, write))
+        return cls(page_size, read, written, command=2**62, move_ms=disk.seek_ms)
+
+    @property
+    def command_pages(self) -> int:
+        """c: pages of the largest command."""
+        return max(1, self.command // self.page_size)
+
+    def commands(self, pages: int) -> int:
+        """Commands of a request."""
+        return -(-pages * self.page_size // self.command)
+
+
+@dataclass(frozen=True)
+class Load:
+    """Requests in one direction, their commands and pages, and what flash makes of the pages."""
+
+    requests: int = 0
+    commands: int = 0
+    pages: int = 0
+    amplification: float = 1.0
+
+    def milliseconds(self, timing: Timing) -> float:
+        """All requests, one after another."""
+        return self.requests * timing.start_ms + self.commands * timing.command_ms + self.pages * timing.page_ms * self.amplification
+
+
+@dataclass(frozen=True)
+class PhaseLoad:
+    """What a phase of a join asks of a drive."""
+
+    name: str
+    reads: Load
+    writes: Load = Load()
+    moves: int = 0
+
+    def seconds(self, drive: Drive) -> float:
+        """Its time."""
+        return (self.reads.milliseconds(drive.read) + self.writes.milliseconds(drive.write) + self.moves * drive.move_ms) / 1000
+
+
+@dataclass(frozen=True)
+class DetailedCost:
+    """A join's cost, whole and by phase; phases are those of `models.haas.JoinCost`."""
+
+    algorithm: str
+    allocation: Allocation
+    drive: Drive
+    phases: tuple[PhaseLoad, ...]
+
+    @property
+    def seconds(self) -> float:
+        """Time of all phases."""
+        return sum(phase.seconds(self.drive) for phase in self.phases)
+
+
+def _cut(drive: Drive, pages: int, block: int) -> int:
+    """Commands of requests of `block` pages that move `pages` pages."""
+    whole, rest = divmod(pages, block)
+    return whole * drive.commands(block) + drive.commands(rest)
+
+
+#: How often writing interrupts reading while all buckets' buffers fill once.  A hash fills them at nearly the same time, so that they are
+#: written a few at a time: in simulated runs with 3 to 10 buckets 2.0 to 2.9 times, whatever the length of the input buffer.
+BURSTS = 2.5
+
+
+def _between(layout: Layout, phase: PhaseCounts, streams: int) -> int:
+    """Moves of a phase that reads base relations in order while it writes temporaries.
+
+    On one device the head goes to and fro as often as writing interrupts reading, at most as often as there are requests of either.  What
+    is written packed is written in order; a temporary in one piece is gone to.  On two devices there are the moves that TR counts.
+    """
+    if layout == "separate":
+        return phase.total.seeks
+    reads, writes = phase.reads.requests, phase.writes.requests
+    bursts = min(reads, writes, math.ceil(writes * share_of_bursts(streams)))
+    return 2 + bursts + (bursts if layout == "packed" else writes)
+
+
+def share_of_bursts(streams: int) -> float:
+    """Bursts of writing over requests."""
+    return min(1.0, BURSTS / streams)
+
+
+def _nested_loops(sizes: Sizes, a: NestedLoopsAllocation, drive: Drive, layout: Layout, told: tuple[PhaseCounts, ...]) -> list[PhaseLoad]:
+    chunks, (phase,) = a.chunks(sizes.r, sizes.fudge), told
+    commands = chunks * (drive.commands(a.chunk_pages(sizes.r, sizes.fudge)) + _cut(drive, sizes.s, a.inner))
+    return [PhaseLoad(phase.name, Load(phase.reads.requests, commands, phase.reads.pages), moves=phase.total.seeks)]
+
+
+def _sort_merge(sizes: Sizes, a: SortMergeAllocation, drive: Drive, layout: Layout, told: tuple[PhaseCounts, ...]) -> list[PhaseLoad]:
+    sort, merge = told
+    runs = a.runs(sizes.r, sizes.fudge) + a.runs(sizes.s, sizes.fudge)
+    share = max(1, sizes.memory // max(1, runs))
+    return [
+        _first(sizes, sort, drive, layout, a.input, a.output, streams=1),
+        PhaseLoad(merge.name, _whole(merge.reads, merge.reads.requests * drive.commands(share)), moves=merge.total.seeks),
+    ]
+
+
+def _hybrid(sizes: Sizes, a: HybridAllocation, drive: Drive, layout: Layout, told: tuple[PhaseCounts, ...]) -> list[PhaseLoad]:
+    """The second phase reads what was written packed in the pieces in which it was written: a request is cut wherever a piece ends."""
+    partition = _first(sizes, told[0], drive, layout, a.input, max(1, a.output), streams=max(1, a.buckets))
+    if len(told) == 1:
+        return [partition]
+    join = told[1]
+    if layout == "packed":
+        pieces = told[0].writes.requests
+        # A request that ends within a piece cuts it in two; whole pieces are not cut.
+        cuts = 0 if a.phase2_input % a.output == 0 else join.reads.requests
+        reads = Load(pieces + cuts, partition.writes.commands + cuts, join.reads.pages)
+        return [partition, PhaseLoad(join.name, reads, moves=pieces)]
+    commands = _cut(drive, join.reads.pages, a.phase2_input) + join.reads.requests
+    return [partition, PhaseLoad(join.name, _whole(join.reads, commands), moves=join.total.seeks)]
+
+
+def _first(sizes: Sizes, phase: PhaseCounts, drive: Drive, layout: Layout, input: int, output: int, streams: int) -> PhaseLoad:
+    """The phase that reads both base relations and writes temporaries."""
+    reads = Load(phase.reads.requests, _cut(drive, sizes.r, input) + _cut(drive, sizes.s, input), phase.reads.pages)
+    amplification = drive.amplification(1 if layout == "packed" else streams, output)
+    commands = max(_cut(drive, phase.writes.pages, output), phase.writes.requests)
+    writes = Load(phase.writes.requests, commands, phase.writes.pages, amplification)
+    return PhaseLoad(phase.name, reads, writes, _between(layout, phase, streams))
+
+
+def _whole(traffic: Traffic, commands: int) -> Load:
+    return Load(traffic.requests, commands, traffic.pages)
+
+
+def _grace(sizes: Sizes, a: GraceAllocation, drive: Drive, layout: Layout, told: tuple[PhaseCounts, ...]) -> list[PhaseLoad]:
+    return _hybrid(sizes, grace_as_hybrid(a), drive, layout, told)
+
+
+_LOADS: dict[str, Callable[..., list[PhaseLoad]]] = dict(zip(JOINS, (_nested_loops, _sort_merge, _grace, _hybrid), strict=True))
+
+
+def detailed_cost(algorithm: str, sizes: Sizes, drive: Drive, allocation: Allocation, layout: Layout = "packed") -> DetailedCost:
+    """What a join costs with given buffers.
+
+    Parameters
+    ----------
+    algorithm
+        One of `JOINS`.
+    sizes
+        Relations, temporaries and memory, in pages of the drive's `page_size`.
+    layout
+        See `Layout`.
+
+    Raises
+    ------
+    UnknownNameError
+        Another algorithm or layout.
+    InvalidParameterError
+        The allocation is another algorithm's, or does not fit the memory.
+
+    Examples
+    --------
+    The flash drive of Do and Patel (2009), table 2, with 100 MB of memory:
+
+    >>> page = 8192 / 1000
+    >>> drive = Drive(8192, Timing(0, 0.35, page / 120), Timing(0, 0.35, page / 80))
+    >>> sizes = Sizes(93_440, 655_360, 93_440, 655_360, memory=12_800)
+    >>> join = detailed_cost("bnl", sizes, drive, NestedLoopsAllocation(12_784, 16))
+    >>> join.phases[0].reads.commands, round(join.seconds, 1)
+    (374490, 540.0)
+    """
+    if algorithm not in _LOADS:
+        raise UnknownNameError("algorithm", algorithm, JOINS)
+    if layout not in get_args(Layout):
+        raise UnknownNameError("layout", layout, get_args(Layout))
+    told = counts(algorithm, sizes, allocation)
+    return DetailedCost(algorithm, allocation, drive, tuple(_LOADS[algorithm](sizes, allocation, drive, layout, told)))
