@@ -1,9 +1,9 @@
 """The best buffers of a join for the detailed cost of `models.ssd_joins`: in closed form, and by search.
 
-The closed forms come from the same continuous costs as those of Haas et al., with one difference that decides all: what a request waits falls
-with its length only up to the length of a command, if only its commands wait.  So each rule gives a size for a price a request; the price is
-that of a request with its first command, and where the size found is longer than a command, that of the request alone.  On a drive that takes
-one command at a time that is nothing, and no buffer is longer than a command.
+The closed forms come from the same continuous costs as those of Haas et al., with one difference that decides all: where only commands
+wait, what a page waits falls with the length of its request no further than to the length of a command.  So each rule gives a size for a
+price a request; the price is that of a request with its first command, and where the size found is longer than a command, that of the
+request alone.  On a drive that takes one command at a time that is nothing, and no buffer is longer than a command.
 
 The derivations stand in docs/explanation/optimal_allocations.md.
 """
@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import product
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -62,8 +63,11 @@ class Problem:
     def __post_init__(self) -> None:
         if self.algorithm not in JOINS:
             raise UnknownNameError("algorithm", self.algorithm, JOINS)
-        # Refuses what has too little memory, with the bound; no ratio decides that.
-        allocate(self.algorithm, self.sizes.r, self.sizes.s, self.sizes.memory, 1, 2, self.sizes.fudge)
+        self.fallback()
+
+    def fallback(self) -> Allocation:
+        """A division by Haas et al. that fits where the rules here find none, in hardly any memory; refuses too little, with the bound."""
+        return allocate(self.algorithm, self.sizes.r, self.sizes.s, self.sizes.memory, 1, 2, self.sizes.fudge)
 
     def cost(self, allocation: Allocation) -> DetailedCost:
         """What an allocation costs."""
@@ -71,13 +75,15 @@ class Problem:
 
     def least(self, candidates: Iterable[Allocation]) -> DetailedCost:
         """The cheapest of some allocations, with input buffers as they are or cut down to whole commands."""
-        return min((self.cost(each) for made in candidates for each in self._trimmed(made)), key=lambda join: join.seconds)
+        divisions = list(candidates) or [self.fallback()]
+        return min((self.cost(each) for made in divisions for each in self._trimmed(made)), key=lambda join: join.seconds)
 
     def _trimmed(self, allocation: Allocation) -> Iterator[Allocation]:
         yield allocation
         names = [name for name in ("inner", "input", "phase2_input") if getattr(allocation, name, 0) > self.command]
         if names:
-            yield replace(allocation, **{name: self.whole(getattr(allocation, name)) for name in names})
+            cut: dict[str, Any] = {name: self.whole(getattr(allocation, name)) for name in names}
+            yield replace(allocation, **cut)
         if isinstance(allocation, (GraceAllocation, HybridAllocation)) and allocation.phase2_input > allocation.output > 0:
             # Buckets are read back in whole pieces.
             yield replace(allocation, phase2_input=allocation.phase2_input // allocation.output * allocation.output)
@@ -93,7 +99,7 @@ class Problem:
 
     def rounded(self, pages: float) -> set[int]:
         """Whole commands, no more and no fewer pages than that; up to a command, whole pages."""
-        return {self.whole(pages), self.whole(pages + self.command)} if pages > self.command else {self.whole(pages)}
+        return {self.whole(pages), math.ceil(pages), self.whole(pages + self.command)} if pages > self.command else {self.whole(pages)}
 
     @property
     def table(self) -> Fraction:
@@ -136,7 +142,9 @@ def _prices(problem: Problem, streams: int = 1) -> tuple[Price, Price, Price]:
     On one device a burst of writing also costs two moves, to it and back.  On two the moves are TR's: one a buffer of a hash join.
     """
     drive, bursts = problem.drive, share_of_bursts(streams)
-    moves = drive.move_ms * {"packed": 2 * bursts, "spread": 1 + bursts, "separate": float(problem.algorithm != "sort-merge")}[problem.layout]
+    moves = (
+        drive.move_ms * {"packed": 2 * bursts, "spread": 1 + bursts, "separate": float(problem.algorithm != "sort-merge")}[problem.layout]
+    )
     read, write = Price(drive.read.start_ms, drive.read.command_ms), Price(drive.write.start_ms + moves, drive.write.command_ms)
     return read, write, Price(read.start + drive.move_ms, read.command)
 
@@ -182,9 +190,8 @@ def _closed_sort_merge(problem: Problem) -> Iterator[Allocation]:
 
     input = _sized(read, lambda ms: divided(ms, write.first)[0], command)
     output = _sized(write, lambda ms: divided(read.first if input < command else read.start, ms)[1], command)
-    # The tree that makes so many runs that each is merged in whole commands; the output buffer gets what it leaves.
-    runs = max(2, memory // (command * max(1, int(share // command))))
-    tree = math.ceil(math.ceil(pages / (runs - 1)) * sizes.fudge / 2)
+    # So many runs that each is merged in whole commands; the output buffer gets what the tree then leaves.
+    tree = _tree(problem, max(1, int(share // command)))
     for lengths in ((input, output), (min(input, command), min(output, command)), (min(input, command), memory - tree - command)):
         for first, second in product(*(problem.rounded(length) for length in lengths)):
             made = _sort_merge(problem, first, second)
@@ -192,10 +199,17 @@ def _closed_sort_merge(problem: Problem) -> Iterator[Allocation]:
                 yield made
 
 
-def _sort_merge(problem: Problem, input: float, output: float) -> SortMergeAllocation | None:
+def _tree(problem: Problem, commands: int) -> int:
+    """The smallest tree whose runs are so few that each is merged in requests of so many commands."""
+    sizes = problem.sizes
+    runs = max(2, sizes.memory // (problem.command * commands))
+    return math.ceil(math.ceil((max(1, sizes.r) + max(1, sizes.s)) / (runs - 1)) * sizes.fudge / 2)
+
+
+def _sort_merge(problem: Problem, input: int, output: int) -> SortMergeAllocation | None:
     """Buffers of the first pass, if all runs can be merged in one."""
     sizes = problem.sizes
-    made = SortMergeAllocation(sizes.memory - problem.whole(input) - problem.whole(output), problem.whole(input), problem.whole(output))
+    made = SortMergeAllocation(sizes.memory - input - output, input, output)
     if made.workspace < 1 or made.runs(max(1, sizes.r), sizes.fudge) + made.runs(max(1, sizes.s), sizes.fudge) > sizes.memory:
         return None
     return made
@@ -214,15 +228,15 @@ def _closed_grace(problem: Problem) -> Iterator[Allocation]:
             def rule(price: float, writing: float = buckets * written) -> float:
                 return memory / (1 + math.sqrt(writing / price)) if price else 0.0
 
-            input = problem.whole(_sized(read, rule, problem.command))
-            yield from _grace(problem, buckets, input)
+            for input in problem.rounded(_sized(read, rule, problem.command)):
+                yield from _grace(problem, buckets, input)
 
 
-def _grace(problem: Problem, buckets: int, input: float) -> Iterator[GraceAllocation]:
+def _grace(problem: Problem, buckets: int, input: int) -> Iterator[GraceAllocation]:
     """Output buffers of all that is left, or whole commands of it."""
     memory = problem.sizes.memory
     workspace = math.ceil(problem.table / buckets)
-    output = (memory - problem.whole(input)) // buckets
+    output = (memory - input) // buckets
     if output < 1 or workspace >= memory:
         return
     for pages in {output, problem.whole(output)}:
@@ -245,19 +259,18 @@ def _closed_hybrid(problem: Problem) -> Iterator[Allocation]:
         output = problem.whole(min(memory / 4, _sized(write, lambda ms: math.sqrt(ms * spilled / page), command)))  # noqa: B023
         made = _hybrid(problem, input, output, problem.reserve)
         buckets = max(1, made.buckets)
-    for first, second in product(problem.rounded(input), problem.rounded(output)):
+    for first, second in product({input, *problem.rounded(input)}, {output, *problem.rounded(output)}):
         yield _hybrid(problem, first, second, problem.reserve)
-    yield _hybrid(problem, input, output, max(problem.reserve, output))
+        yield _hybrid(problem, first, second, max(problem.reserve, second))
     # The longest output buffers that get by with one bucket fewer.
     longest = memory - problem.reserve - (table - memory + input) / max(1, buckets - 1)
     yield _hybrid(problem, input, max(1, min(output, math.floor(longest))), problem.reserve)
 
 
-def _hybrid(problem: Problem, input: float, output: float, least: float) -> HybridAllocation:
+def _hybrid(problem: Problem, input: int, output: int, least: int) -> HybridAllocation:
     """Hybrid hash's division for given buffers, or Grace hash's where they leave no workspace."""
     sizes = problem.sizes
-    buffers = [problem.whole(pages) for pages in (input, output, least)]
-    made = hybrid_division(sizes.r, sizes.memory, buffers[0], sizes.fudge, output=buffers[1], least=math.ceil(least))
+    made = hybrid_division(sizes.r, sizes.memory, input, sizes.fudge, output=output, least=least)
     return made or grace_as_hybrid(_best_grace(problem))
 
 
@@ -296,17 +309,29 @@ def _search_nested_loops(problem: Problem) -> Iterator[Allocation]:
 
 
 def _search_sort_merge(problem: Problem) -> Iterator[Allocation]:
-    yield from _searched(problem, lambda sizes: [_sort_merge(problem, *sizes)], 2)
+    yield from _searched(problem, lambda lengths: [_sort_merge(problem, *lengths)], 2)
+    # What a search among lengths passes by: runs that are merged in whole commands, few to a request.
+    for commands in range(1, 17):
+        rest = problem.sizes.memory - _tree(problem, commands)
+        for input in {problem.command, rest // 4, rest // 2, 3 * rest // 4}:
+            made = _sort_merge(problem, input, problem.whole(rest - input)) if 0 < input < rest else None
+            if made is not None:
+                yield made
 
 
 def _search_grace(problem: Problem) -> Iterator[Allocation]:
     fewest = math.ceil(problem.table / (problem.sizes.memory - problem.reserve))
     for buckets in range(fewest, min(2 * fewest + 2, problem.sizes.memory)):
-        yield from _searched(problem, lambda sizes: list(_grace(problem, buckets, sizes[0])), 1)  # noqa: B023
+        yield from _searched(problem, lambda lengths: list(_grace(problem, buckets, lengths[0])), 1)  # noqa: B023
 
 
 def _search_hybrid(problem: Problem) -> Iterator[Allocation]:
-    yield from _searched(problem, lambda sizes: [_hybrid(problem, sizes[0], sizes[1], max(sizes[2], problem.reserve))], 3)
+    def divide(lengths: Sequence[int]) -> list[HybridAllocation]:
+        input, output = lengths
+        leasts = (problem.reserve, max(problem.reserve, output), 2 * problem.reserve, 4 * problem.reserve)
+        return [_hybrid(problem, input, output, least) for least in leasts if least < problem.sizes.memory]
+
+    yield from _searched(problem, divide, 2)
 
 
 _SEARCHES: dict[str, Callable[[Problem], Iterator[Allocation]]] = dict(
@@ -314,14 +339,23 @@ _SEARCHES: dict[str, Callable[[Problem], Iterator[Allocation]]] = dict(
 )
 
 
-def _searched(problem: Problem, divide: Callable[[Sequence[float]], Sequence[Allocation | None]], buffers: int) -> Iterator[Allocation]:
-    """What `divide` makes of the best lengths of some buffers, each between a page and half of memory."""
+#: From how many of the grid's points the search goes on.
+_STARTS = 4
+
+
+def _searched(problem: Problem, divide: Callable[[Sequence[int]], Sequence[Allocation | None]], buffers: int) -> Iterator[Allocation]:
+    """What `divide` makes of the best lengths of some buffers, each between a page and half of memory, in whole commands or not."""
+
+    def divisions(logarithms: npt.NDArray[np.float64]) -> list[Allocation]:
+        lengths = np.exp2(np.clip(logarithms, 0, most)).tolist()
+        made = [*divide([problem.whole(length) for length in lengths]), *divide([max(1, round(length)) for length in lengths])]
+        return [each for each in made if each is not None]
 
     def seconds(logarithms: npt.NDArray[np.float64]) -> float:
-        made = divide(np.exp2(np.clip(logarithms, 0, most)).tolist())
-        return min((problem.cost(each).seconds for each in made if each is not None), default=math.inf)
+        return min((problem.cost(each).seconds for each in divisions(logarithms)), default=math.inf)
 
     most = math.log2(max(1, problem.sizes.memory // 2))
-    best = brute(seconds, [(0, most)] * buffers, Ns=(16, 12, 7)[buffers - 1], finish=None)
-    best = fmin(seconds, np.atleast_1d(best), xtol=1e-3, ftol=1e-7, disp=False, maxiter=200)
-    yield from (each for each in divide(np.exp2(np.clip(best, 0, most)).tolist()) if each is not None)
+    _, _, grid, costs = brute(seconds, ((0.0, most),) * buffers, Ns=12, finish=None, full_output=True)
+    points = np.reshape(grid, (buffers, -1)).T
+    for start in points[np.argsort(costs, axis=None, kind="stable")[:_STARTS]]:
+        yield from divisions(fmin(seconds, start, xtol=1e-3, ftol=1e-7, disp=False, maxiter=100))

@@ -2,8 +2,8 @@
 
 The model of Haas et al. (`models.haas`) has three times: a seek, a latency a request, a transfer a page.  A flash drive asks for others.
 
-- A request is cut into *commands* of at most c bytes, 128 KiB with Linux kernels of 2009.  Where the drive takes one command at a time each of
-  them waits the latency; where it takes many, only the request does.  So a request of b pages takes
+- A request is cut into *commands* of at most c bytes, 128 KiB with Linux kernels of 2009.  Where the drive takes one command at a time each
+  of them waits the latency; where it takes many, only the request does.  So a request of b pages takes
 
       start + command * ceil(b / c) + page * b.
 
@@ -68,9 +68,10 @@ class PageMapped:
 class LogBlocks:
     """A drive that maps whole blocks and merges log blocks (BAST), full of data that is overwritten.
 
-    As long as every stream keeps its log block, each is filled in order and takes the place of the data block: nothing is copied.  With more
-    streams than log blocks the log of a stream is gone when its next piece comes.  Of a block that takes several pieces, the first leaves
-    a log block that takes in the pages behind it (a partial merge), and each later one costs a full merge of the whole block.
+    As long as every stream keeps its log block, each is filled in order and takes the place of the data block: nothing is copied.  Where
+    pieces run over the ends of blocks, the log just filled stays in use beside the next one, and a stream needs two.  With more streams
+    the log of a stream is gone when its next piece comes.  Of a block that takes several pieces, the first leaves a log block that takes
+    in the pages behind it (a partial merge), and each later one costs a full merge of the whole block.
 
     Parameters
     ----------
@@ -85,7 +86,10 @@ class LogBlocks:
 
     def __call__(self, streams: int, piece: int) -> float:
         """Averaged over the places in a block at which pieces of that length end."""
-        if streams <= self.logs or piece % self.block_pages == 0:
+        if piece % self.block_pages == 0:
+            return 1.0
+        needed = streams if streams == 1 or self.block_pages % piece == 0 else 2 * streams
+        if needed <= self.logs:
             return 1.0
         return _merged(piece, self.block_pages)
 
@@ -260,7 +264,10 @@ def _sort_merge(sizes: Sizes, a: SortMergeAllocation, drive: Drive, layout: Layo
     share = max(1, sizes.memory // max(1, runs))
     return [
         _first(sizes, sort, drive, layout, a.input, a.output, streams=1),
-        PhaseLoad(merge.name, _whole(merge.reads, merge.reads.requests * drive.commands(share)), moves=merge.total.seeks),
+        # A run's share of memory is whole pages, where TR divides.
+        PhaseLoad(
+            merge.name, _whole(merge.reads, max(merge.reads.requests, _cut(drive, merge.reads.pages, share))), moves=merge.total.seeks
+        ),
     ]
 
 
@@ -328,7 +335,7 @@ def detailed_cost(algorithm: str, sizes: Sizes, drive: Drive, allocation: Alloca
     >>> sizes = Sizes(93_440, 655_360, 93_440, 655_360, memory=12_800)
     >>> join = detailed_cost("bnl", sizes, drive, NestedLoopsAllocation(12_784, 16))
     >>> join.phases[0].reads.commands, round(join.seconds, 1)
-    (374490, 540.0)
+    (374481, 540.1)
     """
     if algorithm not in _LOADS:
         raise UnknownNameError("algorithm", algorithm, JOINS)
