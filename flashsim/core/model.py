@@ -42,8 +42,8 @@ class DeviceModel(Protocol):
     def submit(self, requests: Requests, commands: Commands, at: int | Integers) -> Integers:
         """Take requests, split into commands, that arrive at `at`; return their ids (see `core.host.HostQueue.append`)."""
 
-    def advance(self, until: int = NEVER, *, every: bool = False) -> Completions:
-        """Let time pass up to the earlier of `until` and the next completion, and return what completed.
+    def advance(self, until: int = NEVER, *, every: bool = False, wait: int = 1) -> Completions:
+        """Let time pass up to the earlier of `until` and the completion number `wait` from now, and return what completed.
 
         With `every`, do not stop at completions: run up to `until`, or until nothing is left to do.  The clock ends at `until` only
         if that is not NEVER.

@@ -108,15 +108,16 @@ class Device:
         """
         return self._model.advance(until, every=every)
 
-    def serve(self, requests: Requests, at: int | Integers | None = None) -> Completions:
+    def serve(self, requests: Requests, at: int | Integers | None = None, *, settle: bool = True) -> Completions:
         """Submit requests, let time pass until all have completed, and return their completions in order of submission.
 
+        The clock goes on until the drive has written what it acknowledged, or stops at the last completion if it is not to `settle`.
         Requests that were already outstanding must have been advanced to their end before.
         """
         if self.outstanding:
             raise InvalidParameterError("serve", f"{self.outstanding} requests outstanding", "they must complete first (advance)")
         ids = self.submit(requests, at)
-        completions = self._model.advance(every=True)
+        completions = self._model.advance(every=settle, wait=len(ids))
         ordered = np.empty(len(ids), COMPLETION)
         ordered[completions["id"] - (ids[0] if len(ids) else 0)] = completions
         return ordered

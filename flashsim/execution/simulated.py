@@ -13,14 +13,13 @@ import numpy as np
 
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.protocols import Sink
-from flashsim.core.request import COMPLETION, FLUSH, READ, TRIM, WRITE, Completions, Integers, Requests, make_requests
+from flashsim.core.request import FLUSH, READ, TRIM, WRITE, Integers, Requests, make_requests
 from flashsim.device.block_layer import command_counts
 from flashsim.device.device import Device
 from flashsim.execution.cpu import CpuModel
 from flashsim.execution.driver import ResultRows, drive
 from flashsim.execution.requests import Algorithm, Cpu, Mode, Read, Write
 from flashsim.execution.run import Run
-from flashsim.ssd.parameters import SsdParameters
 from flashsim.storage.content import ColumnContent
 from flashsim.storage.heap_file import File, HeapFile
 from flashsim.storage.relation import Tuples
@@ -160,28 +159,13 @@ class Simulated:
             serial = requests["dependency"] >= 0
             requests["think"] = np.where(serial, times, 0)
             machine.now += int(times[~serial].sum())
-        completions = _served(device, requests, machine.now)
+        completions = device.serve(requests, machine.now, settle=False)
         finished = int(completions["completed"].max())
         phase.kernel_time += kernel_time
         phase.io_time += finished - machine.now - int(requests["think"].sum())
         machine.now = finished
         if machine.sink is not None:
             machine.sink.record(requests, completions, label)
-
-
-def _served(device: Device, requests: Requests, at: int) -> Completions:
-    """Completions in order of submission; the clock stops at the last one, though a drive may go on to empty its write buffer."""
-    parameters = device.preset.parameters
-    if not isinstance(parameters, SsdParameters) or not parameters.write_buffer:
-        return device.serve(requests, at)
-    ids = device.submit(requests, at)
-    parts = []
-    while device.outstanding:
-        parts.append(device.advance())
-    completions = np.concatenate(parts)
-    ordered = np.empty(len(ids), COMPLETION)
-    ordered[completions["id"] - ids[0]] = completions
-    return ordered
 
 
 def _requests(operation: int, extents: Extents, mode: Mode) -> Requests:

@@ -13,7 +13,7 @@ import numpy as np
 from numba import types
 
 from flashsim.core.errors import FlashsimError, InvalidParameterError
-from flashsim.core.host import LEFT, NOW, REQUEST_BASE, HostQueue, arrive, command_done, next_arrival
+from flashsim.core.host import FINISHED, LEFT, NOW, REQUEST_BASE, HostQueue, arrive, command_done, next_arrival
 from flashsim.core.kernel import kernel_of
 from flashsim.core.policies import policy_function
 from flashsim.core.request import Commands, Completions, Integers, Requests
@@ -34,14 +34,14 @@ _ANY_DEPTH = 1 << 40
 _V = types.Array(types.int64, 1, "C")
 _M = types.Array(types.int64, 2, "C")
 _RUN = types.int64(
-    types.int64, types.boolean, _V, _M, _M, _V, _M, _V, _V, _M, _M, _V, _M, _M, _M, _M, CHOOSE_FUNCTION,
+    types.int64, types.int64, _V, _M, _M, _V, _M, _V, _V, _M, _M, _V, _M, _M, _M, _M, CHOOSE_FUNCTION,
 )  # fmt: skip
 
 
 @kernel_of(_RUN)
 def run(
     until: int,
-    every: bool,
+    wait: int,
     host: Integers,
     requests: Integers,
     commands: Integers,
@@ -58,7 +58,7 @@ def run(
     candidates: Integers,
     choose: Any,
 ) -> int:
-    """Let events happen up to `until`, or only up to the next completion of a request; return 0, or BAD_CHOICE."""
+    """Let events happen up to `until`, or until so many completions wait to be collected; return 0, or BAD_CHOICE."""
     count = drives.shape[0] // 2
     while True:
         arrival, _ = next_arrival(host, requests, order, delayed)
@@ -68,18 +68,17 @@ def run(
                 done, which = drives[drive, BUSY_UNTIL], drive
         if min(arrival, done) > until or min(arrival, done) == NEVER:
             break
-        complete = False
         if arrival <= done:
             arrive(host, requests, order, delayed)
         else:
             host[NOW] = done
             command = drives[which, ACTIVE]
             drives[which, ACTIVE] = -1
-            complete = command_done(host, requests, commands, delayed, finished, command)
+            command_done(host, requests, commands, delayed, finished, command)
         status = admit(host, requests, commands, control, drives, extents, seeks, segments, ring, waiting, candidates, choose)
         if status != 0:
             return status
-        if complete and not every:
+        if host[FINISHED] >= wait:
             return 0
     if until != NEVER:
         host[NOW] = until
@@ -154,8 +153,8 @@ class HddEngine:
             self._waiting = _free_rows(self._waiting, max(needed, 2 * len(self._waiting)))
         return ids
 
-    def advance(self, until: int = NEVER, *, every: bool = False) -> Completions:
-        """Let time pass up to the earlier of `until` and the next completion, or with `every` up to `until`; return what completed.
+    def advance(self, until: int = NEVER, *, every: bool = False, wait: int = 1) -> Completions:
+        """Let time pass; see `flashsim.core.model.DeviceModel.advance`.
 
         Raises
         ------
@@ -168,8 +167,9 @@ class HddEngine:
             raise InvalidParameterError("until", f"{until} ns", f"the clock is already at {self.now} ns")
         host = self._host
         status = run(
-            until, every, host.scalars, host.requests, host.commands, host.order, host.delayed, host.finished, self._control, self._drives,
-            self._extents, self._seeks, self._segments, self._ring, self._waiting, self._candidates, self._choose,
+            until, NEVER if every else wait, host.scalars, host.requests, host.commands, host.order, host.delayed, host.finished,
+            self._control, self._drives, self._extents, self._seeks, self._segments, self._ring, self._waiting, self._candidates,
+            self._choose,
         )  # fmt: skip
         if status == BAD_CHOICE:
             raise FlashsimError(f"{FAMILY.kind}: '{self.parameters.scheduler}' chose a command that does not wait")

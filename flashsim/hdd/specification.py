@@ -105,14 +105,15 @@ class HddSpecification:
         self._next_id += len(ids)
         return ids
 
-    def advance(self, until: int = NEVER, *, every: bool = False) -> Completions:
-        """Let time pass up to the earlier of `until` and the next completion, or with `every` up to `until`; return what completed."""
+    def advance(self, until: int = NEVER, *, every: bool = False, wait: int = 1) -> Completions:
+        """Let time pass; see `flashsim.core.model.DeviceModel.advance`."""
         if until < self.now:
             raise InvalidParameterError("until", f"{until} ns", f"the clock is already at {self.now} ns")
         env, host = self._env, self._drives.host
-        while env.peek() <= until and (until != NEVER or host.outstanding) and (every or not host.completed):
+        wait = NEVER if every else wait
+        while env.peek() <= until and (until != NEVER or host.outstanding) and len(host.completed) < wait:
             env.step()
-        if until != NEVER and env.now < until and (every or not host.completed):
+        if until != NEVER and env.now < until and len(host.completed) < wait:
             env.run(int(until))
         completions = host.collect()
         self._unfinished.difference_update(completions["id"].tolist())

@@ -71,7 +71,7 @@ _MAP = types.Array(types.int32, 1, "C")
 _PAGES = types.Array(types.int32, 2, "C")
 _RUN = types.int64(
     types.int64,
-    types.boolean,
+    types.int64,
     _V,
     _M,
     _M,
@@ -118,7 +118,7 @@ def next_event(engine: Integers, heap: Integers, operations: Integers) -> int:
 @kernel_of(_RUN)
 def run(
     until: int,
-    every: bool,
+    wait: int,
     host: Integers,
     requests: Integers,
     commands: Integers,
@@ -149,7 +149,7 @@ def run(
     opens: Any,
     levels: Any,
 ) -> int:
-    """Let events happen in order of (time, arrivals first, id) up to `until`, or to the first completion unless `every`."""
+    """Let events happen in order of (time, arrivals first, id) up to `until`, or until so many completions wait to be collected."""
     while True:
         status = dispatch(
             host, requests, commands, engine, heap, operations, servers, gates, control, pools, blocks, mapping, pages, trimmed, own,
@@ -157,7 +157,7 @@ def run(
         )  # fmt: skip
         if status == DONE and is_full(log, control):
             return LOG_FULL
-        if status != DONE or (host[FINISHED] > 0 and not every):
+        if status != DONE or host[FINISHED] >= wait:
             return int(status)
         arrival, _ = next_arrival(host, requests, order, delayed)
         event = next_event(engine, heap, operations)
@@ -247,7 +247,7 @@ class SsdEngine:
             self._renumber(needed)
         return self._host.append(requests, commands, at)
 
-    def advance(self, until: int = NEVER, *, every: bool = False) -> Completions:
+    def advance(self, until: int = NEVER, *, every: bool = False, wait: int = 1) -> Completions:
         """Let time pass; see `flashsim.core.model.DeviceModel.advance`.
 
         Raises
@@ -255,17 +255,17 @@ class SsdEngine:
         RefusedError
             The drive ran out of blocks and refused write commands since the last call; completions wait for the next call.
         """
-        self._run(until, every)
+        self._run(until, NEVER if every else wait)
         if self.state.control[REFUSED] > self._refused:
             self._refused = int(self.state.control[REFUSED])
             raise self.state.read_only()
         return self._host.collect()
 
-    def _run(self, until: int, every: bool) -> None:
+    def _run(self, until: int, wait: int) -> None:
         host, state = self._host, self.state
         while True:
             status = run(
-                until, every, host.scalars, host.requests, host.commands, host.order, host.delayed, host.finished,
+                until, wait, host.scalars, host.requests, host.commands, host.order, host.delayed, host.finished,
                 self._engine, self._heap, self._log, self._operations, self._servers, self._gates, state.control, state.pools, state.blocks,
                 state.mapping, state.pages, state.spare, state.trimmed, state.own, state.plan, state.buffer, self._timing,
                 self._links, state.counters, state.translate, *state.policies,

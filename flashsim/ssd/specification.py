@@ -291,9 +291,9 @@ class SsdSpecification:
         self._unfinished.update(ids.tolist())
         return ids
 
-    def advance(self, until: int = NEVER, *, every: bool = False) -> Completions:
+    def advance(self, until: int = NEVER, *, every: bool = False, wait: int = 1) -> Completions:
         """Let time pass; see `flashsim.core.model.DeviceModel.advance`."""
-        self._run(until, every)
+        self._run(until, NEVER if every else wait)
         if self.state.control[REFUSED] > self._refused:
             self._refused = int(self.state.control[REFUSED])
             raise self.state.read_only()
@@ -301,15 +301,15 @@ class SsdSpecification:
         self._unfinished.difference_update(completions["id"].tolist())
         return completions
 
-    def _run(self, until: int, every: bool) -> None:
+    def _run(self, until: int, wait: int) -> None:
         queue = self.env._queue
         while queue and queue[0][0] <= until:
             follows = queue[0][0] == self.env.now and queue[0][1] < ARRIVALS
-            if self.host.completed and not every and not follows:
+            if len(self.host.completed) >= wait and not follows:
                 break
             self.env.step()
         else:
-            if until != NEVER and not (self.host.completed and not every):
+            if until != NEVER and len(self.host.completed) < wait:
                 self.env._now = max(self.env._now, until)
 
     def _renumber(self, needed: int) -> None:
