@@ -33,17 +33,20 @@ def disk_of(preset: Preset, page_size: int) -> Disk:
     parameters = preset.parameters
     if isinstance(parameters, HddParameters):
         seek = parameters.seek_average or mean_seek(seek_curve(parameters), np.ones(parameters.cylinders))
-        read, write = (min(_streaming_rate(parameters), _link_rate(parameters, bus)) for bus in (parameters.bus_read, parameters.bus_write))
+        reads = _link_rate(parameters, parameters.bus_read, parameters.read_hit_after_read)
+        writes = _link_rate(parameters, parameters.bus_write, parameters.write_hit_after_write)
+        read, write = (min(_streaming_rate(parameters), rate) for rate in (reads, writes))
         latency = parameters.rotation / 2 / MILLISECONDS
         return Disk.from_rates(seek / MILLISECONDS, latency, page_size, read, write if write != read else None)
     latency = parameters.read_latency / MILLISECONDS
     return Disk.from_rates(0, latency, page_size, parameters.link_read_rate, parameters.link_write_rate)
 
 
-def _link_rate(parameters: HddParameters, bus: int) -> float:
-    """Bytes a second that pass the link, and the bus and the buffer where those are known (ns a sector)."""
-    slowest = max(bus, parameters.bulk_transfer)
-    return min(parameters.link_rate, parameters.sector_size * SECONDS / slowest if slowest else parameters.link_rate)
+def _link_rate(parameters: HddParameters, bus: int, work: int) -> float:
+    """Bytes a second that pass the link, the bus and the buffer where those are known (ns a sector), in commands with so much work (ns)."""
+    slowest, command = max(bus, parameters.bulk_transfer), parameters.command_size
+    rate = min(parameters.link_rate, parameters.sector_size * SECONDS / slowest if slowest else parameters.link_rate)
+    return command / (command / rate + (parameters.overhead + work) / SECONDS) if command else rate
 
 
 def _streaming_rate(parameters: HddParameters) -> float:

@@ -33,7 +33,6 @@ from flashsim.hdd.terms import (
     LAST_END,
     LEAST,
     LIMIT,
-    OVERHEAD,
     READ_AHEAD_AGAIN,
     READ_AHEAD_LEAST,
     READ_AHEAD_ON_HIT,
@@ -51,7 +50,7 @@ from flashsim.hdd.terms import (
     STREAM,
     WRITING,
 )
-from flashsim.hdd.transfer import count_crossing, read_out, sectors_to_start
+from flashsim.hdd.transfer import count_crossing, overhead_of, read_out, sectors_to_start
 from flashsim.hdd.write_back import serve_write
 
 
@@ -72,7 +71,7 @@ def serve(
     start: int,
 ) -> int:
     """Serve one command of a drive from `start` on; return when it completes."""
-    time = start + control[OVERHEAD]
+    time = start + overhead_of(control, operation, end - first)
     if operation == READ:
         return serve_read(control, drives, extents, seeks, segments, drive, first, end, time)
     if operation == WRITE:

@@ -27,7 +27,7 @@ def check_sizes(parameters: HddParameters) -> None:
     sector = parameters.sector_size
     if sector % SECTOR:
         raise InvalidParameterError("sector_size", f"{sector} B", f"it must be a multiple of {SECTOR} B")
-    names = ("capacity", "read_ahead", "read_ahead_least", "segment_size", "write_behind")
+    names = ("capacity", "read_ahead", "read_ahead_least", "segment_size", "write_behind", "command_size")
     for name in (*names, "stripe") if parameters.drives > 1 else names:
         if getattr(parameters, name) % sector:
             raise InvalidParameterError(name, f"{getattr(parameters, name)} B", f"it must be a multiple of the sector, {sector} B")

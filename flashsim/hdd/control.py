@@ -10,7 +10,7 @@ from flashsim.hdd.parameters import HddParameters
 from flashsim.hdd.segments import BOUNDS
 from flashsim.hdd.terms import CONTROL_COLUMNS, FIELDS, SHARE_UNIT
 
-_SIZES = ("read_ahead", "read_ahead_least", "segment_size", "write_behind")
+_SIZES = ("read_ahead", "read_ahead_least", "segment_size", "write_behind", "command_size")
 _SHARES = ("read_start", "write_start")
 _NAMES = {"head_order": HEAD_ORDERS, "read_ahead_bound": BOUNDS}
 

@@ -98,7 +98,7 @@ class Controller:
                 self._idle = self.env.event()
                 yield self._idle
             request, first, end = self._next_command()
-            yield from self._pause(self.parameters.overhead)
+            yield from self._pause(self.parameters.overhead_of(request.operation, (end - first) * self.parameters.sector_size))
             if request.operation == READ:
                 yield from self._read(first, end)
             elif request.operation == WRITE:
@@ -117,11 +117,12 @@ class Controller:
             position = mechanism.position
             arm = self.geometry.locate(position - (position == mechanism.limit)) if mechanism.limit > 0 else mechanism.arm
             candidates = np.zeros((self.parameters.queue_depth, CANDIDATE_COLUMNS), np.int64)
-            for row, (request, first, _) in enumerate(seen):
+            for row, (request, first, end) in enumerate(seen):
                 candidates[row, CYLINDER] = arm.cylinder
                 if request.operation in (READ, WRITE):
                     place = self.geometry.locate(first)
-                    there = self.now + self.parameters.overhead + mechanism.move_time(arm, place, request.operation == WRITE)
+                    overhead = self.parameters.overhead_of(request.operation, (end - first) * self.parameters.sector_size)
+                    there = self.now + overhead + mechanism.move_time(arm, place, request.operation == WRITE)
                     candidates[row] = place.cylinder, there + mechanism.wait_for(place, there) - self.now
             index = int(self._choose(candidates, len(seen), arm.cylinder, self._direction))
             if not 0 <= index < len(seen):

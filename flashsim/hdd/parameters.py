@@ -11,7 +11,7 @@ import numpy as np
 
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.parameters import count, duration, number, rate, size, switch, table, text
-from flashsim.core.request import FLUSH, READ, SECTOR, Commands, Requests
+from flashsim.core.request import FLUSH, READ, SECTOR, WRITE, Commands, Requests
 from flashsim.core.units import KIB
 from flashsim.hdd import checks
 from flashsim.hdd.layout import sectors_of
@@ -71,6 +71,11 @@ class HddParameters:
 
     # Controller.
     overhead: int = duration("the controller's work on each command", least=1)
+    command_size: int = size(
+        "what one command of the interface moves; of a longer one each further part has the overhead and the work of a hit; 0: any length",
+        least=0,
+        default=0,
+    )
     read_hit_after_read: int = duration("work on a read that the buffer serves, after a read", default=0)
     read_hit_after_write: int = duration("work on a read that the buffer serves, after a write", default=0)
     read_miss_after_read: int = duration("work on any other read, after a read", default=0)
@@ -129,6 +134,12 @@ class HddParameters:
         if self.capacity == 0:
             object.__setattr__(self, "capacity", sectors_of(self) * self.sector_size)
         checks.check_capacity(self)
+
+    def overhead_of(self, operation: int, length: int) -> int:
+        """The controller's work, ns, on a command before anything else; of a read or write in parts, on all but the first besides."""
+        further = -(-length // self.command_size) - 1 if self.command_size and operation in (READ, WRITE) else 0
+        hit = self.read_hit_after_read if operation == READ else self.write_hit_after_write
+        return self.overhead + further * (self.overhead + hit)
 
     @property
     def cylinders(self) -> int:

@@ -19,7 +19,6 @@ from flashsim.hdd.terms import (
     DIRECTION,
     DRIVE_COLUMNS,
     HEADS,
-    OVERHEAD,
     QUEUE_DEPTH,
     ROTATION,
     SECTOR_SIZE,
@@ -30,6 +29,7 @@ from flashsim.hdd.terms import (
     WAITING_NEXT,
     WAITING_TAIL,
 )
+from flashsim.hdd.transfer import overhead_of
 
 #: What `choose` may answer that the engine cannot go on with.
 BAD_CHOICE = -2
@@ -76,7 +76,6 @@ def _list_candidates(
     candidates: Integers, drive: int, count: int,
 ) -> int:  # fmt: skip
     """Fill in the first commands that wait at a drive as its scheduler sees them; return the cylinder of the arm."""
-    free = host[NOW] + control[OVERHEAD]
     source, source_extent = arm_at(control, drives, extents, seeks, drive, host[NOW])
     row = drives[drive, WAITING_HEAD]
     for index in range(count):
@@ -88,6 +87,7 @@ def _list_candidates(
             sector = commands[at, OFFSET] // control[SECTOR_SIZE] - drive * control[SECTORS]
             extent = extent_of(extents, sector)
             track = track_of(extents, extent, sector)
+            free = host[NOW] + overhead_of(control, commands[at, OPERATION], commands[at, LENGTH] // control[SECTOR_SIZE])
             there = free + move_time(control, extents, seeks, source, source_extent, track, extent, commands[at, OPERATION] == WRITE)
             index_on_track = sector - piece_first(extents, extent, sector)
             part = track_angle(extents, extent, track, control[HEADS]) + index_on_track * SLOT_UNIT

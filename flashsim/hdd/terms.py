@@ -9,7 +9,7 @@ SHARE_UNIT = 1_000_000
 FIELDS = (
     "rotation", "heads", "head_order", "head_switch", "write_settle", "write_move", "sector_size", "sectors",
     "link_rate", "bus_read", "bus_write", "hold_reads", "read_start", "read_start_least", "write_start", "write_start_most",
-    "overhead", "read_hit_after_read", "read_hit_after_write", "read_miss_after_read", "read_miss_after_write",
+    "overhead", "command_size", "read_hit_after_read", "read_hit_after_write", "read_miss_after_read", "read_miss_after_write",
     "write_hit_after_read", "write_hit_after_write", "write_miss_after_read", "write_miss_after_write",
     "data_preparation", "reselect_first", "reselect_other", "disconnect_read_after_read", "disconnect_read_after_write",
     "disconnect_write", "complete_read", "complete_write", "extra_disconnect", "extra_command", "extra_disconnect_first", "extra_pause",
@@ -21,15 +21,15 @@ FIELDS = (
 (
     ROTATION, HEADS, HEAD_ORDER, HEAD_SWITCH, WRITE_SETTLE, WRITE_MOVE, SECTOR_SIZE, SECTORS,
     LINK_RATE, BUS_READ, BUS_WRITE, HOLD_READS, READ_START, READ_START_LEAST, WRITE_START, WRITE_START_MOST,
-    OVERHEAD, READ_HIT, _, READ_MISS, _,
+    OVERHEAD, COMMAND_SIZE, READ_HIT, _, READ_MISS, _,
     WRITE_HIT, _, WRITE_MISS, _,
     DATA_PREPARATION, RESELECT_FIRST, RESELECT_OTHER, DISCONNECT_READ, _,
     DISCONNECT_WRITE, COMPLETE_READ, COMPLETE_WRITE, EXTRA_DISCONNECT, EXTRA_COMMAND, EXTRA_DISCONNECT_FIRST, EXTRA_PAUSE,
     EXTRA_DISCONNECT_SECOND, EXTRA_SEEK_DELAY,
     READ_AHEAD, READ_AHEAD_LEAST, READ_AHEAD_BOUND, READ_AHEAD_ON_HIT, READ_AHEAD_AGAIN, SEGMENTS, SEGMENT_SIZE, KEEP_READ,
     NEXT_HITS, PARTIAL_HITS, HITS_WHILE_WRITING, READ_PRECEDING, OWN_WRITE_SEGMENT, READ_WRITTEN, WRITE_BEHIND, QUEUE_DEPTH,
-) = range(55)  # fmt: skip
-CONTROL_COLUMNS = 55
+) = range(56)  # fmt: skip
+CONTROL_COLUMNS = 56
 
 #: What the mechanism streams.
 IDLE, READING, WRITING = range(3)

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from flashsim.core.kernel import inlined_kernel, lean_kernel
-from flashsim.core.request import Integers
+from flashsim.core.request import READ, WRITE, Integers
 from flashsim.hdd.geometry import extent_of, piece_first
 from flashsim.hdd.layout import HELD
 from flashsim.hdd.stream import position, sector_end
 from flashsim.hdd.terms import (
     AFTER,
     BUS_READ,
+    COMMAND_SIZE,
     DATA_PREPARATION,
     DISCONNECT_READ,
     HOLD_READS,
     LINK_RATE,
     LINK_TIME,
+    OVERHEAD,
+    READ_HIT,
     READ_START,
     READ_START_LEAST,
     READING,
@@ -22,6 +25,7 @@ from flashsim.hdd.terms import (
     SECTOR_SIZE,
     SHARE_UNIT,
     STREAM,
+    WRITE_HIT,
 )
 
 _SECOND = 1_000_000_000
@@ -32,6 +36,16 @@ def crossing_time(sectors: int, size: int, rate: int, bus: int) -> int:
     """Nanoseconds for sectors of `size` bytes to cross a link of `rate` bytes a second and a bus of `bus` ns a sector, at least 1."""
     total = sectors * size
     return max(1, total // rate * _SECOND + (total % rate * _SECOND + rate // 2) // rate, sectors * bus)
+
+
+@inlined_kernel
+def overhead_of(control: Integers, operation: int, sectors: int) -> int:
+    """The controller's work on a command before anything else; of a read or write in parts, on all but the first besides."""
+    if control[COMMAND_SIZE] == 0 or operation not in (READ, WRITE):
+        return control[OVERHEAD]
+    hit = control[READ_HIT] if operation == READ else control[WRITE_HIT + 1]
+    further = (sectors + control[COMMAND_SIZE] - 1) // control[COMMAND_SIZE] - 1
+    return control[OVERHEAD] + further * (control[OVERHEAD] + hit)
 
 
 @inlined_kernel

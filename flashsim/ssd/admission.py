@@ -19,6 +19,7 @@ from flashsim.core.host import (
 from flashsim.core.kernel import inlined_kernel
 from flashsim.core.request import FLUSH, FORCE_UNIT_ACCESS, READ, SECTOR, TRIM, WRITE, Integers
 from flashsim.ssd.buffering import await_destaging, destage, drop_entry, fill_entry, read_entry
+from flashsim.ssd.continuation import goes_on, read_ahead, write_behind
 from flashsim.ssd.dies import schedule
 from flashsim.ssd.drive_state import BUFFER_HITS, BUFFER_OVERWRITES, FLUSHES, READ_BYTES, READS, TRIMS, WRITE_BYTES, WRITES
 from flashsim.ssd.flash_array import Narrow
@@ -39,7 +40,7 @@ from flashsim.ssd.operations import (
 )
 from flashsim.ssd.pools import next_write_id
 from flashsim.ssd.queueing import add_operations
-from flashsim.ssd.timing import POWER_PROTECTED, READ_OVERHEAD, WRITE_OVERHEAD
+from flashsim.ssd.timing import CONTINUATION, POWER_PROTECTED, READ_OVERHEAD, WRITE_OVERHEAD
 from flashsim.ssd.write_buffer import (
     OLDEST_ENTRY,
     PLACES,
@@ -85,6 +86,7 @@ def admit_page(
     own: Integers,
     plan: Integers,
     timing: Integers,
+    counters: Integers,
     translate: Any,
     victim: Any,
     opens: Any,
@@ -94,13 +96,18 @@ def admit_page(
     operation: int,
     page: int,
     sectors: int,
+    continues: bool,
 ) -> bool:
     """Plan one page of a command that the write buffer has no part in; False if a policy broke its contract."""
     partial = 0 if sectors == control[PAGE_SECTORS] else 1
     rows = translate(operation, page, partial, control, pools, blocks, mapping, pages, own, plan, victim, opens, levels)
     if rows < 0 or control[BROKEN]:
         return False
+    if continues and operation == READ:
+        read_ahead(plan, rows, counters)
     add_operations(engine, operations, servers, gates, control, pools, plan, timing, rows, command, request, sectors)
+    if continues and operation == WRITE:
+        write_behind(engine, operations, plan, rows)
     return True
 
 
@@ -161,8 +168,8 @@ def admit_buffered(
     elif entry >= 0:
         drop_entry(engine, operations, buffer, command, request, entry)
     return done and admit_page(
-        engine, operations, servers, gates, control, pools, blocks, mapping, pages, own, plan, timing, translate, victim,
-        opens, levels, command, request, operation, page, sectors,
+        engine, operations, servers, gates, control, pools, blocks, mapping, pages, own, plan, timing, counters, translate, victim,
+        opens, levels, command, request, operation, page, sectors, False,
     )  # fmt: skip
 
 
@@ -193,6 +200,7 @@ def admit(
     offset: int,
     length: int,
     through: bool,
+    continues: bool,
 ) -> bool:
     """Plan the pages of a command, in order; False if a policy broke its contract.  Only whole flash pages are trimmed."""
     size = control[PAGE_SECTORS] * SECTOR
@@ -214,8 +222,8 @@ def admit(
             )  # fmt: skip
         else:
             done = admit_page(
-                engine, operations, servers, gates, control, pools, blocks, mapping, pages, own, plan, timing, translate,
-                victim, opens, levels, command, request, operation, page, sectors,
+                engine, operations, servers, gates, control, pools, blocks, mapping, pages, own, plan, timing, counters, translate,
+                victim, opens, levels, command, request, operation, page, sectors, continues,
             )  # fmt: skip
         if not done:
             return False
@@ -321,13 +329,17 @@ def dispatch(
             length = 0
         else:
             count_command(counters, operation, length)
-        if operation == FLUSH and buffer[0, PLACES] > 0 and not timing[POWER_PROTECTED]:
+        if operation == FLUSH and (buffer[0, PLACES] > 0 or timing[CONTINUATION] > 0) and not timing[POWER_PROTECTED]:
             engine[FLUSHING] = command
             continue
-        through = buffer[0, WRITE_THROUGH] != 0 or commands[row, FLAGS] & FORCE_UNIT_ACCESS != 0
+        forced = commands[row, FLAGS] & FORCE_UNIT_ACCESS != 0
+        through = buffer[0, WRITE_THROUGH] != 0 or forced
+        continues = goes_on(engine, control, timing, counters, operation, offset, length, forced)
+        if continues:
+            operations[command, OVERHEAD] = timing[CONTINUATION]
         if operation != FLUSH and length > 0 and not admit(
             engine, operations, servers, gates, control, pools, blocks, mapping, pages, trimmed, own, plan, buffer, timing, counters,
-            translate, victim, opens, levels, command, request, operation, offset, length, through,
+            translate, victim, opens, levels, command, request, operation, offset, length, through, continues,
         ):  # fmt: skip
             return POLICY_FAILED
         enter_controller(engine, heap, operations, servers, control, command, host[NOW])

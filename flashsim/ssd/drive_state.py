@@ -60,14 +60,15 @@ from flashsim.ssd.write_ids import ids_left, renumber
 
 # Counters: what the host asked for, then flash pages read and programmed and blocks erased, by cause.
 (
-    READS, READ_BYTES, WRITES, WRITE_BYTES, TRIMS, FLUSHES, FETCHES, BUFFER_HITS, BUFFER_OVERWRITES,
-) = range(9)  # fmt: skip
-READS_FOR = 9
+    READS, READ_BYTES, WRITES, WRITE_BYTES, TRIMS, FLUSHES, FETCHES, BUFFER_HITS, BUFFER_OVERWRITES, CONTINUED_READS,
+    CONTINUED_WRITES,
+) = range(11)  # fmt: skip
+READS_FOR = 11
 PROGRAMS_FOR = READS_FOR + len(CAUSES)
 ERASES_FOR = PROGRAMS_FOR + len(CAUSES)
 COUNTERS = (
     "host_reads", "host_read_bytes", "host_writes", "host_write_bytes", "host_trims", "host_flushes", "read_modify_write_reads",
-    "buffer_read_hits", "buffer_overwrites",
+    "buffer_read_hits", "buffer_overwrites", "continued_reads", "continued_writes",
     *(f"{what}_{cause}" for what in ("reads", "programs", "erases") for cause in CAUSES),
 )  # fmt: skip
 

@@ -58,9 +58,11 @@ from flashsim.ssd.operations import (
     FIRST_FLUSH,
     FIRST_PART,
     FLUSH_MARK,
+    HELD,
     HOST_COMMAND,
     ID,
     IN_PROGRAM,
+    IS_BEHIND,
     IS_PART,
     LEFT,
     NEXT_IN_DIE,
@@ -128,9 +130,12 @@ def finish_part(
     finished: Integers,
     row: int,
 ) -> None:
-    """A page of a command is done; the command completes with its last."""
+    """A page of a command is done; the command completes with its last.  One that is programmed behind goes on."""
     command = operations[row, COMMAND]
-    give_row(engine, operations, row)
+    if operations[row, IS_BEHIND]:
+        operations[row, COMMAND] = -1
+    else:
+        give_row(engine, operations, row)
     operations[command, LEFT] -= 1
     if operations[command, LEFT] == 0:
         finish_command(engine, operations, host, requests, commands, delayed, finished, command)
@@ -147,7 +152,7 @@ def destaged(
     finished: Integers,
     number: int,
 ) -> None:
-    """A page of the write buffer is on flash, by the operation of that number: flushes admitted after it wait for one less."""
+    """A page that was acknowledged before is on flash, by the operation of that number: flushes admitted after it wait for one less."""
     engine[DESTAGING] -= 1
     command = engine[FIRST_FLUSH]
     while command >= 0:
@@ -287,6 +292,7 @@ def channel_ends(
     following = release(servers, operations, control[DIES] + channel_of(control, die), now)
     if following >= 0:
         use_channel(engine, heap, operations, timing, following, now)
+    engine[HELD] -= operations[row, IS_BEHIND]
     kind = operations[row, KIND]
     if kind in (READ_PAGE, FETCH_PAGE):
         read_ends(engine, heap, log, operations, servers, gates, control, pools, timing, links, counters, row, now)
@@ -419,7 +425,7 @@ def happen(
         is_part = operations[row, KIND] != BUFFER_PAGE or operations[row, IS_PART]
         if link_ends(engine, heap, operations, servers, control, buffer, timing, links, row, now) and not is_part:
             give_row(engine, operations, row)
-        elif operations[row, PHASE] == ON_LINK:
+        elif operations[row, PHASE] == ON_LINK or operations[row, IS_BEHIND]:
             finish_part(engine, operations, host, requests, commands, delayed, finished, row)
     elif phase == ON_CHANNEL:
         note_span(log, control, operations, servers, control[DIES] + channel_of(control, operations[row, DIE]), row, now)
@@ -430,6 +436,8 @@ def happen(
             following = operations[row, NEXT_IN_DIE]
             if operations[row, KIND] == STORE_PAGE and operations[row, CAUSE] == HOST:
                 give_room(engine, heap, operations, servers, control, links, now)
+                destaged(engine, operations, host, requests, commands, delayed, finished, operations[row, ID])
+            elif operations[row, IS_BEHIND]:
                 destaged(engine, operations, host, requests, commands, delayed, finished, operations[row, ID])
             if operations[row, KIND] in (PROGRAM_PAGE, STORE_PAGE) and operations[row, CAUSE] == HOST and operations[row, COMMAND] >= 0:
                 finish_part(engine, operations, host, requests, commands, delayed, finished, row)

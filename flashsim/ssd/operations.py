@@ -17,12 +17,12 @@ LEFT, FIRST_PART, LAST_PART, HOST_COMMAND, OVERHEAD, FLUSH_MARK = range(1, 7)
 # wait for this operation are chained from FIRST_FOLLOWER by NEXT_FOLLOWER.  DUE is the time of its pending event (-1: none), LEFT_OVER
 # what is left of an interrupted step, INTERRUPTED how often it was.  A command's operations are chained by NEXT_PART, those that queue for
 # a die or work there together by NEXT_IN_DIE, those that wait for a channel, the link or the controller by NEXT_WAITING; unused rows by
-# NEXT_WAITING too.
+# NEXT_WAITING too.  IS_BEHIND says of a host's program that it is acknowledged when its bytes have come (`flashsim.ssd.continuation`).
 (
     ID, PHASE, WAITS, DIE, COMMAND, REQUEST, SECTORS, DUE, LEFT_OVER, INTERRUPTED, FIRST_FOLLOWER, NEXT_FOLLOWER,
-    FIRST_READER, NEXT_READER, NEXT_PART, NEXT_IN_DIE, NEXT_WAITING,
-) = range(PLAN_COLUMNS, PLAN_COLUMNS + 17)  # fmt: skip
-OPERATION_COLUMNS = PLAN_COLUMNS + 17
+    FIRST_READER, NEXT_READER, NEXT_PART, NEXT_IN_DIE, NEXT_WAITING, IS_BEHIND,
+) = range(PLAN_COLUMNS, PLAN_COLUMNS + 18)  # fmt: skip
+OPERATION_COLUMNS = PLAN_COLUMNS + 18
 # What an operation's pending event ends.
 WAITING, ON_LINK, IN_CELLS, ON_CHANNEL, IN_PROGRAM = range(5)
 
@@ -48,14 +48,15 @@ GATE_ROWS = 3
 
 # Scalars of the engine.  The dies that were woken stand between FIRST_WOKEN and LAST_WOKEN, operations that are ready for the link in this
 # event between FIRST_READY and LAST_READY, those that wait for room in the write buffer between FIRST_WANTING and LAST_WANTING.  ROOM is
-# the pages that it can still take, DESTAGING counts its pages that are on their way to flash, FIRST_FLUSH starts the chain (by
+# the pages that it can still take, DESTAGING counts acknowledged pages that are on their way to flash, FIRST_FLUSH starts the chain (by
 # NEXT_IN_DIE) of flush commands that wait for such, and FLUSHING is one that is still being admitted.  HAPPENED
-# counts the events since power came.
+# counts the events since power came.  READ_END and WRITE_END are where the last read and write ended, and HELD counts the pages of writes
+# that go on there which the controller holds.
 (
     EVENTS, NEXT_ID, UNUSED, WATERMARK, LIVE, FIRST_WOKEN, LAST_WOKEN, FIRST_READY, LAST_READY, FIRST_WANTING, LAST_WANTING, ROOM,
-    DESTAGING, FIRST_FLUSH, FLUSHING, HAPPENED,
-) = range(16)  # fmt: skip
-ENGINE_SCALARS = 16
+    DESTAGING, FIRST_FLUSH, FLUSHING, HAPPENED, READ_END, WRITE_END, HELD,
+) = range(19)  # fmt: skip
+ENGINE_SCALARS = 19
 
 #: An event's key is the operation's id and, below it, its row.
 ROW_BITS = 24
@@ -79,6 +80,7 @@ def take_row(engine: Integers, operations: Integers, kind: int) -> int:
     operations[row, WAITS] = 1
     operations[row, DUE] = -1
     operations[row, INTERRUPTED] = 0
+    operations[row, IS_BEHIND] = 0
     for column in (FIRST_FOLLOWER, NEXT_FOLLOWER, FIRST_READER, NEXT_READER, NEXT_PART, NEXT_IN_DIE, NEXT_WAITING):
         operations[row, column] = -1
     return row
@@ -175,5 +177,6 @@ def empty_engine(room: int) -> Integers:
     """The engine's scalars before the first operation, with room for so many pages in the write buffer."""
     engine = np.zeros(ENGINE_SCALARS, np.int64)
     engine[[UNUSED, FIRST_WOKEN, LAST_WOKEN, FIRST_READY, LAST_READY, FIRST_WANTING, LAST_WANTING, FIRST_FLUSH, FLUSHING]] = -1
+    engine[[READ_END, WRITE_END]] = -1
     engine[ROOM] = room
     return engine

@@ -8,6 +8,7 @@ from itertools import permutations
 from flashsim.core.errors import InvalidParameterError, RefusedError, UnknownNameError
 from flashsim.core.parameters import count, duration, number, rate, size, switch, text
 from flashsim.core.request import SECTOR
+from flashsim.core.units import format_duration, format_size
 
 #: The most flash pages: numbers of pages take 32 bits, and one more than the last must fit.
 MOST_FLASH_PAGES = 2**31 - 2
@@ -85,6 +86,11 @@ class SsdParameters:
     write_buffer_threshold: float = number("share of the write buffer that may wait to be written", 0, 1, default=0.5)
     power_protected: bool = switch("whether the write buffer survives a power cut", default=False)
     queues: int = count("submission queues, served in turn, each with its own queue_depth", default=1)
+    continuation_latency: int = duration(
+        "time, without the host link, of a short read or write that goes on where the last one ended; 0 for as any other",
+        default=0,
+    )
+    continuation_limit: int = size("most bytes of such a command, and of such writes in the controller at once", 0, default=0)
 
     def __post_init__(self) -> None:
         """Check that the values fit together."""
@@ -93,6 +99,7 @@ class SsdParameters:
         if self.capacity % SECTOR:
             raise InvalidParameterError("capacity", self.capacity, f"it must be a multiple of {SECTOR}")
         self._check_choices()
+        self._check_continuation()
         self._check_reserve()
         self._check_capacity()
 
@@ -119,6 +126,20 @@ class SsdParameters:
         ):
             if chosen:
                 raise RefusedError(does_not_go)
+
+    def _check_continuation(self) -> None:
+        """Check that a continuation is quicker than another command, and that the controller can hold a page of it."""
+        latency, limit = self.continuation_latency, self.continuation_limit
+        if not latency and not limit:
+            return
+        if not latency or latency >= min(self.read_latency, self.write_latency):
+            bound = "with a continuation_limit it must be more than 0, and less than read_latency and write_latency"
+            raise InvalidParameterError("continuation_latency", format_duration(latency), bound)
+        if limit < self.page_size:
+            bound = f"with a continuation_latency it must hold a flash page, {format_size(self.page_size)}"
+            raise InvalidParameterError("continuation_limit", format_size(limit), bound)
+        if self.write_buffer:
+            raise RefusedError("continuation_latency: not supported with a write_buffer, which acknowledges all writes")
 
     def _check_reserve(self) -> None:
         """Check that every plane has the blocks that its collection and its bad blocks need."""
@@ -170,6 +191,11 @@ class SsdParameters:
     def buffer_pages(self) -> int:
         """Flash pages that the write buffer holds."""
         return self.write_buffer // self.page_size
+
+    @property
+    def continuation_pages(self) -> int:
+        """Flash pages that the controller holds of writes that go on where the last one ended."""
+        return self.continuation_limit // self.page_size
 
     @property
     def pools(self) -> int:

@@ -15,7 +15,9 @@ each operation gets the next number and the last place in its die's queue.  Then
 * with `multi_plane`, ready operations that stand one behind the other work together if they are of one kind, on planes of their own and
   at the same page of their blocks: their time in the cells is spent once, and their pages cross the channel one by one.
 * with `cache_read`, a page leaves through the cache register while the die carries out the next operation, if that is a read;
-* with `cache_program`, the next operation's page comes to the cache register while the die programs, if that is a program too.
+* with `cache_program`, the next operation's page comes to the cache register while the die programs, if that is a program too;
+* with `continuation_latency`, a short read that goes on where the last one ended finds its pages in the controller, and a short write of
+  whole pages leaves them there: it is acknowledged when they have crossed the link, and programmed behind (`flashsim.ssd.continuation`).
 
 A read returns what its page held when it was admitted: it goes to the flash page that the map named then, waits for that page's program if
 it might overtake it, and the block is not erased before.
@@ -34,9 +36,11 @@ import simpy
 
 from flashsim.core.host_specification import ARRIVALS, HostRequest, SpecifiedHost
 from flashsim.core.model import PowerCut
-from flashsim.core.request import FLUSH, READ, SECTOR, TRIM, WRITE, Commands, Completions, Integers, Requests
+from flashsim.core.request import FLUSH, FORCE_UNIT_ACCESS, READ, SECTOR, TRIM, WRITE, Commands, Completions, Integers, Requests
 from flashsim.core.units import NEVER
 from flashsim.ssd.drive_state import (
+    CONTINUED_READS,
+    CONTINUED_WRITES,
     ERASES_FOR,
     FETCHES,
     FLUSHES,
@@ -95,6 +99,8 @@ class SsdSpecification:
         self.link = Shared(self.env)
         self.controller = Shared(self.env)
         self.buffer = SpecifiedBuffer(self)
+        self.last_end = {READ: -1, WRITE: -1}  # where the last command of an operation ended
+        self.held = 0  # pages in the controller, of writes that go on where the last one ended
         self.holders: dict[int, list[Operation]] = {}  # by block: what its next erase waits for
 
     # A command enters the drive.
@@ -112,6 +118,7 @@ class SsdSpecification:
             length = 0
         else:
             self._count(operation, length)
+            command.goes_on = self._goes_on(request, offset, length)
         end = offset + length
         for page in range(offset // size, -(-end // size)) if operation != FLUSH and length else ():
             first = max(offset, page * size)
@@ -125,14 +132,35 @@ class SsdSpecification:
                 self.plan(command, page, sectors)
             if operation == TRIM:
                 self.state.trimmed[page] = next_write_id(control)
-        if operation == FLUSH and self.parameters.buffer_pages and not self.parameters.power_protected:
+        if operation == FLUSH and (self.parameters.buffer_pages or self.timing.continuation) and not self.parameters.power_protected:
             self.buffer.flush(command)
         self.env.process(self._command(command))
 
+    def _goes_on(self, request: HostRequest, offset: int, length: int) -> bool:
+        """Whether a command is short and goes on where the last one of its operation ended; a write, in whole pages that find room."""
+        operation, timing, size = request.operation, self.timing, self.parameters.page_size
+        if not timing.continuation or operation not in self.last_end:
+            return False
+        goes_on = self.last_end[operation] == offset and length <= timing.continuation_limit
+        self.last_end[operation] = offset + length
+        if operation == WRITE:
+            forced, partial = request.flags & FORCE_UNIT_ACCESS, offset % size or length % size
+            goes_on &= not forced and not partial and self.held + length // size <= timing.continuation_pages
+        self.state.counters[CONTINUED_READS if operation == READ else CONTINUED_WRITES] += goes_on
+        return goes_on
+
     def plan(self, command: Command, page: int, sectors: int) -> None:
-        """Let the translation layer plan one page of a command."""
+        """Let the translation layer plan one page of a command; one that goes on reads it from the controller, or leaves it there."""
         partial = sectors < self.parameters.sectors_per_page
-        self.add(command, self.state.plan_page(command.request.operation, page, partial), sectors)
+        plan = self.state.plan_page(command.request.operation, page, partial)
+        if command.goes_on:
+            self.state.counters[READS_FOR + HOST] += sum(kind == READ_PAGE for kind, *_ in plan)
+            plan = [(ZERO_PAGE if kind == READ_PAGE else kind, *others) for kind, *others in plan]
+        for operation in self.add(command, plan, sectors):
+            if command.goes_on and operation.kind == PROGRAM_PAGE:
+                operation.is_behind = True
+                self.buffer.stores.append(operation)
+                self.held += 1
 
     def add(self, command: Command, plan: list[tuple[int, ...]], sectors: int) -> list[Operation]:
         """Give planned operations their numbers and their places in the queues of dies."""
@@ -187,6 +215,8 @@ class SsdSpecification:
 
     def _command(self, command: Command) -> Steps:
         overhead = self.timing.read_overhead if command.request.operation == READ else self.timing.write_overhead
+        if command.goes_on:
+            overhead = self.timing.continuation
         yield from self.controller.use(overhead, command.number)
         for operation in command.operations:
             if operation.kind == PROGRAM_PAGE:
@@ -208,6 +238,9 @@ class SsdSpecification:
     def _bytes_in(self, operation: Operation) -> Steps:
         yield from self.link.use(self.timing.link_write[operation.sectors], operation.number)
         operation.satisfied()
+        if operation.is_behind:
+            operation.part = False
+            self.page_done(operation.command)
 
     def _bytes_out(self, operation: Operation) -> Steps:
         yield from self.link.use(self.timing.link_read[operation.sectors], operation.number)
@@ -256,6 +289,8 @@ class SsdSpecification:
         for operation in group:
             if operation.kind == STORE_PAGE and operation.cause == HOST:
                 self.buffer.stored(operation)
+            elif operation.is_behind:
+                self.buffer.on_flash(operation)
             if operation.part:
                 self.page_done(operation.command)
 

@@ -45,7 +45,7 @@ class SpecifiedBuffer:
         self.room = drive.parameters.buffer_pages
         self.wanting: deque[Operation] = deque()  # transfers that wait for room
         self.transfers: dict[int, Operation] = {}  # by number, those that are still to come
-        self.stores: list[Operation] = []  # of pages on their way to flash
+        self.stores: list[Operation] = []  # of acknowledged pages on their way to flash
         self.flushes: list[tuple[Command, set[Operation]]] = []
 
     def admit(self, command: Command, page: int, first: int, sectors: int) -> bool:
@@ -166,9 +166,13 @@ class SpecifiedBuffer:
             self.drive.page_done(operation.command)
 
     def stored(self, operation: Operation) -> None:
-        """A page is on flash."""
-        self.stores.remove(operation)
+        """A page of the buffer is on flash."""
         self._give_room()
+        self.on_flash(operation)
+
+    def on_flash(self, operation: Operation) -> None:
+        """A page that was acknowledged before is on flash."""
+        self.stores.remove(operation)
         for _, awaited in self.flushes:
             awaited.discard(operation)
         self._finish_flushes()

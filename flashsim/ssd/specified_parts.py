@@ -58,6 +58,7 @@ class Command:
     number: int
     request: HostRequest
     pages_left: int = 0
+    goes_on: bool = False  # where the last command of its operation ended
     operations: list[Operation] = field(default_factory=list)
 
 
@@ -82,6 +83,7 @@ class Operation:
     held: list[Operation] = field(default_factory=list)  # erases that wait for it
     interrupted: int = 0
     part: bool = False  # whether its command waits for it
+    is_behind: bool = False  # whether it is acknowledged before it is programmed
     needs_room: bool = False  # in the write buffer
     taken_by: Operation | None = None  # what took its page out of the write buffer before it came
     before: Operation | None = None  # the transfer before it to the same page of the write buffer
@@ -233,6 +235,7 @@ class Die:
         if first.kind in (PROGRAM_PAGE, STORE_PAGE) or (first.kind == MOVE_PAGE and not self.drive.parameters.gc_copyback):
             for operation in group:
                 yield from self.channel.use((2 if operation.kind == MOVE_PAGE else 1) * timing.transfer, operation.number)
+                self.drive.held -= operation.is_behind
         if first.kind == ERASE_BLOCK:
             yield from self._in_cells(timing.erase, first)
         else:

@@ -14,13 +14,15 @@ from flashsim.ssd.parameters import SsdParameters
 # The timing array of the engine: durations, and how dies order their work.
 CELL_READ, CELL_PROGRAM, CELL_ERASE, TRANSFER, READ_OVERHEAD, WRITE_OVERHEAD, RESUME = range(7)
 READ_PRIORITY, SUSPEND_PROGRAM, SUSPEND_ERASE, SUSPEND_LIMIT, MULTI_PLANE, POWER_PROTECTED, CACHE_READ, CACHE_PROGRAM = range(7, 15)
+CONTINUATION, CONTINUATION_LIMIT, CONTINUATION_PAGES = range(15, 18)
 
 
 @dataclass(frozen=True)
 class SsdTiming:
     """Durations in ns, and the rules of the dies as in `SsdParameters`.
 
-    `link_read` and `link_write` hold the time of 0, 1, ... sectors of a page over the host link.
+    `continuation_limit` is in bytes, and `continuation_pages` the same in flash pages.  `link_read` and `link_write` hold the time of 0, 1,
+    ... sectors of a page over the host link.
     """
 
     read: int
@@ -38,14 +40,18 @@ class SsdTiming:
     power_protected: bool
     cache_read: bool
     cache_program: bool
+    continuation: int
+    continuation_limit: int
+    continuation_pages: int
     link_read: tuple[int, ...]
     link_write: tuple[int, ...]
 
     def scalars(self) -> Integers:
-        """The durations of a step and the rules of the dies, indexed by CELL_READ to CACHE_PROGRAM."""
+        """The durations of a step and the rules of the dies, indexed by CELL_READ to CONTINUATION_PAGES."""
         durations = (self.read, self.program, self.erase, self.transfer, self.read_overhead, self.write_overhead, self.resume)
         rules = (self.read_priority, self.suspend_program, self.suspend_erase, self.suspend_limit, self.multi_plane, self.power_protected)
-        return np.array([*durations, *rules, self.cache_read, self.cache_program], np.int64)
+        continuation = (self.continuation, self.continuation_limit, self.continuation_pages)
+        return np.array([*durations, *rules, self.cache_read, self.cache_program, *continuation], np.int64)
 
     def links(self) -> Integers:
         """Link times, shape (2, sectors of a page + 1): reads, then writes."""
@@ -78,6 +84,9 @@ def timing_of(parameters: SsdParameters) -> SsdTiming:
         power_protected=parameters.power_protected,
         cache_read=parameters.cache_read,
         cache_program=parameters.cache_program,
+        continuation=parameters.continuation_latency,
+        continuation_limit=parameters.continuation_limit,
+        continuation_pages=parameters.continuation_pages,
         link_read=tuple(transfer_time(count * SECTOR, parameters.link_read_rate) for count in sectors),
         link_write=tuple(transfer_time(count * SECTOR, parameters.link_write_rate) for count in sectors),
     )

@@ -12,7 +12,7 @@ from flashsim.device import presets
 def test_presets_have_the_nominal_figures_of_table_2() -> None:
     hdd, ssd = (disk_of(presets.load(name), 8192) for name in ("toshiba-5400-320gb", "ocz-core-60gb"))
     assert hdd.seek_ms == 12 and hdd.latency_ms == pytest.approx(5.56, abs=0.01)
-    assert hdd.page_transfer_ms == pytest.approx(8192 / 34e6 * 1000) and hdd.page_write_ms is None
+    assert hdd.page_transfer_ms == pytest.approx(8192 / 34e6 * 1000, rel=1e-5) and hdd.page_write_ms is None
     assert (ssd.seek_ms, ssd.latency_ms) == (0, 0.35)
     assert ssd.page_transfer_ms == pytest.approx(8192 / 120e6 * 1000)
     assert ssd.page_write_ms == pytest.approx(8192 / 80e6 * 1000)

@@ -68,6 +68,10 @@ OPTIONS: dict[str, dict[str, dict[str, Any]]] = {
     "cache_read": levels_of("cache_read", SWITCH),
     "cache_program": levels_of("cache_program", SWITCH),
     "queues": levels_of("queues", {"1": 1, "2": 2}),
+    "continuation": {
+        "off": {"continuation_latency": 0, "continuation_limit": 0},
+        "on": {"continuation_latency": 20, "continuation_limit": 2 * PAGE},
+    },
 }
 FACTORS = {option: list(levels) for option, levels in OPTIONS.items()}
 PARTS = 8
@@ -147,6 +151,7 @@ def is_at_work(row: Row, specification: WatchedSpecification) -> dict[str, bool]
         "pages are buffered": not parameters.write_buffer or seen["buffered"] > 0,
         "the buffer is hit": row["write_buffer"] in ("none", "write-through")
         or min(numbers["buffer_read_hits"], numbers["buffer_overwrites"]) > 0,
+        "reads and writes go on": row["continuation"] == "off" or min(numbers["continued_reads"], numbers["continued_writes"]) > 0,
     }
 
 

@@ -20,12 +20,13 @@ from tests.property.test_ssd_equality import assert_same_state
 
 
 def durable_changes(parameters: SsdParameters, requests: Requests, acknowledged: set[int]) -> set[int]:
-    """Which requests' changes must survive: acknowledged trims, and acknowledged writes that did not stay behind in a buffer.
+    """Which requests' changes must survive: acknowledged trims, and acknowledged writes that did not stay behind in a buffer or controller.
 
     A buffer keeps none behind that writes through or is protected, nor a write that forces unit access, nor one before a completed flush.
     """
     flushed = max((request for request in acknowledged if requests["operation"][request] == FLUSH), default=-1)
     kept_back = parameters.buffer_pages > 0 and parameters.write_buffer_mode == "write-back" and not parameters.power_protected
+    kept_back |= parameters.continuation_limit > 0
     forced = requests["flags"] & FORCE_UNIT_ACCESS != 0
     return {
         request

@@ -89,14 +89,39 @@ def test_random_writes_are_destaged_at_the_rate_of_random_reads_and_settling(dri
 @pytest.mark.parametrize("length", [PAGE, 128 * KIB])
 @pytest.mark.parametrize("where", [0.0, 0.5, 0.99])
 def test_sequential_streams_run_at_the_links_rate(drive: HddParameters, operation: int, length: int, where: float) -> None:
-    """Everywhere on the media: also at the inner edge they are faster than the link.  A command costs its overhead beside."""
+    """Everywhere on the media: also at the inner edge they are faster than the link.  A command costs the work on a hit beside."""
     count = 2000
     start = int(where * drive.capacity) // PAGE * PAGE
     completed = serve(HddEngine(drive), make_requests(operation, start + np.arange(count) * length, length, serial=True))["completed"]
     each = (completed[-1] - completed[99]) / (count - 100)
-    assert each == pytest.approx(drive.overhead + length * 1e9 / drive.link_rate, rel=0.001 if length > PAGE else 0.01)
+    assert each == pytest.approx(380_000 + length * 1e9 / drive.link_rate, rel=0.001)
     if length > PAGE:
-        assert length * 1e9 / each > 0.99 * drive.link_rate
+        assert length * 1e9 / each == pytest.approx(34e6, rel=0.001)
+
+
+@pytest.mark.parametrize("operation", [READ, WRITE])
+@pytest.mark.parametrize("think", [0, 100_000])
+def test_pages_in_order_never_wait_for_the_media(drive: HddParameters, operation: int, think: int) -> None:
+    """Read ahead or written behind, each costs the work on a hit and its way over the link, with time to think between them or without."""
+    requests = make_requests(operation, np.arange(2000) * PAGE, PAGE, serial=True)
+    requests["think"] = think
+    completions = serve(HddEngine(drive), requests)
+    each = (completions["completed"][-1] - completions["completed"][99]) / 1900 - think
+    assert each == pytest.approx(380_000 + PAGE * 1e9 / drive.link_rate, abs=2)
+
+
+@pytest.mark.parametrize("operation", [READ, WRITE])
+def test_further_parts_of_a_command_cost_what_commands_of_their_own_do(drive: HddParameters, operation: int) -> None:
+    """A part that the buffer serves costs the work on a hit; so how long commands are does not matter where all are whole parts."""
+    part, total = drive.command_size, 64 * 1024 * KIB
+    ends = [
+        serve(HddEngine(drive), make_requests(operation, np.arange(total // length) * length, length, serial=True))["completed"]
+        for length in (part, 8 * part)
+    ]
+    work = drive.overhead + drive.read_hit_after_read
+    expected = total // part * work + total * 1e9 / drive.link_rate
+    for end in ends:
+        assert end[-1] - end[0] == pytest.approx(expected * (1 - 1 / len(end)), rel=0.001)
 
 
 @pytest.mark.parametrize("operation", [READ, WRITE])

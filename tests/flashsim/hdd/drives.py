@@ -113,6 +113,8 @@ def deep_drive(seed: int) -> HddParameters:
     works += [name for name in FIELDS if name.startswith(("data_", "reselect_", "disconnect_", "complete_"))]
     works.remove("extra_disconnect")
     values |= {name: int(draw.choice([0, 100, 130, 700])) for name in works if draw.random() < share}
+    if draw.random() < 0.4:
+        values["command_size"] = SECTOR * int(draw.choice([1, 8, 40]))
     return small_drive(**values)
 
 

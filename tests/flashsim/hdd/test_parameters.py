@@ -9,6 +9,7 @@ import pytest
 from flashsim.core.errors import InvalidParameterError, UnknownNameError
 from flashsim.core.host import one_command_each
 from flashsim.core.request import READ, WRITE, make_requests
+from flashsim.core.units import KIB
 from flashsim.device import presets
 from flashsim.hdd.engine import HddEngine
 from flashsim.hdd.parameters import HddParameters
@@ -95,4 +96,7 @@ def test_the_preset_is_the_papers_drive() -> None:
     assert drive.capacity == 320 * 10**9
     assert drive.seek_average == 12_000_000
     assert drive.rotation / 2 == pytest.approx(5.56e6, rel=0.001)
-    assert drive.link_rate == 34_000_000
+    command = 128 * KIB
+    for work in (drive.read_hit_after_read, drive.read_hit_after_write, drive.write_hit_after_read, drive.write_hit_after_write):
+        assert drive.overhead + work == 380_000
+        assert command / (command / drive.link_rate + (drive.overhead + work) / 1e9) == pytest.approx(34e6, rel=1e-5)

@@ -99,6 +99,9 @@ def random_drive(seed: int) -> SsdParameters:
         link_write_rate=PAGE * 10**8 // int(random.choice([1, 1, 4])), gc=str(random.choice(GC_FAMILY.names())),
         gc_choices=int(random.integers(1, 4)), queues=int(random.integers(1, 4)),
     )  # fmt: skip
+    if not buffer and generator(seed, "continuation").random() < 0.6:
+        limit = int(generator(seed, "continuation limit").integers(1, 7)) * PAGE + 512
+        parameters = replace(parameters, continuation_latency=10 + 10 * (seed % 3), continuation_limit=limit)
     reads, programs = (bool(random.random() < 0.6) for _ in range(2))
     plain = not parameters.multi_plane and parameters.suspend == "none"
     return replace(parameters, cache_read=plain and reads, cache_program=plain and programs)
@@ -132,6 +135,8 @@ def random_workload(seed: int, parameters: SsdParameters, count: int) -> tuple[R
     length = np.where(whole, -(-length // per_page) * per_page, length)
     offset = np.minimum(np.where(whole, offset // per_page * per_page, offset), sectors - length)
     operations = random.choice([READ, WRITE, TRIM, FLUSH], count, p=[0.3, 0.6, 0.07, 0.03])
+    if parameters.continuation_limit:
+        offset, length = in_part_continued(seed, parameters, operations, offset, length)
     requests = make_requests(operations, offset * SECTOR, length * SECTOR)
     requests["dependency"] = np.where(random.random(count) < 0.3, random.integers(-1, np.arange(count)), -1)
     requests["flags"] = np.where(random.random(count) < random.choice([0, 0.2]), FORCE_UNIT_ACCESS, 0)
@@ -139,6 +144,21 @@ def random_workload(seed: int, parameters: SsdParameters, count: int) -> tuple[R
     arrivals = 10 * random.integers(0, 1 + count * int(random.choice([0, 2, 10])), count)
     requests["stream"] = random.integers(0, 6, count)
     return requests, arrivals
+
+
+def in_part_continued(
+    seed: int, parameters: SsdParameters, operations: Integers, offset: Integers, length: Integers
+) -> tuple[Integers, Integers]:
+    """Offsets and lengths, in sectors, of requests of which half are short and begin where the last one of their operation ended."""
+    random, offset, length = generator(seed, "continued"), offset.copy(), length.copy()
+    sectors, most = parameters.capacity // SECTOR, parameters.continuation_pages * parameters.sectors_per_page
+    ends: dict[int, int] = {}
+    for at, operation in enumerate(operations.tolist()):
+        goes_on, short = ends.get(operation, sectors), min(int(length[at]), most)
+        if random.random() < 0.5 and goes_on + short <= sectors:
+            offset[at], length[at] = goes_on, short
+        ends[operation] = int(offset[at] + length[at])
+    return offset, length
 
 
 def served(model: Model, requests: Requests, at: int | Integers = 0) -> Completions:
