@@ -19,20 +19,19 @@ from flashsim.core.provenance import flashsim_version
 from flashsim.core.source_files import sources_of, with_imports
 
 #: The rooms whose sources and presets decide every result; members of families are loaded by name, so no import tells which.
-_ROOMS = ("flashsim", "models", "algorithms")
-#: The room whose modules decide only the results of those that import them.
-_EXPERIMENTS = "experiments"
+_WHOLE = ("flashsim", "algorithms")
+#: The rooms whose modules decide only the results of those that import them.
+_IMPORTED = ("models", "experiments")
 
 
 @cache
 def sources_digest(module: str) -> str:
     """A hash of all that a module of `experiments` rests on: the lower rooms whole, with their presets, and what it imports of its own."""
     digest = hashlib.sha256()
-    sources = sources_of([*_ROOMS, _EXPERIMENTS])
-    needed = with_imports([module.encode()], sources) | {name for name in sources if name.split(b".")[0].decode() != _EXPERIMENTS}
+    needed = with_imports([module.encode()], sources := sources_of([*_WHOLE, *_IMPORTED])) | set(sources_of(_WHOLE))
     for name in sorted(needed):
         digest.update(name + b"\0" + sources[name])
-    for room in _ROOMS:
+    for room in _WHOLE:
         for place in import_module(room).__path__:
             for path in sorted(Path(place).rglob("*.toml")):
                 digest.update(f"{room}/{path.relative_to(place)}\0".encode() + path.read_bytes())
