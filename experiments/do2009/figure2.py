@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import replace
 
 from experiments.do2009.page_sizes import page_size_section
-from experiments.do2009.runs import DEVICES, JOINS, PAGE_SIZES, PAGE_SIZES_MEMORY, Runs, Setup, page_size_grid
+from experiments.do2009.runs import DEVICES, FLASH_PAGE, JOINS, LABELS, PAGE_SIZES, PAGE_SIZES_MEMORY, Runs, Setup, page_size_grid
 from experiments.jobs import Job, Results
 from experiments.papers import Cell, Claim, Judgement, Section, Settings, judge_holds
+from experiments.tables import Entry, Table
+
+#: What tells whether it is the half flash pages that make small pages dear.
+ALIGNED = [Setup(join, PAGE_SIZES_MEMORY, PAGE_SIZES[0], aligned=True) for join in JOINS if join != "bnl"]
 
 
 def jobs(claims: Collection[str], settings: Settings) -> list[Job]:
-    """Every join with every page size."""
-    return [setup.job(settings) for setup in page_size_grid(page_io=False)]
+    """Every join with every page size; the joins that write also with buffers that keep small pages aligned."""
+    return [setup.job(settings) for setup in [*page_size_grid(page_io=False), *ALIGNED]]
 
 
 def judge(claim: Claim, results: Results) -> Judgement:
@@ -30,5 +35,16 @@ def judge(claim: Claim, results: Results) -> Judgement:
 
 
 def sections(results: Results) -> list[Section]:
-    """The counterpart of figure 2."""
-    return [page_size_section(Runs(results), page_io=False)]
+    """The counterpart of figure 2, and small pages in buffers of whole flash pages."""
+    runs = Runs(results)
+    rows: list[list[Entry]] = []
+    for setup in ALIGNED:
+        usual, larger = replace(setup, aligned=False), replace(setup, aligned=False, page_size=FLASH_PAGE)
+        rows.append([LABELS[setup.join], *(runs.seconds(one, "SSD", "io") for one in (usual, setup, larger))])
+    text = (
+        "I/O seconds on the SSD. A buffer of an odd number of 2 KB pages ends in the middle of a flash page of 4 KB: the next one begins "
+        "there, so every command of it touches one flash page that another command touched as well."
+    )
+    header = ["join", "2 KB pages", "2 KB pages, output in whole flash pages", "4 KB pages"]
+    whole = Section("Small pages and flash pages", text, [Table(header, rows, "aligned", digits=1)])
+    return [page_size_section(runs, page_io=False), whole]

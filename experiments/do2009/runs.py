@@ -11,10 +11,11 @@ from typing import Any
 from experiments.do2009.states import states
 from experiments.formulas import Compared
 from experiments.jobs import Job, Results
-from experiments.joining import CPU, JoinSetting, lay_out, simulate_join
+from experiments.joining import CPU, JoinSetting, divide, lay_out, simulate_join
 from experiments.papers import Settings
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.units import MIB
+from flashsim.device import presets
 from flashsim.storage.heap_file import HeapFile
 from flashsim.storage.relation import Relation
 from flashsim.storage.source import load_pair
@@ -26,6 +27,8 @@ LABELS = {"bnl": "BNL", "sort-merge": "SM", "grace-hash": "GH", "hybrid-hash": "
 MEMORY = (100, 200, 300, 400, 500, 600)
 PAGE_SIZE = 8192
 SCALE_FACTOR = 30
+#: Section 4.5: "the flash page size (4 KB)".
+FLASH_PAGE = 4096
 #: The paper's machine ran Red Hat Enterprise 5, whose file system was ext3.
 PLACEMENT = "ext3"
 #: The machines of section 4.1; the buffers are divided for the HDD (section 3.5).
@@ -39,12 +42,13 @@ REPETITIONS, VARIATION_REPETITIONS, VARIATION_MEMORY = 3, 12, 500
 
 @dataclass(frozen=True)
 class Setup:
-    """One join: buffer pool in the paper's MB, page size, and whether requests are single pages."""
+    """One join: buffer pool in the paper's MB, page size, whether requests are single pages or output buffers whole flash pages."""
 
     join: str
     memory: int
     page_size: int = PAGE_SIZE
     page_io: bool = False
+    aligned: bool = False
 
     @property
     def repetitions(self) -> int:
@@ -56,7 +60,8 @@ class Setup:
     def name(self) -> str:
         """In words."""
         more = f", {self.page_size // 1024} KB pages" if self.page_size != PAGE_SIZE else ""
-        return f"{self.join}, {self.memory} MB{more}{', page-sized I/O' if self.page_io else ''}"
+        kind = f"{', page-sized I/O' if self.page_io else ''}{', output in whole flash pages' if self.aligned else ''}"
+        return f"{self.join}, {self.memory} MB{more}{kind}"
 
     def job(self, settings: Settings) -> Job:
         """The run of it."""
@@ -155,6 +160,12 @@ def cells() -> Iterator[Setup]:
             yield Setup(join, memory)
 
 
+def _in_flash_pages(allocation: Any, page_size: int) -> Any:
+    """The same buffers, but for output in whole flash pages."""
+    per_flash_page = max(1, FLASH_PAGE // page_size)
+    return replace(allocation, output=max(per_flash_page, allocation.output // per_flash_page * per_flash_page))
+
+
 def too_small(problem: InvalidParameterError) -> str:
     """That a buffer pool is too small at this scale, in words; anything else is raised again."""
     if problem.parameter != "memory":
@@ -177,12 +188,15 @@ def laid_out(setup: Setup, scale: float, seed: int) -> tuple[tuple[HeapFile, Hea
     return (lay_out(pair[0], setup.page_size), lay_out(pair[1], setup.page_size)), setting
 
 
-def run_join(join: str, memory: int, page_size: int, page_io: bool, repetitions: int, scale: float, seed: int) -> dict[str, Any]:
+def run_join(
+    join: str, memory: int, page_size: int, page_io: bool, aligned: bool, repetitions: int, scale: float, seed: int
+) -> dict[str, Any]:
     """One join on both machines, JSON-ready; a pool that is too small at this scale is told as a ``problem``."""
     files, setting = laid_out(Setup(join, memory, page_size, page_io), scale, seed)
     machines = states(DEVICES, repetitions, seed)
     try:
-        result = simulate_join(setting, files, [state for repeated in machines.values() for state in repeated])
+        allocation = _in_flash_pages(divide(setting, files, presets.load(DEVICES["HDD"]))[1], page_size) if aligned else None
+        result = simulate_join(setting, files, [state for repeated in machines.values() for state in repeated], allocation=allocation)
     except InvalidParameterError as problem:
         return {"problem": too_small(problem)}
     told = []

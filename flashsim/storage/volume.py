@@ -141,18 +141,24 @@ class Volume:
         return segments
 
     def _mapped(self, file: File, segments: _Segments, page: int, count: int) -> Iterator[tuple[int, int, int]]:
-        """Take room for pages of a file on ext3: first page, number and offset of each run, behind the block that maps it."""
-        per_map, room = MAPPED // file.page_size, self._rooms[0]
+        """Take room for pages of a file on ext3, in whole blocks: first page, number and offset of each run, behind its map."""
+        per_map, size, room = MAPPED // file.page_size, file.page_size, self._rooms[0]
         assert self._metadata is not None
         while count:
-            run = min(count, per_map - page % per_map)
-            ahead = BLOCK if page % per_map == 0 else 0
-            offset = room.take(ahead + run * file.page_size, f"file {file.name}")
-            segments.reserve(offset, ahead + run * file.page_size)
-            if ahead:
-                segments.maps.append(offset)
-            self._metadata.changed(segments.maps[-1], run * file.page_size)
-            yield page, run, offset + ahead
+            if segments.room_left:
+                run = min(count, segments.room_left // size)
+                offset = sum(segments.reserved[-1]) - segments.room_left
+                segments.room_left -= run * size
+            else:
+                run = min(count, per_map - page % per_map)
+                ahead, blocks = BLOCK if page % per_map == 0 else 0, -(-run * size // BLOCK) * BLOCK
+                offset = room.take(ahead + blocks, f"file {file.name}") + ahead
+                segments.reserve(offset - ahead, ahead + blocks)
+                if ahead:
+                    segments.maps.append(offset - ahead)
+                segments.room_left = blocks - run * size
+            self._metadata.changed(segments.maps[-1], run * size)
+            yield page, run, offset
             page, count = page + run, count - run
 
     def metadata_due(self, now: bool = False) -> Extents | None:

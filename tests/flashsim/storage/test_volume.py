@@ -129,6 +129,27 @@ def test_ext3_leaves_a_hole_before_every_four_mebibytes() -> None:
     assert whole == (0, JOURNAL, pages * page_size + 3 * BLOCK)
 
 
+def test_ext3_gives_whole_blocks() -> None:
+    """Pages of half a block: a file goes on in its last block, and no other file shares it."""
+    volume = Volume([NEVER], "ext3")
+    files = [File(f"t{number}", RELATION, 2048) for number in range(2)]
+    taken: dict[int, int] = {}
+    for step in range(60):
+        file = files[step % 2]
+        had = file.pages
+        volume.extend(file, 1 + step % 5 * 700)
+        extents = volume.locate(file, np.array([had]), np.array([file.pages - had]))
+        for offset, length in zip(extents.offsets.tolist(), extents.lengths.tolist(), strict=True):
+            for place in range(offset, offset + length, 2048):
+                assert taken.setdefault(place // BLOCK, step % 2) == step % 2
+    whole = [volume.locate(file, np.zeros(1, np.int64), np.array([file.pages])) for file in files]
+    for file, extents in zip(files, whole, strict=True):
+        assert extents.lengths.sum() == file.pages * 2048
+        assert np.all(extents.offsets % BLOCK == 0)
+        places = np.concatenate([np.arange(o, o + n, 2048) for o, n in zip(extents.offsets, extents.lengths, strict=True)])
+        assert len(np.unique(places)) == file.pages
+
+
 def test_ext3_writes_its_metadata_after_so_much_data_and_when_asked() -> None:
     page_size, batch = 8192, 512
     volume = Volume([NEVER], "ext3")
