@@ -1,0 +1,75 @@
+"""The CPU prices of the machine that this runs on: a preset for ``--cpu``, and what is shown of how they were measured."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from experiments.calibration.cpu_kernel import kernel_prices
+from experiments.calibration.cpu_user import Price, user_prices
+from experiments.tables import Entry, Table
+from flashsim.core.protocols import Progress
+from flashsim.execution.cpu import KINDS, CpuModel
+from flashsim.execution.requests import Work
+
+_COMMENTS = (
+    "Measured on one machine by flashsim device calibrate --cpu: its own operations on tuples, and requests to a file.",
+    "The kernel's prices are those of that file's device, for either kind.",
+)
+
+
+@dataclass(frozen=True)
+class CpuPrices:
+    """Every price of this machine."""
+
+    name: str
+    prices: Sequence[Price]
+
+    def model(self) -> CpuModel:
+        """The preset, its prices rounded to four digits."""
+        value = {price.name: float(f"{price.value:.4g}") for price in self.prices}
+        source = {price.name: f"measured: {price.source}; spread {price.spread:.1%}" for price in self.prices}
+        parts = ("per_request", "per_byte")
+        sources = {f"user.{kind.value}": source[kind.value] for kind in Work}
+        sources |= {f"kernel.{kind}.{part}": source[part] for kind in KINDS for part in parts}
+        request, byte = (dict.fromkeys(KINDS, value[part]) for part in parts)
+        return CpuModel(self.name, {kind: value[kind.value] for kind in Work}, request, byte, sources)
+
+    def text(self) -> str:
+        """The preset's file."""
+        return self.model().as_toml(_COMMENTS)
+
+    def table(self) -> Table:
+        """The prices for people."""
+        rows: list[list[Entry]] = [[price.name, price.value, f"{price.spread:.1%}", price.source] for price in self.prices]
+        return Table(["price", "ns", "spread", "source"], rows, digits=3)
+
+    def as_dict(self) -> dict[str, Any]:
+        """JSON-ready."""
+        told = {price.name: {"nanoseconds": price.value, "spread": price.spread, "source": price.source} for price in self.prices}
+        return {"name": self.name, "prices": told}
+
+
+def measure(name: str, folder: Path, *, duration: int, seed: int = 0, progress: Progress | None = None) -> CpuPrices:
+    """Measure every price of this machine.
+
+    Parameters
+    ----------
+    name
+        Of the preset.
+    folder
+        Where a temporary file of 16 MiB is made; it has no name, so nothing is left of it whatever happens.
+    duration
+        About how long to measure, ns: half of it user prices, half the kernel's.
+    seed
+        Of the tuples.
+
+    Raises
+    ------
+    FlashsimError
+        The file cannot be written.
+    """
+    kernel = kernel_prices(folder, duration // 2, progress)  # first, so that a folder that cannot be written is told at once
+    return CpuPrices(name, [*user_prices(duration // 2, seed, progress), *kernel])
