@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import replace
 
 from experiments.do2009.page_sizes import page_size_section
 from experiments.do2009.runs import DEVICES, JOINS, LABELS, PAGE_SIZE, PAGE_SIZES_MEMORY, Runs, Setup, page_size_grid
 from experiments.jobs import Job, Results
-from experiments.papers import Cell, Claim, Judgement, Section, Settings, judge_holds, judge_numbers
+from experiments.papers import Cell, Claim, Judgement, Section, Settings, judge_holds, judge_numbers, load
+from experiments.plots import Beside, published_beside_ours, svg
 
 #: The page size that the second claim speaks of, in bytes.
 _SMALL = 2048
@@ -22,17 +24,31 @@ def jobs(claims: Collection[str], settings: Settings) -> list[Job]:
 def judge(claim: Claim, results: Results) -> Judgement:
     """Judge what page-sized I/O costs."""
     runs = Runs(results)
-    return judge_holds(claim, _small_pages(runs)) if claim.id == "fig3-2kb" else judge_numbers(claim, _over_blocked(claim, runs))
+    return judge_holds(claim, _small_pages(runs)) if claim.id == "fig3-2kb" else _judge_blocked(claim, runs)
 
 
-def _over_blocked(claim: Claim, runs: Runs) -> list[tuple[str, float, float | None]]:
-    cells = []
+def _over_blocked(claim: Claim, runs: Runs) -> dict[str, Beside]:
+    """Total times with page-sized I/O over those with blocked I/O, published and ours, by machine."""
+    found = {}
     for machine in DEVICES:
-        for join, published in zip(JOINS, claim.published[machine], strict=True):
+        ours: list[float | None] = []
+        for join in JOINS:
             single, blocked = (runs.seconds(Setup(join, PAGE_SIZES_MEMORY, PAGE_SIZE, page_io), machine) for page_io in (True, False))
-            ratio = single / blocked if single is not None and blocked else None
-            cells.append((f"{LABELS[join]}, {machine}, page-sized over blocked", float(published), ratio))
-    return cells
+            ours.append(single / blocked if single is not None and blocked else None)
+        found[machine] = Beside(list(LABELS.values()), [float(value) for value in claim.published[machine]], ours, claim.limits["each"])
+    return found
+
+
+def _judge_blocked(claim: Claim, runs: Runs) -> Judgement:
+    ratios = _over_blocked(claim, runs)
+    return judge_numbers(
+        claim,
+        [
+            (f"{join}, {machine}, page-sized over blocked", published, ours)
+            for machine, row in ratios.items()
+            for join, published, ours in row.numbers()
+        ],
+    )
 
 
 def _small_pages(runs: Runs) -> list[Cell]:
@@ -45,5 +61,9 @@ def _small_pages(runs: Runs) -> list[Cell]:
 
 
 def sections(results: Results) -> list[Section]:
-    """The counterpart of figure 3."""
-    return [page_size_section(Runs(results), page_io=True)]
+    """The counterpart of figure 3, and what the slides say of it."""
+    runs = Runs(results)
+    section = page_size_section(runs, page_io=True)
+    ratios = _over_blocked(load("do2009").claim("fig3-blocked"), runs)
+    picture = svg(published_beside_ours(ratios, "join, 8 KB pages", "page-sized over blocked"))
+    return [replace(section, pictures={**section.pictures, "figure3-ratios": picture})]

@@ -11,7 +11,8 @@ from statistics import fmean
 from experiments.do2009.cpu_fit import CALIBRATION_ROWS, ROWS
 from experiments.do2009.runs import DEVICES, PAGE_SIZES_MEMORY, Runs, Setup
 from experiments.jobs import Job, Results
-from experiments.papers import Claim, Judgement, Section, Settings, judge_numbers, load
+from experiments.papers import Claim, Judgement, Section, Settings, judge_numbers, load, traced
+from experiments.plots import Beside, published_beside_ours, svg
 from experiments.tables import Entry, Table
 from flashsim.core.units import KIB
 
@@ -34,46 +35,49 @@ def seconds(grid: Runs, machine: str, time: str, kilobytes: int) -> float | None
     return fmean(getattr(found, time)) / grid.settings.scale if found else None
 
 
+def beside(claim: Claim, grid: Runs) -> dict[str, Beside]:
+    """The published times and ours over the page size, by machine and kind of time."""
+    places = [str(kilobytes) for kilobytes in ROWS]
+    found = {}
+    for machine in DEVICES:
+        for time in _TIMES:
+            published = [float(value) for value in claim.published[f"{machine}, {time}"]]
+            ours = [seconds(grid, machine, time, kilobytes) for kilobytes in ROWS]
+            found[f"{machine}, {time}"] = Beside(places, published, ours, claim.limits["each"])
+    return found
+
+
 def judge(claim: Claim, results: Results) -> Judgement:
     """Judge the 20 times; the note tells predictions from what was fitted."""
     grid = Runs(results)
-    rows = [(machine, time, kilobytes) for machine in DEVICES for time in _TIMES for kilobytes in ROWS]
-    cells = [
-        (f"{machine}, {time}, {kilobytes} KB", _published(claim, machine, time, kilobytes), seconds(grid, machine, time, kilobytes))
-        for machine, time, kilobytes in rows
-    ]
+    times = beside(claim, grid)
+    numbers = [(f"{name}, {kilobytes} KB", published, ours) for name, row in times.items() for kilobytes, published, ours in row.numbers()]
+    runs = {f"{name}, {kilobytes} KB": [grid.run(setup(kilobytes))] for name in times for kilobytes in ROWS}
     predicted = [
-        abs((measured or 0) / published - 1)
-        for (*_, kilobytes), (_, published, measured) in zip(rows, cells, strict=True)
+        abs(error or 0)
+        for row in times.values()
+        for kilobytes, error in zip(ROWS, row.errors(), strict=True)
         if kilobytes not in CALIBRATION_ROWS
     ]
-    inside = sum(error <= claim.limits["each"] for error in predicted)
-    told = f"predicted cells inside: {inside} of {len(predicted)}, largest error {100 * max(predicted):.1f} %"
-    return judge_numbers(claim, cells, told)
-
-
-def _published(claim: Claim, machine: str, time: str, kilobytes: int) -> float:
-    return float(claim.published[f"{machine}, {time}"][ROWS.index(kilobytes)])
+    inside = sum(error <= 100 * claim.limits["each"] for error in predicted)
+    told = f"predicted cells inside: {inside} of {len(predicted)}, largest error {max(predicted):.1f} %"
+    return traced(judge_numbers(claim, numbers, told), runs)
 
 
 def sections(results: Results) -> list[Section]:
     """Published times beside ours."""
     grid = Runs(results)
-    claim = next(claim for claim in load("do2009").claims if claim.id == "table5")
-    rows: list[list[Entry]] = []
-    for kilobytes in ROWS:
-        row: list[Entry] = [f"{kilobytes} KB", "fitted" if kilobytes in CALIBRATION_ROWS else "predicted"]
-        for machine in DEVICES:
-            for time in _TIMES:
-                published, ours = _published(claim, machine, time, kilobytes), seconds(grid, machine, time, kilobytes)
-                row += [published, ours, None if ours is None else 100 * (ours / published - 1)]
-        rows.append(row)
+    times = beside(load("do2009").claim("table5"), grid)
+    kinds = ["fitted" if kilobytes in CALIBRATION_ROWS else "predicted" for kilobytes in ROWS]
+    columns = [column for row in times.values() for column in row.columns()]
+    rows: list[list[Entry]] = [[f"{kilobytes} KB", kind, *line] for kilobytes, kind, *line in zip(ROWS, kinds, *columns, strict=True)]
     header = ["page", "row"]
-    for machine in DEVICES:
-        for time in _TIMES:
-            header += [f"{machine} {time} s", "ours", "error %"]
+    for name in times:
+        header += [f"{name.replace(',', '')} s", "ours", "error %"]
     text = (
         "Block nested loops with a buffer pool of 500 MB reads page by page. User time hardly depends on the page, kernel time is a "
         "constant a request and a little a byte. Both were fitted to the rows of 8 and 32 KB."
     )
-    return [Section("CPU times of block nested loops (table 5)", text, [Table(header, rows, "table5", digits=1)])]
+    table = Table(header, rows, "table5", digits=1, runs=[grid.run(setup(kilobytes)) for kilobytes in ROWS])
+    picture = svg(published_beside_ours(times, "page, KB", "CPU time, s", share=False))
+    return [Section("CPU times of block nested loops (table 5)", text, [table], {"table5": picture})]
