@@ -106,7 +106,8 @@ def test_nothing_reaches_beyond_the_screen_but_tables_in_boxes_that_scroll(brows
     page.evaluate("document.querySelectorAll('details').forEach(part => part.open = true)")
     assert page.evaluate("document.documentElement.scrollWidth") == width
     assert page.evaluate(OVERFLOWING) == []
-    assert page.evaluate("[...document.querySelectorAll('.wide')].some(box => box.scrollWidth > box.clientWidth)")  # there are such
+    if width < DESKTOP:  # there are such tables
+        assert page.evaluate("[...document.querySelectorAll('.wide')].some(box => box.scrollWidth > box.clientWidth)")
     page.close()
 
 
