@@ -1,0 +1,56 @@
+"""The exhibit of the best buffers: what it runs, what it says of devices that cannot run, and what it shows."""
+
+from __future__ import annotations
+
+import pytest
+
+from experiments.do2009 import allocations
+from experiments.jobs import Made, Results
+from experiments.papers import Settings
+from flashsim.device import presets
+
+SOME = ["hp-c2200a", "ocz-core-60gb", "toshiba-5400-320gb"]
+
+
+def test_every_join_and_buffer_pool_is_one_run() -> None:
+    wanted = allocations.jobs([], Settings(scale=1.0))
+    assert len(wanted) == len(set(wanted)) == 24
+    assert {job.parameters["scale"] for job in wanted} == {allocations.SHARE}
+
+
+def test_runs_and_sections(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(presets, "names", lambda: SOME)
+    settings = Settings(scale=0.005)
+    jobs = [job for job in allocations.jobs([], settings) if job.parameters["join"] == "hybrid-hash" and job.parameters["memory"] == 600]
+    results = Results(settings, {job: Made(job.make(), 0.0, recalled=False) for job in jobs})
+    cells = next(iter(results.values()))
+    assert list(cells) == SOME
+    for name in SOME:
+        assert cells[name]["haas"]["seconds"] > 0 and cells[name]["best"]["seconds"] > 0
+        assert cells[name]["best"]["model"] <= cells[name]["haas"]["model"]
+    assert cells[allocations.DISK]["sqrt-y"]["buffers"]["output"] > cells[allocations.DISK]["haas"]["buffers"]["output"]
+    told, rules = allocations.sections(results)
+    assert len(told.tables[0].rows) == len(SOME) * 4 and "<svg" in told.pictures["allocations"]
+    assert len(rules.tables[0].rows) == 1
+
+
+def test_a_device_that_is_too_small_is_named_with_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(presets, "names", lambda: ["hp-c2200a"])
+    monkeypatch.setattr(allocations, "_needed", lambda files: 10**9)
+    found = allocations.both_divisions("bnl", 600, 0.0005, 2009)
+    assert found == {"hp-c2200a": {"problem": "it holds 335.3 MB, and relations and temporaries take up to 1 GB"}}
+
+
+def test_a_pool_that_is_too_small_is_named_with_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(presets, "names", lambda: SOME[1:])
+    found = allocations.both_divisions("sort-merge", 100, 0.0005, 2009)
+    assert all("sort-merge needs" in cell["problem"] for cell in found.values())
+
+
+def test_what_is_slower_by_more_than_the_noise_is_listed() -> None:
+    cells = {
+        ("bnl", 100): {
+            name: {"haas": {"seconds": haas}, "best": {"seconds": 1.0}} for name, haas in zip(SOME, (0.96, 0.98, 0.9), strict=True)
+        }
+    }
+    assert [(name, round(loss, 1)) for name, _, _, loss in allocations.slower(cells, SOME)] == [(SOME[1], 2.0), (SOME[2], 10.0)]
