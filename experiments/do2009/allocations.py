@@ -21,7 +21,7 @@ from experiments.papers import Section, Settings
 from experiments.plots import LINES, style, svg
 from experiments.tables import Entry, Table
 from flashsim.core.errors import InvalidParameterError
-from flashsim.core.units import MIB, format_size
+from flashsim.core.units import MIB
 from flashsim.device import presets
 from flashsim.ssd.parameters import SsdParameters
 from flashsim.storage.heap_file import HeapFile, heap_file
@@ -91,7 +91,7 @@ def _divisions(join: str, files: tuple[HeapFile, HeapFile], memory: int, name: s
     problem = Problem(join, Sizes(r, s, temporary[0], temporary[1], memory), drive_of(preset, PAGE_SIZE, span))
     needed = _needed(files)
     if preset.capacity < needed:
-        return problem, f"it holds {format_size(preset.capacity)}, and relations and temporaries take up to {format_size(needed)}"
+        return problem, f"it holds {preset.capacity / 1e6:,.0f} MB, and relations and temporaries take up to {needed / 1e6:,.0f} MB"
     disk = disk_of(preset, PAGE_SIZE)
     best = min(closed_form(problem), numeric(problem), key=lambda cost: cost.seconds).allocation
     divisions = {"haas": allocate(join, r, s, memory, disk.latency_ratio, disk.access_ratio), "best": best}

@@ -20,7 +20,7 @@ def test_every_join_and_buffer_pool_is_one_run() -> None:
 
 def test_runs_and_sections(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(presets, "names", lambda: SOME)
-    settings = Settings(scale=0.005)
+    settings = Settings(scale=0.0005 / allocations.SHARE)
     jobs = [job for job in allocations.jobs([], settings) if job.parameters["join"] == "hybrid-hash" and job.parameters["memory"] == 600]
     results = Results(settings, {job: Made(job.make(), 0.0, recalled=False) for job in jobs})
     cells = next(iter(results.values()))
@@ -38,7 +38,7 @@ def test_a_device_that_is_too_small_is_named_with_why(monkeypatch: pytest.Monkey
     monkeypatch.setattr(presets, "names", lambda: ["hp-c2200a"])
     monkeypatch.setattr(allocations, "_needed", lambda files: 10**9)
     found = allocations.both_divisions("bnl", 600, 0.0005, 2009)
-    assert found == {"hp-c2200a": {"problem": "it holds 335.3 MB, and relations and temporaries take up to 1 GB"}}
+    assert found["hp-c2200a"]["problem"] == "it holds 335 MB, and relations and temporaries take up to 1,000 MB"
 
 
 def test_a_pool_that_is_too_small_is_named_with_why(monkeypatch: pytest.MonkeyPatch) -> None:
