@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from experiments import jobs, papers
+from experiments.papers import Settings
+from flashsim.core.kernel import cache_folder
 
 # The first call of a kernel may compile it, so no deadline; examples are the same in every run.
 settings.register_profile("flashsim", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
@@ -20,3 +25,17 @@ def test_data() -> Path:
     if not folder:
         pytest.skip("FLASHSIM_TEST_DATA is unset")
     return Path(folder)
+
+
+@pytest.fixture(scope="session")
+def small_scale() -> float:
+    """The scale of examples in help texts, at which every run of do2009 has been made and kept: once, whichever test process comes first."""
+    scale, paper = 0.01, papers.load("do2009")
+    claims = [claim.id for claim in paper.claims]
+    place = cache_folder().parent
+    place.mkdir(parents=True, exist_ok=True)
+    with (place / "small-scale.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        wanted = Settings(scale, jobs=os.cpu_count() or 1)
+        jobs.make([job for name in paper.exhibits for job in paper.module(name).jobs(claims, wanted)], wanted)
+    return scale

@@ -26,10 +26,10 @@ OVERFLOWING = """[...document.body.querySelectorAll("*")].filter(element => !ele
 
 
 @pytest.fixture(scope="module")
-def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The page of the whole paper; its runs are those of the examples in help texts, which are kept."""
+def report(tmp_path_factory: pytest.TempPathFactory, small_scale: float) -> Path:
+    """The page of the whole paper."""
     folder = tmp_path_factory.mktemp("reproduced") / "out"
-    done = CliRunner().invoke(app, f"reproduce do2009 --scale 0.01 --jobs 1 --out {folder}".split())
+    done = CliRunner().invoke(app, f"reproduce do2009 --scale {small_scale} --jobs 1 --out {folder}".split())
     assert done.exit_code == 0, done.output
     return folder / "report.html"
 

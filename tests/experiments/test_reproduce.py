@@ -15,8 +15,6 @@ from experiments import papers
 from experiments.command_line import app
 from tests.experiments.html_page import whole
 
-SCALE = 0.01  # as in the examples of help texts, so that their results are shared
-
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -24,9 +22,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def result(folder: Path) -> Result:
-    """The whole command; workers of one test run share what is kept."""
-    line = f"reproduce do2009 --scale {SCALE} --jobs 1 --out {folder / 'out'} --json {folder / 'r.json'}"
+def result(folder: Path, small_scale: float) -> Result:
+    """The whole command."""
+    line = f"reproduce do2009 --scale {small_scale} --jobs 1 --out {folder / 'out'} --json {folder / 'r.json'}"
     return CliRunner().invoke(app, line.split())
 
 
@@ -36,8 +34,8 @@ def told(result: Result, folder: Path) -> dict:
     return json.loads((folder / "r.json").read_text())
 
 
-def test_every_claim_is_judged_or_said_to_be_not_attempted(told: dict) -> None:
-    assert told["papers"] == ["do2009"] and told["scale"] == SCALE
+def test_every_claim_is_judged_or_said_to_be_not_attempted(told: dict, small_scale: float) -> None:
+    assert told["papers"] == ["do2009"] and told["scale"] == small_scale
     verdicts = {each["id"]: each["verdict"] for each in told["claims"]}
     assert len(verdicts) == 16
     open_ones = {each.name for each in papers.load("do2009").claims if not each.exhibit}
@@ -125,9 +123,9 @@ def test_a_pool_too_small_at_this_scale_is_told_and_leaves_claims_open(here: Pat
     assert claim["verdict"] == "not attempted" and "sort-merge 100 MB" in claim["note"]
 
 
-def test_strict_exits_1_if_a_claim_differs(here: Path, told: dict) -> None:
+def test_strict_exits_1_if_a_claim_differs(here: Path, told: dict, small_scale: float) -> None:
     verdicts = {each["id"]: each["verdict"] for each in told["claims"]}
     for claim, verdict in verdicts.items():
         if claim in ("do2009/table1", "do2009/table3-io", "do2009/fig1-sm-gh"):
-            code = CliRunner().invoke(app, f"reproduce {claim} --scale {SCALE} --jobs 1 --strict".split()).exit_code
+            code = CliRunner().invoke(app, f"reproduce {claim} --scale {small_scale} --jobs 1 --strict".split()).exit_code
             assert code == (1 if verdict == "differs" else 0)
