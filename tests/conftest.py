@@ -29,7 +29,7 @@ def test_data() -> Path:
 
 @pytest.fixture(scope="session")
 def small_scale() -> float:
-    """The scale of examples in help texts; every run of do2009 has been made at it and kept, by whichever process of the tests came first."""
+    """The scale of examples in help texts; every run of do2009 has been made at it and kept, by whichever test process came first."""
     scale, paper = 0.01, papers.load("do2009")
     claims = [claim.id for claim in paper.claims]
     place = cache_folder().parent
