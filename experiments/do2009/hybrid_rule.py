@@ -1,0 +1,108 @@
+"""The buffers of hybrid hash on the paper's disk: the printed rule, the derived one and the formula's best, each executed.
+
+The printed rule, I = O = 1.1 sqrt(B), has lost a factor: 1.118 sqrt(B y) follows from the quadratic before it, where y is the latency in
+page transfers (docs/explanation/optimal_allocations.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+from matplotlib.figure import Figure
+
+from experiments.do2009.runs import DEVICES, MEMORY, Setup, laid_out, too_small
+from experiments.formulas import disk_of
+from experiments.jobs import Job, Results
+from experiments.joining import simulate_join
+from experiments.papers import Section, Settings
+from experiments.plots import LINES, style, svg
+from experiments.tables import Entry, Table
+from flashsim.core.errors import InvalidParameterError
+from flashsim.device import presets
+from models import optimum
+from models.allocation import HybridAllocation, hybrid_hash
+from models.haas import cost
+
+_JOIN = "hybrid-hash"
+#: As TR 1148 assumes: relations and temporary files do not move each other's arm.
+_PLACEMENT = "two-disks"
+RULES = ("printed", "derived", "best")
+
+
+def jobs(claims: Collection[str], settings: Settings) -> list[Job]:
+    """A run each buffer pool, which executes the three divisions."""
+    return [_job(settings, memory) for memory in MEMORY]
+
+
+def _job(settings: Settings, memory: int) -> Job:
+    return Job.of(
+        f"{__name__}:three_rules", f"hybrid hash, {memory} MB, three rules", memory=memory, scale=settings.scale, seed=settings.seed
+    )
+
+
+def three_rules(memory: int, scale: float, seed: int) -> dict[str, Any]:
+    """I/O seconds of hybrid hash on the disk by rule, simulated and by the formula, JSON-ready; empty where the pool is too small."""
+    files, setting = laid_out(Setup(_JOIN, memory), scale, seed)
+    r, s = sorted(file.pages for file in files)
+    disk = disk_of(presets.load(DEVICES["HDD"]), files[0].page_size)
+    found: dict[str, Any] = {}
+    try:
+        divisions = {
+            "printed": hybrid_hash(r, s, setting.memory, disk.latency_ratio),
+            "derived": hybrid_hash(r, s, setting.memory, disk.latency_ratio, rule="sqrt-y"),
+            "best": optimum.discrete(_JOIN, r, s, setting.memory, disk).allocation,
+        }
+    except InvalidParameterError as problem:
+        too_small(problem)
+        return found
+    setting = type(setting)(_JOIN, setting.memory, placement=_PLACEMENT, cpu=None)
+    for rule, division in divisions.items():
+        run = simulate_join(setting, files, [DEVICES["HDD"]], allocation=division).runs[0].total()
+        told = cost(_JOIN, r, s, setting.memory, disk, division).seconds
+        found[rule] = {"buffers": vars(division), "seconds": run.io_time / 1e9, "seeks": run.seeks, "formula": told}
+    return found
+
+
+def losses(results: Results, rule: str, what: str = "seconds") -> dict[int, float]:
+    """By buffer pool, how much more a rule costs than the derived one, as a share; ``seconds`` are simulated, ``formula`` the model's."""
+    found = {memory: results.get(_job(results.settings, memory), {}) for memory in MEMORY}
+    return {memory: told[rule][what] / told["derived"][what] - 1 for memory, told in found.items() if told}
+
+
+def sections(results: Results) -> list[Section]:
+    """Seconds by rule, and what the printed rule loses."""
+    rows: list[list[Entry]] = []
+    for memory in MEMORY:
+        told = results.get(_job(results.settings, memory), {})
+        for rule in RULES if told else ():
+            made, derived = told[rule], told["derived"]
+            buffers = HybridAllocation(**made["buffers"])
+            more = [100 * (made[what] / derived[what] - 1) for what in ("formula", "seconds")]
+            rows.append([memory, rule, buffers.input, buffers.output, made["formula"], made["seconds"], made["seeks"], *more])
+    header = ["MB", "rule", "I, pages", "O, pages", "formula I/O s", "simulated", "seeks", "over derived %: formula", "simulated"]
+    text = (
+        "Hybrid hash on the paper's disk (two, as the formula assumes): I = O = 1.1 sqrt(B) as printed, 1.118 sqrt(B y) as derived, "
+        "and the best whole division by the formula."
+    )
+    table = Table(header, rows, "hybrid-rule", digits=2)
+    return [Section("What the paper left open: the rule of hybrid hash", text, [table], {"hybrid-rule": svg(figure(results))})]
+
+
+def figure(results: Results) -> Figure:
+    """What the printed rule loses against the derived one, over the buffer pool."""
+    with style():
+        picture = Figure(figsize=(5, 3), layout="constrained")
+        axes = picture.subplots()
+        for (colour, marker), (what, label) in zip(
+            LINES, (("formula", "formula"), ("seconds", "executed on the simulated disk")), strict=False
+        ):
+            for rule, line in (("printed", "-"), ("best", ":")):
+                lost = losses(results, rule, what)
+                more = [100 * share for share in lost.values()]
+                axes.plot(list(lost), more, line, color=colour, marker=marker, label=f"{rule}, {label}")
+        axes.axhline(0, color="#7f7f7f", lw=0.6)
+        axes.set_xlabel("buffer pool, MB")
+        axes.set_ylabel("I/O time over the derived rule's, %")
+        axes.legend(frameon=False, fontsize=8)
+    return picture
