@@ -12,6 +12,7 @@ from flashsim.hdd.layout import zones_of
 from flashsim.hdd.parameters import HddParameters
 from flashsim.hdd.seek import mean_seek, seek_curve
 from flashsim.ssd.parameters import SsdParameters
+from flashsim.ssd.timing import timing_of
 from models.ssd_joins import Amplification, Drive, LogBlocks, PageMapped, Timing
 
 
@@ -61,8 +62,9 @@ def _flash(parameters: SsdParameters, page_size: int) -> Drive:
     at_once = parameters.pools if parameters.multi_plane else parameters.dies
     chips = at_once * parameters.page_size * SECONDS / parameters.program
     rates = (parameters.link_read_rate, min(parameters.link_write_rate, chips))
-    # What a write buffer takes is acknowledged at once.
-    latencies = (parameters.read_latency, 0 if parameters.write_buffer else parameters.write_latency)
+    # What a write buffer takes is acknowledged after the controller's work on the command, whatever the chips still have to do.
+    acknowledged = timing_of(parameters).write_overhead if parameters.write_buffer else parameters.write_latency
+    latencies = (parameters.read_latency, acknowledged)
     pages = MAXIMUM_COMMAND / page_size
     read, write = (
         Timing.of_queue(latency / MILLISECONDS, page_size * 1000 / rate, pages, parameters.queue_depth)
