@@ -28,11 +28,14 @@ _JOIN = "hybrid-hash"
 #: As TR 1148 assumes: relations and temporary files do not move each other's arm.
 _PLACEMENT = "two-disks"
 RULES = ("printed", "derived", "best")
+#: Below this scale the derived buffers leave small pools no workspace.
+LEAST_SCALE = 0.4
+_TITLE = "What the paper left open: the rule of hybrid hash"
 
 
 def jobs(claims: Collection[str], settings: Settings) -> list[Job]:
     """A run each buffer pool, which executes the three divisions."""
-    return [_job(settings, memory) for memory in MEMORY]
+    return [_job(settings, memory) for memory in MEMORY] if settings.scale >= LEAST_SCALE else []
 
 
 def _job(settings: Settings, memory: int) -> Job:
@@ -72,6 +75,8 @@ def losses(results: Results, rule: str, what: str = "seconds") -> dict[int, floa
 
 def sections(results: Results) -> list[Section]:
     """Seconds by rule, and what the printed rule loses."""
+    if results.settings.scale < LEAST_SCALE:
+        return [Section(_TITLE, f"Not run: pools are too small below scale {LEAST_SCALE:g}.")]
     rows: list[list[Entry]] = []
     for memory in MEMORY:
         told = results.get(_job(results.settings, memory), {})
@@ -86,7 +91,7 @@ def sections(results: Results) -> list[Section]:
         "and the best whole division by the formula."
     )
     table = Table(header, rows, "hybrid-rule", digits=2)
-    return [Section("What the paper left open: the rule of hybrid hash", text, [table], {"hybrid-rule": svg(figure(results))})]
+    return [Section(_TITLE, text, [table], {"hybrid-rule": svg(figure(results))})]
 
 
 def figure(results: Results) -> Figure:
