@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from experiments.do2009 import allocations
+from experiments.do2009 import allocations, hybrid_rule
 from experiments.jobs import Made, Results
 from experiments.papers import Settings
 from flashsim.device import presets
@@ -19,6 +19,7 @@ def test_every_join_and_buffer_pool_is_one_run() -> None:
 
 
 def test_runs_and_sections(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(allocations, "LEAST_SCALE", 0)
     monkeypatch.setattr(presets, "names", lambda: SOME)
     settings = Settings(scale=0.0005 / allocations.SHARE)
     jobs = [job for job in allocations.jobs([], settings) if job.parameters["join"] == "hybrid-hash" and job.parameters["memory"] == 600]
@@ -54,3 +55,16 @@ def test_what_is_slower_by_more_than_the_noise_is_listed() -> None:
         }
     }
     assert [(name, round(loss, 1)) for name, _, _, loss in allocations.slower(cells, SOME)] == [(SOME[1], 2.0), (SOME[2], 10.0)]
+
+
+def test_the_printed_rule_of_hybrid_hash_loses_on_the_simulated_disk_as_in_the_formula(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hybrid_rule, "LEAST_SCALE", 0)
+    settings = Settings(scale=0.1)
+    job = hybrid_rule.jobs([], settings)[2]
+    results = Results(settings, {job: Made(job.make(), 0.0, recalled=False)})
+    (memory,) = hybrid_rule.losses(results, "printed")
+    assert memory == 300
+    assert hybrid_rule.losses(results, "printed", "formula")[300] > 0.1 and hybrid_rule.losses(results, "printed")[300] > 0.02
+    assert hybrid_rule.losses(results, "best", "formula")[300] > -0.01
+    (section,) = hybrid_rule.sections(results)
+    assert len(section.tables[0].rows) == 3 and "<svg" in section.pictures["hybrid-rule"]
