@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+import experiments
+from experiments import papers
 from experiments.command_line import app
 from tests.experiments.conftest import Run
 from tests.flashsim.hdd.diskspecs.drive_files import write_drive
@@ -76,7 +78,7 @@ def test_no_command_is_left_out(flashsim: Run) -> None:
 
 
 @pytest.mark.parametrize("page", sorted((ROOT / "docs" / "tutorials").glob("*.md")), ids=lambda page: page.stem)
-def test_tutorials_run(page: Path, here: Path) -> None:
+def test_tutorials_run(page: Path, here: Path, small_scale: float) -> None:
     blocks = re.findall(r"^```(sh|python)\n(.*?)^```", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
     names: dict[str, object] = {}
     for language, block in blocks:
@@ -86,6 +88,34 @@ def test_tutorials_run(page: Path, here: Path) -> None:
         for line in examples(block):
             result = CliRunner().invoke(app, shlex.split(line)[1:], prog_name="flashsim")
             assert result.exit_code == 0, f"{line}\n{result.output}"
+
+
+def test_the_guide_to_reproductions_runs(here: Path, monkeypatch: pytest.MonkeyPatch, small_scale: float) -> None:
+    """Its commands, with the paper that it adds, on a cluster of one worker."""
+    text = (ROOT / "docs" / "how-to" / "reproduce_a_paper.md").read_text(encoding="utf-8")
+    folder = here / "slides2009"
+    folder.mkdir()
+    for name, content in re.findall(r"^```(?:toml|python)\n# ([\w.]+)\n(.*?)^```", text, re.MULTILINE | re.DOTALL):
+        (folder / name).write_text(content, encoding="utf-8")
+    monkeypatch.setattr(papers, "_FOLDER", here)
+    assert papers.names() == ["slides2009"]
+    monkeypatch.setattr(experiments, "__path__", [*experiments.__path__, str(here)])
+    commands = examples("".join(re.findall(r"^```sh\n(.*?)^```", text, re.MULTILINE | re.DOTALL)))
+    assert sum("slides2009" in line for line in commands) == 1 and sum("--cluster" in line for line in commands) == 1
+    for line in commands:
+        monkeypatch.setattr(papers, "_FOLDER", here if "slides2009" in line else ROOT / "experiments")
+        if "--cluster" in line:
+            distributed = pytest.importorskip("distributed")
+            with distributed.LocalCluster(n_workers=1, processes=False, dashboard_address=None) as cluster:
+                _succeeds(re.sub(r"tcp:\S+", cluster.scheduler_address, line))
+        else:
+            _succeeds(line)
+    assert (here / "results" / "do2009" / "report.html").exists() and (here / "fig3.json").exists()
+
+
+def _succeeds(line: str) -> None:
+    result = CliRunner().invoke(app, shlex.split(line)[1:], prog_name="flashsim")
+    assert result.exit_code == 0, f"{line}\n{result.output}"
 
 
 def test_the_guide_to_real_hardware_runs(here: Path) -> None:
