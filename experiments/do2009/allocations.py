@@ -76,7 +76,7 @@ def both_divisions(join: str, memory: int, scale: float, seed: int) -> dict[str,
             wanted.setdefault(allocation, []).append((name, kind))
     for allocation, users in wanted.items():
         names = list(dict.fromkeys(name for name, _ in users))
-        runs = simulate_join(setting, files, [_drive(name, files) for name in names], allocation=allocation).runs
+        runs = simulate_join(setting, files, [in_use(name, files) for name in names], allocation=allocation).runs
         seconds = {name: run.total().io_time / 1e9 for name, run in zip(names, runs, strict=True)}
         for name, kind in users:
             told = problems[name].cost(allocation).seconds
@@ -91,7 +91,7 @@ def _divisions(join: str, files: tuple[HeapFile, HeapFile], memory: int, name: s
     temporary = sorted(heap_file(file.relation, PAGE_SIZE).pages for file in files)
     span = (r + s + sum(temporary)) * PAGE_SIZE
     problem = Problem(join, Sizes(r, s, temporary[0], temporary[1], memory), drive_of(preset, PAGE_SIZE, span))
-    needed = _needed(files)
+    needed = bytes_needed(files)
     if preset.capacity < needed:
         return problem, f"it holds {preset.capacity / 1e6:,.0f} MB, and relations and temporaries take up to {needed / 1e6:,.0f} MB"
     disk = disk_of(preset, PAGE_SIZE)
@@ -102,12 +102,12 @@ def _divisions(join: str, files: tuple[HeapFile, HeapFile], memory: int, name: s
     return problem, divisions
 
 
-def _needed(files: tuple[HeapFile, HeapFile]) -> int:
+def bytes_needed(files: tuple[HeapFile, HeapFile]) -> int:
     """Bytes that relations and temporaries take at most."""
     return 2 * sum(file.pages * PAGE_SIZE for file in files) + 16 * MIB
 
 
-def _drive(name: str, files: tuple[HeapFile, HeapFile]) -> DriveInUse:
+def in_use(name: str, files: tuple[HeapFile, HeapFile]) -> DriveInUse:
     """The device; of flash only as many blocks as the join can touch, and a tenth more than its capacity asks for, are laid out.
 
     A drive that merges blocks is full.
@@ -115,7 +115,7 @@ def _drive(name: str, files: tuple[HeapFile, HeapFile]) -> DriveInUse:
     parameters = presets.load(name).parameters
     if not isinstance(parameters, SsdParameters):
         return DriveInUse(name)
-    needed = 2 * _needed(files) + 1024 * MIB
+    needed = 2 * bytes_needed(files) + 1024 * MIB
     if parameters.log_blocks or parameters.capacity < needed:
         return DriveInUse(name, full=bool(parameters.log_blocks))
     blocks = parameters.blocks_per_plane * needed // parameters.capacity + parameters.spare_blocks + parameters.gc_reserve + 8

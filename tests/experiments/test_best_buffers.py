@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from experiments.do2009 import allocations, hybrid_rule
+from experiments.do2009 import allocations, hardware, hybrid_rule
 from experiments.jobs import Made, Results
 from experiments.papers import Settings
 from flashsim.device import presets
@@ -37,7 +37,7 @@ def test_runs_and_sections(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_device_that_is_too_small_is_named_with_why(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(presets, "names", lambda: ["hp-c2200a"])
-    monkeypatch.setattr(allocations, "_needed", lambda files: 10**9)
+    monkeypatch.setattr(allocations, "bytes_needed", lambda files: 10**9)
     found = allocations.both_divisions("bnl", 600, 0.0005, 2009)
     assert found["hp-c2200a"]["problem"] == "it holds 335 MB, and relations and temporaries take up to 1,000 MB"
 
@@ -68,3 +68,23 @@ def test_the_printed_rule_of_hybrid_hash_loses_on_the_simulated_disk_as_in_the_f
     assert hybrid_rule.losses(results, "best", "formula")[300] > -0.01
     (section,) = hybrid_rule.sections(results)
     assert len(section.tables[0].rows) == 3 and "<svg" in section.pictures["hybrid-rule"]
+
+
+def test_the_lessons_are_told_for_every_device(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hardware, "LEAST_SCALE", 0)
+    monkeypatch.setattr(presets, "names", lambda: [*SOME, "nvme-tlc-1tb"])
+    settings = Settings(scale=0.001 / hardware.SHARE)
+    results = Results(settings, {job: Made(job.make(), 0.0, recalled=False) for job in hardware.jobs([], settings)})
+    lessons = hardware.Lessons(results)
+    assert lessons.devices == [*SOME, "nvme-tlc-1tb"]
+    assert all(lessons.blocked_gain(name) > 0.9 for name in lessons.devices)
+    assert lessons.cpu_share("nvme-tlc-1tb") > lessons.cpu_share("toshiba-5400-320gb")
+    (section,) = hardware.sections(results)
+    assert len(section.tables[0].rows) == 4 and "Of 4 devices" in section.text and "<svg" in section.pictures["hardware"]
+
+
+def test_below_their_least_scale_nothing_is_run() -> None:
+    settings = Settings(scale=0.1)
+    for exhibit in (allocations, hybrid_rule, hardware):
+        assert exhibit.jobs([], settings) == []
+        assert all("Not run" in section.text for section in exhibit.sections(Results(settings, {})))
