@@ -111,7 +111,7 @@ def _told(lessons: Lessons, scale: float) -> str:
     )
     return (
         f"Executed at scale {scale:g} with the paper's {MEMORY} MB, processor and buffers. Of {len(names)} devices, hybrid hash is the "
-        f"fastest join on {best}; page-sized I/O takes at least a tenth longer than blocked I/O in every join on {blocked}; and CPU time is "
+        f"fastest join on {best}; page-sized I/O takes a tenth longer than blocked I/O at least, in every join, on {blocked}; CPU time is "
         f"more than half of the total on {busy}."
     )
 
