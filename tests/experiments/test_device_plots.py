@@ -83,7 +83,7 @@ def test_the_example_of_the_guide_runs(flashsim: Run, here: Path) -> None:
     (here / "a.txt").write_text("".join(f"{number * 100_000} 0 {number % 400 * 64} 8 {number % 2}\n" for number in range(50)))
     assert flashsim("trace convert a.txt run.parquet --to parquet").exit_code == 0
     page = (ROOT / "docs" / "how-to" / "read-a-report.md").read_text()
-    (block,) = re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    *_, block = re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
     names: dict[str, object] = {}
     exec(compile(block, "read-a-report.md", "exec"), names)
     assert names["report"].as_frame()["requests"].sum() == 50  # type: ignore[attr-defined]

@@ -129,3 +129,11 @@ def test_strict_exits_1_if_a_claim_differs(here: Path, told: dict, small_scale: 
         if claim in ("do2009/table1", "do2009/table3-io", "do2009/fig1-sm-gh"):
             code = CliRunner().invoke(app, f"reproduce {claim} --scale {small_scale} --jobs 1 --strict".split()).exit_code
             assert code == (1 if verdict == "differs" else 0)
+
+
+def test_a_run_is_made_again_from_the_table_of_runs(result: Result, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """As the guide to reports shows it."""
+    page = (Path(__file__).parents[2] / "docs" / "how-to" / "read-a-report.md").read_text(encoding="utf-8")
+    block = re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL)[0]
+    exec(compile(block.replace("results/do2009", str(folder / "out")), "read-a-report.md", "exec"), {})
+    assert capsys.readouterr().out.startswith("True {")

@@ -42,7 +42,7 @@ from flashsim.ssd.parameters import SsdParameters
 from flashsim.ssd.pools import next_write_id
 from flashsim.ssd.recovery import recover
 from tests.flashsim.ssd.drives import PAGE, check_invariants, drive_for, random_drive, random_workload
-from tests.property.test_ssd_power_cut import allowed_versions
+from tests.property.test_ssd_power_cut import allowed_versions, durable_changes
 
 SMALL = settings(max_examples=20, stateful_step_count=40, deadline=None)
 PLACES = st.floats(0, 1, exclude_max=True)
@@ -163,7 +163,8 @@ class EngineMachine(RuleBasedStateMachine):
             assert len(self.engine.power_cut(cut).lost) + len(done) == count
         assert self.engine.outstanding == 0
         acknowledged = set(np.flatnonzero(np.isin(ids, done["id"])).tolist())
-        allowed = allowed_versions(self.parameters, requests, before, acknowledged, first_id)
+        durable = acknowledged if share is None else durable_changes(self.parameters, requests, acknowledged)
+        allowed = allowed_versions(self.parameters, requests, before, durable, first_id)
         assert all(version in versions for version, versions in zip(self.versions(), allowed, strict=True))
 
     @invariant()
