@@ -25,7 +25,7 @@ from flashsim.core.units import MIB
 from flashsim.device import presets
 from flashsim.ssd.parameters import SsdParameters
 from flashsim.storage.heap_file import HeapFile, heap_file
-from models.allocation import Allocation, HybridAllocation, allocate, hybrid_hash
+from models.allocation import Allocation, allocate
 from models.haas import Sizes
 from models.ssd_buffers import Problem, closed_form
 
@@ -35,8 +35,6 @@ SHARE = 0.05
 LEAST_SCALE = 0.4
 #: Files lie packed: what a file system adds is the same for any division.
 PLACEMENT = "packed"
-#: The disk on which the printed rule of hybrid hash is held against the derived one.
-DISK = "toshiba-5400-320gb"
 #: Where the rotation stands when a disk's next piece comes depends on the pieces' lengths: by so much may the times of one join differ for
 #: lengths that differ by a page or two (measured: docs/explanation/optimal_allocations.md).  Flash has no such chance.
 NOISE = {"hdd": 0.05, "ssd": 0.01}
@@ -53,7 +51,7 @@ def _job(settings: Settings, join: str, memory: int) -> Job:
 
 
 def both_divisions(join: str, memory: int, scale: float, seed: int) -> dict[str, Any]:
-    """I/O seconds of a join on every device with the buffers of Haas et al., of the derived hybrid rule, and the model's best.
+    """I/O seconds of a join on every device with the buffers of Haas et al., and with the model's best.
 
     JSON-ready, by device: ``problem``, or by the division's name ``seconds``, ``model`` (the model's seconds) and ``buffers``.
     """
@@ -97,8 +95,6 @@ def _divisions(join: str, files: tuple[HeapFile, HeapFile], memory: int, name: s
     disk = disk_of(preset, PAGE_SIZE)
     best = closed_form(problem).allocation  # within 1 % of what a search finds, which takes a second for each device
     divisions = {"haas": allocate(join, r, s, memory, disk.latency_ratio, disk.access_ratio), "best": best}
-    if join == "hybrid-hash" and name == DISK:
-        divisions["sqrt-y"] = hybrid_hash(r, s, memory, disk.latency_ratio, rule="sqrt-y")
     return problem, divisions
 
 
@@ -128,7 +124,7 @@ def gain(cell: Mapping[str, Any]) -> float | None:
 
 
 def sections(results: Results) -> list[Section]:
-    """Seconds and gains, what could not be run, and the rules of hybrid hash on the disk."""
+    """Seconds and gains, and what could not be run."""
     if results.settings.scale < LEAST_SCALE:
         return [Section(_TITLE, f"Not run: pools are too small below scale {LEAST_SCALE:g}.")]
     cells = {(join, memory): results.get(_job(results.settings, join, memory), {}) for join in JOINS for memory in MEMORY}
@@ -146,15 +142,10 @@ def sections(results: Results) -> list[Section]:
             [_gains(cells, names), _slower(cells, names), _seconds(cells, names), _not_run(cells)],
             pictures={"allocations": svg(figure(cells, names))},
         ),
-        Section("What the paper left open: the hybrid rule on a disk", _RULE, [_rules(cells)]),
     ]
 
 
 _TITLE = "What the paper left open: the best buffers on every device"
-_RULE = (
-    "Hybrid hash on the disk of the paper with I = O = 1.1 sqrt(B), as printed, with 1.118 sqrt(B y), as derived, and with the best "
-    "buffers of the detailed model."
-)
 Cells = Mapping[tuple[str, int], Mapping[str, Any]]
 
 
@@ -204,23 +195,6 @@ def _not_run(cells: Cells) -> Table:
                 why.setdefault((name, cell["problem"]), []).append(f"{LABELS[join]} {memory}")
     rows: list[list[Entry]] = [[name, problem, ", ".join(which)] for (name, problem), which in why.items()]
     return Table(["not run", "why", "joins and MB"], rows, "not run")
-
-
-def _rules(cells: Cells) -> Table:
-    rows: list[list[Entry]] = []
-    for memory in MEMORY:
-        cell = cells["hybrid-hash", memory].get(DISK, {})
-        if "sqrt-y" in cell:
-            printed, derived, best = (cell[kind]["seconds"] for kind in ("haas", "sqrt-y", "best"))
-            buffers = [_lengths(cell[kind]["buffers"]) for kind in ("haas", "sqrt-y", "best")]
-            rows.append([memory, buffers[0], printed, buffers[1], derived, 100 * (printed / derived - 1), buffers[2], best])
-    header = ["MB", "printed: I, O", "I/O s", "derived: I, O", "I/O s", "printed over derived %", "best: I, O", "I/O s"]
-    return Table(header, rows, "hybrid rules", digits=2)
-
-
-def _lengths(buffers: Mapping[str, int]) -> str:
-    made = HybridAllocation(**buffers)
-    return f"{made.input}, {made.output}"
 
 
 def figure(cells: Cells, names: Sequence[str]) -> Figure:

@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from dataclasses import replace
 
 from matplotlib.figure import Figure
 
-from experiments.do2009.runs import DEVICES, JOINS, LABELS, MEMORY, Runs, Setup, cells, paper_grid
+from experiments.do2009.runs import DEVICES, JOINS, LABELS, MEMORY, Runs, Setup, cells, grid_jobs
 from experiments.formulas import WHY, relative
-from experiments.jobs import Job, Results
-from experiments.papers import Cell, Claim, Judgement, Section, Settings, Verdict, decided, judge_holds, judge_numbers, load
+from experiments.jobs import Results
+from experiments.papers import Cell, Claim, Judgement, Section, Verdict, decided, judge_holds, judge_numbers, load
 from experiments.plots import Bar, Beside, published_beside_ours, stacked_bars, svg
 from experiments.tables import Entry, Table
 
+jobs = grid_jobs
+
+
 #: Buffer pools for which the slides say how much slower GH is than HH.
 _SLIDES = (200, 400, 600)
-
-
-def jobs(claims: Collection[str], settings: Settings) -> list[Job]:
-    """The whole grid."""
-    return [setup.job(settings) for setup in paper_grid()]
 
 
 def judge(claim: Claim, results: Results) -> Judgement:

@@ -13,6 +13,7 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from algorithms.joins.base import plan
+from experiments.do2009.allocations import LEAST_SCALE
 from experiments.do2009.runs import DEVICES, MEMORY, Setup, laid_out, too_small
 from experiments.formulas import disk_of
 from experiments.jobs import Job, Results
@@ -35,8 +36,6 @@ _PLACEMENT = "two-disks"
 RULES = ("printed", "derived", "best")
 #: What hides the latency that the formula charges every request; a request also is one command then, however long.
 _PLAIN = {"read_ahead": 0, "write_behind": 0}
-#: Below this scale the derived buffers leave small pools no workspace.
-LEAST_SCALE = 0.4
 _TITLE = "What the paper left open: the rule of hybrid hash"
 
 

@@ -6,17 +6,12 @@ both machines follow from (h + c) / (h / a + c) = b.
 
 from __future__ import annotations
 
-from collections.abc import Collection
-
-from experiments.do2009.runs import JOINS, LABELS, MEMORY, Runs, Setup, paper_grid
-from experiments.jobs import Job, Results
-from experiments.papers import Section, Settings, load
+from experiments.do2009.runs import JOINS, LABELS, MEMORY, Runs, Setup, grid_jobs
+from experiments.jobs import Results
+from experiments.papers import Section, load
 from experiments.tables import Entry, Table
 
-
-def jobs(claims: Collection[str], settings: Settings) -> list[Job]:
-    """The whole grid."""
-    return [setup.job(settings) for setup in paper_grid()]
+jobs = grid_jobs
 
 
 def implied_cpu(hdd_io: float, io_speedup: float, join_speedup: float) -> float:

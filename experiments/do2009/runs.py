@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from statistics import fmean
@@ -78,6 +78,11 @@ def paper_grid() -> list[Setup]:
 def page_size_grid(page_io: bool) -> list[Setup]:
     """Figures 2 and 3: every join with every page size, the longest runs first."""
     return [Setup(join, PAGE_SIZES_MEMORY, page_size, page_io) for page_size in PAGE_SIZES for join in JOINS]
+
+
+def grid_jobs(claims: Collection[str], settings: Settings) -> list[Job]:
+    """The ``jobs`` of an exhibit that needs the whole grid."""
+    return [setup.job(settings) for setup in paper_grid()]
 
 
 @dataclass(frozen=True)

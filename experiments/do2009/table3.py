@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 
-from experiments.do2009.runs import JOINS, MEMORY, Runs, Setup, cells, paper_grid
-from experiments.jobs import Job, Results
-from experiments.papers import Claim, Judgement, Section, Settings, judge_numbers, load, traced
+from experiments.do2009.runs import JOINS, MEMORY, Runs, Setup, cells, grid_jobs
+from experiments.jobs import Results
+from experiments.papers import Claim, Judgement, Section, judge_numbers, load, traced
 from experiments.plots import Beside, published_beside_ours, svg
 from experiments.tables import Entry, Table
 
+jobs = grid_jobs
+
+
 #: What each claim compares.
 _WHAT = {"table3-io": "io", "table3-join": "total"}
-
-
-def jobs(claims: Collection[str], settings: Settings) -> list[Job]:
-    """The whole grid."""
-    return [setup.job(settings) for setup in paper_grid()]
 
 
 def judge(claim: Claim, results: Results) -> Judgement:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-
-from experiments.do2009.runs import MEMORY, Runs, Setup, paper_grid
-from experiments.jobs import Job, Results
-from experiments.papers import Claim, Judgement, Section, Settings, judge_numbers, load, traced
+from experiments.do2009.runs import MEMORY, Runs, Setup, grid_jobs
+from experiments.jobs import Results
+from experiments.papers import Claim, Judgement, Section, judge_numbers, load, traced
 from experiments.plots import Beside, published_beside_ours, svg
 from experiments.tables import Entry, Table
+
+jobs = grid_jobs
+
 
 #: The published rows: a join and one of its two phases, in order.
 ROWS = {
@@ -24,11 +25,6 @@ def speedup(grid: Runs, row: str, memory: int) -> float | None:
     found = [grid.get(Setup(join, memory), machine) for machine in ("HDD", "SSD")]
     seconds = [one.phases[phase].io if one and phase < len(one.phases) else 0.0 for one in found]
     return seconds[0] / seconds[1] if all(seconds) else None
-
-
-def jobs(claims: Collection[str], settings: Settings) -> list[Job]:
-    """The whole grid."""
-    return [setup.job(settings) for setup in paper_grid()]
 
 
 def judge(claim: Claim, results: Results) -> Judgement:

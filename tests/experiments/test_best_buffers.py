@@ -29,10 +29,8 @@ def test_runs_and_sections(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in SOME:
         assert cells[name]["haas"]["seconds"] > 0 and cells[name]["best"]["seconds"] > 0
         assert cells[name]["best"]["model"] <= cells[name]["haas"]["model"]
-    assert cells[allocations.DISK]["sqrt-y"]["buffers"]["output"] > cells[allocations.DISK]["haas"]["buffers"]["output"]
-    told, rules = allocations.sections(results)
+    (told,) = allocations.sections(results)
     assert len(told.tables[0].rows) == len(SOME) * 4 and "<svg" in told.pictures["allocations"]
-    assert len(rules.tables[0].rows) == 1
 
 
 def test_a_device_that_is_too_small_is_named_with_why(monkeypatch: pytest.MonkeyPatch) -> None:
