@@ -11,16 +11,29 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import sys
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
+from types import ModuleType
 from typing import Any, TypeVar
 
-import numba
 import platformdirs
-from numba.core import config
 
 from flashsim.core.source_files import sources_of, with_imports
+
+# Numba loads scipy.linalg only to see whether it is there, which is a quarter of the time to a first request.  SciPy is required here, so
+# Numba is shown an empty module; a kernel that multiplies matrices loads the real one.
+_LINEAR_ALGEBRA = "scipy.linalg.cython_blas"
+_spared = _LINEAR_ALGEBRA not in sys.modules
+if _spared:
+    sys.modules[_LINEAR_ALGEBRA] = ModuleType(_LINEAR_ALGEBRA)
+try:
+    import numba
+    from numba.core import config
+finally:
+    if _spared:
+        del sys.modules[_LINEAR_ALGEBRA]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 

@@ -91,3 +91,14 @@ def test_kernels_run_as_plain_python_too(tmp_path: Path) -> None:
     environment = os.environ | {"NUMBA_DISABLE_JIT": "1", "PYTHONPATH": str(copy)}
     done = subprocess.run([sys.executable, "plain.py"], cwd=copy, env=environment, capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["True", "2"]
+
+
+def test_linear_algebra_is_loaded_by_a_kernel_that_needs_it_and_no_sooner(tmp_path: Path) -> None:
+    (tmp_path / "kernels.py").write_text(
+        "import sys\nfrom flashsim.core.kernel import kernel\nimport numpy\nprint('scipy.linalg' in sys.modules)\n"
+        "@kernel\ndef product(left, right):\n    return numpy.dot(left, right)\n"
+        "print(product(numpy.eye(2), 3 * numpy.eye(2))[1, 1], 'scipy.linalg' in sys.modules)\n"
+    )
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "FLASHSIM_CACHE": str(tmp_path / "cache")}
+    done = subprocess.run([sys.executable, "kernels.py"], cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["False", "3.0", "True"]
