@@ -1,7 +1,8 @@
 """Run an algorithm in virtual time on simulated devices: on several machines at once, since what it asks for does not depend on time.
 
 I/O is synchronous and does not overlap with CPU time, as in do2009, section 4.1: a request arrives when the CPU time before it has
-passed, and the CPU goes on when the last request of a batch has completed.
+passed, and the CPU goes on when the last request of a batch has completed.  What is asked for one after the other is gathered, and each
+device serves it as one chain of requests, with the CPU time between two as the think time of the second.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ import numpy as np
 
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.protocols import Sink
-from flashsim.core.request import FLUSH, READ, TRIM, WRITE, Integers, Requests, make_requests
+from flashsim.core.request import FLUSH, READ, TRIM, WRITE, Completions, Integers, Requests, make_requests
+from flashsim.core.units import MIB
 from flashsim.device.block_layer import command_counts
 from flashsim.device.device import Device
 from flashsim.execution.cpu import CpuModel
@@ -27,6 +29,8 @@ from flashsim.storage.volume import Extents, Volume
 
 #: The label of requests that the file system makes itself.
 METADATA = "metadata"
+#: So many requests, or bytes, are not gathered further: what a device takes for a submission no longer shows, and its tables stay small.
+_GATHERED, _BYTES_GATHERED = 1024, 512 * MIB
 
 
 @dataclass
@@ -84,6 +88,9 @@ class Simulated:
         self.trim = trim
         self.runs = [Run(machine.name) for machine in machines] or [Run("trace only")]
         self._seeks = [[0, 0] for _ in machines]
+        self._gathered: list[tuple[Requests, str]] = []
+        self._requests_gathered = self._bytes_gathered = 0
+        self._user = {id(machine.cpu): _UserTime(machine.cpu) for machine in machines}
         for machine in machines:
             machine.now = max(device.now for device in machine.devices)
 
@@ -120,19 +127,21 @@ class Simulated:
 
     def cpu(self, request: Cpu) -> None:
         """Let user time pass."""
+        spent = {key: user.pass_by(request) for key, user in self._user.items()}
         for machine, run in zip(self.machines, self.runs, strict=False):
-            if machine.cpu is not None:
-                spent = round(machine.cpu.user_time(request.work))
-                machine.now += spent
-                run.phases[-1].user_time += spent
+            run.phases[-1].user_time += spent[id(machine.cpu)]
 
     def phase_ends(self) -> None:
-        """Note the seeks of the phase."""
+        """Let the phase's last requests complete and its last CPU time pass, and note its seeks."""
+        self._serve_gathered()
         for index, (machine, run) in enumerate(zip(self.machines, self.runs, strict=False)):
+            machine.now += self._user[id(machine.cpu)].since
             totals = [sum(device.statistics().get(name, 0) for device in machine.devices) for name in ("seeks", "seek_time")]
             if run.phases:
                 run.phases[-1].seeks, run.phases[-1].seek_time = (now - then for now, then in zip(totals, self._seeks[index], strict=True))
             self._seeks[index] = totals
+        for user in self._user.values():
+            user.since = 0
 
     def _serve(self, operation: int, file: File, starts: Integers, counts: Integers, mode: Mode) -> None:
         extents = self.volume.locate(file, starts, counts)
@@ -143,29 +152,91 @@ class Simulated:
             return
         if self.sink is not None:
             self.sink.record(requests, None, label)
-        for machine, run in zip(self.machines, self.runs, strict=False):
-            self._on_machine(machine, run, requests, label)
+        if not self.machines:
+            return
+        at_once = np.count_nonzero(requests["dependency"] < 0) > 1
+        if self._gathered and (at_once or requests["device"][0] != self._gathered[0][0]["device"][0]):
+            self._serve_gathered()
+        self._gathered.append((requests, label))
+        self._requests_gathered += len(requests)
+        self._bytes_gathered += int(requests["length"].sum())
+        for user in self._user.values():
+            user.gather(len(requests))
+        if at_once or self._requests_gathered >= _GATHERED or self._bytes_gathered >= _BYTES_GATHERED:
+            self._serve_gathered()
 
-    @staticmethod
-    def _on_machine(machine: Machine, run: Run, requests: Requests, label: str) -> None:
+    def _serve_gathered(self) -> None:
+        """Have every machine serve what was gathered."""
+        if not self._gathered:
+            return
+        requests = np.concatenate([each for each, _ in self._gathered])
+        if len(self._gathered) > 1:  # one after the other
+            requests["dependency"] = np.arange(-1, len(requests) - 1)
+        before = {key: user.take() for key, user in self._user.items()}
+        for machine, run in zip(self.machines, self.runs, strict=False):
+            self._on_machine(machine, run, requests.copy(), before[id(machine.cpu)])
+        self._gathered, self._requests_gathered, self._bytes_gathered = [], 0, 0
+
+    def _on_machine(self, machine: Machine, run: Run, requests: Requests, user_times: Integers) -> None:
+        """Serve requests that begin when the machine's last ones have completed, each after its own user and kernel time."""
         device, phase = machine.devices[requests["device"][0]], run.phases[-1]
-        requests = requests.copy()
         requests["offset"] += machine.start
-        kernel_time = 0
+        kernel_times = np.zeros(len(requests), np.int64)
         if machine.cpu is not None:
             commands = command_counts(requests["length"], device.maximum_command)
-            times = machine.cpu.kernel_times(device.kind, requests["length"], commands)
-            kernel_time = int(times.sum())
-            serial = requests["dependency"] >= 0
-            requests["think"] = np.where(serial, times, 0)
-            machine.now += int(times[~serial].sum())
-        completions = device.serve(requests, machine.now, settle=False)
-        finished = int(completions["completed"].max())
-        phase.kernel_time += kernel_time
-        phase.io_time += finished - machine.now - int(requests["think"].sum())
-        machine.now = finished
+            kernel_times = machine.cpu.kernel_times(device.kind, requests["length"], commands)
+        first = requests["dependency"] < 0
+        requests["think"] = np.where(first, 0, user_times + kernel_times)
+        begin = machine.now + int((user_times + kernel_times)[first].sum())
+        completions = device.serve(requests, begin, settle=False)
+        machine.now = int(completions["completed"].max())
+        phase.kernel_time += int(kernel_times.sum())
+        phase.io_time += machine.now - begin - int(requests["think"].sum())
         if machine.sink is not None:
-            machine.sink.record(requests, completions, label)
+            requests["think"] -= np.where(first, 0, user_times)
+            self._record(machine.sink, requests, completions)
+
+    def _record(self, sink: Sink, requests: Requests, completions: Completions) -> None:
+        """Hand over the requests as they were asked for."""
+        end = 0
+        for asked, label in self._gathered:
+            begin, end = end, end + len(asked)
+            requests["dependency"][begin:end] = asked["dependency"]
+            requests["think"][begin] = 0
+            sink.record(requests[begin:end], completions[begin:end], label)
+
+
+class _UserTime:
+    """User time between requests, on all machines with one CPU.
+
+    Parameters
+    ----------
+    cpu
+        Its prices; without them no time passes.
+    """
+
+    def __init__(self, cpu: CpuModel | None) -> None:
+        self.cpu = cpu
+        self.since = 0  # ns since the last request
+        self._before: list[Integers] = []
+
+    def pass_by(self, request: Cpu) -> int:
+        """Let CPU work be done; return its time, ns."""
+        spent = 0 if self.cpu is None else round(self.cpu.user_time(request.work))
+        self.since += spent
+        return spent
+
+    def gather(self, count: int) -> None:
+        """Requests come now."""
+        times = np.zeros(count, np.int64)
+        times[0] = self.since
+        self._before.append(times)
+        self.since = 0
+
+    def take(self) -> Integers:
+        """The user time before each request gathered since the last call, ns, shape (n,)."""
+        times, self._before = np.concatenate(self._before), []
+        return times
 
 
 def _requests(operation: int, extents: Extents, mode: Mode) -> Requests:

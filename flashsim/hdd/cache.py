@@ -121,7 +121,7 @@ def serve_read(
     return done + control[COMPLETE_READ]
 
 
-@inlined_kernel
+@lean_kernel
 def _go_on(
     control: Integers, drives: Integers, extents: Integers, seeks: Integers, segments: Integers, drive: int, row: int, end: int, time: int
 ) -> int:
@@ -132,23 +132,22 @@ def _go_on(
     limit = read_limit(control, extents, end, segments[row, SEGMENT_FIRST])
     stopped = interruptible(control, drives, extents, seeks, drive, time)
     if row == drives[drive, CURRENT] and drives[drive, STREAM] == READING:
-        if drives[drive, REST] > time:
-            extend(control, drives, extents, seeks, drive, limit, time, time)
-        elif control[READ_AHEAD_ON_HIT] == 1 or end > drives[drive, LIMIT]:
-            after_work = time + control[READ_MISS + drives[drive, AFTER]]
-            extend(control, drives, extents, seeks, drive, limit, after_work, after_work)
-    elif segments[row, SEGMENT_END] < end:
-        _stream_into(control, drives, extents, seeks, segments, drive, row, segments[row, SEGMENT_END], limit, time, False)
-        return stopped
-    elif stopped == time and control[READ_AHEAD_AGAIN] == 1 and segments[row, SEGMENT_END] < limit:
-        _stream_into(control, drives, extents, seeks, segments, drive, row, segments[row, SEGMENT_END], limit, time, False)
-    elif stopped == time and drives[drive, STREAM] == READING:
+        streams = drives[drive, REST] > time
+        if streams or control[READ_AHEAD_ON_HIT] == 1 or end > drives[drive, LIMIT]:
+            goes = time if streams else time + control[READ_MISS + drives[drive, AFTER]]
+            extend(control, drives, extents, seeks, drive, limit, goes, goes)
+        return time
+    reached = segments[row, SEGMENT_END]
+    if reached < end or (stopped == time and control[READ_AHEAD_AGAIN] == 1 and reached < limit):
+        _stream_into(control, drives, extents, seeks, segments, drive, row, reached, limit, time, False)
+        return stopped if reached < end else time
+    if stopped == time and drives[drive, STREAM] == READING:
         stop(control, drives, extents, seeks, drive, time)
         drives[drive, CURRENT] = -1
     return time
 
 
-@inlined_kernel
+@lean_kernel
 def _stream_into(
     control: Integers,
     drives: Integers,
