@@ -40,6 +40,9 @@ from models.ssd_joins import JOINS, DetailedCost, Drive, Layout, detailed_cost, 
 #: How much larger than its share the largest bucket may be, as a share of memory: hashing spreads tuples by chance.
 SPREAD = 0.02
 
+#: From so many commands on, a request of the merge hardly takes longer a page where its last command is not whole.
+_MERGED_IN = 16
+
 
 @dataclass(frozen=True)
 class Problem:
@@ -190,13 +193,22 @@ def _closed_sort_merge(problem: Problem) -> Iterator[Allocation]:
 
     input = _sized(read, lambda ms: divided(ms, write.first)[0], command)
     output = _sized(write, lambda ms: divided(read.first if input < command else read.start, ms)[1], command)
+    lengths_of_both = [(input, output), (min(input, command), min(output, command))]
     # So many runs that each is merged in whole commands; the output buffer gets what the tree then leaves.
-    tree = _tree(problem, max(1, int(share // command)))
-    for lengths in ((input, output), (min(input, command), min(output, command)), (min(input, command), memory - tree - command)):
+    for commands in range(1, min(_MERGED_IN, max(1, int(share // command))) + 1):
+        lengths_of_both.append((min(input, command), memory - _tree(problem, commands) - command))
+    for lengths in lengths_of_both:
         for first, second in product(*(problem.rounded(length) for length in lengths)):
             made = _sort_merge(problem, first, second)
             if made is not None:
                 yield made
+                yield _sort_merge(problem, first, memory - first - _tight(problem, made)) or made
+
+
+def _tight(problem: Problem, made: SortMergeAllocation) -> int:
+    """The smallest tree that makes as many runs: what it gives up is worth more in the output buffer."""
+    sizes = problem.sizes
+    return max(math.ceil(exact(sizes.fudge) * pages / (2 * made.runs(pages, sizes.fudge))) for pages in (max(1, sizes.r), max(1, sizes.s)))
 
 
 def _tree(problem: Problem, commands: int) -> int:
@@ -210,7 +222,7 @@ def _sort_merge(problem: Problem, input: int, output: int) -> SortMergeAllocatio
     """Buffers of the first pass, if all runs can be merged in one."""
     sizes = problem.sizes
     made = SortMergeAllocation(sizes.memory - input - output, input, output)
-    if made.workspace < 1 or made.runs(max(1, sizes.r), sizes.fudge) + made.runs(max(1, sizes.s), sizes.fudge) > sizes.memory:
+    if min(made.workspace, output) < 1 or made.runs(max(1, sizes.r), sizes.fudge) + made.runs(max(1, sizes.s), sizes.fudge) > sizes.memory:
         return None
     return made
 
@@ -311,7 +323,7 @@ def _search_nested_loops(problem: Problem) -> Iterator[Allocation]:
 def _search_sort_merge(problem: Problem) -> Iterator[Allocation]:
     yield from _searched(problem, lambda lengths: [_sort_merge(problem, *lengths)], 2)
     # What a search among lengths passes by: runs that are merged in whole commands, few to a request.
-    for commands in range(1, 17):
+    for commands in range(1, _MERGED_IN + 1):
         rest = problem.sizes.memory - _tree(problem, commands)
         for input in {problem.command, rest // 4, rest // 2, 3 * rest // 4}:
             made = _sort_merge(problem, input, problem.whole(rest - input)) if 0 < input < rest else None
