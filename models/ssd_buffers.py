@@ -35,13 +35,10 @@ from models.allocation import (
     nested_loops_inner,
 )
 from models.haas import Sizes
-from models.ssd_joins import JOINS, DetailedCost, Drive, Layout, detailed_cost, share_of_bursts
+from models.ssd_joins import JOINS, RUNS_KNOWN_TO, DetailedCost, Drive, Layout, detailed_cost, share_of_bursts
 
 #: How much larger than its share the largest bucket may be, as a share of memory: hashing spreads tuples by chance.
 SPREAD = 0.02
-
-#: From so many commands on, a request of the merge hardly takes longer a page where its last command is not whole.
-_MERGED_IN = 16
 
 
 @dataclass(frozen=True)
@@ -194,9 +191,9 @@ def _closed_sort_merge(problem: Problem) -> Iterator[Allocation]:
     input = _sized(read, lambda ms: divided(ms, write.first)[0], command)
     output = _sized(write, lambda ms: divided(read.first if input < command else read.start, ms)[1], command)
     lengths_of_both = [(input, output), (min(input, command), min(output, command))]
-    # So many runs that each is merged in whole commands; the output buffer gets what the tree then leaves.
-    for commands in range(1, min(_MERGED_IN, max(1, int(share // command))) + 1):
-        lengths_of_both.append((min(input, command), memory - _tree(problem, commands) - command))
+    # So many runs that each is surely merged in requests of one whole command, or as many as the largest tree asks for.
+    for commands in {1, max(1, int(share // command))}:
+        lengths_of_both.append((min(input, command), memory - min(input, command) - _tree(problem, commands)))
     for lengths in lengths_of_both:
         for first, second in product(*(problem.rounded(length) for length in lengths)):
             made = _sort_merge(problem, first, second)
@@ -212,10 +209,10 @@ def _tight(problem: Problem, made: SortMergeAllocation) -> int:
 
 
 def _tree(problem: Problem, commands: int) -> int:
-    """The smallest tree whose runs are so few that each is merged in requests of so many commands."""
+    """The tree with whose runs a request of the merge surely takes so many commands, and hardly fewer."""
     sizes = problem.sizes
-    runs = max(2, sizes.memory // (problem.command * commands))
-    return math.ceil(math.ceil((max(1, sizes.r) + max(1, sizes.s)) / (runs - 1)) * sizes.fudge / 2)
+    runs = math.ceil(max(RUNS_KNOWN_TO) * sizes.memory / (problem.command * commands))
+    return math.ceil((max(1, sizes.r) + max(1, sizes.s)) * sizes.fudge / (2 * runs))
 
 
 def _sort_merge(problem: Problem, input: int, output: int) -> SortMergeAllocation | None:
@@ -322,13 +319,6 @@ def _search_nested_loops(problem: Problem) -> Iterator[Allocation]:
 
 def _search_sort_merge(problem: Problem) -> Iterator[Allocation]:
     yield from _searched(problem, lambda lengths: [_sort_merge(problem, *lengths)], 2)
-    # What a search among lengths passes by: runs that are merged in whole commands, few to a request.
-    for commands in range(1, _MERGED_IN + 1):
-        rest = problem.sizes.memory - _tree(problem, commands)
-        for input in {problem.command, rest // 4, rest // 2, 3 * rest // 4}:
-            made = _sort_merge(problem, input, problem.whole(rest - input)) if 0 < input < rest else None
-            if made is not None:
-                yield made
 
 
 def _search_grace(problem: Problem) -> Iterator[Allocation]:

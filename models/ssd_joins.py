@@ -21,6 +21,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
+from statistics import fmean
 from typing import Literal, Protocol, get_args
 
 from flashsim.core.errors import InvalidParameterError, UnknownNameError
@@ -229,6 +230,10 @@ def _cut(drive: Drive, pages: int, block: int) -> int:
     return whole * drive.commands(block) + drive.commands(rest)
 
 
+#: How many runs replacement selection makes is known to a tenth or so, hence what share of memory each has in the merge, over the nominal
+#: one.  Whether a request ends in a whole command is thus left to chance, and its commands are the mean over these.
+RUNS_KNOWN_TO = (0.9, 0.95, 1.0, 1.05, 1.1)
+
 #: How often writing interrupts reading while all buckets' buffers fill once.  A hash fills them at nearly the same time, so that they are
 #: written a few at a time: in simulated runs with 3 to 10 buckets 2.0 to 2.9 times, whatever the length of the input buffer.
 BURSTS = 2.5
@@ -260,14 +265,13 @@ def _nested_loops(sizes: Sizes, a: NestedLoopsAllocation, drive: Drive, layout: 
 
 def _sort_merge(sizes: Sizes, a: SortMergeAllocation, drive: Drive, layout: Layout, told: tuple[PhaseCounts, ...]) -> list[PhaseLoad]:
     sort, merge = told
-    runs = a.runs(sizes.r, sizes.fudge) + a.runs(sizes.s, sizes.fudge)
-    share = max(1, sizes.memory // max(1, runs))
+    runs = max(1, a.runs(sizes.r, sizes.fudge) + a.runs(sizes.s, sizes.fudge))
+    # A run's share of memory is whole pages, where TR divides.
+    shares = [max(1, round(part * sizes.memory / runs)) for part in RUNS_KNOWN_TO]
+    commands = round(fmean(_cut(drive, merge.reads.pages, share) for share in shares))
     return [
         _first(sizes, sort, drive, layout, a.input, a.output, streams=1),
-        # A run's share of memory is whole pages, where TR divides.
-        PhaseLoad(
-            merge.name, _whole(merge.reads, max(merge.reads.requests, _cut(drive, merge.reads.pages, share))), moves=merge.total.seeks
-        ),
+        PhaseLoad(merge.name, _whole(merge.reads, max(merge.reads.requests, commands)), moves=merge.total.seeks),
     ]
 
 
