@@ -10,10 +10,13 @@ import pytest
 
 from flashsim.core.kernel import compiled
 from flashsim.core.units import GIB
+from tests.peak_memory import PEAK_MEMORY
 
 #: Runs in a process of its own, whose peak memory is then that of the whole work; prints seconds, bytes and what was done.
-_PROGRAM = """
-import json, resource, sys, time
+_PROGRAM = (
+    PEAK_MEMORY
+    + """
+import json, sys, time
 from flashsim.core.parameters import build
 from flashsim.ssd.engine import SsdEngine
 from flashsim.ssd.parameters import SsdParameters
@@ -32,10 +35,11 @@ shares = occupancy("greedy", alpha, 256) if fill == "steady" else None
 done = precondition(state, Precondition(fill, occupancy=shares))
 print(json.dumps({
     "seconds": time.perf_counter() - begin, "cpu_seconds": time.process_time() - cpu,
-    "memory": 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, "steady": done.steady,
+    "memory": peak_memory(), "steady": done.steady,
     "write_amplification": done.write_amplification, "predicted": greedy(alpha, 256),
 }))
 """
+)
 
 
 def _measured(fill: str, capacity: int, blocks: int) -> dict[str, float]:

@@ -9,23 +9,27 @@ import sys
 import pytest
 
 from flashsim.core.kernel import compiled
+from tests.peak_memory import PEAK_MEMORY
 
-_RUN = """
-import resource, sys, time
+_RUN = (
+    PEAK_MEMORY
+    + """
+import sys, time
 from experiments.do2009.runs import Setup
 from experiments.papers import Settings
 Setup(sys.argv[1], 600).job(Settings(0.002)).make()  # compiles
 begin = time.process_time()
 Setup(sys.argv[1], 600).job(Settings(float(sys.argv[2]))).make()
-print(time.process_time() - begin, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+print(time.process_time() - begin, peak_memory())
 """
+)
 
 
 def measured(join: str, scale: float) -> tuple[float, float]:
     """Processor seconds of a run on three states of both machines, and the process's peak in MiB."""
     done = subprocess.run([sys.executable, "-c", _RUN, join, str(scale)], capture_output=True, text=True, check=True)
     seconds, peak = map(float, done.stdout.split())
-    return seconds, peak / 1024
+    return seconds, peak / 2**20
 
 
 @pytest.mark.slow

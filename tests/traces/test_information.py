@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 
 from flashsim.core.request import FLUSH, READ, TRIM, WRITE
+from tests.peak_memory import PEAK_MEMORY
 from traces.format.base import load_writable
 from traces.information import describe
 from traces.schema import make_batch
@@ -87,8 +88,10 @@ def test_windows_add_up_and_their_working_sets_are_near(arrival: str, tmp_path: 
     assert told["footprint"] == sorted(told["footprint"])
 
 
-_MEASURED = """
-import resource, sys
+_MEASURED = (
+    PEAK_MEMORY
+    + """
+import sys
 from pathlib import Path
 import numpy as np
 from traces.conversion import convert
@@ -116,8 +119,9 @@ elif what == "replay":
 else:
     convert(trace, trace.with_suffix(".other"), what)
     describe(trace.with_suffix(".other"))
-print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
+print(peak_memory())
 """
+)
 
 
 @pytest.mark.slow

@@ -13,6 +13,7 @@ from flashsim.core.errors import InvalidParameterError, UnknownNameError
 from flashsim.storage.heap_file import heap_file
 from flashsim.storage.source import load_pair, open_source
 from flashsim.storage.source.do2009 import PaperRecords
+from tests.peak_memory import PEAK_MEMORY
 
 
 @pytest.mark.parametrize("page_size", [512, 1024, 2048, 4096, 8192, 16384, 32768, 65536])
@@ -83,8 +84,10 @@ def test_unknown_tables_are_refused_with_a_suggestion() -> None:
         open_source("do2009:order@1")
 
 
-FULL_SIZE = """
-import json, resource
+FULL_SIZE = (
+    PEAK_MEMORY
+    + """
+import json
 import numpy as np
 from flashsim.storage.heap_file import heap_file
 from flashsim.storage.source import load_pair, open_source
@@ -92,9 +95,9 @@ r, s = open_source("do2009:customer@30"), open_source("do2009:orders@30")
 files = []
 for relation in load_pair(r, s, "c_custkey", "o_custkey"):
     files += [heap_file(relation, 8192, relation.records.published_pages(8192)), heap_file(relation, 8192)]
-peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-print(json.dumps({"rows": r.rows + s.rows, "pages": [file.pages for file in files], "peak": peak * 1024}))
+print(json.dumps({"rows": r.rows + s.rows, "pages": [file.pages for file in files], "peak": peak_memory()}))
 """
+)
 
 
 @pytest.mark.slow
