@@ -20,7 +20,7 @@ from flashsim.ssd.parameters import SsdParameters
 from flashsim.ssd.specification import SsdSpecification
 from tests.flashsim.ssd.drives import PAGE, check_invariants, drive, drive_for, random_drive, served
 from tests.property.test_ssd_equality import assert_same_state
-from tests.property.test_ssd_power_cut import allowed_versions
+from tests.property.test_ssd_power_cut import allowed_versions, durable_changes
 
 MERGING = [name for name in FAMILY.names() if not getattr(FAMILY.load(name), "COLLECTS", True)]
 
@@ -113,7 +113,8 @@ def test_cuts_while_blocks_wear_out(name: str) -> None:
                 break
             engine.power_cut(end)
             check_invariants(engine)
-            allowed = allowed_versions(parameters, requests, before, set(done.tolist()), first_id)
+            durable = durable_changes(parameters, requests, set(done.tolist()))
+            allowed = allowed_versions(parameters, requests, before, durable, first_id)
             assert all(engine.version(page) in versions for page, versions in enumerate(allowed)), f"seed {seed}, cut {cut}"
             assert not engine.state.control[READ_ONLY]
         retired += engine.statistics()["retired_blocks"]

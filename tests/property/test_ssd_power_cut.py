@@ -15,24 +15,36 @@ from flashsim.ssd.ftl.base import FAMILY
 from flashsim.ssd.geometry import ID_BASE, SEQUENCE
 from flashsim.ssd.parameters import SsdParameters
 from flashsim.ssd.specification import SsdSpecification
-from tests.flashsim.ssd.drives import check_invariants, drive_for, random_drive, random_workload, served
+from tests.flashsim.ssd.drives import PAGE, check_invariants, drive_for, random_drive, random_workload, served
 from tests.property.test_ssd_equality import assert_same_state
 
 
-def durable_changes(parameters: SsdParameters, requests: Requests, acknowledged: set[int]) -> set[int]:
+def writes_behind(parameters: SsdParameters, requests: Requests, last_end: int = -1) -> set[int]:
+    """Writes, in order of admission, that may be acknowledged before they are programmed, those with forced unit access never.
+
+    A write buffer that does not write through acknowledges all others so; a controller that writes behind those of at most
+    `continuation_limit` bytes, in whole flash pages, that begin where the last write ended.  `last_end` is where the write before these
+    requests ended, -1 if there is none since power came.
+    """
+    size, behind = parameters.page_size, set()
+    buffered = parameters.buffer_pages > 0 and parameters.write_buffer_mode == "write-back"
+    for request in np.flatnonzero(requests["operation"] == WRITE).tolist():
+        offset, length = int(requests["offset"][request]), int(requests["length"][request])
+        continued = offset == last_end and length <= parameters.continuation_limit and offset % size == length % size == 0
+        if (buffered or continued) and not requests["flags"][request] & FORCE_UNIT_ACCESS:
+            behind.add(request)
+        last_end = offset + length
+    return behind
+
+
+def durable_changes(parameters: SsdParameters, requests: Requests, acknowledged: set[int], last_end: int = -1) -> set[int]:
     """Which requests' changes must survive: acknowledged trims, and acknowledged writes that did not stay behind in a buffer or controller.
 
-    A buffer keeps none behind that writes through or is protected, nor a write that forces unit access, nor one before a completed flush.
+    Nothing stays behind in a buffer that is protected, nor after a flush that was completed.
     """
     flushed = max((request for request in acknowledged if requests["operation"][request] == FLUSH), default=-1)
-    kept_back = parameters.buffer_pages > 0 and parameters.write_buffer_mode == "write-back" and not parameters.power_protected
-    kept_back |= parameters.continuation_limit > 0
-    forced = requests["flags"] & FORCE_UNIT_ACCESS != 0
-    return {
-        request
-        for request in acknowledged
-        if not kept_back or requests["operation"][request] == TRIM or forced[request] or request < flushed
-    }
+    behind = set() if parameters.power_protected else writes_behind(parameters, requests, last_end)
+    return {request for request in acknowledged if request not in behind or request < flushed}
 
 
 def allowed_versions(parameters: SsdParameters, requests: Requests, before: Integers, durable: set[int], first_id: int) -> list[set[int]]:
@@ -91,6 +103,21 @@ def test_what_survives(seed: int, ftl: str) -> None:
     again = at + engine.now
     assert np.array_equal(served(engine, requests, again), served(specification, requests, again))
     check_invariants(engine)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_controller_with_room_for_all_writes_behind_whatever_goes_on(seed: int) -> None:
+    """And nothing else: what tests take to be durable beside it is not less than it must be."""
+    parameters = replace(
+        random_drive(seed), endurance=0, write_buffer=0, power_protected=False, continuation_latency=20, continuation_limit=PAGE
+    )
+    requests, at = random_workload(seed, parameters, 100)
+    requests["dependency"], requests["stream"] = -1, 0
+    parameters = replace(parameters, continuation_limit=int(requests["length"].sum()))
+    engine = SsdEngine(parameters)
+    served(engine, requests, np.sort(at))
+    behind = writes_behind(parameters, requests)
+    assert engine.statistics()["continued_writes"] == len(behind) > 3
 
 
 @pytest.mark.parametrize("seed", range(20))
