@@ -16,7 +16,7 @@ drive.
 
 from __future__ import annotations
 
-from flashsim.core.kernel import inlined_kernel, lean_kernel
+from flashsim.core.kernel import lean_kernel
 from flashsim.core.request import FLUSH, FORCE_UNIT_ACCESS, READ, WRITE, Integers
 from flashsim.hdd.segments import destaged, fill, hit, interruptible, read_limit, use, victim
 from flashsim.hdd.stream import begin, extend, sector_end, stop
