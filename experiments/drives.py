@@ -70,7 +70,21 @@ def _flash(parameters: SsdParameters, page_size: int) -> Drive:
         Timing.of_queue(latency / MILLISECONDS, page_size * 1000 / rate, pages, parameters.queue_depth)
         for latency, rate in zip(latencies, rates, strict=True)
     )
-    return Drive(page_size, read, write, command=MAXIMUM_COMMAND, amplification=_amplification(parameters, page_size))
+    amplification = _amplification(parameters, page_size)
+    return Drive(page_size, read, write, command=MAXIMUM_COMMAND, turn_ms=_turn(parameters) / MILLISECONDS, amplification=amplification)
+
+
+def _turn(parameters: SsdParameters) -> float:
+    """Nanoseconds that a read of many pages waits at least for what a write buffer has acknowledged.
+
+    While the host writes, a die gets a page every so often.  If that is longer than a program, a part of the dies is idle when the read
+    comes, and what the others have to do passes while these send.  If it is shorter, which multi-plane programs allow, all dies are busy,
+    and none began its last program longer ago than one such interval.
+    """
+    if not parameters.write_buffer or parameters.suspend in ("program", "both"):
+        return 0.0
+    interval = parameters.dies * parameters.page_size * SECONDS / parameters.link_write_rate
+    return max(0.0, parameters.program - interval)
 
 
 def _amplification(parameters: SsdParameters, page_size: int) -> Amplification:

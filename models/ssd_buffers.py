@@ -139,13 +139,16 @@ def _sized(price: Price, rule: Callable[[float], float], command: int) -> float:
 def _prices(problem: Problem, streams: int = 1) -> tuple[Price, Price, Price]:
     """Of reading a base relation in order; of writing one of `streams` output buffers; of reading it back in the second phase.
 
-    On one device a burst of writing also costs two moves, to it and back.  On two the moves are TR's: one a buffer of a hash join.
+    On one device a burst of writing also costs two moves, to it and back, and a turn.  On two the moves are TR's: one a buffer of a hash
+    join.
     """
     drive, bursts = problem.drive, share_of_bursts(streams)
     moves = (
         drive.move_ms * {"packed": 2 * bursts, "spread": 1 + bursts, "separate": float(problem.algorithm != "sort-merge")}[problem.layout]
     )
-    read, write = Price(drive.read.start_ms, drive.read.command_ms), Price(drive.write.start_ms + moves, drive.write.command_ms)
+    turns = drive.turn_ms * bursts if problem.layout != "separate" else 0.0
+    read = Price(drive.read.start_ms, drive.read.command_ms)
+    write = Price(drive.write.start_ms + moves + turns, drive.write.command_ms)
     return read, write, Price(read.start + drive.move_ms, read.command)
 
 

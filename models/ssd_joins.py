@@ -11,6 +11,7 @@ The model of Haas et al. (`models.haas`) has three times: a seek, a latency a re
 - Flash programs A pages for each that is written.  A depends on how many streams are written at once and how long their pieces are.
 - A disk, for which the same model serves, also waits a *move* for each change of position; a request that goes on where the last one ended
   does not, since drives read ahead and write behind.
+- A flash drive that acknowledges writes from its buffer still programs when the next read comes, which may wait for it: a *turn*.
 
 What is read and written, in how many requests, is counted by `models.haas`; here it is cut into commands and moves.
 """
@@ -146,6 +147,8 @@ class Drive:
         Bytes of the largest command.
     move_ms
         What a change of position takes: the seek and the rotational latency of a disk.
+    turn_ms
+        What a read that follows a write waits for chips that still program.
     amplification
         What writes cost inside the drive.
     """
@@ -155,14 +158,16 @@ class Drive:
     write: Timing
     command: int = COMMAND
     move_ms: float = 0.0
+    turn_ms: float = 0.0
     amplification: Amplification = field(default_factory=PageMapped)
 
     def __post_init__(self) -> None:
         for name in ("page_size", "command"):
             if getattr(self, name) < 1:
                 raise InvalidParameterError(name, getattr(self, name), "it must be at least 1")
-        if not 0 <= self.move_ms < math.inf:
-            raise InvalidParameterError("move_ms", self.move_ms, "it must be at least 0")
+        for name in ("move_ms", "turn_ms"):
+            if not 0 <= getattr(self, name) < math.inf:
+                raise InvalidParameterError(name, getattr(self, name), "it must be at least 0")
 
     @classmethod
     def of_disk(cls, disk: Disk, page_size: int) -> Drive:
@@ -203,10 +208,12 @@ class PhaseLoad:
     reads: Load
     writes: Load = Load()
     moves: int = 0
+    turns: int = 0
 
     def seconds(self, drive: Drive) -> float:
         """Its time."""
-        return (self.reads.milliseconds(drive.read) + self.writes.milliseconds(drive.write) + self.moves * drive.move_ms) / 1000
+        waits = self.moves * drive.move_ms + self.turns * drive.turn_ms
+        return (self.reads.milliseconds(drive.read) + self.writes.milliseconds(drive.write) + waits) / 1000
 
 
 @dataclass(frozen=True)
@@ -239,17 +246,18 @@ RUNS_KNOWN_TO = (0.9, 0.95, 1.0, 1.05, 1.1)
 BURSTS = 2.5
 
 
-def _between(layout: Layout, phase: PhaseCounts, streams: int) -> int:
-    """Moves of a phase that reads base relations in order while it writes temporaries.
+def _between(layout: Layout, phase: PhaseCounts, streams: int) -> tuple[int, int]:
+    """Moves and turns of a phase that reads base relations in order while it writes temporaries.
 
-    On one device the head goes to and fro as often as writing interrupts reading, at most as often as there are requests of either.  What
-    is written packed is written in order; a temporary in one piece is gone to.  On two devices there are the moves that TR counts.
+    On one device there is a turn, and the head goes to and fro, as often as writing interrupts reading, at most as often as there are
+    requests of either.  What is written packed is written in order; a temporary in one piece is gone to.  On two devices there are the
+    moves that TR counts, and no turns.
     """
     if layout == "separate":
-        return phase.total.seeks
+        return phase.total.seeks, 0
     reads, writes = phase.reads.requests, phase.writes.requests
     bursts = min(reads, writes, math.ceil(writes * share_of_bursts(streams)))
-    return 2 + bursts + (bursts if layout == "packed" else writes)
+    return 2 + bursts + (bursts if layout == "packed" else writes), bursts
 
 
 def share_of_bursts(streams: int) -> float:
@@ -297,7 +305,7 @@ def _first(sizes: Sizes, phase: PhaseCounts, drive: Drive, layout: Layout, input
     amplification = drive.amplification(1 if layout == "packed" else streams, output)
     commands = max(_cut(drive, phase.writes.pages, output), phase.writes.requests)
     writes = Load(phase.writes.requests, commands, phase.writes.pages, amplification)
-    return PhaseLoad(phase.name, reads, writes, _between(layout, phase, streams))
+    return PhaseLoad(phase.name, reads, writes, *_between(layout, phase, streams))
 
 
 def _whole(traffic: Traffic, commands: int) -> Load:

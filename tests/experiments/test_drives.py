@@ -11,6 +11,7 @@ from flashsim.core.units import MIB
 from flashsim.device import presets
 from flashsim.device.device import Device
 from flashsim.hdd.parameters import HddParameters
+from flashsim.ssd.parameters import SsdParameters
 from models.haas import Sizes
 from models.ssd_buffers import Problem, closed_form, numeric
 from models.ssd_joins import JOINS, LogBlocks
@@ -41,6 +42,42 @@ def test_a_read_takes_as_long_as_on_the_simulated_drive(name: str, length: int) 
 def test_a_write_takes_as_long_as_on_the_simulated_drive(name: str) -> None:
     drive = drive_of(presets.load(name), PAGE).write
     assert drive.command_ms * 8 + drive.page_ms * MIB / PAGE == pytest.approx(milliseconds(name, WRITE, MIB, 24), rel=0.05)
+
+
+def read_milliseconds(name: str, turn: list[tuple[int, int]]) -> float:
+    """The mean of the reads that end a turn of requests, each in order; the first turns left out."""
+    device, turns = Device(presets.load(name)), 120
+    device.load(0, 512 * MIB)
+    operations = np.tile([operation for operation, _ in turn], turns)
+    lengths = np.tile([pages * PAGE for _, pages in turn], turns)
+    offsets = np.where(operations == READ, 0, 1024 * MIB)
+    for operation in (READ, WRITE):
+        mine = operations == operation
+        offsets[mine] += np.cumsum(lengths[mine]) - lengths[mine]
+    completed = device.serve(make_requests(operations, offsets, lengths, serial=True), settle=False)
+    taken = (completed["completed"] - completed["submitted"]).reshape(turns, len(turn))
+    return float(taken[20:, -1].mean()) / 1e6
+
+
+@pytest.mark.parametrize("name", ["ocz-vertex3-max-iops", "intel-x25e-64gb", "nvme-tlc-1tb"])
+@pytest.mark.parametrize("read, written", [(96, 39), (160, 81), (333, 129)])
+def test_a_turn_is_what_a_long_read_waits_at_least_for_writes(name: str, read: int, written: int) -> None:
+    """And no longer than a program; where it is nothing, the read takes as long as alone, within a hundredth."""
+    preset = presets.load(name)
+    assert isinstance(preset.parameters, SsdParameters)
+    told, alone = drive_of(preset, PAGE).turn_ms, read_milliseconds(name, [(READ, read)])
+    waited = read_milliseconds(name, [(WRITE, written), (READ, read)]) - alone
+    if told:
+        assert told <= waited <= preset.parameters.program / 1e6
+    else:
+        assert abs(waited) < 0.01 * alone
+
+
+def test_only_the_vertex_3_makes_reads_wait() -> None:
+    """Two pages of a die come 0.312 ms apart, and a program takes 0.55: no die is idle."""
+    turns = {name: drive_of(presets.load(name), PAGE).turn_ms for name in presets.names()}
+    interval = 32 * 4096 / 420e3
+    assert {name: ms for name, ms in turns.items() if ms} == {"ocz-vertex3-max-iops": pytest.approx(0.55 - interval)}
 
 
 def test_a_disk_moves_less_far_within_a_part_of_it() -> None:

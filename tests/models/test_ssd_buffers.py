@@ -35,6 +35,7 @@ DRIVES = {
     "one command": Drive(8192, Timing(0, 0.35, PAGE / 120), Timing(0, 0.35, PAGE / 80)),
     "many commands": Drive(8192, Timing(0.05, 0, PAGE / 3500), Timing(0.15, 0, PAGE / 2600)),
     "some commands": Drive(8192, Timing(0.1, 0.02, PAGE / 500), Timing(0.2, 0.05, PAGE / 300)),
+    "turns": Drive(8192, Timing(0.1, 0, PAGE / 517), Timing(0.015, 0, PAGE / 420), turn_ms=0.24),
     "disk": Drive(8192, Timing(0, 0.02, PAGE / 34), Timing(0, 0.02, PAGE / 34), move_ms=9.0),
     "every request": Drive(8192, Timing(5.56, 0, PAGE / 35.65), Timing(5.56, 0, PAGE / 35.65), command=2**62, move_ms=12.0),
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from flashsim.device.block_layer import command_counts
 from flashsim.device.device import Device
 from flashsim.device.presets import Preset
 from flashsim.ssd.parameters import SsdParameters
-from models.allocation import HybridAllocation, allocate
+from models.allocation import HybridAllocation, SortMergeAllocation, allocate
 from models.haas import Disk, Sizes, cost
 from models.ssd_joins import JOINS, Drive, LogBlocks, PageMapped, Timing, detailed_cost
 
@@ -102,6 +103,20 @@ def test_more_streams_than_logs_cost_what_the_write_rate_loses() -> None:
     assert spread[1].seconds - spread[0].seconds == pytest.approx(written * 0.1 / 1000 * (240 + 15 * 256) / 256)
 
 
+def test_reads_of_the_first_phase_wait_a_turn_each_time_that_writing_interrupted_them() -> None:
+    """Sort-merge: as often as there are writes or reads, whichever are fewer; not in the merge, and not on two devices."""
+    sizes, a = Sizes(1000, 9000, 1000, 9000, 400), SortMergeAllocation(300, 40, 60)
+    plain, turning = (Drive(8192, Timing(0, 0.35, 0.07), Timing(0, 0.35, 0.1), turn_ms=ms) for ms in (0, 0.4))
+    sort, merge = (
+        after.seconds(turning) - before.seconds(plain)
+        for before, after in zip(*(detailed_cost("sort-merge", sizes, drive, a).phases for drive in (plain, turning)), strict=True)
+    )
+    assert merge == 0
+    assert sort == pytest.approx(math.ceil(10_000 / 60) * 0.4 / 1000, rel=0.02)  # each relation's last buffer is not full
+    apart = [detailed_cost("sort-merge", sizes, drive, a, "separate").seconds for drive in (plain, turning)]
+    assert apart[0] == apart[1]
+
+
 @pytest.mark.parametrize(
     "wrong, error",
     [
@@ -109,6 +124,7 @@ def test_more_streams_than_logs_cost_what_the_write_rate_loses() -> None:
         (lambda: Timing(0, 0, 0), "page_ms: 0, but it must be above 0"),
         (lambda: Drive(0, Timing(0, 0, 1), Timing(0, 0, 1)), "page_size: 0, but it must be at least 1"),
         (lambda: Drive(8192, Timing(0, 0, 1), Timing(0, 0, 1), move_ms=-1), "move_ms: -1, but it must be at least 0"),
+        (lambda: Drive(8192, Timing(0, 0, 1), Timing(0, 0, 1), turn_ms=-1), "turn_ms: -1, but it must be at least 0"),
     ],
 )
 def test_bad_values_are_named(wrong: Any, error: str) -> None:
