@@ -177,9 +177,17 @@ def _closed_nested_loops(problem: Problem) -> Iterator[Allocation]:
 
 
 def _closed_sort_merge(problem: Problem) -> Iterator[Allocation]:
+    """There is a turn as often as there are writes or reads, whichever are fewer: it is part of the price of the one or of the other."""
+    read, write, merge = _prices(problem)
+    yield from _priced_sort_merge(problem, read, write, merge)
+    turn = problem.drive.turn_ms if problem.layout != "separate" else 0.0
+    if turn:
+        yield from _priced_sort_merge(problem, Price(read.start + turn, read.command), Price(write.start - turn, write.command), merge)
+
+
+def _priced_sort_merge(problem: Problem, read: Price, write: Price, merge: Price) -> Iterator[Allocation]:
     """I = v a / (a + b), O = v b / (a + b), v = M / (1 + sqrt(F P m / (2 M (a + b)^2))), with a^2, b^2 and m the prices of requests."""
     sizes, command = problem.sizes, problem.command
-    read, write, merge = _prices(problem)
     memory, pages = sizes.memory, max(1, sizes.r) + max(1, sizes.s)
     share = 2 * memory * memory / (sizes.fudge * pages)
     merging = merge.first if share < command else merge.start
