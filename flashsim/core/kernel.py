@@ -13,7 +13,7 @@ import os
 import re
 import sys
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeVar
@@ -99,9 +99,25 @@ def _decorated(function: Function, *signature: Any, **options: Any) -> Function:
     theirs = config.CACHE_DIR
     config.CACHE_DIR = str(cache_folder())
     try:
-        decorated: Function = numba.njit(*signature, cache=True, **options)(function)
+        decorated: Any = numba.njit(cache=True, **options)(function)
+        if compiled():
+            decorated._cache.load_overload = partial(_load, decorated._cache)
     except RuntimeError:  # typed at a prompt, or nowhere to write: compiled anew in every process
-        decorated = numba.njit(*signature, **options)(function)
+        decorated = numba.njit(**options)(function)
     finally:
         config.CACHE_DIR = theirs
-    return decorated
+    if signature and compiled():
+        for each in signature:
+            decorated.compile(each)
+        decorated.disable_compile()
+    only: Function = decorated
+    return only
+
+
+def _load(cache: Any, signature: Any, context: Any) -> Any:
+    """Load a compiled kernel as Numba does, but without loading all that it can compile, which takes longer than all the rest of a start.
+
+    What is compiled needs none of it, and Numba sees to it again before it compiles anything.
+    """
+    with cache._guard_against_spurious_io_errors():
+        return cache._load_overload(signature, context)
