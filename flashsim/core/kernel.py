@@ -31,6 +31,7 @@ if _spared:
 try:
     import numba
     from numba.core import config
+    from numba.core.runtime.nrt import rtsys
 finally:
     if _spared:
         del sys.modules[_LINEAR_ALGEBRA]
@@ -101,7 +102,7 @@ def _decorated(function: Function, *signature: Any, **options: Any) -> Function:
     try:
         decorated: Any = numba.njit(cache=True, **options)(function)
         if compiled():
-            decorated._cache.load_overload = partial(_load, decorated._cache)
+            decorated._cache.load_overload = partial(_load, decorated._cache, options.get("_nrt", True))
     except RuntimeError:  # typed at a prompt, or nowhere to write: compiled anew in every process
         decorated = numba.njit(**options)(function)
     finally:
@@ -114,10 +115,12 @@ def _decorated(function: Function, *signature: Any, **options: Any) -> Function:
     return only
 
 
-def _load(cache: Any, signature: Any, context: Any) -> Any:
+def _load(cache: Any, counts: bool, signature: Any, context: Any) -> Any:
     """Load a compiled kernel as Numba does, but without loading all that it can compile, which takes longer than all the rest of a start.
 
-    What is compiled needs none of it, and Numba sees to it again before it compiles anything.
+    What is compiled needs none of it but the run-time, if it counts references, and Numba sees to the rest before it compiles anything.
     """
+    if counts:
+        rtsys.initialize(context)
     with cache._guard_against_spurious_io_errors():
         return cache._load_overload(signature, context)
