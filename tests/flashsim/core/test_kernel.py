@@ -102,3 +102,14 @@ def test_linear_algebra_is_loaded_by_a_kernel_that_needs_it_and_no_sooner(tmp_pa
     environment = os.environ | {"PYTHONPATH": str(ROOT), "FLASHSIM_CACHE": str(tmp_path / "cache")}
     done = subprocess.run([sys.executable, "kernels.py"], cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["False", "3.0", "True"]
+
+
+def test_a_loaded_kernel_may_make_arrays(tmp_path: Path) -> None:
+    (tmp_path / "kernels.py").write_text(
+        "from flashsim.core.kernel import kernel\nimport numpy\n"
+        "@kernel\ndef counted(count):\n    return numpy.arange(count)\n"
+        "print(sum(counted(index).sum() for index in range(100)), sum(counted.stats.cache_hits.values()))\n"
+    )
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "FLASHSIM_CACHE": str(tmp_path / "cache")}
+    told = [subprocess.run([sys.executable, "kernels.py"], cwd=tmp_path, env=environment, capture_output=True, text=True) for _ in range(2)]
+    assert [(done.returncode, done.stdout.split()) for done in told] == [(0, ["161700", "0"]), (0, ["161700", "1"])]
