@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from flashsim.core.kernel import lean_kernel
+from flashsim.core.prefetch import prefetch
 from flashsim.core.request import Integers
 from flashsim.ssd.flash_array import (
     BAD_VICTIM,
@@ -127,12 +128,17 @@ def choose(control: Integers, pools: Integers, blocks: Integers, victim: Any, co
 
 
 @lean_kernel
-def begin(control: Integers, pools: Integers, blocks: Integers, collector: int, block: int, cause: int) -> None:
-    """Make a closed block the one that is being emptied."""
+def begin(
+    control: Integers, pools: Integers, blocks: Integers, mapping: Narrow, pages: Narrow, collector: int, block: int, cause: int
+) -> None:
+    """Make a closed block the one that is being emptied; where its pages are mapped, which is all over the map, will be looked up soon."""
     withdraw_block(control, pools, blocks, block)
+    first = block * control[PAGES_PER_BLOCK]
     pools[VICTIM, collector] = block
-    pools[VICTIM_PAGE, collector] = block * control[PAGES_PER_BLOCK]
+    pools[VICTIM_PAGE, collector] = first
     pools[VICTIM_CAUSE, collector] = cause
+    for flash_page in range(first, first + blocks[WRITTEN, block]):
+        prefetch(mapping, int(pages[flash_page, OWNER]) - 1)
 
 
 @lean_kernel
@@ -186,7 +192,7 @@ def make_room(
             chosen = choose(control, pools, blocks, victim, collector, rounds_left)
             if chosen < 0:
                 return BAD_VICTIM
-            begin(control, pools, blocks, collector, chosen, GC)
+            begin(control, pools, blocks, mapping, pages, collector, chosen, GC)
         cause, free = pools[VICTIM_CAUSE, collector], pools[FREE_PAGES, collector]
         row = empty_victim(control, pools, blocks, mapping, pages, opens, plan, row, pool, collector)
         if pools[VICTIM, collector] >= 0:
@@ -196,7 +202,7 @@ def make_room(
         if cold >= 0 and not is_closed(control, blocks, collector, cold):
             control[BROKEN] = BROKEN_LEVELS
         elif cold >= 0:
-            begin(control, pools, blocks, collector, cold, WEAR)
+            begin(control, pools, blocks, mapping, pages, collector, cold, WEAR)
             if not control[SLICING]:
                 row = empty_victim(control, pools, blocks, mapping, pages, opens, plan, row, pool, collector)
     return row

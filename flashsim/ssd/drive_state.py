@@ -11,6 +11,7 @@ from flashsim.core.errors import FlashsimError, InvalidParameterError, RefusedEr
 from flashsim.core.kernel import kernel_of, lean_kernel
 from flashsim.core.policies import policy_function
 from flashsim.core.request import FLUSH, OPERATIONS, READ, SECTOR, WRITE, Commands, Integers, Requests
+from flashsim.ssd.array_types import BLOCKS, MAP, MATRIX, PAGES, VECTOR
 from flashsim.ssd.flash_array import (
     BAD_VICTIM,
     CAUSES,
@@ -73,13 +74,8 @@ COUNTERS = (
 )  # fmt: skip
 
 
-_VECTOR = types.Array(types.int64, 1, "C")
-_MATRIX = types.Array(types.int64, 2, "C")
-_MAP = types.Array(types.int32, 1, "C")
-_PAGES = types.Array(types.int32, 2, "C")
 _WRITE_PAGES = types.int64(
-    TRANSLATE, VICTIM_FUNCTION, WEAR_FUNCTION, WEAR_FUNCTION, _MAP, _VECTOR, _MATRIX, _MATRIX, _MAP, _PAGES, _MAP, _VECTOR, _MATRIX,
-    _VECTOR,
+    TRANSLATE, VICTIM_FUNCTION, WEAR_FUNCTION, WEAR_FUNCTION, MAP, VECTOR, MATRIX, BLOCKS, MAP, PAGES, MAP, VECTOR, MATRIX, VECTOR,
 )  # fmt: skip
 #: Logical pages that one call of the compiled loop writes when a drive is loaded.
 LOADED_AT_ONCE = 1 << 16

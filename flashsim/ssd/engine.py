@@ -15,6 +15,7 @@ from flashsim.core.request import Commands, Completions, Integers, Requests
 from flashsim.core.spans import Spans
 from flashsim.core.units import NEVER
 from flashsim.ssd.admission import DONE, LOG_FULL, POLICY_FAILED, dispatch
+from flashsim.ssd.array_types import BLOCKS, MAP, MATRIX, PAGES, VECTOR
 from flashsim.ssd.drive_state import DriveState, check_commands_fit, ids_needed, statistics_with_times
 from flashsim.ssd.events import happen
 from flashsim.ssd.flash_array import (
@@ -65,43 +66,11 @@ from flashsim.ssd.write_ids import ids_left
 _FIRST_ROWS = 1024
 _SPAN_ROWS = 65536
 
-_V = types.Array(types.int64, 1, "C")
-_M = types.Array(types.int64, 2, "C")
-_MAP = types.Array(types.int32, 1, "C")
-_PAGES = types.Array(types.int32, 2, "C")
 _RUN = types.int64(
-    types.int64,
-    types.int64,
-    _V,
-    _M,
-    _M,
-    _V,
-    _M,
-    _V,
-    _V,
-    _M,
-    _M,
-    _M,
-    _M,
-    _M,
-    _V,
-    _M,
-    _M,
-    _MAP,
-    _PAGES,
-    _MAP,
-    _MAP,
-    _V,
-    _M,
-    _M,
-    _V,
-    _M,
-    _V,
-    TRANSLATE,
-    VICTIM_FUNCTION,
+    types.int64, types.int64, VECTOR, MATRIX, MATRIX, VECTOR, MATRIX, VECTOR, VECTOR, MATRIX, MATRIX, MATRIX, MATRIX, BLOCKS, VECTOR,
+    MATRIX, BLOCKS, MAP, PAGES, MAP, MAP, VECTOR, MATRIX, MATRIX, VECTOR, MATRIX, VECTOR, TRANSLATE, VICTIM_FUNCTION, WEAR_FUNCTION,
     WEAR_FUNCTION,
-    WEAR_FUNCTION,
-)
+)  # fmt: skip
 
 
 @lean_kernel

@@ -46,7 +46,7 @@ POOL_ROWS = 18
 # gone through, CYCLES what was planned, LIMIT what it can take (0: no end).  AFTER and BEFORE link a block in the free, the spare or the
 # closed ring, PEER_AFTER and PEER_BEFORE in that of its count; CHANGED is the write id up to which pages were placed in or lost from the
 # closed block.
-STATE, VALID, WRITTEN, ERASES, CYCLES, LIMIT, AFTER, BEFORE, PEER_AFTER, PEER_BEFORE, CHANGED = range(11)
+STATE, VALID, PEER_AFTER, PEER_BEFORE, CHANGED, WRITTEN, AFTER, BEFORE, ERASES, CYCLES, LIMIT = range(11)
 BLOCK_ROWS = 11
 # States of a block.  One that garbage collection empties is FREE_BLOCK already, though not among the free ones.  Layers that merge have
 # data blocks, where a page lies at its offset in the logical block, and log blocks, where it may lie anywhere; one that
@@ -121,7 +121,7 @@ def empty_arrays(parameters: SsdParameters) -> tuple[Integers, Integers]:
     """The pool and block arrays of a drive that was never written: its good blocks are free in order, the last of each plane spare."""
     per_pool, pools = parameters.blocks_per_plane, parameters.pools
     pool_array = np.zeros((POOL_ROWS + parameters.pages_per_block + 1, pools), np.int64)
-    block_array = np.zeros((BLOCK_ROWS, pools * per_pool), np.int64)
+    block_array = np.zeros((BLOCK_ROWS, pools * per_pool), np.int64, order="F")
     pool_array[ORDER] = pool_order(parameters)
     forget_blocks(parameters, pool_array)
     block_array[LIMIT] = _limits(parameters)

@@ -168,7 +168,7 @@ def empty_servers(dies: int, channels: int) -> Integers:
 
 def empty_gates(blocks: int) -> Integers:
     """The gate array of an idle drive, shape (GATE_ROWS, blocks)."""
-    gates = np.zeros((GATE_ROWS, blocks), np.int64)
+    gates = np.zeros((GATE_ROWS, blocks), np.int64, order="F")
     gates[LAST_ERASE] = -1
     return gates
 

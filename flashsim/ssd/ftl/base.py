@@ -57,6 +57,7 @@ from flashsim.core.errors import RefusedError
 from flashsim.core.kernel import kernel_of
 from flashsim.core.members import Family
 from flashsim.core.request import Integers
+from flashsim.ssd.array_types import BLOCKS, MAP, MATRIX, PAGES, VECTOR
 from flashsim.ssd.flash_array import Narrow
 from flashsim.ssd.gc.base import VICTIM_FUNCTION
 from flashsim.ssd.parameters import SsdParameters
@@ -67,13 +68,8 @@ FAMILY = Family("flashsim.ssd.ftl", "flash translation layer", ("translate",))
 SPECIAL = ("log_blocks", "map_cache")
 
 _INTEGER = types.int64
-_VECTOR = types.Array(types.int64, 1, "C")
-_MATRIX = types.Array(types.int64, 2, "C")
-_MAP = types.Array(types.int32, 1, "C")
-_PAGES = types.Array(types.int32, 2, "C")
 _ARGUMENTS = (
-    _INTEGER, _INTEGER, _INTEGER, _VECTOR, _MATRIX, _MATRIX, _MAP, _PAGES, _VECTOR, _MATRIX, VICTIM_FUNCTION, WEAR_FUNCTION,
-    WEAR_FUNCTION,
+    _INTEGER, _INTEGER, _INTEGER, VECTOR, MATRIX, BLOCKS, MAP, PAGES, VECTOR, MATRIX, VICTIM_FUNCTION, WEAR_FUNCTION, WEAR_FUNCTION,
 )  # fmt: skip
 #: The one signature of `translate`.
 TRANSLATE: Any = types.FunctionType(_INTEGER(*_ARGUMENTS))

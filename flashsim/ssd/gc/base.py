@@ -28,13 +28,12 @@ from numba import types
 
 from flashsim.core.errors import FlashsimError
 from flashsim.core.members import Family
+from flashsim.ssd.array_types import BLOCKS, MATRIX, VECTOR
 
 FAMILY = Family("flashsim.ssd.gc", "garbage collection policy", ("victim",))
 
-_VECTOR = types.Array(types.int64, 1, "C")
-_MATRIX = types.Array(types.int64, 2, "C")
 #: The one signature of `victim`.
-VICTIM_FUNCTION: Any = types.FunctionType(types.int64(_VECTOR, _MATRIX, _MATRIX, types.int64))
+VICTIM_FUNCTION: Any = types.FunctionType(types.int64(VECTOR, MATRIX, BLOCKS, types.int64))
 
 
 def rounds_of(name: str) -> int:

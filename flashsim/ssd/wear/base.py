@@ -25,10 +25,9 @@ from typing import Any
 from numba import types
 
 from flashsim.core.members import Family
+from flashsim.ssd.array_types import BLOCKS, MATRIX, VECTOR
 
 FAMILY = Family("flashsim.ssd.wear", "wear levelling policy", ("opens", "levels"))
 
-_VECTOR = types.Array(types.int64, 1, "C")
-_MATRIX = types.Array(types.int64, 2, "C")
 #: The one signature of `opens` and of `levels`.
-WEAR_FUNCTION: Any = types.FunctionType(types.int64(_VECTOR, _MATRIX, _MATRIX, types.int64))
+WEAR_FUNCTION: Any = types.FunctionType(types.int64(VECTOR, MATRIX, BLOCKS, types.int64))

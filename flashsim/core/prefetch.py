@@ -1,0 +1,42 @@
+"""A hint to the processor that an entry of an array is needed soon.
+
+Entries far apart are not in its caches, and each takes as long as a hundred instructions; of those hinted at, several come at once.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+from flashsim.core.kernel import compiled
+
+_FOR_WRITING, _KEPT_LONG, _DATA = 1, 3, 1
+
+
+def _hint(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    """LLVM's instruction, which reads nothing: an index outside the array does no harm."""
+    from numba.np.arrayobj import make_array  # only where something is compiled: loading it takes longer than a start
+
+    array, index = make_array(signature.args[0])(context, builder, arguments[0]), arguments[1]
+    entry = cgutils.get_item_pointer(context, builder, signature.args[0], array, [index], wraparound=False)
+    word = ir.IntType(32)
+    hint = ir.FunctionType(ir.VoidType(), [cgutils.voidptr_t, word, word, word])
+    called = builder.module.declare_intrinsic("llvm.prefetch", [cgutils.voidptr_t], hint)
+    builder.call(called, [builder.bitcast(entry, cgutils.voidptr_t), word(_FOR_WRITING), word(_KEPT_LONG), word(_DATA)])
+    return context.get_dummy_value()
+
+
+def _nothing(array: Any, index: int) -> None:
+    """Plain Python gives no hints."""
+
+
+def _prefetch(context: Any, array: Any, index: Any) -> Any:
+    return types.void(array, types.intp), _hint
+
+
+#: ``prefetch(array, index)`` in a kernel, of an array of one dimension.
+prefetch: Any = intrinsic(_prefetch) if compiled() else _nothing
