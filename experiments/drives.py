@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from experiments.formulas import disk_of
@@ -35,14 +37,26 @@ def _disk(preset: Preset, parameters: HddParameters, page_size: int, span: int) 
     overhead = parameters.overhead / MILLISECONDS
     curve = seek_curve(parameters)[: _cylinders(parameters, span // parameters.drives)]
     move = mean_seek(curve, np.ones(len(curve))) / MILLISECONDS + parameters.rotation / 2 / MILLISECONDS
-    written = nominal.page_write_ms or nominal.page_transfer_ms
+    read, written = nominal.page_transfer_ms, nominal.page_write_ms or nominal.page_transfer_ms
     return Drive(
         page_size,
-        Timing(0, overhead, nominal.page_transfer_ms),
-        Timing(0, overhead, written),
+        Timing(0, overhead, read),
+        Timing(0, max(overhead, _turned(parameters) / MILLISECONDS), written),
         command=MAXIMUM_COMMAND,
         move_ms=move,
     )
+
+
+def _turned(parameters: HddParameters) -> float:
+    """Nanoseconds that the platter turns between commands that write, each where the last one ended.
+
+    A drive that acknowledges what is not yet on the media has the next command's data by then.  Otherwise it has to get them first, and
+    waits until the place comes round again.
+    """
+    if parameters.write_behind >= MAXIMUM_COMMAND:
+        return 0.0
+    ready = parameters.overhead + parameters.write_miss_after_write + MAXIMUM_COMMAND * SECONDS / parameters.link_rate
+    return math.ceil(ready / parameters.rotation) * parameters.rotation
 
 
 def _cylinders(parameters: HddParameters, span: int) -> int:

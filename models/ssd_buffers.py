@@ -35,7 +35,7 @@ from models.allocation import (
     nested_loops_inner,
 )
 from models.haas import Sizes
-from models.ssd_joins import JOINS, RUNS_KNOWN_TO, DetailedCost, Drive, Layout, detailed_cost, share_of_bursts
+from models.ssd_joins import JOINS, RUNS_KNOWN_TO, DetailedCost, Drive, Layout, bursts_a_write, detailed_cost
 
 #: How much larger than its share the largest bucket may be, as a share of memory: hashing spreads tuples by chance.
 SPREAD = 0.02
@@ -129,6 +129,10 @@ class Price:
         """Of a request of one command."""
         return self.start + self.command
 
+    def dearer(self, ms: float) -> Price:
+        """With so much more for any request."""
+        return replace(self, start=self.start + ms)
+
 
 def _sized(price: Price, rule: Callable[[float], float], command: int) -> float:
     """The size that a rule gives: see the module."""
@@ -136,20 +140,43 @@ def _sized(price: Price, rule: Callable[[float], float], command: int) -> float:
     return size if size <= command else max(command, rule(price.start))
 
 
-def _prices(problem: Problem, streams: int = 1) -> tuple[Price, Price, Price]:
-    """Of reading a base relation in order; of writing one of `streams` output buffers; of reading it back in the second phase.
+@dataclass(frozen=True)
+class Partitioning:
+    """How a hash writes its buckets: how many there are, the lengths of buffers, and which share of the relations is written."""
 
-    On one device a burst of writing also costs two moves, to it and back, and a turn.  On two the moves are TR's: one a buffer of a hash
-    join.
+    buckets: int
+    input: float
+    output: float
+    share: float = 1.0
+
+    def bursts(self, problem: Problem, input: float) -> float:
+        """`bursts_a_write` with an input buffer of another length."""
+        return bursts_a_write(problem.sizes, problem.drive.page_size, self.buckets, input, self.output, self.share)
+
+
+#: By how much an input buffer is made longer to see what that saves.
+_LONGER = 0.01
+
+
+def _prices(problem: Problem, made: Partitioning | None = None) -> tuple[Price, Price, Price]:
+    """Of reading a base relation in order; of writing an output buffer; of reading it back in the second phase.
+
+    On one device a burst of writing also costs two moves, to it and back, and a turn.  With a longer input buffer a hash has fewer of them:
+    what that saves, over the saving of requests, is added to the price of reading.  On two devices the moves are TR's: one a buffer of a
+    hash join.
     """
-    drive, bursts = problem.drive, share_of_bursts(streams)
-    moves = (
-        drive.move_ms * {"packed": 2 * bursts, "spread": 1 + bursts, "separate": float(problem.algorithm != "sort-merge")}[problem.layout]
-    )
-    turns = drive.turn_ms * bursts if problem.layout != "separate" else 0.0
-    read = Price(drive.read.start_ms, drive.read.command_ms)
-    write = Price(drive.write.start_ms + moves + turns, drive.write.command_ms)
-    return read, write, Price(read.start + drive.move_ms, read.command)
+    drive, packed = problem.drive, problem.layout == "packed"
+    read, write = Price(drive.read.start_ms, drive.read.command_ms), Price(drive.write.start_ms, drive.write.command_ms)
+    again = Price(read.start + drive.move_ms, read.command)
+    if problem.layout == "separate":
+        return read, write.dearer(drive.move_ms if problem.algorithm != "sort-merge" else 0.0), again
+    burst = drive.move_ms * (2 if packed else 1) + drive.turn_ms
+    bursts, fewer = 1.0, 0.0
+    if made is not None:
+        bursts = made.bursts(problem, made.input)
+        saved = (bursts - made.bursts(problem, made.input * (1 + _LONGER))) / _LONGER  # of a write, in shares of the length
+        fewer = saved * made.share * made.input / made.output
+    return read.dearer(fewer * burst), write.dearer(bursts * burst + (0 if packed else drive.move_ms)), again
 
 
 def closed_form(problem: Problem) -> DetailedCost:
@@ -182,7 +209,7 @@ def _closed_sort_merge(problem: Problem) -> Iterator[Allocation]:
     yield from _priced_sort_merge(problem, read, write, merge)
     turn = problem.drive.turn_ms if problem.layout != "separate" else 0.0
     if turn:
-        yield from _priced_sort_merge(problem, Price(read.start + turn, read.command), Price(write.start - turn, write.command), merge)
+        yield from _priced_sort_merge(problem, read.dearer(turn), write.dearer(-turn), merge)
 
 
 def _priced_sort_merge(problem: Problem, read: Price, write: Price, merge: Price) -> Iterator[Allocation]:
@@ -235,21 +262,28 @@ def _sort_merge(problem: Problem, input: int, output: int) -> SortMergeAllocatio
     return made
 
 
+#: How often prices are told from buffers, and buffers from prices.
+_ROUNDS = 6
+
+
 def _closed_grace(problem: Problem) -> Iterator[Allocation]:
     """The fewest buckets whose tables fit, and one more; I = M / (1 + sqrt(k b / a)), the rest for the output buffers."""
     memory = problem.sizes.memory
     fewest = math.ceil(problem.table / (memory - problem.reserve))
     for buckets in (fewest, fewest + 1):
-        if buckets < memory:
-            read, write, again = _prices(problem, buckets)
+        input = float(min(problem.command, max(1, memory // 2)))
+        for _ in range(_ROUNDS if buckets < memory else 0):
+            output = max(1.0, (memory - input) / buckets)
+            read, write, again = _prices(problem, Partitioning(buckets, input, output))
             # Buckets written in pieces are read back in pieces.
             written = write.first + (again.first if problem.layout == "packed" else 0.0)
 
             def rule(price: float, writing: float = buckets * written) -> float:
                 return memory / (1 + math.sqrt(writing / price)) if price else 0.0
 
-            for input in problem.rounded(_sized(read, rule, problem.command)):
-                yield from _grace(problem, buckets, input)
+            input = max(1.0, _sized(read, rule, problem.command))
+            for rounded in problem.rounded(input):
+                yield from _grace(problem, buckets, rounded)
 
 
 def _grace(problem: Problem, buckets: int, input: int) -> Iterator[GraceAllocation]:
@@ -269,16 +303,18 @@ def _closed_hybrid(problem: Problem) -> Iterator[Allocation]:
     table, memory = float(problem.table), sizes.memory
     reading, writing = problem.second_page()
     page = reading + writing * problem.drive.amplification(1, command)
-    input = problem.whole(min(memory / 4, _sized(_prices(problem)[0], lambda ms: math.sqrt(ms * table / page), command)))
     buckets = max(1, math.ceil((table - memory) / memory))
-    for _ in range(3):
-        _, write, again = _prices(problem, buckets)
+    input = output = min(command, max(1, memory // 4))
+    for _ in range(_ROUNDS):
+        spilled = max(1.0, table - memory + input)
+        read, write, again = _prices(problem, Partitioning(buckets, input, output, min(1.0, spilled / table)))
         if problem.layout == "packed":
             write = Price(write.start + again.start, write.command + again.command)
-        spilled = max(1.0, table - memory + input) / buckets
-        output = problem.whole(min(memory / 4, _sized(write, lambda ms: math.sqrt(ms * spilled / page), command)))  # noqa: B023
-        made = _hybrid(problem, input, output, problem.reserve)
-        buckets = max(1, made.buckets)
+        input = problem.whole(min(memory / 4, _sized(read, lambda ms: math.sqrt(ms * table / page), command)))
+        output = problem.whole(
+            min(memory / 4, _sized(write, lambda ms: math.sqrt(ms * spilled / (buckets * page)), command))  # noqa: B023
+        )
+        buckets = max(1, _hybrid(problem, input, output, problem.reserve).buckets)
     for first, second in product({input, *problem.rounded(input)}, {output, *problem.rounded(output)}):
         yield _hybrid(problem, first, second, problem.reserve)
         yield _hybrid(problem, first, second, max(problem.reserve, second))

@@ -241,13 +241,13 @@ def _cut(drive: Drive, pages: int, block: int) -> int:
 #: one.  Whether a request ends in a whole command is thus left to chance, and its commands are the mean over these.
 RUNS_KNOWN_TO = (0.9, 0.95, 1.0, 1.05, 1.1)
 
-#: How often writing interrupts reading while all buckets' buffers fill once.  A hash fills them at nearly the same time, so that they are
-#: written a few at a time: in simulated runs with 3 to 10 buckets 2.0 to 2.9 times, whatever the length of the input buffer.
-BURSTS = 2.5
+#: Bytes by which the levels of a hash's output buffers drift apart at a time: tuples of some hundred bytes, of which a few have the same
+#: key (ten orders a customer in TPC-H, of which half came before, on the average).
+GRAIN = 512
 
 
-def _between(layout: Layout, phase: PhaseCounts, streams: int) -> tuple[int, int]:
-    """Moves and turns of a phase that reads base relations in order while it writes temporaries.
+def _between(layout: Layout, phase: PhaseCounts, bursts: float) -> tuple[int, int]:
+    """Moves and turns of a phase that reads base relations in order while it writes temporaries, `bursts` a write.
 
     On one device there is a turn, and the head goes to and fro, as often as writing interrupts reading, at most as often as there are
     requests of either.  What is written packed is written in order; a temporary in one piece is gone to.  On two devices there are the
@@ -256,13 +256,35 @@ def _between(layout: Layout, phase: PhaseCounts, streams: int) -> tuple[int, int
     if layout == "separate":
         return phase.total.seeks, 0
     reads, writes = phase.reads.requests, phase.writes.requests
-    bursts = min(reads, writes, math.ceil(writes * share_of_bursts(streams)))
-    return 2 + bursts + (bursts if layout == "packed" else writes), bursts
+    turns = min(reads, writes, math.ceil(writes * bursts))
+    return 2 + turns + (turns if layout == "packed" else writes), turns
 
 
-def share_of_bursts(streams: int) -> float:
-    """Bursts of writing over requests."""
-    return min(1.0, BURSTS / streams)
+def bursts_a_write(sizes: Sizes, page_size: int, streams: int, input: float, output: float, share: float = 1.0) -> float:
+    """How often writing interrupts reading, over the number of writes, while relations are hashed to output buffers.
+
+    All k buffers fill at nearly the same time.  After x pages of a relation their levels differ by a standard deviation of sqrt(g x f / k)
+    pages, with g the `GRAIN` and f the share of the relation that is written; on the average over P pages, two thirds of that for x = P.
+    A uniform distribution with this deviation is sqrt(12) times as wide, for which (4 / sqrt(3)) sqrt(g P k / f) pages are read.  Of the
+    w requests that read them, w (1 - (1 - 1/w)^k) meet at least one full buffer.
+
+    Parameters
+    ----------
+    streams, output
+        k, and pages of each buffer.
+    input
+        Pages of a request that reads.
+    share
+        f.
+    """
+    if streams == 1:
+        return 1.0
+    met = 0.0
+    for pages in (sizes.r, sizes.s):
+        apart = 4 / math.sqrt(3) * math.sqrt(GRAIN / page_size * pages * streams / share)
+        requests = max(1.0, min(1 + apart / input, streams * output / (input * share)))
+        met += pages * requests * (1 - (1 - 1 / requests) ** streams)
+    return met / (streams * max(1, sizes.r + sizes.s))
 
 
 def _nested_loops(sizes: Sizes, a: NestedLoopsAllocation, drive: Drive, layout: Layout, told: tuple[PhaseCounts, ...]) -> list[PhaseLoad]:
@@ -305,7 +327,9 @@ def _first(sizes: Sizes, phase: PhaseCounts, drive: Drive, layout: Layout, input
     amplification = drive.amplification(1 if layout == "packed" else streams, output)
     commands = max(_cut(drive, phase.writes.pages, output), phase.writes.requests)
     writes = Load(phase.writes.requests, commands, phase.writes.pages, amplification)
-    return PhaseLoad(phase.name, reads, writes, *_between(layout, phase, streams))
+    written = phase.writes.pages / max(1, phase.reads.pages)
+    bursts = bursts_a_write(sizes, drive.page_size, streams, input, output, written) if written else 0.0
+    return PhaseLoad(phase.name, reads, writes, *_between(layout, phase, bursts))
 
 
 def _whole(traffic: Traffic, commands: int) -> Load:

@@ -38,7 +38,7 @@ def test_a_read_takes_as_long_as_on_the_simulated_drive(name: str, length: int) 
     assert told == pytest.approx(milliseconds(name, READ, length, 8), rel=0.1)
 
 
-@pytest.mark.parametrize("name", ["mtron-msd-sata3025-16gb", "memoright-gt-32gb", "toshiba-5400-320gb"])
+@pytest.mark.parametrize("name", ["mtron-msd-sata3025-16gb", "memoright-gt-32gb", "toshiba-5400-320gb", "hp-97560"])
 def test_a_write_takes_as_long_as_on_the_simulated_drive(name: str) -> None:
     drive = drive_of(presets.load(name), PAGE).write
     assert drive.command_ms * 8 + drive.page_ms * MIB / PAGE == pytest.approx(milliseconds(name, WRITE, MIB, 24), rel=0.05)

@@ -1,0 +1,63 @@
+"""Writing interrupts the reading of an executed hash join as often as the detailed cost model says."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from experiments.do2009.runs import Setup, laid_out
+from experiments.joining import JoinSetting, simulate_join
+from flashsim.core.request import READ, WRITE, Completions, Requests
+from models.allocation import GraceAllocation
+from models.haas import Sizes
+from models.ssd_joins import bursts_a_write
+
+SCALE = 0.05
+
+
+class Operations:
+    """What was asked for, in order."""
+
+    def __init__(self) -> None:
+        self.all: list[int] = []
+
+    def record(self, requests: Requests, completions: Completions, label: str) -> None:
+        """Keep the operations."""
+        self.all += requests["operation"].tolist()
+
+
+def executed_and_told(memory: int, input: int) -> tuple[float, float]:
+    """Bursts a write while the paper's relations are partitioned, executed and told."""
+    files, setting = laid_out(Setup("grace-hash", memory), SCALE, 2009)
+    r, s = sorted(file.pages for file in files)
+    buckets = math.ceil(1.2 * r / (0.95 * setting.memory))
+    table, output = math.ceil(1.2 * r / buckets), (setting.memory - input) // buckets
+    sink, allocation = Operations(), GraceAllocation(buckets, output, input, setting.memory - table, table)
+    simulate_join(
+        JoinSetting("grace-hash", setting.memory, placement="packed", cpu=None), files, ["nvme-tlc-1tb"], allocation=allocation, sink=sink
+    )
+    asked = np.array(sink.all)
+    writes = np.flatnonzero(asked == WRITE)
+    bursts = int((asked[writes - 1] == READ).sum())
+    return bursts / len(writes), bursts_a_write(Sizes(r, s, r, s, setting.memory), 8192, buckets, input, output)
+
+
+@pytest.mark.parametrize("memory", [100, 300, 500])
+@pytest.mark.parametrize("input, within", [(16, 0.1), (64, 0.15), (160, 0.3)])
+def test_bursts_are_as_many_as_executed(memory: int, input: int, within: float) -> None:
+    """Two to ten buckets; the longer the requests, the more the unequal sizes of buckets count, of which the model knows nothing."""
+    executed, told = executed_and_told(memory, input)
+    assert told == pytest.approx(executed, rel=within)
+
+
+def test_a_single_stream_interrupts_with_every_write() -> None:
+    assert bursts_a_write(Sizes(1000, 9000, 1000, 9000, 100), 8192, 1, 16, 16) == 1
+
+
+def test_bursts_lie_between_one_a_round_and_one_a_write() -> None:
+    sizes = Sizes(10_000, 90_000, 10_000, 90_000, 2_000)
+    told = [bursts_a_write(sizes, 8192, 8, input, 100) for input in (1, 16, 64, 256, 800)]
+    assert told == sorted(told, reverse=True)
+    assert told[0] == pytest.approx(1, abs=0.01) and told[-1] == pytest.approx(1 / 8)
