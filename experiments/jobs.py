@@ -11,12 +11,34 @@ from importlib import import_module
 from typing import Any
 
 from experiments import kept
-from experiments.papers import Settings
 from experiments.parallel import each
 from flashsim.core.protocols import Progress
 
 #: Where kernels are compiled for half a minute when first loaded on a machine: by one process each, which others would only repeat.
 _COMPILED = ("flashsim.hdd.engine", "flashsim.ssd.engine")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How runs are made.
+
+    Parameters
+    ----------
+    scale
+        Multiplies tuples and memory.
+    jobs
+        Processes that work at the same time.
+    fresh
+        Whether results kept from earlier runs are left unused.
+    cluster
+        The address of a Dask scheduler whose workers make the runs, instead of `jobs` processes.
+    """
+
+    scale: float = 1.0
+    jobs: int = 1
+    seed: int = 2009
+    fresh: bool = False
+    cluster: str | None = None
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,8 @@ Such a folder, say ``do2009``, has
   every claim with its published values;
 - a module an exhibit (a table or figure) with ``jobs(claims, settings)``, the runs (`experiments.jobs.Job`) that it needs for claims with
   these ids, ``judge(claim, results)``, which returns a `Judgement`, and ``sections(results)``, which returns what the report shows.
-  An exhibit may judge no claim: then it belongs to the report of the whole paper.
+  An exhibit may judge no claim: then it belongs to the report of the whole paper.  It may have a ``LEAST_SCALE`` below which it is not
+  run, and then has a ``TITLE``, under which the report says so.
 """
 
 from __future__ import annotations
@@ -159,29 +160,6 @@ class Judgement:
             "cells": [vars(cell) for cell in self.cells],
             "note": self.note,
         }
-
-
-@dataclass(frozen=True)
-class Settings:
-    """How a paper's runs are made.
-
-    Parameters
-    ----------
-    scale
-        Multiplies tuples and memory.
-    jobs
-        Processes that work at the same time.
-    fresh
-        Whether results kept from earlier runs are left unused.
-    cluster
-        The address of a Dask scheduler whose workers make the runs, instead of `jobs` processes.
-    """
-
-    scale: float = 1.0
-    jobs: int = 1
-    seed: int = 2009
-    fresh: bool = False
-    cluster: str | None = None
 
 
 @dataclass(frozen=True)

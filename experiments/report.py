@@ -12,8 +12,8 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 from markupsafe import Markup
 
-from experiments.jobs import Job, Made
-from experiments.papers import Claim, Section, Settings
+from experiments.jobs import Job, Made, Settings
+from experiments.papers import Claim, Section
 from experiments.reproduction import Reproduced, as_dict, summary
 from experiments.tables import Table
 

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from experiments.jobs import Results, make
-from experiments.papers import Claim, Judgement, Paper, Section, Settings, Verdict, chosen, not_attempted
+from experiments.jobs import Results, Settings, make
+from experiments.papers import Claim, Judgement, Paper, Section, Verdict, chosen, not_attempted
 from experiments.tables import Table
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.protocols import Progress
@@ -54,10 +54,22 @@ def reproduce(target: str | None, settings: Settings, progress: Progress | None 
 def _reproduced(paper: Paper, claims: Sequence[Claim], settings: Settings, progress: Progress | None) -> Reproduced:
     needed = {claim.exhibit for claim in claims if claim.exhibit}
     exhibits = [name for name in paper.exhibits if name in needed or len(claims) == len(paper.claims)]
+    run = [name for name in exhibits if settings.scale >= _least_scale(paper, name)]
     chosen_ids = [claim.id for claim in claims]
-    results = make([job for name in exhibits for job in paper.module(name).jobs(chosen_ids, settings)], settings, progress)
+    results = make([job for name in run for job in paper.module(name).jobs(chosen_ids, settings)], settings, progress)
     judgements = [paper.module(claim.exhibit).judge(claim, results) if claim.exhibit else not_attempted(claim) for claim in claims]
-    return Reproduced(paper, judgements, {name: paper.module(name).sections(results) for name in exhibits}, results)
+    shown = {name: paper.module(name).sections(results) if name in run else [_not_run(paper, name)] for name in exhibits}
+    return Reproduced(paper, judgements, shown, results)
+
+
+def _least_scale(paper: Paper, exhibit: str) -> float:
+    least: float = getattr(paper.module(exhibit), "LEAST_SCALE", 0.0)
+    return least
+
+
+def _not_run(paper: Paper, exhibit: str) -> Section:
+    """What the report shows of an exhibit below its least scale."""
+    return Section(paper.module(exhibit).TITLE, f"Not run: it means nothing below scale {_least_scale(paper, exhibit):g}.")
 
 
 def verdict_table(done: Reproduced, scale: float) -> Table:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from experiments import jobs, papers
-from experiments.papers import Settings
+from experiments.jobs import Settings
 from flashsim.core.kernel import cache_folder
 
 # The first call of a kernel may compile it, so no deadline; examples are the same in every run.

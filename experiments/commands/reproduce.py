@@ -10,8 +10,8 @@ from typing import Annotated
 import typer
 
 from experiments.commands.shared import Force, JsonFile
+from experiments.jobs import Settings
 from experiments.outputs import Outputs, write_json
-from experiments.papers import Settings
 from experiments.progress import progress_bar
 from experiments.reproduction import Reproduced, as_dict, differing, summary, verdict_table
 from experiments.reproduction import reproduce as reproduce_papers

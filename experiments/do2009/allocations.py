@@ -17,9 +17,9 @@ from matplotlib.figure import Figure
 from experiments.do2009.runs import JOINS, LABELS, MEMORY, PAGE_SIZE, Setup, laid_out, too_small
 from experiments.drives import drive_of
 from experiments.formulas import disk_of
-from experiments.jobs import Job, Results
+from experiments.jobs import Job, Results, Settings
 from experiments.joining import DriveInUse, JoinSetting, simulate_join
-from experiments.papers import Section, Settings
+from experiments.papers import Section
 from experiments.plots import LINES, style, svg
 from experiments.tables import Entry, Table
 from flashsim.core.errors import InvalidParameterError
@@ -32,6 +32,7 @@ from models.allocation import Allocation, allocate
 from models.haas import Sizes
 from models.ssd_buffers import Problem, closed_form
 
+TITLE = "What the paper left open: the best buffers on every device"
 #: Some four hundred executions on nineteen devices: relations and memory are a twentieth of the other exhibits'.
 SHARE = 0.05
 #: Below this scale of the other exhibits a pool here would be some tens of pages, and every division of it alike.
@@ -47,7 +48,7 @@ ALLOWED = 1.0  # %
 
 def jobs(claims: Collection[str], settings: Settings) -> list[Job]:
     """A run each join and buffer pool; in it, devices with the same buffers share a pass."""
-    return [_job(settings, join, memory) for memory in MEMORY for join in JOINS] if settings.scale >= LEAST_SCALE else []
+    return [_job(settings, join, memory) for memory in MEMORY for join in JOINS]
 
 
 def _job(settings: Settings, join: str, memory: int) -> Job:
@@ -157,8 +158,6 @@ def noise(cell: Mapping[str, Any]) -> float:
 
 def sections(results: Results) -> list[Section]:
     """Seconds and gains, and what could not be run."""
-    if results.settings.scale < LEAST_SCALE:
-        return [Section(_TITLE, f"Not run: pools are too small below scale {LEAST_SCALE:g}.")]
     cells = {(join, memory): results.get(_job(results.settings, join, memory), {}) for join in JOINS for memory in MEMORY}
     names = [name for name in presets.names() if any(gain(found.get(name, {})) is not None for found in cells.values())]
     scale = results.settings.scale * SHARE
@@ -170,7 +169,7 @@ def sections(results: Results) -> list[Section]:
     )
     return [
         Section(
-            _TITLE,
+            TITLE,
             text,
             [_gains(cells, names), _slower(cells, names), _seconds(cells, names), _not_run(cells)],
             pictures={"allocations": svg(figure(cells, names))},
@@ -178,7 +177,6 @@ def sections(results: Results) -> list[Section]:
     ]
 
 
-_TITLE = "What the paper left open: the best buffers on every device"
 Cells = Mapping[tuple[str, int], Mapping[str, Any]]
 
 

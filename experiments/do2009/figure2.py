@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from experiments.do2009.page_sizes import page_size_section
 from experiments.do2009.runs import DEVICES, FLASH_PAGE, JOINS, LABELS, PAGE_SIZES, PAGE_SIZES_MEMORY, Runs, Setup, page_size_grid
-from experiments.jobs import Job, Results
-from experiments.papers import Cell, Claim, Judgement, Section, Settings, judge_holds
+from experiments.jobs import Job, Results, Settings
+from experiments.papers import Cell, Claim, Judgement, Section, judge_holds
 from experiments.tables import Entry, Table
 
 #: What tells whether it is the half flash pages that make small pages dear.

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from experiments.do2009.page_sizes import page_size_section
 from experiments.do2009.runs import DEVICES, JOINS, LABELS, PAGE_SIZE, PAGE_SIZES_MEMORY, Runs, Setup, page_size_grid
-from experiments.jobs import Job, Results
-from experiments.papers import Cell, Claim, Judgement, Section, Settings, judge_holds, judge_numbers, load
+from experiments.jobs import Job, Results, Settings
+from experiments.papers import Cell, Claim, Judgement, Section, judge_holds, judge_numbers, load
 from experiments.plots import Beside, published_beside_ours, svg
 
 #: The page size that the second claim speaks of, in bytes.

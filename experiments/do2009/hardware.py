@@ -12,11 +12,12 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from experiments.do2009.allocations import LEAST_SCALE, SHARE, bytes_needed, in_use
+from experiments.do2009.allocations import LEAST_SCALE as LEAST_SCALE
+from experiments.do2009.allocations import SHARE, bytes_needed, in_use
 from experiments.do2009.runs import DEVICES, JOINS, LABELS, Setup, laid_out, too_small
-from experiments.jobs import Job, Results
+from experiments.jobs import Job, Results, Settings
 from experiments.joining import CPU, JoinSetting, simulate_join
-from experiments.papers import Section, Settings
+from experiments.papers import Section
 from experiments.plots import COLOURS, style, svg
 from experiments.tables import Entry, Table
 from flashsim.core.errors import InvalidParameterError
@@ -24,13 +25,11 @@ from flashsim.device import presets
 
 #: As figures 2 and 3.
 MEMORY = 500
-_TITLE = "What the paper left open: its lessons on other hardware"
+TITLE = "What the paper left open: its lessons on other hardware"
 
 
 def jobs(claims: Collection[str], settings: Settings) -> list[Job]:
-    """A pass each join and kind of I/O, where pools are large enough."""
-    if settings.scale < LEAST_SCALE:
-        return []
+    """A pass each join and kind of I/O."""
     return [_job(settings, join, page_io) for page_io in (True, False) for join in JOINS]
 
 
@@ -84,8 +83,6 @@ class Lessons:
 
 def sections(results: Results) -> list[Section]:
     """Seconds on every device, and the lessons that hold."""
-    if results.settings.scale < LEAST_SCALE:
-        return [Section(_TITLE, f"Not run: pools are too small below scale {LEAST_SCALE:g}.")]
     lessons = Lessons(results)
     rows: list[list[Entry]] = []
     for name in lessons.devices:
@@ -100,7 +97,7 @@ def sections(results: Results) -> list[Section]:
         "CPU share %",
     ]
     table = Table(header, rows, "hardware", digits=2)
-    return [Section(_TITLE, _told(lessons, results.settings.scale * SHARE), [table], {"hardware": svg(figure(lessons))})]
+    return [Section(TITLE, _told(lessons, results.settings.scale * SHARE), [table], {"hardware": svg(figure(lessons))})]
 
 
 def _told(lessons: Lessons, scale: float) -> str:

@@ -13,12 +13,12 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from algorithms.joins.base import plan
-from experiments.do2009.allocations import LEAST_SCALE
+from experiments.do2009.allocations import LEAST_SCALE as LEAST_SCALE
 from experiments.do2009.runs import DEVICES, MEMORY, Setup, laid_out, too_small
 from experiments.formulas import disk_of
-from experiments.jobs import Job, Results
+from experiments.jobs import Job, Results, Settings
 from experiments.joining import divide
-from experiments.papers import Section, Settings
+from experiments.papers import Section
 from experiments.plots import LINES, style, svg
 from experiments.tables import Entry, Table
 from flashsim.core.errors import InvalidParameterError
@@ -36,12 +36,12 @@ _PLACEMENT = "two-disks"
 RULES = ("printed", "derived", "best")
 #: What hides the latency that the formula charges every request; a request also is one command then, however long.
 _PLAIN = {"read_ahead": 0, "write_behind": 0}
-_TITLE = "What the paper left open: the rule of hybrid hash"
+TITLE = "What the paper left open: the rule of hybrid hash"
 
 
 def jobs(claims: Collection[str], settings: Settings) -> list[Job]:
     """A run each buffer pool, which executes the three divisions."""
-    return [_job(settings, memory) for memory in MEMORY] if settings.scale >= LEAST_SCALE else []
+    return [_job(settings, memory) for memory in MEMORY]
 
 
 def _job(settings: Settings, memory: int) -> Job:
@@ -97,8 +97,6 @@ def losses(results: Results, rule: str, what: str = "seconds") -> dict[int, floa
 
 def sections(results: Results) -> list[Section]:
     """Seconds by rule, and what the printed rule loses."""
-    if results.settings.scale < LEAST_SCALE:
-        return [Section(_TITLE, f"Not run: pools are too small below scale {LEAST_SCALE:g}.")]
     rows: list[list[Entry]] = []
     for memory in MEMORY:
         told = results.get(_job(results.settings, memory), {})
@@ -117,7 +115,7 @@ def sections(results: Results) -> list[Section]:
         "nothing, and small buffers cost little."
     )
     table = Table(header, rows, "hybrid-rule", digits=2)
-    return [Section(_TITLE, text, [table], {"hybrid-rule": svg(figure(results))})]
+    return [Section(TITLE, text, [table], {"hybrid-rule": svg(figure(results))})]
 
 
 def figure(results: Results) -> Figure:

@@ -10,9 +10,8 @@ from typing import Any
 
 from experiments.do2009.states import states
 from experiments.formulas import Compared
-from experiments.jobs import Job, Results
+from experiments.jobs import Job, Results, Settings
 from experiments.joining import CPU, JoinSetting, divide, lay_out, simulate_join
-from experiments.papers import Settings
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.units import MIB
 from flashsim.device import presets

@@ -7,8 +7,8 @@ from collections.abc import Collection
 import numpy as np
 
 from experiments.do2009.runs import DEVICES, JOINS, Runs, Setup
-from experiments.jobs import Job, Results
-from experiments.papers import Cell, Claim, Judgement, Section, Settings, decided, judge_numbers, load
+from experiments.jobs import Job, Results, Settings
+from experiments.papers import Cell, Claim, Judgement, Section, decided, judge_numbers, load
 from experiments.plots import Beside, published_beside_ours, svg
 from experiments.tables import Entry, Table
 from flashsim.core.parameters import build

@@ -10,8 +10,8 @@ from functools import partial
 
 from experiments.do2009.runs import DEVICES, MEMORY, PAGE_SIZE, cells
 from experiments.formulas import disk_of
-from experiments.jobs import Job, Results
-from experiments.papers import Cell, Claim, Judgement, Section, Settings, decided
+from experiments.jobs import Job, Results, Settings
+from experiments.papers import Cell, Claim, Judgement, Section, decided
 from experiments.tables import Entry, Table
 from flashsim.core.units import MIB
 from flashsim.device import presets

@@ -10,8 +10,8 @@ from statistics import fmean
 
 from experiments.do2009.cpu_fit import CALIBRATION_ROWS, ROWS
 from experiments.do2009.runs import DEVICES, PAGE_SIZES_MEMORY, Runs, Setup
-from experiments.jobs import Job, Results
-from experiments.papers import Claim, Judgement, Section, Settings, judge_numbers, load, traced
+from experiments.jobs import Job, Results, Settings
+from experiments.papers import Claim, Judgement, Section, judge_numbers, load, traced
 from experiments.plots import Beside, published_beside_ours, svg
 from experiments.tables import Entry, Table
 from flashsim.core.units import KIB

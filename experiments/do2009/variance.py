@@ -7,8 +7,8 @@ from collections.abc import Collection
 import numpy as np
 
 from experiments.do2009.runs import DEVICES, JOINS, LABELS, VARIATION_MEMORY, Runs, Setup
-from experiments.jobs import Job, Results
-from experiments.papers import Cell, Claim, Judgement, Section, Settings, judge_holds
+from experiments.jobs import Job, Results, Settings
+from experiments.papers import Cell, Claim, Judgement, Section, judge_holds
 from experiments.tables import Entry, Table
 
 

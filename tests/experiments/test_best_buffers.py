@@ -6,8 +6,7 @@ import pytest
 
 from experiments.do2009 import allocations, hardware, hybrid_rule
 from experiments.do2009.runs import Setup, laid_out
-from experiments.jobs import Made, Results
-from experiments.papers import Settings
+from experiments.jobs import Made, Results, Settings
 from flashsim.device import presets
 
 SOME = ["hp-c2200a", "ocz-core-60gb", "toshiba-5400-320gb"]
@@ -20,7 +19,6 @@ def test_every_join_and_buffer_pool_is_one_run() -> None:
 
 
 def test_runs_and_sections(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(allocations, "LEAST_SCALE", 0)
     monkeypatch.setattr(presets, "names", lambda: SOME)
     settings = Settings(scale=0.0005 / allocations.SHARE)
     jobs = [job for job in allocations.jobs([], settings) if job.parameters["join"] == "hybrid-hash" and job.parameters["memory"] == 600]
@@ -67,8 +65,7 @@ def test_files_lie_anywhere_on_a_disk_and_near_the_begin_of_flash() -> None:
     assert allocations.places(SOME[2], files, 2009) == disk
 
 
-def test_the_printed_rule_of_hybrid_hash_loses_on_the_simulated_disk_as_in_the_formula(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hybrid_rule, "LEAST_SCALE", 0)
+def test_the_printed_rule_of_hybrid_hash_loses_on_the_simulated_disk_as_in_the_formula() -> None:
     settings = Settings(scale=0.1)
     job = hybrid_rule.jobs([], settings)[2]
     results = Results(settings, {job: Made(job.make(), 0.0, recalled=False)})
@@ -81,7 +78,6 @@ def test_the_printed_rule_of_hybrid_hash_loses_on_the_simulated_disk_as_in_the_f
 
 
 def test_the_lessons_are_told_for_every_device(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hardware, "LEAST_SCALE", 0)
     monkeypatch.setattr(presets, "names", lambda: [*SOME, "nvme-tlc-1tb"])
     settings = Settings(scale=0.001 / hardware.SHARE)
     results = Results(settings, {job: Made(job.make(), 0.0, recalled=False) for job in hardware.jobs([], settings)})
@@ -91,10 +87,3 @@ def test_the_lessons_are_told_for_every_device(monkeypatch: pytest.MonkeyPatch) 
     assert lessons.cpu_share("nvme-tlc-1tb") > lessons.cpu_share("toshiba-5400-320gb")
     (section,) = hardware.sections(results)
     assert len(section.tables[0].rows) == 4 and "Of 4 devices" in section.text and "<svg" in section.pictures["hardware"]
-
-
-def test_below_their_least_scale_nothing_is_run() -> None:
-    settings = Settings(scale=0.1)
-    for exhibit in (allocations, hybrid_rule, hardware):
-        assert exhibit.jobs([], settings) == []
-        assert all("Not run" in section.text for section in exhibit.sections(Results(settings, {})))

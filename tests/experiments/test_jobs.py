@@ -10,8 +10,7 @@ import pytest
 
 from experiments import jobs, kept, parallel
 from experiments.do2009.runs import Setup
-from experiments.jobs import Job
-from experiments.papers import Settings
+from experiments.jobs import Job, Settings
 from flashsim.core.errors import FlashsimError
 
 SCALE = 0.01

@@ -13,8 +13,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from experiments.jobs import Job, Made, Results
-from experiments.papers import Cell, Claim, Judgement, Paper, Section, Settings, Verdict
+from experiments.jobs import Job, Made, Results, Settings
+from experiments.papers import Cell, Claim, Judgement, Paper, Section, Verdict
 from experiments.plots import Beside, published_beside_ours, svg
 from experiments.report import write_report
 from experiments.reproduction import Reproduced

@@ -13,6 +13,7 @@ from typer.testing import CliRunner, Result
 
 from experiments import papers
 from experiments.command_line import app
+from experiments.jobs import Settings
 from tests.experiments.html_page import whole
 
 
@@ -97,7 +98,6 @@ def test_tables_and_pictures_stand_beside_the_report(result: Result, folder: Pat
         "figure2",
         "figure3",
         "variance",
-        "sensitivity",
     ]
     pictures = ["figure1", "figure1-ratios", "figure2", "figure3", "table3-io", "table3-join", "table4", "slides"]
     assert names >= {"report.html", *(f"do2009-{name}.csv" for name in tables), *(f"do2009-{name}.svg" for name in pictures)}
@@ -106,6 +106,15 @@ def test_tables_and_pictures_stand_beside_the_report(result: Result, folder: Pat
     with (out / "do2009-seconds.csv").open() as file:
         rows = list(csv.reader(file))
     assert len(rows) == 25 and all(float(row[3]) > 0 for row in rows[1:])
+
+
+def test_an_exhibit_below_its_least_scale_is_not_run_and_says_so(result: Result, folder: Path, small_scale: float) -> None:
+    page, paper = whole((folder / "out" / "report.html").read_text()), papers.load("do2009")
+    left_out = [paper.module(name) for name in paper.exhibits if getattr(paper.module(name), "LEAST_SCALE", 0) > small_scale]
+    assert len(left_out) == page.words.count("Not run: it means nothing below scale 0.4.") == 4
+    assert all(module.TITLE in page.words for module in left_out)
+    made = (folder / "out" / "do2009-runs.csv").read_text()
+    assert not [job.label for module in left_out for job in module.jobs([], Settings(small_scale)) if job.label in made]
 
 
 def test_the_formula_s_requests_are_those_of_the_runs_where_it_is_exact(result: Result, folder: Path) -> None:

@@ -6,8 +6,8 @@ import pytest
 
 from experiments.do2009 import table5
 from experiments.do2009.cpu_fit import CALIBRATION_ROWS, ROWS
-from experiments.jobs import Results, make
-from experiments.papers import Claim, Settings, Verdict, load
+from experiments.jobs import Results, Settings, make
+from experiments.papers import Claim, Verdict, load
 
 
 @pytest.fixture(scope="module")
