@@ -241,9 +241,9 @@ def _cut(drive: Drive, pages: int, block: int) -> int:
 #: one.  Whether a request ends in a whole command is thus left to chance, and its commands are the mean over these.
 RUNS_KNOWN_TO = (0.9, 0.95, 1.0, 1.05, 1.1)
 
-#: Bytes by which the levels of a hash's output buffers drift apart at a time: tuples of some hundred bytes, of which a few have the same
-#: key (ten orders a customer in TPC-H, of which half came before, on the average).
-GRAIN = 512
+#: Bytes by which the levels of a hash's output buffers drift apart at a time: about ten tuples of some hundred bytes that have one key, as
+#: orders of a customer do.
+GRAIN = 1024
 
 
 def _between(layout: Layout, phase: PhaseCounts, bursts: float) -> tuple[int, int]:

@@ -45,11 +45,11 @@ def executed_and_told(memory: int, input: int) -> tuple[float, float]:
 
 
 @pytest.mark.parametrize("memory", [100, 300, 500])
-@pytest.mark.parametrize("input, within", [(16, 0.1), (64, 0.15), (160, 0.3)])
-def test_bursts_are_as_many_as_executed(memory: int, input: int, within: float) -> None:
-    """Two to ten buckets; the longer the requests, the more the unequal sizes of buckets count, of which the model knows nothing."""
+@pytest.mark.parametrize("input", [16, 64, 160])
+def test_bursts_are_as_many_as_executed(memory: int, input: int) -> None:
+    """Within a fifth, with two to ten buckets: how far levels drift apart by chance is known on the average only."""
     executed, told = executed_and_told(memory, input)
-    assert told == pytest.approx(executed, rel=within)
+    assert told == pytest.approx(executed, rel=0.2)
 
 
 def test_a_single_stream_interrupts_with_every_write() -> None:
