@@ -96,6 +96,10 @@ class Paper:
         """One of the modules in the paper's folder."""
         return import_module(f"experiments.{self.name}.{name}")
 
+    def is_run(self, exhibit: str, scale: float) -> bool:
+        """Whether an exhibit is run at a scale."""
+        return bool(scale >= getattr(self.module(exhibit), "LEAST_SCALE", 0.0))
+
 
 @dataclass(frozen=True)
 class Cell:

@@ -54,7 +54,7 @@ def reproduce(target: str | None, settings: Settings, progress: Progress | None 
 def _reproduced(paper: Paper, claims: Sequence[Claim], settings: Settings, progress: Progress | None) -> Reproduced:
     needed = {claim.exhibit for claim in claims if claim.exhibit}
     exhibits = [name for name in paper.exhibits if name in needed or len(claims) == len(paper.claims)]
-    run = [name for name in exhibits if settings.scale >= _least_scale(paper, name)]
+    run = [name for name in exhibits if paper.is_run(name, settings.scale)]
     chosen_ids = [claim.id for claim in claims]
     results = make([job for name in run for job in paper.module(name).jobs(chosen_ids, settings)], settings, progress)
     judgements = [paper.module(claim.exhibit).judge(claim, results) if claim.exhibit else not_attempted(claim) for claim in claims]
@@ -62,14 +62,10 @@ def _reproduced(paper: Paper, claims: Sequence[Claim], settings: Settings, progr
     return Reproduced(paper, judgements, shown, results)
 
 
-def _least_scale(paper: Paper, exhibit: str) -> float:
-    least: float = getattr(paper.module(exhibit), "LEAST_SCALE", 0.0)
-    return least
-
-
 def _not_run(paper: Paper, exhibit: str) -> Section:
     """What the report shows of an exhibit below its least scale."""
-    return Section(paper.module(exhibit).TITLE, f"Not run: it means nothing below scale {_least_scale(paper, exhibit):g}.")
+    module = paper.module(exhibit)
+    return Section(module.TITLE, f"Not run: it means nothing below scale {module.LEAST_SCALE:g}.")
 
 
 def verdict_table(done: Reproduced, scale: float) -> Table:

@@ -14,6 +14,7 @@ from flashsim.core.request import WRITE, make_requests
 from flashsim.core.rng import generator
 from flashsim.core.spans import CAUSES
 from flashsim.ssd.engine import SsdEngine
+from flashsim.ssd.flash_array import ERASES
 from flashsim.ssd.lab import LabDrive, lab_parameters
 from flashsim.ssd.picture import page_states
 
@@ -40,7 +41,7 @@ def test_every_page_is_a_cell_of_its_state() -> None:
             if block // 32 == pool:
                 assert numbers[block % 32, offset] == str(page)
         erases = [text.get_text() for text in axes.texts if text.get_position()[1] > 8]
-        assert erases == [str(count) for count in drive.state.blocks[3, 32 * pool : 32 * (pool + 1)]]
+        assert erases == [str(count) for count in drive.state.blocks[ERASES, 32 * pool : 32 * (pool + 1)]]
         labels = [label.get_text().split("\n")[0] for label in axes.get_xticklabels()]
         assert labels == [str(block) for block in range(32 * pool, 32 * (pool + 1))]
     assert svg(figure) == svg(draw_pages(drive, "a drive"))
