@@ -14,8 +14,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 #: Beside the interpreter stand the commands that were installed with it.
 BESIDE = Path(sys.executable).parent
-#: Each keeps one core busy for a minute or two, so they run at the same time; all others alone.
-SIDE_BY_SIDE = ("mypy", "documentation")
+#: Each keeps one core busy for a minute or more, so they run two at a time, the longest first; all others alone.
+SIDE_BY_SIDE = ("documentation", "notebooks", "mypy")
+CORES = 2
 
 
 def checks() -> dict[str, list[str]]:
@@ -37,7 +38,10 @@ def checks() -> dict[str, list[str]]:
             "25",
             "--ignore",
             "tests/benchmarks",
+            "--ignore",
+            "tests/notebooks",
         ],
+        "notebooks": [*python, "pytest", "--durations", "5", "tests/notebooks"],
     }
     if any((ROOT / "tests" / "benchmarks").glob("test_*.py")):  # alone, so that nothing else disturbs what they measure
         found["benchmarks"] = [*python, "pytest", "tests/benchmarks"]
@@ -70,8 +74,8 @@ def main() -> int:
     unknown = set(chosen) - set(checks())
     if unknown:
         parser.error(f"no such check: {', '.join(sorted(unknown))}")
-    together = [name for name in chosen if name in SIDE_BY_SIDE]
-    with ThreadPoolExecutor(len(SIDE_BY_SIDE)) as pool:
+    together = [name for name in SIDE_BY_SIDE if name in chosen]
+    with ThreadPoolExecutor(CORES) as pool:
         outcomes = list(pool.map(_run_and_show_then, together))
     outcomes += [_run(name) for name in chosen if name not in SIDE_BY_SIDE]
     print("\n=== checks")
