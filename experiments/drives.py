@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 
-from experiments.formulas import disk_of
+from experiments.formulas import disk_of, streaming_rate
 from flashsim.core.units import MILLISECONDS, SECONDS
 from flashsim.device.block_layer import MAXIMUM_COMMAND
 from flashsim.device.presets import Preset
@@ -15,7 +16,7 @@ from flashsim.hdd.parameters import HddParameters
 from flashsim.hdd.seek import mean_seek, seek_curve
 from flashsim.ssd.parameters import SsdParameters
 from flashsim.ssd.timing import timing_of
-from models.ssd_joins import Amplification, Drive, LogBlocks, PageMapped, Timing
+from models.ssd_joins import Amplification, Drive, LogBlocks, PageMapped, Rounds, Timing
 
 
 def drive_of(preset: Preset, page_size: int, span: int | None = None) -> Drive:
@@ -32,31 +33,25 @@ def drive_of(preset: Preset, page_size: int, span: int | None = None) -> Drive:
 
 
 def _disk(preset: Preset, parameters: HddParameters, page_size: int, span: int) -> Drive:
-    """Reading ahead and writing behind leave of a request that goes on where the last one ended only its overhead."""
+    """Reading ahead and writing behind leave of a request that goes on where the last one ended only its overhead.
+
+    A drive that acknowledges a command before it is on the media moves and writes while the link still sends.  Another first has to get a
+    command's data, then waits until the place comes round again, and only then writes.
+    """
     nominal = disk_of(preset, page_size)
     overhead = parameters.overhead / MILLISECONDS
     curve = seek_curve(parameters)[: _cylinders(parameters, span // parameters.drives)]
     move = mean_seek(curve, np.ones(len(curve))) / MILLISECONDS + parameters.rotation / 2 / MILLISECONDS
     read, written = nominal.page_transfer_ms, nominal.page_write_ms or nominal.page_transfer_ms
-    return Drive(
-        page_size,
-        Timing(0, overhead, read),
-        Timing(0, max(overhead, _turned(parameters) / MILLISECONDS), written),
-        command=MAXIMUM_COMMAND,
-        move_ms=move,
-    )
-
-
-def _turned(parameters: HddParameters) -> float:
-    """Nanoseconds that the platter turns between commands that write, each where the last one ended.
-
-    A drive that acknowledges what is not yet on the media has the next command's data by then.  Otherwise it has to get them first, and
-    waits until the place comes round again.
-    """
+    media, sent = (page_size * 1000 / rate for rate in (streaming_rate(parameters), parameters.link_rate))
+    behind_ms, rounds = 0.0, Rounds()
     if parameters.write_behind >= MAXIMUM_COMMAND:
-        return 0.0
-    ready = parameters.overhead + parameters.write_miss_after_write + MAXIMUM_COMMAND * SECONDS / parameters.link_rate
-    return math.ceil(ready / parameters.rotation) * parameters.rotation
+        behind_ms = max(0.0, written - media)
+    else:
+        written = sent + media
+        rounds = Rounds(parameters.rotation / MILLISECONDS, (parameters.overhead + parameters.write_miss_after_write) / MILLISECONDS, sent)
+    writing = Timing(0, overhead, written)
+    return Drive(page_size, Timing(0, overhead, read), writing, command=MAXIMUM_COMMAND, move_ms=move, behind_ms=behind_ms, rounds=rounds)
 
 
 def _cylinders(parameters: HddParameters, span: int) -> int:
@@ -84,8 +79,22 @@ def _flash(parameters: SsdParameters, page_size: int) -> Drive:
         Timing.of_queue(latency / MILLISECONDS, page_size * 1000 / rate, pages, parameters.queue_depth)
         for latency, rate in zip(latencies, rates, strict=True)
     )
+    if parameters.queue_depth > 1:
+        read = replace(read, several_ms=max(0.0, _dies_wait(parameters) / MILLISECONDS - read.command_ms))
     amplification = _amplification(parameters, page_size)
     return Drive(page_size, read, write, command=MAXIMUM_COMMAND, turn_ms=_turn(parameters) / MILLISECONDS, amplification=amplification)
+
+
+def _dies_wait(parameters: SsdParameters) -> float:
+    """Nanoseconds by which dies are later with the next command of a read than the link is done with those before it.
+
+    A command's pages lie on one die after another.  So as many commands as all dies are enough for are read at once, and the next one's
+    when these are out of the dies; several planes of one die are read at once only where both pages wait.
+    """
+    pages = MAXIMUM_COMMAND // parameters.page_size
+    busy = math.ceil(pages / parameters.dies) * parameters.read + timing_of(parameters).transfer
+    sent = MAXIMUM_COMMAND * SECONDS / parameters.link_read_rate
+    return busy - max(1, parameters.dies // pages) * sent
 
 
 def _turn(parameters: SsdParameters) -> float:

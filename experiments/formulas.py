@@ -35,7 +35,7 @@ def disk_of(preset: Preset, page_size: int) -> Disk:
         seek = parameters.seek_average or mean_seek(seek_curve(parameters), np.ones(parameters.cylinders))
         reads = _link_rate(parameters, parameters.bus_read, parameters.read_hit_after_read)
         writes = _link_rate(parameters, parameters.bus_write, parameters.write_hit_after_write)
-        read, write = (min(_streaming_rate(parameters), rate) for rate in (reads, writes))
+        read, write = (min(streaming_rate(parameters), rate) for rate in (reads, writes))
         latency = parameters.rotation / 2 / MILLISECONDS
         return Disk.from_rates(seek / MILLISECONDS, latency, page_size, read, write if write != read else None)
     latency = parameters.read_latency / MILLISECONDS
@@ -49,7 +49,7 @@ def _link_rate(parameters: HddParameters, bus: int, work: int) -> float:
     return command / (command / rate + (parameters.overhead + work) / SECONDS) if command else rate
 
 
-def _streaming_rate(parameters: HddParameters) -> float:
+def streaming_rate(parameters: HddParameters) -> float:
     """Bytes a second of reading the whole drive in order, head switches and seeks to the next cylinder included."""
     sectors, time = 0, 0.0
     for zone in zones_of(parameters):

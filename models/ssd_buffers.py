@@ -14,6 +14,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import lru_cache
 from itertools import product
 from typing import Any
 
@@ -35,7 +36,7 @@ from models.allocation import (
     nested_loops_inner,
 )
 from models.haas import Sizes
-from models.ssd_joins import JOINS, RUNS_KNOWN_TO, DetailedCost, Drive, Layout, bursts_a_write, detailed_cost
+from models.ssd_joins import JOINS, RUNS_KNOWN_TO, DetailedCost, Drive, Layout, Timing, bursts_a_write, detailed_cost
 
 #: How much larger than its share the largest bucket may be, as a share of memory: hashing spreads tuples by chance.
 SPREAD = 0.02
@@ -98,8 +99,22 @@ class Problem:
         return max(1, math.ceil(pages)) if pages <= self.command else int(pages // self.command) * self.command
 
     def rounded(self, pages: float) -> set[int]:
-        """Whole commands, no more and no fewer pages than that; up to a command, whole pages."""
-        return {self.whole(pages), math.ceil(pages), self.whole(pages + self.command)} if pages > self.command else {self.whole(pages)}
+        """Whole commands, no more and no fewer pages than that, also with a quicker command at their end; up to a command, whole pages."""
+        found = {self.whole(pages)}
+        if pages > self.command:
+            found |= {math.ceil(pages), self.whole(pages + self.command)}
+        if self.quicker:
+            found |= {length + more for length in found if length >= self.command for more in (self.quicker - self.command, self.quicker)}
+        return found
+
+    @property
+    def quicker(self) -> int:
+        """The length of command that waits least for a page, if a shorter one does than a whole one; else 0."""
+        rounds, once = self.drive.rounds, self.drive.write.command_ms
+        if not rounds.rotation_ms:
+            return 0
+        best = min(range(self.command, 0, -1), key=lambda pages: (once + rounds(pages)) / pages)
+        return best if best < self.command else 0
 
     @property
     def table(self) -> Fraction:
@@ -114,15 +129,21 @@ class Problem:
     def second_page(self) -> tuple[float, float]:
         """Milliseconds a page of reading and of writing in requests of many commands."""
         read, write = self.drive.read, self.drive.write
-        return read.page_ms + read.command_ms / self.command, write.page_ms + write.command_ms / self.command
+        rounds = self.drive.rounds(self.command)
+        return read.page_ms + read.command_ms / self.command, write.page_ms + (write.command_ms + rounds) / self.command
 
 
 @dataclass(frozen=True)
 class Price:
-    """What a request costs besides its pages: in any case, and with one command."""
+    """What a request costs besides its pages: once if it is long, and how much more if it is one command."""
 
     start: float
     command: float
+
+    @classmethod
+    def of(cls, timing: Timing, rounds: float = 0.0) -> Price:
+        """The price in one direction, where a command also waits for the platter."""
+        return cls(timing.start_ms + timing.several_ms, timing.command_ms + rounds - timing.several_ms)
 
     @property
     def first(self) -> float:
@@ -158,7 +179,12 @@ class Partitioning:
 _LONGER = 0.01
 
 
-def _prices(problem: Problem, made: Partitioning | None = None) -> tuple[Price, Price, Price]:
+def _hidden(problem: Problem) -> tuple[bool, ...]:
+    """Whether moves to writes are hidden by the pages written: not so, or on a drive that hides them, both."""
+    return (False, True) if problem.drive.behind_ms else (False,)
+
+
+def _prices(problem: Problem, made: Partitioning | None = None, hidden: bool = False) -> tuple[Price, Price, Price]:
     """Of reading a base relation in order; of writing an output buffer; of reading it back in the second phase.
 
     On one device a burst of writing also costs two moves, to it and back, and a turn.  With a longer input buffer a hash has fewer of them:
@@ -166,17 +192,20 @@ def _prices(problem: Problem, made: Partitioning | None = None) -> tuple[Price, 
     hash join.
     """
     drive, packed = problem.drive, problem.layout == "packed"
-    read, write = Price(drive.read.start_ms, drive.read.command_ms), Price(drive.write.start_ms, drive.write.command_ms)
+    rounds = drive.rounds(problem.command)
+    read, write = Price.of(drive.read), Price.of(drive.write, rounds)
     again = Price(read.start + drive.move_ms, read.command)
+    # A command to which the head has moved does not wait for the place to come round once more.
+    to_write = 0.0 if hidden else drive.move_ms - rounds
     if problem.layout == "separate":
-        return read, write.dearer(drive.move_ms if problem.algorithm != "sort-merge" else 0.0), again
-    burst = drive.move_ms * (2 if packed else 1) + drive.turn_ms
+        return read, write.dearer(max(0.0, to_write) if problem.algorithm != "sort-merge" else 0.0), again
+    burst = max(0.0, drive.move_ms + (to_write if packed else 0.0)) + drive.turn_ms
     bursts, fewer = 1.0, 0.0
     if made is not None:
         bursts = made.bursts(problem, made.input)
         saved = (bursts - made.bursts(problem, made.input * (1 + _LONGER))) / _LONGER  # of a write, in shares of the length
         fewer = saved * made.share * made.input / made.output
-    return read.dearer(fewer * burst), write.dearer(bursts * burst + (0 if packed else drive.move_ms)), again
+    return read.dearer(fewer * burst), write.dearer(max(0.0, bursts * burst + (0.0 if packed else to_write))), again
 
 
 def closed_form(problem: Problem) -> DetailedCost:
@@ -205,19 +234,31 @@ def _closed_nested_loops(problem: Problem) -> Iterator[Allocation]:
 
 def _closed_sort_merge(problem: Problem) -> Iterator[Allocation]:
     """There is a turn as often as there are writes or reads, whichever are fewer: it is part of the price of the one or of the other."""
-    read, write, merge = _prices(problem)
-    yield from _priced_sort_merge(problem, read, write, merge)
     turn = problem.drive.turn_ms if problem.layout != "separate" else 0.0
-    if turn:
-        yield from _priced_sort_merge(problem, read.dearer(turn), write.dearer(-turn), merge)
+    for hidden in _hidden(problem):
+        read, write, merge = _prices(problem, hidden=hidden)
+        yield from _priced_sort_merge(problem, read, write, merge)
+        if turn:
+            yield from _priced_sort_merge(problem, read.dearer(turn), write.dearer(-turn), merge)
+    yield from _quick_sort_merge(problem)
+
+
+def _quick_sort_merge(problem: Problem) -> Iterator[Allocation]:
+    """Runs are written in requests that end with a quicker command, and what the tree leaves is the input buffer's."""
+    memory, command = problem.sizes.memory, problem.command
+    outputs = [whole * command + problem.quicker for whole in range(3)] if problem.quicker else []
+    for output, commands in product(outputs, _merge_commands(problem)):
+        made = _sort_merge(problem, memory - output - _tree(problem, commands), output)
+        if made is not None:
+            yield made
+            yield _sort_merge(problem, memory - output - _tight(problem, made), output) or made
 
 
 def _priced_sort_merge(problem: Problem, read: Price, write: Price, merge: Price) -> Iterator[Allocation]:
     """I = v a / (a + b), O = v b / (a + b), v = M / (1 + sqrt(F P m / (2 M (a + b)^2))), with a^2, b^2 and m the prices of requests."""
     sizes, command = problem.sizes, problem.command
     memory, pages = sizes.memory, max(1, sizes.r) + max(1, sizes.s)
-    share = 2 * memory * memory / (sizes.fudge * pages)
-    merging = merge.first if share < command else merge.start
+    merging = merge.first if _merge_share(problem) < command else merge.start
 
     def divided(reading: float, writing: float) -> tuple[float, float]:
         a, b = math.sqrt(reading), math.sqrt(writing)
@@ -229,8 +270,7 @@ def _priced_sort_merge(problem: Problem, read: Price, write: Price, merge: Price
     input = _sized(read, lambda ms: divided(ms, write.first)[0], command)
     output = _sized(write, lambda ms: divided(read.first if input < command else read.start, ms)[1], command)
     lengths_of_both = [(input, output), (min(input, command), min(output, command))]
-    # So many runs that each is surely merged in requests of one whole command, or as many as the largest tree asks for.
-    for commands in {1, max(1, int(share // command))}:
+    for commands in _merge_commands(problem):
         lengths_of_both.append((min(input, command), memory - min(input, command) - _tree(problem, commands)))
     for lengths in lengths_of_both:
         for first, second in product(*(problem.rounded(length) for length in lengths)):
@@ -238,6 +278,17 @@ def _priced_sort_merge(problem: Problem, read: Price, write: Price, merge: Price
             if made is not None:
                 yield made
                 yield _sort_merge(problem, first, memory - first - _tight(problem, made)) or made
+
+
+def _merge_share(problem: Problem) -> float:
+    """Pages that a run has in the merge if all memory was the tree."""
+    sizes = problem.sizes
+    return 2 * sizes.memory**2 / (sizes.fudge * (max(1, sizes.r) + max(1, sizes.s)))
+
+
+def _merge_commands(problem: Problem) -> set[int]:
+    """Commands of a request of the merge: one whole command, or as many as the largest tree asks for."""
+    return {1, max(1, int(_merge_share(problem) // problem.command))}
 
 
 def _tight(problem: Problem, made: SortMergeAllocation) -> int:
@@ -256,10 +307,12 @@ def _tree(problem: Problem, commands: int) -> int:
 def _sort_merge(problem: Problem, input: int, output: int) -> SortMergeAllocation | None:
     """Buffers of the first pass, if all runs can be merged in one."""
     sizes = problem.sizes
-    made = SortMergeAllocation(sizes.memory - input - output, input, output)
-    if min(made.workspace, output) < 1 or made.runs(max(1, sizes.r), sizes.fudge) + made.runs(max(1, sizes.s), sizes.fudge) > sizes.memory:
+    workspace = sizes.memory - input - output
+    if min(workspace, input, output) < 1:
         return None
-    return made
+    made = SortMergeAllocation(workspace, input, output)
+    runs = made.runs(max(1, sizes.r), sizes.fudge) + made.runs(max(1, sizes.s), sizes.fudge)
+    return made if runs <= sizes.memory else None
 
 
 #: How often prices are told from buffers, and buffers from prices.
@@ -270,11 +323,11 @@ def _closed_grace(problem: Problem) -> Iterator[Allocation]:
     """The fewest buckets whose tables fit, and one more; I = M / (1 + sqrt(k b / a)), the rest for the output buffers."""
     memory = problem.sizes.memory
     fewest = math.ceil(problem.table / (memory - problem.reserve))
-    for buckets in (fewest, fewest + 1):
+    for buckets, hidden in product((fewest, fewest + 1), _hidden(problem)):
         input = float(min(problem.command, max(1, memory // 2)))
         for _ in range(_ROUNDS if buckets < memory else 0):
             output = max(1.0, (memory - input) / buckets)
-            read, write, again = _prices(problem, Partitioning(buckets, input, output))
+            read, write, again = _prices(problem, Partitioning(buckets, input, output), hidden)
             # Buckets written in pieces are read back in pieces.
             written = write.first + (again.first if problem.layout == "packed" else 0.0)
 
@@ -299,6 +352,11 @@ def _grace(problem: Problem, buckets: int, input: int) -> Iterator[GraceAllocati
 
 def _closed_hybrid(problem: Problem) -> Iterator[Allocation]:
     """I = sqrt(a F |R| / t), O = sqrt(b (F |R| - M) / (k t)): a, b prices of requests, t of a page that is written and read again."""
+    for hidden in _hidden(problem):
+        yield from _priced_hybrid(problem, hidden)
+
+
+def _priced_hybrid(problem: Problem, hidden: bool) -> Iterator[Allocation]:
     sizes, command = problem.sizes, problem.command
     table, memory = float(problem.table), sizes.memory
     reading, writing = problem.second_page()
@@ -307,7 +365,7 @@ def _closed_hybrid(problem: Problem) -> Iterator[Allocation]:
     input = output = min(command, max(1, memory // 4))
     for _ in range(_ROUNDS):
         spilled = max(1.0, table - memory + input)
-        read, write, again = _prices(problem, Partitioning(buckets, input, output, min(1.0, spilled / table)))
+        read, write, again = _prices(problem, Partitioning(buckets, input, output, min(1.0, spilled / table)), hidden)
         if problem.layout == "packed":
             write = Price(write.start + again.start, write.command + again.command)
         input = problem.whole(min(memory / 4, _sized(read, lambda ms: math.sqrt(ms * table / page), command)))
@@ -315,7 +373,12 @@ def _closed_hybrid(problem: Problem) -> Iterator[Allocation]:
             min(memory / 4, _sized(write, lambda ms: math.sqrt(ms * spilled / (buckets * page)), command))  # noqa: B023
         )
         buckets = max(1, _hybrid(problem, input, output, problem.reserve).buckets)
-    for first, second in product({input, *problem.rounded(input)}, {output, *problem.rounded(output)}):
+    outputs = {output, *problem.rounded(output)}
+    if hidden:  # so long that a move to it is hidden
+        outputs.add(problem.whole(problem.drive.move_ms / problem.drive.behind_ms + command))
+    if problem.quicker:
+        outputs |= {problem.quicker, command + problem.quicker}
+    for first, second in product({input, *problem.rounded(input)}, outputs):
         yield _hybrid(problem, first, second, problem.reserve)
         yield _hybrid(problem, first, second, max(problem.reserve, second))
     # The longest output buffers that get by with one bucket fewer.
@@ -330,6 +393,7 @@ def _hybrid(problem: Problem, input: int, output: int, least: int) -> HybridAllo
     return made or grace_as_hybrid(_best_grace(problem))
 
 
+@lru_cache(maxsize=4)  # a search asks for it wherever buffers leave no workspace
 def _best_grace(problem: Problem) -> GraceAllocation:
     best = closed_form(replace(problem, algorithm="grace-hash")).allocation
     assert isinstance(best, GraceAllocation)

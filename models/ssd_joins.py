@@ -106,11 +106,12 @@ def _merged(piece: int, block: int) -> float:
 
 @dataclass(frozen=True)
 class Timing:
-    """Milliseconds of a request in one direction: once, for each of its commands, and for each page."""
+    """Milliseconds of a request in one direction: once, for each of its commands, for each page, and once if it has several commands."""
 
     start_ms: float
     command_ms: float
     page_ms: float
+    several_ms: float = 0.0
 
     def __post_init__(self) -> None:
         for name, value in vars(self).items():
@@ -134,6 +135,32 @@ class Timing:
 
 
 @dataclass(frozen=True)
+class Rounds:
+    """What a command that writes waits where the one before it ended, until that place comes round again.
+
+    Parameters
+    ----------
+    rotation_ms
+        Of the platter; 0: there is none to wait for.
+    ready_ms, page_ms
+        When the drive has a command's pages: after so much, and so much for each of them.
+    """
+
+    rotation_ms: float = 0.0
+    ready_ms: float = 0.0
+    page_ms: float = 0.0
+
+    def __post_init__(self) -> None:
+        for name, value in vars(self).items():
+            if not 0 <= value < math.inf:
+                raise InvalidParameterError(name, value, "it must be at least 0")
+
+    def __call__(self, pages: int) -> float:
+        """Milliseconds after the drive has them, for a command of so many pages."""
+        return -(self.ready_ms + pages * self.page_ms) % self.rotation_ms if pages and self.rotation_ms else 0.0
+
+
+@dataclass(frozen=True)
 class Drive:
     """A device as this model sees it.
 
@@ -149,6 +176,10 @@ class Drive:
         What a change of position takes: the seek and the rotational latency of a disk.
     turn_ms
         What a read that follows a write waits for chips that still program.
+    behind_ms
+        What a page written hides of the move to it: a disk that writes behind moves while the link still sends, if the media are faster.
+    rounds
+        What commands that write where the last one ended wait for the platter.
     amplification
         What writes cost inside the drive.
     """
@@ -159,13 +190,15 @@ class Drive:
     command: int = COMMAND
     move_ms: float = 0.0
     turn_ms: float = 0.0
+    behind_ms: float = 0.0
+    rounds: Rounds = field(default_factory=Rounds)
     amplification: Amplification = field(default_factory=PageMapped)
 
     def __post_init__(self) -> None:
         for name in ("page_size", "command"):
             if getattr(self, name) < 1:
                 raise InvalidParameterError(name, getattr(self, name), "it must be at least 1")
-        for name in ("move_ms", "turn_ms"):
+        for name in ("move_ms", "turn_ms", "behind_ms"):
             if not 0 <= getattr(self, name) < math.inf:
                 raise InvalidParameterError(name, getattr(self, name), "it must be at least 0")
 
@@ -185,19 +218,31 @@ class Drive:
         """Commands of a request."""
         return -(-pages * self.page_size // self.command)
 
+    def rounds_ms(self, pages: int) -> float:
+        """What a request that writes where the last one ended waits for the platter, in all of its commands."""
+        whole, rest = divmod(pages, self.command_pages)
+        return whole * self.rounds(self.command_pages) + self.rounds(rest)
+
 
 @dataclass(frozen=True)
 class Load:
-    """Requests in one direction, their commands and pages, and what flash makes of the pages."""
+    """Requests in one direction, their commands and pages, what flash makes of the pages, and how many requests have several commands."""
 
     requests: int = 0
     commands: int = 0
     pages: int = 0
     amplification: float = 1.0
+    several: int = 0
+
+    @classmethod
+    def alike(cls, requests: int, commands: int, pages: int, amplification: float = 1.0) -> Load:
+        """Requests of one length: all have several commands, or none, but for those that end a relation."""
+        return cls(requests, commands, pages, amplification, min(requests, commands - requests))
 
     def milliseconds(self, timing: Timing) -> float:
         """All requests, one after another."""
-        return self.requests * timing.start_ms + self.commands * timing.command_ms + self.pages * timing.page_ms * self.amplification
+        waits = self.requests * timing.start_ms + self.commands * timing.command_ms + self.several * timing.several_ms
+        return waits + self.pages * timing.page_ms * self.amplification
 
 
 @dataclass(frozen=True)
@@ -209,10 +254,12 @@ class PhaseLoad:
     writes: Load = Load()
     moves: int = 0
     turns: int = 0
+    rounds_ms: float = 0.0
+    hidden_ms: float = 0.0
 
     def seconds(self, drive: Drive) -> float:
         """Its time."""
-        waits = self.moves * drive.move_ms + self.turns * drive.turn_ms
+        waits = self.moves * drive.move_ms + self.turns * drive.turn_ms + self.rounds_ms - self.hidden_ms
         return (self.reads.milliseconds(drive.read) + self.writes.milliseconds(drive.write) + waits) / 1000
 
 
@@ -246,18 +293,19 @@ RUNS_KNOWN_TO = (0.9, 0.95, 1.0, 1.05, 1.1)
 GRAIN = 1024
 
 
-def _between(layout: Layout, phase: PhaseCounts, bursts: float) -> tuple[int, int]:
-    """Moves and turns of a phase that reads base relations in order while it writes temporaries, `bursts` a write.
+def _between(layout: Layout, phase: PhaseCounts, bursts: float) -> tuple[int, int, int]:
+    """Moves of a phase that reads base relations in order while it writes temporaries, `bursts` a write; those of them to writes; turns.
 
     On one device there is a turn, and the head goes to and fro, as often as writing interrupts reading, at most as often as there are
     requests of either.  What is written packed is written in order; a temporary in one piece is gone to.  On two devices there are the
     moves that TR counts, and no turns.
     """
-    if layout == "separate":
-        return phase.total.seeks, 0
     reads, writes = phase.reads.requests, phase.writes.requests
+    if layout == "separate":
+        return phase.total.seeks, min(phase.total.seeks, writes), 0
     turns = min(reads, writes, math.ceil(writes * bursts))
-    return 2 + turns + (turns if layout == "packed" else writes), turns
+    to_write = turns if layout == "packed" else writes
+    return 2 + turns + to_write, to_write, turns
 
 
 def bursts_a_write(sizes: Sizes, page_size: int, streams: int, input: float, output: float, share: float = 1.0) -> float:
@@ -289,8 +337,11 @@ def bursts_a_write(sizes: Sizes, page_size: int, streams: int, input: float, out
 
 def _nested_loops(sizes: Sizes, a: NestedLoopsAllocation, drive: Drive, layout: Layout, told: tuple[PhaseCounts, ...]) -> list[PhaseLoad]:
     chunks, (phase,) = a.chunks(sizes.r, sizes.fudge), told
-    commands = chunks * (drive.commands(a.chunk_pages(sizes.r, sizes.fudge)) + _cut(drive, sizes.s, a.inner))
-    return [PhaseLoad(phase.name, Load(phase.reads.requests, commands, phase.reads.pages), moves=phase.total.seeks)]
+    outer = drive.commands(a.chunk_pages(sizes.r, sizes.fudge))
+    inner = Load.alike(-(-sizes.s // a.inner), _cut(drive, sizes.s, a.inner), sizes.s)
+    several = chunks * ((outer > 1) + inner.several)
+    reads = Load(phase.reads.requests, chunks * (outer + inner.commands), phase.reads.pages, several=several)
+    return [PhaseLoad(phase.name, reads, moves=phase.total.seeks)]
 
 
 def _sort_merge(sizes: Sizes, a: SortMergeAllocation, drive: Drive, layout: Layout, told: tuple[PhaseCounts, ...]) -> list[PhaseLoad]:
@@ -315,7 +366,7 @@ def _hybrid(sizes: Sizes, a: HybridAllocation, drive: Drive, layout: Layout, tol
         pieces = told[0].writes.requests
         # A request that ends within a piece cuts it in two; whole pieces are not cut.
         cuts = 0 if a.phase2_input % a.output == 0 else join.reads.requests
-        reads = Load(pieces + cuts, partition.writes.commands + cuts, join.reads.pages)
+        reads = Load.alike(pieces + cuts, partition.writes.commands + cuts, join.reads.pages)
         return [partition, PhaseLoad(join.name, reads, moves=pieces)]
     commands = _cut(drive, join.reads.pages, a.phase2_input) + join.reads.requests
     return [partition, PhaseLoad(join.name, _whole(join.reads, commands), moves=join.total.seeks)]
@@ -323,17 +374,22 @@ def _hybrid(sizes: Sizes, a: HybridAllocation, drive: Drive, layout: Layout, tol
 
 def _first(sizes: Sizes, phase: PhaseCounts, drive: Drive, layout: Layout, input: int, output: int, streams: int) -> PhaseLoad:
     """The phase that reads both base relations and writes temporaries."""
-    reads = Load(phase.reads.requests, _cut(drive, sizes.r, input) + _cut(drive, sizes.s, input), phase.reads.pages)
+    reads = Load.alike(phase.reads.requests, _cut(drive, sizes.r, input) + _cut(drive, sizes.s, input), phase.reads.pages)
     amplification = drive.amplification(1 if layout == "packed" else streams, output)
     commands = max(_cut(drive, phase.writes.pages, output), phase.writes.requests)
-    writes = Load(phase.writes.requests, commands, phase.writes.pages, amplification)
+    writes = Load.alike(phase.writes.requests, commands, phase.writes.pages, amplification)
     written = phase.writes.pages / max(1, phase.reads.pages)
     bursts = bursts_a_write(sizes, drive.page_size, streams, input, output, written) if written else 0.0
-    return PhaseLoad(phase.name, reads, writes, *_between(layout, phase, bursts))
+    moves, to_write, turns = _between(layout, phase, bursts)
+    whole, rest = divmod(phase.writes.pages, output)
+    # A command to which the head has moved does not wait for the place to come round once more.
+    rounds = whole * drive.rounds_ms(output) + drive.rounds_ms(rest) - to_write * drive.rounds(min(output, drive.command_pages))
+    hidden = min(to_write * drive.move_ms, phase.writes.pages * drive.behind_ms)
+    return PhaseLoad(phase.name, reads, writes, moves, turns, max(0.0, rounds), hidden)
 
 
 def _whole(traffic: Traffic, commands: int) -> Load:
-    return Load(traffic.requests, commands, traffic.pages)
+    return Load.alike(traffic.requests, commands, traffic.pages)
 
 
 def _grace(sizes: Sizes, a: GraceAllocation, drive: Drive, layout: Layout, told: tuple[PhaseCounts, ...]) -> list[PhaseLoad]:

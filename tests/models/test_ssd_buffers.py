@@ -25,7 +25,7 @@ from models.allocation import (
 )
 from models.haas import Sizes
 from models.ssd_buffers import Problem, closed_form, numeric
-from models.ssd_joins import JOINS, Drive, Layout, Timing
+from models.ssd_joins import JOINS, Drive, Layout, Rounds, Timing
 
 R, S = 93_440, 655_360
 PAGE = 8192 / 1000
@@ -37,6 +37,9 @@ DRIVES = {
     "some commands": Drive(8192, Timing(0.1, 0.02, PAGE / 500), Timing(0.2, 0.05, PAGE / 300)),
     "turns": Drive(8192, Timing(0.1, 0, PAGE / 517), Timing(0.015, 0, PAGE / 420), turn_ms=0.24),
     "disk": Drive(8192, Timing(0, 0.02, PAGE / 34), Timing(0, 0.02, PAGE / 34), move_ms=9.0),
+    "behind": Drive(8192, Timing(0, 0.02, PAGE / 47), Timing(0, 0.02, PAGE / 44), move_ms=5.3, behind_ms=0.1),
+    "rounds": Drive(8192, Timing(0, 2.2, 3.73), Timing(0, 2.2, 4.54), move_ms=16.8, rounds=Rounds(15, 2.2, 0.819)),
+    "several": Drive(8192, Timing(0.05, 0, PAGE / 3500, 0.0115), Timing(0.0018, 0, PAGE / 1770)),
     "every request": Drive(8192, Timing(5.56, 0, PAGE / 35.65), Timing(5.56, 0, PAGE / 35.65), command=2**62, move_ms=12.0),
 }
 drives = st.sampled_from(list(DRIVES.values()))
@@ -109,6 +112,7 @@ def test_the_closed_form_is_within_one_percent_of_the_search(join: str, drive: D
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1200)
 @pytest.mark.parametrize("join", JOINS)
 @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(

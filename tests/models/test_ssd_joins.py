@@ -17,9 +17,9 @@ from flashsim.device.block_layer import command_counts
 from flashsim.device.device import Device
 from flashsim.device.presets import Preset
 from flashsim.ssd.parameters import SsdParameters
-from models.allocation import HybridAllocation, SortMergeAllocation, allocate
+from models.allocation import HybridAllocation, NestedLoopsAllocation, SortMergeAllocation, allocate
 from models.haas import Disk, Sizes, cost
-from models.ssd_joins import JOINS, Drive, LogBlocks, PageMapped, Timing, detailed_cost
+from models.ssd_joins import JOINS, Drive, Layout, LogBlocks, PageMapped, Rounds, Timing, detailed_cost
 
 disks = st.sampled_from([Disk(12, 5.56, 0.23), Disk(0, 0.35, 0.065, 0.098), Disk(9.5, 8.3, 2.6), Disk(0, 0, 1)])
 
@@ -117,9 +117,52 @@ def test_reads_of_the_first_phase_wait_a_turn_each_time_that_writing_interrupted
     assert apart[0] == apart[1]
 
 
+def first_phase_ms(drive: Drive, output: int, layout: Layout = "packed") -> float:
+    """Of sort-merge, which writes one stream."""
+    allocation = SortMergeAllocation(300, 40, output)
+    cost = detailed_cost("sort-merge", Sizes(1000, 9000, 1000, 9000, 400), drive, allocation, layout)
+    return 1000 * cost.phases[0].seconds(drive)
+
+
+@pytest.mark.parametrize("layout", ["packed", "spread"])
+@pytest.mark.parametrize("behind, hidden", [(0.01, 0.6), (0.05, 3.0), (0.2, 5.0)])
+def test_pages_written_hide_moves_to_them_and_no_more(layout: Layout, behind: float, hidden: float) -> None:
+    """Sixty pages a write, and moves of 5 ms."""
+    plain, hiding = (Drive(8192, Timing(0, 0, 0.1), Timing(0, 0, 0.1), move_ms=5, behind_ms=ms) for ms in (0, behind))
+    saved = first_phase_ms(plain, 60, layout) - first_phase_ms(hiding, 60, layout)
+    assert saved == pytest.approx(math.ceil(10_000 / 60) * hidden, rel=0.02)
+
+
+def test_commands_wait_for_the_platter_where_the_one_before_them_ended() -> None:
+    """Reads of 400 pages, writes of 40, hence ten of these one after another: the head moves to the first of their 30 commands."""
+    still, turning = (
+        Drive(8192, Timing(0, 0, 0.1), Timing(0, 0, 0.1), move_ms=20, rounds=rounds) for rounds in (Rounds(), Rounds(15, 2, 0.9))
+    )
+    waits = [turning.rounds(pages) for pages in (0, 1, 8, 14, 15, 16)]
+    assert waits == pytest.approx([0, 12.1, 5.8, 0.4, 14.5, 13.6])  # a page is sent in 0.9 ms, after 2; a round is 15
+    told = [
+        detailed_cost("sort-merge", Sizes(2000, 8000, 2000, 8000, 1000), drive, SortMergeAllocation(560, 400, 40))
+        for drive in (still, turning)
+    ]
+    waited = 1000 * (told[1].phases[0].seconds(turning) - told[0].phases[0].seconds(still))
+    assert waited == pytest.approx(250 * (13.6 + 13.6 + 5.8) - 25 * 13.6)  # of 16, 16 and 8 pages
+
+
+def test_requests_of_several_commands_wait_for_dies() -> None:
+    plain, waiting = (Drive(8192, Timing(0.1, 0, 0.01, ms), Timing(0.1, 0, 0.01)) for ms in (0, 0.03))
+    sizes = Sizes(1000, 9000, 1000, 9000, 400)
+    for inner, several in ((16, 0), (17, 1), (60, 1)):
+        a = NestedLoopsAllocation(300, inner)
+        waited = 1000 * (detailed_cost("bnl", sizes, waiting, a).seconds - detailed_cost("bnl", sizes, plain, a).seconds)
+        requests = a.chunks(1000, 1.2) * (1 + several * math.ceil(9000 / inner))  # a chunk of the outer relation is long in any case
+        assert waited == pytest.approx(requests * 0.03, rel=0.01)
+
+
 @pytest.mark.parametrize(
     "wrong, error",
     [
+        (lambda: Rounds(rotation_ms=-1), "rotation_ms: -1, but it must be at least 0"),
+        (lambda: Drive(8192, Timing(0, 0, 1), Timing(0, 0, 1), behind_ms=-1), "behind_ms: -1, but it must be at least 0"),
         (lambda: Timing(-1, 0, 1), "start_ms: -1, but it must be at least 0"),
         (lambda: Timing(0, 0, 0), "page_ms: 0, but it must be above 0"),
         (lambda: Drive(0, Timing(0, 0, 1), Timing(0, 0, 1)), "page_size: 0, but it must be at least 1"),
