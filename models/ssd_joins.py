@@ -126,8 +126,9 @@ class Timing:
 
         Examples
         --------
-        >>> Timing.of_queue(0.35, 0.1, 16), Timing.of_queue(0.35, 0.1, 16, depth=32)
-        (Timing(start_ms=0.0, command_ms=0.35, page_ms=0.1), Timing(start_ms=0.35, command_ms=0.0, page_ms=0.1))
+        >>> one, many = Timing.of_queue(0.35, 0.1, 16), Timing.of_queue(0.35, 0.1, 16, depth=32)
+        >>> (one.start_ms, one.command_ms), (many.start_ms, many.command_ms)
+        ((0.0, 0.35), (0.35, 0.0))
         """
         transfer = page_ms * pages
         command = min(latency_ms, max(0.0, (latency_ms + transfer) / depth - transfer)) if depth > 1 else latency_ms
