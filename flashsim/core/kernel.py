@@ -40,10 +40,11 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 #: The rooms that hold kernels.
 _ROOMS = ("flashsim", "algorithms", "traces")
-_HOLDS_KERNELS = re.compile(rb"@(lean_)?kernel|kernel(_of)?\(")
+_HOLDS_KERNELS = re.compile(rb"@([a-z]+_)?kernel|kernel(_of)?\(")
 #: Numba's run-time (reference counts) is switched off by this option, which its documentation does not list.
 _LEAN = {"_nrt": False, "error_model": "numpy"}
 _INLINED = {**_LEAN, "forceinline": True}
+_SPLICED = {**_LEAN, "inline": "always"}
 
 
 def compiled() -> bool:
@@ -79,6 +80,11 @@ def lean_kernel(function: Function) -> Function:
 def inlined_kernel(function: Function) -> Function:
     """As `lean_kernel`, and always compiled into its callers: where it is called often, passing its arrays takes longer than its work."""
     return _decorated(function, **_INLINED)
+
+
+def spliced_kernel(function: Function) -> Function:
+    """As `lean_kernel`, for functions that one kernel alone calls: they are spliced into it before it is compiled, and not compiled apart."""
+    return _decorated(function, **_SPLICED)
 
 
 def kernel_of(signature: Any) -> Callable[[Function], Function]:

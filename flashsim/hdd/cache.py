@@ -16,7 +16,7 @@ drive.
 
 from __future__ import annotations
 
-from flashsim.core.kernel import lean_kernel
+from flashsim.core.kernel import lean_kernel, spliced_kernel
 from flashsim.core.request import FLUSH, FORCE_UNIT_ACCESS, READ, WRITE, Integers
 from flashsim.hdd.segments import destaged, fill, hit, interruptible, read_limit, use, victim
 from flashsim.hdd.stream import begin, extend, sector_end, stop
@@ -54,7 +54,7 @@ from flashsim.hdd.transfer import count_crossing, overhead_of, read_out, sectors
 from flashsim.hdd.write_back import serve_write
 
 
-@lean_kernel
+@spliced_kernel
 def serve(
     control: Integers,
     drives: Integers,
@@ -84,7 +84,7 @@ def serve(
     return time  # a trim means nothing to magnetic media
 
 
-@lean_kernel
+@spliced_kernel
 def serve_read(
     control: Integers, drives: Integers, extents: Integers, seeks: Integers, segments: Integers, drive: int, first: int, end: int, time: int
 ) -> int:

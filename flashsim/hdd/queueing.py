@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from flashsim.core.host import COMMAND_BASE, FLAGS, LENGTH, NOW, OFFSET, OPERATION, OWNER, next_queue, take_command
-from flashsim.core.kernel import inlined_kernel, lean_kernel
+from flashsim.core.kernel import inlined_kernel, lean_kernel, spliced_kernel
 from flashsim.core.request import READ, WRITE, Integers
 from flashsim.hdd.cache import serve
 from flashsim.hdd.geometry import extent_of, piece_first, track_angle, track_of
@@ -127,7 +127,7 @@ def admit(
     return 0
 
 
-@inlined_kernel
+@spliced_kernel
 def _begin_command(
     host: Integers, commands: Integers, control: Integers, drives: Integers, extents: Integers, seeks: Integers, segments: Integers,
     ring: Integers, drive: int, command: int,

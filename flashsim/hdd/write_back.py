@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from flashsim.core.kernel import inlined_kernel, lean_kernel
+from flashsim.core.kernel import inlined_kernel, spliced_kernel
 from flashsim.core.request import Integers
 from flashsim.hdd.geometry import extent_of
 from flashsim.hdd.layout import SLOTS
@@ -55,7 +55,7 @@ from flashsim.hdd.terms import (
 from flashsim.hdd.transfer import count_crossing, crossing_time
 
 
-@lean_kernel
+@spliced_kernel
 def serve_write(
     control: Integers,
     drives: Integers,
