@@ -23,20 +23,19 @@ MEANING = (
     ("simulated", "the virtual time in which the simulated device serves the very requests of the join; CPU work takes no time."),
     (
         "executed",
-        "the join on the real file, past the page cache: the sum of the times of its requests, each from submission to completion. Memory "
-        "is allocated and tuples are joined in between, which is not counted, but leaves caches cold and lets the device rest.",
+        "the join on the real file, past the page cache: the sum of the times of its requests, each from submission to completion. Tuples "
+        "are copied and joined in between, which is not counted, but leaves caches cold and lets the device rest.",
     ),
     (
         "replayed",
-        "the same requests again, one right after another and with memory that was touched before, by an engine: builtin, of our own, or "
-        "fio, a program by others.",
+        "the same requests again, one right after another, by an engine: builtin, of our own, or fio, a program by others.",
     ),
 )
 WHY = (
     "All times are of I/O alone. Where they differ: the formula prices a request with one latency and one rate whatever its size, and a "
     "seek by its mean; the simulation has no operating system, whose share of a small request is part of the calibrated latency, and no "
-    "other users of the disk; a join reads into fresh memory, as a calibration does, a replay into the same again; writes of a real "
-    "file may meet the file system's journal and first-time allocation."
+    "other users of the disk; a join's requests come after pauses, as a calibration's may, a replay's do not; writes of a real file may "
+    "meet the file system's journal and first-time allocation."
 )
 _HATCHES = ("", "//", "..", "xx", "\\\\")
 

@@ -83,7 +83,7 @@ def inlined_kernel(function: Function) -> Function:
 
 
 def spliced_kernel(function: Function) -> Function:
-    """As `lean_kernel`, for functions that one kernel alone calls: they are spliced into it before it is compiled, and not compiled apart."""
+    """As `lean_kernel`, for what one kernel alone calls: it is spliced into that one before it is compiled, and not compiled apart."""
     return _decorated(function, **_SPLICED)
 
 

@@ -1,4 +1,4 @@
-"""Many reads and writes of one file outstanding at once: Linux asynchronous I/O through its system calls, or threads where it is refused.
+"""Reads and writes of one file: many outstanding at once by Linux asynchronous I/O, or by threads where it is refused; one by plain calls.
 
 A `Batch` holds requests in the form in which the kernel takes them.  A queue submits the next few of them and reaps those that have
 completed; each costs one system call, whatever the number of requests, and nothing is done request by request.
@@ -178,6 +178,12 @@ class Batch:
         begin = int(self.commands["buffer"][row]) - self._memory.ctypes.data
         return self._memory[begin : begin + int(self.commands["bytes"][row])]
 
+    def memories(self) -> list[memoryview]:
+        """Where the bytes of each request are."""
+        whole, base = self._memory.data, self._memory.ctypes.data
+        begins, sizes = self.commands["buffer"].astype(np.int64) - base, self.commands["bytes"].astype(np.int64)
+        return [whole[begin : begin + size] for begin, size in zip(begins.tolist(), sizes.tolist(), strict=True)]
+
     def describe(self, row: int) -> str:
         """A request in words."""
         command = self.commands[row]
@@ -348,10 +354,40 @@ def open_queue(depth: int, *, threads: bool = False) -> Queue:
         return ThreadQueue(depth)
 
 
+def one_by_one(batch: Batch, look: Callable[[], None] | None = None) -> None:
+    """Serve a batch by plain calls, one request after another: a call comes back sooner than a queue tells that a request has completed.
+
+    Parameters
+    ----------
+    look
+        Is called after each request.
+    """
+    kinds, offsets, memories = batch.operation.tolist(), batch.commands["offset"].tolist(), batch.memories()
+    rows, results = batch.next_rows(len(batch)), []
+    for row in rows:
+        kind, memory, offset = kinds[row], [memories[row]], offsets[row]
+        begin = perf_counter_ns()
+        try:
+            if kind == FLUSH:
+                os.fdatasync(batch.file)
+                result = 0
+            else:
+                result = (os.preadv if kind == READ else os.pwritev)(batch.file, memory, offset)
+        except OSError as problem:
+            result = -(problem.errno or errno.EIO)
+        end = perf_counter_ns()
+        results.append(result)
+        batch.were_submitted(1, begin)
+        batch.have_completed(1, end)
+        if look is not None:
+            look()
+    batch.events["data"], batch.events["result"] = rows, results
+
+
 def closed_loop(to: Queue, batch: Batch, depth: int, look: Callable[[], None] | None = None) -> None:
     """Serve a batch with `depth` requests outstanding: a place that becomes free is taken by the next one.
 
-    A batch of at most `depth` requests is submitted at once and waited for.
+    A batch of at most `depth` requests is submitted at once and waited for.  One request at a time needs no queue.
 
     Parameters
     ----------
@@ -359,6 +395,8 @@ def closed_loop(to: Queue, batch: Batch, depth: int, look: Callable[[], None] | 
         Is called after each wait.
     """
     depth, count = min(depth, to.depth), len(batch)
+    if depth == 1:
+        one_by_one(batch, look)
     while batch.completed < count:
         free = min(depth - batch.outstanding, count - batch.submitted)
         if free:

@@ -37,6 +37,9 @@ _MEMORY = 4 * GIB
 _BLOCK = 4 * MIB
 #: Of the I/O log, whose names of files are paths.
 _LONGEST_LINE = 16 * KIB
+#: fio's memory lies on huge pages, as that of the engine of our own (`aligned_buffer`): all that is allocated is one piece that grows by
+#: huge pages, and the first of them, which may be a rest of small ones, is left out (``iomem_align`` says by how much).
+_HUGE_PAGES = "glibc.malloc.hugetlb=1:glibc.malloc.mmap_max=0"
 #: A line of a latency log: ms, ns, direction (0 read, 1 write), bytes, and where.
 _LOG = {"at": pa.int64(), "latency": pa.int64(), "operation": pa.int64(), "length": pa.int64(), "offset": pa.int64()}
 
@@ -126,7 +129,7 @@ def _options(device: RealDevice, pace: str, depth: int, wanted: _Wanted) -> list
     if depth * wanted.longest > _MEMORY:
         raise InvalidParameterError("depth", depth, f"fio would need {format_size(depth * wanted.longest)} of memory")
     options = [f"--direct={int(not device.buffered)}", f"--ioengine={'psync' if depth == 1 else 'libaio'}", f"--iodepth={depth}"]
-    options += [f"--io_size={max(1, sum(wanted.bytes.values()))}", *(["--replay_no_stall=1"] if pace == "asap" else [])]
+    options += ["--iomem_align=2m", f"--io_size={max(1, sum(wanted.bytes.values()))}", *(["--replay_no_stall=1"] if pace == "asap" else [])]
     return options if wanted.requests[WRITE] else [*options, "--readonly"]
 
 
@@ -134,7 +137,8 @@ def _run(place: Path, options: list[str]) -> dict[str, Any]:
     """Run fio in a folder of its own; what it says in its JSON."""
     command = ["fio", "--name=replay", f"--read_iolog={place / 'iolog'}", "--allow_file_create=0", "--fallocate=none", *options]
     command += [f"--write_lat_log={place / 'log'}", "--log_offset=1", "--output-format=json", f"--output={place / 'told.json'}"]
-    done = subprocess.run(command, cwd=place, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    environment = {**os.environ, "GLIBC_TUNABLES": ":".join(filter(None, [os.environ.get("GLIBC_TUNABLES"), _HUGE_PAGES]))}
+    done = subprocess.run(command, cwd=place, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
     text = (place / "told.json").read_text(encoding="utf-8") if (place / "told.json").exists() else ""
     told = None
     if "{" in text:

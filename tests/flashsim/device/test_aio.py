@@ -112,11 +112,12 @@ def test_requests_may_be_submitted_in_any_order(opened: Queue, file: int) -> Non
     assert completed[2] <= submitted[3] == submitted[0] and max(completed[3], completed[0]) <= submitted[1]
 
 
-def test_a_flush_is_a_request_among_others(opened: Queue, file: int) -> None:
+@pytest.mark.parametrize("depth", [1, 2], ids=["by calls", "by queue"])
+def test_a_flush_is_a_request_among_others(opened: Queue, file: int, depth: int) -> None:
     buffer = aligned_buffer(BLOCK)
     operation = np.array([WRITE, FLUSH, READ])
     batch = Batch(file, operation, np.array([0, 77, BLOCK]), np.array([BLOCK, 5, BLOCK]), buffer)
-    closed_loop(opened, batch, 1)
+    closed_loop(opened, batch, depth)
     assert batch.check() == [] and batch.describe(1) == "flush"
 
 
@@ -130,22 +131,24 @@ def test_waiting_ends_when_it_is_due(opened: Queue, file: int) -> None:
     assert opened.reap(batch, 0, 0) == 0
 
 
-def test_a_read_that_ends_early_is_told(opened: Queue, file: int) -> None:
+@pytest.mark.parametrize("depth", [1, 2], ids=["by calls", "by queue"])
+def test_a_read_that_ends_early_is_told(opened: Queue, file: int, depth: int) -> None:
     batch = Batch(file, READ, np.array([0, SIZE - BLOCK]), np.array([BLOCK, 2 * BLOCK]), aligned_buffer(2 * BLOCK))
-    closed_loop(opened, batch, 2)
+    closed_loop(opened, batch, depth)
     assert batch.check() == [(1, BLOCK)]
 
 
+@pytest.mark.parametrize("depth", [1, 2], ids=["by calls", "by queue"])
 @pytest.mark.parametrize(
     "number, offset, problem",
     [(-1, 0, errno.EBADF), (None, 3, errno.EINVAL), (None, -BLOCK, errno.EINVAL)],
     ids=["no file", "not aligned", "before the begin"],
 )
-def test_errors_of_the_kernel_name_the_request(opened: Queue, file: int, number: int | None, offset: int, problem: int) -> None:
+def test_errors_of_the_kernel_name_the_request(opened: Queue, file: int, number: int | None, offset: int, problem: int, depth: int) -> None:
     chosen = file if number is None else 10_000
     batch = Batch(chosen, READ, np.array([offset]), np.array([BLOCK]), aligned_buffer(BLOCK))
     with pytest.raises(OSError, match=f"{os.strerror(problem)}: read of 4 KiB at byte {offset}") as told:
-        closed_loop(opened, batch, 1)
+        closed_loop(opened, batch, depth)
         batch.check()
     assert told.value.errno == problem
 

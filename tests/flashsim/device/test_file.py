@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from flashsim.core.errors import CapacityError, FlashsimError, MissingFileError, RefusedError
-from flashsim.core.units import TIB
+from flashsim.core.units import MIB, TIB
 from flashsim.device.file import RealDevice, aligned_buffer
 
 
@@ -28,8 +28,23 @@ def test_what_is_written_is_read_back_in_any_order(tmp_path: Path, batch: bool) 
         device.flush()
 
 
-def test_buffers_are_aligned_to_pages() -> None:
-    assert aligned_buffer(512).ctypes.data % 4096 == 0
+def test_buffers_are_aligned_to_pages_and_large_ones_to_huge_pages() -> None:
+    for size in (0, 1, 512, MIB, 2 * MIB, 5 * MIB + 1):
+        buffer = aligned_buffer(size)
+        assert len(buffer) == size and not buffer.any()
+        assert buffer.ctypes.data % (4096 if size < 2 * MIB else 2 * MIB) == 0
+
+
+@pytest.mark.parametrize("batch", [False, True])
+def test_bytes_that_were_read_stay_when_others_are_read(tmp_path: Path, batch: bool) -> None:
+    size = 1 << 16
+    with RealDevice(tmp_path / "file", 4 * size, allow_write=True) as device:
+        offsets, lengths = np.array([0, size]), np.full(2, size)
+        device.write(offsets, np.repeat(np.array([1, 2], np.uint8), size), lengths, batch=batch)
+        device.write(offsets + 2 * size, np.repeat(np.array([3, 4], np.uint8), size), lengths, batch=batch)
+        first, _ = device.read(offsets, lengths, batch=batch)
+        second, _ = device.read(offsets + 2 * size, lengths, batch=batch)
+    assert first[::size].tolist() == [1, 2] and second[::size].tolist() == [3, 4]
 
 
 def test_nothing_is_written_without_permission(tmp_path: Path) -> None:
