@@ -12,10 +12,14 @@ from typing import Any
 
 from experiments import kept
 from experiments.parallel import each
+from flashsim.core.policies import policy_function
 from flashsim.core.protocols import Progress
+from flashsim.ssd.ftl import base as ftl
 
-#: Where kernels are compiled for half a minute when first loaded on a machine: by one process each, which others would only repeat.
-_COMPILED = ("flashsim.hdd.engine", "flashsim.ssd.engine")
+#: What is compiled for many seconds when a machine first needs it, by one process each, since others would only repeat it: engines, which
+#: their modules compile, and the flash translation layers of the drives that papers are about.
+_ENGINES = ("flashsim.hdd.engine", "flashsim.ssd.engine")
+_LAYERS = ("bast", "block")
 
 
 @dataclass(frozen=True)
@@ -127,7 +131,7 @@ def make(jobs: Iterable[Job], settings: Settings, progress: Progress | None = No
                 made[job] = Made(found["result"], found["seconds"], recalled=True)
     left = [job for job in wanted if job not in made]
     if len(left) > 1 and settings.cluster is None:
-        for _ in each(load, _COMPILED, settings.jobs):
+        for _ in each(load, (*_ENGINES, *_LAYERS), settings.jobs):
             pass
     for done, (job, (result, seconds)) in enumerate(each(timed, left, settings.jobs, settings.cluster), start=len(made) + 1):
         kept.keep({"function": job.function, "parameters": job.parameters, "seconds": seconds, "result": result}, job.id)
@@ -137,9 +141,12 @@ def make(jobs: Iterable[Job], settings: Settings, progress: Progress | None = No
     return Results(settings, {job: made[job] for job in wanted})
 
 
-def load(module: str) -> None:
-    """Load a module, and what it compiles."""
-    import_module(module)
+def load(part: str) -> None:
+    """Load an engine or a flash translation layer, and what it compiles."""
+    if part in _LAYERS:
+        policy_function(ftl.FAMILY, part, "translate", ftl.TRANSLATE)
+    else:
+        import_module(part)
 
 
 def timed(job: Job) -> tuple[Any, float]:

@@ -10,7 +10,6 @@ import math
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import binom
 
 from flashsim.core.errors import InvalidParameterError
 from models.write_amplification import MeanField, d_choices, fifo, utilisation_of
@@ -111,6 +110,8 @@ def fifo_by_age(alpha: float, pages_per_block: int, ages: int = AGES) -> Shares:
     InvalidParameterError
         Alpha is not above 1, a block has no page, or there are no ages.
     """
+    from scipy.stats import binom  # it takes a second to load, for which every command would wait
+
     if pages_per_block < 1 or ages < 1:
         raise InvalidParameterError("pages_per_block, ages", (pages_per_block, ages), "both must be at least 1")
     decay = alpha / fifo(alpha)

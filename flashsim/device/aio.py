@@ -313,15 +313,7 @@ class ThreadQueue:
             self._pool.submit(self._serve, batch, row)
 
     def _serve(self, batch: Batch, row: int) -> None:
-        kind, offset = int(batch.operation[row]), int(batch.commands["offset"][row])
-        try:
-            result = 0
-            if kind == FLUSH:
-                os.fdatasync(batch.file)
-            else:
-                result = (os.preadv if kind == READ else os.pwritev)(batch.file, [batch.memory(row).data], offset)
-        except OSError as problem:
-            result = -(problem.errno or errno.EIO)
+        result = _called(batch.file, int(batch.operation[row]), batch.memory(row).data, int(batch.commands["offset"][row]))
         self._done.put((row, result, perf_counter_ns()))
 
     def reap(self, batch: Batch, least: int, timeout: int | None = None) -> int:
@@ -344,6 +336,17 @@ class ThreadQueue:
         self._pool.shutdown()
 
 
+def _called(file: int, operation: int, memory: memoryview, offset: int) -> int:
+    """Serve one request by a plain call; its result as the kernel tells it in an event."""
+    try:
+        if operation == FLUSH:
+            os.fdatasync(file)
+            return 0
+        return (os.preadv if operation == READ else os.pwritev)(file, [memory], offset)
+    except OSError as problem:
+        return -(problem.errno or errno.EIO)
+
+
 def open_queue(depth: int, *, threads: bool = False) -> Queue:
     """The queue of Linux, or threads, where it is refused or they are asked for."""
     if threads:
@@ -363,20 +366,13 @@ def one_by_one(batch: Batch, look: Callable[[], None] | None = None) -> None:
         Is called after each request.
     """
     kinds, offsets, memories = batch.operation.tolist(), batch.commands["offset"].tolist(), batch.memories()
-    rows, results = batch.next_rows(len(batch)), []
+    rows = batch.next_rows(len(batch))
+    results: list[int] = []
     for row in rows:
-        kind, memory, offset = kinds[row], [memories[row]], offsets[row]
+        kind, memory, offset = kinds[row], memories[row], offsets[row]
         begin = perf_counter_ns()
-        try:
-            if kind == FLUSH:
-                os.fdatasync(batch.file)
-                result = 0
-            else:
-                result = (os.preadv if kind == READ else os.pwritev)(batch.file, memory, offset)
-        except OSError as problem:
-            result = -(problem.errno or errno.EIO)
+        results.append(_called(batch.file, kind, memory, offset))
         end = perf_counter_ns()
-        results.append(result)
         batch.were_submitted(1, begin)
         batch.have_completed(1, end)
         if look is not None:
