@@ -1,26 +1,37 @@
 """A tournament tree, and the two things it is used for: replacement selection, which makes sorted runs, and merging them.
 
-It is a tree of winners: node n holds the smaller of nodes 2n and 2n + 1, leaves are nodes P .. 2P - 1, and the root is node 1.  A tree of
-losers replays only from the winner's leaf; here tuples vary in size, so one that leaves may make room for several, whose leaves lie
-anywhere.  Both take as many comparisons a replay.  A node holds its key itself, so a replay touches one path of 16-byte nodes.
+It is a tree of winners: the root is node 1, and node n holds what comes first of all below nodes 2n and 2n + 1.  A tree of losers replays
+only from the winner's leaf; here tuples vary in size, so one that leaves may make room for several, whose leaves lie anywhere.  Both take
+as many comparisons a replay.  A node holds its key itself, and a replay takes two levels in a step, of which it looks at the lower one
+only: four nodes beside one another, 64 bytes.  So every other level, counted from the leaves, is never written.
+
+All leaves are at one depth.  Where their number is no power of two, some would lie one level higher; such a leaf lies at its own first
+child instead, beside an empty one, so that as many tuples are compared.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from flashsim.core.kernel import kernel
+from flashsim.core.kernel import lean_kernel
+from flashsim.core.prefetch import prefetch
 from flashsim.core.request import Integers
 from flashsim.storage.relation import NULL_KEY
 
-#: Columns of a node.  A tag orders before the key: its upper bits are the run that the tuple goes to, its lower bits the leaf.
-TAG, KEY = range(2)
-RUN_SHIFT = 32
-#: The run of leaves that hold nothing.
+#: Columns of a node, compared in this order: the run that its tuple goes to and the key's upper half, then the key's lower half and the
+#: leaf.  Both are of 62 bits, so that differences tell their order.
+UPPER, LOWER = range(2)
+_HALF, _LEAF = 32, 30
+_HALF_MASK, _LEAF_MASK = (1 << _HALF) - 1, (1 << _LEAF) - 1
+#: Turns the order of a signed half into that of its bits.
+_SIGN = 1 << (_HALF - 1)
+#: The upper column of a leaf that holds nothing.
 EMPTY = 1 << 62
 
-#: A tree of so many nodes fits a processor's own cache (16 bytes each).
-CACHED = 1 << 16
+#: Nodes from this one on, which may not be in a processor's own cache, are asked for before they are needed; below the other, on either of
+#: two levels, are those that will win soon.
+_FAR, _SOON = 1 << 14, 64
+_CACHE_LINE = 64
 
 #: What `select` returns.
 NEEDS_INPUT, NEEDS_LEAVES, OUTPUT_FULL, RUN_ENDS, ENDS = range(5)
@@ -32,62 +43,95 @@ RUN, LAST, FREE, COUNT, HOT, IDLE, NEXT, MADE, COMPARED = range(9)
 SELECTION_STATE = 9
 
 
-@kernel
-def _before(tag: int, key: int, other_tag: int, other_key: int) -> bool:
-    """Whether the first comes before the other: by run, key, leaf."""
-    run, other_run = tag >> RUN_SHIFT, other_tag >> RUN_SHIFT
-    return (run < other_run) | ((run == other_run) & ((key < other_key) | ((key == other_key) & (tag < other_tag))))
+def empty_tree(leaves: int) -> Integers:
+    """The nodes of a tree of empty leaves; shape (at least 2 `leaves`, 2), each four that are compared in one cache line."""
+    nodes = 2 * (1 << (leaves - 1).bit_length())
+    words = np.empty(2 * nodes + _CACHE_LINE // 8, np.int64)
+    begin = -words.ctypes.data % _CACHE_LINE // 8
+    tree = words[begin : begin + 2 * nodes].reshape(nodes, 2)
+    tree[:, UPPER], tree[:, LOWER] = EMPTY, 0
+    return tree
 
 
-@kernel
-def _fetch(nodes: Integers, node: int) -> int:
-    """Bring what a replay will compare with into the processor's cache, all at once rather than one after the other; returns 0."""
-    tags = np.int64(0)
-    while node > 1:
-        tags |= nodes[node ^ 1, TAG]
-        node >>= 1
-    return int(tags < 0)  # no tag is, but a compiler cannot know, and must load them
+@lean_kernel
+def _node(nodes: Integers, leaf: int, leaves: int) -> int:
+    """The node that is a leaf."""
+    node = leaves + leaf
+    return node << (node < nodes.shape[0] // 2)
 
 
-@kernel
-def _replay(nodes: Integers, leaf: int) -> int:
-    """Let the tuple at a leaf play its way up; returns how many times two tuples were compared."""
-    node = nodes.shape[0] // 2 + leaf
-    tag, key = nodes[node, TAG], nodes[node, KEY]
-    compared = _fetch(nodes, node) if nodes.shape[0] > CACHED else 0
-    while node > 1:
-        other_tag, other_key = nodes[node ^ 1, TAG], nodes[node ^ 1, KEY]
-        compared += (tag < EMPTY) & (other_tag < EMPTY)
-        # Whoever wins is a coin toss, so it is chosen by a mask: a branch would be mispredicted at every other node.
-        loses = -np.int64(_before(other_tag, other_key, tag, key))
-        tag ^= (tag ^ other_tag) & loses
-        key ^= (key ^ other_key) & loses
-        node >>= 1
-        nodes[node, TAG], nodes[node, KEY] = tag, key
+@lean_kernel
+def _put(nodes: Integers, node: int, run: int, key: int, leaf: int) -> None:
+    """Let a leaf hold a tuple."""
+    nodes[node, UPPER] = (run << _HALF) + (key >> _HALF) + _SIGN
+    nodes[node, LOWER] = (key & _HALF_MASK) << _LEAF | leaf
+
+
+@lean_kernel
+def winner(nodes: Integers) -> tuple[int, int]:
+    """Key and leaf of what comes first of all, in a tree that is not empty."""
+    upper, lower = nodes[1, UPPER], nodes[1, LOWER]
+    return ((upper & _HALF_MASK) - _SIGN) << _HALF | lower >> _LEAF, lower & _LEAF_MASK
+
+
+@lean_kernel
+def _first(upper: int, lower: int, other_upper: int, other_lower: int) -> tuple[int, int]:
+    """What comes first of two: by run, key, leaf."""
+    # Which one is a coin toss, and a branch would be mispredicted at every other node: the sign of the difference of both columns as
+    # one number, spread over all bits, is a mask to choose by.  A compiler would turn comparisons into branches again.
+    loses = (other_upper - upper + ((other_lower - lower) >> 63)) >> 63
+    return upper ^ ((upper ^ other_upper) & loses), lower ^ ((lower ^ other_lower) & loses)
+
+
+@lean_kernel
+def _replay(nodes: Integers, node: int) -> int:
+    """Let what a leaf's node holds play its way up; returns how many times two tuples were compared."""
+    upper, lower = nodes[node, UPPER], nodes[node, LOWER]
+    compared = 0
+    while node > 3:
+        sister, cousin, other = node ^ 1, node ^ 2, node ^ 3
+        rival, rival_lower = _first(nodes[cousin, UPPER], nodes[cousin, LOWER], nodes[other, UPPER], nodes[other, LOWER])
+        compared += _both(upper, nodes[sister, UPPER])
+        upper, lower = _first(upper, lower, nodes[sister, UPPER], nodes[sister, LOWER])
+        compared += _both(upper, rival)
+        upper, lower = _first(upper, lower, rival, rival_lower)
+        node >>= 2
+        nodes[node, UPPER], nodes[node, LOWER] = upper, lower
+    if node > 1:
+        compared += _both(upper, nodes[node ^ 1, UPPER])
+        nodes[1, UPPER], nodes[1, LOWER] = _first(upper, lower, nodes[node ^ 1, UPPER], nodes[node ^ 1, LOWER])
     return compared
 
 
-@kernel
-def clear(nodes: Integers) -> None:
-    """Make a tree of empty leaves; shape (2 P, 2)."""
-    for node in range(nodes.shape[0]):
-        nodes[node, TAG], nodes[node, KEY] = EMPTY, 0
+@lean_kernel
+def _both(upper: int, other: int) -> int:
+    """Whether neither of two nodes is empty."""
+    return (upper | other) >> 62 ^ 1
 
 
-@kernel
-def regrow(old: Integers, nodes: Integers) -> None:
-    """Make a larger tree with the leaves of an old one; the new leaves are empty."""
-    clear(nodes)
-    had, leaves = old.shape[0] // 2, nodes.shape[0] // 2
+@lean_kernel
+def _look_ahead(nodes: Integers, held: Integers, node: int) -> None:
+    """Ask for what will be replayed when the tuple that a replay brought near the root wins."""
+    while node >= _SOON:
+        node >>= 2
+    leaf = nodes[node, LOWER] & _LEAF_MASK
+    prefetch(held, leaf)
+    node = _node(nodes, leaf, held.shape[0])
+    while node >= _FAR:
+        prefetch(nodes, node)
+        node >>= 2
+
+
+@lean_kernel
+def regrow(old: Integers, had: int, nodes: Integers, leaves: int) -> None:
+    """Let an empty tree of more leaves hold what those of an old one do."""
     for leaf in range(had):
-        nodes[leaves + leaf] = old[had + leaf]
-    for node in range(leaves - 1, 0, -1):
-        left, right = 2 * node, 2 * node + 1
-        right_wins = _before(nodes[right, TAG], nodes[right, KEY], nodes[left, TAG], nodes[left, KEY])
-        nodes[node] = nodes[right] if right_wins else nodes[left]
+        node, before = _node(nodes, leaf, leaves), _node(old, leaf, had)
+        nodes[node, UPPER], nodes[node, LOWER] = old[before, UPPER], old[before, LOWER]
+        _replay(nodes, node)
 
 
-@kernel
+@lean_kernel
 def select(
     keys: Integers,
     rows: Integers,
@@ -109,7 +153,7 @@ def select(
     keys, rows, sizes
         Input, from ``state[NEXT]`` on; no more follows if `last_input`.
     nodes, held, idle
-        The tree, shape (2 P, 2); row id and bytes of each leaf's tuple, shape (P, 2); the stack of empty leaves, shape (P,).
+        The tree; row id and bytes of each leaf's tuple, shape (leaves, 2); the stack of empty leaves, shape (leaves,).
     made
         Output: key, row id and bytes, shape (3, capacity); filled from ``state[MADE]`` on.
 
@@ -118,7 +162,8 @@ def select(
     int
         Why it stopped: one of the constants above; ``state`` says where.
     """
-    room = made.shape[1]
+    room, leaves = made.shape[1], held.shape[0]
+    far = nodes.shape[0] > _FAR
     while True:
         index = state[NEXT]
         if index < keys.shape[0]:
@@ -130,12 +175,13 @@ def select(
                     state[IDLE] -= 1
                     leaf = idle[state[IDLE]]
                 state[HOT] = -1
-                node = nodes.shape[0] // 2 + leaf
+                node = _node(nodes, leaf, leaves)
                 # Before a run's first tuple is given out, the last one is NULL_KEY, the smallest code.
-                nodes[node, TAG] = (state[RUN] + (keys[index] < state[LAST])) << RUN_SHIFT | leaf
-                nodes[node, KEY] = keys[index]
+                _put(nodes, node, state[RUN] + (keys[index] < state[LAST]), keys[index], leaf)
                 held[leaf, 0], held[leaf, 1] = rows[index], sizes[index]
-                state[COMPARED] += _replay(nodes, leaf) + 1
+                state[COMPARED] += _replay(nodes, node) + 1
+                if far:
+                    _look_ahead(nodes, held, node)
                 state[FREE] -= sizes[index]
                 state[COUNT] += 1
                 state[NEXT] += 1
@@ -144,40 +190,43 @@ def select(
             return NEEDS_INPUT
         if state[HOT] >= 0:
             leaf = state[HOT]
-            nodes[nodes.shape[0] // 2 + leaf, TAG] = EMPTY
-            state[COMPARED] += _replay(nodes, leaf)
+            node = _node(nodes, leaf, leaves)
+            nodes[node, UPPER] = EMPTY
+            state[COMPARED] += _replay(nodes, node)
+            if far:
+                _look_ahead(nodes, held, node)
             idle[state[IDLE]] = leaf
             state[IDLE] += 1
             state[HOT] = -1
-        tag = nodes[1, TAG]
-        if tag >= EMPTY:
+        if nodes[1, UPPER] >= EMPTY:
             return ENDS
-        if tag >> RUN_SHIFT > state[RUN]:
+        if nodes[1, UPPER] >> _HALF > state[RUN]:
             state[RUN] += 1
             state[LAST] = NULL_KEY
             return RUN_ENDS
         if state[MADE] == room:
             return OUTPUT_FULL
-        leaf = tag & ((1 << RUN_SHIFT) - 1)
+        key, leaf = winner(nodes)
         column = state[MADE]
-        made[0, column], made[1, column], made[2, column] = nodes[1, KEY], held[leaf, 0], held[leaf, 1]
+        made[0, column], made[1, column], made[2, column] = key, held[leaf, 0], held[leaf, 1]
         state[MADE] += 1
-        state[LAST] = nodes[1, KEY]
+        state[LAST] = key
         state[FREE] += held[leaf, 1]
         state[COUNT] -= 1
         state[HOT] = leaf
 
 
-@kernel
-def enter(nodes: Integers, run: int, key: int, ended: bool) -> int:
-    """Put a run's next key (or that it has ended) into a tree that merges; returns the comparisons made."""
-    node = nodes.shape[0] // 2 + run
-    nodes[node, TAG] = EMPTY if ended else run
-    nodes[node, KEY] = key
-    return _replay(nodes, run)
+@lean_kernel
+def enter(nodes: Integers, runs: int, run: int, key: int, ended: bool) -> int:
+    """Put a run's next key (or that it has ended) into a tree that merges so many; returns the comparisons made."""
+    node = _node(nodes, run, runs)
+    _put(nodes, node, 0, key, run)
+    if ended:
+        nodes[node, UPPER] = EMPTY
+    return _replay(nodes, node)
 
 
-@kernel
+@lean_kernel
 def merge(keys: Integers, rows: Integers, heads: Integers, nodes: Integers, merged: Integers, made: Integers) -> int:
     """Merge sorted runs; equal keys come out in the order of the runs' numbers.
 
@@ -198,16 +247,17 @@ def merge(keys: Integers, rows: Integers, heads: Integers, nodes: Integers, merg
         The run whose loaded tuples are used up, or that the output is full, or that all runs have ended.
     """
     while True:
-        if nodes[1, TAG] >= EMPTY:
+        if nodes[1, UPPER] >= EMPTY:
             return MERGED_ALL
         if made[0] == merged.shape[1]:
             return MERGED_FULL
-        run = nodes[1, TAG]
+        key, run = winner(nodes)
         head, column = heads[run, 0], made[0]
-        merged[0, column], merged[1, column], merged[2, column] = nodes[1, KEY], rows[run, head], run
+        merged[0, column], merged[1, column], merged[2, column] = key, rows[run, head], run
         made[0] += 1
         heads[run, 0] = head + 1
         if head + 1 == heads[run, 1]:
             return int(run)
-        nodes[nodes.shape[0] // 2 + run, KEY] = keys[run, head + 1]
-        made[1] += _replay(nodes, run)
+        node = _node(nodes, run, heads.shape[0])
+        _put(nodes, node, 0, keys[run, head + 1], run)
+        made[1] += _replay(nodes, node)

@@ -35,8 +35,7 @@ class Selection:
     def __init__(self, capacity: int, most: int) -> None:
         self._capacity = capacity
         self._most = most
-        self._nodes = np.empty((2, 2), np.int64)
-        tree.clear(self._nodes)
+        self._nodes = tree.empty_tree(1)
         self._held = np.empty((1, 2), np.int64)
         self._idle = np.zeros(1, np.int64)
         self._state = np.zeros(tree.SELECTION_STATE, np.int64)
@@ -72,8 +71,8 @@ class Selection:
 
     def _grow(self, more: int) -> None:
         leaves = len(self._held)
-        nodes = np.empty((2 * (leaves + more), 2), np.int64)
-        tree.regrow(self._nodes, nodes)
+        nodes = tree.empty_tree(leaves + more)
+        tree.regrow(self._nodes, leaves, nodes, leaves + more)
         self._nodes = nodes
         self._held = np.concatenate([self._held, np.empty((more, 2), np.int64)])
         idle = self._idle[: self._state[tree.IDLE]]
@@ -117,8 +116,7 @@ def merge(runs: Sequence[File], block: int, consume: Consumer, *, page_io: bool)
     readers = [spans(run.pages, block) for run in runs]
     loaded = np.empty((2, len(runs), 256), np.int64)
     heads = np.zeros((len(runs), 2), np.int64)
-    nodes = np.empty((2 * max(2, len(runs)), 2), np.int64)
-    tree.clear(nodes)
+    nodes = tree.empty_tree(len(runs))
     merged, made = np.empty((3, BATCH), np.int64), np.zeros(2, np.int64)
     waiting = list(range(len(runs)))
     while True:
@@ -132,7 +130,7 @@ def merge(runs: Sequence[File], block: int, consume: Consumer, *, page_io: bool)
             loaded[0, run, : len(tuples)], loaded[1, run, : len(tuples)] = tuples.keys, tuples.rows
             heads[run] = 0, len(tuples)
             ended = len(tuples) == 0
-            made[1] += tree.enter(nodes, run, 0 if ended else int(tuples.keys[0]), ended)
+            made[1] += tree.enter(nodes, len(runs), run, 0 if ended else int(tuples.keys[0]), ended)
         why = tree.merge(loaded[0], loaded[1], heads, nodes, merged, made)
         count = int(made[0])
         if count:

@@ -22,7 +22,8 @@ def _hint(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
     from numba.np.arrayobj import make_array  # only where something is compiled: loading it takes longer than a start
 
     array, index = make_array(signature.args[0])(context, builder, arguments[0]), arguments[1]
-    entry = cgutils.get_item_pointer(context, builder, signature.args[0], array, [index], wraparound=False)
+    begin = [context.get_constant(types.intp, 0)] * (signature.args[0].ndim - 1)
+    entry = cgutils.get_item_pointer(context, builder, signature.args[0], array, [index, *begin], wraparound=False)
     word = ir.IntType(32)
     hint = ir.FunctionType(ir.VoidType(), [cgutils.voidptr_t, word, word, word])
     called = builder.module.declare_intrinsic("llvm.prefetch", [cgutils.voidptr_t], hint)
@@ -38,5 +39,5 @@ def _prefetch(context: Any, array: Any, index: Any) -> Any:
     return types.void(array, types.intp), _hint
 
 
-#: ``prefetch(array, index)`` in a kernel, of an array of one dimension.
+#: ``prefetch(array, index)`` in a kernel, of an entry or of a row's begin.
 prefetch: Any = intrinsic(_prefetch) if compiled() else _nothing
