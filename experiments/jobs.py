@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
@@ -16,10 +16,8 @@ from flashsim.core.policies import policy_function
 from flashsim.core.protocols import Progress
 from flashsim.ssd.ftl import base as ftl
 
-#: What is compiled for many seconds when a machine first needs it, by one process each, since others would only repeat it: engines, which
-#: their modules compile, and the flash translation layers of the drives that papers are about.
+#: Modules that compile an engine, for many seconds, when a machine first needs it.
 _ENGINES = ("flashsim.hdd.engine", "flashsim.ssd.engine")
-_LAYERS = ("bast", "block")
 
 
 @dataclass(frozen=True)
@@ -115,8 +113,15 @@ class Results(Mapping[Job, Any]):
         return len(self.made)
 
 
-def make(jobs: Iterable[Job], settings: Settings, progress: Progress | None = None) -> Results:
+def make(jobs: Iterable[Job], settings: Settings, progress: Progress | None = None, layers: Sequence[str] = ()) -> Results:
     """Make every run once, as many at a time as the settings say; those kept from earlier are not made again.
+
+    What a machine has not compiled yet is compiled first, each part by one process, since others would only repeat it.
+
+    Parameters
+    ----------
+    layers
+        The flash translation layers that the runs need.
 
     Raises
     ------
@@ -131,7 +136,7 @@ def make(jobs: Iterable[Job], settings: Settings, progress: Progress | None = No
                 made[job] = Made(found["result"], found["seconds"], recalled=True)
     left = [job for job in wanted if job not in made]
     if len(left) > 1 and settings.cluster is None:
-        for _ in each(load, (*_ENGINES, *_LAYERS), settings.jobs):
+        for _ in each(_load, [*_ENGINES, *layers], settings.jobs):
             pass
     for done, (job, (result, seconds)) in enumerate(each(timed, left, settings.jobs, settings.cluster), start=len(made) + 1):
         kept.keep({"function": job.function, "parameters": job.parameters, "seconds": seconds, "result": result}, job.id)
@@ -141,12 +146,12 @@ def make(jobs: Iterable[Job], settings: Settings, progress: Progress | None = No
     return Results(settings, {job: made[job] for job in wanted})
 
 
-def load(part: str) -> None:
-    """Load an engine or a flash translation layer, and what it compiles."""
-    if part in _LAYERS:
-        policy_function(ftl.FAMILY, part, "translate", ftl.TRANSLATE)
-    else:
+def _load(part: str) -> None:
+    """Load an engine's module or a flash translation layer, and what it compiles."""
+    if part in _ENGINES:
         import_module(part)
+    else:
+        policy_function(ftl.FAMILY, part, "translate", ftl.TRANSLATE)
 
 
 def timed(job: Job) -> tuple[Any, float]:

@@ -2,8 +2,8 @@
 
 Such a folder, say ``do2009``, has
 
-- ``claims.toml``: title, reference, the names of its exhibits in the order of the report, the least scale that its runs make sense at, and
-  every claim with its published values;
+- ``claims.toml``: title, reference, the names of its exhibits in the order of the report, the least scale that its runs make sense at, the
+  flash translation layers of the drives that they use, and every claim with its published values;
 - a module an exhibit (a table or figure) with ``jobs(claims, settings)``, the runs (`experiments.jobs.Job`) that it needs for claims with
   these ids, ``judge(claim, results)``, which returns a `Judgement`, and ``sections(results)``, which returns what the report shows.
   An exhibit may judge no claim: then it belongs to the report of the whole paper.  It may have a ``LEAST_SCALE`` below which it is not
@@ -87,6 +87,7 @@ class Paper:
     exhibits: Sequence[str]
     claims: Sequence[Claim]
     least_scale: float = 0.0
+    translation_layers: Sequence[str] = ()
 
     def claim(self, claim_id: str) -> Claim:
         """The claim of that id."""
@@ -197,7 +198,8 @@ def load(name: str) -> Paper:
         raise UnknownNameError("paper", name, names())
     document = tomllib.loads((_FOLDER / name / "claims.toml").read_text(encoding="utf-8"))
     claims = [_claim(name, entry) for entry in document["claims"]]
-    return Paper(name, document["title"], document["reference"], document["exhibits"], claims, document.get("least_scale", 0.0))
+    optional = document.get("least_scale", 0.0), document.get("translation_layers", ())
+    return Paper(name, document["title"], document["reference"], document["exhibits"], claims, *optional)
 
 
 def _claim(paper: str, entry: Mapping[str, Any]) -> Claim:

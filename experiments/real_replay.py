@@ -18,7 +18,8 @@ from flashsim.core.protocols import Progress
 from flashsim.core.request import FLUSH, OPERATIONS, READ, TRIM, WRITE, Completions, Integers
 from flashsim.core.units import MIB, MICROSECONDS, format_duration, format_size
 from flashsim.device.access import check_readable
-from flashsim.device.file import MOST_OUTSTANDING, NoDirectIOError, RealDevice, aligned_buffer
+from flashsim.device.direct_memory import aligned_buffer
+from flashsim.device.file import MOST_OUTSTANDING, NoDirectIOError, RealDevice
 from traces.format.base import read_trace
 from traces.replay.base import BACK, Observer, load_engine
 from traces.replay.builtin import fill

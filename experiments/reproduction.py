@@ -56,7 +56,8 @@ def _reproduced(paper: Paper, claims: Sequence[Claim], settings: Settings, progr
     exhibits = [name for name in paper.exhibits if name in needed or len(claims) == len(paper.claims)]
     run = [name for name in exhibits if paper.is_run(name, settings.scale)]
     chosen_ids = [claim.id for claim in claims]
-    results = make([job for name in run for job in paper.module(name).jobs(chosen_ids, settings)], settings, progress)
+    jobs = [job for name in run for job in paper.module(name).jobs(chosen_ids, settings)]
+    results = make(jobs, settings, progress, paper.translation_layers)
     judgements = [paper.module(claim.exhibit).judge(claim, results) if claim.exhibit else not_attempted(claim) for claim in claims]
     shown = {name: paper.module(name).sections(results) if name in run else [_not_run(paper, name)] for name in exhibits}
     return Reproduced(paper, judgements, shown, results)

@@ -9,6 +9,7 @@ import re
 import shutil
 import subprocess
 import sys
+from collections import Counter
 from importlib.metadata import packages_distributions
 from pathlib import Path
 
@@ -153,3 +154,23 @@ def test_links_of_a_page_lead_somewhere(page: str) -> None:
 def test_decisions_are_numbered_without_gaps() -> None:
     numbers = [int(path.name[:4]) for path in sorted((ROOT / "docs" / "decisions").glob("0*.md"))]
     assert numbers == list(range(1, len(numbers) + 1))
+
+
+def test_a_spliced_kernel_has_one_caller() -> None:
+    trees = {".".join(path.relative_to(ROOT).with_suffix("").parts): ast.parse(path.read_text()) for path in SOURCES}
+    spliced = {
+        (module, each.name)
+        for module, tree in trees.items()
+        for each in tree.body
+        if isinstance(each, ast.FunctionDef) and "spliced_kernel" in map(ast.unparse, each.decorator_list)
+    }
+    calls: Counter[tuple[str, str]] = Counter()
+    for module, tree in trees.items():
+        nodes = list(ast.walk(tree))
+        known = {name: (module, name) for owner, name in spliced if owner == module}
+        for each in nodes:
+            if isinstance(each, ast.ImportFrom):
+                known |= {alias.asname or alias.name: (str(each.module), alias.name) for alias in each.names}
+        called = [known.get(each.func.id) for each in nodes if isinstance(each, ast.Call) and isinstance(each.func, ast.Name)]
+        calls.update(function for function in called if function in spliced)
+    assert spliced and calls == Counter(spliced)

@@ -19,7 +19,7 @@ from experiments.calibration.cpu_user import Price, Timed, repeat
 from flashsim.core.errors import FlashsimError
 from flashsim.core.protocols import Progress
 from flashsim.core.units import KIB, MIB, format_size
-from flashsim.device.file import aligned_buffer
+from flashsim.device.direct_memory import aligned_buffer
 
 #: Sizes of requests: none, a page, and the largest command.
 _SIZES = (0, 4 * KIB, 128 * KIB)

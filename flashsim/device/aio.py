@@ -173,16 +173,15 @@ class Batch:
         short = done[done["result"].astype(np.uint64) < self.commands["bytes"][done["data"].astype(np.int64)]]
         return [(int(row), int(moved)) for row, moved in zip(short["data"], short["result"], strict=True)]
 
-    def memory(self, row: int) -> npt.NDArray[np.uint8]:
-        """Where a request's bytes are, shape (length,)."""
-        begin = int(self.commands["buffer"][row]) - self._memory.ctypes.data
-        return self._memory[begin : begin + int(self.commands["bytes"][row])]
-
-    def memories(self) -> list[memoryview]:
-        """Where the bytes of each request are."""
-        whole, base = self._memory.data, self._memory.ctypes.data
-        begins, sizes = self.commands["buffer"].astype(np.int64) - base, self.commands["bytes"].astype(np.int64)
+    def memories(self, rows: slice = slice(None)) -> list[memoryview]:
+        """Where the bytes of requests are, of all or of these."""
+        whole, base, commands = self._memory.data, self._memory.ctypes.data, self.commands[rows]
+        begins, sizes = commands["buffer"].astype(np.int64) - base, commands["bytes"].astype(np.int64)
         return [whole[begin : begin + size] for begin, size in zip(begins.tolist(), sizes.tolist(), strict=True)]
+
+    def memory(self, row: int) -> memoryview:
+        """Where a request's bytes are."""
+        return self.memories(slice(row, row + 1))[0]
 
     def describe(self, row: int) -> str:
         """A request in words."""
@@ -313,7 +312,7 @@ class ThreadQueue:
             self._pool.submit(self._serve, batch, row)
 
     def _serve(self, batch: Batch, row: int) -> None:
-        result = _called(batch.file, int(batch.operation[row]), batch.memory(row).data, int(batch.commands["offset"][row]))
+        result = call(batch.file, int(batch.operation[row]), batch.memory(row), int(batch.commands["offset"][row]))
         self._done.put((row, result, perf_counter_ns()))
 
     def reap(self, batch: Batch, least: int, timeout: int | None = None) -> int:
@@ -336,7 +335,7 @@ class ThreadQueue:
         self._pool.shutdown()
 
 
-def _called(file: int, operation: int, memory: memoryview, offset: int) -> int:
+def call(file: int, operation: int, memory: memoryview, offset: int) -> int:
     """Serve one request by a plain call; its result as the kernel tells it in an event."""
     try:
         if operation == FLUSH:
@@ -371,7 +370,7 @@ def one_by_one(batch: Batch, look: Callable[[], None] | None = None) -> None:
     for row in rows:
         kind, memory, offset = kinds[row], memories[row], offsets[row]
         begin = perf_counter_ns()
-        results.append(_called(batch.file, kind, memory, offset))
+        results.append(call(batch.file, kind, memory, offset))
         end = perf_counter_ns()
         batch.were_submitted(1, begin)
         batch.have_completed(1, end)

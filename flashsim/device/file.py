@@ -3,56 +3,31 @@
 from __future__ import annotations
 
 import errno
-import mmap
 import os
 from collections.abc import Callable
-from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from threading import Lock, local
+from threading import Lock
 from time import perf_counter_ns
 from types import TracebackType
 from typing import Self
 
 import numpy as np
-import numpy.typing as npt
 
 from flashsim.core.errors import CapacityError, FlashsimError, InvalidParameterError, RefusedError
 from flashsim.core.request import COMPLETION, READ, WRITE, Completions, Integers
-from flashsim.core.units import MIB, format_size
+from flashsim.core.units import format_size
 from flashsim.device.access import check_readable, check_writable
-from flashsim.device.aio import Batch, Queue, closed_loop, open_queue
+from flashsim.device.aio import Batch, Queue, call, closed_loop, open_queue
+from flashsim.device.direct_memory import Bytes, LastingMemory, aligned_buffer
 
 _ALIGNMENTS = (512, 4096)
 #: Requests that may be outstanding at once.
 MOST_OUTSTANDING = 1024
-_HUGE_PAGE = 2 * MIB
-#: Memory that is kept for the next transfer is at most so large.
-_MOST_KEPT = 64 * MIB
-
-Bytes = npt.NDArray[np.uint8]
 
 
 class NoDirectIOError(FlashsimError):
     """A file system that does not do O_DIRECT."""
-
-
-def aligned_buffer(size: int) -> Bytes:
-    """Memory for direct I/O, shape (size,): it begins at a page of the operating system and is in place.
-
-    From 2 MiB on it lies on huge pages where the system has them.  A device is told each piece of physical memory apart, and for a virtual
-    disk a request of 1 MiB takes twice as long if its memory lies scattered over pages of 4 KiB.
-    """
-    huge = size >= _HUGE_PAGE
-    room = mmap.mmap(-1, size + _HUGE_PAGE if huge else max(size, 1), flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-    memory = np.frombuffer(room, np.uint8)
-    if huge:
-        with suppress(AttributeError, OSError):  # this system has none, or refuses them
-            room.madvise(mmap.MADV_HUGEPAGE)
-        memory = memory[-memory.ctypes.data % _HUGE_PAGE :]
-    memory = memory[:size]
-    memory[:: mmap.PAGESIZE] = 0
-    return memory
 
 
 class RealDevice:
@@ -103,7 +78,7 @@ class RealDevice:
         self.buffered = buffered
         self._queue: Queue | None = None
         self._lock = Lock()
-        self._kept = local()
+        self._memory = LastingMemory()
         try:
             if read_only:
                 block_device = check_readable(self.path)
@@ -179,7 +154,7 @@ class RealDevice:
         completions = np.zeros(len(offsets), COMPLETION)
         completions["id"] = np.arange(len(offsets))
         if batch and len(offsets) > 1:
-            memory = self._memory(len(data))
+            memory = self._memory.take(len(data))
             if operation == WRITE:
                 memory[:] = data
             work = self.prepare(operation, offsets, lengths, memory, ends - lengths)
@@ -188,36 +163,25 @@ class RealDevice:
                 data[:] = memory
         else:
             for index, (offset, end, size) in enumerate(zip(offsets.tolist(), ends.tolist(), lengths.tolist(), strict=True)):
-                memory, part = self._memory(size), data[end - size : end]
+                memory, part = self._memory.take(size), data[end - size : end]
                 if operation == WRITE:
                     memory[:] = part
                 completions["submitted"][index] = self.now
-                self._move(operation, memory, offset)
+                self._move(operation, memory.data, offset)
                 completions["completed"][index] = self.now
                 if operation == READ:
                     part[:] = memory
         completions["started"] = completions["submitted"]
         return completions
 
-    def _memory(self, size: int) -> Bytes:
-        """Memory of this thread, shape (size,); what it holds lasts until the next transfer."""
-        if size > _MOST_KEPT:
-            return aligned_buffer(size)
-        kept: Bytes | None = getattr(self._kept, "memory", None)
-        if kept is None or size > len(kept):
-            kept = self._kept.memory = aligned_buffer(max(size, _HUGE_PAGE))
-        return kept[:size]
-
-    def _move(self, operation: int, buffer: Bytes, offset: int) -> None:
+    def _move(self, operation: int, buffer: memoryview, offset: int) -> None:
         """Read or write one extent, in as many calls as that takes."""
-        call = os.preadv if operation == READ else os.pwritev
         done = 0
         while done < len(buffer):
-            try:
-                moved = call(self._file, [buffer[done:].data], offset + done)
-            except OSError as problem:
-                raise FlashsimError(f"device: {self.path}: {problem.strerror}") from problem
-            if moved <= 0:
+            moved = call(self._file, operation, buffer[done:], offset + done)
+            if moved < 0:
+                raise FlashsimError(f"device: {self.path}: {os.strerror(-moved)}")
+            if moved == 0:
                 raise FlashsimError(f"device: {self.path} ends at {offset + done} B, before what was asked for")
             done += moved
 

@@ -13,7 +13,8 @@ import pytest
 from experiments.device_report import DeviceReport
 from flashsim.core.request import READ, WRITE
 from flashsim.core.units import GIB, KIB, MIB, MICROSECONDS
-from flashsim.device.file import RealDevice, aligned_buffer
+from flashsim.device.direct_memory import aligned_buffer
+from flashsim.device.file import RealDevice
 from traces.replay.base import load_engine
 from traces.replay.builtin import fill
 from traces.schema import make_batch

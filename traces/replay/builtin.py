@@ -15,7 +15,8 @@ from flashsim.core.request import WRITE, Integers
 from flashsim.core.rng import generator
 from flashsim.core.units import MIB, MILLISECONDS
 from flashsim.device.aio import Batch, Queue, closed_loop
-from flashsim.device.file import Bytes, RealDevice, aligned_buffer
+from flashsim.device.direct_memory import Bytes, aligned_buffer
+from flashsim.device.file import RealDevice
 from traces.replay import _pacing
 from traces.replay.base import BACK, Observer, column, replayed
 from traces.schema import Batches

@@ -24,6 +24,7 @@ from flashsim.core.errors import FlashsimError, InvalidParameterError
 from flashsim.core.protocols import Progress
 from flashsim.core.request import FLUSH, READ, WRITE, Integers
 from flashsim.core.units import GIB, KIB, MIB, MILLISECONDS, format_size
+from flashsim.device.direct_memory import HUGE_PAGE
 from flashsim.device.file import RealDevice
 from traces.format import fio_iolog, fio_iolog_v2
 from traces.replay.base import Observer, column, replayed
@@ -129,7 +130,11 @@ def _options(device: RealDevice, pace: str, depth: int, wanted: _Wanted) -> list
     if depth * wanted.longest > _MEMORY:
         raise InvalidParameterError("depth", depth, f"fio would need {format_size(depth * wanted.longest)} of memory")
     options = [f"--direct={int(not device.buffered)}", f"--ioengine={'psync' if depth == 1 else 'libaio'}", f"--iodepth={depth}"]
-    options += ["--iomem_align=2m", f"--io_size={max(1, sum(wanted.bytes.values()))}", *(["--replay_no_stall=1"] if pace == "asap" else [])]
+    options += [
+        f"--iomem_align={HUGE_PAGE}",
+        f"--io_size={max(1, sum(wanted.bytes.values()))}",
+        *(["--replay_no_stall=1"] if pace == "asap" else []),
+    ]
     return options if wanted.requests[WRITE] else [*options, "--readonly"]
 
 

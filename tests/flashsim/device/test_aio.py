@@ -19,7 +19,8 @@ from flashsim.core.errors import FlashsimError
 from flashsim.core.request import FLUSH, READ, WRITE
 from flashsim.device import aio
 from flashsim.device.aio import Batch, KernelQueue, Queue, ThreadQueue, closed_loop, open_queue, wait_until
-from flashsim.device.file import RealDevice, aligned_buffer
+from flashsim.device.direct_memory import aligned_buffer
+from flashsim.device.file import RealDevice
 
 SIZE = 1 << 18
 BLOCK = 4096

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from flashsim.core.errors import CapacityError, FlashsimError, MissingFileError, RefusedError
-from flashsim.core.units import MIB, TIB
-from flashsim.device.file import RealDevice, aligned_buffer
+from flashsim.core.units import TIB
+from flashsim.device.file import RealDevice
 
 
 @pytest.mark.parametrize("batch", [False, True])
@@ -26,13 +26,6 @@ def test_what_is_written_is_read_back_in_any_order(tmp_path: Path, batch: bool) 
         if not batch:
             assert (completions["submitted"][1:] >= completions["completed"][:-1]).all()
         device.flush()
-
-
-def test_buffers_are_aligned_to_pages_and_large_ones_to_huge_pages() -> None:
-    for size in (0, 1, 512, MIB, 2 * MIB, 5 * MIB + 1):
-        buffer = aligned_buffer(size)
-        assert len(buffer) == size and not buffer.any()
-        assert buffer.ctypes.data % (4096 if size < 2 * MIB else 2 * MIB) == 0
 
 
 @pytest.mark.parametrize("batch", [False, True])
