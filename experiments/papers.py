@@ -6,8 +6,8 @@ Such a folder, say ``do2009``, has
   flash translation layers of the drives that they use, and every claim with its published values;
 - a module an exhibit (a table or figure) with ``jobs(claims, settings)``, the runs (`experiments.jobs.Job`) that it needs for claims with
   these ids, ``judge(claim, results)``, which returns a `Judgement`, and ``sections(results)``, which returns what the report shows.
-  An exhibit may judge no claim: then it belongs to the report of the whole paper.  It may have a ``LEAST_SCALE`` below which it is not
-  run, and then has a ``TITLE``, under which the report says so.
+  An exhibit may judge no claim: then it belongs to the report of the whole paper.  Where ``least_scales`` of the claims name a scale
+  below which it is not run, it has a ``TITLE``, under which the report says so.
 """
 
 from __future__ import annotations
@@ -87,6 +87,7 @@ class Paper:
     exhibits: Sequence[str]
     claims: Sequence[Claim]
     least_scale: float = 0.0
+    least_scales: Mapping[str, float] = field(default_factory=dict)
     translation_layers: Sequence[str] = ()
 
     def claim(self, claim_id: str) -> Claim:
@@ -99,7 +100,7 @@ class Paper:
 
     def is_run(self, exhibit: str, scale: float) -> bool:
         """Whether an exhibit is run at a scale."""
-        return bool(scale >= getattr(self.module(exhibit), "LEAST_SCALE", 0.0))
+        return scale >= self.least_scales.get(exhibit, 0.0)
 
 
 @dataclass(frozen=True)
@@ -198,8 +199,8 @@ def load(name: str) -> Paper:
         raise UnknownNameError("paper", name, names())
     document = tomllib.loads((_FOLDER / name / "claims.toml").read_text(encoding="utf-8"))
     claims = [_claim(name, entry) for entry in document["claims"]]
-    optional = document.get("least_scale", 0.0), document.get("translation_layers", ())
-    return Paper(name, document["title"], document["reference"], document["exhibits"], claims, *optional)
+    optional = {key: document[key] for key in ("least_scale", "least_scales", "translation_layers") if key in document}
+    return Paper(name, document["title"], document["reference"], document["exhibits"], claims, **optional)
 
 
 def _claim(paper: str, entry: Mapping[str, Any]) -> Claim:

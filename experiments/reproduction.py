@@ -65,8 +65,7 @@ def _reproduced(paper: Paper, claims: Sequence[Claim], settings: Settings, progr
 
 def _not_run(paper: Paper, exhibit: str) -> Section:
     """What the report shows of an exhibit below its least scale."""
-    module = paper.module(exhibit)
-    return Section(module.TITLE, f"Not run: it means nothing below scale {module.LEAST_SCALE:g}.")
+    return Section(paper.module(exhibit).TITLE, f"Not run: it means nothing below scale {paper.least_scales[exhibit]:g}.")
 
 
 def verdict_table(done: Reproduced, scale: float) -> Table:

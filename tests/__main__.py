@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -49,20 +50,20 @@ def checks() -> dict[str, list[str]]:
     return found
 
 
-def _run(name: str) -> tuple[str, bool, float]:
-    """Run a check; its name, whether it failed, and its seconds."""
-    command = checks()[name]
-    print(f"\n=== {name}: {shlex.join(command)}", flush=True)
-    begin = time.perf_counter()
-    failed = subprocess.run(command, cwd=ROOT).returncode != 0
-    return name, failed, time.perf_counter() - begin
+def _run(name: str, *, beside: bool = False) -> tuple[str, bool, float]:
+    """Run a check; its name, whether it failed, and its seconds.
 
-
-def _run_and_show_then(name: str) -> tuple[str, bool, float]:
-    """As `_run`, with what the check prints shown when it has ended."""
+    What a check prints that runs `beside` another is shown when it has ended.
+    """
     command, begin = checks()[name], time.perf_counter()
-    done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    print(f"\n=== {name}: {shlex.join(command)}\n{done.stdout}", end="", flush=True)
+    title = f"\n=== {name}: {shlex.join(command)}"
+    if not beside:
+        print(title, flush=True)
+    done = subprocess.run(
+        command, cwd=ROOT, stdout=subprocess.PIPE if beside else None, stderr=subprocess.STDOUT if beside else None, text=True
+    )
+    if beside:
+        print(f"{title}\n{done.stdout}", end="", flush=True)
     return name, done.returncode != 0, time.perf_counter() - begin
 
 
@@ -76,7 +77,7 @@ def main() -> int:
         parser.error(f"no such check: {', '.join(sorted(unknown))}")
     together = [name for name in SIDE_BY_SIDE if name in chosen]
     with ThreadPoolExecutor(CORES) as pool:
-        outcomes = list(pool.map(_run_and_show_then, together))
+        outcomes = list(pool.map(partial(_run, beside=True), together))
     outcomes += [_run(name) for name in chosen if name not in SIDE_BY_SIDE]
     print("\n=== checks")
     for name, failed, taken in outcomes:

@@ -35,8 +35,6 @@ from models.ssd_buffers import Problem, closed_form
 TITLE = "What the paper left open: the best buffers on every device"
 #: Some four hundred executions on nineteen devices: relations and memory are a twentieth of the other exhibits'.
 SHARE = 0.05
-#: Below this scale of the other exhibits a pool here would be some tens of pages, and every division of it alike.
-LEAST_SCALE = 0.4
 #: Files lie packed: what a file system adds is the same for any division.
 PLACEMENT = "packed"
 #: Files lie in so many places of a drive, at whole MiB: anywhere on a disk, and within the first 64 MiB of flash, whose blocks are smaller.
@@ -227,7 +225,7 @@ def _not_run(cells: Cells) -> Table:
             if "problem" in cell:
                 why.setdefault((name, cell["problem"]), []).append(f"{LABELS[join]} {memory}")
     rows: list[list[Entry]] = [[name, problem, ", ".join(which)] for (name, problem), which in why.items()]
-    return Table(["not run", "why", "joins and MB"], rows, "not run")
+    return Table(["not run", "why", "joins and MB"], rows, "not-run")
 
 
 def figure(cells: Cells, names: Sequence[str]) -> Figure:

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from experiments.do2009.allocations import LEAST_SCALE as LEAST_SCALE
 from experiments.do2009.allocations import SHARE, bytes_needed, in_use
 from experiments.do2009.runs import DEVICES, JOINS, LABELS, Setup, laid_out, too_small
 from experiments.jobs import Job, Results, Settings

@@ -13,7 +13,6 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from algorithms.joins.base import plan
-from experiments.do2009.allocations import LEAST_SCALE as LEAST_SCALE
 from experiments.do2009.runs import DEVICES, MEMORY, Setup, laid_out, too_small
 from experiments.formulas import disk_of
 from experiments.jobs import Job, Results, Settings

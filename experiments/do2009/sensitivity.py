@@ -16,8 +16,6 @@ from experiments.tables import Entry, Table
 from flashsim.core.errors import InvalidParameterError
 
 TITLE = "How much each assumption matters"
-#: A drive's blocks and logs do not shrink with the relations, so that on small ones other assumptions matter than at the published scale.
-LEAST_SCALE = 0.4
 #: The joins that write, and the buffer pools of the calibration columns.
 _JOINS, _MEMORY = ("sort-merge", "grace-hash", "hybrid-hash"), (200, 500)
 _PAGE_MAP = {"ftl": "page", "gc": "greedy", "log_blocks": 0}

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numba import types
 
+from flashsim.core.array_types import MATRIX, VECTOR
 from flashsim.core.errors import FlashsimError, InvalidParameterError
 from flashsim.core.host import FINISHED, LEFT, NOW, REQUEST_BASE, HostQueue, arrive, command_done, next_arrival
 from flashsim.core.kernel import kernel_of
@@ -31,10 +32,9 @@ from flashsim.hdd.terms import ACTIVE, BUSY_UNTIL, DRIVE_COLUMNS, RING_COUNT, RI
 #: An array's host may have any number of commands on the way, since each drive has a queue.
 _ANY_DEPTH = 1 << 40
 
-_V = types.Array(types.int64, 1, "C")
-_M = types.Array(types.int64, 2, "C")
 _RUN = types.int64(
-    types.int64, types.int64, _V, _M, _M, _V, _M, _V, _V, _M, _M, _V, _M, _M, _M, _M, CHOOSE_FUNCTION,
+    types.int64, types.int64, VECTOR, MATRIX, MATRIX, VECTOR, MATRIX, VECTOR, VECTOR, MATRIX, MATRIX, VECTOR, MATRIX, MATRIX, MATRIX,
+    MATRIX, CHOOSE_FUNCTION,
 )  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""Numba's types of the arrays that kernels of flash drives take, for signatures that are compiled beforehand.
+"""As `flashsim.core.array_types`, of the arrays that only flash drives have.
 
 What is looked up at random blocks, `BLOCKS`, lies block by block in memory: a write asks for seven rows of one block, and on large drives a
 single row outgrows the processor's caches.
@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from numba import types
 
-VECTOR = types.Array(types.int64, 1, "C")
-MATRIX = types.Array(types.int64, 2, "C")
 #: Shape (rows, blocks), in Fortran order.
 BLOCKS = types.Array(types.int64, 2, "F")
 #: An entry a page, narrower than the others.

@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 from numba import types
 
+from flashsim.core.array_types import MATRIX, VECTOR
 from flashsim.core.errors import FlashsimError, InvalidParameterError, RefusedError
 from flashsim.core.kernel import kernel_of, lean_kernel
 from flashsim.core.policies import policy_function
 from flashsim.core.request import FLUSH, OPERATIONS, READ, SECTOR, WRITE, Commands, Integers, Requests
-from flashsim.ssd.array_types import BLOCKS, MAP, MATRIX, PAGES, VECTOR
+from flashsim.ssd.array_types import BLOCKS, MAP, PAGES
 from flashsim.ssd.flash_array import (
     BAD_VICTIM,
     CAUSES,

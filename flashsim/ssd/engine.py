@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numba import types
 
+from flashsim.core.array_types import MATRIX, VECTOR
 from flashsim.core.errors import CapacityError
 from flashsim.core.host import FINISHED, LEFT, NOW, REQUEST_BASE, HostQueue, arrive, heap_pop, next_arrival
 from flashsim.core.kernel import kernel_of, lean_kernel
@@ -15,7 +16,7 @@ from flashsim.core.request import Commands, Completions, Integers, Requests
 from flashsim.core.spans import Spans
 from flashsim.core.units import NEVER
 from flashsim.ssd.admission import DONE, LOG_FULL, POLICY_FAILED, dispatch
-from flashsim.ssd.array_types import BLOCKS, MAP, MATRIX, PAGES, VECTOR
+from flashsim.ssd.array_types import BLOCKS, MAP, PAGES
 from flashsim.ssd.drive_state import DriveState, check_commands_fit, ids_needed, statistics_with_times
 from flashsim.ssd.events import happen
 from flashsim.ssd.flash_array import (

@@ -20,6 +20,7 @@ from typing import Any
 
 from numba import types
 
+from flashsim.core.array_types import MATRIX
 from flashsim.core.members import Family
 
 FAMILY = Family("flashsim.hdd.scheduler", "disk scheduler", ("choose",))
@@ -28,6 +29,5 @@ FAMILY = Family("flashsim.hdd.scheduler", "disk scheduler", ("choose",))
 CYLINDER, DELAY = range(2)
 CANDIDATE_COLUMNS = 2
 
-_MATRIX = types.Array(types.int64, 2, "C")
 #: The one signature of `choose`.
-CHOOSE_FUNCTION: Any = types.FunctionType(types.int64(_MATRIX, types.int64, types.int64, types.int64))
+CHOOSE_FUNCTION: Any = types.FunctionType(types.int64(MATRIX, types.int64, types.int64, types.int64))

@@ -53,11 +53,12 @@ from typing import Any
 import numpy as np
 from numba import types
 
+from flashsim.core.array_types import MATRIX, VECTOR
 from flashsim.core.errors import RefusedError
 from flashsim.core.kernel import kernel_of
 from flashsim.core.members import Family
 from flashsim.core.request import Integers
-from flashsim.ssd.array_types import BLOCKS, MAP, MATRIX, PAGES, VECTOR
+from flashsim.ssd.array_types import BLOCKS, MAP, PAGES
 from flashsim.ssd.flash_array import Narrow
 from flashsim.ssd.gc.base import VICTIM_FUNCTION
 from flashsim.ssd.parameters import SsdParameters

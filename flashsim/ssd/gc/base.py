@@ -26,9 +26,10 @@ from typing import Any
 
 from numba import types
 
+from flashsim.core.array_types import MATRIX, VECTOR
 from flashsim.core.errors import FlashsimError
 from flashsim.core.members import Family
-from flashsim.ssd.array_types import BLOCKS, MATRIX, VECTOR
+from flashsim.ssd.array_types import BLOCKS
 
 FAMILY = Family("flashsim.ssd.gc", "garbage collection policy", ("victim",))
 

@@ -24,8 +24,9 @@ from typing import Any
 
 from numba import types
 
+from flashsim.core.array_types import MATRIX, VECTOR
 from flashsim.core.members import Family
-from flashsim.ssd.array_types import BLOCKS, MATRIX, VECTOR
+from flashsim.ssd.array_types import BLOCKS
 
 FAMILY = Family("flashsim.ssd.wear", "wear levelling policy", ("opens", "levels"))
 
