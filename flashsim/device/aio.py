@@ -15,6 +15,7 @@ import struct
 import sys
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
 from time import perf_counter_ns, sleep
 from typing import Protocol
 
@@ -173,15 +174,12 @@ class Batch:
         short = done[done["result"].astype(np.uint64) < self.commands["bytes"][done["data"].astype(np.int64)]]
         return [(int(row), int(moved)) for row, moved in zip(short["data"], short["result"], strict=True)]
 
-    def memories(self, rows: slice = slice(None)) -> list[memoryview]:
-        """Where the bytes of requests are, of all or of these."""
-        whole, base, commands = self._memory.data, self._memory.ctypes.data, self.commands[rows]
-        begins, sizes = commands["buffer"].astype(np.int64) - base, commands["bytes"].astype(np.int64)
+    @cached_property
+    def memories(self) -> list[memoryview]:
+        """Where the bytes of each request are."""
+        whole, base = self._memory.data, self._memory.ctypes.data
+        begins, sizes = self.commands["buffer"].astype(np.int64) - base, self.commands["bytes"].astype(np.int64)
         return [whole[begin : begin + size] for begin, size in zip(begins.tolist(), sizes.tolist(), strict=True)]
-
-    def memory(self, row: int) -> memoryview:
-        """Where a request's bytes are."""
-        return self.memories(slice(row, row + 1))[0]
 
     def describe(self, row: int) -> str:
         """A request in words."""
@@ -306,13 +304,14 @@ class ThreadQueue:
 
     def submit(self, batch: Batch, count: int) -> None:
         """See `Queue.submit`."""
-        rows, at = batch.next_rows(count), perf_counter_ns()
+        rows, memories = batch.next_rows(count), batch.memories
+        at = perf_counter_ns()
         batch.were_submitted(count, at)
         for row in rows:
-            self._pool.submit(self._serve, batch, row)
+            self._pool.submit(self._serve, batch, row, memories[row])
 
-    def _serve(self, batch: Batch, row: int) -> None:
-        result = call(batch.file, int(batch.operation[row]), batch.memory(row), int(batch.commands["offset"][row]))
+    def _serve(self, batch: Batch, row: int, memory: memoryview) -> None:
+        result = call(batch.file, int(batch.operation[row]), memory, int(batch.commands["offset"][row]))
         self._done.put((row, result, perf_counter_ns()))
 
     def reap(self, batch: Batch, least: int, timeout: int | None = None) -> int:
@@ -364,7 +363,7 @@ def one_by_one(batch: Batch, look: Callable[[], None] | None = None) -> None:
     look
         Is called after each request.
     """
-    kinds, offsets, memories = batch.operation.tolist(), batch.commands["offset"].tolist(), batch.memories()
+    kinds, offsets, memories = batch.operation.tolist(), batch.commands["offset"].tolist(), batch.memories
     rows = batch.next_rows(len(batch))
     results: list[int] = []
     for row in rows:

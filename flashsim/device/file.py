@@ -218,7 +218,7 @@ class RealDevice:
                 raise
         submitted, completed = batch.times()
         for row, moved in short:
-            self._move(int(batch.operation[row]), batch.memory(row)[moved:], int(batch.commands["offset"][row]) + moved)
+            self._move(int(batch.operation[row]), batch.memories[row][moved:], int(batch.commands["offset"][row]) + moved)
             completed[row] = perf_counter_ns()
         return submitted - self._begin, completed - self._begin
 
