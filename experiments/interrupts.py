@@ -40,6 +40,22 @@ def answered() -> bool:
     return _requested
 
 
+def finish() -> None:
+    """All that a command does is done but to put its files in place: an interrupt that had no effect is raised, and later ones have none.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        There was an interrupt.
+    """
+    if signal.getsignal(signal.SIGTERM) is not _interrupt:  # not heeded here, as in a notebook
+        return
+    if _requested:
+        raise KeyboardInterrupt
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
+
+
 def _interrupt(number: int, frame: FrameType | None) -> None:
     global _requested
     _requested = True

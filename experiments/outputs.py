@@ -6,12 +6,13 @@ import errno
 import json
 import os
 import shutil
-import stat
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from experiments import interrupts
 from flashsim.core.errors import FlashsimError, RefusedError
 
 
@@ -47,7 +48,7 @@ class Outputs:
             It cannot be written.
         """
         final = self._final(option, path)
-        special = final.exists() and not stat.S_ISREG(final.stat().st_mode)
+        special = _is_special(final)
         if final.is_dir():
             raise FlashsimError(f"{option}: {path} is a folder, but a file is needed")
         if final.exists() and not special and not self.force:
@@ -95,8 +96,7 @@ class Outputs:
     def _final(self, option: str, path: Path) -> Path:
         if str(path) == "-":
             raise FlashsimError(f"{option}: '-' stands for no file; name one (the standard output holds the tables)")
-        special = path.exists() and not path.is_file() and not path.is_dir()
-        final = path.absolute() if special else Path(os.path.realpath(path))  # a pipe behind /dev/stdout has no path of its own
+        final = path.absolute() if _is_special(path) else Path(os.path.realpath(path))  # a pipe behind /dev/stdout has no path of its own
         if final in self._spared:
             raise RefusedError(f"{option}: {path} is also what {self._spared[final]} names")
         for other, _, taken in self._pending:
@@ -113,17 +113,30 @@ class Outputs:
                 wanted = " or ".join(f"{option} {final}" for option, _, final in self._pending)
                 raise FlashsimError(f"{wanted or 'output'}: {os.strerror(problem.errno)}") from problem
             if kind is None:
-                for option, partial, final in self._pending:
-                    try:
-                        _move(partial, final)
-                    except OSError as failure:
-                        raise _unwritable(option, final, failure) from failure
+                pipes = [each for each in self._pending if _is_special(each[2])]  # may wait for their readers, and be interrupted
+                _put(pipes)
+                interrupts.finish()
+                _put([each for each in self._pending if each not in pipes])
         finally:
             for _, partial, _ in self._pending:
                 if partial.is_dir():
                     shutil.rmtree(partial, ignore_errors=True)
                 else:
                     partial.unlink(missing_ok=True)
+
+
+def _is_special(path: Path) -> bool:
+    """Whether it is a pipe, a terminal or another device."""
+    return path.exists() and not path.is_file() and not path.is_dir()
+
+
+def _put(pending: Iterable[tuple[str, Path, Path]]) -> None:
+    """Put what was written in its place."""
+    for option, partial, final in pending:
+        try:
+            _move(partial, final)
+        except OSError as failure:
+            raise _unwritable(option, final, failure) from failure
 
 
 def _partial_name(final: Path) -> str:
@@ -135,7 +148,7 @@ def _move(partial: Path, final: Path) -> None:
         final.mkdir(exist_ok=True)
         for file in sorted(partial.iterdir()):
             os.replace(file, final / file.name)
-    elif final.exists() and not final.is_file():  # a pipe or terminal
+    elif _is_special(final):
         with partial.open("rb") as source, final.open("wb") as target:
             shutil.copyfileobj(source, target)
     else:

@@ -108,6 +108,58 @@ def test_an_interrupt_in_code_compiled_from_text_ends_with_the_same_status(code:
     assert run.returncode == 130
 
 
+def test_an_interrupt_once_files_are_put_in_place_changes_nothing(tmp_path: Path) -> None:
+    """Whether a file is moved or what the process had loaded is put away: all was done."""
+    code = """
+import os, signal, sys
+from pathlib import Path
+from experiments import interrupts, outputs
+interrupts.heed()
+put = outputs._move
+def interrupted(partial, final):
+    os.kill(os.getpid(), signal.SIGINT)
+    put(partial, final)
+outputs._move = interrupted
+with outputs.Outputs(force=False) as written:
+    for name in ("a", "b"):
+        written.file("--out", Path(sys.argv[1], name)).write_text(name)
+os.kill(os.getpid(), signal.SIGTERM)
+print("ended", interrupts.answered())
+"""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    run = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path)], env=environment, preexec_fn=heed_interrupts, capture_output=True, text=True
+    )
+    assert (run.returncode, run.stdout, run.stderr) == (0, "ended False\n", "")
+    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {"a": "a", "b": "b"}
+
+
+def test_an_interrupt_without_effect_so_far_keeps_files_from_their_place(tmp_path: Path) -> None:
+    """One that was swallowed, as in the middle of a compilation."""
+    code = """
+import os, signal, sys
+from pathlib import Path
+from experiments import interrupts, outputs
+interrupts.heed()
+try:
+    with outputs.Outputs(force=False) as written:
+        partial = written.file("--out", Path(sys.argv[1], "a"))
+        try:
+            os.kill(os.getpid(), signal.SIGINT)
+        except KeyboardInterrupt:
+            pass
+        partial.write_text("a")
+except KeyboardInterrupt:
+    print("interrupted", interrupts.answered())
+"""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    run = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path)], env=environment, preexec_fn=heed_interrupts, capture_output=True, text=True
+    )
+    assert (run.returncode, run.stdout, run.stderr) == (0, "interrupted True\n", "")
+    assert not list(tmp_path.iterdir())
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_a_reproduction_goes_on_after_an_interrupt_at_any_moment(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
