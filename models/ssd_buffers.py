@@ -244,31 +244,30 @@ def _closed_sort_merge(problem: Problem) -> Iterator[Allocation]:
 
 
 def _quick_sort_merge(problem: Problem) -> Iterator[Allocation]:
-    """Runs are written in requests that end with a quicker command, and what the tree leaves is the input buffer's."""
+    """Runs are written in requests that end with a quicker command, and what the tree leaves is the input buffer's.
+
+    The tree is one for whole commands in the merge, or the rest is divided by price: then a read costs the two moves to writes and back as
+    well, since many of these follow one another.
+    """
     memory, command = problem.sizes.memory, problem.command
     outputs = [whole * command + problem.quicker for whole in range(3)] if problem.quicker else []
-    for output, commands in product(outputs, _merge_commands(problem)):
-        made = _sort_merge(problem, memory - output - _tree(problem, commands), output)
-        if made is not None:
+    read, _, merge = _prices(problem)
+    dearer, merging = read.dearer(2 * problem.drive.move_ms), _merging(problem, merge)
+    ruled = {problem.whole(_sized(price, lambda ms: _divided(problem, ms, 0.0, merging)[0], command)) for price in (read, dearer)}
+    for output in outputs:
+        inputs = {memory - output - _tree(problem, commands) for commands in _merge_commands(problem)} | ruled
+        for made in (_sort_merge(problem, input, output) for input in inputs):
+            if made is None:
+                continue
             yield made
             yield _sort_merge(problem, memory - output - _tight(problem, made), output) or made
 
 
 def _priced_sort_merge(problem: Problem, read: Price, write: Price, merge: Price) -> Iterator[Allocation]:
-    """I = v a / (a + b), O = v b / (a + b), v = M / (1 + sqrt(F P m / (2 M (a + b)^2))), with a^2, b^2 and m the prices of requests."""
-    sizes, command = problem.sizes, problem.command
-    memory, pages = sizes.memory, max(1, sizes.r) + max(1, sizes.s)
-    merging = merge.first if _merge_share(problem) < command else merge.start
-
-    def divided(reading: float, writing: float) -> tuple[float, float]:
-        a, b = math.sqrt(reading), math.sqrt(writing)
-        if a + b == 0:
-            return 0.0, 0.0
-        v = memory / (1 + math.sqrt(sizes.fudge * pages * merging / (2 * memory * (a + b) ** 2)))
-        return v * a / (a + b), v * b / (a + b)
-
-    input = _sized(read, lambda ms: divided(ms, write.first)[0], command)
-    output = _sized(write, lambda ms: divided(read.first if input < command else read.start, ms)[1], command)
+    """Buffers by price, as long and no longer than a command, and the input buffer alone with a tree for whole commands in the merge."""
+    memory, command, merging = problem.sizes.memory, problem.command, _merging(problem, merge)
+    input = _sized(read, lambda ms: _divided(problem, ms, write.first, merging)[0], command)
+    output = _sized(write, lambda ms: _divided(problem, read.first if input < command else read.start, ms, merging)[1], command)
     lengths_of_both = [(input, output), (min(input, command), min(output, command))]
     for commands in _merge_commands(problem):
         lengths_of_both.append((min(input, command), memory - min(input, command) - _tree(problem, commands)))
@@ -278,6 +277,21 @@ def _priced_sort_merge(problem: Problem, read: Price, write: Price, merge: Price
             if made is not None:
                 yield made
                 yield _sort_merge(problem, first, memory - first - _tight(problem, made)) or made
+
+
+def _divided(problem: Problem, reading: float, writing: float, merging: float) -> tuple[float, float]:
+    """I = v a / (a + b), O = v b / (a + b), v = M / (1 + sqrt(F P m / (2 M (a + b)^2))), with a^2, b^2 and m the prices of requests."""
+    sizes, (a, b) = problem.sizes, (math.sqrt(reading), math.sqrt(writing))
+    if a + b == 0:
+        return 0.0, 0.0
+    pages = max(1, sizes.r) + max(1, sizes.s)
+    v = sizes.memory / (1 + math.sqrt(sizes.fudge * pages * merging / (2 * sizes.memory * (a + b) ** 2)))
+    return v * a / (a + b), v * b / (a + b)
+
+
+def _merging(problem: Problem, merge: Price) -> float:
+    """The price of a request of the merge."""
+    return merge.first if _merge_share(problem) < problem.command else merge.start
 
 
 def _merge_share(problem: Problem) -> float:
