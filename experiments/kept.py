@@ -8,7 +8,7 @@ import os
 import platform
 from collections.abc import Mapping
 from functools import cache
-from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -16,26 +16,21 @@ import numpy
 import platformdirs
 
 from flashsim.core.provenance import flashsim_version
-from flashsim.core.source_files import sources_of, with_imports
-
-#: The rooms whose sources and presets decide every result; members of families are loaded by name, so no import tells which.
-_WHOLE = ("flashsim", "algorithms")
-#: The rooms whose modules decide only the results of those that import them.
-_IMPORTED = ("models", "experiments")
+from flashsim.core.source_files import source_tree
 
 
 @cache
 def sources_digest(module: str) -> str:
-    """A hash of all that a module of `experiments` rests on: the lower rooms whole, with their presets, and what it imports of its own."""
-    digest = hashlib.sha256()
-    needed = with_imports([module.encode()], sources := sources_of([*_WHOLE, *_IMPORTED])) | set(sources_of(_WHOLE))
-    for name in sorted(needed):
-        digest.update(name + b"\0" + sources[name])
-    for room in _WHOLE:
-        for place in import_module(room).__path__:
-            for path in sorted(Path(place).rglob("*.toml")):
-                digest.update(f"{room}/{path.relative_to(place)}\0".encode() + path.read_bytes())
-    return digest.hexdigest()
+    """A hash of all that a module of `experiments` rests on: what it imports, members of families included, and the presets beside that."""
+    tree = source_tree()
+    needed = tree.closure([module], members=True)
+    presets = [
+        f"{package}/{path.name}\0".encode() + path.read_bytes()
+        for package in sorted({name.rpartition(".")[0] for name in needed if not name.startswith("experiments")})
+        for place in (find_spec(package).submodule_search_locations or [] if package else [])
+        for path in sorted(Path(place).rglob("*.toml"))
+    ]
+    return tree.digest(needed, *presets)
 
 
 def identity(what: Mapping[str, Any], module: str) -> str:

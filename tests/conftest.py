@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, settings
 
 from experiments import jobs, papers
 from experiments.jobs import Settings
-from flashsim.core.kernel import cache_folder
+from flashsim.core.kernel import kernels_folder
 
 # The first call of a kernel may compile it, so no deadline; examples are the same in every run.
 settings.register_profile("flashsim", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
@@ -32,7 +32,7 @@ def small_scale() -> float:
     """The scale of examples in help texts; every run of do2009 has been made at it and kept, by whichever test process came first."""
     scale, paper = 0.01, papers.load("do2009")
     claims = [claim.id for claim in paper.claims]
-    place = cache_folder().parent
+    place = kernels_folder()
     place.mkdir(parents=True, exist_ok=True)
     with (place / "small-scale.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)

@@ -1,16 +1,14 @@
 """The one Numba decorator: everything that must be fast is compiled through it.
 
-Numba's disk cache does not notice an edit in another file that a cached function calls, so the cache lives in a user folder that
-is named after a hash of all sources that hold kernels, and of those that they import (constants are compiled in).  The user's
-own Numba setting is left as it is.
+Numba's disk cache does not notice an edit in another file that a cached function calls, so the kernels of a module are kept in a user
+folder that is named after a hash of that module and all that it imports (constants are compiled in).  The user's own Numba setting is
+left as it is.
 With ``NUMBA_DISABLE_JIT=1`` kernels are plain Python and can be stepped through.
 """
 
 from __future__ import annotations
 
-import hashlib
 import os
-import re
 import sys
 from collections.abc import Callable
 from functools import cache, partial
@@ -20,7 +18,7 @@ from typing import Any, TypeVar
 
 import platformdirs
 
-from flashsim.core.source_files import sources_of, with_imports
+from flashsim.core.source_files import source_tree
 
 # Numba loads scipy.linalg only to see whether it is there, which is a quarter of the time to a first request.  SciPy is required here, so
 # Numba is shown an empty module; a kernel that multiplies matrices loads the real one.
@@ -38,9 +36,6 @@ finally:
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-#: The rooms that hold kernels.
-_ROOMS = ("flashsim", "algorithms", "traces")
-_HOLDS_KERNELS = re.compile(rb"@([a-z]+_)?kernel|kernel(_of)?\(")
 #: Numba's run-time (reference counts) is switched off by this option, which its documentation does not list.
 _LEAN = {"_nrt": False, "error_model": "numpy"}
 _INLINED = {**_LEAN, "forceinline": True}
@@ -52,15 +47,26 @@ def compiled() -> bool:
     return not config.DISABLE_JIT
 
 
+def kernels_folder() -> Path:
+    """The folder that holds all compiled kernels."""
+    return Path(os.environ.get("FLASHSIM_CACHE") or platformdirs.user_cache_dir("flashsim")) / "kernels"
+
+
 @cache
-def cache_folder() -> Path:
-    """The folder that holds compiled kernels of exactly these sources."""
-    digest = hashlib.sha256(numba.__version__.encode())
-    sources = sources_of(_ROOMS)
-    for module in sorted(with_imports((module for module, source in sources.items() if _HOLDS_KERNELS.search(source)), sources)):
-        digest.update(module + b"\0" + sources[module])
-    root = os.environ.get("FLASHSIM_CACHE") or platformdirs.user_cache_dir("flashsim")
-    return Path(root) / "kernels" / digest.hexdigest()[:16]
+def _digest(module: str, file: str) -> str:
+    """A hash of a module, which may be a file of the user's own, and of all that it imports."""
+    tree, salt = source_tree(), [numba.__version__.encode()]
+    needed = {module}
+    if module not in tree.sources:
+        own = Path(file).read_bytes() if os.path.isfile(file) else b""
+        salt.append(own)
+        needed = set(tree.imported(own))
+    return tree.digest(tree.closure(needed), *salt)
+
+
+def cache_folder(function: Callable[..., Any]) -> Path:
+    """The folder that holds compiled kernels of exactly the sources that a function's module rests on."""
+    return kernels_folder() / _digest(function.__module__ or "", function.__code__.co_filename)[:16]
 
 
 def kernel(function: Function) -> Function:
@@ -104,7 +110,7 @@ def kernel_of(signature: Any) -> Callable[[Function], Function]:
 
 def _decorated(function: Function, *signature: Any, **options: Any) -> Function:
     theirs = config.CACHE_DIR
-    config.CACHE_DIR = str(cache_folder())
+    config.CACHE_DIR = str(cache_folder(function))
     try:
         decorated: Any = numba.njit(cache=True, **options)(function)
         if compiled():

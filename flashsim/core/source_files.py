@@ -2,35 +2,90 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Iterable, Mapping
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
+#: The top-level packages of flashsim whose modules may rest on one another.
+ROOMS = ("flashsim", "models", "algorithms", "traces", "experiments")
 _IMPORT = re.compile(rb"^\s*from[ \t]+([\w.]+)[ \t]+import[ \t]+(\([^)]*\)|[^\n]+)", re.MULTILINE)
+_FAMILY = re.compile(rb"\bFamily(?:\[[^\]]*\])?\(\s*\"([\w.]+)\"")
 _NAME = re.compile(rb"\w+")
 
 
-def sources_of(rooms: Iterable[str]) -> dict[bytes, bytes]:
-    """The source of every module of some top-level packages, by its import name."""
-    sources = {}
-    for room in rooms:
-        spec = find_spec(room)
-        for place in (spec.submodule_search_locations or []) if spec else []:
-            for path in Path(place).rglob("*.py"):
-                parts = (room, *path.relative_to(place).with_suffix("").parts)
-                sources[".".join(parts).removesuffix(".__init__").encode()] = path.read_bytes()
-    return sources
+class SourceTree:
+    """The modules of some packages by import name, and what they import of one another by ``from ... import``.
 
+    Parameters
+    ----------
+    sources
+        The text of every module, by import name.
+    """
 
-def with_imports(modules: Iterable[bytes], sources: Mapping[bytes, bytes]) -> set[bytes]:
-    """Modules, and all that they import from the sources by ``from ... import``, however indirectly."""
-    found: set[bytes] = set()
-    waiting = list(modules)
-    while waiting:
-        module = waiting.pop()
-        if module not in found and module in sources:
+    def __init__(self, sources: Mapping[str, bytes]) -> None:
+        self.sources = sources
+        self._known: dict[str, tuple[str, ...]] = {}
+        self._members: dict[str, tuple[str, ...]] = {}
+
+    @classmethod
+    def of(cls, rooms: Iterable[str]) -> SourceTree:
+        """The tree of some top-level packages, as it stands on disk."""
+        sources = {}
+        for room in rooms:
+            spec = find_spec(room)
+            for place in (spec.submodule_search_locations or []) if spec else []:
+                for path in Path(place).rglob("*.py"):
+                    parts = (room, *path.relative_to(place).with_suffix("").parts)
+                    sources[".".join(parts).removesuffix(".__init__")] = path.read_bytes()
+        return cls(sources)
+
+    def imported(self, source: bytes) -> tuple[str, ...]:
+        """The modules of the tree that a text imports."""
+        named = set()
+        for package, names in _IMPORT.findall(source):
+            named |= {package, *(package + b"." + name for name in _NAME.findall(names))}
+        return tuple(name for each in named if (name := each.decode()) in self.sources)
+
+    def closure(self, modules: Iterable[str], *, members: bool = False) -> set[str]:
+        """Modules, and all that they import, however indirectly.
+
+        Parameters
+        ----------
+        members
+            Count the members of a family, which are loaded by name, as imported by the module that defines the family.
+        """
+        found: set[str] = set()
+        waiting = list(modules)
+        while waiting:
+            module = waiting.pop()
+            if module in found or module not in self.sources:
+                continue
             found.add(module)
-            for package, names in _IMPORT.findall(sources[module]):
-                waiting += [package, *(package + b"." + name for name in _NAME.findall(names))]
-    return found
+            if module not in self._known:
+                self._known[module] = self.imported(self.sources[module])
+            waiting += self._known[module]
+            if members:
+                waiting += self._members_of(module)
+        return found
+
+    def _members_of(self, module: str) -> tuple[str, ...]:
+        if module not in self._members:
+            families = [package.decode() + "." for package in _FAMILY.findall(self.sources[module])]
+            self._members[module] = tuple(name for name in self.sources if name.startswith(tuple(families))) if families else ()
+        return self._members[module]
+
+    def digest(self, modules: Iterable[str], *salt: bytes) -> str:
+        """A hash of some modules' names and texts."""
+        digest = hashlib.sha256(b"\0".join(salt))
+        for module in sorted(modules):
+            digest.update(module.encode() + b"\0" + self.sources[module])
+        return digest.hexdigest()
+
+
+@cache
+def source_tree() -> SourceTree:
+    """All of flashsim as it stood when this process first asked."""
+    return SourceTree.of(ROOMS)

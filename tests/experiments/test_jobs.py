@@ -12,6 +12,7 @@ from experiments import jobs, kept, parallel
 from experiments.do2009.runs import Setup
 from experiments.jobs import Job, Settings
 from flashsim.core.errors import FlashsimError
+from flashsim.core.source_files import SourceTree, source_tree
 
 SCALE = 0.01
 
@@ -71,18 +72,15 @@ def test_kept_results_are_named_after_all_that_they_depend_on(tmp_path: Path, mo
 
 def test_a_change_of_the_report_makes_no_run_again_and_one_of_the_joins_does(monkeypatch: pytest.MonkeyPatch) -> None:
     before = kept.sources_digest.__wrapped__("experiments.do2009.runs")
-    genuine = kept.sources_of
+    genuine = source_tree()
 
-    def changed(module: bytes) -> str:
-        def sources(rooms: list[str]) -> dict[bytes, bytes]:
-            found = genuine(rooms)
-            return found | {module: found[module] + b"# changed"} if module in found else found
-
-        monkeypatch.setattr(kept, "sources_of", sources)
+    def changed(module: str) -> str:
+        edited = SourceTree(genuine.sources | {module: genuine.sources[module] + b"# changed"})
+        monkeypatch.setattr(kept, "source_tree", lambda: edited)
         return kept.sources_digest.__wrapped__("experiments.do2009.runs")
 
-    assert changed(b"experiments.report") == before
-    for module in (b"experiments.joining", b"experiments.do2009.states", b"algorithms.joins.bnl", b"flashsim.ssd.engine"):
+    assert changed("experiments.report") == changed("flashsim.device.nbd.server") == before
+    for module in ("experiments.joining", "experiments.do2009.states", "algorithms.joins.bnl", "flashsim.ssd.engine"):
         assert changed(module) != before
 
 

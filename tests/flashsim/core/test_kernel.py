@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from flashsim.core import kernel as kernel_module
+from flashsim.core.source_files import SourceTree, source_tree
 
 ROOT = Path(kernel_module.__file__).parents[2]
 pytestmark = pytest.mark.skipif(not kernel_module.compiled(), reason="kernels are not compiled under NUMBA_DISABLE_JIT")
@@ -19,7 +20,7 @@ PROGRAM = """
 from flashsim.core.kernel import cache_folder
 from flashsim.shelf import add
 from numba.core import config
-print(add(1), cache_folder().name, sum(add.stats.cache_hits.values()), sum(add.stats.cache_misses.values()), config.CACHE_DIR)
+print(add(1), cache_folder(add.py_func).name, sum(add.stats.cache_hits.values()), sum(add.stats.cache_misses.values()), config.CACHE_DIR)
 """
 
 
@@ -113,3 +114,16 @@ def test_a_loaded_kernel_may_make_arrays(tmp_path: Path) -> None:
     environment = os.environ | {"PYTHONPATH": str(ROOT), "FLASHSIM_CACHE": str(tmp_path / "cache")}
     told = [subprocess.run([sys.executable, "kernels.py"], cwd=tmp_path, env=environment, capture_output=True, text=True) for _ in range(2)]
     assert [(done.returncode, done.stdout.split()) for done in told] == [(0, ["161700", "0"]), (0, ["161700", "1"])]
+
+
+def test_an_edit_in_a_joins_kernel_compiles_no_engine_anew() -> None:
+    """Kernels are kept by what their own module imports."""
+    genuine = source_tree()
+    edited = SourceTree(genuine.sources | {"algorithms.matching": genuine.sources["algorithms.matching"] + b"# edited"})
+
+    def kept_as(tree: SourceTree, module: str) -> str:
+        return tree.digest(tree.closure([module]))
+
+    for engine in ("flashsim.ssd.engine", "flashsim.hdd.engine"):
+        assert kept_as(edited, engine) == kept_as(genuine, engine)
+    assert kept_as(edited, "algorithms.matching") != kept_as(genuine, "algorithms.matching")
