@@ -27,10 +27,16 @@ def sources_digest(module: str) -> str:
     presets = [
         f"{package}/{path.name}\0".encode() + path.read_bytes()
         for package in sorted({name.rpartition(".")[0] for name in needed if not name.startswith("experiments")})
-        for place in (find_spec(package).submodule_search_locations or [] if package else [])
+        for place in _places(package)
         for path in sorted(Path(place).rglob("*.toml"))
     ]
     return tree.digest(needed, *presets)
+
+
+def _places(package: str) -> list[str]:
+    """The folders of a package."""
+    spec = find_spec(package) if package else None
+    return list(spec.submodule_search_locations or []) if spec else []
 
 
 def identity(what: Mapping[str, Any], module: str) -> str:
