@@ -15,7 +15,7 @@ from experiments.plots import LINES, style, svg
 from flashsim.core.request import OPERATIONS
 from flashsim.core.spans import CAUSES
 from flashsim.core.units import MILLISECONDS, SECONDS
-from flashsim.ssd.block_map import BlockMap
+from flashsim.ssd.state.block_map import BlockMap
 from traces.histogram import Histogram
 
 #: Blocks of a die are drawn in so many columns at most, neighbours together as their mean.

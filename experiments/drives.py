@@ -15,7 +15,7 @@ from flashsim.hdd.layout import zones_of
 from flashsim.hdd.parameters import HddParameters
 from flashsim.hdd.seek import mean_seek, seek_curve
 from flashsim.ssd.parameters import SsdParameters
-from flashsim.ssd.timing import timing_of
+from flashsim.ssd.state.timing import timing_of
 from models.ssd_joins import Amplification, Drive, LogBlocks, PageMapped, Rounds, Timing
 
 

@@ -14,9 +14,9 @@ from experiments.plots import LINES, style
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.spans import CAUSES, KINDS, Spans, server_names
 from flashsim.core.units import MICROSECONDS
-from flashsim.ssd.drive_state import DriveState
-from flashsim.ssd.flash_array import ERASES
-from flashsim.ssd.picture import FREE_PAGE, MARKS, PAGE_NAMES, block_letters, logical_pages, page_states, pool_name
+from flashsim.ssd.lab.picture import FREE_PAGE, MARKS, PAGE_NAMES, block_letters, logical_pages, page_states, pool_name
+from flashsim.ssd.state.drive_state import DriveState
+from flashsim.ssd.state.flash_array import ERASES
 
 #: White, blue, grey, light blue, red: free, valid, invalid, on its way, torn.
 PAGE_COLOURS = ("#ffffff", "#5b8fc7", "#bfbfbf", "#c6dcf2", "#c00000")
@@ -36,7 +36,7 @@ def draw_pages(drive: Drawn, title: str = "") -> Figure:
     """Every flash page by its state: a panel a plane, a column a block, page 0 at the bottom.
 
     On small drives a mapped page shows the logical page that it holds, and others the mark of their state; below a block stand its number
-    and the letter of its state, as in `flashsim.ssd.picture`, and above it its erases.
+    and the letter of its state, as in `flashsim.ssd.lab.picture`, and above it its erases.
 
     Raises
     ------

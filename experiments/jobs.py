@@ -17,7 +17,7 @@ from flashsim.core.protocols import Progress
 from flashsim.ssd.ftl import base as ftl
 
 #: Modules that compile an engine, for many seconds, when a machine first needs it.
-_ENGINES = ("flashsim.hdd.engine", "flashsim.ssd.engine")
+_ENGINES = ("flashsim.hdd.engine", "flashsim.ssd.engine.drive")
 
 
 @dataclass(frozen=True)

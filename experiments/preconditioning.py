@@ -13,7 +13,7 @@ from flashsim.core.protocols import Progress
 from flashsim.device.device import Device
 from flashsim.device.presets import Preset
 from flashsim.ssd.parameters import SsdParameters
-from flashsim.ssd.precondition import FILLS, Precondition, Preconditioned
+from flashsim.ssd.setup.precondition import FILLS, Precondition, Preconditioned
 from models.occupancy import occupancy
 
 #: The option of commands that measure a simulated drive.

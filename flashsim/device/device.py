@@ -14,12 +14,12 @@ from flashsim.core.spans import SPAN, Spans, SpanSource
 from flashsim.core.units import NEVER
 from flashsim.device import block_layer, presets
 from flashsim.hdd.parameters import HddParameters
-from flashsim.ssd.block_map import BlockMap, block_map
-from flashsim.ssd.precondition import Precondition, Preconditioned, precondition
+from flashsim.ssd.setup.precondition import Precondition, Preconditioned, precondition
+from flashsim.ssd.state.block_map import BlockMap, block_map
 
 if TYPE_CHECKING:
-    from flashsim.ssd.engine import SsdEngine
-    from flashsim.ssd.specification import SsdSpecification
+    from flashsim.ssd.engine.drive import SsdEngine
+    from flashsim.ssd.specification.drive import SsdSpecification
 
 #: The two witnesses of each kind of drive.
 MODELS = ("engine", "specification")
@@ -127,7 +127,7 @@ class Device:
         self._model.load(offset, length)
 
     def precondition(self, how: Precondition, progress: Progress | None = None) -> Preconditioned:
-        """Bring a flash drive into a known state, in no time; see `flashsim.ssd.precondition.precondition`.
+        """Bring a flash drive into a known state, in no time; see `flashsim.ssd.setup.precondition.precondition`.
 
         Raises
         ------
@@ -184,9 +184,9 @@ def _model(preset: presets.Preset, model: str) -> DeviceModel:
 
         return HddSpecification(parameters)
     if model == "engine":
-        from flashsim.ssd.engine import SsdEngine
+        from flashsim.ssd.engine.drive import SsdEngine
 
         return SsdEngine(parameters)
-    from flashsim.ssd.specification import SsdSpecification
+    from flashsim.ssd.specification.drive import SsdSpecification
 
     return SsdSpecification(parameters)

@@ -17,9 +17,9 @@ from flashsim.core.parameters import build
 from flashsim.core.request import READ, WRITE, Requests, make_requests
 from flashsim.core.rng import generator
 from flashsim.core.units import KIB, MIB
-from flashsim.ssd.engine import SsdEngine
+from flashsim.ssd.engine.drive import SsdEngine
 from flashsim.ssd.parameters import SsdParameters
-from flashsim.ssd.specification import SsdSpecification
+from flashsim.ssd.specification.drive import SsdSpecification
 
 ROUNDS = 7
 CAPACITY = 112 * MIB

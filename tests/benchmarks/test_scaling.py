@@ -16,9 +16,9 @@ from flashsim.core.parameters import build
 from flashsim.core.request import READ, WRITE, make_requests
 from flashsim.core.rng import generator
 from flashsim.core.units import GIB
-from flashsim.ssd.engine import SsdEngine
+from flashsim.ssd.engine.drive import SsdEngine
 from flashsim.ssd.parameters import SsdParameters
-from flashsim.ssd.precondition import Precondition, precondition
+from flashsim.ssd.setup.precondition import Precondition, precondition
 from models.occupancy import occupancy
 from tests.benchmarks.test_engines import DRIVE
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from flashsim.ssd.lab import LabDrive
+from flashsim.ssd.lab.drive import LabDrive
 from tests.flashsim.ssd.drives import check_invariants
 
 PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "add-a-member.md"

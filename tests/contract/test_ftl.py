@@ -10,9 +10,11 @@ import pytest
 from flashsim.core.errors import RefusedError
 from flashsim.core.request import READ, TRIM, WRITE
 from flashsim.core.rng import generator
-from flashsim.ssd.drive_state import DriveState
-from flashsim.ssd.engine import SsdEngine
-from flashsim.ssd.flash_array import (
+from flashsim.ssd.engine.drive import SsdEngine
+from flashsim.ssd.ftl.base import FAMILY, SPECIAL
+from flashsim.ssd.specification.drive import SsdSpecification
+from flashsim.ssd.state.drive_state import DriveState
+from flashsim.ssd.state.flash_array import (
     CAUSE,
     ERASE_BLOCK,
     FETCH_PAGE,
@@ -28,9 +30,7 @@ from flashsim.ssd.flash_array import (
     ZERO_PAGE,
     lookup,
 )
-from flashsim.ssd.ftl.base import FAMILY, SPECIAL
-from flashsim.ssd.geometry import PLAN_ROWS
-from flashsim.ssd.specification import SsdSpecification
+from flashsim.ssd.state.geometry import PLAN_ROWS
 from tests.flashsim.ssd.drives import check_invariants, drive, drive_for, random_drive, random_workload, served
 
 

@@ -12,18 +12,18 @@ from flashsim.core.host import one_command_each
 from flashsim.core.kernel import compiled
 from flashsim.core.request import WRITE, make_requests
 from flashsim.core.rng import generator
-from flashsim.ssd.engine import SsdEngine
-from flashsim.ssd.flash_array import AFTER, CLOSED_BLOCK, OLDEST, STATE, VALID
+from flashsim.ssd.engine.drive import SsdEngine
 from flashsim.ssd.gc.base import FAMILY
-from flashsim.ssd.geometry import SEQUENCE
-from flashsim.ssd.pools import close_block, join_ring, leave_ring
-from flashsim.ssd.specification import SsdSpecification
+from flashsim.ssd.specification.drive import SsdSpecification
+from flashsim.ssd.state.flash_array import AFTER, CLOSED_BLOCK, OLDEST, STATE, VALID
+from flashsim.ssd.state.geometry import SEQUENCE
+from flashsim.ssd.state.pools import close_block, join_ring, leave_ring
 from tests.flashsim.ssd.drives import PAGE, check_invariants, drive, random_workload, served
 
 MINE = '''
 from flashsim.core.kernel import kernel
-from flashsim.ssd.flash_array import CLOSED_BLOCK, STATE, VALID
-from flashsim.ssd.geometry import BLOCKS_PER_POOL, PAGES_PER_BLOCK
+from flashsim.ssd.state.flash_array import CLOSED_BLOCK, STATE, VALID
+from flashsim.ssd.state.geometry import BLOCKS_PER_POOL, PAGES_PER_BLOCK
 
 
 @kernel

@@ -11,16 +11,16 @@ import pytest
 from flashsim.core.errors import FlashsimError, UnknownNameError
 from flashsim.core.request import WRITE, make_requests
 from flashsim.core.rng import generator
-from flashsim.ssd.engine import SsdEngine
-from flashsim.ssd.flash_array import AFTER, CLOSED_BLOCK, CYCLES, FIRST_FREE, FREE, STATE, WEAR_HAND
+from flashsim.ssd.engine.drive import SsdEngine
 from flashsim.ssd.parameters import SsdParameters
-from flashsim.ssd.specification import SsdSpecification
+from flashsim.ssd.specification.drive import SsdSpecification
+from flashsim.ssd.state.flash_array import AFTER, CLOSED_BLOCK, CYCLES, FIRST_FREE, FREE, STATE, WEAR_HAND
 from flashsim.ssd.wear.base import FAMILY
 from tests.flashsim.ssd.drives import PAGE, check_invariants, drive, random_workload, ring, served
 
 MINE = '''
 from flashsim.core.kernel import kernel
-from flashsim.ssd.flash_array import BEFORE, FIRST_FREE, OLDEST
+from flashsim.ssd.state.flash_array import BEFORE, FIRST_FREE, OLDEST
 
 
 @kernel

@@ -12,7 +12,7 @@ import pytest
 
 from experiments.device_plots import amplification_over_time, block_heat, busy_parts, latencies
 from experiments.plots import svg
-from flashsim.ssd.block_map import BlockMap
+from flashsim.ssd.state.block_map import BlockMap
 from tests.experiments.conftest import Run
 from traces.histogram import Histogram
 

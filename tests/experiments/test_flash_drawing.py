@@ -13,10 +13,10 @@ from flashsim.core.host import one_command_each
 from flashsim.core.request import WRITE, make_requests
 from flashsim.core.rng import generator
 from flashsim.core.spans import CAUSES
-from flashsim.ssd.engine import SsdEngine
-from flashsim.ssd.flash_array import ERASES
-from flashsim.ssd.lab import LabDrive, lab_parameters
-from flashsim.ssd.picture import page_states
+from flashsim.ssd.engine.drive import SsdEngine
+from flashsim.ssd.lab.drive import LabDrive, lab_parameters
+from flashsim.ssd.lab.picture import page_states
+from flashsim.ssd.state.flash_array import ERASES
 
 
 def used_drive(**changes: int) -> LabDrive:

@@ -80,7 +80,7 @@ def test_a_change_of_the_report_makes_no_run_again_and_one_of_the_joins_does(mon
         return kept.sources_digest.__wrapped__("experiments.do2009.runs")
 
     assert changed("experiments.report") == changed("flashsim.device.nbd.server") == before
-    for module in ("experiments.joining", "experiments.do2009.states", "algorithms.joins.bnl", "flashsim.ssd.engine"):
+    for module in ("experiments.joining", "experiments.do2009.states", "algorithms.joins.bnl", "flashsim.ssd.engine.drive"):
         assert changed(module) != before
 
 

@@ -14,14 +14,14 @@ import pytest
 from flashsim.core.errors import FlashsimError
 from flashsim.core.host import one_command_each
 from flashsim.core.request import Integers, Requests
-from flashsim.ssd.engine import SsdEngine
-from flashsim.ssd.flash_array import BUFFER_PAGE, ERASE_BLOCK
+from flashsim.ssd.engine.drive import SsdEngine
 from flashsim.ssd.ftl.base import FAMILY as FTL_FAMILY
 from flashsim.ssd.ftl.base import checked
 from flashsim.ssd.gc.base import FAMILY as GC_FAMILY
 from flashsim.ssd.parameters import SsdParameters
-from flashsim.ssd.specification import SsdSpecification
-from flashsim.ssd.specified_parts import Command, Operation
+from flashsim.ssd.specification.drive import SsdSpecification
+from flashsim.ssd.specification.parts import Command, Operation
+from flashsim.ssd.state.flash_array import BUFFER_PAGE, ERASE_BLOCK
 from flashsim.ssd.wear.base import FAMILY as WEAR_FAMILY
 from tests.flashsim.ssd.drives import PAGE, check_invariants, drive, random_workload, served
 from tests.property.covering_array import Pair, Row, all_pairs, covering_array, pairs_of

@@ -11,7 +11,7 @@ import pytest
 
 from flashsim.core.errors import RefusedError
 from flashsim.core.host import one_command_each
-from flashsim.ssd.engine import SsdEngine
+from flashsim.ssd.engine.drive import SsdEngine
 from flashsim.ssd.ftl import dftl
 from tests.flashsim.ssd.drives import PAGE, check_invariants, drive_for, random_drive, random_workload, served
 from tests.property.test_ssd_equality import assert_models_agree

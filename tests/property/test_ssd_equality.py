@@ -11,9 +11,9 @@ import pytest
 
 from flashsim.core.host import one_command_each
 from flashsim.core.rng import generator
-from flashsim.ssd.engine import SsdEngine
+from flashsim.ssd.engine.drive import SsdEngine
 from flashsim.ssd.ftl.base import FAMILY
-from flashsim.ssd.specification import SsdSpecification
+from flashsim.ssd.specification.drive import SsdSpecification
 from tests.flashsim.ssd.drives import Model, check_invariants, drive, drive_for, random_drive, random_workload, served
 
 

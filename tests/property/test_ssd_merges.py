@@ -12,12 +12,12 @@ from flashsim.core.errors import RefusedError
 from flashsim.core.host import one_command_each
 from flashsim.core.request import WRITE, Requests, make_requests
 from flashsim.core.rng import generator
-from flashsim.ssd.engine import SsdEngine
-from flashsim.ssd.flash_array import FREE, LOG_BLOCK, STATE
+from flashsim.ssd.engine.drive import SsdEngine
 from flashsim.ssd.ftl.base import FAMILY
-from flashsim.ssd.geometry import READ_ONLY, SEQUENCE
 from flashsim.ssd.parameters import SsdParameters
-from flashsim.ssd.specification import SsdSpecification
+from flashsim.ssd.specification.drive import SsdSpecification
+from flashsim.ssd.state.flash_array import FREE, LOG_BLOCK, STATE
+from flashsim.ssd.state.geometry import READ_ONLY, SEQUENCE
 from tests.flashsim.ssd.drives import PAGE, check_invariants, drive, drive_for, random_drive, served
 from tests.property.test_ssd_equality import assert_same_state
 from tests.property.test_ssd_power_cut import allowed_versions, durable_changes

@@ -10,11 +10,11 @@ import pytest
 from flashsim.core.host import one_command_each
 from flashsim.core.request import FLUSH, FORCE_UNIT_ACCESS, TRIM, WRITE, Integers, Requests
 from flashsim.core.rng import generator
-from flashsim.ssd.engine import SsdEngine
+from flashsim.ssd.engine.drive import SsdEngine
 from flashsim.ssd.ftl.base import FAMILY
-from flashsim.ssd.geometry import ID_BASE, SEQUENCE
 from flashsim.ssd.parameters import SsdParameters
-from flashsim.ssd.specification import SsdSpecification
+from flashsim.ssd.specification.drive import SsdSpecification
+from flashsim.ssd.state.geometry import ID_BASE, SEQUENCE
 from tests.flashsim.ssd.drives import PAGE, check_invariants, drive_for, random_drive, random_workload, served
 from tests.property.test_ssd_equality import assert_same_state
 

@@ -20,9 +20,11 @@ from flashsim.core.host import one_command_each
 from flashsim.core.request import FLUSH, READ, SECTOR, TRIM, WRITE, Requests, make_requests
 from flashsim.core.rng import generator
 from flashsim.core.units import NEVER
-from flashsim.ssd.drive_state import DriveState, apply
-from flashsim.ssd.engine import SsdEngine
-from flashsim.ssd.flash_array import (
+from flashsim.ssd.engine.drive import SsdEngine
+from flashsim.ssd.ftl.base import FAMILY
+from flashsim.ssd.parameters import SsdParameters
+from flashsim.ssd.state.drive_state import DriveState, apply
+from flashsim.ssd.state.flash_array import (
     ERASE_BLOCK,
     KIND,
     LOGICAL,
@@ -36,11 +38,9 @@ from flashsim.ssd.flash_array import (
     WRITE_ID,
     ZERO_PAGE,
 )
-from flashsim.ssd.ftl.base import FAMILY
-from flashsim.ssd.geometry import READ_ONLY, REFUSED, SEQUENCE
-from flashsim.ssd.parameters import SsdParameters
-from flashsim.ssd.pools import next_write_id
-from flashsim.ssd.recovery import recover
+from flashsim.ssd.state.geometry import READ_ONLY, REFUSED, SEQUENCE
+from flashsim.ssd.state.pools import next_write_id
+from flashsim.ssd.state.recovery import recover
 from tests.flashsim.ssd.drives import PAGE, check_invariants, drive_for, in_part_continued, random_drive, random_workload
 from tests.property.test_ssd_power_cut import allowed_versions, durable_changes
 

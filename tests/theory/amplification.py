@@ -12,7 +12,7 @@ from scipy.stats import t as student
 
 from flashsim.core.request import WRITE, Integers, make_requests
 from flashsim.core.rng import generator
-from flashsim.ssd.engine import SsdEngine
+from flashsim.ssd.engine.drive import SsdEngine
 from flashsim.ssd.parameters import SsdParameters
 from models.write_amplification import d_choices, fifo, fifo_hot_cold, greedy, greedy_hot_cold, random
 from tests.flashsim.ssd.drives import PAGE, drive, served

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from flashsim.core.request import WRITE, Requests, make_requests
-from flashsim.ssd.engine import SsdEngine
-from flashsim.ssd.specification import SsdSpecification
+from flashsim.ssd.engine.drive import SsdEngine
+from flashsim.ssd.specification.drive import SsdSpecification
 from tests.flashsim.ssd.drives import Model, drive, served
 
 PAGE, PER_BLOCK, BLOCKS = 4096, 64, 64

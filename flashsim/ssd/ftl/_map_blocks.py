@@ -13,8 +13,9 @@ from typing import Any
 
 from flashsim.core.kernel import lean_kernel
 from flashsim.core.request import Integers
-from flashsim.ssd.collection import next_valid
-from flashsim.ssd.flash_array import (
+from flashsim.ssd.ftl._map_cache import MAP_BLOCKS, REGIONS, STORES, make_clean
+from flashsim.ssd.state.collection import next_valid
+from flashsim.ssd.state.flash_array import (
     ERASE_BLOCK,
     FETCH_PAGE,
     FIRST_FREE,
@@ -31,9 +32,8 @@ from flashsim.ssd.flash_array import (
     lookup,
     plan_row,
 )
-from flashsim.ssd.ftl._map_cache import MAP_BLOCKS, REGIONS, STORES, make_clean
-from flashsim.ssd.geometry import ID_BASE, LOGICAL_PAGES, PAGES_PER_BLOCK, POOLS, READ_ONLY, SEQUENCE, pool_of_block
-from flashsim.ssd.pools import choose_free, claim_block, collector_of, drop_page, map_page, recycle_block
+from flashsim.ssd.state.geometry import ID_BASE, LOGICAL_PAGES, PAGES_PER_BLOCK, POOLS, READ_ONLY, SEQUENCE, pool_of_block
+from flashsim.ssd.state.pools import choose_free, claim_block, collector_of, drop_page, map_page, recycle_block
 
 # Fields of a plane's region in the vector `own`: the place of the block that is being filled, the place of the one that is being emptied
 # (-1: none) and the page to look at next there; then the blocks.

@@ -24,7 +24,8 @@ import numpy as np
 from flashsim.core.errors import InvalidParameterError, RefusedError
 from flashsim.core.kernel import lean_kernel
 from flashsim.core.request import Integers
-from flashsim.ssd.flash_array import (
+from flashsim.ssd.parameters import SsdParameters
+from flashsim.ssd.state.flash_array import (
     DATA_BLOCK,
     ERASE_BLOCK,
     FETCH_PAGE,
@@ -40,9 +41,8 @@ from flashsim.ssd.flash_array import (
     lookup,
     plan_row,
 )
-from flashsim.ssd.geometry import LOGICAL_PAGES, PAGES_PER_BLOCK, POOLS, block_of, pool_of_block
-from flashsim.ssd.parameters import SsdParameters
-from flashsim.ssd.pools import choose_free, claim_block, drop_page, map_page, next_write_id, recycle_block
+from flashsim.ssd.state.geometry import LOGICAL_PAGES, PAGES_PER_BLOCK, POOLS, block_of, pool_of_block
+from flashsim.ssd.state.pools import choose_free, claim_block, drop_page, map_page, next_write_id, recycle_block
 
 # The table `own`: how many logical blocks a plane has; then the data block of each (-1: none), plane by plane in the order of allocation;
 # then what the layer keeps of each plane, `fields` numbers each.

@@ -14,11 +14,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from flashsim.ssd.drive_state import DriveState
-from flashsim.ssd.flash_array import CLOSED_BLOCK, CYCLES, DATA_BLOCK, LIMIT, RETIRED_BLOCK, STATE, VALID, WRITTEN, erased, programmed
 from flashsim.ssd.ftl._merging import DATA, LOGICAL_BLOCKS, page_at, place_of, pool_of, use_block
-from flashsim.ssd.geometry import READ_ONLY
-from flashsim.ssd.pools import drop_page, map_page, recycle_block
+from flashsim.ssd.state.drive_state import DriveState
+from flashsim.ssd.state.flash_array import CLOSED_BLOCK, CYCLES, DATA_BLOCK, LIMIT, RETIRED_BLOCK, STATE, VALID, WRITTEN, erased, programmed
+from flashsim.ssd.state.geometry import READ_ONLY
+from flashsim.ssd.state.pools import drop_page, map_page, recycle_block
 
 
 def recover_merging(state: DriveState) -> None:

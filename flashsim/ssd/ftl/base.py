@@ -16,9 +16,9 @@ The order of rows is the order of execution on each die, so a row may only rely 
 reclaimed while the page that is being written still counts as valid: its erase then never waits for that same write.  On each block pages
 are programmed in ascending order, and only after an erase.
 
-`mapping` has the true place of every page and is kept with the functions of `flashsim.ssd.pools`, whatever the layer's own tables look
-like: those that it needs stand in `own`, an int64 vector.  `victim` is the garbage collection policy (`flashsim.ssd.gc.base`), `opens` and
-`levels` are those of wear levelling (`flashsim.ssd.wear.base`).
+`mapping` has the true place of every page and is kept with the functions of `flashsim.ssd.state.pools`, whatever the layer's own tables
+look like: those that it needs stand in `own`, an int64 vector.  `victim` is the garbage collection policy (`flashsim.ssd.gc.base`), `opens`
+and `levels` are those of wear levelling (`flashsim.ssd.wear.base`).
 
 A member may also define
 
@@ -27,8 +27,8 @@ A member may also define
 ``USES``
     Which of the parameters that only some layers have a use for it takes: ``log_blocks``, ``map_cache``.  Others must be 0.
 ``PLACES_FREELY``
-    True if any logical page may lie on any page of its plane: `flashsim.ssd.steady_state` then lays out pages as long random writes do,
-    and `recover`, if there is one, does the rest.
+    True if any logical page may lie on any page of its plane: `flashsim.ssd.setup.steady_state` then lays out pages as long random writes
+    do, and `recover`, if there is one, does the rest.
 ``check(parameters)``
     Raises InvalidParameterError or RefusedError for what it cannot work with; called before all the others.
 ``map_pages(parameters)``
@@ -40,7 +40,7 @@ A member may also define
 ``prepare(state)``
     Takes what it keeps for itself on an empty drive, such as blocks, and sets the scalars of `control` that this changes.
 ``recover(state)``
-    Rebuilds its own table after a power cut, from arrays that `flashsim.ssd.recovery` has rebuilt.
+    Rebuilds its own table after a power cut, from arrays that `flashsim.ssd.state.recovery` has rebuilt.
 ``statistics(state)``
     What it adds to the statistics of a drive, or reports otherwise, by name.
 """
@@ -58,10 +58,10 @@ from flashsim.core.errors import RefusedError
 from flashsim.core.kernel import kernel_of
 from flashsim.core.members import Family
 from flashsim.core.request import Integers
-from flashsim.ssd.array_types import BLOCKS, MAP, PAGES
-from flashsim.ssd.flash_array import Narrow
 from flashsim.ssd.gc.base import VICTIM_FUNCTION
 from flashsim.ssd.parameters import SsdParameters
+from flashsim.ssd.state.array_types import BLOCKS, MAP, PAGES
+from flashsim.ssd.state.flash_array import Narrow
 from flashsim.ssd.wear.base import WEAR_FUNCTION
 
 FAMILY = Family("flashsim.ssd.ftl", "flash translation layer", ("translate",))

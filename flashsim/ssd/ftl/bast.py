@@ -19,8 +19,6 @@ from typing import Any
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.kernel import lean_kernel
 from flashsim.core.request import READ, TRIM, Integers
-from flashsim.ssd.drive_state import DriveState
-from flashsim.ssd.flash_array import DATA_BLOCK, HOST, LOG_BLOCK, READ_PAGE, WRITTEN, ZERO_PAGE, Narrow, lookup, plan_row
 from flashsim.ssd.ftl._merging import (
     DATA,
     LOGICAL_BLOCKS,
@@ -36,9 +34,11 @@ from flashsim.ssd.ftl._merging import (
     write_page,
 )
 from flashsim.ssd.ftl._merging_recovery import recover_merging
-from flashsim.ssd.geometry import PAGES_PER_BLOCK, POOLS, SEQUENCE
 from flashsim.ssd.parameters import SsdParameters
-from flashsim.ssd.pools import drop_page
+from flashsim.ssd.state.drive_state import DriveState
+from flashsim.ssd.state.flash_array import DATA_BLOCK, HOST, LOG_BLOCK, READ_PAGE, WRITTEN, ZERO_PAGE, Narrow, lookup, plan_row
+from flashsim.ssd.state.geometry import PAGES_PER_BLOCK, POOLS, SEQUENCE
+from flashsim.ssd.state.pools import drop_page
 
 COLLECTS = False
 USES = ("log_blocks",)

@@ -19,32 +19,6 @@ import numpy as np
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.kernel import lean_kernel
 from flashsim.core.request import READ, TRIM, Integers
-from flashsim.ssd.collection import make_room
-from flashsim.ssd.flash_array import (
-    BAD_VICTIM,
-    CYCLES,
-    FETCH_PAGE,
-    HOST,
-    KIND,
-    LOGICAL,
-    MAP,
-    MOVE_PAGE,
-    POOL_VALID,
-    PROGRAM_PAGE,
-    READ_PAGE,
-    RETIRED_BLOCK,
-    SPARE_OWNER,
-    STATE,
-    STORE_PAGE,
-    VALID,
-    WRITTEN,
-    ZERO_PAGE,
-    Narrow,
-    erased,
-    lookup,
-    plan_row,
-    programmed,
-)
 from flashsim.ssd.ftl._map_blocks import (
     STORE_ROWS,
     blocks_for,
@@ -78,13 +52,39 @@ from flashsim.ssd.ftl._map_cache import (
     oldest,
 )
 from flashsim.ssd.gc.base import rounds_of
-from flashsim.ssd.geometry import LOGICAL_PAGES, POOL_LIMIT, READ_ONLY, collection_rows, moves_of_a_write, pool_of_block
 from flashsim.ssd.parameters import SsdParameters
-from flashsim.ssd.pools import collector_of, drop_page, free_block, next_pool, next_write_id, place_page, takes_writes
-from flashsim.ssd.recovery import rebuild_pools, restore_reserve
+from flashsim.ssd.state.collection import make_room
+from flashsim.ssd.state.flash_array import (
+    BAD_VICTIM,
+    CYCLES,
+    FETCH_PAGE,
+    HOST,
+    KIND,
+    LOGICAL,
+    MAP,
+    MOVE_PAGE,
+    POOL_VALID,
+    PROGRAM_PAGE,
+    READ_PAGE,
+    RETIRED_BLOCK,
+    SPARE_OWNER,
+    STATE,
+    STORE_PAGE,
+    VALID,
+    WRITTEN,
+    ZERO_PAGE,
+    Narrow,
+    erased,
+    lookup,
+    plan_row,
+    programmed,
+)
+from flashsim.ssd.state.geometry import LOGICAL_PAGES, POOL_LIMIT, READ_ONLY, collection_rows, moves_of_a_write, pool_of_block
+from flashsim.ssd.state.pools import collector_of, drop_page, free_block, next_pool, next_write_id, place_page, takes_writes
+from flashsim.ssd.state.recovery import rebuild_pools, restore_reserve
 
 if TYPE_CHECKING:
-    from flashsim.ssd.drive_state import DriveState
+    from flashsim.ssd.state.drive_state import DriveState
 
 USES = ("map_cache",)
 #: Bytes of an entry in a translation page: the number of a flash page.

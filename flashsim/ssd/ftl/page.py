@@ -6,9 +6,9 @@ from typing import Any
 
 from flashsim.core.kernel import lean_kernel
 from flashsim.core.request import READ, TRIM, Integers
-from flashsim.ssd.collection import make_room
-from flashsim.ssd.flash_array import BAD_VICTIM, FETCH_PAGE, HOST, PROGRAM_PAGE, READ_PAGE, ZERO_PAGE, Narrow, lookup, plan_row
-from flashsim.ssd.pools import drop_page, next_pool, next_write_id, place_page, takes_writes
+from flashsim.ssd.state.collection import make_room
+from flashsim.ssd.state.flash_array import BAD_VICTIM, FETCH_PAGE, HOST, PROGRAM_PAGE, READ_PAGE, ZERO_PAGE, Narrow, lookup, plan_row
+from flashsim.ssd.state.pools import drop_page, next_pool, next_write_id, place_page, takes_writes
 
 PLACES_FREELY = True
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from flashsim.core.kernel import lean_kernel
 from flashsim.core.request import Integers
-from flashsim.ssd.flash_array import CLOSED_BLOCK, STATE
-from flashsim.ssd.geometry import BLOCKS_PER_POOL, GC_DRAWS, GC_STEPS, SHARED
+from flashsim.ssd.state.flash_array import CLOSED_BLOCK, STATE
+from flashsim.ssd.state.geometry import BLOCKS_PER_POOL, GC_DRAWS, GC_STEPS, SHARED
 
 #: A wholly valid block is often hit where writes amplify much: with 32 pages a block and 7 % over-provisioning 31 % of the blocks are.
 #: Eight in a row then happen once in ten thousand.

@@ -7,10 +7,10 @@ A member defines one function, decorated with `flashsim.core.kernel.lean_kernel`
 It is asked when free pages have run low.  `collector` is the column of `pools` in which closed blocks are counted: that of the pool (the
 plane) that must collect, or 0 where all pools of the drive share their collection.  It returns the number of a closed block
 (``blocks[STATE, block] == CLOSED_BLOCK``) of that pool, or of any, with at least one invalid page (``blocks[VALID, block]`` below the
-pages of a block); there always is one.  The arrays are described in `flashsim.ssd.geometry` (control) and `flashsim.ssd.flash_array`.
-Besides scanning them, a policy can follow the rings of closed blocks: ``pools[OLDEST, collector]`` and on by ``blocks[AFTER, block]`` in
-the order of closing,
-``pools[WITH_VALID + v, collector]`` and on by ``blocks[PEER_AFTER, block]`` those with v valid pages.
+pages of a block); there always is one.  The arrays are described in `flashsim.ssd.state.geometry` (control) and
+`flashsim.ssd.state.flash_array`.  Besides scanning them, a policy can follow the rings of closed blocks: ``pools[OLDEST, collector]`` and
+on by ``blocks[AFTER, block]`` in the order of closing, ``pools[WITH_VALID + v, collector]`` and on by ``blocks[PEER_AFTER, block]`` those
+with v valid pages.
 
 It must not change `blocks`.  It may raise ``pools[LEAST_VALID, collector]`` to the least count, take numbers from ``control[GC_DRAWS]``,
 and should add the blocks and lists that it looks at to ``control[GC_STEPS]``.
@@ -29,7 +29,7 @@ from numba import types
 from flashsim.core.array_types import MATRIX, VECTOR
 from flashsim.core.errors import FlashsimError
 from flashsim.core.members import Family
-from flashsim.ssd.array_types import BLOCKS
+from flashsim.ssd.state.array_types import BLOCKS
 
 FAMILY = Family("flashsim.ssd.gc", "garbage collection policy", ("victim",))
 

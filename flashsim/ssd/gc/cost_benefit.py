@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from flashsim.core.kernel import lean_kernel
 from flashsim.core.request import Integers
-from flashsim.ssd.flash_array import CHANGED, WITH_VALID
-from flashsim.ssd.geometry import GC_STEPS, PAGES_PER_BLOCK, SEQUENCE
+from flashsim.ssd.state.flash_array import CHANGED, WITH_VALID
+from flashsim.ssd.state.geometry import GC_STEPS, PAGES_PER_BLOCK, SEQUENCE
 
 
 @lean_kernel

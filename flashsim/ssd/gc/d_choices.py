@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from flashsim.core.kernel import lean_kernel
 from flashsim.core.request import Integers
-from flashsim.ssd.flash_array import VALID
 from flashsim.ssd.gc._draw import BLIND_ROUNDS, draw_closed
-from flashsim.ssd.geometry import GC_CHOICES
+from flashsim.ssd.state.flash_array import VALID
+from flashsim.ssd.state.geometry import GC_CHOICES
 
 ROUNDS = BLIND_ROUNDS
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from flashsim.core.kernel import lean_kernel
 from flashsim.core.request import Integers
-from flashsim.ssd.flash_array import OLDEST
-from flashsim.ssd.geometry import GC_STEPS
+from flashsim.ssd.state.flash_array import OLDEST
+from flashsim.ssd.state.geometry import GC_STEPS
 
 #: Cold data fill whole blocks, which are copied in turn.  Under uniform writes with 32 pages a block and 7 % over-provisioning one victim
 #: in eighty is wholly valid.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from flashsim.core.kernel import lean_kernel
 from flashsim.core.request import Integers
-from flashsim.ssd.pools import emptiest_block
+from flashsim.ssd.state.pools import emptiest_block
 
 
 @lean_kernel

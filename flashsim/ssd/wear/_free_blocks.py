@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from flashsim.core.kernel import lean_kernel
 from flashsim.core.request import Integers
-from flashsim.ssd.flash_array import AFTER, CYCLES, FIRST_FREE
-from flashsim.ssd.geometry import GC_STEPS
+from flashsim.ssd.state.flash_array import AFTER, CYCLES, FIRST_FREE
+from flashsim.ssd.state.geometry import GC_STEPS
 
 #: The most blocks that one decision compares.  A drive in use has a few free blocks a plane; one that is being filled has many, and it does
 #: not pay to compare them all.

@@ -26,7 +26,7 @@ from numba import types
 
 from flashsim.core.array_types import MATRIX, VECTOR
 from flashsim.core.members import Family
-from flashsim.ssd.array_types import BLOCKS
+from flashsim.ssd.state.array_types import BLOCKS
 
 FAMILY = Family("flashsim.ssd.wear", "wear levelling policy", ("opens", "levels"))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from flashsim.core.kernel import lean_kernel
 from flashsim.core.request import Integers
-from flashsim.ssd.flash_array import FIRST_FREE
+from flashsim.ssd.state.flash_array import FIRST_FREE
 
 
 @lean_kernel

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from flashsim.core.kernel import lean_kernel
 from flashsim.core.request import Integers
-from flashsim.ssd.flash_array import ACTIVE, CLOSED_BLOCK, CYCLES, FREED, STATE, VICTIM, VICTIM_CAUSE, WEAR, WEAR_HAND
-from flashsim.ssd.geometry import BLOCKS_PER_POOL, GC_STEPS, SHARED, STREAMS, WEAR_GAP
+from flashsim.ssd.state.flash_array import ACTIVE, CLOSED_BLOCK, CYCLES, FREED, STATE, VICTIM, VICTIM_CAUSE, WEAR, WEAR_HAND
+from flashsim.ssd.state.geometry import BLOCKS_PER_POOL, GC_STEPS, SHARED, STREAMS, WEAR_GAP
 from flashsim.ssd.wear._free_blocks import LOOKED_AT, least_worn_free, most_worn_free
 
 

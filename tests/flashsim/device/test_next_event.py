@@ -11,8 +11,8 @@ from flashsim.core.request import Completions
 from flashsim.core.units import NEVER
 from flashsim.hdd.engine import HddEngine
 from flashsim.hdd.specification import HddSpecification
-from flashsim.ssd.engine import SsdEngine
-from flashsim.ssd.specification import SsdSpecification
+from flashsim.ssd.engine.drive import SsdEngine
+from flashsim.ssd.specification.drive import SsdSpecification
 from tests.flashsim.hdd import drives as disks
 from tests.flashsim.ssd import drives
 

@@ -13,8 +13,13 @@ from flashsim.core.host import one_command_each
 from flashsim.core.parameters import build
 from flashsim.core.request import FLUSH, FORCE_UNIT_ACCESS, READ, SECTOR, TRIM, WRITE, Completions, Integers, Requests, make_requests
 from flashsim.core.rng import generator
-from flashsim.ssd.engine import SsdEngine
-from flashsim.ssd.flash_array import (
+from flashsim.ssd.engine.drive import SsdEngine
+from flashsim.ssd.ftl import dftl
+from flashsim.ssd.ftl.base import FAMILY as FTL_FAMILY
+from flashsim.ssd.gc.base import FAMILY as GC_FAMILY
+from flashsim.ssd.parameters import SsdParameters
+from flashsim.ssd.specification.drive import SsdSpecification
+from flashsim.ssd.state.flash_array import (
     ACTIVE,
     ACTIVE_BLOCK,
     AFTER,
@@ -41,12 +46,7 @@ from flashsim.ssd.flash_array import (
     WITH_VALID,
     WRITTEN,
 )
-from flashsim.ssd.ftl import dftl
-from flashsim.ssd.ftl.base import FAMILY as FTL_FAMILY
-from flashsim.ssd.gc.base import FAMILY as GC_FAMILY
-from flashsim.ssd.geometry import LEAST_PAGES, READ_ONLY, START_PAGES
-from flashsim.ssd.parameters import SsdParameters
-from flashsim.ssd.specification import SsdSpecification
+from flashsim.ssd.state.geometry import LEAST_PAGES, READ_ONLY, START_PAGES
 from flashsim.ssd.wear.base import FAMILY as WEAR_FAMILY
 
 Model = SsdEngine | SsdSpecification

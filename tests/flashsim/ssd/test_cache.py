@@ -13,8 +13,8 @@ from flashsim.core.kernel import compiled
 PROGRAM = """
 import sys
 from numba.core.dispatcher import Dispatcher
-from flashsim.ssd.engine import SsdEngine
-from flashsim.ssd.specification import SsdSpecification
+from flashsim.ssd.engine.drive import SsdEngine
+from flashsim.ssd.specification.drive import SsdSpecification
 from tests.flashsim.ssd.drives import drive, random_workload, served
 for model in (SsdEngine, SsdSpecification):
     parameters = drive()

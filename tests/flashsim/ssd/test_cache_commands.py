@@ -14,9 +14,9 @@ from flashsim.core.request import READ, WRITE, make_requests
 from flashsim.core.rng import generator
 from flashsim.core.spans import ERASE, PROGRAM
 from flashsim.core.spans import READ as READ_SPAN
-from flashsim.ssd.engine import SsdEngine
+from flashsim.ssd.engine.drive import SsdEngine
 from flashsim.ssd.parameters import SsdParameters
-from flashsim.ssd.specification import SsdSpecification
+from flashsim.ssd.specification.drive import SsdSpecification
 from tests.flashsim.ssd.drives import PAGE, Model, check_invariants, drive, random_drive, random_workload, served
 from tests.property.test_ssd_equality import assert_same_state
 

@@ -6,8 +6,8 @@ import pytest
 
 from flashsim.core.request import TRIM, WRITE
 from flashsim.core.rng import generator
-from flashsim.ssd.drive_state import DriveState
-from flashsim.ssd.flash_array import COLLECTING, OLDEST
+from flashsim.ssd.state.drive_state import DriveState
+from flashsim.ssd.state.flash_array import COLLECTING, OLDEST
 from tests.flashsim.ssd.drives import drive
 
 

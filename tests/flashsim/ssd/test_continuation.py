@@ -12,8 +12,8 @@ from flashsim.core.errors import InvalidParameterError, RefusedError
 from flashsim.core.host import one_command_each
 from flashsim.core.request import FLUSH, FORCE_UNIT_ACCESS, READ, WRITE, Integers, Requests, make_requests
 from flashsim.core.units import KIB, transfer_time
-from flashsim.ssd.engine import SsdEngine
-from flashsim.ssd.specification import SsdSpecification
+from flashsim.ssd.engine.drive import SsdEngine
+from flashsim.ssd.specification.drive import SsdSpecification
 from tests.flashsim.ssd.drives import PAGE, Model, drive, served
 from tests.flashsim.ssd.test_times import OLD
 

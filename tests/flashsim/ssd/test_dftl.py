@@ -13,9 +13,13 @@ import pytest
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.request import READ, TRIM, WRITE, Integers, make_requests
 from flashsim.core.rng import generator
-from flashsim.ssd.drive_state import DriveState
-from flashsim.ssd.engine import SsdEngine
-from flashsim.ssd.flash_array import (
+from flashsim.ssd.engine.drive import SsdEngine
+from flashsim.ssd.ftl import _map_cache as cache
+from flashsim.ssd.ftl import dftl
+from flashsim.ssd.ftl._map_blocks import STORE_ROWS
+from flashsim.ssd.parameters import SsdParameters
+from flashsim.ssd.state.drive_state import DriveState
+from flashsim.ssd.state.flash_array import (
     CAUSE,
     FETCH_PAGE,
     HOST,
@@ -30,11 +34,7 @@ from flashsim.ssd.flash_array import (
     STORE_PAGE,
     lookup,
 )
-from flashsim.ssd.ftl import _map_cache as cache
-from flashsim.ssd.ftl import dftl
-from flashsim.ssd.ftl._map_blocks import STORE_ROWS
-from flashsim.ssd.geometry import PLAN_ROWS
-from flashsim.ssd.parameters import SsdParameters
+from flashsim.ssd.state.geometry import PLAN_ROWS
 from tests.flashsim.ssd.drives import PAGE, TIES, check_invariants, drive, drive_for, random_drive, served
 
 

@@ -11,11 +11,11 @@ from flashsim.core.errors import RefusedError
 from flashsim.core.host import one_command_each
 from flashsim.core.request import READ, TRIM, WRITE, make_requests
 from flashsim.core.rng import generator
-from flashsim.ssd.drive_state import DriveState
-from flashsim.ssd.engine import SsdEngine
-from flashsim.ssd.flash_array import CYCLES, LIMIT, RETIRED_BLOCK, SPARE_BLOCK, SPARES, STATE
+from flashsim.ssd.engine.drive import SsdEngine
 from flashsim.ssd.parameters import SsdParameters
-from flashsim.ssd.specification import SsdSpecification
+from flashsim.ssd.specification.drive import SsdSpecification
+from flashsim.ssd.state.drive_state import DriveState
+from flashsim.ssd.state.flash_array import CYCLES, LIMIT, RETIRED_BLOCK, SPARE_BLOCK, SPARES, STATE
 from tests.flashsim.ssd.drives import PAGE, Model, check_invariants, drive, served
 
 MODELS = pytest.mark.parametrize("model", [SsdEngine, SsdSpecification])

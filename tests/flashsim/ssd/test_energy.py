@@ -12,7 +12,7 @@ from flashsim.core.request import READ, WRITE, make_requests
 from flashsim.core.units import SECONDS
 from flashsim.device import presets
 from flashsim.ssd.energy import EnergyFigures, energy_of
-from flashsim.ssd.engine import SsdEngine
+from flashsim.ssd.engine.drive import SsdEngine
 from tests.flashsim.ssd.drives import PAGE, drive
 
 FIGURES = build(

@@ -12,12 +12,10 @@ from flashsim.core.errors import InvalidParameterError, RefusedError
 from flashsim.core.host import one_command_each
 from flashsim.core.request import READ, TRIM, WRITE, Requests, make_requests
 from flashsim.core.rng import generator
-from flashsim.ssd.drive_state import DriveState
-from flashsim.ssd.engine import SsdEngine
-from flashsim.ssd.flash_array import VALID, WRITTEN
-from flashsim.ssd.lab import LAB_VALUES, LabDrive, lab_parameters
-from flashsim.ssd.lab_clock import SteppedDrive
-from flashsim.ssd.picture import (
+from flashsim.ssd.engine.drive import SsdEngine
+from flashsim.ssd.lab.clock import SteppedDrive
+from flashsim.ssd.lab.drive import LAB_VALUES, LabDrive, lab_parameters
+from flashsim.ssd.lab.picture import (
     FREE_PAGE,
     INVALID_PAGE,
     LEGEND,
@@ -28,6 +26,8 @@ from flashsim.ssd.picture import (
     page_states,
     picture,
 )
+from flashsim.ssd.state.drive_state import DriveState
+from flashsim.ssd.state.flash_array import VALID, WRITTEN
 from tests.flashsim.ssd.drives import check_invariants
 
 MERGING: dict[str, Any] = {"gc": "none", "allocation": "static"}

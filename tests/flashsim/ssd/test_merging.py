@@ -10,9 +10,9 @@ import pytest
 
 from flashsim.core.errors import InvalidParameterError, RefusedError
 from flashsim.core.request import TRIM, WRITE, make_requests
-from flashsim.ssd.engine import SsdEngine
-from flashsim.ssd.flash_array import DATA_BLOCK, LOG_BLOCK, STATE
+from flashsim.ssd.engine.drive import SsdEngine
 from flashsim.ssd.ftl.base import FAMILY
+from flashsim.ssd.state.flash_array import DATA_BLOCK, LOG_BLOCK, STATE
 from tests.flashsim.ssd.drives import PAGE, check_invariants, drive, drive_for, served
 
 PER_BLOCK = 4  # of the drives here

@@ -11,9 +11,9 @@ import pytest
 from flashsim.core.errors import InvalidParameterError, RefusedError, UnknownNameError
 from flashsim.core.host import one_command_each
 from flashsim.core.request import READ, WRITE, make_requests
-from flashsim.ssd.engine import SsdEngine
-from flashsim.ssd.geometry import pool_order
-from flashsim.ssd.specification import SsdSpecification
+from flashsim.ssd.engine.drive import SsdEngine
+from flashsim.ssd.specification.drive import SsdSpecification
+from flashsim.ssd.state.geometry import pool_order
 from tests.flashsim.ssd.drives import PAGE, Model, drive, served
 
 MODELS = pytest.mark.parametrize("model", [SsdEngine, SsdSpecification])

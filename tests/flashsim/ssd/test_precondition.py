@@ -13,14 +13,14 @@ from flashsim.core.host import one_command_each
 from flashsim.core.request import WRITE, make_requests
 from flashsim.core.rng import generator
 from flashsim.device.device import Device
-from flashsim.ssd.engine import SsdEngine
-from flashsim.ssd.flash_array import AFTER, CLOSED_BLOCK, ERASES, LIMIT, OLDEST, RETIRED_BLOCK, SPARE_BLOCK, STATE, VALID
+from flashsim.ssd.engine.drive import SsdEngine
 from flashsim.ssd.ftl.base import FAMILY as FTL_FAMILY
-from flashsim.ssd.geometry import ID_BASE, SEQUENCE
 from flashsim.ssd.parameters import SsdParameters
-from flashsim.ssd.precondition import Precondition, Preconditioned, hot_cold, precondition
-from flashsim.ssd.specification import SsdSpecification
-from flashsim.ssd.steady_state import lay_out
+from flashsim.ssd.setup.precondition import Precondition, Preconditioned, hot_cold, precondition
+from flashsim.ssd.setup.steady_state import lay_out
+from flashsim.ssd.specification.drive import SsdSpecification
+from flashsim.ssd.state.flash_array import AFTER, CLOSED_BLOCK, ERASES, LIMIT, OLDEST, RETIRED_BLOCK, SPARE_BLOCK, STATE, VALID
+from flashsim.ssd.state.geometry import ID_BASE, SEQUENCE
 from models.occupancy import occupancy
 from models.write_amplification import d_choices, fifo, fifo_hot_cold, greedy, random
 from tests.flashsim.ssd.drives import PAGE, TIES, Model, check_invariants, drive, drive_for, random_drive, random_workload, ring, served

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from flashsim.core.request import READ, make_requests
-from flashsim.ssd.engine import SsdEngine
-from flashsim.ssd.specification import SsdSpecification
+from flashsim.ssd.engine.drive import SsdEngine
+from flashsim.ssd.specification.drive import SsdSpecification
 from tests.flashsim.ssd.drives import PAGE, Model, drive, served
 
 MODELS = pytest.mark.parametrize("model", [SsdEngine, SsdSpecification])

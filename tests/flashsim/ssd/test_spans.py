@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from flashsim.core.spans import COMMAND, ERASE, GC, MOVE
-from flashsim.ssd.engine import SsdEngine
+from flashsim.ssd.engine.drive import SsdEngine
 from tests.flashsim.ssd.drives import random_drive, random_workload, served
 
 

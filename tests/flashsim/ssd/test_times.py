@@ -8,9 +8,9 @@ import pytest
 from flashsim.core.parameters import build
 from flashsim.core.request import FLUSH, READ, TRIM, WRITE, make_requests
 from flashsim.core.units import KIB, transfer_time
-from flashsim.ssd.engine import SsdEngine
+from flashsim.ssd.engine.drive import SsdEngine
 from flashsim.ssd.parameters import SsdParameters
-from flashsim.ssd.specification import SsdSpecification
+from flashsim.ssd.specification.drive import SsdSpecification
 from tests.flashsim.ssd.drives import PAGE, Model, drive, served
 
 #: A drive of 2008: 128 KiB requests run at the speed of the host link, after the latency of a command.

@@ -7,11 +7,11 @@ import pytest
 
 from flashsim.core.errors import CapacityError
 from flashsim.core.rng import generator
-from flashsim.ssd.drive_state import DriveState
-from flashsim.ssd.engine import SsdEngine
-from flashsim.ssd.geometry import ID_BASE, SEQUENCE
-from flashsim.ssd.recovery import recover
-from flashsim.ssd.write_ids import LAST_WRITE_ID, ids_left, renumber
+from flashsim.ssd.engine.drive import SsdEngine
+from flashsim.ssd.state.drive_state import DriveState
+from flashsim.ssd.state.geometry import ID_BASE, SEQUENCE
+from flashsim.ssd.state.recovery import recover
+from flashsim.ssd.state.write_ids import LAST_WRITE_ID, ids_left, renumber
 from tests.flashsim.ssd.drives import PAGE, check_invariants, drive
 
 

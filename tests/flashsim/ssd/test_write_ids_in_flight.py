@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from flashsim.core.host import one_command_each
-from flashsim.ssd.engine import SsdEngine
-from flashsim.ssd.geometry import ID_BASE, SEQUENCE
-from flashsim.ssd.specification import SsdSpecification
-from flashsim.ssd.write_ids import LAST_WRITE_ID
+from flashsim.ssd.engine.drive import SsdEngine
+from flashsim.ssd.specification.drive import SsdSpecification
+from flashsim.ssd.state.geometry import ID_BASE, SEQUENCE
+from flashsim.ssd.state.write_ids import LAST_WRITE_ID
 from tests.flashsim.ssd.drives import Model, check_invariants, random_drive, random_workload
 
 

@@ -1,0 +1,1 @@
+"""The fast drive: the event model of `flashsim.ssd.specification`, compiled."""

@@ -1,0 +1,58 @@
+"""Short commands that go on where the last one of their operation ended: what a controller with a few KiB of memory makes of them.
+
+It reads ahead: a short read finds its pages in the controller, since they came out of their dies while those before crossed the link.  They
+are counted as flash reads, but the time that dies and channels spend on reading ahead is left out.  It writes behind: a short write of
+whole flash pages is acknowledged when they have crossed the link, if the controller can hold them beside those that it still holds; a page
+leaves it over the channel, to be programmed.  Until it is programmed a power cut loses it, unless a flush was completed; forced unit access
+prevents that.  Either command takes `continuation_latency` and its transfer.  Any other takes what it takes on a drive without this.
+
+What a command goes on from is the one admitted last, whether that has ended or not, so this is the same at any queue depth.
+"""
+
+from __future__ import annotations
+
+from flashsim.core.kernel import inlined_kernel
+from flashsim.core.request import READ, SECTOR, WRITE, Integers
+from flashsim.ssd.engine.operations import DESTAGING, HELD, IS_BEHIND, READ_END, WRITE_END
+from flashsim.ssd.state.drive_state import CONTINUED_READS, CONTINUED_WRITES, READS_FOR
+from flashsim.ssd.state.flash_array import CAUSE, KIND, NEEDS, PROGRAM_PAGE, READ_PAGE, ZERO_PAGE
+from flashsim.ssd.state.geometry import PAGE_SECTORS
+from flashsim.ssd.state.timing import CONTINUATION, CONTINUATION_LIMIT, CONTINUATION_PAGES
+
+
+@inlined_kernel
+def goes_on(
+    engine: Integers, control: Integers, timing: Integers, counters: Integers, operation: int, offset: int, length: int, forced: bool
+) -> bool:
+    """Whether a command goes on from the last one of its operation; note and count it."""
+    if timing[CONTINUATION] == 0 or length == 0 or operation not in (READ, WRITE):
+        return False
+    last = READ_END if operation == READ else WRITE_END
+    follows = engine[last] == offset and length <= timing[CONTINUATION_LIMIT]
+    engine[last] = offset + length
+    if operation == WRITE:
+        size = control[PAGE_SECTORS] * SECTOR
+        whole = offset % size == 0 and length % size == 0
+        follows = follows and whole and not forced and engine[HELD] + length // size <= timing[CONTINUATION_PAGES]
+    if follows:
+        counters[CONTINUED_READS if operation == READ else CONTINUED_WRITES] += 1
+    return follows
+
+
+@inlined_kernel
+def read_ahead(plan: Integers, rows: int, counters: Integers) -> None:
+    """The page that a plan reads has been read: it needs no die."""
+    for at in range(rows):
+        if plan[at, KIND] == READ_PAGE:
+            plan[at, KIND] = ZERO_PAGE
+            counters[READS_FOR + plan[at, CAUSE]] += 1
+
+
+@inlined_kernel
+def write_behind(engine: Integers, operations: Integers, plan: Integers, rows: int) -> None:
+    """The page that a plan programs, whose operations have their rows, is acknowledged before that."""
+    for at in range(rows):
+        if plan[at, KIND] == PROGRAM_PAGE:
+            operations[plan[at, NEEDS], IS_BEHIND] = 1
+            engine[DESTAGING] += 1
+            engine[HELD] += 1

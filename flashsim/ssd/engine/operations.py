@@ -1,0 +1,182 @@
+"""The engine's tables: flash operations in progress, and the dies, channels, link and controller that they queue for."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from flashsim.core.kernel import inlined_kernel
+from flashsim.core.request import Integers
+from flashsim.ssd.state.flash_array import PLAN_COLUMNS, SUPERSEDED
+
+# Columns of the operation table.  The first PLAN_COLUMNS are those of a plan (`flash_array`); a row that stands for a whole command has
+# KIND == COMMAND_KIND and uses them as follows; FLUSH_MARK is, of a flush, the first id after those that it waits for.
+COMMAND_KIND = 9
+LEFT, FIRST_PART, LAST_PART, HOST_COMMAND, OVERHEAD, FLUSH_MARK = range(1, 7)
+# The other columns.  WAITS counts what must happen before the operation is ready for its die: the controller, or for a write its link
+# transfer; what it needs; for an erase the programs that supersede a page of the block and the reads that may overtake it.  Those that
+# wait for this operation are chained from FIRST_FOLLOWER by NEXT_FOLLOWER.  DUE is the time of its pending event (-1: none), LEFT_OVER
+# what is left of an interrupted step, INTERRUPTED how often it was.  A command's operations are chained by NEXT_PART, those that queue for
+# a die or work there together by NEXT_IN_DIE, those that wait for a channel, the link or the controller by NEXT_WAITING; unused rows by
+# NEXT_WAITING too.  IS_BEHIND says of a host's program that it is acknowledged when its bytes have come (see `continuation`).
+(
+    ID, PHASE, WAITS, DIE, COMMAND, REQUEST, SECTORS, DUE, LEFT_OVER, INTERRUPTED, FIRST_FOLLOWER, NEXT_FOLLOWER,
+    FIRST_READER, NEXT_READER, NEXT_PART, NEXT_IN_DIE, NEXT_WAITING, IS_BEHIND,
+) = range(PLAN_COLUMNS, PLAN_COLUMNS + 18)  # fmt: skip
+OPERATION_COLUMNS = PLAN_COLUMNS + 18
+# What an operation's pending event ends.
+WAITING, ON_LINK, IN_CELLS, ON_CHANNEL, IN_PROGRAM = range(5)
+
+# A BUFFER_PAGE (a page comes into the write buffer) uses some of them otherwise: its PLACE is the entry and its SOURCE the transfer before
+# it of the same page; NEEDS_ROOM says that it takes room, IS_PART that its command waits for it, and DESTAGED_BY is the store that took
+# the page away before it came (-1: none).  A store of a page from the buffer, which is one for the host, has in ARRIVED_ID the newest
+# write id that came as a whole.
+NEEDS_ROOM, IS_PART, DESTAGED_BY = SUPERSEDED, INTERRUPTED, LEFT_OVER
+ARRIVED_ID = SECTORS
+
+# Columns of the server table: one row a die, then a channel, then the link, then the controller.  HEAD and TAIL are of the queue; a die has
+# a second one of reads that overtake.  A die's BUSY is the operation at work, or the first of those that work together, plus 1 (0: none);
+# SUSPENDED is the one that a read interrupted, and CACHED the one in the cache register, in the same way.  WOKEN says that the die is to
+# look for work, and NEXT_WOKEN chains such dies.
+HEAD, TAIL, BUSY, SINCE, BUSY_NS, READ_HEAD, READ_TAIL, SUSPENDED, WOKEN, NEXT_WOKEN, CACHED = range(11)
+SERVER_COLUMNS = 11
+
+# Rows of the gate array, shape (GATE_ROWS, blocks): what the next erase of the block must wait for and came after the last erase of it that
+# was admitted; that erase's id; programs of the block's pages that have not ended.  A block may be reclaimed again while its earlier erase
+# still waits in the queue.
+HOLDERS, LAST_ERASE, PENDING = range(3)
+GATE_ROWS = 3
+
+# Scalars of the engine.  The dies that were woken stand between FIRST_WOKEN and LAST_WOKEN, operations that are ready for the link in this
+# event between FIRST_READY and LAST_READY, those that wait for room in the write buffer between FIRST_WANTING and LAST_WANTING.  ROOM is
+# the pages that it can still take, DESTAGING counts acknowledged pages that are on their way to flash, FIRST_FLUSH starts the chain (by
+# NEXT_IN_DIE) of flush commands that wait for such, and FLUSHING is one that is still being admitted.  HAPPENED
+# counts the events since power came.  READ_END and WRITE_END are where the last read and write ended, and HELD counts the pages of writes
+# that go on there which the controller holds.
+(
+    EVENTS, NEXT_ID, UNUSED, WATERMARK, LIVE, FIRST_WOKEN, LAST_WOKEN, FIRST_READY, LAST_READY, FIRST_WANTING, LAST_WANTING, ROOM,
+    DESTAGING, FIRST_FLUSH, FLUSHING, HAPPENED, READ_END, WRITE_END, HELD,
+) = range(19)  # fmt: skip
+ENGINE_SCALARS = 19
+
+#: An event's key is the operation's id and, below it, its row.
+ROW_BITS = 24
+ROW_MASK = (1 << ROW_BITS) - 1
+
+
+@inlined_kernel
+def take_row(engine: Integers, operations: Integers, kind: int) -> int:
+    """An unused row of the operation table, numbered and cleared (there must be one)."""
+    row = engine[UNUSED]
+    if row >= 0:
+        engine[UNUSED] = operations[row, NEXT_WAITING]
+    else:
+        row = engine[WATERMARK]
+        engine[WATERMARK] += 1
+    engine[LIVE] += 1
+    operations[row, 0] = kind
+    operations[row, ID] = engine[NEXT_ID]
+    engine[NEXT_ID] += 1
+    operations[row, PHASE] = WAITING
+    operations[row, WAITS] = 1
+    operations[row, DUE] = -1
+    operations[row, INTERRUPTED] = 0
+    operations[row, IS_BEHIND] = 0
+    for column in (FIRST_FOLLOWER, NEXT_FOLLOWER, FIRST_READER, NEXT_READER, NEXT_PART, NEXT_IN_DIE, NEXT_WAITING):
+        operations[row, column] = -1
+    return row
+
+
+@inlined_kernel
+def join_chain(operations: Integers, first: int, following: int, awaited: int, row: int) -> None:
+    """Let an operation wait until another, which has not ended, has ended: it stands last in the other's chain."""
+    operations[row, WAITS] += 1
+    last = operations[awaited, first]
+    if last < 0:
+        operations[awaited, first] = row
+        return
+    while operations[last, following] >= 0:
+        last = operations[last, following]
+    operations[last, following] = row
+
+
+@inlined_kernel
+def follow(operations: Integers, awaited: int, row: int) -> None:
+    """Let an operation wait for one that it needs."""
+    join_chain(operations, FIRST_FOLLOWER, NEXT_FOLLOWER, awaited, row)
+
+
+@inlined_kernel
+def follow_program(operations: Integers, program: int, row: int) -> None:
+    """Let a read that may overtake wait for the program of its flash page."""
+    join_chain(operations, FIRST_READER, NEXT_READER, program, row)
+
+
+@inlined_kernel
+def give_row(engine: Integers, operations: Integers, row: int) -> None:
+    """Return a row of the operation table."""
+    operations[row, ID] = -1
+    operations[row, NEXT_WAITING] = engine[UNUSED]
+    engine[UNUSED] = row
+    engine[LIVE] -= 1
+
+
+@inlined_kernel
+def acquire(servers: Integers, operations: Integers, server: int, row: int, now: int) -> bool:
+    """Ask for a channel, the link or the controller: True if it is had at once, otherwise the operation waits its turn."""
+    if servers[server, BUSY] == 0:
+        servers[server, BUSY] = 1
+        servers[server, SINCE] = now
+        return True
+    if servers[server, HEAD] < 0:
+        servers[server, HEAD] = row
+    else:
+        operations[servers[server, TAIL], NEXT_WAITING] = row
+    servers[server, TAIL] = row
+    return False
+
+
+@inlined_kernel
+def release(servers: Integers, operations: Integers, server: int, now: int) -> int:
+    """Give up a channel, the link or the controller; return the operation that has it next, or -1."""
+    servers[server, BUSY_NS] += now - servers[server, SINCE]
+    servers[server, SINCE] = now
+    row = servers[server, HEAD]
+    if row < 0:
+        servers[server, BUSY] = 0
+    else:
+        servers[server, HEAD] = operations[row, NEXT_WAITING]
+        operations[row, NEXT_WAITING] = -1
+    return row
+
+
+@inlined_kernel
+def join_queue(servers: Integers, operations: Integers, die: int, head: int, row: int) -> None:
+    """Take the last place in a die's queue, the one that starts in column `head` and ends in the next."""
+    if servers[die, head] < 0:
+        servers[die, head] = row
+    else:
+        operations[servers[die, head + 1], NEXT_IN_DIE] = row
+    servers[die, head + 1] = row
+
+
+def empty_servers(dies: int, channels: int) -> Integers:
+    """The server table of an idle drive, shape (dies + channels + 2, SERVER_COLUMNS)."""
+    servers = np.zeros((dies + channels + 2, SERVER_COLUMNS), np.int64)
+    servers[:, [HEAD, TAIL, READ_HEAD, READ_TAIL, NEXT_WOKEN]] = -1
+    return servers
+
+
+def empty_gates(blocks: int) -> Integers:
+    """The gate array of an idle drive, shape (GATE_ROWS, blocks)."""
+    gates = np.zeros((GATE_ROWS, blocks), np.int64, order="F")
+    gates[LAST_ERASE] = -1
+    return gates
+
+
+def empty_engine(room: int) -> Integers:
+    """The engine's scalars before the first operation, with room for so many pages in the write buffer."""
+    engine = np.zeros(ENGINE_SCALARS, np.int64)
+    engine[[UNUSED, FIRST_WOKEN, LAST_WOKEN, FIRST_READY, LAST_READY, FIRST_WANTING, LAST_WANTING, FIRST_FLUSH, FLUSHING]] = -1
+    engine[[READ_END, WRITE_END]] = -1
+    engine[ROOM] = room
+    return engine

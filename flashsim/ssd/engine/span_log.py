@@ -1,0 +1,75 @@
+"""The engine's record of what its parts did, a row a hold (`flashsim.core.spans`)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from flashsim.core import spans as span_kinds
+from flashsim.core.kernel import inlined_kernel
+from flashsim.core.request import Integers
+from flashsim.core.spans import SPAN, Spans
+from flashsim.ssd.engine.operations import COMMAND_KIND, REQUEST, SINCE
+from flashsim.ssd.state.flash_array import CAUSE, ERASE_BLOCK, FETCH_PAGE, HOST, KIND, LOGICAL, MOVE_PAGE, READ_PAGE
+from flashsim.ssd.state.geometry import DIES
+
+SPAN_COLUMNS = 7
+# Row 0 of the log: how many rows it has, and whether anything is to be recorded.
+USED, RECORDING = range(2)
+
+_READ, _PROGRAM, _ERASE = span_kinds.READ, span_kinds.PROGRAM, span_kinds.ERASE
+_MOVE, _FETCH, _TRANSFER, _COMMAND = span_kinds.MOVE, span_kinds.FETCH, span_kinds.TRANSFER, span_kinds.COMMAND
+
+
+@inlined_kernel
+def kind_of_span(control: Integers, operations: Integers, server: int, row: int) -> int:
+    """What an operation does on a server."""
+    kind = operations[row, KIND]
+    if kind == COMMAND_KIND:
+        return _COMMAND
+    if server >= control[DIES]:
+        return _TRANSFER
+    if kind == READ_PAGE:
+        return _READ
+    if kind == FETCH_PAGE:
+        return _FETCH
+    if kind == MOVE_PAGE:
+        return _MOVE
+    return _ERASE if kind == ERASE_BLOCK else _PROGRAM
+
+
+@inlined_kernel
+def note_span(log: Integers, control: Integers, operations: Integers, servers: Integers, server: int, row: int, now: int) -> None:
+    """An operation gives up a server that it has held since SINCE, if only for a nanosecond (it may be interrupted at once)."""
+    if log[0, RECORDING] == 0 or servers[server, SINCE] == now:
+        return
+    at = log[0, USED] + 1
+    log[0, USED] = at
+    command = operations[row, KIND] == COMMAND_KIND
+    log[at, 0] = server
+    log[at, 1] = kind_of_span(control, operations, server, row)
+    log[at, 2] = HOST if command else operations[row, CAUSE]
+    log[at, 3] = operations[row, REQUEST]
+    log[at, 4] = -1 if command else operations[row, LOGICAL]
+    log[at, 5] = servers[server, SINCE]
+    log[at, 6] = now
+
+
+@inlined_kernel
+def is_full(log: Integers, control: Integers) -> bool:
+    """Whether one more event could need more rows than there are: it may free one part of each kind, and interrupt every die."""
+    return log[0, RECORDING] != 0 and log[0, USED] + control[DIES] + 5 > log.shape[0]
+
+
+def empty_log(rows: int) -> Integers:
+    """A log that records nothing yet."""
+    return np.zeros((rows + 1, SPAN_COLUMNS), np.int64)
+
+
+def taken_spans(log: Integers) -> Spans:
+    """What the log holds, in order of the ends, dtype SPAN; the log is empty then."""
+    used = int(log[0, USED])
+    spans = np.empty(used, SPAN)
+    for column, name in enumerate(SPAN.names or ()):
+        spans[name] = log[1 : used + 1, column]
+    log[0, USED] = 0
+    return spans

@@ -1,0 +1,284 @@
+"""A drive to take apart: small, without a clock, one logical page and one flash operation at a time.
+
+>>> drive = LabDrive()
+>>> drive.write(5)
+program block 0 page 0: logical page 5 (host)
+>>> drive.write(5)
+program block 32 page 0: logical page 5 (host)
+>>> drive.read(5)
+read    block 32 page 0: logical page 5 (host)
+
+``print(drive)`` shows all blocks and pages.  It runs compiled and as plain Python: under ``NUMBA_DISABLE_JIT=1`` a debugger steps from
+`LabDrive.begin` into the translation layer and into garbage collection.  `flashsim.ssd.lab.clock` has the same drive in time.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from flashsim.core.errors import InvalidParameterError, RefusedError
+from flashsim.core.parameters import build
+from flashsim.core.request import OPERATIONS, READ, SECTOR, TRIM, WRITE
+from flashsim.ssd.lab.picture import picture
+from flashsim.ssd.parameters import SsdParameters
+from flashsim.ssd.state.drive_state import (
+    ERASES_FOR,
+    FETCHES,
+    PROGRAMS_FOR,
+    READ_BYTES,
+    READS,
+    READS_FOR,
+    TRIMS,
+    WRITE_BYTES,
+    WRITES,
+    DriveState,
+    apply,
+)
+from flashsim.ssd.state.flash_array import (
+    CAUSE,
+    CAUSES,
+    ERASE_BLOCK,
+    FETCH_PAGE,
+    HOST,
+    KIND,
+    LOGICAL,
+    MOVE_PAGE,
+    PLACE,
+    PROGRAM_PAGE,
+    READ_PAGE,
+    SOURCE,
+    STORE_PAGE,
+    ZERO_PAGE,
+    erased,
+    started,
+)
+from flashsim.ssd.state.geometry import PLAN_ROWS, READ_ONLY, REFUSED
+from flashsim.ssd.state.pools import next_write_id
+from flashsim.ssd.state.recovery import recover
+
+#: Two dies of 32 blocks of 8 pages, on a channel each: few enough to be drawn.  The times are no chip's, but round numbers near those of
+#: one with a bit a cell: a page takes 10 us over its channel and 10 us over the host link, the controller 5 us a read and 10 us a write.
+LAB_VALUES: dict[str, Any] = {
+    "page_size": "4KiB", "pages_per_block": 8, "blocks_per_plane": 32, "planes_per_die": 1, "dies_per_package": 1,
+    "packages_per_channel": 1, "channels": 2, "read": "25us", "program": "200us", "erase": "1500us", "channel_rate": "409600KB/s",
+    "link_read_rate": "409600KB/s", "link_write_rate": "409600KB/s", "read_latency": "40us", "write_latency": "220us", "queue_depth": 4,
+    "gc_reserve": 2,
+}  # fmt: skip
+#: Logical pages, where nothing else is said: a fifth more flash pages than these can be used outside the reserve.
+LAB_PAGES = 400
+
+_VERBS = {
+    READ_PAGE: "read", ZERO_PAGE: "zeros", FETCH_PAGE: "fetch", PROGRAM_PAGE: "program", STORE_PAGE: "store", MOVE_PAGE: "move",
+    ERASE_BLOCK: "erase",
+}  # fmt: skip
+_PROGRAMS = (PROGRAM_PAGE, STORE_PAGE, MOVE_PAGE)
+
+
+def lab_parameters(pages: int = LAB_PAGES, **changes: Any) -> SsdParameters:
+    """A 64-block drive of so many logical pages; `changes` replace values of LAB_VALUES, in the units of presets.
+
+    Raises
+    ------
+    InvalidParameterError, UnknownNameError, RefusedError
+        As a preset with such values.
+
+    Examples
+    --------
+    >>> lab_parameters().pools * lab_parameters().blocks_per_plane, round(lab_parameters().effective_overprovisioning, 3)
+    (64, 0.2)
+    """
+    values = {**LAB_VALUES, **changes}
+    page_size = build(SsdParameters, {**values, "capacity": SECTOR}).page_size  # in bytes, if it was written with a unit
+    return build(SsdParameters, {"capacity": pages * page_size, **values})
+
+
+def operation_line(pages_per_block: int, kind: int, place: int, source: int, logical: int, cause: int) -> str:
+    """One flash operation in words.
+
+    Examples
+    --------
+    >>> operation_line(8, MOVE_PAGE, 56, 25, 12, 1)
+    'move    block 3 page 1 -> block 7 page 0: logical page 12 (gc)'
+    """
+
+    def where(flash_page: int) -> str:
+        return f"block {flash_page // pages_per_block} page {flash_page % pages_per_block}"
+
+    if kind == ERASE_BLOCK:
+        told = f"block {place}"
+    elif kind == ZERO_PAGE:
+        told = f"nothing is mapped: logical page {logical}"
+    else:
+        told = f"{where(source)} -> {where(place)}" if source >= 0 else where(place)
+        told += f": logical page {logical}"
+    return f"{_VERBS[kind]:<7} {told} ({CAUSES[cause]})"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The flash operations that one logical page takes, in order; shown as a line each.
+
+    `rows` are rows of a plan (docs/decisions/0006).
+    """
+
+    rows: tuple[tuple[int, ...], ...]
+    pages_per_block: int
+
+    def lines(self) -> list[str]:
+        """A line an operation."""
+        return [
+            operation_line(self.pages_per_block, *(row[column] for column in (KIND, PLACE, SOURCE, LOGICAL, CAUSE))) for row in self.rows
+        ]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __repr__(self) -> str:
+        return "\n".join(self.lines()) or "nothing to do on the flash"
+
+
+class LabDrive:
+    """A small drive whose flash operations take no time, and are carried out one by one.
+
+    Parameters
+    ----------
+    pages
+        Logical pages.
+    changes
+        Other values of `LAB_VALUES` or of `SsdParameters`, such as ``gc="my_policy.py"``.
+
+    Raises
+    ------
+    InvalidParameterError, UnknownNameError, MissingFileError, RefusedError, FlashsimError
+        Impossible parameters, or policies that cannot be loaded.
+    """
+
+    def __init__(self, pages: int = LAB_PAGES, **changes: Any) -> None:
+        self.parameters = lab_parameters(pages, **changes)
+        if self.parameters.write_buffer:
+            raise RefusedError("write_buffer: a drive without a clock has none; flashsim.ssd.lab.clock.SteppedDrive can have one")
+        self.state = DriveState(self.parameters)
+        self._pending: deque[int] = deque()
+        self._plan = self._planned(())
+
+    def __str__(self) -> str:
+        return picture(self.state)
+
+    @property
+    def pages(self) -> int:
+        """Logical pages of the host."""
+        return self.parameters.logical_pages
+
+    @property
+    def pending(self) -> Plan:
+        """What was planned and is still to be carried out."""
+        return self._planned(self._plan.rows[row] for row in self._pending)
+
+    def write(self, page: int, partial: bool = False) -> Plan:
+        """Write one logical page (`partial`: only a part of it); return what that took."""
+        return self._all_of(WRITE, page, partial)
+
+    def read(self, page: int) -> Plan:
+        """Read one logical page; return what that took."""
+        return self._all_of(READ, page)
+
+    def trim(self, page: int) -> Plan:
+        """Say that a logical page is of no use any more."""
+        return self._all_of(TRIM, page)
+
+    def write_all(self, pages: Iterable[int]) -> None:
+        """Write logical pages one after another."""
+        for page in pages:
+            self._all_of(WRITE, page)
+
+    def begin(self, operation: str, page: int, partial: bool = False) -> Plan:
+        """Plan a ``"write"``, ``"read"`` or ``"trim"``: the map changes at once, the flash with each `step`.
+
+        Raises
+        ------
+        InvalidParameterError
+            There is no such operation or page.
+        RefusedError
+            The last plan is not carried out yet, or the drive has worn out.
+        """
+        if operation not in OPERATIONS[READ : TRIM + 1]:
+            raise InvalidParameterError("operation", repr(operation), "it must be read, write or trim")
+        return self._begin(OPERATIONS.index(operation), page, partial)
+
+    def step(self) -> str:
+        """Carry out the next operation of what was planned, and say what it was; empty if nothing is left."""
+        if not self._pending:
+            return ""
+        state, row = self.state, self._pending.popleft()
+        apply(row, state.plan, state.control, state.blocks, state.pages, state.spare)
+        self._count(self._plan.rows[row])
+        return self._plan.lines()[row]
+
+    def power_cut(self) -> None:
+        """Lose power in the midst of the next operation of what was planned, and rebuild the map from the flash.
+
+        A program that is cut off leaves a torn page, and an erase is finished; what comes after it never happens.
+        """
+        state = self.state
+        if self._pending:
+            row = self._plan.rows[self._pending[0]]
+            if row[KIND] == ERASE_BLOCK:
+                erased(state.control, state.blocks, state.spare, row[PLACE])
+            elif row[KIND] in _PROGRAMS:
+                started(state.spare, row[PLACE])
+        self._pending.clear()
+        recover(state)
+
+    def statistics(self) -> dict[str, Any]:
+        """Counters, as of `flashsim.ssd.state.drive_state.DriveState.statistics`, since the drive was made or `count_anew`."""
+        return self.state.statistics()
+
+    def count_anew(self) -> None:
+        """Set the counters of host and flash operations to 0; erases of blocks stay."""
+        self.state.counters[:] = 0
+
+    def _planned(self, rows: Iterable[tuple[int, ...]]) -> Plan:
+        return Plan(tuple(rows), self.parameters.pages_per_block)
+
+    def _all_of(self, operation: int, page: int, partial: bool = False) -> Plan:
+        plan = self._begin(operation, page, partial)
+        self.state.apply_plan(len(plan))
+        for row in plan.rows:
+            self._count(row)
+        self._pending.clear()
+        return plan
+
+    def _begin(self, operation: int, page: int, partial: bool) -> Plan:
+        state, page = self.state, int(page)
+        if not 0 <= page < self.pages:
+            raise InvalidParameterError("page", page, f"the drive has logical pages 0 to {self.pages - 1}")
+        if self._pending:
+            raise RefusedError(f"{OPERATIONS[operation]}: {len(self._pending)} flash operations of the last plan are pending (step)")
+        if operation == WRITE and state.control[READ_ONLY]:
+            state.control[REFUSED] += 1
+            raise state.read_only()
+        state.make_ids(int(state.control[PLAN_ROWS]))
+        self._plan = self._planned(state.plan_page(operation, page, partial))
+        self._pending = deque(range(len(self._plan)))
+        if operation == TRIM:
+            state.trimmed[page] = next_write_id(state.control)
+        self._count_command(operation, partial)
+        return self._plan
+
+    def _count_command(self, operation: int, partial: bool) -> None:
+        counters = self.state.counters
+        size = self.parameters.page_size // (2 if partial else 1)
+        counters[{READ: READS, WRITE: WRITES, TRIM: TRIMS}[operation]] += 1
+        if operation in (READ, WRITE):
+            counters[READ_BYTES if operation == READ else WRITE_BYTES] += size
+
+    def _count(self, row: tuple[int, ...]) -> None:
+        """Count a flash operation by kind and cause."""
+        counters, kind, cause = self.state.counters, row[KIND], row[CAUSE]
+        counters[READS_FOR + cause] += kind in (READ_PAGE, FETCH_PAGE, MOVE_PAGE)
+        counters[FETCHES] += kind == FETCH_PAGE and cause == HOST
+        counters[PROGRAMS_FOR + cause] += kind in _PROGRAMS
+        counters[ERASES_FOR + cause] += kind == ERASE_BLOCK

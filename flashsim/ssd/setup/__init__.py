@@ -1,0 +1,1 @@
+"""Known states of a drive before a measurement."""

@@ -1,0 +1,234 @@
+"""Known states of a drive before a measurement, reached in no time: filled in order, filled at random, steady under random writes, aged."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from flashsim.core.errors import InvalidParameterError, RefusedError, UnknownNameError
+from flashsim.core.protocols import Progress
+from flashsim.core.rng import generator
+from flashsim.ssd.setup.steady_state import Occupancy, lay_out
+from flashsim.ssd.state.drive_state import LOADED_AT_ONCE, DriveState
+from flashsim.ssd.state.flash_array import ERASES, LIMIT, RETIRED_BLOCK, SPARE_BLOCK, STATE, WEAR_HAND, Narrow
+from flashsim.ssd.state.geometry import GC_DRAWS, ID_BASE, NEXT_POOL, READ_ONLY, SEQUENCE
+from flashsim.ssd.state.recovery import recover
+
+#: What `Precondition.fill` may be.
+FILLS = ("empty", "sequential", "random", "steady")
+#: Draws so many logical pages that the host writes, in order.
+Workload = Callable[[np.random.Generator, int], Narrow]
+
+#: Write amplification is measured in windows, so many for each time that all usable pages are programmed, but none with fewer programs
+#: than this: the counts of single victims must not show.
+_WINDOWS, _LEAST_WINDOW = 16, 1 << 17
+#: A steady state is confirmed when both halves of the last windows, so many, amplify alike to this share.
+_JUDGED, _TOLERANCE = 8, 0.005
+
+
+@dataclass(frozen=True)
+class Precondition:
+    """What state to bring a drive into; what it held is gone.
+
+    Parameters
+    ----------
+    fill
+        ``empty``: nothing is written.  ``sequential``: pages in the order of their addresses.  ``random``: pages in random order, each
+        once.  ``steady``: all pages, as long random writes leave them.
+    share
+        Of the logical pages, for ``sequential`` (those with the lowest addresses) and ``random``.
+    occupancy
+        For ``steady``, what to start from: the share of closed blocks with 0, 1, ... valid pages, shape (pages of a block + 1,), or with
+        one row an age, from the oldest blocks to the newest.  `models.occupancy` has those of uniform random writes.
+    workload
+        For ``steady``, the writes that confirm it; uniform ones, if not given.
+    longest
+        For ``steady``, how often all usable pages may be programmed until the write amplification is steady.
+    erases, erases_spread
+        Mean and standard deviation of the erases that the blocks in use have seen, drawn from a normal distribution; None leaves them as
+        they are.  A block beyond its endurance is retired, and a spare block has taken the erases since.
+    seed
+        Of all that is drawn.
+
+    Raises
+    ------
+    UnknownNameError, InvalidParameterError
+        There is no such fill, a value is out of bounds, or a steady state has no `occupancy` to start from.
+    """
+
+    fill: str = "sequential"
+    share: float = 1.0
+    occupancy: Occupancy | None = None
+    workload: Workload | None = None
+    longest: int = 16
+    erases: float | None = None
+    erases_spread: float = 0.0
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        """Check what does not depend on the drive."""
+        if self.fill not in FILLS:
+            raise UnknownNameError("precondition", self.fill, FILLS)
+        if not 0 <= self.share <= 1:
+            raise InvalidParameterError("share", self.share, "it must be from 0 to 1")
+        if self.longest < 1:
+            raise InvalidParameterError("longest", self.longest, "it must be at least 1")
+        for name, value in (("erases", self.erases or 0.0), ("erases_spread", self.erases_spread)):
+            if not 0 <= value < math.inf:
+                raise InvalidParameterError(name, value, "it must be at least 0, and finite")
+        if self.seed < 0:
+            raise InvalidParameterError("seed", self.seed, "it must be at least 0")
+        if (self.fill == "steady") != (self.occupancy is not None):
+            what = "none" if self.occupancy is None else "given"
+            raise InvalidParameterError("occupancy", what, "a steady state starts from one, and nothing else does")
+
+
+@dataclass(frozen=True)
+class Preconditioned:
+    """What was done.
+
+    Parameters
+    ----------
+    writes
+        Logical pages that were written in no time: the fill, or the writes that confirmed a steady state.
+    write_amplification
+        Flash pages programmed over those; of a steady state, over its last eight windows.  NaN without writes.
+    halves
+        The same of the first and the second half of these windows, for a steady state.
+    steady
+        Whether the halves agree to 0.5 %; None of other fills.
+    """
+
+    fill: str
+    writes: int
+    write_amplification: float
+    halves: tuple[float, float] | None = None
+    steady: bool | None = None
+
+
+def precondition(state: DriveState, how: Precondition, outstanding: int = 0, progress: Progress | None = None) -> Preconditioned:
+    """Bring a drive into a known state, in no time and outside its counters (but for the erases of its blocks).
+
+    Raises
+    ------
+    RefusedError
+        Requests are outstanding, the drive is worn out or would be, or its translation layer does not place pages freely and
+        cannot be laid out in a steady state.
+    InvalidParameterError
+        The occupancy is no distribution, or not of this drive's over-provisioning.
+    """
+    if outstanding:
+        raise RefusedError(f"precondition: {outstanding} requests are outstanding, but a drive is preconditioned while it is idle")
+    if state.control[READ_ONLY]:
+        raise state.read_only()
+    if how.fill == "steady" and not getattr(state.layer, "PLACES_FREELY", False):
+        raise RefusedError(f"precondition: ftl '{state.parameters.ftl}' does not place pages freely; fill the drive in order or at random")
+    _forget(state)
+    if how.erases is not None:
+        _age(state, how.erases, how)
+    if how.fill == "steady" and how.occupancy is not None:
+        lay_out(state, how.occupancy, generator(how.seed, "steady state"))
+        return _confirm(state, how, progress)
+    recover(state)
+    pages = _filled(state.parameters.logical_pages, how)
+    programs = 0
+    for first in range(0, len(pages), LOADED_AT_ONCE):
+        programs += state.write_pages(pages[first : first + LOADED_AT_ONCE])
+        if progress:
+            progress(min(first + LOADED_AT_ONCE, len(pages)), len(pages), f"{how.fill} fill")
+    return Preconditioned(how.fill, len(pages), programs / len(pages) if len(pages) else math.nan)
+
+
+def uniform(logical_pages: int) -> Workload:
+    """Every logical page as likely."""
+    return lambda random, count: random.integers(0, logical_pages, count, np.int32)
+
+
+def hot_cold(logical_pages: int, writes: float, data: float, seed: int = 0) -> Workload:
+    """A share `writes` of the writes goes to a share `data` of the pages, which lie spread over the drive.
+
+    Raises
+    ------
+    InvalidParameterError
+        A share is not between 0 and 1, or too small for a page.
+    """
+    hot = round(data * logical_pages)
+    if not 0 < writes < 1 or not 0 < hot < logical_pages:
+        raise InvalidParameterError("writes, data", (writes, data), f"both must be between 0 and 1, for {logical_pages} pages")
+    order = generator(seed, "hot pages").permutation(np.arange(logical_pages, dtype=np.int32))
+
+    def pages(random: np.random.Generator, count: int) -> Narrow:
+        is_hot = random.random(count) < writes
+        chosen: Narrow = order[np.where(is_hot, random.integers(0, hot, count), random.integers(hot, logical_pages, count))]
+        return chosen
+
+    return pages
+
+
+def _forget(state: DriveState) -> None:
+    """Erase all pages and begin to count anew, so that nothing but the blocks' erases depends on what was done before."""
+    state.spare[:] = state.trimmed[:] = 0
+    state.control[[SEQUENCE, ID_BASE, NEXT_POOL, GC_DRAWS]] = 0
+    state.pools[WEAR_HAND] = 0
+
+
+def _filled(logical_pages: int, how: Precondition) -> Narrow:
+    """The pages of a fill, in the order of their writes."""
+    count = round(how.share * logical_pages) if how.fill != "empty" else 0
+    pages = np.arange(logical_pages if how.fill == "random" else count, dtype=np.int32)
+    if how.fill == "random":
+        generator(how.seed, "random fill").shuffle(pages)
+    return pages[:count]
+
+
+def _age(state: DriveState, mean: float, how: Precondition) -> None:
+    """Set the erases of an erased drive's blocks; retire those that cannot have had so many, as long as there are spare blocks."""
+    blocks, parameters = state.blocks, state.parameters
+    in_use = ~np.isin(blocks[STATE], (RETIRED_BLOCK, SPARE_BLOCK))
+    drawn = mean + how.erases_spread * generator(how.seed, "erases").standard_normal(blocks.shape[1])
+    erases = np.maximum(np.rint(drawn), 0).astype(np.int64)
+    blocks[ERASES] = np.where(in_use, erases, blocks[ERASES])
+    waiting = np.flatnonzero(in_use & (blocks[LIMIT] > 0) & (blocks[ERASES] >= blocks[LIMIT])).tolist()
+    for block in waiting:  # grows by the spares that wear out as well
+        first = block // parameters.blocks_per_plane * parameters.blocks_per_plane
+        spares = np.flatnonzero(blocks[STATE, first : first + parameters.blocks_per_plane] == SPARE_BLOCK)
+        if not len(spares):
+            raise RefusedError(f"erases: with a mean of {mean:g} a plane has no spare block left, and the drive would be read-only")
+        spare = first + int(spares[0])
+        blocks[STATE, spare] = blocks[STATE, block]
+        blocks[ERASES, spare] += blocks[ERASES, block] - blocks[LIMIT, block]
+        blocks[STATE, block], blocks[ERASES, block] = RETIRED_BLOCK, blocks[LIMIT, block]
+        if blocks[ERASES, spare] >= blocks[LIMIT, spare]:
+            waiting.append(spare)
+
+
+def _confirm(state: DriveState, how: Precondition, progress: Progress | None) -> Preconditioned:
+    """Write at random until the write amplification of the last eight windows does not change from their first half to their second."""
+    workload = how.workload or uniform(state.parameters.logical_pages)
+    random = generator(how.seed, "steady state writes")
+    window = max(-(-state.parameters.usable_pages // _WINDOWS), _LEAST_WINDOW)
+    at_once = min(LOADED_AT_ONCE, window // 32)
+    longest = _WINDOWS * how.longest
+    found: list[tuple[int, int]] = []  # writes and programs of each window
+    halves, steady = (math.nan, math.nan), False
+    while len(found) < longest and not steady:
+        writes = programs = 0
+        while programs < window:
+            programs += state.write_pages(workload(random, at_once))
+            writes += at_once
+        found.append((writes, programs))
+        if progress:
+            progress(len(found), longest, "confirming the steady state")
+        if len(found) >= _JUDGED:
+            halves = (_amplification(found[-_JUDGED : -_JUDGED // 2]), _amplification(found[-_JUDGED // 2 :]))
+            steady = abs(halves[0] - halves[1]) <= _TOLERANCE * halves[1]
+    total = sum(writes for writes, _ in found)
+    return Preconditioned(how.fill, total, _amplification(found[-_JUDGED:]), halves, steady)
+
+
+def _amplification(windows: list[tuple[int, int]]) -> float:
+    """Flash pages programmed over pages written."""
+    return sum(programs for _, programs in windows) / sum(writes for writes, _ in windows)

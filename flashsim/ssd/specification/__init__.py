@@ -1,0 +1,1 @@
+"""The drive's event model in SimPy, to be read."""

@@ -1,0 +1,179 @@
+"""The write buffer of the drive's event model: pages come in, are read there, leave for flash or are dropped.
+
+Which pages those are is decided when commands are admitted (`flashsim.ssd.state.write_buffer`); here is when it happens.  A page takes room
+in the buffer before its bytes cross the link, and gives it back when it is on flash, or dropped.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+
+from flashsim.core.request import FORCE_UNIT_ACCESS, READ, WRITE
+from flashsim.ssd.specification.parts import Command, Drive, Operation, Steps
+from flashsim.ssd.state.drive_state import BUFFER_HITS, BUFFER_OVERWRITES
+from flashsim.ssd.state.flash_array import BUFFER_PAGE, DROP_PAGE, ZERO_PAGE
+from flashsim.ssd.state.geometry import SEQUENCE
+from flashsim.ssd.state.write_buffer import (
+    ARRIVED,
+    ENTRY_ID,
+    FILLING,
+    OLDEST_ENTRY,
+    PAGE,
+    SECTOR_MASK,
+    THRESHOLD,
+    WAITING_ENTRIES,
+    enter_buffer,
+    find_entry,
+    first_needed,
+    is_whole,
+    leave_buffer,
+    remove_entry,
+    sector_mask,
+    waiting_entries,
+)
+
+
+class SpecifiedBuffer:
+    """The write buffer of one drive."""
+
+    def __init__(self, drive: Drive) -> None:
+        self.drive, self.state = drive, drive.state
+        self.room = drive.parameters.buffer_pages
+        self.wanting: deque[Operation] = deque()  # transfers that wait for room
+        self.transfers: dict[int, Operation] = {}  # by number, those that are still to come
+        self.stores: list[Operation] = []  # of acknowledged pages on their way to flash
+        self.flushes: list[tuple[Command, set[Operation]]] = []
+
+    def admit(self, command: Command, page: int, first: int, sectors: int) -> bool:
+        """Plan one page of a command, from sector `first` of it on, as far as the buffer has a part in it; whether that is all."""
+        buffer, operation = self.state.buffer, command.request.operation
+        entry, mask = find_entry(buffer, page), sector_mask(first, sectors)
+        if operation == WRITE:
+            self._write(command, page, entry, mask, sectors)
+            return True
+        if operation == READ and entry >= 0 and not mask & ~int(buffer[entry, SECTOR_MASK]):
+            self.state.counters[BUFFER_HITS] += 1
+            read = self.drive.transfer_of(command, ZERO_PAGE, page, sectors)
+            read.part = True
+            command.pages_left += 1
+            self._after_transfer(entry, read)
+            return True
+        if operation == READ and entry >= 0:
+            self._destage(command, entry)
+        elif entry >= 0:
+            self._take_away(entry, drop := self.drive.transfer_of(command, DROP_PAGE, page, 0))
+            self._after_transfer(entry, drop)
+            remove_entry(buffer, entry)
+        return False
+
+    def _write(self, command: Command, page: int, entry: int, mask: int, sectors: int) -> None:
+        buffer = self.state.buffer
+        through = self.drive.parameters.write_buffer_mode == "write-through" or bool(command.request.flags & FORCE_UNIT_ACCESS)
+        self.state.counters[BUFFER_OVERWRITES] += entry >= 0
+        transfer = self.drive.transfer_of(command, BUFFER_PAGE, page, sectors)
+        transfer.needs_room, transfer.part = entry < 0, not through
+        command.pages_left += transfer.part
+        entry = enter_buffer(self.state.control, buffer, entry, page, mask)
+        transfer.place, transfer.write_id = entry, int(buffer[entry, ENTRY_ID])
+        transfer.before = self._after_transfer(entry, transfer)
+        self.transfers[transfer.number] = transfer
+        buffer[entry, FILLING] = transfer.number
+        if through:
+            self._destage(command, entry).part = True
+            command.pages_left += 1
+        elif buffer[0, WAITING_ENTRIES] > buffer[0, THRESHOLD]:
+            self._destage(command, int(buffer[0, OLDEST_ENTRY]))
+
+    def _after_transfer(self, entry: int, operation: Operation) -> Operation | None:
+        """Let an operation wait for the last transfer to an entry, if that is still to come; return it."""
+        last = self.transfers.get(int(self.state.buffer[entry, FILLING]))
+        if last:
+            operation.wait_for(last)
+        return last
+
+    def _take_away(self, entry: int, taken_by: Operation) -> None:
+        """Tell the transfers to an entry that are still to come who takes the entry away."""
+        transfer = self.transfers.get(int(self.state.buffer[entry, FILLING]))
+        while transfer and transfer.number in self.transfers:
+            transfer.taken_by, transfer = taken_by, transfer.before
+
+    def _destage(self, command: Command, entry: int) -> Operation:
+        """Plan to write an entry's page to flash, once it has come."""
+        state = self.state
+        written, partial = int(state.control[SEQUENCE]), not is_whole(state.control, state.buffer, entry)
+        rows = len(state.plan_page(WRITE, int(state.buffer[entry, PAGE]), partial))
+        at = leave_buffer(state.control, state.buffer, entry, state.plan, written)
+        first = first_needed(state.plan, at)
+        operations = self.drive.add(command, [tuple(row) for row in state.plan[:rows].tolist()], 0)
+        store = operations[at]
+        store.arrived = int(state.buffer[entry, ARRIVED])
+        self._after_transfer(entry, operations[first])
+        self._take_away(entry, store)
+        self.stores.append(store)
+        return store
+
+    def flush(self, command: Command) -> None:
+        """Plan to write all that the buffer holds, and let the flush wait for all that is on its way."""
+        while self.state.buffer[0, WAITING_ENTRIES]:
+            self._destage(command, int(self.state.buffer[0, OLDEST_ENTRY]))
+        command.pages_left = 1  # the controller
+        self.flushes.append((command, set(self.stores)))
+
+    def flush_goes_on(self, command: Command) -> None:
+        """The controller has dealt with a flush."""
+        command.pages_left = 0
+        if command not in [waiting for waiting, _ in self.flushes]:
+            self.drive.host.command_done(command.request)
+        self._finish_flushes()
+
+    def _finish_flushes(self) -> None:
+        for waiting in [flush for flush in self.flushes if not flush[1] and flush[0].pages_left == 0]:
+            self.flushes.remove(waiting)
+            self.drive.host.command_done(waiting[0].request)
+
+    def ready(self, operation: Operation) -> None:
+        """A transfer goes over the link as soon as there is room, or a page that was dropped gives up its room."""
+        if operation.kind == DROP_PAGE:
+            self._give_room()
+        elif operation.needs_room and not self.room:
+            self.wanting.append(operation)
+        else:
+            self.room -= operation.needs_room
+            self.drive.env.process(self._come(operation))
+
+    def _give_room(self) -> None:
+        if self.wanting:
+            self.drive.env.process(self._come(self.wanting.popleft()))
+        else:
+            self.room += 1
+
+    def _come(self, operation: Operation) -> Steps:
+        """The bytes cross the link; what waited for them goes on."""
+        yield from self.drive.link.use(self.drive.timing.link_write[operation.sectors], operation.number)
+        del self.transfers[operation.number]
+        if operation.taken_by:
+            operation.taken_by.arrived = operation.write_id
+        else:
+            self.state.buffer[operation.place, ARRIVED] = operation.write_id
+            if self.state.buffer[operation.place, FILLING] == operation.number:
+                self.state.buffer[operation.place, FILLING] = -1
+        operation.ended()
+        if operation.part:
+            self.drive.page_done(operation.command)
+
+    def stored(self, operation: Operation) -> None:
+        """A page of the buffer is on flash."""
+        self._give_room()
+        self.on_flash(operation)
+
+    def on_flash(self, operation: Operation) -> None:
+        """A page that was acknowledged before is on flash."""
+        self.stores.remove(operation)
+        for _, awaited in self.flushes:
+            awaited.discard(operation)
+        self._finish_flushes()
+
+    def arrived(self) -> list[tuple[int, int]]:
+        """The pages that had come into the buffer and are not yet on flash, with their write ids."""
+        held = [(int(entry[PAGE]), int(entry[ARRIVED])) for entry in waiting_entries(self.state.buffer)]
+        return [known for known in (*held, *((store.logical, store.arrived) for store in self.stores)) if known[1] > 0]

@@ -1,0 +1,142 @@
+"""The specification as a device: requests go in, completions come out; the events between are those of `model`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from flashsim.core.host_specification import ARRIVALS, SpecifiedHost
+from flashsim.core.model import PowerCut
+from flashsim.core.request import Commands, Completions, Integers, Requests
+from flashsim.core.units import NEVER
+from flashsim.ssd.parameters import SsdParameters
+from flashsim.ssd.specification.model import EventModel
+from flashsim.ssd.specification.parts import Die, Shared
+from flashsim.ssd.state.drive_state import check_commands_fit, ids_needed, statistics_with_times
+from flashsim.ssd.state.flash_array import ERASE_BLOCK, QUEUED, erased
+from flashsim.ssd.state.geometry import REFUSED
+from flashsim.ssd.state.recovery import recover
+from flashsim.ssd.state.write_buffer import ARRIVED, ENTRY_ID, waiting_entries
+from flashsim.ssd.state.write_ids import ids_left
+
+
+class SsdSpecification(EventModel):
+    """A solid state drive as SimPy processes (`flashsim.core.model.DeviceModel`); takes what `SsdEngine` takes."""
+
+    def __init__(self, parameters: SsdParameters) -> None:
+        super().__init__(parameters)
+        self._unfinished: set[int] = set()
+        self._refused = 0  # write commands that the caller knows to have been refused
+
+    @property
+    def capacity(self) -> int:
+        """Bytes that the host can address."""
+        return self.parameters.capacity
+
+    @property
+    def now(self) -> int:
+        """The clock, ns."""
+        return int(self.env.now)
+
+    @property
+    def outstanding(self) -> int:
+        """Requests submitted and not yet completed."""
+        return self.host.outstanding
+
+    @property
+    def next_event(self) -> int:
+        """When something happens next; see `flashsim.core.model.DeviceModel.next_event`."""
+        return int(min(self.env.peek(), NEVER))
+
+    def submit(self, requests: Requests, commands: Commands, at: int | Integers) -> Integers:
+        """Take requests, split into commands; see `flashsim.core.host.HostQueue.append`."""
+        check_commands_fit(self.parameters, requests, commands)
+        needed = ids_needed(self.state, commands)
+        if ids_left(self.state.control) < needed:
+            self._renumber(needed)
+        ids = self.host.append(requests, commands, at)
+        self._unfinished.update(ids.tolist())
+        return ids
+
+    def advance(self, until: int = NEVER, *, every: bool = False, wait: int = 1) -> Completions:
+        """Let time pass; see `flashsim.core.model.DeviceModel.advance`."""
+        self._run(until, NEVER if every else wait)
+        if self.state.control[REFUSED] > self._refused:
+            self._refused = int(self.state.control[REFUSED])
+            raise self.state.read_only()
+        completions = self.host.collect()
+        self._unfinished.difference_update(completions["id"].tolist())
+        return completions
+
+    def _run(self, until: int, wait: int) -> None:
+        queue = self.env._queue
+        while queue and queue[0][0] <= until:
+            follows = queue[0][0] == self.env.now and queue[0][1] < ARRIVALS
+            if len(self.host.completed) >= wait and not follows:
+                break
+            self.env.step()
+        else:
+            if until != NEVER and len(self.host.completed) < wait:
+                self.env._now = max(self.env._now, until)
+
+    def _renumber(self, needed: int) -> None:
+        """See that there are write ids left; those of operations in flight and of the write buffer go with the others."""
+        operations = [*self.buffer.transfers.values()]
+        for die in self.dies:
+            operations += [*die.suspended, *die.at_work, *die.cached, *die.queue]
+        entries = waiting_entries(self.state.buffer)
+        in_flight = [known for operation in operations for known in (operation.write_id, operation.arrived)]
+        in_flight += [int(entry[column]) for entry in entries for column in (ENTRY_ID, ARRIVED)]
+        shift = self.state.make_ids(needed, min((known for known in in_flight if known > 0), default=None))
+        for operation in operations:
+            operation.write_id -= shift * (operation.write_id > 0)
+            operation.arrived -= shift * (operation.arrived > 0)
+        for entry in entries:
+            entry[[ENTRY_ID, ARRIVED]] -= shift * (entry[[ENTRY_ID, ARRIVED]] > 0)
+
+    def load(self, offset: int, length: int) -> None:
+        """Write bytes in no time; see `DriveState.load`.  Refused while requests are outstanding; what goes on beside them ends first."""
+        self.settle()
+        self.state.load(offset, length, self.outstanding)
+
+    def settle(self) -> None:
+        """If no requests are outstanding, let what goes on beside them end, and empty the write buffer in no time."""
+        if not self.outstanding:
+            self._run(NEVER, True)
+            self.state.empty_buffer()
+            self.buffer.room = self.parameters.buffer_pages
+
+    def version(self, page: int) -> int:
+        """The write id of a flash page's worth of the address space; see `DriveState.version`."""
+        return self.state.version(page)
+
+    def power_cut(self, at: int) -> PowerCut:
+        """Run to `at`, then lose power; see `flashsim.ssd.engine.drive.SsdEngine.power_cut`."""
+        self._run(at, True)
+        self._unfinished.difference_update(self.host.collect()["id"].tolist())
+        lost = np.array(sorted(self._unfinished), np.int64)
+        self._unfinished.clear()
+        arrived = self.buffer.arrived() if self.parameters.power_protected else []
+        for die in self.dies:
+            for operation in (*die.suspended, *die.at_work):
+                if operation.kind == ERASE_BLOCK:  # finished when power is back
+                    erased(self.state.control, self.state.blocks, self.state.spare, operation.block)
+        self.state.pools[QUEUED] = 0
+        busy = [server.busy_ns for server in self._servers()]
+        first_id = self.host._next_id
+        self._power_up(self.now)
+        for server, nanoseconds in zip(self._servers(), busy, strict=True):
+            server.busy_ns = nanoseconds
+        self.host = SpecifiedHost(self.env, self.parameters.queue_depth, self._admit, first_id, self.parameters.queues)
+        recover(self.state)
+        self.state.write_out(arrived)
+        return PowerCut(self.now, lost)
+
+    def _servers(self) -> list[Die | Shared]:
+        return [*self.dies, *self.channels, self.link, self.controller]
+
+    def statistics(self) -> dict[str, Any]:
+        """Counters since the drive was made; busy times are of finished holds."""
+        dies, channels = [die.busy_ns for die in self.dies], [channel.busy_ns for channel in self.channels]
+        return statistics_with_times(self.state, dies, channels, self.link.busy_ns, self.controller.busy_ns)

@@ -1,0 +1,284 @@
+"""The drive's event model, to be read: dies, commands and transfers are processes; channels, link and controller are resources.
+
+A command is admitted when its submission queue has a free slot.  At that moment the translation layer plans all its flash operations,
+each operation gets the next number and the last place in its die's queue.  Then time passes:
+
+* the *controller* spends its overhead on one command after another; then its operations go on;
+* a *write* first crosses the link; anything else is ready for its die, once what it waits for has ended;
+* a *die* carries out its operations in order, waiting for one that is not ready; with `read_priority` host reads that are ready go first,
+  and with `suspend` they interrupt a program or an erase;
+* a *read* holds the die while the page comes out of the cells and over the channel, then its bytes cross the host link;
+* a *program* holds the die while the page goes over the channel and into the cells;
+* a *move* holds the die while a page comes out of the cells, over the channel and back (not with copyback), and into the cells;
+* an *erase* waits for every program that supersedes a page of its block, as until then a power cut needs that page, and for reads that were
+  admitted before it and may be overtaken themselves;
+* with `multi_plane`, ready operations that stand one behind the other work together if they are of one kind, on planes of their own and
+  at the same page of their blocks: their time in the cells is spent once, and their pages cross the channel one by one.
+* with `cache_read`, a page leaves through the cache register while the die carries out the next operation, if that is a read;
+* with `cache_program`, the next operation's page comes to the cache register while the die programs, if that is a program too;
+* with `continuation_latency`, a short read that goes on where the last one ended finds its pages in the controller, and a short write of
+  whole pages leaves them there: it is acknowledged when they have crossed the link, and programmed behind
+  (`flashsim.ssd.engine.continuation`).
+
+A read returns what its page held when it was admitted: it goes to the flash page that the map named then, waits for that page's program if
+it might overtake it, and the block is not erased before.
+
+Events of one nanosecond: arrivals first, then by number.  What follows without delay happens before the next of these events; last of
+all the dies concerned decide what they do next, and then the host dispatches commands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import simpy
+
+from flashsim.core.host_specification import HostRequest, SpecifiedHost
+from flashsim.core.request import FLUSH, FORCE_UNIT_ACCESS, READ, SECTOR, TRIM, WRITE
+from flashsim.ssd.parameters import SsdParameters
+from flashsim.ssd.specification.buffer import SpecifiedBuffer
+from flashsim.ssd.specification.parts import Command, Die, Operation, Shared, Steps
+from flashsim.ssd.state.drive_state import (
+    CONTINUED_READS,
+    CONTINUED_WRITES,
+    ERASES_FOR,
+    FETCHES,
+    FLUSHES,
+    PROGRAMS_FOR,
+    READ_BYTES,
+    READS,
+    READS_FOR,
+    TRIMS,
+    WRITE_BYTES,
+    WRITES,
+    DriveState,
+)
+from flashsim.ssd.state.flash_array import (
+    ERASE_BLOCK,
+    FETCH_PAGE,
+    HOST,
+    MOVE_PAGE,
+    PROGRAM_PAGE,
+    QUEUED,
+    READ_PAGE,
+    STORE_PAGE,
+    ZERO_PAGE,
+    erased,
+    programmed,
+)
+from flashsim.ssd.state.geometry import READ_ONLY, REFUSED, block_of, die_of_block
+from flashsim.ssd.state.pools import next_write_id
+
+
+class EventModel:
+    """What happens in a drive from the dispatch of a command to its completion, as SimPy processes."""
+
+    def __init__(self, parameters: SsdParameters) -> None:
+        self.parameters = parameters
+        self.state = DriveState(parameters)
+        self.timing = self.state.timing
+        self._next_number = 0
+        self._power_up(0)
+        self.host = SpecifiedHost(self.env, parameters.queue_depth, self._admit, queues=parameters.queues)
+
+    def _power_up(self, now: int) -> None:
+        self.env = simpy.Environment(initial_time=now)
+        self.channels = [Shared(self.env) for _ in range(self.parameters.channels)]
+        self.dies = [Die(self, number) for number in range(self.parameters.dies)]
+        self.link = Shared(self.env)
+        self.controller = Shared(self.env)
+        self.buffer = SpecifiedBuffer(self)
+        self.last_end = {READ: -1, WRITE: -1}  # where the last command of an operation ended
+        self.held = 0  # pages in the controller, of writes that go on where the last one ended
+        self.holders: dict[int, list[Operation]] = {}  # by block: what its next erase waits for
+
+    # A command enters the drive.
+
+    def _number(self) -> int:
+        self._next_number += 1
+        return self._next_number - 1
+
+    def _admit(self, request: HostRequest, offset: int, length: int) -> None:
+        """Plan every flash page that the command touches, in order, and start its process."""
+        command = Command(self, self._number(), request)
+        control, size, operation = self.state.control, self.parameters.page_size, request.operation
+        if operation == WRITE and control[READ_ONLY]:
+            control[REFUSED] += 1
+            length = 0
+        else:
+            self._count(operation, length)
+            command.goes_on = self._goes_on(request, offset, length)
+        end = offset + length
+        for page in range(offset // size, -(-end // size)) if operation != FLUSH and length else ():
+            first = max(offset, page * size)
+            sectors = (min(end, (page + 1) * size) - first) // SECTOR
+            if operation == WRITE and control[READ_ONLY]:
+                control[REFUSED] += 1
+                break
+            if operation == TRIM and sectors < self.parameters.sectors_per_page:
+                continue  # only whole flash pages can be trimmed
+            if not (self.parameters.buffer_pages and self.buffer.admit(command, page, (first - page * size) // SECTOR, sectors)):
+                self.plan(command, page, sectors)
+            if operation == TRIM:
+                self.state.trimmed[page] = next_write_id(control)
+        if operation == FLUSH and (self.parameters.buffer_pages or self.timing.continuation) and not self.parameters.power_protected:
+            self.buffer.flush(command)
+        self.env.process(self._command(command))
+
+    def _goes_on(self, request: HostRequest, offset: int, length: int) -> bool:
+        """Whether a command is short and goes on where the last one of its operation ended; a write, in whole pages that find room."""
+        operation, timing, size = request.operation, self.timing, self.parameters.page_size
+        if not timing.continuation or operation not in self.last_end:
+            return False
+        goes_on = self.last_end[operation] == offset and length <= timing.continuation_limit
+        self.last_end[operation] = offset + length
+        if operation == WRITE:
+            forced, partial = request.flags & FORCE_UNIT_ACCESS, offset % size or length % size
+            goes_on &= not forced and not partial and self.held + length // size <= timing.continuation_pages
+        self.state.counters[CONTINUED_READS if operation == READ else CONTINUED_WRITES] += goes_on
+        return goes_on
+
+    def plan(self, command: Command, page: int, sectors: int) -> None:
+        """Let the translation layer plan one page of a command; one that goes on reads it from the controller, or leaves it there."""
+        partial = sectors < self.parameters.sectors_per_page
+        plan = self.state.plan_page(command.request.operation, page, partial)
+        if command.goes_on:
+            self.state.counters[READS_FOR + HOST] += sum(kind == READ_PAGE for kind, *_ in plan)
+            plan = [(ZERO_PAGE if kind == READ_PAGE else kind, *others) for kind, *others in plan]
+        for operation in self.add(command, plan, sectors):
+            if command.goes_on and operation.kind == PROGRAM_PAGE:
+                operation.is_behind = True
+                self.buffer.stores.append(operation)
+                self.held += 1
+
+    def add(self, command: Command, plan: list[tuple[int, ...]], sectors: int) -> list[Operation]:
+        """Give planned operations their numbers and their places in the queues of dies."""
+        operations: list[Operation] = []
+        for kind, place, source, logical, write_id, superseded, cause, needs in plan:
+            operation = Operation(self._number(), command, kind, place, source, logical, write_id, superseded, cause, sectors)
+            operation.part = kind in (READ_PAGE, ZERO_PAGE, PROGRAM_PAGE)
+            if kind != ZERO_PAGE:
+                self._enter_die(operation)
+            if superseded >= 0:
+                self.holders.setdefault(superseded, []).append(operation)
+            if needs >= 0:
+                operation.wait_for(operations[needs])
+            operations.append(operation)
+        command.operations += operations
+        command.pages_left += sum(operation.part for operation in operations)
+        return operations
+
+    def transfer_of(self, command: Command, kind: int, page: int, sectors: int) -> Operation:
+        """An operation of a command that needs no die."""
+        operation = Operation(self._number(), command, kind, -1, -1, page, 0, -1, HOST, sectors)
+        command.operations.append(operation)
+        return operation
+
+    def _enter_die(self, operation: Operation) -> None:
+        """Take a place in the queue of the die, and wait for what must come before; a read that may overtake is queued when ready."""
+        control, kind = self.state.control, operation.kind
+        operation.block = operation.place if kind == ERASE_BLOCK else block_of(control, operation.place)
+        die = operation.die = self.dies[die_of_block(control, operation.block)]
+        self.state.pools[QUEUED, die.number] += 1
+        if kind == READ_PAGE and self.parameters.read_priority:
+            self.holders.setdefault(operation.block, []).append(operation)
+            pending = die.pending_program(operation.place)
+            if pending:
+                operation.wait_for(pending)
+            return
+        die.queue.append(operation)
+        if kind == ERASE_BLOCK:
+            for holder in self.holders.pop(operation.block, []):
+                operation.waits += 1
+                holder.held.append(operation)
+
+    def _count(self, operation: int, length: int) -> None:
+        counters = self.state.counters
+        counters[{READ: READS, WRITE: WRITES, TRIM: TRIMS, FLUSH: FLUSHES}[operation]] += 1
+        if operation == READ:
+            counters[READ_BYTES] += length
+        elif operation == WRITE:
+            counters[WRITE_BYTES] += length
+
+    # What happens outside the dies.
+
+    def _command(self, command: Command) -> Steps:
+        overhead = self.timing.read_overhead if command.request.operation == READ else self.timing.write_overhead
+        if command.goes_on:
+            overhead = self.timing.continuation
+        yield from self.controller.use(overhead, command.number)
+        for operation in command.operations:
+            if operation.kind == PROGRAM_PAGE:
+                self.env.process(self._bytes_in(operation))
+            else:
+                operation.satisfied()
+        if command.request.operation == FLUSH:
+            self.buffer.flush_goes_on(command)
+        elif command.pages_left == 0:
+            self.host.command_done(command.request)
+
+    def transfer(self, operation: Operation) -> None:
+        """What needs no die is ready for the link."""
+        if operation.kind == ZERO_PAGE:
+            self.env.process(self._bytes_out(operation))
+        else:
+            self.buffer.ready(operation)
+
+    def _bytes_in(self, operation: Operation) -> Steps:
+        yield from self.link.use(self.timing.link_write[operation.sectors], operation.number)
+        operation.satisfied()
+        if operation.is_behind:
+            operation.part = False
+            self.page_done(operation.command)
+
+    def _bytes_out(self, operation: Operation) -> Steps:
+        yield from self.link.use(self.timing.link_read[operation.sectors], operation.number)
+        self.page_done(operation.command)
+
+    def page_done(self, command: Command) -> None:
+        """A page of a command is done; the command completes with its last."""
+        command.pages_left -= 1
+        if command.pages_left == 0:
+            self.host.command_done(command.request)
+
+    def _release_block(self, operation: Operation) -> None:
+        """The operation no longer keeps a block from being erased."""
+        for erase in operation.held:
+            erase.satisfied()
+        for block in (operation.superseded, operation.block):
+            if operation in self.holders.get(block, ()):
+                self.holders[block].remove(operation)
+
+    def read_out(self, operation: Operation) -> None:
+        """A page has left its die."""
+        counters = self.state.counters
+        counters[READS_FOR + operation.cause] += 1
+        if operation.kind == FETCH_PAGE:
+            counters[FETCHES] += operation.cause == HOST
+            operation.ended()
+            return
+        self._release_block(operation)
+        self.env.process(self._bytes_out(operation))
+
+    def changed(self, group: list[Operation], leave: Callable[[], None]) -> None:
+        """Pages are programmed, or blocks erased: the die is free, and so may be what waited for them."""
+        state, counters = self.state, self.state.counters
+        for operation in group:
+            if operation.kind == ERASE_BLOCK:
+                erased(state.control, state.blocks, state.spare, operation.block)
+                counters[ERASES_FOR + operation.cause] += 1
+            else:
+                programmed(state.pages, state.spare, operation.place, operation.source, operation.logical, operation.write_id)
+                counters[PROGRAMS_FOR + operation.cause] += 1
+                counters[READS_FOR + operation.cause] += operation.kind == MOVE_PAGE
+        leave()
+        for operation in group:
+            operation.ended()
+            self._release_block(operation)
+        for operation in group:
+            if operation.kind == STORE_PAGE and operation.cause == HOST:
+                self.buffer.stored(operation)
+            elif operation.is_behind:
+                self.buffer.on_flash(operation)
+            if operation.part:
+                self.page_done(operation.command)

@@ -1,0 +1,300 @@
+"""Parts of the drive's event model: dies, what they carry out, and what is shared; `model` puts them together."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Generator
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import simpy
+
+from flashsim.core.host_specification import OPERATIONS, HostRequest, SpecifiedHost, delay
+from flashsim.ssd.parameters import SsdParameters
+from flashsim.ssd.state.drive_state import DriveState
+from flashsim.ssd.state.flash_array import ERASE_BLOCK, FETCH_PAGE, MOVE_PAGE, PROGRAM_PAGE, QUEUED, READ_PAGE, STORE_PAGE, started
+from flashsim.ssd.state.geometry import channel_of, pool_of_block
+from flashsim.ssd.state.timing import SsdTiming
+
+Steps = Generator[simpy.Event, Any, None]
+
+PROGRAMS = (PROGRAM_PAGE, STORE_PAGE, MOVE_PAGE)
+#: Kinds that the cache register is for: pages out, and pages in.
+CACHED_READS, CACHED_PROGRAMS = (READ_PAGE, FETCH_PAGE), (PROGRAM_PAGE, STORE_PAGE)
+#: Kinds that can be one multi-plane command.
+TOGETHER = (READ_PAGE,), (FETCH_PAGE,), (PROGRAM_PAGE, STORE_PAGE), (ERASE_BLOCK,)
+
+
+class Shared(simpy.Resource):
+    """A channel, the link or the controller: one user at a time, first come, first served."""
+
+    def __init__(self, env: simpy.Environment) -> None:
+        super().__init__(env, capacity=1)
+        self.busy_ns = 0
+
+    def use(self, duration: int, number: int) -> Steps:
+        """Wait for it, and hold it for `duration` ns."""
+        env = self._env
+        with self.request() as granted:
+            yield granted
+            yield delay(env, duration, OPERATIONS + number)
+            self.busy_ns += duration
+
+
+class Drive(Protocol):
+    """What the parts ask of the drive that they are parts of."""
+
+    parameters: SsdParameters
+    state: DriveState
+    timing: SsdTiming
+    env: simpy.Environment
+    host: SpecifiedHost
+    channels: list[Shared]
+    link: Shared
+    held: int  # pages in the controller, of writes that go on where the last one ended
+
+    def add(self, command: Command, plan: list[tuple[int, ...]], sectors: int) -> list[Operation]:
+        """Give planned operations their numbers and their places in the queues of dies."""
+
+    def transfer_of(self, command: Command, kind: int, page: int, sectors: int) -> Operation:
+        """An operation of a command that needs no die."""
+
+    def transfer(self, operation: Operation) -> None:
+        """What needs no die is ready for the link."""
+
+    def page_done(self, command: Command) -> None:
+        """A page of a command is done; the command completes with its last."""
+
+    def read_out(self, operation: Operation) -> None:
+        """A page has left its die."""
+
+    def changed(self, group: list[Operation], leave: Callable[[], None]) -> None:
+        """Pages are programmed, or blocks erased: the die is free, and so may be what waited for them."""
+
+
+@dataclass(eq=False)
+class Command:
+    """A command of a host request."""
+
+    drive: Drive
+    number: int
+    request: HostRequest
+    pages_left: int = 0
+    goes_on: bool = False  # where the last command of its operation ended
+    operations: list[Operation] = field(default_factory=list)
+
+
+@dataclass(eq=False)
+class Operation:
+    """A flash operation: its row of the plan, and what it waits for."""
+
+    number: int
+    command: Command
+    kind: int
+    place: int
+    source: int
+    logical: int
+    write_id: int
+    superseded: int
+    cause: int
+    sectors: int
+    block: int = -1
+    die: Die | None = None
+    waits: int = 1
+    followers: list[Operation] = field(default_factory=list)
+    held: list[Operation] = field(default_factory=list)  # erases that wait for it
+    interrupted: int = 0
+    part: bool = False  # whether its command waits for it
+    is_behind: bool = False  # whether it is acknowledged before it is programmed
+    needs_room: bool = False  # in the write buffer
+    taken_by: Operation | None = None  # what took its page out of the write buffer before it came
+    before: Operation | None = None  # the transfer before it to the same page of the write buffer
+    arrived: int = 0  # write id of the newest content that came as a whole
+
+    def wait_for(self, other: Operation) -> None:
+        """Be ready only after another operation has ended."""
+        self.waits += 1
+        other.followers.append(self)
+
+    def satisfied(self) -> None:
+        """One thing that it waited for has happened; with the last it is ready."""
+        self.waits -= 1
+        if self.waits == 0 and self.die:
+            self.die.offer(self)
+        elif self.waits == 0:
+            self.command.drive.transfer(self)
+
+    def ended(self) -> None:
+        """Tell those that wait for it."""
+        for follower in self.followers:
+            follower.satisfied()
+
+
+class Die:
+    """Carries out operations, one after the other, or those of its planes together."""
+
+    def __init__(self, drive: Drive, number: int) -> None:
+        self.drive, self.env, self.number = drive, drive.env, number
+        self.channel = drive.channels[channel_of(drive.state.control, number)]
+        self.queue: deque[Operation] = deque()  # in order of admission
+        self.reads: deque[Operation] = deque()  # host reads that may overtake, in the order in which they got ready
+        self.at_work: list[Operation] = []
+        self.cached: list[Operation] = []  # in the cache register
+        self.suspended: list[Operation] = []
+        self.busy_since = self.busy_ns = 0
+        self.due = -1  # when the cells are done with what they may be interrupted in
+        self._woken = False
+        self._working: simpy.Process | None = None
+        self._suspended_work: simpy.Process | None = None
+        self._resumed = self.env.event()
+        self._moved_on = self.env.event()  # a register or the cells are free
+
+    def offer(self, operation: Operation) -> None:
+        """An operation of this die is ready."""
+        if operation.kind == READ_PAGE and self.drive.parameters.read_priority:
+            self.reads.append(operation)
+        self.wake()
+
+    def wake(self) -> None:
+        """Decide what to do next once all else that follows from this event has happened."""
+        if not self._woken:
+            self._woken = True
+            soon = self.env.event()
+            assert soon.callbacks is not None
+            soon.callbacks.append(lambda _: self._decide())
+            soon.succeed()
+
+    def pending_program(self, flash_page: int) -> Operation | None:
+        """The operation, not yet ended, that programs a flash page; of several the last admitted."""
+        pending = [*self.suspended, *self.at_work, *self.cached, *self.queue]
+        return next((other for other in reversed(pending) if other.kind in PROGRAMS and other.place == flash_page), None)
+
+    def _decide(self) -> None:
+        """Reads that overtake come first, then what they interrupted, then the first of the others if it is ready."""
+        self._woken = False
+        if self.at_work:
+            if not (self.reads and self._may_interrupt()):
+                if self._may_fill_cache():
+                    self.cached = [self.queue.popleft()]
+                    self.env.process(self._change(self.cached))
+                return
+            self._interrupt()
+        if self.cached and not self._read_comes_next():
+            return
+        if self.reads:
+            self._start(self._taken(self.reads))
+        elif self.suspended:
+            self.at_work, self.suspended, self.busy_since = self.suspended, [], int(self.env.now)
+            self._working = self._suspended_work
+            self._resumed.succeed()
+        elif self.queue and self.queue[0].waits == 0:
+            self._start(self._taken(self.queue))
+
+    def _taken(self, queue: deque[Operation]) -> list[Operation]:
+        """The first operation of a queue, and those behind it that work together with it."""
+        group = [queue.popleft()]
+        while queue and self.drive.parameters.multi_plane and self._works_with(group, queue[0]):
+            group.append(queue.popleft())
+        return group
+
+    def _works_with(self, group: list[Operation], other: Operation) -> bool:
+        control, first = self.drive.state.control, group[0]
+        one_kind = any(first.kind in kinds and other.kind in kinds for kinds in TOGETHER)
+        own_plane = pool_of_block(control, other.block) not in [pool_of_block(control, member.block) for member in group]
+        same_page = first.kind == ERASE_BLOCK or (first.place - other.place) % self.drive.parameters.pages_per_block == 0
+        return other.waits == 0 and one_kind and own_plane and same_page
+
+    def _may_fill_cache(self) -> bool:
+        """Whether the cells program a page, the cache register is free, and what comes next is ready to be programmed too."""
+        if not self.drive.parameters.cache_program or self.cached or self.reads or not self.queue:
+            return False
+        programming = self.at_work[0].kind in CACHED_PROGRAMS and self.due >= 0
+        return programming and self.queue[0].waits == 0 and self.queue[0].kind in CACHED_PROGRAMS
+
+    def _read_comes_next(self) -> bool:
+        return bool(self.reads or (self.queue and self.queue[0].kind in CACHED_READS))
+
+    def _start(self, group: list[Operation]) -> None:
+        self.at_work = group
+        if not self.cached:
+            self.busy_since = int(self.env.now)
+        process = self.env.process(self._read(group) if group[0].kind in (READ_PAGE, FETCH_PAGE) else self._change(group))
+        self._working = process
+
+    def _leave(self) -> None:
+        """The operation that began first has ended; what is in the other register holds the die from now, and may move on."""
+        self.busy_ns += int(self.env.now) - self.busy_since
+        self.busy_since = int(self.env.now)
+        if self.cached and self.cached[0].kind in CACHED_READS:
+            self.cached = []
+        else:
+            self.at_work, self.cached = self.cached, []
+        moved_on, self._moved_on = self._moved_on, self.env.event()
+        moved_on.succeed()
+        self.wake()
+
+    def _read(self, group: list[Operation]) -> Steps:
+        """Pages come out of the cells together, and over the channel one by one."""
+        timing, pools = self.drive.timing, self.drive.state.pools
+        yield delay(self.env, timing.read, OPERATIONS + group[0].number)
+        if self.drive.parameters.cache_read:
+            while self.cached:
+                yield self._moved_on
+            self.cached, self.at_work = group, []
+            self.wake()
+        for operation in group:
+            yield from self.channel.use(timing.transfer, operation.number)
+            pools[QUEUED, self.number] -= 1
+            if operation is group[-1]:
+                self._leave()
+            self.drive.read_out(operation)
+
+    def _change(self, group: list[Operation]) -> Steps:
+        """Pages get to the registers one by one, and into the cells together; or blocks are erased."""
+        timing, state, first = self.drive.timing, self.drive.state, group[0]
+        if first.kind == MOVE_PAGE:
+            yield delay(self.env, timing.read, OPERATIONS + first.number)
+        if first.kind in (PROGRAM_PAGE, STORE_PAGE) or (first.kind == MOVE_PAGE and not self.drive.parameters.gc_copyback):
+            for operation in group:
+                yield from self.channel.use((2 if operation.kind == MOVE_PAGE else 1) * timing.transfer, operation.number)
+                self.drive.held -= operation.is_behind
+        if first.kind == ERASE_BLOCK:
+            yield from self._in_cells(timing.erase, first)
+        else:
+            while self.at_work is not group:
+                yield self._moved_on
+            for operation in group:
+                started(state.spare, operation.place)
+            if self.drive.parameters.cache_program:
+                self.wake()
+            yield from self._in_cells(timing.program, first)
+        state.pools[QUEUED, self.number] -= len(group)
+        self.drive.changed(group, self._leave)
+
+    def _in_cells(self, duration: int, first: Operation) -> Steps:
+        """The cells work for a while, which reads may interrupt."""
+        while duration:
+            self.due = int(self.env.now) + duration
+            try:
+                yield delay(self.env, duration, OPERATIONS + first.number)
+                duration = 0
+            except simpy.Interrupt as interruption:
+                left: Any = interruption.cause
+                duration = left + self.drive.timing.resume
+                self._resumed = self.env.event()
+                yield self._resumed
+        self.due = -1
+
+    def _may_interrupt(self) -> bool:
+        """Whether the die works on what a read may interrupt, not too often yet, and is not done with it just now."""
+        first, timing = self.at_work[0], self.drive.timing
+        allowed = timing.suspend_erase if first.kind == ERASE_BLOCK else timing.suspend_program
+        return allowed and self.due > self.env.now and first.interrupted < timing.suspend_limit
+
+    def _interrupt(self) -> None:
+        assert self._working is not None
+        self.at_work[0].interrupted += 1
+        self.busy_ns += int(self.env.now) - self.busy_since
+        self.suspended, self.at_work = self.at_work, []
+        self._working.interrupt(self.due - int(self.env.now))
+        self._suspended_work, self.due = self._working, -1

@@ -1,0 +1,342 @@
+"""A drive's state without its clock, shared by the engine and the specification: arrays, policies, bulk loading, counters."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import types
+
+from flashsim.core.array_types import MATRIX, VECTOR
+from flashsim.core.errors import FlashsimError, InvalidParameterError, RefusedError
+from flashsim.core.kernel import kernel_of, lean_kernel
+from flashsim.core.policies import policy_function
+from flashsim.core.request import FLUSH, OPERATIONS, READ, SECTOR, WRITE, Commands, Integers, Requests
+from flashsim.ssd.ftl import base as ftl_family
+from flashsim.ssd.ftl.base import TRANSLATE, plan_page
+from flashsim.ssd.gc import base as gc_family
+from flashsim.ssd.gc.base import VICTIM_FUNCTION
+from flashsim.ssd.parameters import SsdParameters
+from flashsim.ssd.state.array_types import BLOCKS, MAP, PAGES
+from flashsim.ssd.state.flash_array import (
+    BAD_VICTIM,
+    CAUSES,
+    ERASE_BLOCK,
+    ERASES,
+    KIND,
+    LOGICAL,
+    MOVE_PAGE,
+    PAGE_COLUMNS,
+    PLACE,
+    PLAN_COLUMNS,
+    PROGRAM_PAGE,
+    RETIRED_BLOCK,
+    SOURCE,
+    SPARE_BLOCK,
+    SPARES,
+    STATE,
+    STORE_PAGE,
+    WRITE_ID,
+    Narrow,
+    empty_arrays,
+    erased,
+    lookup,
+    programmed,
+)
+from flashsim.ssd.state.geometry import (
+    BROKEN,
+    BROKEN_LEVELS,
+    BROKEN_OPENS,
+    GC_STEPS,
+    MAP_PAGES,
+    PLAN_ROWS,
+    READ_ONLY,
+    REFUSED,
+    control_array,
+)
+from flashsim.ssd.state.timing import timing_of
+from flashsim.ssd.state.write_buffer import ENTRY_ID, PAGE, clear_buffer, empty_buffer, find_entry, waiting_entries
+from flashsim.ssd.state.write_ids import ids_left, renumber
+from flashsim.ssd.wear import base as wear_family
+from flashsim.ssd.wear.base import WEAR_FUNCTION
+
+# Counters: what the host asked for, then flash pages read and programmed and blocks erased, by cause.
+(
+    READS, READ_BYTES, WRITES, WRITE_BYTES, TRIMS, FLUSHES, FETCHES, BUFFER_HITS, BUFFER_OVERWRITES, CONTINUED_READS,
+    CONTINUED_WRITES,
+) = range(11)  # fmt: skip
+READS_FOR = 11
+PROGRAMS_FOR = READS_FOR + len(CAUSES)
+ERASES_FOR = PROGRAMS_FOR + len(CAUSES)
+COUNTERS = (
+    "host_reads", "host_read_bytes", "host_writes", "host_write_bytes", "host_trims", "host_flushes", "read_modify_write_reads",
+    "buffer_read_hits", "buffer_overwrites", "continued_reads", "continued_writes",
+    *(f"{what}_{cause}" for what in ("reads", "programs", "erases") for cause in CAUSES),
+)  # fmt: skip
+
+
+_WRITE_PAGES = types.int64(
+    TRANSLATE, VICTIM_FUNCTION, WEAR_FUNCTION, WEAR_FUNCTION, MAP, VECTOR, MATRIX, BLOCKS, MAP, PAGES, MAP, VECTOR, MATRIX, VECTOR,
+)  # fmt: skip
+#: Logical pages that one call of the compiled loop writes when a drive is loaded.
+LOADED_AT_ONCE = 1 << 16
+
+
+@lean_kernel
+def apply(row: int, plan: Integers, control: Integers, blocks: Integers, pages: Narrow, spare: Narrow) -> None:
+    """Carry out one flash operation of a plan on the physical state, at once."""
+    kind = plan[row, KIND]
+    if kind == ERASE_BLOCK:
+        erased(control, blocks, spare, plan[row, PLACE])
+    elif kind in (PROGRAM_PAGE, STORE_PAGE, MOVE_PAGE):
+        programmed(pages, spare, plan[row, PLACE], plan[row, SOURCE], plan[row, LOGICAL], plan[row, WRITE_ID])
+
+
+@kernel_of(_WRITE_PAGES)
+def _write_pages(
+    translate: Any, victim: Any, opens: Any, levels: Any, targets: Narrow, control: Integers, pools: Integers, blocks: Integers,
+    mapping: Narrow, pages: Narrow, spare: Narrow, own: Integers, plan: Integers, programs: Integers,
+) -> int:  # fmt: skip
+    """Write logical pages in no time, adding up flash programs in ``programs[0]``; how many were written, or BAD_VICTIM."""
+    for number in range(len(targets)):
+        if control[READ_ONLY] or ids_left(control) < control[PLAN_ROWS]:
+            return number
+        rows = translate(WRITE, int(targets[number]), 0, control, pools, blocks, mapping, pages, own, plan, victim, opens, levels)
+        if rows < 0 or control[BROKEN]:
+            return BAD_VICTIM
+        for row in range(rows):
+            apply(row, plan, control, blocks, pages, spare)
+            programs[0] += plan[row, KIND] in (PROGRAM_PAGE, STORE_PAGE, MOVE_PAGE)
+    return len(targets)
+
+
+class DriveState:
+    """The flash array of one drive and the policies that manage it.
+
+    Raises
+    ------
+    InvalidParameterError, UnknownNameError, MissingFileError, RefusedError, FlashsimError
+        Impossible parameters, policies that cannot be loaded or do not go together.
+    """
+
+    def __init__(self, parameters: SsdParameters) -> None:
+        self.parameters = parameters
+        self.timing = timing_of(parameters)
+        self.layer = ftl_family.checked(parameters)
+        collects = parameters.gc != "none"
+        policy = parameters.gc if collects else "greedy"  # never asked
+        self.translate: Any = policy_function(ftl_family.FAMILY, parameters.ftl, "translate", TRANSLATE)
+        self.victim: Any = policy_function(gc_family.FAMILY, policy, "victim", VICTIM_FUNCTION)
+        self.opens: Any = policy_function(wear_family.FAMILY, parameters.wear, "opens", WEAR_FUNCTION)
+        self.levels: Any = policy_function(wear_family.FAMILY, parameters.wear, "levels", WEAR_FUNCTION)
+        map_pages, plan_rows = (
+            int(getattr(self.layer, hook)(parameters)) if hasattr(self.layer, hook) else 0 for hook in ("map_pages", "plan_rows")
+        )
+        self.control = control_array(parameters, gc_family.rounds_of(policy), map_pages, plan_rows)
+        self.pools, self.blocks = empty_arrays(parameters)
+        flash_pages = parameters.pools * parameters.blocks_per_plane * parameters.pages_per_block
+        self.mapping = np.zeros(parameters.logical_pages + map_pages, np.int32)
+        self.pages = np.zeros((flash_pages, PAGE_COLUMNS), np.int32)
+        self.spare = np.zeros(flash_pages, np.int32)  # write id of what each flash page holds: 0 erased, TORN unreadable
+        self.trimmed = np.zeros(parameters.logical_pages, np.int32)  # write id of each logical page's last trim
+        self.buffer = empty_buffer(parameters)
+        self.own = ftl_family.own_table(self.layer, parameters)
+        self.plan = np.zeros((int(self.control[PLAN_ROWS]), PLAN_COLUMNS), np.int64)
+        self.counters = np.zeros(len(COUNTERS), np.int64)
+        if hasattr(self.layer, "prepare"):
+            self.layer.prepare(self)
+
+    @property
+    def tables(self) -> tuple[Integers, Integers, Integers, Narrow, Narrow, Integers]:
+        """What a translation layer works on: control, pools, blocks, mapping, pages and its own table."""
+        return self.control, self.pools, self.blocks, self.mapping, self.pages, self.own
+
+    @property
+    def policies(self) -> tuple[Any, Any, Any]:
+        """What a translation layer asks: victim, opens, levels."""
+        return self.victim, self.opens, self.levels
+
+    def plan_page(self, operation: int, page: int, partial: bool) -> list[tuple[int, ...]]:
+        """The flash operations (rows of a plan) that one logical page of a command takes; the logical state changes at once."""
+        rows = plan_page(self.translate, operation, page, int(partial), *self.tables, self.plan, *self.policies)
+        if rows < 0 or self.control[BROKEN]:
+            raise self.bad_victim()
+        return [tuple(row) for row in self.plan[:rows].tolist()]
+
+    def apply_plan(self, rows: int) -> None:
+        """Carry out the first rows of the plan at once."""
+        for row in range(rows):
+            apply(row, self.plan, self.control, self.blocks, self.pages, self.spare)
+
+    def load(self, offset: int, length: int, outstanding: int) -> None:
+        """Write bytes in no time and outside the counters, from the first page to the last.
+
+        Raises
+        ------
+        InvalidParameterError
+            The bytes do not lie within the drive, on sector boundaries.
+        RefusedError
+            Requests are outstanding: their operations would mingle with what takes no time; or the drive has worn out.
+        """
+        check_extent(self.parameters, "load", offset, length)
+        if outstanding:
+            raise RefusedError(f"load: {outstanding} requests are outstanding, but a drive is loaded while it is idle")
+        size = self.parameters.page_size
+        end = -(-(offset + length) // size)
+        for first in range(offset // size, end, LOADED_AT_ONCE):
+            self.write_pages(np.arange(first, min(first + LOADED_AT_ONCE, end), dtype=np.int32))
+
+    def write_pages(self, targets: Narrow) -> int:
+        """Write whole logical pages in no time and outside the counters, one after another; return how many flash pages were programmed.
+
+        Raises
+        ------
+        RefusedError
+            The drive has worn out.
+        """
+        programs = np.zeros(1, np.int64)
+        while len(targets):
+            if self.control[READ_ONLY]:
+                raise self.read_only()
+            self.make_ids(int(self.control[PLAN_ROWS]))
+            done = _write_pages(
+                self.translate, *self.policies, targets, self.control, self.pools, self.blocks, self.mapping, self.pages, self.spare,
+                self.own, self.plan, programs,
+            )  # fmt: skip
+            if done == BAD_VICTIM:
+                raise self.bad_victim()
+            targets = targets[done:]
+        return int(programs[0])
+
+    def make_ids(self, count: int, oldest_in_flight: int | None = None) -> int:
+        """See that `count` pages can be written and trimmed; by how much the write ids in flight, from that one on, become smaller for it.
+
+        Raises
+        ------
+        CapacityError
+            As `flashsim.ssd.state.write_ids.renumber`.
+        """
+        if ids_left(self.control) >= count:
+            return 0
+        return renumber(self.control, self.spare, self.trimmed, count, oldest_in_flight)
+
+    def empty_buffer(self) -> None:
+        """Write all that waits in the write buffer, in no time."""
+        waiting = [(int(entry[PAGE]), int(entry[ENTRY_ID])) for entry in waiting_entries(self.buffer)]
+        clear_buffer(self.buffer)
+        self.write_out(waiting)
+
+    def write_out(self, pages: list[tuple[int, int]]) -> None:
+        """Write pages of the write buffer, given with their write ids, in no time; what is newer on flash stays."""
+        for page, write_id in sorted(pages, key=lambda known: known[1]):
+            flash_page = lookup(self.mapping, page)
+            if write_id > max(self.trimmed[page], self.spare[flash_page] if flash_page >= 0 else 0):
+                self.write_anew(page, write_id)
+
+    def write_anew(self, page: int, write_id: int) -> None:
+        """Write a page in no time with content that is known by an earlier write id."""
+        rows = self.plan_page(WRITE, page, False)
+        for at, row in enumerate(rows):
+            if row[KIND] == PROGRAM_PAGE:
+                self.plan[at, WRITE_ID] = write_id
+        self.apply_plan(len(rows))
+
+    def bad_victim(self) -> FlashsimError:
+        """The error for a policy that breaks its contract (``control[BROKEN]`` says which)."""
+        parameters = self.parameters
+        if self.control[BROKEN] == BROKEN_OPENS:
+            return FlashsimError(f"wear levelling policy: '{parameters.wear}' opened a block that is not free, or not of that plane")
+        if self.control[BROKEN] == BROKEN_LEVELS:
+            return FlashsimError(f"wear levelling policy: '{parameters.wear}' levelled a block that is not closed")
+        return FlashsimError(f"garbage collection policy: '{parameters.gc}' chose a block that is not closed or has no invalid page")
+
+    def read_only(self) -> RefusedError:
+        """The error for writes to a drive whose blocks ran out."""
+        refused = int(self.control[REFUSED])
+        return RefusedError(f"drive: read-only, as a plane has no spare block left; refused so far: {refused} write commands; reads go on")
+
+    def version(self, page: int) -> int:
+        """The write id (1, 2, ... in order of admission, trims included) of what a logical page reads as; 0 where it is unmapped.
+
+        Meaningful while no request is outstanding.  After some 2^31 of them write ids are numbered anew, in the same order.
+        """
+        entry, flash_page = find_entry(self.buffer, page), lookup(self.mapping, page)
+        if entry >= 0:
+            return int(self.buffer[entry, ENTRY_ID])
+        return int(self.spare[flash_page]) if flash_page >= 0 else 0
+
+    def statistics(self) -> dict[str, Any]:
+        """Counters by name, write amplification, wear, and the over-provisioning that garbage collection can use.
+
+        ``programs_gc`` and the like are flash pages (or erased blocks) by cause, ``flash_programs`` and the like their sums.  Write
+        amplification is flash bytes programmed over host bytes written (NaN before the first).  `victim_steps` are the blocks and lists
+        that policies looked at since the drive was made, loading included.  Effective over-provisioning is the flash pages outside spare
+        blocks and reserve over the logical and the translation pages, less 1.  `remaining_life` is 1 less the mean erases of a block over
+        `endurance`, and 0 once the drive is read-only.
+        """
+        numbers: dict[str, Any] = {name: int(value) for name, value in zip(COUNTERS, self.counters, strict=True)}
+        for what in ("reads", "programs", "erases"):
+            numbers[f"flash_{what}"] = sum(numbers[f"{what}_{cause}"] for cause in CAUSES)
+        programmed_bytes = numbers["flash_programs"] * self.parameters.page_size
+        numbers["write_amplification"] = programmed_bytes / numbers["host_write_bytes"] if numbers["host_write_bytes"] else float("nan")
+        numbers |= self._wear()
+        numbers["victim_steps"] = int(self.control[GC_STEPS])
+        kept = self.parameters.logical_pages + int(self.control[MAP_PAGES])
+        numbers["effective_overprovisioning"] = self.parameters.usable_pages / kept - 1
+        if hasattr(self.layer, "statistics"):
+            numbers |= self.layer.statistics(self)
+        return numbers
+
+    def _wear(self) -> dict[str, Any]:
+        """Erases of the blocks in use, retired and spare blocks, refused writes, and the share of endurance that is left."""
+        states, read_only = self.blocks[STATE], bool(self.control[READ_ONLY])
+        erases = self.blocks[ERASES, (states != RETIRED_BLOCK) & (states != SPARE_BLOCK)]
+        wear: dict[str, Any] = {
+            "block_erases": {"min": int(erases.min()), "max": int(erases.max()), "mean": float(erases.mean()), "std": float(erases.std())},
+            "retired_blocks": int((states == RETIRED_BLOCK).sum()),
+            "spare_blocks": int(self.pools[SPARES].sum()),
+            "read_only": read_only,
+            "refused_writes": int(self.control[REFUSED]),
+        }
+        if self.parameters.endurance:
+            wear["remaining_life"] = 0.0 if read_only else max(0.0, 1 - wear["block_erases"]["mean"] / self.parameters.endurance)
+        return wear
+
+
+def statistics_with_times(state: DriveState, dies: list[int], channels: list[int], link: int, controller: int) -> dict[str, Any]:
+    """The drive's statistics with the busy times, ns, of its parts."""
+    return {
+        **state.statistics(),
+        "die_busy_ns": dies,
+        "channel_busy_ns": channels,
+        "link_busy_ns": link,
+        "controller_busy_ns": controller,
+    }
+
+
+def ids_needed(state: DriveState, commands: Commands) -> int:
+    """The most write ids that commands can take: one for each page, one more where it leaves a buffer, and those of translation pages."""
+    a_page = int(state.control[PLAN_ROWS]) if state.control[MAP_PAGES] else 2
+    return int((commands["length"] // state.parameters.page_size + 2).sum()) * a_page
+
+
+def check_extent(parameters: SsdParameters, what: str, offset: int, length: int) -> None:
+    """Refuse bytes outside the drive or off its sectors."""
+    if offset < 0 or length < 0 or offset % SECTOR or length % SECTOR:
+        raise InvalidParameterError(what, f"{length} B at {offset}", f"offset and length must be multiples of {SECTOR} B and not negative")
+    if offset + length > parameters.capacity:
+        raise InvalidParameterError(what, f"{length} B at {offset}", f"the drive ends at {parameters.capacity} B")
+
+
+def check_commands_fit(parameters: SsdParameters, requests: Requests, commands: Commands) -> None:
+    """Refuse commands outside the drive or off its sectors, reads and writes of nothing, and operations that no drive knows."""
+    unknown = np.flatnonzero((requests["operation"] < READ) | (requests["operation"] > FLUSH))
+    if len(unknown):
+        raise InvalidParameterError("operation", int(requests["operation"][unknown[0]]), "it must be read, write, trim or flush")
+    operation = requests["operation"][commands["request"]]
+    offset, length = commands["offset"], commands["length"]
+    off = (offset < 0) | (length < 0) | (offset % SECTOR != 0) | (length % SECTOR != 0) | (offset + length > parameters.capacity)
+    for row in np.flatnonzero(off & (operation != FLUSH))[:1]:
+        check_extent(parameters, OPERATIONS[operation[row]], int(offset[row]), int(length[row]))
+    if np.any((length == 0) & ((operation == READ) | (operation == WRITE))):
+        raise InvalidParameterError("length", "0 B", f"a read or write moves at least {SECTOR} B")

@@ -1,0 +1,172 @@
+"""After a power cut: the logical state is rebuilt from what the flash pages' spare areas say.
+
+The newest completed copy of each logical page wins, by write id; a copy carries the id of its source, and of equal copies the one on the
+highest flash page counts.  A trim takes effect when it is admitted, and survives: a drive that forgets it could bring back data older than
+what was trimmed, since the trimmed copy itself may be erased by then.  Torn pages are used up and invalid.  Closed blocks take the order of
+the newest data that they hold, and count as last changed by it.  That a block is retired is known at once: its pages are copied out, and it
+is erased.  A read-only drive stays as it is.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from flashsim.core.kernel import lean_kernel
+from flashsim.ssd.state.drive_state import DriveState
+from flashsim.ssd.state.flash_array import (
+    ACTIVE,
+    ACTIVE_BLOCK,
+    AFTER,
+    CLOSED_BLOCK,
+    CYCLES,
+    ERASES,
+    FIRST_SPARE,
+    FREE,
+    FREE_BLOCK,
+    FREE_PAGES,
+    LIMIT,
+    OWNER,
+    POOL_VALID,
+    RETIRED_BLOCK,
+    SPARE_BLOCK,
+    SPARE_OWNER,
+    SPARES,
+    STATE,
+    VALID,
+    WRITTEN,
+    Narrow,
+    erased,
+    forget_blocks,
+    lookup,
+)
+from flashsim.ssd.state.geometry import ID_BASE, READ_ONLY, SHARED
+from flashsim.ssd.state.pools import (
+    close_block,
+    collector_of,
+    drop_page,
+    emptiest_block,
+    free_block,
+    join_ring,
+    recycle_block,
+    withdraw_block,
+)
+from flashsim.ssd.state.write_buffer import clear_buffer
+
+
+def recover(state: DriveState) -> None:
+    """Rebuild map and blocks; the translation layer does the rest, if it has ways of its own."""
+    state.make_ids(len(state.mapping))  # each page may be written anew
+    clear_buffer(state.buffer)
+    rebuild_map(state)
+    count_blocks(state)
+    if hasattr(state.layer, "recover"):
+        state.layer.recover(state)
+    else:
+        rebuild_pools(state)
+        restore_reserve(state)
+
+
+def rebuild_map(state: DriveState) -> None:
+    """Map every logical page to the newest copy of it that is whole."""
+    state.mapping[:] = 0
+    _map_newest(state.mapping, state.pages, state.spare, state.trimmed)
+
+
+@lean_kernel
+def _map_newest(mapping: Narrow, pages: Narrow, spare: Narrow, trimmed: Narrow) -> None:
+    """Look at every flash page in order; of equal copies the last one stays."""
+    for flash_page in range(len(spare)):
+        pages[flash_page, OWNER] = pages[flash_page, SPARE_OWNER]
+        write_id, page = spare[flash_page], int(pages[flash_page, SPARE_OWNER]) - 1
+        if write_id <= 0 or (page < len(trimmed) and write_id <= trimmed[page]):
+            continue
+        other = lookup(mapping, page)
+        if other < 0 or write_id >= spare[other]:
+            mapping[page] = flash_page + 1
+
+
+def count_blocks(state: DriveState) -> None:
+    """Set each block's fill, valid pages and planned erases from the flash; a block that holds something is closed, or retired."""
+    per_block, blocks = state.parameters.pages_per_block, state.blocks
+    used = (state.spare != 0).reshape(-1, per_block)
+    blocks[WRITTEN] = np.where(used.any(axis=1), per_block - np.argmax(used[:, ::-1], axis=1), 0)
+    mapped = state.mapping[state.mapping > 0].astype(np.int64) - 1
+    blocks[VALID] = np.bincount(mapped // per_block, minlength=blocks.shape[1])
+    blocks[CYCLES] = blocks[ERASES]
+    in_use = (blocks[STATE] != RETIRED_BLOCK) & (blocks[STATE] != SPARE_BLOCK)
+    blocks[STATE] = np.where(in_use, np.where(blocks[WRITTEN] > 0, CLOSED_BLOCK, FREE_BLOCK), blocks[STATE])
+    forget_blocks(state.parameters, state.pools)
+    for pool in range(state.parameters.pools):
+        own = blocks_of(state, pool)
+        at = collector_of(state.control, pool)
+        state.pools[POOL_VALID, at] += blocks[VALID, own].sum()
+        for block in own[blocks[STATE, own] == FREE_BLOCK]:
+            free_block(state.control, state.pools, blocks, int(block))
+        for block in own[blocks[STATE, own] == SPARE_BLOCK]:
+            join_ring(state.pools, blocks, FIRST_SPARE, AFTER, pool, int(block))
+            state.pools[SPARES, pool] += 1
+
+
+def blocks_of(state: DriveState, pool: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    """The numbers of a pool's blocks."""
+    per_pool = state.parameters.blocks_per_plane
+    return np.arange(pool * per_pool, (pool + 1) * per_pool)
+
+
+def rebuild_pools(state: DriveState) -> None:
+    """Go on with blocks that are filled in part, a stream each, and close the others."""
+    per_block, blocks = state.parameters.pages_per_block, state.blocks
+    newest = state.spare.reshape(-1, per_block).max(axis=1)
+    order = []
+    for pool in range(state.parameters.pools):
+        own = blocks_of(state, pool)
+        closed = own[blocks[STATE, own] == CLOSED_BLOCK]
+        partly = closed[blocks[WRITTEN, closed] < per_block]
+        for stream, block in enumerate(partly[: state.parameters.gc_streams]):
+            blocks[STATE, block] = ACTIVE_BLOCK
+            state.pools[ACTIVE + stream, pool] = block
+            state.pools[FREE_PAGES, collector_of(state.control, pool)] += per_block - blocks[WRITTEN, block]
+        order += closed[blocks[STATE, closed] == CLOSED_BLOCK].tolist()
+    for block in sorted(order, key=lambda block: newest[block]):
+        close_block(state.control, state.pools, blocks, block, int(newest[block] + state.control[ID_BASE]))
+
+
+def restore_reserve(state: DriveState) -> None:
+    """Empty retired blocks, and others until each pool has its reserve of free blocks; then write their pages anew, all in no time.
+
+    A cut in the middle of garbage collection leaves a pool some pages short, and writes that were lost make pages valid again.  The pages
+    taken out fit the pools that are below their limit, as all limits together exceed the logical pages.  No block wears out meanwhile:
+    one that is past its limit retires when it is reclaimed next.
+    """
+    control, pools, blocks = state.control, state.pools, state.blocks
+    if control[READ_ONLY]:
+        return
+    limits = blocks[LIMIT].copy()
+    blocks[LIMIT] = 0
+    taken: list[tuple[int, int]] = []
+    for retired in np.flatnonzero((blocks[STATE] == RETIRED_BLOCK) & (blocks[WRITTEN] > 0)).tolist():
+        taken += _emptied(state, retired)
+        blocks[WRITTEN, retired] = 0
+        blocks[CYCLES, retired] += 1
+    for pool in range(state.parameters.pools):
+        own = slice(None) if control[SHARED] else slice(pool, pool + 1)
+        while pools[FREE, own].mean() < state.parameters.gc_reserve:
+            block = emptiest_block(control, pools, blocks, collector_of(control, pool))
+            withdraw_block(control, pools, blocks, block)
+            taken += _emptied(state, block)
+            recycle_block(control, pools, blocks, block)
+    for page, write_id in taken:
+        state.write_anew(page, write_id)
+    blocks[LIMIT] = limits
+
+
+def _emptied(state: DriveState, block: int) -> list[tuple[int, int]]:
+    """Erase a block, and unmap the pages that it held: logical pages and their write ids."""
+    per_block, taken = state.parameters.pages_per_block, []
+    for flash_page in range(block * per_block, (block + 1) * per_block):
+        page = int(state.pages[flash_page, OWNER]) - 1
+        if page >= 0 and lookup(state.mapping, page) == flash_page:
+            taken.append((page, int(state.spare[flash_page])))
+            drop_page(state.control, state.pools, state.blocks, state.mapping, page)
+    erased(state.control, state.blocks, state.spare, block)
+    return taken

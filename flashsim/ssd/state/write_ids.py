@@ -1,0 +1,48 @@
+"""Write ids are renumbered before they outgrow 32 bits: recovery needs their order, and four bytes a flash page are what they may take.
+
+A write id is the number of a page written or trimmed (``control[SEQUENCE]``) less ``control[ID_BASE]``.  What compares times, such as
+``blocks[CHANGED]``, goes by the number itself, so that renumbering changes nothing that a drive does.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from flashsim.core.errors import CapacityError
+from flashsim.core.kernel import lean_kernel
+from flashsim.core.request import Integers
+from flashsim.ssd.state.flash_array import Narrow
+from flashsim.ssd.state.geometry import ID_BASE, SEQUENCE
+
+#: The highest write id.
+LAST_WRITE_ID = 2**31 - 1
+
+
+@lean_kernel
+def ids_left(control: Integers) -> int:
+    """How many pages can be written and trimmed before write ids must be renumbered."""
+    return LAST_WRITE_ID - (control[SEQUENCE] - control[ID_BASE])
+
+
+def renumber(control: Integers, spare: Narrow, trimmed: Narrow, count: int, oldest_in_flight: int | None) -> int:
+    """Make room for `count` more write ids; by how much those in flight have become smaller.
+
+    Ids that are older than all in flight become 1, 2, ... in the same order; the others keep their distances.
+
+    Raises
+    ------
+    CapacityError
+        So many ids are in use that no room can be made.
+    """
+    last = int(control[SEQUENCE] - control[ID_BASE])
+    first_kept = last + 1 if oldest_in_flight is None else oldest_in_flight
+    ids = np.unique(np.concatenate([array[(array > 0) & (array < first_kept)] for array in (spare, trimmed)]))
+    shift = first_kept - 1 - len(ids)
+    if last - shift + count > LAST_WRITE_ID:
+        raise CapacityError(f"write ids: {last - shift} are in use, and {count} more do not fit into {LAST_WRITE_ID}")
+    for array in (spare, trimmed):
+        kept, older = array >= first_kept, (array > 0) & (array < first_kept)
+        array[older] = np.searchsorted(ids, array[older]) + 1
+        array[kept] -= shift
+    control[ID_BASE] += shift
+    return shift
