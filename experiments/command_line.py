@@ -9,8 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from experiments import interrupts
-from experiments.commands import device, join, reproduce, trace, validate
+from experiments.commands import device, interrupts, join, reproduce, trace, validate
 from experiments.commands.shared import Command, Group
 from flashsim import __version__
 from flashsim.core.errors import FlashsimError

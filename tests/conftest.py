@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from experiments import jobs, papers
-from experiments.jobs import Settings
+from experiments.papers import base as papers
+from experiments.runs import jobs
+from experiments.runs.jobs import Settings
 from flashsim.core.kernel import kernels_folder
 
 # The first call of a kernel may compile it, so no deadline; examples are the same in every run.

@@ -10,8 +10,8 @@ from matplotlib.figure import Figure as Picture
 
 from experiments.bench.figures import Figure
 from experiments.bench.uflip import Measured, shown_value
-from experiments.plots import LINES, style, svg
-from experiments.tables import Entry, Table
+from experiments.presentation.plots import LINES, style, svg
+from experiments.presentation.tables import Entry, Table
 from flashsim.core.units import MICROSECONDS, MILLISECONDS
 from flashsim.device.cited import show
 

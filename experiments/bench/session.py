@@ -15,8 +15,8 @@ from experiments.bench.figures import Figure, figures
 from experiments.bench.report import as_dict
 from experiments.bench.targets import RealTarget, SimulatedTarget
 from experiments.bench.uflip import Measured, Method, names, run_all
-from experiments.preconditioning import bring_into
-from experiments.timeline import Timeline
+from experiments.presentation.timeline import Timeline
+from experiments.replaying.preconditioning import bring_into
 from flashsim.core.errors import InvalidParameterError, RefusedError
 from flashsim.core.protocols import Progress
 from flashsim.core.units import GIB, KIB

@@ -9,7 +9,7 @@ from typing import Protocol
 
 import numpy as np
 
-from experiments.timeline import Timeline
+from experiments.presentation.timeline import Timeline
 from flashsim.core.errors import CapacityError
 from flashsim.core.request import COMPLETION, READ, SECTOR, WRITE, Completions, Requests, make_requests
 from flashsim.core.rng import generator

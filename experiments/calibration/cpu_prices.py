@@ -9,7 +9,7 @@ from typing import Any
 
 from experiments.calibration.cpu_kernel import kernel_prices
 from experiments.calibration.cpu_user import Price, user_prices
-from experiments.tables import Entry, Table
+from experiments.presentation.tables import Entry, Table
 from flashsim.core.protocols import Progress
 from flashsim.execution.cpu import KINDS, CpuModel
 from flashsim.execution.requests import Work

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from experiments.calibration.session import Calibration, shown_interval
-from experiments.tables import Entry, Table
+from experiments.presentation.tables import Entry, Table
 
 NOTE = (
     "x N: N requests submitted at once and all waited for; the time is that of all of them, of x 1 of one request (the mean of the "

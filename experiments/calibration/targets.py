@@ -11,7 +11,7 @@ import numpy as np
 
 from experiments.bench.targets import RealTarget, SimulatedTarget, Target
 from experiments.calibration.cells import check_area
-from experiments.real_replay import check_typed
+from experiments.replaying.real import check_typed
 from flashsim.core.errors import CapacityError, MissingFileError, RefusedError
 from flashsim.core.protocols import Progress
 from flashsim.core.request import READ, SECTOR, WRITE, Completions, Requests, make_requests

@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
+from experiments.commands.outputs import Outputs, write_json
+from experiments.commands.progress import progress_bar
 from experiments.commands.shared import Force, JsonFile, YesDestroy
-from experiments.outputs import Outputs, write_json
-from experiments.progress import progress_bar
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.provenance import provenance
 from flashsim.core.units import SECONDS, format_size, parse_duration, parse_size

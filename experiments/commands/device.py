@@ -8,14 +8,14 @@ from typing import Annotated, Any
 
 import typer
 
-from experiments import preconditioning
 from experiments.commands import serve
 from experiments.commands.calibrate import calibrate
 from experiments.commands.drawing import Timeline, TimelineFrom, TimelineTo, draw, timeline_window
+from experiments.commands.outputs import Outputs, write_json
+from experiments.commands.progress import progress_bar
 from experiments.commands.shared import Command, Force, Group, JsonFile
-from experiments.outputs import Outputs, write_json
-from experiments.progress import progress_bar
-from experiments.tables import Table
+from experiments.presentation.tables import Table
+from experiments.replaying import preconditioning
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.parameters import describe
 from flashsim.core.preset_files import as_toml

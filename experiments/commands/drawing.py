@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from experiments import timeline as timelines
+from experiments.presentation import timeline as timelines
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.provenance import provenance
 from flashsim.core.units import NEVER, parse_duration

@@ -11,9 +11,13 @@ from typing import Annotated, Any
 
 import typer
 
+from experiments.commands.outputs import Outputs, write_json
+from experiments.commands.progress import progress_bar
 from experiments.commands.shared import Force, JsonFile
-from experiments.formulas import WHY, comparison_table
-from experiments.joining import (
+from experiments.formulas.comparison import WHY, comparison_table
+from experiments.presentation.rows import RowWriter
+from experiments.presentation.tables import Table
+from experiments.runs.joining import (
     CPU,
     JoinResult,
     JoinSetting,
@@ -25,10 +29,6 @@ from experiments.joining import (
     run_join_on_file,
     simulate_join,
 )
-from experiments.outputs import Outputs, write_json
-from experiments.progress import progress_bar
-from experiments.rows import RowWriter
-from experiments.tables import Table
 from flashsim.core.errors import RefusedError
 from flashsim.core.provenance import provenance
 from flashsim.core.units import format_size, parse_size

@@ -10,17 +10,17 @@ from typing import Annotated, Any
 
 import typer
 
-from experiments import preconditioning, trace_plan
-from experiments import replay as replaying
 from experiments.commands.drawing import Timeline, TimelineFrom, TimelineTo, draw, timeline_window
+from experiments.commands.outputs import Outputs, write_json
+from experiments.commands.progress import progress_bar
 from experiments.commands.shared import Force, JsonFile, YesDestroy
-from experiments.device_plots import write_folder
-from experiments.device_report import DeviceReport
-from experiments.observation import Observation
-from experiments.outputs import Outputs, write_json
-from experiments.progress import progress_bar
-from experiments.real_replay import Lateness, RealSettings, replay_on
-from experiments.replay_comparison import Comparison, recorded
+from experiments.replaying import preconditioning, trace_plan
+from experiments.replaying import simulated as replaying
+from experiments.replaying.comparison import Comparison, recorded
+from experiments.replaying.device_plots import write_folder
+from experiments.replaying.device_report import DeviceReport
+from experiments.replaying.observation import Observation
+from experiments.replaying.real import Lateness, RealSettings, replay_on
 from flashsim.core.errors import RefusedError
 from flashsim.core.protocols import Progress
 from flashsim.core.provenance import provenance

@@ -9,12 +9,12 @@ from typing import Annotated
 
 import typer
 
+from experiments.commands.outputs import Outputs, write_json
+from experiments.commands.progress import progress_bar
 from experiments.commands.shared import Force, JsonFile
-from experiments.jobs import Settings
-from experiments.outputs import Outputs, write_json
-from experiments.progress import progress_bar
-from experiments.reproduction import Reproduced, as_dict, differing, summary, verdict_table
-from experiments.reproduction import reproduce as reproduce_papers
+from experiments.reproduction.judging import Reproduced, as_dict, differing, summary, verdict_table
+from experiments.reproduction.judging import reproduce as reproduce_papers
+from experiments.runs.jobs import Settings
 
 #: So many cells outside the tolerance are named on a terminal; the report names all.
 _NAMED = 3
@@ -55,7 +55,7 @@ def reproduce(
         for one in done:
             _show(one, scale)
         if folder:
-            from experiments.report import write_report  # its libraries take a while to load
+            from experiments.reproduction.report import write_report  # its libraries take a while to load
 
             write_report(folder, done, settings)
             typer.echo(f"\nReport, tables and pictures: {out}/report.html")

@@ -10,10 +10,10 @@ from typing import Annotated
 
 import typer
 
-from experiments import preconditioning
+from experiments.commands.outputs import Outputs, write_json
+from experiments.commands.progress import progress_bar
 from experiments.commands.shared import Force, JsonFile
-from experiments.outputs import Outputs, write_json
-from experiments.progress import progress_bar
+from experiments.replaying import preconditioning
 from experiments.serving import address as addresses
 from experiments.serving.journal import LATE, Journal
 from experiments.serving.session import Ended, serve, warm_up

@@ -7,11 +7,11 @@ from typing import Annotated
 
 import typer
 
-from experiments import trace_plots, trace_tables
+from experiments.commands.outputs import Outputs, write_json
+from experiments.commands.progress import progress_bar
 from experiments.commands.replay import TraceFile, replay
 from experiments.commands.shared import Command, Force, Group, JsonFile
-from experiments.outputs import Outputs, write_json
-from experiments.progress import progress_bar
+from experiments.presentation import trace_plots, trace_tables
 from traces import information
 from traces.conversion import convert as convert_file
 

@@ -7,10 +7,10 @@ from typing import Annotated
 
 import typer
 
+from experiments.commands.outputs import Outputs, write_json
+from experiments.commands.progress import progress_bar
 from experiments.commands.shared import Command, Force, Group, JsonFile
 from experiments.commands.validate_joins import joins
-from experiments.outputs import Outputs, write_json
-from experiments.progress import progress_bar
 from flashsim.core.errors import RefusedError
 from flashsim.core.provenance import provenance
 from flashsim.device import presets

@@ -10,11 +10,11 @@ from typing import Annotated
 
 import typer
 
+from experiments.commands.outputs import Outputs, write_json
+from experiments.commands.progress import progress_bar
 from experiments.commands.shared import Force, JsonFile, YesDestroy
-from experiments.joining import lay_out, memory_pages, open_pair
-from experiments.outputs import Outputs, write_json
-from experiments.progress import progress_bar
-from experiments.real_replay import RealSettings
+from experiments.replaying.real import RealSettings
+from experiments.runs.joining import lay_out, memory_pages, open_pair
 from flashsim.core.errors import InvalidParameterError, RefusedError
 from flashsim.core.protocols import Progress
 from flashsim.core.provenance import provenance

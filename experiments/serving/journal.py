@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from experiments.device_report import DeviceReport
-from experiments.percentiles import PERCENTILES, SUMMARY, summary
-from experiments.tables import Table
+from experiments.presentation.percentiles import PERCENTILES, SUMMARY, summary
+from experiments.presentation.tables import Table
+from experiments.replaying.device_report import DeviceReport
 from flashsim.core.errors import FlashsimError
 from flashsim.core.request import COMPLETION, OPERATIONS
 from flashsim.core.units import format_duration
@@ -123,7 +123,7 @@ class Journal:
         return self._next
 
     def as_dict(self, statistics: dict[str, Any]) -> dict[str, Any]:
-        """Everything, JSON-ready, times in ns: ``drive`` in simulated time, as `experiments.device_report`; ``real`` by operation."""
+        """Everything, JSON-ready, times in ns: ``drive`` in simulated time, as `DeviceReport` tells it; ``real`` by operation."""
         real = {
             name: {"latency": summary(took), "after_due": summary(behind) if behind.count else None}
             for name, took, behind in zip(OPERATIONS, self._took, self._behind, strict=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from experiments import preconditioning
+from experiments.replaying import preconditioning
 from flashsim.core.errors import RefusedError
 from flashsim.core.protocols import Progress
 from flashsim.core.request import SECTOR
@@ -36,7 +36,7 @@ def check(device: Device, empty: bool, precondition: str | None) -> None:
     Raises
     ------
     UnknownNameError, InvalidParameterError, RefusedError
-        As `experiments.preconditioning.wanted`.
+        As `experiments.replaying.preconditioning.wanted`.
     """
     if empty and precondition:
         raise RefusedError("--empty: --precondition says in which state the drive begins; take one of them")

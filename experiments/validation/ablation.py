@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from experiments.demerit import demerit
-from experiments.tables import Entry, Table
+from experiments.presentation.tables import Entry, Table
+from experiments.replaying.demerit import demerit
 from experiments.validation import closed_loop
 from flashsim.core.protocols import Progress
 from flashsim.core.request import READ, WRITE

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from experiments.demerit import demerit
-from experiments.tables import Entry, Table
+from experiments.presentation.tables import Entry, Table
+from experiments.replaying.demerit import demerit
 from experiments.validation.closed_loop import ClosedLoop
 from flashsim.core.request import OPERATIONS, READ, WRITE, Integers
 from flashsim.core.units import MILLISECONDS

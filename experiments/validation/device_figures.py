@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from experiments.formulas import disk_of
+from experiments.formulas.comparison import disk_of
 from flashsim.core.request import READ, WRITE, make_requests
 from flashsim.core.rng import generator
 from flashsim.core.units import KIB, MIB, MILLISECONDS, SECONDS

@@ -19,10 +19,10 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from algorithms.joins.base import plan as plan_join
-from experiments.formulas import formula
-from experiments.joining import JoinSetting, divide
-from experiments.real_replay import RealSettings, check_typed, replay_on
-from experiments.trace_plan import plan as plan_trace
+from experiments.formulas.comparison import formula
+from experiments.replaying.real import RealSettings, check_typed, replay_on
+from experiments.replaying.trace_plan import plan as plan_trace
+from experiments.runs.joining import JoinSetting, divide
 from experiments.validation.device_figures import disk_shown_by
 from flashsim.core.errors import FlashsimError
 from flashsim.core.protocols import Progress

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from experiments.plots import LINES, style, svg
-from experiments.report import page
-from experiments.tables import Entry, Table
+from experiments.presentation.page import page
+from experiments.presentation.plots import LINES, style, svg
+from experiments.presentation.tables import Entry, Table
 from experiments.validation.joins import AGREE, JoinsValidated, Witnesses, engines_differ
 from flashsim.core.units import format_size
 

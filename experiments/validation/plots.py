@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 from matplotlib.figure import Figure
 
-from experiments.demerit import demerit
-from experiments.plots import LINES, style, svg
+from experiments.presentation.plots import LINES, style, svg
+from experiments.replaying.demerit import demerit
 from experiments.validation.closed_loop import ClosedLoop
 from experiments.validation.comparison import Group, percentile_table, summary_table
 from flashsim.core.request import OPERATIONS, READ, SECTOR, WRITE

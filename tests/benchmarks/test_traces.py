@@ -10,9 +10,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from experiments.device_report import DeviceReport
-from experiments.replay import Settings, replay
-from experiments.trace_plan import WINDOW, plan
+from experiments.replaying.device_report import DeviceReport
+from experiments.replaying.simulated import Settings, replay
+from experiments.replaying.trace_plan import WINDOW, plan
 from flashsim.core.request import REQUEST
 from flashsim.device.device import Device
 from traces.conversion import convert

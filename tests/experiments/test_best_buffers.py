@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from experiments.do2009 import allocations, hardware, hybrid_rule
-from experiments.do2009.runs import JOINS, MEMORY, Setup, laid_out
-from experiments.jobs import Made, Results, Settings
+from experiments.papers.do2009 import allocations, hardware, hybrid_rule
+from experiments.papers.do2009.runs import JOINS, MEMORY, Setup, laid_out
+from experiments.runs.jobs import Made, Results, Settings
 from flashsim.device import presets
 
 SOME = ["hp-c2200a", "ocz-core-60gb", "toshiba-5400-320gb"]

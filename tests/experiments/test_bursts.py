@@ -7,10 +7,10 @@ import math
 import numpy as np
 import pytest
 
-from experiments.do2009.allocations import PLACES, bytes_needed, places
-from experiments.do2009.runs import Setup, laid_out
-from experiments.drives import drive_of
-from experiments.joining import JoinSetting, simulate_join
+from experiments.formulas.drives import drive_of
+from experiments.papers.do2009.allocations import PLACES, bytes_needed, places
+from experiments.papers.do2009.runs import Setup, laid_out
+from experiments.runs.joining import JoinSetting, simulate_join
 from flashsim.core.request import READ, WRITE, Completions, Requests
 from flashsim.device import presets
 from flashsim.storage.heap_file import heap_file

@@ -12,8 +12,8 @@ import pytest
 from typer.testing import CliRunner
 
 import experiments
-from experiments import papers
 from experiments.command_line import app
+from experiments.papers import base as papers
 from tests.experiments.conftest import Run
 from tests.flashsim.hdd.diskspecs.drive_files import write_drive
 
@@ -99,11 +99,11 @@ def test_the_guide_to_reproductions_runs(here: Path, monkeypatch: pytest.MonkeyP
         (folder / name).write_text(content, encoding="utf-8")
     monkeypatch.setattr(papers, "_FOLDER", here)
     assert papers.names() == ["slides2009"]
-    monkeypatch.setattr(experiments, "__path__", [*experiments.__path__, str(here)])
+    monkeypatch.setattr(experiments.papers, "__path__", [*experiments.papers.__path__, str(here)])
     commands = examples("".join(re.findall(r"^```sh\n(.*?)^```", text, re.MULTILINE | re.DOTALL)))
     assert sum("slides2009" in line for line in commands) == 1 and sum("--cluster" in line for line in commands) == 1
     for line in commands:
-        monkeypatch.setattr(papers, "_FOLDER", here if "slides2009" in line else ROOT / "experiments")
+        monkeypatch.setattr(papers, "_FOLDER", here if "slides2009" in line else ROOT / "experiments" / "papers")
         if "--cluster" in line:
             distributed = pytest.importorskip("distributed")
             with distributed.LocalCluster(n_workers=1, processes=False, dashboard_address=None) as cluster:

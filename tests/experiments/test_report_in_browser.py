@@ -10,15 +10,15 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from experiments import papers
 from experiments.command_line import app
+from experiments.papers import base as papers
 from tests.experiments.browser import Browser, Page
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 pytestmark = pytest.mark.skipif(not CHROMIUM, reason="Chromium is not installed")
 
 DESKTOP, PHONE = 1280, 390
-#: The colour of our values in `experiments.plots`.
+#: The colour of our values in `experiments.presentation.plots`.
 OURS = (0x1F, 0x4E, 0x79)
 #: Elements that reach beyond the screen without a box of their own that scrolls.
 OVERFLOWING = """[...document.body.querySelectorAll("*")].filter(element => !element.closest(".wide, pre, svg")

@@ -11,9 +11,9 @@ from xml.etree import ElementTree
 import pytest
 from typer.testing import CliRunner, Result
 
-from experiments import papers
 from experiments.command_line import app
-from experiments.jobs import Settings
+from experiments.papers import base as papers
+from experiments.runs.jobs import Settings
 from tests.experiments.html_page import whole
 
 

@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from experiments.device_report import DeviceReport
-from experiments.replay import Settings, replay
-from experiments.trace_plan import plan
+from experiments.replaying.device_report import DeviceReport
+from experiments.replaying.simulated import Settings, replay
+from experiments.replaying.trace_plan import plan
 from flashsim.core.errors import CapacityError, InvalidParameterError
 from flashsim.core.request import READ, WRITE, make_requests
 from flashsim.device import presets
@@ -136,7 +136,7 @@ def test_what_is_read_in_many_places_is_loaded_in_larger_units(tmp_path: Path, m
     offset = np.random.default_rng(1).integers(0, 1 << 25, 3000) * 4096
     path = _written(tmp_path / "wide", offset=offset, length=np.full(3000, 4096))
     fine = plan(path).read
-    monkeypatch.setattr("experiments.trace_plan._MOST_PLACES", 500)
+    monkeypatch.setattr("experiments.replaying.trace_plan._MOST_PLACES", 500)
     coarse = plan(path).read
     assert len(coarse) <= 500 < len(fine) and (np.diff(coarse.reshape(-1)) > 0).all()
     place = np.searchsorted(coarse[:, 0], offset, side="right") - 1

@@ -110,8 +110,8 @@ load_writable("parquet").write(batches(int(sys.argv[2]) << 17), trace)
 if what == "info":
     describe(trace)
 elif what == "replay":
-    from experiments import trace_plan
-    from experiments.replay import Settings, replay
+    from experiments.replaying import trace_plan
+    from experiments.replaying.simulated import Settings, replay
     from flashsim.device.device import Device
     device, plan = Device.open("ocz-core-60gb"), trace_plan.plan(trace)
     trace_plan.load(device, plan)

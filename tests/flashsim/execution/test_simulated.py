@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from experiments.joining import JoinSetting, lay_out, open_pair, simulate_join
+from experiments.runs.joining import JoinSetting, lay_out, open_pair, simulate_join
 from flashsim.core.errors import CapacityError, InvalidParameterError
 from flashsim.core.request import OPERATIONS, Completions, Requests
 from flashsim.core.units import KIB

@@ -1,0 +1,118 @@
+"""A device preset as the detailed cost model of joins sees it (`models.ssd_joins`)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+
+from experiments.formulas.comparison import disk_of, streaming_rate
+from flashsim.core.units import MILLISECONDS, SECONDS
+from flashsim.device.block_layer import MAXIMUM_COMMAND
+from flashsim.device.presets import Preset
+from flashsim.hdd.layout import zones_of
+from flashsim.hdd.parameters import HddParameters
+from flashsim.hdd.seek import mean_seek, seek_curve
+from flashsim.ssd.parameters import SsdParameters
+from flashsim.ssd.state.timing import timing_of
+from models.ssd_joins import Amplification, Drive, LogBlocks, PageMapped, Rounds, Timing
+
+
+def drive_of(preset: Preset, page_size: int, span: int | None = None) -> Drive:
+    """A preset's nominal figures for pages of `page_size` bytes.
+
+    Parameters
+    ----------
+    span
+        Bytes at the drive's beginning that files take; a disk's arm moves between them.  By default the whole drive.
+    """
+    if isinstance(preset.parameters, HddParameters):
+        return _disk(preset, preset.parameters, page_size, preset.capacity if span is None else min(span, preset.capacity))
+    return _flash(preset.parameters, page_size)
+
+
+def _disk(preset: Preset, parameters: HddParameters, page_size: int, span: int) -> Drive:
+    """Reading ahead and writing behind leave of a request that goes on where the last one ended only its overhead.
+
+    A drive that acknowledges a command before it is on the media moves and writes while the link still sends.  Another first has to get a
+    command's data, then waits until the place comes round again, and only then writes.
+    """
+    nominal = disk_of(preset, page_size)
+    overhead = parameters.overhead / MILLISECONDS
+    curve = seek_curve(parameters)[: _cylinders(parameters, span // parameters.drives)]
+    move = mean_seek(curve, np.ones(len(curve))) / MILLISECONDS + parameters.rotation / 2 / MILLISECONDS
+    read, written = nominal.page_transfer_ms, nominal.page_write_ms or nominal.page_transfer_ms
+    media, sent = (page_size * 1000 / rate for rate in (streaming_rate(parameters), parameters.link_rate))
+    behind_ms, rounds = 0.0, Rounds()
+    if parameters.write_behind >= MAXIMUM_COMMAND:
+        behind_ms = max(0.0, written - media)
+    else:
+        written = sent + media
+        rounds = Rounds(parameters.rotation / MILLISECONDS, (parameters.overhead + parameters.write_miss_after_write) / MILLISECONDS, sent)
+    writing = Timing(0, overhead, written)
+    return Drive(page_size, Timing(0, overhead, read), writing, command=MAXIMUM_COMMAND, move_ms=move, behind_ms=behind_ms, rounds=rounds)
+
+
+def _cylinders(parameters: HddParameters, span: int) -> int:
+    """Outermost cylinders that hold so many bytes, at least 2."""
+    cylinders, left = 0, span // parameters.sector_size
+    for zone in zones_of(parameters):
+        sectors = parameters.heads * zone.slots
+        taken = min(zone.cylinders, -(-left // sectors))
+        cylinders, left = cylinders + taken, left - taken * sectors
+        if left <= 0:
+            break
+    return max(2, cylinders)
+
+
+def _flash(parameters: SsdParameters, page_size: int) -> Drive:
+    """Rates are those of the link, or of the chips where they are slower; latencies those of a command."""
+    at_once = parameters.pools if parameters.multi_plane else parameters.dies
+    chips = at_once * parameters.page_size * SECONDS / parameters.program
+    rates = (parameters.link_read_rate, min(parameters.link_write_rate, chips))
+    # What a write buffer takes is acknowledged after the controller's work on the command, whatever the chips still have to do.
+    acknowledged = timing_of(parameters).write_overhead if parameters.write_buffer else parameters.write_latency
+    latencies = (parameters.read_latency, acknowledged)
+    pages = MAXIMUM_COMMAND / page_size
+    read, write = (
+        Timing.of_queue(latency / MILLISECONDS, page_size * 1000 / rate, pages, parameters.queue_depth)
+        for latency, rate in zip(latencies, rates, strict=True)
+    )
+    if parameters.queue_depth > 1:
+        read = replace(read, several_ms=max(0.0, _dies_wait(parameters) / MILLISECONDS - read.command_ms))
+    amplification = _amplification(parameters, page_size)
+    return Drive(page_size, read, write, command=MAXIMUM_COMMAND, turn_ms=_turn(parameters) / MILLISECONDS, amplification=amplification)
+
+
+def _dies_wait(parameters: SsdParameters) -> float:
+    """Nanoseconds by which dies are later with the next command of a read than the link is done with those before it.
+
+    A command's pages lie on one die after another.  So as many commands as all dies are enough for are read at once, and the next one's
+    when these are out of the dies; several planes of one die are read at once only where both pages wait.
+    """
+    pages = MAXIMUM_COMMAND // parameters.page_size
+    busy = math.ceil(pages / parameters.dies) * parameters.read + timing_of(parameters).transfer
+    sent = MAXIMUM_COMMAND * SECONDS / parameters.link_read_rate
+    return busy - max(1, parameters.dies // pages) * sent
+
+
+def _turn(parameters: SsdParameters) -> float:
+    """Nanoseconds that a read of many pages waits at least for what a write buffer has acknowledged.
+
+    While the host writes, a die gets a page every so often.  If that is longer than a program, a part of the dies is idle when the read
+    comes, and what the others have to do passes while these send.  If it is shorter, which multi-plane programs allow, all dies are busy,
+    and none began its last program longer ago than one such interval.
+    """
+    if not parameters.write_buffer or parameters.suspend in ("program", "both"):
+        return 0.0
+    interval = parameters.dies * parameters.page_size * SECONDS / parameters.link_write_rate
+    return max(0.0, parameters.program - interval)
+
+
+def _amplification(parameters: SsdParameters, page_size: int) -> Amplification:
+    """Log blocks are merged; a drive that maps pages has free blocks after a join's temporaries were dropped."""
+    if parameters.log_blocks:
+        block = parameters.pools * parameters.pages_per_block * parameters.page_size
+        return LogBlocks(parameters.log_blocks, max(1, block // page_size))
+    return PageMapped()

@@ -1,0 +1,1 @@
+"""Reproduced papers: a folder each, and the contract that they share."""

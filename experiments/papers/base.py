@@ -1,0 +1,290 @@
+"""Papers and their claims: a paper is a folder of `experiments.papers` that holds a ``claims.toml``, and every claim is judged by code.
+
+Such a folder, say ``do2009``, has
+
+- ``claims.toml``: title, reference, the names of its exhibits in the order of the report, the least scale that its runs make sense at, the
+  flash translation layers of the drives that they use, and every claim with its published values;
+- a module an exhibit (a table or figure) with ``jobs(claims, settings)``, the runs (`experiments.runs.jobs.Job`) that it needs
+  for claims with these ids, ``judge(claim, results)``, which returns a `Judgement`, and ``sections(results)``, which returns what
+  the report shows.  An exhibit may judge no claim: then it belongs to the report of the whole paper.  Where ``least_scales`` of
+  the claims name a scale below which it is not run, it has a ``TITLE``, under which the report says so.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from importlib import import_module
+from pathlib import Path
+from statistics import median
+from types import ModuleType
+from typing import Any
+
+from experiments.presentation.tables import Entry, Table
+from flashsim.core.errors import UnknownNameError
+
+_FOLDER = Path(__file__).parent
+
+
+class Verdict(Enum):
+    """What became of a claim."""
+
+    REPRODUCED = "reproduced"  # inside the tolerance
+    FITTED = "fitted"  # inside, but a parameter was chosen with these very cells in view
+    DIFFERS = "differs"
+    NOT_ATTEMPTED = "not attempted"
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One published result.
+
+    Parameters
+    ----------
+    id
+        Within its paper.
+    tolerance
+        In words; `limits` holds its numbers.
+    exhibit
+        The module that judges it, or None.
+    fitted
+        Which parameter was chosen with these cells in view, or an empty text.
+    cause
+        Why it differs, as an experiment has shown, or an empty text.
+    published
+        Published values by row.
+    values
+        All that the file says, for what only one exhibit needs.
+    """
+
+    paper: str
+    id: str
+    title: str
+    source: str
+    tolerance: str
+    exhibit: str | None
+    fitted: str
+    cause: str
+    limits: Mapping[str, float]
+    published: Mapping[str, Sequence[Any]]
+    values: Mapping[str, Any] = field(repr=False)
+
+    @property
+    def name(self) -> str:
+        """With its paper: ``do2009/table1``."""
+        return f"{self.paper}/{self.id}"
+
+
+@dataclass(frozen=True)
+class Paper:
+    """A paper and what it claims."""
+
+    name: str
+    title: str
+    reference: str
+    exhibits: Sequence[str]
+    claims: Sequence[Claim]
+    least_scale: float = 0.0
+    least_scales: Mapping[str, float] = field(default_factory=dict)
+    translation_layers: Sequence[str] = ()
+
+    def claim(self, claim_id: str) -> Claim:
+        """The claim of that id."""
+        return next(claim for claim in self.claims if claim.id == claim_id)
+
+    def module(self, name: str) -> ModuleType:
+        """One of the modules in the paper's folder."""
+        return import_module(f"experiments.papers.{self.name}.{name}")
+
+    def is_run(self, exhibit: str, scale: float) -> bool:
+        """Whether an exhibit is run at a scale."""
+        return scale >= self.least_scales.get(exhibit, 0.0)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One number of a claim: published, measured, and whether it is inside the tolerance (None: could not be measured).
+
+    `runs` holds the ids of the runs that it was measured in.
+    """
+
+    name: str
+    published: Entry
+    measured: Entry
+    inside: bool | None
+    runs: tuple[str, ...] = ()
+
+
+def _told(cell: Cell) -> str:
+    if isinstance(cell.measured, float) and isinstance(cell.published, (int, float)):
+        return f"{cell.name} {cell.measured:.2f} against {cell.published:g}"
+    return cell.name
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """The verdict on a claim.
+
+    Parameters
+    ----------
+    published, measured
+        Each in one line.
+    scaled
+        Whether the verdict depends on the scale.
+    """
+
+    claim: Claim
+    verdict: Verdict
+    published: str
+    measured: str
+    cells: Sequence[Cell] = ()
+    note: str = ""
+    scaled: bool = True
+
+    def outside(self) -> list[str]:
+        """The cells outside the tolerance, each with both numbers if it has them."""
+        return [_told(cell) for cell in self.cells if cell.inside is False]
+
+    def verdict_at(self, scale: float) -> str:
+        """The verdict as it is shown: below scale 1 it says so."""
+        judged = self.verdict is not Verdict.NOT_ATTEMPTED
+        return f"{self.verdict.value} at scale {scale:g}" if judged and self.scaled and scale != 1 else self.verdict.value
+
+    def as_dict(self, scale: float) -> dict[str, Any]:
+        """JSON-ready."""
+        return {
+            "id": self.claim.name,
+            "verdict": self.verdict.value,
+            "shown": self.verdict_at(scale),
+            "title": self.claim.title,
+            "source": self.claim.source,
+            "published": self.published,
+            "measured": self.measured,
+            "tolerance": self.claim.tolerance,
+            "cells": [vars(cell) for cell in self.cells],
+            "note": self.note,
+        }
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of the report: words, tables and pictures (as SVG).
+
+    `on_terminal` tables are printed by the command as well.
+    """
+
+    title: str
+    text: str = ""
+    tables: Sequence[Table] = ()
+    pictures: Mapping[str, str] = field(default_factory=dict)
+    on_terminal: bool = False
+
+
+def names() -> list[str]:
+    """The papers, sorted."""
+    return sorted(path.parent.name for path in _FOLDER.glob("*/claims.toml"))
+
+
+def load(name: str) -> Paper:
+    """The paper of that name.
+
+    Raises
+    ------
+    UnknownNameError
+        There is none; close names are suggested.
+    """
+    if name not in names():
+        raise UnknownNameError("paper", name, names())
+    document = tomllib.loads((_FOLDER / name / "claims.toml").read_text(encoding="utf-8"))
+    claims = [_claim(name, entry) for entry in document["claims"]]
+    optional = {key: document[key] for key in ("least_scale", "least_scales", "translation_layers") if key in document}
+    return Paper(name, document["title"], document["reference"], document["exhibits"], claims, **optional)
+
+
+def _claim(paper: str, entry: Mapping[str, Any]) -> Claim:
+    texts = (
+        entry["id"],
+        entry["title"],
+        entry["source"],
+        entry["tolerance"],
+        entry.get("exhibit"),
+        entry.get("fitted", ""),
+        entry.get("cause", ""),
+    )
+    return Claim(paper, *texts, limits=entry.get("limits", {}), published=entry.get("published", {}), values=entry)
+
+
+def chosen(target: str | None) -> list[tuple[Paper, list[Claim]]]:
+    """The papers and claims that ``PAPER``, ``PAPER/CLAIM`` or nothing (all) stands for.
+
+    Raises
+    ------
+    UnknownNameError
+        There is no such paper or claim.
+    """
+    if target is None:
+        return [(paper, list(paper.claims)) for paper in map(load, names())]
+    name, slash, claim = target.partition("/")
+    paper = load(name)
+    known = [each.id for each in paper.claims]
+    if slash and claim not in known:
+        raise UnknownNameError(f"claim of {name}", claim, known)
+    return [(paper, [each for each in paper.claims if not slash or each.id == claim])]
+
+
+def not_attempted(claim: Claim, note: str = "") -> Judgement:
+    """The verdict on a claim that no exhibit judges, or that could not be judged; its cells show what was published, row by row."""
+    cells = [Cell(row, ", ".join(map(str, values)), None, None) for row, values in claim.published.items()]
+    values = [value for row in claim.published.values() for value in row]
+    published = f"{len(values)} values, {min(values):g} to {max(values):g}" if len(values) > 1 else "holds"
+    return Judgement(claim, Verdict.NOT_ATTEMPTED, published, "-", cells, note)
+
+
+def decided(claim: Claim, holds: bool) -> Verdict:
+    """The verdict on a claim that was judged."""
+    if not holds:
+        return Verdict.DIFFERS
+    return Verdict.FITTED if claim.fitted else Verdict.REPRODUCED
+
+
+def judge_holds(claim: Claim, cells: Sequence[Cell], note: str = "") -> Judgement:
+    """The verdict on a claim that says what holds, cell by cell; a cell that could not be measured leaves the claim open."""
+    missing = [cell.name for cell in cells if cell.inside is None]
+    if missing:
+        return not_attempted(claim, f"not measured at this scale: {'; '.join(missing)}")
+    inside = sum(bool(cell.inside) for cell in cells)
+    measured = f"holds in {inside} of {len(cells)} comparisons"
+    holds = inside == len(cells)
+    return Judgement(claim, decided(claim, holds), "holds", measured, cells, _note(claim, holds, note))
+
+
+def judge_numbers(claim: Claim, cells: Sequence[tuple[str, float, float | None]], note: str = "") -> Judgement:
+    """The verdict on published numbers: each error within ``limits.each``, and the median error within ``limits.median``, if given.
+
+    Parameters
+    ----------
+    cells
+        Name, published and measured value; None where it could not be measured.
+    """
+    missing = [name for name, _, measured in cells if measured is None]
+    if missing:
+        return not_attempted(claim, f"not measured at this scale: {'; '.join(missing)}")
+    errors = [abs((measured or 0) / published - 1) for _, published, measured in cells]
+    judged = [Cell(*cell, inside=error <= claim.limits["each"]) for cell, error in zip(cells, errors, strict=True)]
+    middle = median(errors)
+    holds = all(cell.inside for cell in judged) and middle <= claim.limits.get("median", float("inf"))
+    published = f"{min(cell[1] for cell in cells):g} to {max(cell[1] for cell in cells):g}"
+    values = [cell[2] or 0 for cell in cells]
+    measured = f"{min(values):.2f} to {max(values):.2f}; median error {100 * middle:.1f} %, largest {100 * max(errors):.1f} %"
+    return Judgement(claim, decided(claim, holds), published, measured, judged, _note(claim, holds, note))
+
+
+def traced(judgement: Judgement, runs: Mapping[str, Sequence[str]]) -> Judgement:
+    """The judgement with its cells' runs: ids by the name of a cell."""
+    return replace(judgement, cells=[replace(cell, runs=tuple(runs.get(cell.name, ()))) for cell in judgement.cells])
+
+
+def _note(claim: Claim, holds: bool, note: str) -> str:
+    return ". ".join(part for part in ((claim.fitted, note) if holds else (note, claim.cause)) if part)

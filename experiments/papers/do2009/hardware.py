@@ -1,0 +1,127 @@
+"""What the paper left open: whether its lessons hold on other disks and flash drives, up to those of today.
+
+Every join with one buffer pool, blocked and page-sized, executed on every device that there is a preset of.  The buffers are those of the
+paper's disk, so that all devices share a pass; the best buffers of each are another exhibit (`experiments.papers.do2009.allocations`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from experiments.papers.base import Section
+from experiments.papers.do2009.allocations import SHARE, bytes_needed, in_use
+from experiments.papers.do2009.runs import DEVICES, JOINS, LABELS, Setup, laid_out, too_small
+from experiments.presentation.plots import COLOURS, style, svg
+from experiments.presentation.tables import Entry, Table
+from experiments.runs.jobs import Job, Results, Settings
+from experiments.runs.joining import CPU, JoinSetting, simulate_join
+from flashsim.core.errors import InvalidParameterError
+from flashsim.device import presets
+
+#: As figures 2 and 3.
+MEMORY = 500
+TITLE = "What the paper left open: its lessons on other hardware"
+
+
+def jobs(claims: Collection[str], settings: Settings) -> list[Job]:
+    """A pass each join and kind of I/O."""
+    return [_job(settings, join, page_io) for page_io in (True, False) for join in JOINS]
+
+
+def _job(settings: Settings, join: str, page_io: bool) -> Job:
+    label = f"{join}, {'page-sized' if page_io else 'blocked'} I/O on every device"
+    return Job.of(f"{__name__}:on_every_device", label, join=join, page_io=page_io, scale=settings.scale * SHARE, seed=settings.seed)
+
+
+def on_every_device(join: str, page_io: bool, scale: float, seed: int) -> dict[str, Any]:
+    """I/O and CPU seconds by device, JSON-ready; empty where the pool is too small, and without the devices that are."""
+    files, setting = laid_out(Setup(join, MEMORY), scale, seed)
+    names = [name for name in presets.names() if presets.load(name).capacity >= bytes_needed(files)]
+    setting = JoinSetting(join, setting.memory, page_io, buffers_for=DEVICES["HDD"], cpu=CPU)
+    try:
+        runs = simulate_join(setting, files, [in_use(name, files) for name in names]).runs
+    except InvalidParameterError as problem:
+        too_small(problem)
+        return {}
+    totals = {name: run.total() for name, run in zip(names, runs, strict=True)}
+    return {name: {"io": total.io_time / 1e9, "cpu": total.cpu_time / 1e9} for name, total in totals.items()}
+
+
+class Lessons:
+    """What was measured on each device, and which of the paper's lessons hold there."""
+
+    def __init__(self, results: Results) -> None:
+        found = {(join, page_io): results.get(_job(results.settings, join, page_io), {}) for join in JOINS for page_io in (False, True)}
+        self._found = found
+        self.devices = [name for name in presets.names() if all(name in by_device for by_device in found.values())]
+
+    def seconds(self, name: str, join: str, what: str, page_io: bool = False) -> float:
+        """``io`` or ``cpu`` seconds."""
+        return float(self._found[join, page_io][name][what])
+
+    def total(self, name: str, join: str) -> float:
+        """I/O and CPU seconds with blocked I/O."""
+        return self.seconds(name, join, "io") + self.seconds(name, join, "cpu")
+
+    def hybrid_is_best(self, name: str) -> bool:
+        """Lesson 1: hybrid hash is faster than the other joins."""
+        return self.total(name, "hybrid-hash") <= min(self.total(name, join) for join in JOINS)
+
+    def blocked_gain(self, name: str) -> float:
+        """Lesson 2: the least, over the joins, of page-sized over blocked I/O seconds."""
+        return min(self.seconds(name, join, "io", page_io=True) / self.seconds(name, join, "io") for join in JOINS)
+
+    def cpu_share(self, name: str) -> float:
+        """Lesson 3: the median, over the joins, of CPU time's share of the total."""
+        return float(np.median([self.seconds(name, join, "cpu") / self.total(name, join) for join in JOINS]))
+
+
+def sections(results: Results) -> list[Section]:
+    """Seconds on every device, and the lessons that hold."""
+    lessons = Lessons(results)
+    rows: list[list[Entry]] = []
+    for name in lessons.devices:
+        best = min(JOINS, key=lambda join: lessons.total(name, join))
+        times = [lessons.seconds(name, join, "io") for join in JOINS]
+        rows.append([name, *times, LABELS[best], lessons.blocked_gain(name), 100 * lessons.cpu_share(name)])
+    header = [
+        "device",
+        *(f"{LABELS[join]}: I/O s" for join in JOINS),
+        "fastest in all",
+        "page-sized over blocked I/O, least",
+        "CPU share %",
+    ]
+    table = Table(header, rows, "hardware", digits=2)
+    return [Section(TITLE, _told(lessons, results.settings.scale * SHARE), [table], {"hardware": svg(figure(lessons))})]
+
+
+def _told(lessons: Lessons, scale: float) -> str:
+    names = lessons.devices
+    best, blocked, busy = (
+        sum(holds(name) for name in names)
+        for holds in (lessons.hybrid_is_best, lambda name: lessons.blocked_gain(name) > 1.1, lambda name: lessons.cpu_share(name) > 0.5)
+    )
+    return (
+        f"Executed at scale {scale:g} with the paper's {MEMORY} MB, processor and buffers. Of {len(names)} devices, hybrid hash is the "
+        f"fastest join on {best}; page-sized I/O takes a tenth longer than blocked I/O at least, in every join, on {blocked}; CPU time is "
+        f"more than half of the total on {busy}."
+    )
+
+
+def figure(lessons: Lessons) -> Figure:
+    """What page-sized I/O costs over blocked I/O on each device, the least and the most over the joins."""
+    with style():
+        picture = Figure(figsize=(8, 0.28 * len(lessons.devices) + 1.2), layout="constrained")
+        axes = picture.subplots()
+        for place, name in enumerate(lessons.devices):
+            ratios = [lessons.seconds(name, join, "io", page_io=True) / lessons.seconds(name, join, "io") for join in JOINS]
+            axes.plot([min(ratios), max(ratios)], [place, place], color=COLOURS[0][0], marker="|", lw=3)
+        axes.axvline(1, color="#7f7f7f", lw=0.6)
+        axes.set_xscale("log")
+        axes.set_yticks(range(len(lessons.devices)), lessons.devices)
+        axes.set_xlabel("page-sized over blocked I/O time, least and most of the four joins")
+    return picture

@@ -1,0 +1,122 @@
+"""Pictures of a trace: sizes, times between arrivals, the working set over time, and where on the device requests began."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.colors import LogNorm
+from matplotlib.figure import Figure
+
+from experiments.presentation.plots import LINES, style, svg
+from flashsim.core.units import GIB, KIB, MIB, MICROSECONDS, SECONDS
+
+
+def write_folder(folder: Path, summary: dict[str, Any]) -> None:
+    """Write tables (CSV) and pictures (SVG) of what `traces.information.describe` told, each where there is something to show."""
+    sizes = _sizes(summary)
+    sizes.to_csv(folder / "sizes.csv", index=False)
+    pictures = {"sizes": share_by_size(sizes)} if len(sizes) else {}
+    if summary["between"]:
+        between = pd.DataFrame({"nanoseconds": summary["between"]["values"], "share": summary["between"]["shares"]})
+        between.to_csv(folder / "between.csv", index=False)
+        pictures["between"] = times_between(between)
+    if summary["over_time"]:
+        windows = _windows(summary["over_time"])
+        windows.to_csv(folder / "over_time.csv", index=False)
+        pictures["working_set"] = working_set(windows, summary["over_time"])
+        pictures["offsets"] = offsets(summary["over_time"])
+    for name, figure in pictures.items():
+        (folder / f"{name}.svg").write_text(svg(figure), encoding="utf-8")
+
+
+def _sizes(summary: dict[str, Any]) -> pd.DataFrame:
+    rows = [
+        (name, int(size), count) for name, told in summary["operations"].items() for size, count in told["sizes"].items() if size.isdigit()
+    ]
+    return pd.DataFrame(rows, columns=["operation", "bytes", "requests"])
+
+
+def _windows(over_time: dict[str, Any]) -> pd.DataFrame:
+    columns = {name: over_time[name] for name in ("requests", "bytes", "working_set", "footprint")}
+    begin = np.arange(len(over_time["requests"])) * over_time["length"]
+    return pd.DataFrame({f"begin_{over_time['unit']}": begin, **columns})
+
+
+def share_by_size(sizes: pd.DataFrame) -> Figure:
+    """The share of an operation's requests that are of at most so many bytes (columns `operation`, `bytes`, `requests`)."""
+    with style():
+        figure = Figure(figsize=(6, 3.2), layout="constrained")
+        axes = figure.subplots()
+        for (name, rows), (colour, _) in zip(sizes.groupby("operation", sort=False), LINES, strict=False):
+            ordered = rows.sort_values("bytes")
+            values = np.maximum(ordered["bytes"].to_numpy(), 1) / KIB
+            shares = 100 * ordered["requests"].cumsum().to_numpy() / ordered["requests"].sum()
+            axes.step(np.append(values[0], values), np.append(0, shares), where="post", color=colour, label=str(name))
+        axes.set_xscale("log", base=2)
+        axes.set_ylim(0, 103)
+        axes.set_xlabel("size, KiB")
+        axes.set_ylabel("share of requests, %")
+        axes.legend(frameon=False, loc="lower right")
+    return figure
+
+
+def times_between(between: pd.DataFrame) -> Figure:
+    """The share of arrivals that come at most so long after the one before (columns `nanoseconds`, `share`)."""
+    with style():
+        figure = Figure(figsize=(6, 3.2), layout="constrained")
+        axes = figure.subplots()
+        axes.step(np.maximum(between["nanoseconds"], 1) / MICROSECONDS, 100 * between["share"], where="post", color=LINES[0][0])
+        axes.set_xscale("log")
+        axes.set_ylim(0, 103)
+        axes.set_xlabel("time from one arrival to the next, µs")
+        axes.set_ylabel("share of requests, %")
+    return figure
+
+
+def working_set(windows: pd.DataFrame, over_time: dict[str, Any]) -> Figure:
+    """Distinct bytes since the begin (column `footprint`); distinct bytes of each window and what it moved (`working_set`, `bytes`)."""
+    edges = np.arange(len(windows) + 1) * over_time["length"] / _unit(over_time)
+    largest = max(1, int(windows[["working_set", "footprint"]].to_numpy().max()))
+    unit, name = next((unit, name) for unit, name in ((GIB, "GiB"), (MIB, "MiB"), (KIB, "KiB"), (1, "B")) if largest >= unit)
+    with style():
+        figure = Figure(figsize=(8, 4.4), layout="constrained")
+        above, below = figure.subplots(2, 1, sharex=True)
+        above.stairs(windows["footprint"] / unit, edges, color=LINES[1][0], baseline=None)
+        above.set_ylabel(f"distinct since the begin, {name}")
+        below.stairs(windows["working_set"] / unit, edges, color=LINES[0][0], fill=True, label="distinct")
+        below.stairs(windows["bytes"] / unit, edges, color=LINES[2][0], label="moved", baseline=None)
+        below.set_ylabel(f"in the window, {name}")
+        below.set_xlabel(_axis(over_time))
+        below.legend(frameon=False, loc="upper left")
+        for axes in (above, below):
+            axes.set_ylim(0, None)
+    return figure
+
+
+def offsets(over_time: dict[str, Any]) -> Figure:
+    """How many requests began at which place of the device, over time; devices of one trace lie on one another."""
+    counts = np.array(over_time["places"]).T
+    extent = (0.0, counts.shape[1] * over_time["length"] / _unit(over_time), 0.0, counts.shape[0] * over_time["place"] / GIB)
+    with style():
+        figure = Figure(figsize=(8, 3.6), layout="constrained")
+        axes = figure.subplots()
+        shown = np.ma.masked_equal(counts, 0)
+        scale = LogNorm(1, max(2, counts.max()))
+        picture = axes.imshow(
+            shown, aspect="auto", origin="lower", interpolation="nearest", cmap="viridis", norm=scale, extent=extent, rasterized=True
+        )
+        axes.set_xlabel(_axis(over_time))
+        axes.set_ylabel("offset, GiB")
+        figure.colorbar(picture, ax=axes, label="requests")
+    return figure
+
+
+def _unit(over_time: dict[str, Any]) -> int:
+    return SECONDS if over_time["unit"] == "ns" else 1
+
+
+def _axis(over_time: dict[str, Any]) -> str:
+    return "time, s" if over_time["unit"] == "ns" else "requests"

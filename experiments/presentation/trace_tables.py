@@ -1,0 +1,97 @@
+"""What a trace says of its workload, as tables."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from experiments.presentation.tables import Entry, Table
+from flashsim.core.units import GIB, KIB, MIB, TIB, format_duration
+
+_PERCENTILES = ("p50", "p90", "p99", "p99.9")
+_HEADS = ("median", "90 %", "99 %", "99.9 %")
+#: The files with the most requests are shown one by one.
+_MOST_FILES = 20
+#: Windows are shown as so many rows at most.
+_MOST_ROWS = 12
+
+
+def tables(summary: dict[str, Any]) -> list[Table]:
+    """The tables of what `traces.information.describe` told; none is empty."""
+    every = [_operations(summary), _times(summary), _facts(summary), _windows(summary), _files(summary)]
+    return [table for table in every if table.rows]
+
+
+def about(size: int) -> str:
+    """A size to four digits.
+
+    Examples
+    --------
+    >>> about(512), about(34780 * 1024)
+    ('512 B', '33.96 MiB')
+    """
+    for unit, name in ((TIB, "TiB"), (GIB, "GiB"), (MIB, "MiB"), (KIB, "KiB")):
+        if size >= unit:
+            return f"{size / unit:.4g} {name}"
+    return f"{size} B"
+
+
+def _operations(summary: dict[str, Any]) -> Table:
+    rows: list[list[Entry]] = []
+    for name, told in summary["operations"].items():
+        sizes = [about(round(told["size"][key])) for key in ("mean", *_PERCENTILES)]
+        rows.append([name, told["requests"], about(told["bytes"]), *sizes])
+    return Table(["operation", "requests", "bytes", "mean size", *_HEADS], rows)
+
+
+def _times(summary: dict[str, Any]) -> Table:
+    spreads = {f"latency of {name}s": told["latency"] for name, told in summary["operations"].items() if "latency" in told}
+    if summary["between"]:
+        spreads["from one arrival to the next"] = summary["between"]
+    rows: list[list[Entry]] = [
+        [name, *(format_duration(round(told[key])) for key in ("mean", *_PERCENTILES))] for name, told in spreads.items()
+    ]
+    return Table(["time", "mean", *_HEADS], rows)
+
+
+def _facts(summary: dict[str, Any]) -> Table:
+    def share(value: float | None) -> str | None:
+        return None if value is None else f"{100 * value:.1f} %"
+
+    duration, error = summary["duration"], summary["footprint_error"]
+    rows: list[list[Entry]] = [
+        ["requests", f"{summary['requests']:,}"],
+        ["devices", f"{summary['devices']:,}"],
+        ["distinct bytes read or written", about(summary["footprint"]) + (f" (estimate, ± {100 * error:.1f} %)" if error else "")],
+        ["share of bytes read", share(summary["read_share"])],
+        ["share of requests that continue the one before", share(summary["sequential_share"])],
+        ["duration", None if duration is None else format_duration(duration)],
+    ]
+    if summary["backward"]:
+        rows.append(["arrivals earlier than the one before", f"{summary['backward']:,}"])
+    return Table(["fact", "value"], rows)
+
+
+def _windows(summary: dict[str, Any]) -> Table:
+    """The windows of a trace, as every so manyth of them."""
+    told = summary["over_time"]
+    if not told:
+        return Table([], [])
+    rows: list[list[Entry]] = []
+    step = -(-len(told["requests"]) // _MOST_ROWS)
+    for number in range(0, len(told["requests"]), step):
+        begin = number * told["length"]
+        when = format_duration(begin) if told["unit"] == "ns" else f"{begin:,}"
+        rows.append([when, told["requests"][number], *(about(told[key][number]) for key in ("bytes", "working_set", "footprint"))])
+    length = format_duration(told["length"]) if told["unit"] == "ns" else f"{told['length']:,} requests"
+    error = f"distinct bytes are estimates, ± {100 * told['standard_error']:.1f} %"
+    some = "" if step == 1 else f"; shown is one window of {step}"
+    header = ["window begins at", "requests", "bytes", "distinct bytes", "distinct since the begin"]
+    return Table(header, rows, note=f"windows of {length}; {error}{some}")
+
+
+def _files(summary: dict[str, Any]) -> Table:
+    counts = sorted(summary["labels"].items(), key=lambda entry: -entry[1])
+    rows: list[list[Entry]] = [[name, count] for name, count in counts[:_MOST_FILES]]
+    if len(counts) > _MOST_FILES:
+        rows.append([f"{len(counts) - _MOST_FILES} more", sum(count for _, count in counts[_MOST_FILES:])])
+    return Table(["file", "requests"], rows if summary["labels"] != {"": summary["requests"]} else [])

@@ -1,0 +1,1 @@
+"""Traces replayed on simulated and real devices, and what the devices showed."""

@@ -1,0 +1,114 @@
+"""What several runs of one trace showed, side by side: as it was recorded, replayed on a real device, and simulated."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from experiments.presentation.plots import svg
+from experiments.presentation.tables import Entry, Table
+from experiments.replaying.demerit import histogram_demerit
+from experiments.replaying.device_plots import latencies
+from experiments.replaying.device_report import DeviceReport
+from experiments.replaying.trace_plan import column, limited
+from flashsim.core.request import COMPLETION, OPERATIONS
+from flashsim.core.units import format_duration
+from traces.format.base import read_trace
+from traces.histogram import Histogram
+
+#: All operations together.
+ALL = "all"
+
+
+def recorded(path: Path, limit: int | None = None) -> DeviceReport | None:
+    """What a trace says of the run that it was recorded from; None if it does not know when all its requests completed."""
+    report = DeviceReport()
+    for batch in limited(read_trace(path), limit):
+        if batch.column("arrival").null_count or batch.column("completed").null_count:
+            return None
+        report.add(batch, _completions(batch))
+    return report
+
+
+def _completions(batch: pa.RecordBatch) -> Any:
+    completions = np.zeros(batch.num_rows, COMPLETION)
+    completions["submitted"], completions["completed"] = column(batch, "arrival"), column(batch, "completed")
+    started = batch.column("started")
+    completions["started"] = np.where(started.is_valid(), started.fill_null(0), completions["submitted"])
+    return completions
+
+
+class Comparison:
+    """Runs beside one that they are compared with.
+
+    Parameters
+    ----------
+    name, run
+        The run that the others are compared with.
+    others
+        By name.
+    """
+
+    def __init__(self, name: str, run: DeviceReport, others: Mapping[str, DeviceReport]) -> None:
+        self.name = name
+        self.runs = {name: run, **others}
+
+    def as_frame(self) -> pd.DataFrame:
+        """A row a run and operation, and one for all operations of a run.
+
+        Requests, mean, median, 99 % and most (ns), the demerit figure against the run compared with (ns), and the run's duration (ns).
+        """
+        rows: list[dict[str, Any]] = []
+        for name, report in self.runs.items():
+            for operation, times in by_operation(report).items():
+                beside = by_operation(self.runs[self.name]).get(operation)
+                row = {"run": name, "operation": operation, "requests": times.count, "mean": times.mean}
+                row |= {"p50": times.percentile(50), "p99": times.percentile(99), "max": times.maximum}
+                apart = histogram_demerit(times, beside) if beside and name != self.name else None
+                rows.append(row | {"demerit": apart, "duration": report.duration})
+        return pd.DataFrame(rows)
+
+    def as_dict(self) -> dict[str, Any]:
+        """JSON-ready, by run: ``duration`` (ns), and ``operations`` with what `as_frame` has (ns)."""
+        told: dict[str, Any] = {name: {"duration": report.duration, "operations": {}} for name, report in self.runs.items()}
+        for row in self.as_frame().astype(object).where(lambda frame: frame.notna(), None).to_dict("records"):
+            kept = {str(key): value for key, value in row.items() if key not in ("run", "operation", "duration")}
+            told[row["run"]]["operations"][row["operation"]] = kept
+        return told
+
+    def table(self) -> Table:
+        """The same for a terminal."""
+        rows: list[list[Entry]] = []
+        for name, told in self.as_dict().items():
+            several = len(told["operations"]) > 2
+            for operation, figures in told["operations"].items():
+                if operation == ALL and not several:
+                    continue
+                times = [format_duration(round(figures[key])) for key in ("mean", "p50", "p99", "max")]
+                apart = None if figures["demerit"] is None else format_duration(round(figures["demerit"]))
+                rows.append([name, operation, figures["requests"], *times, apart, format_duration(told["duration"])])
+        header = ["run", "operation", "requests", "mean", "median", "99 %", "max", "demerit", "total time"]
+        note = f"demerit: rms distance of the distributions of latencies from those of {self.name}"
+        return Table(header, rows, note=note)
+
+    def write_folder(self, folder: Path) -> None:
+        """Write the table, and the distributions of latencies of each operation, one run beside the other."""
+        self.as_frame().to_csv(folder / "comparison.csv", index=False)
+        for operation in by_operation(self.runs[self.name]):
+            beside = {name: times[operation] for name, report in self.runs.items() if operation in (times := by_operation(report))}
+            (folder / f"comparison_{operation}.svg").write_text(svg(latencies(beside)), encoding="utf-8")
+
+
+def by_operation(report: DeviceReport) -> dict[str, Histogram]:
+    """Latencies by operation, of those that occurred, and of all."""
+    every, found = Histogram(), {}
+    for name, parts in zip(OPERATIONS, report.times, strict=True):
+        if parts["latency"].count:
+            found[name] = parts["latency"]
+            every.merge(parts["latency"])
+    return found | {ALL: every}

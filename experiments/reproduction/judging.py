@@ -1,0 +1,95 @@
+"""Reproducing papers: make the runs that the chosen claims need, and judge each claim."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from experiments.papers.base import Claim, Judgement, Paper, Section, Verdict, chosen, not_attempted
+from experiments.presentation.tables import Table
+from experiments.runs.jobs import Results, Settings, make
+from flashsim.core.errors import InvalidParameterError
+from flashsim.core.protocols import Progress
+from flashsim.core.provenance import provenance
+
+
+@dataclass(frozen=True)
+class Reproduced:
+    """A paper's judged claims, what its report shows by exhibit, and the runs behind both."""
+
+    paper: Paper
+    judgements: Sequence[Judgement]
+    exhibits: Mapping[str, Sequence[Section]]
+    results: Results
+
+    @property
+    def sections(self) -> list[Section]:
+        """What the report shows, one exhibit after another."""
+        return [section for sections in self.exhibits.values() for section in sections]
+
+
+def reproduce(target: str | None, settings: Settings, progress: Progress | None = None) -> list[Reproduced]:
+    """Judge the claims that ``PAPER``, ``PAPER/CLAIM`` or nothing (all papers) stands for.
+
+    Raises
+    ------
+    UnknownNameError
+        There is no such paper or claim.
+    InvalidParameterError
+        A scale that is not above 0 and at most 1.
+    """
+    if not 0 < settings.scale <= 1:
+        raise InvalidParameterError("scale", settings.scale, "it must be above 0 and at most 1")
+    if settings.jobs < 1:
+        raise InvalidParameterError("jobs", settings.jobs, "it must be at least 1")
+    papers = chosen(target)
+    for paper, _ in papers:
+        if settings.scale < paper.least_scale:
+            raise InvalidParameterError("scale", settings.scale, f"the runs of {paper.name} need at least {paper.least_scale:g}")
+    return [_reproduced(paper, claims, settings, progress) for paper, claims in papers]
+
+
+def _reproduced(paper: Paper, claims: Sequence[Claim], settings: Settings, progress: Progress | None) -> Reproduced:
+    needed = {claim.exhibit for claim in claims if claim.exhibit}
+    exhibits = [name for name in paper.exhibits if name in needed or len(claims) == len(paper.claims)]
+    run = [name for name in exhibits if paper.is_run(name, settings.scale)]
+    chosen_ids = [claim.id for claim in claims]
+    jobs = [job for name in run for job in paper.module(name).jobs(chosen_ids, settings)]
+    results = make(jobs, settings, progress, paper.translation_layers)
+    judgements = [paper.module(claim.exhibit).judge(claim, results) if claim.exhibit else not_attempted(claim) for claim in claims]
+    shown = {name: paper.module(name).sections(results) if name in run else [_not_run(paper, name)] for name in exhibits}
+    return Reproduced(paper, judgements, shown, results)
+
+
+def _not_run(paper: Paper, exhibit: str) -> Section:
+    """What the report shows of an exhibit below its least scale."""
+    return Section(paper.module(exhibit).TITLE, f"Not run: it means nothing below scale {paper.least_scales[exhibit]:g}.")
+
+
+def verdict_table(done: Reproduced, scale: float) -> Table:
+    """Every claim with its verdict and both numbers."""
+    rows = [[each.claim.id, each.verdict_at(scale), each.published, each.measured] for each in done.judgements]
+    return Table(["claim", "verdict", "published", "measured"], rows)
+
+
+def summary(done: Reproduced) -> str:
+    """How many claims got each verdict, such as ``reproduced 1, differs 5, not attempted 10``."""
+    counts = Counter(each.verdict for each in done.judgements)
+    return ", ".join(f"{verdict.value} {counts[verdict]}" for verdict in Verdict if counts[verdict])
+
+
+def differing(done: Sequence[Reproduced]) -> int:
+    """How many claims differ."""
+    return sum(each.verdict is Verdict.DIFFERS for one in done for each in one.judgements)
+
+
+def as_dict(done: Sequence[Reproduced], settings: Settings) -> dict[str, Any]:
+    """The result, JSON-ready."""
+    return {
+        "papers": [one.paper.name for one in done],
+        "scale": settings.scale,
+        "claims": [each.as_dict(settings.scale) for one in done for each in one.judgements],
+        "provenance": provenance(vars(settings) | {"papers": [one.paper.name for one in done]}, settings.seed),
+    }

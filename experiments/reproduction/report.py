@@ -1,0 +1,120 @@
+"""The report of a reproduction: one HTML page that needs nothing else, and every table as CSV and picture as SVG beside it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from experiments.papers.base import Claim, Section
+from experiments.presentation.page import page
+from experiments.presentation.tables import Table
+from experiments.reproduction.judging import Reproduced, as_dict, summary
+from experiments.runs.jobs import Job, Made, Settings
+
+#: So many digits of a run's id are shown: enough to tell apart far more runs than a paper has.
+_SHOWN_DIGITS = 10
+
+
+def write_report(folder: Path, done: Sequence[Reproduced], settings: Settings) -> None:
+    """Fill a folder with ``report.html``, the tables and the pictures."""
+    (folder / "report.html").write_text(html(done, settings), encoding="utf-8")
+    for one in done:
+        prefix = f"{one.paper.name}-"
+        _claims_table(one, settings).write_csv(folder / f"{prefix}claims.csv")
+        _runs_table(one).write_csv(folder / f"{prefix}runs.csv")
+        for section in one.sections:
+            for table in section.tables:
+                table.write_csv(folder / f"{prefix}{table.title}.csv")
+            for name, picture in section.pictures.items():
+                (folder / f"{prefix}{name}.svg").write_text(picture, encoding="utf-8")
+
+
+def _claims_table(one: Reproduced, settings: Settings) -> Table:
+    rows = [
+        [each.claim.name, each.verdict_at(settings.scale), each.published, each.measured, each.claim.tolerance, each.note]
+        for each in one.judgements
+    ]
+    return Table(["claim", "verdict", "published", "measured", "tolerance", "note"], rows)
+
+
+def _runs_table(one: Reproduced) -> Table:
+    """Every run with all that it takes to make it again."""
+    rows = [
+        [job.id, job.label, job.function, job.arguments, made.seconds, "kept" if made.recalled else "made now"]
+        for job, made in one.results.made.items()
+    ]
+    return Table(["run", "label", "function", "parameters", "seconds", "result"], rows)
+
+
+@dataclass(frozen=True)
+class _Run:
+    """A run as the page shows it."""
+
+    id: str
+    label: str
+    function: str
+    parameters: str
+    scale: Any
+    seed: Any
+    seconds: float
+    recalled: bool
+
+    @property
+    def short(self) -> str:
+        return self.id[:_SHOWN_DIGITS]
+
+
+def _run(job: Job, made: Made) -> _Run:
+    own = dict(job.parameters)
+    scale, seed = own.pop("scale", "-"), own.pop("seed", "-")
+    named = ", ".join(f"{name}={value}" for name, value in own.items())
+    return _Run(job.id, job.label or job.function, job.function, named, scale, seed, made.seconds, made.recalled)
+
+
+def html(done: Sequence[Reproduced], settings: Settings) -> str:
+    """The page."""
+    origin = as_dict(done, settings)["provenance"]
+    shown = [_shown(one) for one in done]
+    return page("report.html.j2", papers=shown, settings=settings, version=origin["flashsim"], provenance=json.dumps(origin, indent=2))
+
+
+def _shown(one: Reproduced) -> dict[str, Any]:
+    """What the template needs of one paper."""
+    runs = [_run(job, made) for job, made in one.results.made.items()]
+    by_id = {run.id: run for run in runs}
+    exhibits = [
+        {
+            "name": name,
+            "sections": [_scoped(section, one.paper.name) for section in sections],
+            "judgements": [each for each in one.judgements if each.claim.exhibit == name],
+        }
+        for name, sections in one.exhibits.items()
+        if sections
+    ]
+    runs_of = {each.claim.id: [by_id[job.id] for job in _jobs(one, each.claim) if job.id in by_id] for each in one.judgements}
+    return {
+        "paper": one.paper,
+        "summary": summary(one),
+        "judgements": one.judgements,
+        "exhibits": exhibits,
+        "runs": runs,
+        "by_id": by_id,
+        "runs_of": runs_of,
+    }
+
+
+def _jobs(one: Reproduced, claim: Claim) -> list[Job]:
+    """The runs that a claim rests on."""
+    jobs: list[Job] = one.paper.module(claim.exhibit).jobs([claim.id], one.results.settings) if claim.exhibit else []
+    return list(dict.fromkeys(jobs))
+
+
+def _scoped(section: Section, paper: str) -> Section:
+    """The section with pictures whose ids are their own: several stand in one page."""
+    references = re.compile(r'\bid="|href="#|url\(#')
+    pictures = {name: references.sub(rf"\g<0>{paper}-{name}-", picture) for name, picture in section.pictures.items()}
+    return replace(section, pictures=pictures)

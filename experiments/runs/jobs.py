@@ -1,0 +1,161 @@
+"""Independent runs: each is made once, several at a time, and kept, so that an interrupted reproduction goes on where it stopped."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from importlib import import_module
+from typing import Any
+
+from experiments.runs import kept
+from experiments.runs.parallel import each
+from flashsim.core.policies import policy_function
+from flashsim.core.protocols import Progress
+from flashsim.ssd.ftl import base as ftl
+
+#: Modules that compile an engine, for many seconds, when a machine first needs it.
+_ENGINES = ("flashsim.hdd.engine", "flashsim.ssd.engine.drive")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How runs are made.
+
+    Parameters
+    ----------
+    scale
+        Multiplies tuples and memory.
+    jobs
+        Processes that work at the same time.
+    fresh
+        Whether results kept from earlier runs are left unused.
+    cluster
+        The address of a Dask scheduler whose workers make the runs, instead of `jobs` processes.
+    """
+
+    scale: float = 1.0
+    jobs: int = 1
+    seed: int = 2009
+    fresh: bool = False
+    cluster: str | None = None
+
+
+@dataclass(frozen=True)
+class Job:
+    """One run: a function of a module, and its named arguments, both JSON-ready; so is what it returns.
+
+    Parameters
+    ----------
+    function
+        As ``package.module:name``.
+    arguments
+        As JSON, by `of`.
+    label
+        In words, for people.
+    """
+
+    function: str
+    arguments: str
+    label: str = ""
+
+    @classmethod
+    def of(cls, function: str, label: str = "", **arguments: Any) -> Job:
+        """The run of a function with these arguments."""
+        return cls(function, json.dumps(arguments, sort_keys=True), label)
+
+    @cached_property
+    def id(self) -> str:
+        """The name under which the result is kept: of its arguments, the versions and all sources that it rests on."""
+        module = self.function.partition(":")[0]
+        return kept.identity({"function": self.function, "arguments": self.arguments}, module)
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The arguments."""
+        found: dict[str, Any] = json.loads(self.arguments)
+        return found
+
+    def make(self) -> Any:
+        """Make the run, in this process."""
+        module, _, name = self.function.partition(":")
+        return getattr(import_module(module), name)(**self.parameters)
+
+
+@dataclass(frozen=True)
+class Made:
+    """What a run returned, the seconds that it took, and whether it was kept from an earlier time."""
+
+    result: Any
+    seconds: float
+    recalled: bool
+
+
+class Results(Mapping[Job, Any]):
+    """What runs returned, by run."""
+
+    def __init__(self, settings: Settings, made: Mapping[Job, Made]) -> None:
+        self.settings = settings
+        self.made = dict(made)
+
+    def __getitem__(self, job: Job) -> Any:
+        """What the run returned."""
+        return self.made[job].result
+
+    def __iter__(self) -> Iterator[Job]:
+        """The runs, in the order in which they were asked for."""
+        return iter(self.made)
+
+    def __len__(self) -> int:
+        """How many runs there are."""
+        return len(self.made)
+
+
+def make(jobs: Iterable[Job], settings: Settings, progress: Progress | None = None, layers: Sequence[str] = ()) -> Results:
+    """Make every run once, as many at a time as the settings say; those kept from earlier are not made again.
+
+    What a machine has not compiled yet is compiled first, each part by one process, since others would only repeat it.
+
+    Parameters
+    ----------
+    layers
+        The flash translation layers that the runs need.
+
+    Raises
+    ------
+    FlashsimError
+        A process was killed; whatever else a run raises is raised as well.
+    """
+    wanted = list(dict.fromkeys(jobs))
+    made: dict[Job, Made] = {}
+    if not settings.fresh:
+        for job in wanted:
+            if (found := kept.recall(job.id)) is not None:
+                made[job] = Made(found["result"], found["seconds"], recalled=True)
+    left = [job for job in wanted if job not in made]
+    if len(left) > 1 and settings.cluster is None:
+        for _ in each(_load, [*_ENGINES, *layers], settings.jobs):
+            pass
+    for done, (job, (result, seconds)) in enumerate(each(timed, left, settings.jobs, settings.cluster), start=len(made) + 1):
+        kept.keep({"function": job.function, "parameters": job.parameters, "seconds": seconds, "result": result}, job.id)
+        made[job] = Made(result, seconds, recalled=False)
+        if progress is not None:
+            progress(done, len(wanted), job.label)
+    return Results(settings, {job: made[job] for job in wanted})
+
+
+def _load(part: str) -> None:
+    """Load an engine's module or a flash translation layer, and what it compiles."""
+    if part in _ENGINES:
+        import_module(part)
+    else:
+        policy_function(ftl.FAMILY, part, "translate", ftl.TRANSLATE)
+
+
+def timed(job: Job) -> tuple[Any, float]:
+    """What a run returns, as its kept form would be read, and the seconds that it took."""
+    begin = time.perf_counter()
+    result = json.loads(json.dumps(job.make()))
+    return result, time.perf_counter() - begin

@@ -1,0 +1,278 @@
+"""One join, from the names of its sources to what it cost, on simulated devices or a real one, with the formula beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from algorithms.joins.base import JOINS, JoinParameters, plan
+from experiments.formulas.comparison import Compared, compare, disk_of, formula
+from flashsim.core.errors import InvalidParameterError
+from flashsim.core.protocols import Progress, Sink
+from flashsim.core.request import WRITE, make_requests
+from flashsim.core.rng import generator
+from flashsim.core.units import MIB, format_size
+from flashsim.device import presets
+from flashsim.device.device import Device
+from flashsim.device.file import RealDevice
+from flashsim.execution import cpu as cpus
+from flashsim.execution.driver import ResultRows
+from flashsim.execution.real import check_real_placement, needed_size, run_on_file
+from flashsim.execution.run import Run
+from flashsim.execution.simulated import Machine, simulate
+from flashsim.storage.heap_file import HeapFile, check_page_size, heap_file
+from flashsim.storage.relation import Relation
+from flashsim.storage.source import load_pair, open_source
+from flashsim.storage.volume import check_placement
+from models.allocation import Allocation
+from models.haas import JoinCost
+
+#: The CPU that runs are priced with unless another is named.
+CPU = "pentium-d-2009"
+
+
+@dataclass(frozen=True)
+class JoinSetting:
+    """How a join runs.
+
+    Parameters
+    ----------
+    memory
+        The buffer pool, in pages.
+    page_io
+        Requests of one page instead of whole buffers.
+    placement
+        See `flashsim.storage.volume`.
+    buffers_for
+        The device preset whose figures divide the buffers; by default the device of the run (the first of several).
+    cpu
+        A CPU preset, or None: then CPU work takes no time.
+    """
+
+    algorithm: str
+    memory: int
+    page_io: bool = False
+    placement: str = "packed"
+    buffers_for: str | None = None
+    cpu: str | None = CPU
+
+
+@dataclass(frozen=True)
+class DriveInUse:
+    """A drive when a join begins.
+
+    Parameters
+    ----------
+    preset
+        By name or TOML file.
+    changes
+        Other values of its parameters.
+    full
+        Whether it holds data everywhere, written in order.
+    start
+        Bytes from its begin to the join's volume.
+    overwrites
+        So many random pages of 4 KiB were written again since, as `seed` draws them.
+    """
+
+    preset: str
+    changes: Mapping[str, Any] = field(default_factory=dict)
+    full: bool = False
+    start: int = 0
+    overwrites: int = 0
+    seed: int = 0
+
+    def load(self) -> presets.Preset:
+        """The preset with the changes."""
+        preset = presets.load(self.preset)
+        return replace(preset, parameters=replace(preset.parameters, **self.changes)) if self.changes else preset
+
+    def device(self, touched: int) -> Device:
+        """The drive; what lies beyond the bytes that are touched would not tell, and is not laid out."""
+        device = Device(self.load())
+        touched = min(touched, device.capacity - self.start)
+        if self.full:
+            device.load(0, self.start + touched)
+        if self.overwrites:
+            pages = generator(self.seed, "overwrites").integers(0, touched // 4096, self.overwrites)
+            device.serve(make_requests(WRITE, self.start + pages * 4096, 4096, serial=True))
+        return device
+
+
+@dataclass(frozen=True)
+class JoinResult:
+    """What a join cost on every device, and what the formula says.
+
+    Parameters
+    ----------
+    runs, formulas
+        One a device; no formula for a join that the model does not know, or a real device.
+    """
+
+    setting: JoinSetting
+    files: tuple[HeapFile, HeapFile]
+    allocation: Allocation
+    runs: list[Run]
+    formulas: list[JoinCost | None]
+
+    def compare(self, index: int = 0) -> list[Compared]:
+        """Simulation and formula by phase, for one of the devices."""
+        return compare(self.runs[index], self.formulas[index])
+
+    def as_dict(self) -> dict[str, Any]:
+        """JSON-ready."""
+        machines = [run.as_dict() | {"comparison": [row.as_dict() for row in self.compare(index)]} for index, run in enumerate(self.runs)]
+        relations = [{"name": file.name, "rows": len(file.relation), "pages": file.pages} for file in self.files]
+        return {"setting": vars(self.setting), "relations": relations, "allocation": vars(self.allocation), "machines": machines}
+
+
+def open_pair(r: str, s: str, on: str) -> tuple[Relation, Relation]:
+    """The relations that two sources' names stand for, joined on ``COLUMN`` or ``COLUMN=COLUMN``.
+
+    Raises
+    ------
+    FlashsimError
+        A source or column does not exist, cannot be read, or cannot be compared.
+    """
+    r_column, equals, s_column = on.partition("=")
+    if not r_column or (equals and not s_column):
+        raise InvalidParameterError("on", repr(on), "it must be COLUMN or COLUMN=COLUMN")
+    return load_pair(open_source(r), open_source(s), r_column, s_column or r_column)
+
+
+def lay_out(relation: Relation, page_size: int) -> HeapFile:
+    """A relation's heap file: of the published length where its source knows one, otherwise full pages."""
+    published = getattr(relation.records, "published_pages", None)
+    return heap_file(relation, page_size, published(page_size) if published else None)
+
+
+def memory_pages(memory: int, page_size: int) -> int:
+    """Whole pages of a buffer pool given in bytes."""
+    check_page_size(page_size)
+    if memory < page_size:
+        raise InvalidParameterError("memory", format_size(memory), f"a page takes {format_size(page_size)}")
+    return memory // page_size
+
+
+def check_names(setting: JoinSetting, device: str | None) -> None:
+    """Refuse an unknown join, CPU or device preset before any data are read; no device stands for a real one."""
+    JOINS.load(setting.algorithm)
+    if setting.cpu:
+        cpus.load(setting.cpu)
+    for preset in (device, setting.buffers_for):
+        if preset is not None:
+            presets.load(preset)
+    if device is None:
+        check_real_placement(setting.placement)
+    else:
+        check_placement(setting.placement)
+
+
+def divide(setting: JoinSetting, files: tuple[HeapFile, HeapFile], preset: presets.Preset) -> tuple[JoinParameters, Allocation]:
+    """A join's parameters and its default buffers for a device."""
+    disk = disk_of(preset, files[0].page_size)
+    parameters = JoinParameters(setting.memory, setting.page_io, latency_ratio=disk.latency_ratio, access_ratio=disk.access_ratio)
+    r_pages, s_pages = sorted(file.pages for file in files)
+    allocation: Allocation = JOINS.load(setting.algorithm).allocate(r_pages, s_pages, parameters)
+    return parameters, allocation
+
+
+def simulate_join(
+    setting: JoinSetting,
+    files: tuple[HeapFile, HeapFile],
+    devices: Sequence[str | DriveInUse],
+    *,
+    allocation: Allocation | None = None,
+    sink: Sink | None = None,
+    results: ResultRows | None = None,
+) -> JoinResult:
+    """Run one join on simulated devices, all in one pass.
+
+    Parameters
+    ----------
+    devices
+        Presets, by name or TOML file, of fresh drives; or drives that have a history.
+    allocation
+        The join's buffers, if they are not to be divided as `setting` says.
+    sink
+        Is handed the requests of the first device.
+    results
+        Is handed pairs of row ids.
+
+    Raises
+    ------
+    FlashsimError
+        An unknown name, too little memory, or a device too small.
+    """
+    drives = [DriveInUse(drive) if isinstance(drive, str) else drive for drive in devices]
+    chosen = [drive.load() for drive in drives]
+    parameters, divided = divide(setting, files, presets.load(setting.buffers_for) if setting.buffers_for else chosen[0])
+    allocation = allocation or divided
+    cpu = cpus.load(setting.cpu) if setting.cpu else None
+    count, touched = 2 if setting.placement == "two-disks" else 1, _touched(files)
+    machines = [
+        Machine([drive.device(touched) for _ in range(count)], cpu, name=preset.name, start=drive.start, full=drive.full)
+        for drive, preset in zip(drives, chosen, strict=True)
+    ]
+    machines[0].sink = sink
+    algorithm = plan(setting.algorithm, *files, parameters, allocation)
+    runs = simulate(algorithm, files, machines, placement=setting.placement, results=results)
+    disks = {preset.name: disk_of(preset, files[0].page_size) for preset in chosen}
+    told = {
+        name: formula(setting.algorithm, *files, setting.memory, disk, allocation, page_io=setting.page_io) for name, disk in disks.items()
+    }
+    return JoinResult(setting, files, allocation, runs, [told[preset.name] for preset in chosen])
+
+
+def _touched(files: tuple[HeapFile, HeapFile]) -> int:
+    """Bytes of a volume that a join may touch: relations, temporary files that are at most as long, and the file system's own blocks."""
+    return 3 * sum(file.pages * file.page_size for file in files) + 256 * MIB
+
+
+@dataclass(frozen=True)
+class RealFile:
+    """A file or block device that a join runs on.
+
+    Parameters
+    ----------
+    allow_write
+        Without it the run is refused.
+    force
+        Whether a file that exists may be overwritten.
+    """
+
+    path: Path
+    allow_write: bool = False
+    force: bool = False
+
+
+#: Divides the buffers on a real device unless another preset is named: the HDD whose figures the cost model was tried with.
+BUFFERS_FOR_REAL = "toshiba-5400-320gb"
+
+
+def run_join_on_file(
+    setting: JoinSetting,
+    files: tuple[HeapFile, HeapFile],
+    target: RealFile,
+    *,
+    sink: Sink | None = None,
+    results: ResultRows | None = None,
+    progress: Progress | None = None,
+) -> JoinResult:
+    """Run one join on a real file or block device; a file made for it is removed at the end.
+
+    Raises
+    ------
+    FlashsimError
+        Writing is not allowed, the device is too small, or as for `simulate_join`.
+    """
+    check_names(setting, None)
+    setting = replace(setting, buffers_for=setting.buffers_for or BUFFERS_FOR_REAL, cpu=None)
+    parameters, allocation = divide(setting, files, presets.load(setting.buffers_for or ""))
+    with RealDevice(target.path, needed_size(files), allow_write=target.allow_write, replace=target.force) as device:
+        algorithm = plan(setting.algorithm, *files, parameters, allocation)
+        run = run_on_file(algorithm, files, device, placement=setting.placement, sink=sink, results=results, progress=progress)
+        device.remove_if_made()
+    return JoinResult(setting, files, allocation, [run], [None])

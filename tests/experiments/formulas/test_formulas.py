@@ -1,0 +1,62 @@
+"""The presets as the cost model sees them, and the comparison with a run."""
+
+from __future__ import annotations
+
+import pytest
+
+from experiments.formulas.comparison import compare, disk_of, with_measured_seek
+from experiments.runs.joining import JoinSetting, lay_out, open_pair, simulate_join
+from flashsim.device import presets
+
+
+def test_presets_have_the_nominal_figures_of_table_2() -> None:
+    hdd, ssd = (disk_of(presets.load(name), 8192) for name in ("toshiba-5400-320gb", "ocz-core-60gb"))
+    assert hdd.seek_ms == 12 and hdd.latency_ms == pytest.approx(5.56, abs=0.01)
+    assert hdd.page_transfer_ms == pytest.approx(8192 / 34e6 * 1000, rel=1e-5) and hdd.page_write_ms is None
+    assert (ssd.seek_ms, ssd.latency_ms) == (0, 0.35)
+    assert ssd.page_transfer_ms == pytest.approx(8192 / 120e6 * 1000)
+    assert ssd.page_write_ms == pytest.approx(8192 / 80e6 * 1000)
+
+
+@pytest.fixture(scope="module")
+def sort_merge() -> object:
+    pair = open_pair("do2009:customer@0.05", "do2009:orders@0.05", "c_custkey=o_custkey")
+    files = (lay_out(pair[0], 8192), lay_out(pair[1], 8192))
+    return simulate_join(JoinSetting("sort-merge", 128), files, ["toshiba-5400-320gb", "ocz-core-60gb"])
+
+
+def test_one_pass_gives_both_machines_the_same_requests(sort_merge) -> None:
+    hdd, ssd = (run.total() for run in sort_merge.runs)
+    assert (hdd.reads, hdd.writes, hdd.pages_read, hdd.pages_written) == (ssd.reads, ssd.writes, ssd.pages_read, ssd.pages_written)
+    assert hdd.io_time > ssd.io_time
+
+
+def test_formula_and_run_have_the_same_phases_and_nearly_the_same_pages(sort_merge) -> None:
+    rows = sort_merge.compare()
+    assert len(rows) == 3 and rows[-1].phase == "total"
+    for row in rows:
+        assert row.pages == pytest.approx(row.formula_pages, rel=0.02)
+        assert row.total == pytest.approx(row.io + row.cpu)
+
+
+@pytest.mark.parametrize("algorithm", ["bnl", "sort-merge", "grace-hash", "hybrid-hash"])
+def test_formula_and_run_call_the_phases_by_the_same_names(algorithm: str) -> None:
+    pair = open_pair("do2009:customer@0.01", "do2009:orders@0.01", "c_custkey=o_custkey")
+    files = (lay_out(pair[0], 8192), lay_out(pair[1], 8192))
+    result = simulate_join(JoinSetting(algorithm, 24), files, ["ocz-core-60gb"])
+    assert [phase.name for phase in result.runs[0].phases] == [phase.name for phase in result.formulas[0].phases]
+    assert all(row.formula_requests is not None for row in result.compare())
+
+
+def test_measured_seek_replaces_the_nominal_one(sort_merge) -> None:
+    hdd, ssd = sort_merge.formulas
+    measured = with_measured_seek(hdd, sort_merge.runs[0])
+    total = sort_merge.runs[0].total()
+    assert measured.disk.seek_ms == pytest.approx(total.seek_time / total.seeks / 1e6)
+    assert hdd.seconds - measured.seconds == pytest.approx(hdd.seeks * (12 - measured.disk.seek_ms) / 1000)
+    assert with_measured_seek(ssd, sort_merge.runs[1]) is None
+
+
+def test_a_join_without_a_formula_is_compared_with_nothing(sort_merge) -> None:
+    rows = compare(sort_merge.runs[0], None)
+    assert all(row.formula_io is None and row.as_dict()["io_difference"] is None for row in rows)

@@ -1,0 +1,77 @@
+"""Claims and verdicts: what the files say, and how numbers are judged."""
+
+from __future__ import annotations
+
+import pytest
+
+from experiments.papers import base as papers
+from experiments.papers.base import Cell, Claim, Verdict, judge_holds, judge_numbers, not_attempted
+
+
+def claim(fitted: str = "", **limits: float) -> Claim:
+    return Claim("paper", "claim", "title", "table 1", "words", "table1", fitted, "", limits, {"row": [2.0]}, {})
+
+
+def test_all_claims_of_do2009_are_listed() -> None:
+    wanted = "table1 table3-io table3-join table4 table5 fig1-hh-best fig1-281 fig1-bnl fig1-sm-gh fig1-cpu fig1-variance slides-cpu-ratio"
+    wanted += " fig2 fig3-blocked fig3-2kb slides-erase"
+    found = papers.load("do2009")
+    assert [each.id for each in found.claims] == wanted.split()
+
+
+@pytest.mark.parametrize("name", papers.names())
+def test_every_paper_keeps_the_contract(name: str) -> None:
+    paper = papers.load(name)
+    for each in paper.claims:
+        assert each.title and each.source and each.tolerance
+        assert each.exhibit is None or each.exhibit in paper.exhibits
+    for exhibit in paper.exhibits:
+        module = paper.module(exhibit)
+        assert callable(module.jobs) and callable(module.sections)
+        assert callable(getattr(module, "judge", None)) == any(each.exhibit == exhibit for each in paper.claims)
+
+
+@pytest.mark.parametrize(
+    "measured, verdict",
+    [((2.0, 3.0), Verdict.REPRODUCED), ((2.3, 3.0), Verdict.REPRODUCED), ((2.5, 3.0), Verdict.DIFFERS), ((2.3, 3.4), Verdict.DIFFERS)],
+)
+def test_each_cell_and_the_median_are_judged(measured: tuple[float, float], verdict: Verdict) -> None:
+    judged = judge_numbers(claim(each=0.2, median=0.1), [("a", 2.0, measured[0]), ("b", 3.0, measured[1])])
+    assert judged.verdict is verdict
+
+
+def test_a_fitted_claim_is_never_reproduced() -> None:
+    inside, outside = ([("a", 2.0, value)] for value in (2.0, 4.0))
+    assert judge_numbers(claim("prices", each=0.2), inside).verdict is Verdict.FITTED
+    assert judge_numbers(claim("prices", each=0.2), outside).verdict is Verdict.DIFFERS
+
+
+def test_cells_outside_are_named_with_both_numbers() -> None:
+    judged = judge_numbers(claim(each=0.2), [("a", 2.0, 2.0), ("b", 2.0, 4.0)])
+    assert judged.outside() == ["b 4.00 against 2"] and [cell.inside for cell in judged.cells] == [True, False]
+
+
+def test_what_is_not_attempted_shows_how_much_was_published() -> None:
+    claims = {each.id: each for each in papers.load("do2009").claims}
+    told = {name: not_attempted(claims[name]) for name in ("table5", "fig2", "fig3-blocked")}
+    assert told["table5"].published == "20 values, 8.6 to 324" and told["fig2"].published == "holds"
+    assert [cell.published for cell in told["fig3-blocked"].cells] == ["2.1, 2.2, 2.0, 2.3", "1.7, 1.6, 1.7, 1.9"]
+    assert all(each.outside() == [] for each in told.values())
+
+
+def test_what_could_not_be_measured_is_not_attempted() -> None:
+    assert judge_numbers(claim(each=0.2), [("a", 2.0, 2.0), ("b", 2.0, None)]).verdict is Verdict.NOT_ATTEMPTED
+    assert judge_holds(claim(), [Cell("a", "less", None, None)]).verdict is Verdict.NOT_ATTEMPTED
+
+
+def test_a_claim_that_holds_must_hold_everywhere() -> None:
+    cells = [Cell("a", "less", "1 s against 2 s", True), Cell("b", "less", "2 s against 1 s", False)]
+    assert judge_holds(claim(), cells[:1]).verdict is Verdict.REPRODUCED
+    assert judge_holds(claim(), cells).verdict is Verdict.DIFFERS
+
+
+def test_below_scale_1_the_verdict_says_so() -> None:
+    judged = judge_numbers(claim(each=0.2), [("a", 2.0, 2.0)])
+    assert judged.verdict_at(0.1) == "reproduced at scale 0.1"
+    assert judged.verdict_at(1) == "reproduced"
+    assert papers.not_attempted(claim()).verdict_at(0.1) == "not attempted"

@@ -1,0 +1,106 @@
+"""Runs are made once, several at a time, kept, and resumed; their results do not depend on how many processes made them."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from experiments.papers.do2009.runs import Setup
+from experiments.runs import jobs, kept, parallel
+from experiments.runs.jobs import Job, Settings
+from flashsim.core.errors import FlashsimError
+from flashsim.core.source_files import SourceTree, source_tree
+
+SCALE = 0.01
+
+
+def noted(number: int, folder: str, stop_at: int) -> dict[str, Any]:
+    """A run that leaves a file each time that it is made, and may be interrupted."""
+    path = Path(folder) / f"{number}-{len(os.listdir(folder))}"
+    path.touch()
+    if number == stop_at and not any(name.startswith(f"{number}-") for name in os.listdir(folder) if name != path.name):
+        raise KeyboardInterrupt
+    return {"square": number * number}
+
+
+@pytest.fixture
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("FLASHSIM_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(
+        kept, "identity", lambda what, module: "-".join(map(str, what.values())).translate(str.maketrans('/:"{}, ', "_______"))
+    )
+    return tmp_path / "cache"
+
+
+def test_an_interrupted_run_goes_on_and_makes_nothing_twice(own_cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "noted").mkdir()
+    wanted = [Job.of(f"{__name__}:noted", number=number, folder=str(tmp_path / "noted"), stop_at=3) for number in range(6)]
+    monkeypatch.setattr(Job, "make", lambda job: noted(**job.parameters))
+    with pytest.raises(KeyboardInterrupt):
+        jobs.make(wanted, Settings())
+    results = jobs.make(wanted, Settings())
+    assert [results[job] for job in wanted] == [{"square": number * number} for number in range(6)]
+    made = [name.split("-")[0] for name in os.listdir(tmp_path / "noted")]
+    assert sorted(made) == ["0", "1", "2", "3", "3", "4", "5"]  # the interrupted one alone was begun twice
+    assert [results.made[job].recalled for job in wanted] == [True] * 3 + [False] * 3
+    again = jobs.make(wanted, Settings())
+    assert dict(again) == dict(results) and all(one.recalled for one in again.made.values())
+    jobs.make(wanted[:1], Settings(fresh=True))
+    assert len(os.listdir(tmp_path / "noted")) == 8
+
+
+def test_what_is_asked_for_twice_is_made_once(own_cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "noted").mkdir()
+    job = Job.of(f"{__name__}:noted", number=2, folder=str(tmp_path / "noted"), stop_at=9)
+    monkeypatch.setattr(Job, "make", lambda job: noted(**job.parameters))
+    assert jobs.make([job, job], Settings())[job] == {"square": 4}
+    assert len(os.listdir(tmp_path / "noted")) == 1
+
+
+def test_kept_results_are_named_after_all_that_they_depend_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FLASHSIM_CACHE", str(tmp_path))
+    one, other = (kept.identity({"scale": scale}, "experiments.papers.do2009.runs") for scale in (0.1, 0.2))
+    kept.keep({"x": 1}, one)
+    assert kept.recall(one) == {"x": 1} and kept.recall(other) is None
+    assert kept.identity({"scale": 0.1}, "experiments.papers.do2009.table1") != one
+    next(tmp_path.rglob("*.json")).write_text("{half")
+    assert kept.recall(one) is None
+
+
+def test_a_change_of_the_report_makes_no_run_again_and_one_of_the_joins_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = kept.sources_digest.__wrapped__("experiments.papers.do2009.runs")
+    genuine = source_tree()
+
+    def changed(module: str) -> str:
+        edited = SourceTree(genuine.sources | {module: genuine.sources[module] + b"# changed"})
+        monkeypatch.setattr(kept, "source_tree", lambda: edited)
+        return kept.sources_digest.__wrapped__("experiments.papers.do2009.runs")
+
+    assert changed("experiments.reproduction.report") == changed("flashsim.device.nbd.server") == before
+    for module in ("experiments.runs.joining", "experiments.papers.do2009.states", "algorithms.joins.bnl", "flashsim.ssd.engine.drive"):
+        assert changed(module) != before
+
+
+def test_two_processes_give_the_same_results_as_one() -> None:
+    wanted = [Setup("bnl", 600).job(Settings(SCALE)), Setup("grace-hash", 500).job(Settings(SCALE))]
+    one, two = (jobs.make(wanted, Settings(SCALE, jobs=count, fresh=True)) for count in (1, 2))
+    assert dict(one) == dict(two)
+
+
+def test_a_cluster_gives_the_same_results_as_one_process() -> None:
+    distributed = pytest.importorskip("distributed")
+    wanted = [Setup("bnl", 600).job(Settings(SCALE)), Setup("grace-hash", 500).job(Settings(SCALE))]
+    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster:
+        there = jobs.make(wanted, Settings(SCALE, fresh=True, cluster=cluster.scheduler_address))
+    assert dict(there) == dict(jobs.make(wanted, Settings(SCALE)))
+
+
+@pytest.mark.parametrize("address, says", [("tcp://127.0.0.1:9", "no Dask scheduler answers"), ("nowhere", "no Dask scheduler answers")])
+def test_a_cluster_that_does_not_answer_is_told(address: str, says: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("distributed")
+    monkeypatch.setattr(parallel, "_REACHED_WITHIN", 1)
+    with pytest.raises(FlashsimError, match=says):
+        jobs.make([Setup("bnl", 600).job(Settings(SCALE))], Settings(SCALE, fresh=True, cluster=address))
