@@ -10,11 +10,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.experiments.test_real_replay import BLOCK, SIZE, refused, write_trace
 
 from flashsim.core.request import READ, WRITE
 from flashsim.device import access
 from tests.experiments.conftest import Run
+from tests.experiments.replaying.test_real_replay import BLOCK, SIZE, refused, write_trace
 
 
 @pytest.fixture(autouse=True)

@@ -16,11 +16,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.experiments.test_interrupts import ROOT
 from typer.testing import CliRunner, Result
 
 from experiments.command_line import app
 from flashsim.core.rng import generator
+from tests.experiments.commands.test_interrupts import ROOT
 from tests.experiments.conftest import Run
 from tests.flashsim.device import nbd_client as nbd
 from traces.schema import open_trace

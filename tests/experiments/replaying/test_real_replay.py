@@ -17,11 +17,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.experiments.test_interrupts import ROOT, start
 
 from experiments.replaying.real import Lateness
 from flashsim.core.request import COMPLETION, READ, WRITE
 from flashsim.device import access
+from tests.experiments.commands.test_interrupts import ROOT, start
 from tests.experiments.conftest import Run
 from traces.format.base import load_writable, read_trace
 from traces.replay.base import column
