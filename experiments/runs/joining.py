@@ -19,9 +19,10 @@ from flashsim.device.device import Device
 from flashsim.device.file import RealDevice
 from flashsim.execution import cpu as cpus
 from flashsim.execution.driver import ResultRows
+from flashsim.execution.machine import Machine
 from flashsim.execution.real import check_real_placement, needed_size, run_on_file
 from flashsim.execution.run import Run
-from flashsim.execution.simulated import Machine, simulate
+from flashsim.execution.simulated import simulate
 from flashsim.storage.heap_file import HeapFile, check_page_size, heap_file
 from flashsim.storage.relation import Relation
 from flashsim.storage.source import load_pair, open_source

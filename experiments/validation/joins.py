@@ -32,10 +32,11 @@ from flashsim.device.access import check_writable
 from flashsim.device.device import Device
 from flashsim.device.file import RealDevice
 from flashsim.device.presets import Preset
+from flashsim.execution.machine import Machine
 from flashsim.execution.real import needed_size, run_on_file
 from flashsim.execution.requests import Algorithm, Phase
 from flashsim.execution.run import Run
-from flashsim.execution.simulated import Machine, simulate
+from flashsim.execution.simulated import simulate
 from flashsim.storage.heap_file import HeapFile
 from models.haas import Disk, JoinCost
 from traces.recording import ParquetRecorder

@@ -9,7 +9,7 @@ import numpy as np
 
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.request import Integers
-from flashsim.execution.requests import Algorithm, Cpu, Drop, Emit, Flush, Phase, Read, Work, Write
+from flashsim.execution.requests import Algorithm, Cpu, Drop, Emit, Flush, Phase, Read, Request, Work, Write
 from flashsim.execution.run import PhaseCost, Run
 from flashsim.storage.heap_file import File, HeapFile
 from flashsim.storage.relation import Tuples
@@ -59,39 +59,42 @@ def drive(algorithm: Algorithm, backend: Backend, results: ResultRows | None = N
     list of Run
         What it cost on each of the backend's machines.
     """
-    answer: Tuples | None = None
+    tuples: Tuples | None = None
     try:
         while True:
             try:
-                request = algorithm.send(answer)
+                request = algorithm.send(tuples)
             except StopIteration:
                 backend.phase_ends()
                 return backend.runs
-            answer = None
-            if isinstance(request, Phase) or not backend.runs[0].phases:
-                _begin_phase(backend, request.name if isinstance(request, Phase) else "run")
-            if isinstance(request, Read):
-                _count(backend, request.counts, reads=True)
-                _work(backend, _pages(request))
-                answer = backend.read(request)
-            elif isinstance(request, Write):
-                _check_append(request)
-                _count(backend, request.counts, reads=False)
-                _work(backend, _pages(request))
-                backend.write(request)
-            elif isinstance(request, Cpu):
-                _work(backend, request)
-            elif isinstance(request, Emit):
-                for run in backend.runs:
-                    run.result_rows += len(request.r_rows)
-                if results is not None:
-                    results(request.r_rows, request.s_rows)
-            elif isinstance(request, Flush):
-                backend.flush(request.file)
-            elif isinstance(request, Drop):
-                backend.drop(request.file)
+            tuples = answer(request, backend, results)
     finally:
         algorithm.close()
+
+
+def answer(request: Request, backend: Backend, results: ResultRows | None) -> Tuples | None:
+    """Have one request done, and count it."""
+    if not backend.runs[0].phases or isinstance(request, Phase):
+        _begin_phase(backend, request.name if isinstance(request, Phase) else "run")
+    if isinstance(request, Read):
+        _count_pages(backend, request)
+        return backend.read(request)
+    if isinstance(request, Cpu):
+        _work(backend, request)
+    elif isinstance(request, Write):
+        _check_append(request)
+        _count_pages(backend, request)
+        backend.write(request)
+    elif isinstance(request, Emit):
+        for run in backend.runs:
+            run.result_rows += len(request.r_rows)
+        if results is not None:
+            results(request.r_rows, request.s_rows)
+    elif isinstance(request, Flush):
+        backend.flush(request.file)
+    elif isinstance(request, Drop):
+        backend.drop(request.file)
+    return None
 
 
 def _begin_phase(backend: Backend, name: str) -> None:
@@ -100,21 +103,18 @@ def _begin_phase(backend: Backend, name: str) -> None:
         run.phases.append(PhaseCost(name))
 
 
-def _count(backend: Backend, counts: Integers, *, reads: bool) -> None:
-    requests, pages = len(counts), int(np.sum(counts))
+def _count_pages(backend: Backend, request: Read | Write) -> None:
+    """Count requests and pages, and what a buffer manager does for those pages."""
+    requests, pages = len(request.counts), int(request.counts.sum())
     for run in backend.runs:
         phase = run.phases[-1]
-        if reads:
+        if isinstance(request, Read):
             phase.reads += requests
             phase.pages_read += pages
         else:
             phase.writes += requests
             phase.pages_written += pages
-
-
-def _pages(request: Read | Write) -> Cpu:
-    """What a buffer manager does for the pages of a request."""
-    return Cpu({Work.PAGE: int(np.sum(request.counts))})
+    _work(backend, Cpu({Work.PAGE: pages}))
 
 
 def _work(backend: Backend, request: Cpu) -> None:

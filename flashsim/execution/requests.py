@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass
-from enum import Enum
+from enum import Enum, StrEnum
 
 from flashsim.core.request import Integers
 from flashsim.storage.heap_file import File
@@ -23,7 +23,7 @@ class Mode(Enum):
     BATCH = "batch"
 
 
-class Work(Enum):
+class Work(StrEnum):
     """Kinds of CPU work, counted in tuples but for the last; the driver prices them."""
 
     READ_TUPLE = "read_tuple"  # taken from a page

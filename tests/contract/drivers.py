@@ -12,10 +12,11 @@ from flashsim.core.request import Completions, Integers, Requests
 from flashsim.device.device import Device
 from flashsim.device.file import RealDevice
 from flashsim.execution import cpu
+from flashsim.execution.machine import Machine
 from flashsim.execution.real import needed_size, run_on_file
 from flashsim.execution.requests import Algorithm
 from flashsim.execution.run import Run
-from flashsim.execution.simulated import Machine, simulate
+from flashsim.execution.simulated import simulate
 from flashsim.execution.trace_only import trace_only
 from flashsim.storage.heap_file import HeapFile
 

@@ -24,7 +24,8 @@ from flashsim.core.errors import InvalidParameterError
 from flashsim.core.units import GIB
 from flashsim.device import presets
 from flashsim.device.device import Device
-from flashsim.execution.simulated import Machine, simulate
+from flashsim.execution.machine import Machine
+from flashsim.execution.simulated import simulate
 from models import optimum
 from models.allocation import HybridAllocation, hybrid_hash
 from models.haas import cost

@@ -13,8 +13,9 @@ from flashsim.core.request import OPERATIONS, Completions, Requests
 from flashsim.core.units import KIB
 from flashsim.device.device import Device
 from flashsim.execution import cpu
+from flashsim.execution.machine import Machine
 from flashsim.execution.requests import Algorithm, Cpu, Drop, Emit, Flush, Mode, Phase, Read, Work, Write
-from flashsim.execution.simulated import METADATA, Machine, simulate
+from flashsim.execution.simulated import METADATA, simulate
 from flashsim.execution.trace_only import trace_only
 from flashsim.storage.heap_file import File, HeapFile, heap_file
 from flashsim.storage.relation import Relation, Tuples

@@ -1,0 +1,125 @@
+"""Requests that follow one another are gathered, and each machine's device serves them as one chain.
+
+The CPU time between two requests is the think time of the second.  This is right as long as nothing else runs on the machine: then what
+an algorithm asks for does not depend on time, and one pass over it drives any number of machines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+
+import numpy as np
+
+from flashsim.core.request import REQUEST, Integers, Requests
+from flashsim.core.units import MIB
+from flashsim.execution.machine import Machine
+from flashsim.execution.pricing import UserTime, kernel_times
+from flashsim.execution.requests import Cpu
+from flashsim.execution.run import Run
+from flashsim.storage.volume import Extents
+
+#: So many requests, or bytes, are not gathered further: what a device takes for a submission no longer shows, and its tables stay small.
+_GATHERED, _BYTES_GATHERED = 1024, 512 * MIB
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Requests that an algorithm makes at a time: one after another, or all at once."""
+
+    operation: int
+    extents: Extents
+    label: str
+    at_once: bool = False
+
+
+class Gathering:
+    """Groups of requests on their way to several machines.
+
+    Parameters
+    ----------
+    machines, runs
+        Who serves them, and where their times are noted: a run a machine.
+    """
+
+    def __init__(self, machines: Sequence[Machine], runs: Sequence[Run]) -> None:
+        self._machines = list(zip(machines, runs, strict=True))
+        self._user = {id(machine.cpu): UserTime(machine.cpu) for machine in machines}
+        self._groups: list[Group] = []
+        self._requests = self._bytes = 0
+
+    def cpu(self, work: Cpu) -> None:
+        """Let user time pass."""
+        spent = {key: user.pass_by(work) for key, user in self._user.items()}
+        for machine, run in self._machines:
+            run.phases[-1].user_time += spent[id(machine.cpu)]
+
+    def add(self, group: Group) -> None:
+        """Take requests, which every machine serves when there is no more to gather."""
+        count = len(group.extents.lengths)
+        if not count:
+            return
+        at_once = group.at_once and count > 1
+        if self._groups and (at_once or group.extents.device != self._groups[0].extents.device):
+            self.serve()
+        self._groups.append(group)
+        self._requests += count
+        self._bytes += int(group.extents.lengths.sum())
+        for user in self._user.values():
+            user.gather()
+        if at_once or self._requests >= _GATHERED or self._bytes >= _BYTES_GATHERED:
+            self.serve()
+
+    def serve(self) -> None:
+        """Have every machine serve what was gathered."""
+        if not self._groups:
+            return
+        requests, ends = _chain(self._groups)
+        firsts = np.array([0, *ends[:-1]])
+        before = {key: user.take(firsts, len(requests)) for key, user in self._user.items()}
+        for machine, run in self._machines:
+            self._on_machine(machine, run, requests.copy() if len(self._machines) > 1 else requests, before[id(machine.cpu)], ends)
+        self._groups, self._requests, self._bytes = [], 0, 0
+
+    def settle(self) -> None:
+        """Serve what was gathered, and let the user time after it pass."""
+        self.serve()
+        for machine, _ in self._machines:
+            machine.now += self._user[id(machine.cpu)].since
+        for user in self._user.values():
+            user.since = 0
+
+    def _on_machine(self, machine: Machine, run: Run, requests: Requests, user_times: Integers, ends: list[int]) -> None:
+        """Serve requests that begin when the machine's last ones have completed, each after its own user and kernel time."""
+        device, phase = machine.devices[requests["device"][0]], run.phases[-1]
+        kernel = kernel_times(machine.cpu, device, requests["length"])
+        first = requests["dependency"] < 0
+        thinks = user_times + kernel
+        requests["offset"] += machine.start
+        requests["think"] = np.where(first, 0, thinks)
+        begin = machine.now + int(thinks[first].sum())
+        completions = device.serve(requests, begin, settle=False)
+        machine.now = int(completions["completed"].max())
+        phase.kernel_time += int(kernel.sum())
+        phase.io_time += machine.now - begin - int(requests["think"].sum())
+        if machine.sink is None:
+            return
+        requests["think"] = np.where(first, 0, kernel)
+        for start, end, group in zip([0, *ends], ends, self._groups, strict=False):  # as the algorithm asked for them
+            requests["dependency"][start:end] -= start
+            requests["think"][start] = 0
+            machine.sink.record(requests[start:end], completions[start:end], group.label)
+
+
+def _chain(groups: Sequence[Group]) -> tuple[Requests, list[int]]:
+    """The requests of groups, each after the one before it unless a single group comes at once; and where each group ends."""
+    counts = [len(group.extents.lengths) for group in groups]
+    ends = list(accumulate(counts))
+    requests = np.zeros(ends[-1], REQUEST)
+    requests["device"] = groups[0].extents.device
+    requests["operation"] = np.repeat([group.operation for group in groups], counts)
+    requests["offset"] = np.concatenate([group.extents.offsets for group in groups])
+    requests["length"] = np.concatenate([group.extents.lengths for group in groups])
+    requests["dependency"] = -1 if len(groups) == 1 and groups[0].at_once else np.arange(-1, ends[-1] - 1)
+    return requests, ends

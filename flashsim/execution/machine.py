@@ -1,0 +1,60 @@
+"""What an algorithm runs on in virtual time: devices, a CPU, and whoever is told of the requests."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from flashsim.core.protocols import Sink
+from flashsim.device.device import Device
+from flashsim.execution.cpu import CpuModel
+from flashsim.storage.heap_file import HeapFile
+from flashsim.storage.volume import Volume
+
+
+@dataclass
+class Machine:
+    """Devices, a CPU and a recorder that see the same requests.
+
+    Parameters
+    ----------
+    devices
+        As many as the volume has.
+    cpu
+        Prices of CPU work; without it, CPU work takes no time.
+    sink
+        Is handed every request with its completion.
+    start
+        Bytes from a device's begin to the volume's.
+    full
+        Whether the devices hold data wherever the volume lies: base relations then need not be loaded.
+    """
+
+    devices: Sequence[Device]
+    cpu: CpuModel | None = None
+    sink: Sink | None = None
+    name: str = ""
+    start: int = 0
+    full: bool = False
+    now: int = field(default=0, init=False)
+
+    def __post_init__(self) -> None:
+        self.name = self.name or "+".join(device.name for device in self.devices)
+
+
+def load(files: Sequence[HeapFile], machines: Sequence[Machine], placement: str) -> Volume:
+    """Place base relations, and mark them as written on every machine's devices.
+
+    Raises
+    ------
+    CapacityError
+        The smallest machine's devices cannot hold the relations.
+    """
+    rooms = ([device.capacity - machine.start for device in machine.devices] for machine in machines)
+    volume = Volume([min(sizes) for sizes in zip(*rooms, strict=True)], placement)
+    for file in files:
+        extents = volume.add(file)
+        for machine in (machine for machine in machines if not machine.full):
+            for offset, length in zip(extents.offsets.tolist(), extents.lengths.tolist(), strict=True):
+                machine.devices[extents.device].load(machine.start + offset, length)
+    return volume
