@@ -16,7 +16,7 @@ from flashsim.core.errors import DamagedFileError, SchemaError, UnknownNameError
 from flashsim.core.request import Integers
 from flashsim.storage.record import locate_values, stored_values
 from flashsim.storage.source._sqlite_file import Database, read_database
-from flashsim.storage.source._sqlite_schema import Column, TableDefinition, Value, parse_table
+from flashsim.storage.source._sqlite_schema import Column, TableDefinition, Value, folded, parse_table
 from flashsim.storage.source._sqlite_tree import TreeRows, read_tree
 from flashsim.storage.source.base import TableRecords, split_file
 
@@ -51,7 +51,7 @@ def _find(database: Database, wanted: str) -> tuple[str, int, TableDefinition]:
     if not all(row["type"] in ("table", "view", "index", "trigger") and isinstance(row["name"], str) for row in schema):
         raise database.damaged("its schema table is damaged")
     rows = [row for row in schema if row["type"] in ("table", "view")]
-    found = [row for row in rows if row["name"].lower() == wanted.lower()]
+    found = [row for row in rows if folded(row["name"]) == folded(wanted)]
     if not found:
         raise UnknownNameError(f"table in {database.path}", wanted, [row["name"] for row in rows])
     name, root, statement = found[0]["name"], found[0]["rootpage"], found[0]["sql"]
