@@ -141,8 +141,8 @@ class HddEngine:
     @property
     def next_event(self) -> int:
         """When something happens next; see `core.model.DeviceModel.next_event`."""
-        drive = self._drives[0]
-        return min(int(drive[BUSY_UNTIL]) if drive[ACTIVE] >= 0 else NEVER, self._host.next_arrival)
+        served = self._drives[: self.parameters.drives]
+        return int(served[served[:, ACTIVE] >= 0, BUSY_UNTIL].min(initial=self._host.next_arrival))
 
     def submit(self, requests: Requests, commands: Commands, at: int | Integers) -> Integers:
         """Take requests, split into commands, that arrive at `at`; return their ids (see `core.host.HostQueue.append`)."""

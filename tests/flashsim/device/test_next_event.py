@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 
 from flashsim.core.host import one_command_each
 from flashsim.core.model import DeviceModel
-from flashsim.core.request import Completions
+from flashsim.core.request import READ, Completions, make_requests
 from flashsim.core.units import NEVER
 from flashsim.hdd.engine import HddEngine
 from flashsim.hdd.specification import HddSpecification
@@ -57,6 +59,28 @@ def test_disks(kind: type[HddEngine | HddSpecification]) -> None:
         model.submit(requests, one_command_each(requests), at)
         found, _ = stepped(model)
         assert np.array_equal(found, disks.serve(kind(parameters), requests, at)), f"seed {seed}"
+
+
+@pytest.mark.parametrize("kind", [HddEngine, HddSpecification])
+def test_arrays_of_disks(kind: type[HddEngine | HddSpecification]) -> None:
+    for seed in SEEDS:
+        parameters = dataclasses.replace(disks.deep_drive(seed), drives=3, stripe=8 * disks.SECTOR)
+        requests, at = disks.random_workload(seed, parameters, 40)
+        model = kind(parameters)
+        model.submit(requests, one_command_each(requests), at)
+        found, _ = stepped(model)
+        assert np.array_equal(found, disks.serve(kind(parameters), requests, at)), f"seed {seed}"
+
+
+@pytest.mark.parametrize("kind", [HddEngine, HddSpecification])
+def test_an_array_tells_of_every_drive(kind: type[HddEngine | HddSpecification]) -> None:
+    parameters = disks.small_drive(drives=2, stripe=8 * disks.SECTOR)
+    model = kind(parameters)
+    requests = make_requests(READ, 8 * disks.SECTOR, disks.SECTOR)  # on the second drive
+    model.submit(requests, one_command_each(requests), 0)
+    model.advance(0)
+    completed = int(disks.serve(kind(parameters), requests)["completed"][0])
+    assert model.outstanding == 1 and 0 < model.next_event <= completed
 
 
 def test_nothing_happens_in_an_idle_drive() -> None:
