@@ -17,6 +17,7 @@ from fractions import Fraction
 from typing import Any
 
 from flashsim.core.errors import InvalidParameterError, UnknownNameError
+from flashsim.core.units import MILLISECONDS_A_SECOND
 from models import allocation as allocations
 from models.allocation import (
     FUDGE,
@@ -72,8 +73,8 @@ class Disk:
         for name, rate in (("read_rate", read_rate), ("write_rate", write_rate)):
             if rate is not None and not 0 < rate < math.inf:
                 raise InvalidParameterError(name, rate, "it must be above 0")
-        write = None if write_rate is None else page_size * 1000 / write_rate
-        return cls(seek_ms, latency_ms, page_size * 1000 / read_rate, write)
+        write = None if write_rate is None else page_size * MILLISECONDS_A_SECOND / write_rate
+        return cls(seek_ms, latency_ms, page_size * MILLISECONDS_A_SECOND / read_rate, write)
 
     @property
     def latency_ratio(self) -> float:
@@ -118,7 +119,7 @@ class PhaseCounts:
         total = self.total
         write_ms = disk.page_transfer_ms if disk.page_write_ms is None else disk.page_write_ms
         transfer = self.reads.pages * disk.page_transfer_ms + self.writes.pages * write_ms
-        return (total.seeks * disk.seek_ms + total.requests * disk.latency_ms + transfer) / 1000
+        return (total.seeks * disk.seek_ms + total.requests * disk.latency_ms + transfer) / MILLISECONDS_A_SECOND
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,7 @@ from statistics import fmean
 from typing import Literal, Protocol, get_args
 
 from flashsim.core.errors import InvalidParameterError, UnknownNameError
+from flashsim.core.units import MILLISECONDS_A_SECOND
 from models.allocation import Allocation, GraceAllocation, HybridAllocation, NestedLoopsAllocation, SortMergeAllocation, grace_as_hybrid
 from models.haas import Disk, PhaseCounts, Sizes, Traffic, counts
 
@@ -261,7 +262,7 @@ class PhaseLoad:
     def seconds(self, drive: Drive) -> float:
         """Its time."""
         waits = self.moves * drive.move_ms + self.turns * drive.turn_ms + self.rounds_ms - self.hidden_ms
-        return (self.reads.milliseconds(drive.read) + self.writes.milliseconds(drive.write) + waits) / 1000
+        return (self.reads.milliseconds(drive.read) + self.writes.milliseconds(drive.write) + waits) / MILLISECONDS_A_SECOND
 
 
 @dataclass(frozen=True)

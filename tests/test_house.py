@@ -156,6 +156,21 @@ def test_decisions_are_numbered_without_gaps() -> None:
     assert numbers == list(range(1, len(numbers) + 1))
 
 
+def test_units_are_converted_by_their_names() -> None:
+    """Nothing is multiplied or divided by a thousand, a million or a billion of its own: `flashsim.core.units` names them."""
+    powers = {f"{10**power}" for power in (3, 6, 9, 12)} | {f"10 ** {power}" for power in (6, 9, 12)}
+    powers |= {f"{10.0**power}" for power in (3, 6, 9, 12)}
+    scaling = (ast.Mult, ast.Div, ast.FloorDiv, ast.Mod)
+    by_hand = [
+        f"{path.relative_to(ROOT)}:{each.lineno}: {ast.unparse(each)}"
+        for path in SOURCES
+        if path.name != "units.py"
+        for each in ast.walk(ast.parse(path.read_text()))
+        if isinstance(each, ast.BinOp) and isinstance(each.op, scaling) and {ast.unparse(each.left), ast.unparse(each.right)} & powers
+    ]
+    assert by_hand == []
+
+
 def test_a_spliced_kernel_has_one_caller() -> None:
     trees = {".".join(path.relative_to(ROOT).with_suffix("").parts): ast.parse(path.read_text()) for path in SOURCES}
     spliced = {

@@ -10,7 +10,7 @@ offset      bytes   on the device
 length      bytes
 stream
 priority
-flags               `core.request.FORCE_UNIT_ACCESS`, `INTERNAL`
+flags               `core.request.FORCE_UNIT_ACCESS`
 tag                 free for the recorder's use
 dependency          the id of the request whose completion this one waited for; -1: none
 think       ns      from that completion to this arrival

@@ -13,6 +13,7 @@ from typing import TypeVar
 
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.members import Family
+from flashsim.core.units import KIB, MIB, MILLISECONDS_A_SECOND
 from flashsim.execution.requests import Algorithm, Emit
 from flashsim.storage.heap_file import HeapFile
 from models.allocation import FUDGE, Allocation, check, exact
@@ -43,7 +44,7 @@ class JoinParameters:
     memory: int
     page_io: bool = False
     fudge: float = FUDGE
-    latency_ratio: float = 5.56 / (8 / 1024 / 34 * 1000)
+    latency_ratio: float = 5.56 / (8 * KIB / (34 * MIB) * MILLISECONDS_A_SECOND)
     access_ratio: float = (12 + 5.56) / 5.56
 
 

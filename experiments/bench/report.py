@@ -12,7 +12,7 @@ from experiments.bench.figures import Figure
 from experiments.bench.uflip import Measured, shown_value
 from experiments.presentation.plots import LINES, style, svg
 from experiments.presentation.tables import Entry, Table
-from flashsim.core.units import MICROSECONDS, MILLISECONDS
+from flashsim.core.units import MB, MICROSECONDS, MILLISECONDS
 from flashsim.device.cited import show
 
 
@@ -35,7 +35,7 @@ def benchmark_tables(found: Sequence[Measured]) -> dict[str, Table]:
         for one in own:
             times = (one.minimum, one.mean, one.maximum, one.deviation, one.p99)
             numbers = [time / MILLISECONDS for time in times]
-            rows.append([one.pattern, shown_value(one.unit, one.value), *numbers, one.bandwidth / 1e6, one.ignored])
+            rows.append([one.pattern, shown_value(one.unit, one.value), *numbers, one.bandwidth / MB, one.ignored])
         tables[name] = Table(header, rows, name, digits=3)
     return tables
 

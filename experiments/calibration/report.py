@@ -6,6 +6,7 @@ import numpy as np
 
 from experiments.calibration.session import Calibration, shown_interval
 from experiments.presentation.tables import Entry, Table
+from flashsim.core.units import MB, MICROSECONDS, SECONDS
 
 NOTE = (
     "x N: N requests submitted at once and all waited for; the time is that of all of them, of x 1 of one request (the mean of the "
@@ -20,16 +21,16 @@ def cells_table(done: Calibration, held_out: bool) -> Table:
         if one.cell.held_out != held_out:
             continue
         low, high = one.interval(done.seed)
-        rate = one.cell.batch_bytes * 1e3
+        rate = one.cell.batch_bytes * SECONDS / MB
         width = f"{50 * (high - low) / one.time:.1f} %"
         rows.append(
             [
                 one.cell.name,
-                one.time / 1e3,
+                one.time / MICROSECONDS,
                 width,
                 f"{one.noise:.1%}",
                 rate / one.time,
-                shown / 1e3,
+                shown / MICROSECONDS,
                 rate / shown,
                 _percent(shown / one.time - 1),
             ]

@@ -81,7 +81,7 @@ def find_period(ends: Floats) -> tuple[float, float]:
     --------
     >>> turns = np.array([0, 2, 3, 5, 9, 10, 12, 13, 17, 20, 23, 24])
     >>> period, coherence = find_period(turns * 8.0e6 + 1.0e6)
-    >>> round(period / 1e6, 1), round(coherence, 2)
+    >>> round(period / MILLISECONDS, 1), round(coherence, 2)
     (8.0, 1.0)
     """
     times = ends - ends[0]

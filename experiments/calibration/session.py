@@ -19,7 +19,7 @@ from experiments.calibration.rotating import Spinning, rotation_of
 from experiments.calibration.simulate import simulated, workload
 from flashsim.core.protocols import Progress
 from flashsim.core.request import OPERATIONS, READ, WRITE
-from flashsim.core.units import format_duration
+from flashsim.core.units import MB, format_duration
 from flashsim.device.device import Device
 from flashsim.device.presets import Preset
 from flashsim.ssd.parameters import SsdParameters
@@ -204,7 +204,7 @@ def _ssd_sources(fitted: ssd_fit.SsdFit, device: str, written: bool) -> dict[str
 def shown_interval(one: Estimate) -> str:
     """An estimate with its 95 % interval, for people."""
     if "rate" in one.name:
-        shown = [f"{value / 1e6:.4g} MB/s" for value in (one.value, one.low, one.high)]
+        shown = [f"{value / MB:.4g} MB/s" for value in (one.value, one.low, one.high)]
     else:
         shown = [format_duration(round(value)) for value in (one.value, one.low, one.high)]
     return f"{one.name} {shown[0]}, 95 % interval {shown[1]} to {shown[2]}"

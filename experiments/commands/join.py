@@ -31,7 +31,7 @@ from experiments.runs.joining import (
 )
 from flashsim.core.errors import RefusedError
 from flashsim.core.provenance import provenance
-from flashsim.core.units import format_size, parse_size
+from flashsim.core.units import MILLISECONDS, format_size, parse_size
 from flashsim.device.access import is_path
 from flashsim.storage.source import source_file
 from traces.recording import ParquetRecorder
@@ -129,7 +129,7 @@ def _show(result: JoinResult) -> None:
     disk = formula.disk
     rates = f"a seek {disk.seek_ms:g} ms, a request {disk.latency_ms:g} ms, a page {disk.page_transfer_ms:.4g} ms"
     total = run.total()
-    seeks = f" Measured: {total.seeks:,} seeks of {total.seek_time / total.seeks / 1e6:.2f} ms." if total.seeks else ""
+    seeks = f" Measured: {total.seeks:,} seeks of {total.seek_time / total.seeks / MILLISECONDS:.2f} ms." if total.seeks else ""
     typer.echo("")
     typer.echo(
         fill(f"Formula (Haas et al.) with {rates} read, {disk.page_write_ms or disk.page_transfer_ms:.4g} ms written.{seeks} {WHY}", 110)

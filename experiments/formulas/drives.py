@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from experiments.formulas.comparison import disk_of, streaming_rate
-from flashsim.core.units import MILLISECONDS, SECONDS
+from flashsim.core.units import MILLISECONDS, MILLISECONDS_A_SECOND, SECONDS
 from flashsim.device.block_layer import MAXIMUM_COMMAND
 from flashsim.device.presets import Preset
 from flashsim.hdd.layout import zones_of
@@ -43,7 +43,7 @@ def _disk(preset: Preset, parameters: HddParameters, page_size: int, span: int) 
     curve = seek_curve(parameters)[: _cylinders(parameters, span // parameters.drives)]
     move = mean_seek(curve, np.ones(len(curve))) / MILLISECONDS + parameters.rotation / 2 / MILLISECONDS
     read, written = nominal.page_transfer_ms, nominal.page_write_ms or nominal.page_transfer_ms
-    media, sent = (page_size * 1000 / rate for rate in (streaming_rate(parameters), parameters.link_rate))
+    media, sent = (page_size * MILLISECONDS_A_SECOND / rate for rate in (streaming_rate(parameters), parameters.link_rate))
     behind_ms, rounds = 0.0, Rounds()
     if parameters.write_behind >= MAXIMUM_COMMAND:
         behind_ms = max(0.0, written - media)
@@ -76,7 +76,7 @@ def _flash(parameters: SsdParameters, page_size: int) -> Drive:
     latencies = (parameters.read_latency, acknowledged)
     pages = MAXIMUM_COMMAND / page_size
     read, write = (
-        Timing.of_queue(latency / MILLISECONDS, page_size * 1000 / rate, pages, parameters.queue_depth)
+        Timing.of_queue(latency / MILLISECONDS, page_size * MILLISECONDS_A_SECOND / rate, pages, parameters.queue_depth)
         for latency, rate in zip(latencies, rates, strict=True)
     )
     if parameters.queue_depth > 1:

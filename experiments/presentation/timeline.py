@@ -22,7 +22,7 @@ import numpy as np
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.request import OPERATIONS, Completions, Integers, Requests
 from flashsim.core.spans import CAUSES, HOST, KINDS, SPAN, Spans, server_names
-from flashsim.core.units import NEVER, format_duration
+from flashsim.core.units import MICROSECONDS, NEVER, format_duration
 
 #: Processes, and the first threads of each: a viewer takes a thread with its process's number for the main one.
 HOST_PROCESS, DRIVE_PROCESS = 1, 2
@@ -215,4 +215,4 @@ def _named_thread(process: int, thread: int, name: str) -> list[str]:
 
 def _us(time: int) -> str:
     """Nanoseconds as microseconds."""
-    return f"{time // 1000}.{time % 1000:03d}"
+    return f"{time // MICROSECONDS}.{time % MICROSECONDS:03d}"

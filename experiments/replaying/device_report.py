@@ -14,7 +14,7 @@ from experiments.presentation.tables import Entry, Table
 from experiments.replaying.amplification import by_cause, write_amplification
 from experiments.replaying.observation import Observation
 from flashsim.core.request import OPERATIONS, Completions
-from flashsim.core.units import SECONDS, format_duration, format_size
+from flashsim.core.units import JOULES, MB, MICROJOULES, SECONDS, format_duration, format_size
 from flashsim.device.presets import Preset
 from flashsim.ssd.energy import energy_of
 from flashsim.ssd.parameters import SsdParameters
@@ -139,7 +139,7 @@ class DeviceReport:
         head: list[list[Entry]] = []
         times: list[list[Entry]] = []
         for name, row in told["operations"].items():
-            head.append([name, row["requests"], format_size(row["bytes"]), row["iops"], row["bytes_per_second"] / 1e6])
+            head.append([name, row["requests"], format_size(row["bytes"]), row["iops"], row["bytes_per_second"] / MB])
             for part in PARTS:
                 times.append([name, part, *(format_duration(round(row[f"{part}_{key}"])) for key in SUMMARY)])
         rates = Table(["operation", "requests", "bytes", "requests/s", "MB/s"], head)
@@ -180,7 +180,7 @@ def _flash_tables(told: dict[str, Any]) -> list[Table]:
     if told.get("energy") and told["energy"]["total"]:
         spent = told["energy"]
         rows: list[list[Entry]] = [[part, energy, f"{100 * energy / spent['total']:.1f} %"] for part, energy in spent.items()]
-        mean, each = spent["total"] / (told["duration"] / SECONDS), 1e6 * spent["total"] / told["requests"]
+        mean, each = spent["total"] / (told["duration"] / SECONDS), spent["total"] / told["requests"] * (JOULES // MICROJOULES)
         tables.append(Table(["energy", "J", "share"], rows, digits=6, note=f"{mean:.3f} W on average, {each:,.1f} uJ a request"))
     elif "energy" in told:
         tables.append(Table(["energy"], [["no energy figures"]]))

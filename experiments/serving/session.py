@@ -15,6 +15,7 @@ from typing import Any
 from experiments.serving.address import Address
 from experiments.serving.journal import Journal
 from flashsim.core.request import FLUSH, READ, SECTOR, TRIM, WRITE, make_requests
+from flashsim.core.units import SECONDS
 from flashsim.device.device import Device
 from flashsim.device.nbd.content import Content
 from flashsim.device.nbd.drive import ServedDrive
@@ -111,7 +112,7 @@ async def _serve(drive: ServedDrive, address: Address, journal: Journal, command
     began = monotonic_ns()
     ready()
     status = await _until_told(stop, command, address.uri)
-    seconds = (monotonic_ns() - began) / 1e9
+    seconds = (monotonic_ns() - began) / SECONDS
     listener.close()
     server.close()
     await asyncio.sleep(0)  # connections are closed

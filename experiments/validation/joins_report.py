@@ -13,7 +13,7 @@ from experiments.presentation.page import page
 from experiments.presentation.plots import LINES, style, svg
 from experiments.presentation.tables import Entry, Table
 from experiments.validation.joins import AGREE, JoinsValidated, Witnesses, engines_differ
-from flashsim.core.units import format_size
+from flashsim.core.units import MILLISECONDS_A_SECOND, format_size
 
 MEANING = (
     (
@@ -52,7 +52,7 @@ def table(done: JoinsValidated) -> Table:
             if phase == "total" and len(one.phases) == 1:
                 break
             times = {name: column[number] if column else None for name, column in columns.items()}
-            shown: list[Entry] = [None if time is None else 1000 * time for time in times.values()]
+            shown: list[Entry] = [None if time is None else MILLISECONDS_A_SECOND * time for time in times.values()]
             real = times["executed"]
             rows.append([one.algorithm, phase, requests, *shown, _differs(times["formula"], real), _differs(times["simulated"], real)])
     header = ["join", "phase", "requests", *(f"{name} ms" for name in names), "formula / executed", "simulated / executed"]
@@ -112,9 +112,16 @@ def _stack(axes: Any, place: float, width: float, colour: str, one: Witnesses, n
     times, bottom = one.columns()[name], 0.0
     for phase, time in enumerate(times[:-1] if times else []):
         axes.bar(
-            place, 1000 * time, width, bottom=bottom, color=colour, hatch=_HATCHES[phase % len(_HATCHES)], edgecolor="white", linewidth=0.5
+            place,
+            MILLISECONDS_A_SECOND * time,
+            width,
+            bottom=bottom,
+            color=colour,
+            hatch=_HATCHES[phase % len(_HATCHES)],
+            edgecolor="white",
+            linewidth=0.5,
         )
-        bottom += 1000 * time
+        bottom += MILLISECONDS_A_SECOND * time
 
 
 def write_folder(folder: Path, done: JoinsValidated, origin: dict[str, Any]) -> None:

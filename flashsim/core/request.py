@@ -15,9 +15,8 @@ import numpy.typing as npt
 READ, WRITE, TRIM, FLUSH = 0, 1, 2, 3
 OPERATIONS = ("read", "write", "trim", "flush")
 
-#: Request flags.
+#: A request's flag.
 FORCE_UNIT_ACCESS = 1
-INTERNAL = 2
 
 #: The logical sector: offsets and lengths are multiples of it.
 SECTOR = 512

@@ -1,6 +1,7 @@
 """Units: time is integer nanoseconds, space is integer bytes; the only module that converts.
 
-Power is integer milliwatts and energy integer picojoules: a milliwatt for a nanosecond.
+Power is integer milliwatts and energy integer picojoules: a milliwatt for a nanosecond.  Each unit's name is what it comes to: what is in
+milliseconds is multiplied by `MILLISECONDS`, and what is to be shown in them is divided.
 Sizes written by people carry a unit: ``100MB`` is 10**8 bytes and ``100MiB`` is 100 * 2**20; bare numbers are refused.
 """
 
@@ -14,6 +15,12 @@ NANOSECONDS = 1
 MICROSECONDS = 1_000
 MILLISECONDS = 1_000_000
 SECONDS = 1_000_000_000
+#: Formulas reckon in milliseconds and tell seconds.
+MILLISECONDS_A_SECOND = SECONDS // MILLISECONDS
+
+#: Picojoules, and milliwatts.
+MICROJOULES, JOULES = 10**6, 10**12
+WATTS = 1000
 
 KB, MB, GB, TB = 10**3, 10**6, 10**9, 10**12
 KIB, MIB, GIB, TIB = 2**10, 2**20, 2**30, 2**40
@@ -25,8 +32,8 @@ _SIZE_UNITS = {
     "b": 1, "kb": KB, "mb": MB, "gb": GB, "tb": TB, "kib": KIB, "mib": MIB, "gib": GIB, "tib": TIB,
 }  # fmt: skip
 _DURATION_UNITS = {"ns": NANOSECONDS, "us": MICROSECONDS, "ms": MILLISECONDS, "s": SECONDS, "min": 60 * SECONDS}
-_ENERGY_UNITS = {"pj": 1, "nj": 10**3, "uj": 10**6, "mj": 10**9, "j": 10**12}
-_POWER_UNITS = {"mw": 1, "w": 1000}
+_ENERGY_UNITS = {"pj": 1, "nj": 10**3, "uj": MICROJOULES, "mj": 10**9, "j": JOULES}
+_POWER_UNITS = {"mw": 1, "w": WATTS}
 _QUANTITY = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([A-Za-z]+)\s*")
 
 
@@ -148,7 +155,7 @@ def format_energy(energy: float) -> str:
     >>> format_energy(750_000), format_energy(40)
     ('0.75 uJ', '40 pJ')
     """
-    for name, unit in (("J", 10**12), ("mJ", 10**9), ("uJ", 10**6)):
+    for name, unit in (("J", JOULES), ("mJ", 10**9), ("uJ", MICROJOULES)):
         if abs(energy) >= unit / 10:
             return f"{_short(energy / unit)} {name}"
     return f"{_short(energy)} pJ"
@@ -162,32 +169,7 @@ def format_power(power: float) -> str:
     >>> format_power(1650), format_power(60)
     ('1.65 W', '60 mW')
     """
-    return f"{_short(power / 1000)} W" if abs(power) >= 1000 else f"{_short(power)} mW"
-
-
-def joules(energy: float) -> float:
-    """Joules of an energy in picojoules."""
-    return energy / 10**12
-
-
-def seconds(duration: int) -> float:
-    """Seconds of a duration in nanoseconds."""
-    return duration / SECONDS
-
-
-def from_milliseconds(duration: float) -> int:
-    """Nanoseconds of a duration in milliseconds, rounded to nearest."""
-    return round(duration * MILLISECONDS)
-
-
-def from_microseconds(duration: float) -> int:
-    """Nanoseconds of a duration in microseconds, rounded to nearest."""
-    return round(duration * MICROSECONDS)
-
-
-def from_seconds(duration: float) -> int:
-    """Nanoseconds of a duration in seconds, rounded to nearest."""
-    return round(duration * SECONDS)
+    return f"{_short(power / WATTS)} W" if abs(power) >= WATTS else f"{_short(power)} mW"
 
 
 def transfer_time(size: int, rate: float) -> int:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from flashsim.core.parameters import count, duration, rate
+from flashsim.core.units import MB, MICROSECONDS
 
 
 def _maybe(declared: Any) -> Any:
@@ -50,7 +51,7 @@ def show(figure: str, value: float) -> str:
     """
     if _FIELDS[figure].metadata["parse"] is None:
         return f"{value:,.0f}/s"
-    return f"{value / 1e6:.4g} MB/s" if figure.startswith("sequential") else f"{value / 1e3:.4g} us"
+    return f"{value / MB:.4g} MB/s" if figure.startswith("sequential") else f"{value / MICROSECONDS:.4g} us"
 
 
 _FIELDS = {field.name: field for field in dataclasses.fields(CitedFigures)}

@@ -132,7 +132,9 @@ class Device:
         Raises
         ------
         RefusedError
-            The device is a disk, busy or worn out, or its translation layer cannot be laid out in a steady state.
+            The device is a disk, or busy, or would be worn out, or its translation layer cannot be laid out in a steady state.
+        ReadOnlyDeviceError
+            The device is worn out.
         InvalidParameterError
             The occupancy is no distribution, or not of this drive's over-provisioning.
         """

@@ -20,6 +20,7 @@ from flashsim.hdd.geometry import Geometry
 from flashsim.hdd.mechanism import Mechanism, Steps
 from flashsim.hdd.parameters import HddParameters
 from flashsim.hdd.scheduler.base import CANDIDATE_COLUMNS, CYLINDER, FAMILY
+from flashsim.hdd.terms import SHARE_UNIT
 from flashsim.hdd.transfer import crossing_time
 
 Command = tuple[HostRequest, int, int]  # with the first sector, and the one after the last
@@ -222,7 +223,7 @@ class Controller:
         return self.parameters.disconnect_read_after_write if self.last_wrote else self.parameters.disconnect_read_after_read
 
     def _sectors_to_start(self, sectors: int) -> int:
-        share = sectors * round(self.parameters.read_start * 1_000_000) // 1_000_000
+        share = sectors * round(self.parameters.read_start * SHARE_UNIT) // SHARE_UNIT
         return min(sectors, max(share, self.parameters.read_start_least))
 
     def _ahead(self, end: int, segment_first: int) -> int:
@@ -322,7 +323,7 @@ class Controller:
     def _ready(self, first: int, end: int, link: int) -> int:
         """When enough of a write that crosses from `link` on is in the buffer to begin on the media, so that the rest arrives in time."""
         told, count = self.parameters, end - first
-        needed = max(1, count * round(told.write_start * 1_000_000) // 1_000_000)
+        needed = max(1, count * round(told.write_start * SHARE_UNIT) // SHARE_UNIT)
         if told.write_start_most:
             needed = min(needed, told.write_start_most)
         media = (count - 1) * told.rotation // self.geometry.locate(first).slots

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from flashsim.core.kernel import inlined_kernel, lean_kernel
 from flashsim.core.request import READ, WRITE, Integers
+from flashsim.core.units import SECONDS
 from flashsim.hdd.geometry import extent_of, piece_first
 from flashsim.hdd.layout import HELD
 from flashsim.hdd.stream import position, sector_end
@@ -28,14 +29,12 @@ from flashsim.hdd.terms import (
     WRITE_HIT,
 )
 
-_SECOND = 1_000_000_000
-
 
 @inlined_kernel
 def crossing_time(sectors: int, size: int, rate: int, bus: int) -> int:
     """Nanoseconds for sectors of `size` bytes to cross a link of `rate` bytes a second and a bus of `bus` ns a sector, at least 1."""
     total = sectors * size
-    return max(1, total // rate * _SECOND + (total % rate * _SECOND + rate // 2) // rate, sectors * bus)
+    return max(1, total // rate * SECONDS + (total % rate * SECONDS + rate // 2) // rate, sectors * bus)
 
 
 @inlined_kernel

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from flashsim.core.errors import InvalidParameterError
-from flashsim.core.units import SECONDS, format_energy, format_power, joules, parse_energy, parse_power
+from flashsim.core.units import JOULES, SECONDS, format_energy, format_power, parse_energy, parse_power
 from flashsim.ssd.parameters import SsdParameters
 
 
@@ -66,7 +66,7 @@ class Energy:
 
     def as_dict(self) -> dict[str, float]:
         """Joules by part, and ``total``."""
-        return {name: joules(value) for name, value in dataclasses.asdict(self).items()} | {"total": joules(self.total)}
+        return {name: value / JOULES for name, value in dataclasses.asdict(self).items()} | {"total": self.total / JOULES}
 
 
 def energy_of(figures: EnergyFigures, parameters: SsdParameters, statistics: Mapping[str, Any], elapsed: int, active: int) -> Energy:

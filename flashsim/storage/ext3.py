@@ -15,12 +15,12 @@ from collections.abc import Callable, Iterable
 import numpy as np
 
 from flashsim.core.request import Integers
-from flashsim.core.units import MIB
+from flashsim.core.units import MB, MIB
 
 #: Bytes of a block of the file system, and of the data that an indirect block maps.
 BLOCK, MAPPED = 4096, 1024 * 4096
 #: Bytes of the journal (mke2fs's choice for large volumes), and data written between two commits.
-JOURNAL, COMMIT = 128 * MIB, 250 * 10**6
+JOURNAL, COMMIT = 128 * MIB, 250 * MB
 
 
 class Metadata:

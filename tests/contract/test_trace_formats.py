@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from flashsim.core.errors import DamagedFileError, FlashsimError, InvalidParameterError, MissingFileError, UnknownNameError
-from flashsim.core.request import FLUSH, FORCE_UNIT_ACCESS, INTERNAL, READ, TRIM, WRITE
+from flashsim.core.request import FLUSH, FORCE_UNIT_ACCESS, READ, TRIM, WRITE
 from flashsim.core.units import NEVER
 from traces.conversion import convert
 from traces.format import FORMATS, formats, load_format, read_trace, recognise, writable
@@ -230,7 +230,7 @@ def test_conversion_says_what_is_lost(tmp_path: Path) -> None:
         ("disksim", {"offset": [0, 0], "length": [512, 512], "arrival": [0, 0], "completed": [1, 1]}, "dependency: not a chain"),
         ("blktrace", {"offset": [0], "length": [1 << 32], "arrival": [0]}, "length: 4294967296 B"),
         ("blkparse", {"offset": [0], "length": [512], "arrival": [9], "completed": [8]}, "times: 9, -1, 8 ns"),
-        ("blkparse", {"offset": [0], "length": [512], "arrival": [9], "flags": [INTERNAL]}, "flags: 2"),
+        ("blkparse", {"offset": [0], "length": [512], "arrival": [9], "flags": [2]}, "flags: 2"),
         ("blktrace", {"offset": [0] * 2, "length": [512] * 2, "arrival": [0, 0], "started": [1, None]}, "started: known of some"),
         ("oracle-general", {"offset": [0], "length": [512], "arrival": [(1 << 62) - 1]}, "arrival: 4611686018 s"),
         ("oracle-general", {"offset": [0], "length": [512], "arrival": [0], "operation": [FLUSH]}, "operation: flush"),

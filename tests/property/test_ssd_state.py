@@ -15,7 +15,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from flashsim.core.errors import RefusedError
+from flashsim.core.errors import ReadOnlyDeviceError
 from flashsim.core.host import one_command_each
 from flashsim.core.request import FLUSH, READ, SECTOR, TRIM, WRITE, Requests, make_requests
 from flashsim.core.rng import generator
@@ -188,7 +188,7 @@ def step(engine: SsdEngine, until: int) -> list[int]:
     while True:
         try:
             return ids + engine.advance(until, every=True)["id"].tolist()
-        except RefusedError:
+        except ReadOnlyDeviceError:
             continue
 
 
@@ -222,7 +222,7 @@ def assert_every_cut_keeps_what_was_durable(seed: int, ftl: str, *, only: Contai
         parameters = replace(parameters, continuation_latency=20, continuation_limit=4 * PAGE)
     engine = SsdEngine(parameters)
     requests = single_pages(seed, parameters, 40, in_order)
-    with contextlib.suppress(RefusedError):
+    with contextlib.suppress(ReadOnlyDeviceError):
         engine.load(0, parameters.capacity)
         for page in generator(seed, "worn").integers(0, max(1, parameters.logical_pages // 3), 4 * parameters.logical_pages).tolist():
             engine.load(page * PAGE, PAGE)

@@ -7,13 +7,14 @@ from pathlib import Path
 import pyarrow as pa
 
 from flashsim.core.request import READ, WRITE
+from flashsim.core.units import MICROSECONDS
 from traces.format import _text
 from traces.schema import Batches, make_batch
 
 TITLE = "Alibaba block traces (CSV)"
 CARRIES = frozenset({"device", "operation", "offset", "length", "arrival"})
 LEAVES_OUT = ""
-RESOLUTION = 1000
+RESOLUTION = MICROSECONDS
 
 _COLUMNS = {"device_id": pa.int16(), "opcode": pa.string(), "offset": pa.int64(), "length": pa.int64(), "timestamp": pa.int64()}
 

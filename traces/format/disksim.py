@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.request import READ, SECTOR, WRITE
+from flashsim.core.units import MICROSECONDS
 from traces.format import _text
 from traces.schema import Batches, make_batch
 
@@ -31,7 +32,6 @@ _COLUMNS = {
     "response": _text.DECIMAL,
     "think": _text.DECIMAL,
 }
-_MICROSECOND = 1000
 
 
 def recognise(path: Path) -> bool:
@@ -43,7 +43,7 @@ def read(path: Path) -> Batches:
     """The first request arrives at 0; the think time of the last line is dropped, since no request follows."""
     first, arrival, thought = 0, 0, 0
     for lines in _text.read_words(path, _COLUMNS):
-        response, after = lines.times("response", _MICROSECOND), lines.times("think", _MICROSECOND)
+        response, after = lines.times("response", MICROSECONDS), lines.times("think", MICROSECONDS)
         think = np.concatenate([[thought], after[:-1]])
         arrivals = arrival + np.concatenate([[0], np.cumsum(response + after)])
         columns = lines.extents("lbn", "blocks", SECTOR, SECTOR) | {
@@ -71,7 +71,7 @@ def write(batches: Batches, path: Path) -> None:
         think = np.append(_text.column(batch, "think")[1:], following)
         places = [_text.whole(batch, name, SECTOR, "disksim") for name in ("offset", "length")]
         operation = _text.operations(batch, {READ: "R", WRITE: "W"}, "disksim")
-        times = [_text.decimals(values, _MICROSECOND) for values in (completed - arrival, think)]
+        times = [_text.decimals(values, MICROSECONDS) for values in (completed - arrival, think)]
         return [operation, pa.array(KINDS).take(pa.array(tag)), *places, *times]
 
     def checked() -> Batches:

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from flashsim.core.request import READ, SECTOR, WRITE
+from flashsim.core.units import MILLISECONDS
 from traces.format import _text
 from traces.schema import Batches, make_batch
 
@@ -18,7 +19,6 @@ LEAVES_OUT = "blanks beyond one between fields, digits beyond the nanosecond, fl
 RESOLUTION = 1
 
 _COLUMNS = {"arrival": _text.DECIMAL, "device": pa.int16(), "lbn": pa.int64(), "blocks": pa.int64(), "flags": pa.string()}
-_MILLISECOND = 1_000_000
 
 
 def recognise(path: Path) -> bool:
@@ -37,7 +37,7 @@ def read(path: Path) -> Batches:
         lines.refuse(lines.numbers("device") < 0, "device must not be negative")
         operation = np.where(flags & 1, READ, WRITE)
         columns = lines.extents("lbn", "blocks", SECTOR, SECTOR)
-        arrival = lines.times("arrival", _MILLISECOND)
+        arrival = lines.times("arrival", MILLISECONDS)
         yield make_batch(columns | {"device": lines.numbers("device"), "operation": operation, "arrival": arrival}, first)
         first += len(operation)
 
@@ -52,6 +52,6 @@ def write(batches: Batches, path: Path) -> None:
     def columns(batch: pa.RecordBatch) -> list[object]:
         places = [_text.whole(batch, name, SECTOR, "disksim-ascii") for name in ("offset", "length")]
         operation = _text.operations(batch, {WRITE: 0, READ: 1}, "disksim-ascii")
-        return [_text.decimals(_text.arrivals(batch, "disksim-ascii"), _MILLISECOND), batch.column("device"), *places, operation]
+        return [_text.decimals(_text.arrivals(batch, "disksim-ascii"), MILLISECONDS), batch.column("device"), *places, operation]
 
     _text.write_lines(path, batches, columns, " ")

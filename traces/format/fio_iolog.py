@@ -11,13 +11,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from flashsim.core.units import MICROSECONDS
 from traces.format import _fio, _text
 from traces.schema import Batches, make_batch
 
 TITLE = "fio I/O log, version 3"
 CARRIES = _fio.CARRIES
 LEAVES_OUT = "when files were added, opened and closed; that a sync was a datasync"
-RESOLUTION = 1000
+RESOLUTION = MICROSECONDS
 
 _COLUMNS = {"time": pa.int64(), "filename": pa.string(), "action": pa.string(), "offset": pa.int64(), "length": pa.int64()}
 

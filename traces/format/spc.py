@@ -8,6 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from flashsim.core.request import READ, SECTOR, WRITE
+from flashsim.core.units import SECONDS
 from traces.format import _text
 from traces.schema import Batches, make_batch
 
@@ -17,7 +18,6 @@ LEAVES_OUT = "blanks, digits beyond the nanosecond, optional fields"
 RESOLUTION = 1
 
 _COLUMNS = {"ASU": pa.int16(), "LBA": pa.int64(), "Size": pa.int64(), "Opcode": pa.string(), "Timestamp": _text.DECIMAL}
-_SECOND = 1_000_000_000
 #: What follows the fifth field is optional, and free.
 _OPTIONAL = re.compile(rb"^((?:[^,\n]*,){4}[^,\n]*),.*$", re.MULTILINE)
 
@@ -33,7 +33,7 @@ def read(path: Path) -> Batches:
     for lines in _text.read_csv(path, _COLUMNS, _required):
         operation = lines.choice("Opcode", ["r", "w", "R", "W"]) % 2
         lines.refuse(lines.numbers("ASU") < 0, "ASU must not be negative")
-        arrival = lines.times("Timestamp", _SECOND)
+        arrival = lines.times("Timestamp", SECONDS)
         columns = {"device": lines.numbers("ASU"), "operation": operation, "arrival": arrival}
         yield make_batch(lines.extents("LBA", "Size", SECTOR) | columns, first)
         first += len(operation)
@@ -49,7 +49,7 @@ def write(batches: Batches, path: Path) -> None:
 
     def columns(batch: pa.RecordBatch) -> list[object]:
         operation = _text.operations(batch, {READ: "R", WRITE: "W"}, "spc")
-        time = _text.decimals(_text.arrivals(batch, "spc"), _SECOND)
+        time = _text.decimals(_text.arrivals(batch, "spc"), SECONDS)
         return [batch.column("device"), _text.whole(batch, "offset", SECTOR, "spc"), batch.column("length"), operation, time]
 
     _text.write_lines(path, batches, columns, ",")

@@ -13,13 +13,14 @@ import pyarrow.compute as pc
 
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.request import READ, SECTOR, WRITE
+from flashsim.core.units import SECONDS
 from traces.format import _text
 from traces.schema import Batches, make_batch
 
 TITLE = "Tencent CBS block traces (CSV)"
 CARRIES = frozenset({"device", "operation", "offset", "length", "arrival", "label"})
 LEAVES_OUT = ""
-RESOLUTION = 1_000_000_000
+RESOLUTION = SECONDS
 
 _COLUMNS = {"Timestamp": pa.int64(), "Offset": pa.int64(), "Size": pa.int64(), "IOType": pa.string(), "VolumeID": pa.string()}
 

@@ -24,7 +24,7 @@ from experiments.runs.jobs import Job, Results, Settings
 from experiments.runs.joining import DriveInUse, JoinSetting, simulate_join
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.rng import generator
-from flashsim.core.units import MIB
+from flashsim.core.units import MB, MIB, SECONDS
 from flashsim.device import presets
 from flashsim.ssd.parameters import SsdParameters
 from flashsim.storage.heap_file import HeapFile, heap_file
@@ -79,7 +79,7 @@ def both_divisions(join: str, memory: int, scale: float, seed: int) -> dict[str,
     for allocation, users in wanted.items():
         names = list(dict.fromkeys(name for name, _ in users))
         drives = [drive for name in names for drive in places(name, files, seed)]
-        times = [run.total().io_time / 1e9 for run in simulate_join(setting, files, drives, allocation=allocation).runs]
+        times = [run.total().io_time / SECONDS for run in simulate_join(setting, files, drives, allocation=allocation).runs]
         seconds = {name: times[PLACES * index :][:PLACES] for index, name in enumerate(names)}
         for name, kind in users:
             told = problems[name].cost(allocation).seconds
@@ -96,7 +96,7 @@ def _divisions(join: str, files: tuple[HeapFile, HeapFile], memory: int, name: s
     problem = Problem(join, Sizes(r, s, temporary[0], temporary[1], memory), drive_of(preset, PAGE_SIZE, span))
     needed = bytes_needed(files)
     if preset.capacity < needed:
-        return problem, f"it holds {preset.capacity / 1e6:,.0f} MB, and relations and temporaries take up to {needed / 1e6:,.0f} MB"
+        return problem, f"it holds {preset.capacity / MB:,.0f} MB, and relations and temporaries take up to {needed / MB:,.0f} MB"
     disk = disk_of(preset, PAGE_SIZE)
     best = closed_form(problem).allocation  # within 1 % of what a search finds, which takes a second for each device
     divisions = {"haas": allocate(join, r, s, memory, disk.latency_ratio, disk.access_ratio), "best": best}

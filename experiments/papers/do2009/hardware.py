@@ -20,6 +20,7 @@ from experiments.presentation.tables import Entry, Table
 from experiments.runs.jobs import Job, Results, Settings
 from experiments.runs.joining import CPU, JoinSetting, simulate_join
 from flashsim.core.errors import InvalidParameterError
+from flashsim.core.units import SECONDS
 from flashsim.device import presets
 
 #: As figures 2 and 3.
@@ -48,7 +49,7 @@ def on_every_device(join: str, page_io: bool, scale: float, seed: int) -> dict[s
         too_small(problem)
         return {}
     totals = {name: run.total() for name, run in zip(names, runs, strict=True)}
-    return {name: {"io": total.io_time / 1e9, "cpu": total.cpu_time / 1e9} for name, total in totals.items()}
+    return {name: {"io": total.io_time / SECONDS, "cpu": total.cpu_time / SECONDS} for name, total in totals.items()}
 
 
 class Lessons:

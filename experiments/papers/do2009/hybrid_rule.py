@@ -21,7 +21,7 @@ from experiments.presentation.tables import Entry, Table
 from experiments.runs.jobs import Job, Results, Settings
 from experiments.runs.joining import divide
 from flashsim.core.errors import InvalidParameterError
-from flashsim.core.units import GIB
+from flashsim.core.units import GIB, SECONDS
 from flashsim.device import presets
 from flashsim.device.device import Device
 from flashsim.execution.machine import Machine
@@ -71,7 +71,7 @@ def three_rules(memory: int, scale: float, seed: int) -> dict[str, Any]:
         algorithm = plan(_JOIN, *files, parameters, division)
         plain, usual = (run.total() for run in simulate(algorithm, files, _machines(), placement=_PLACEMENT))
         told = cost(_JOIN, r, s, setting.memory, disk, division).seconds
-        seconds = {"seconds": plain.io_time / 1e9, "hidden": usual.io_time / 1e9, "seeks": plain.seeks, "formula": told}
+        seconds = {"seconds": plain.io_time / SECONDS, "hidden": usual.io_time / SECONDS, "seeks": plain.seeks, "formula": told}
         found[rule] = {"buffers": vars(division)} | seconds
     return found
 

@@ -14,7 +14,7 @@ from experiments.papers.do2009.states import states
 from experiments.runs.jobs import Job, Results, Settings
 from experiments.runs.joining import CPU, JoinSetting, divide, lay_out, simulate_join
 from flashsim.core.errors import InvalidParameterError
-from flashsim.core.units import MIB
+from flashsim.core.units import MIB, SECONDS
 from flashsim.device import presets
 from flashsim.storage.heap_file import HeapFile
 from flashsim.storage.relation import Relation
@@ -203,5 +203,5 @@ def run_join(
     for index, run in enumerate(result.runs):
         total = run.total()
         comparison = [vars(row) for row in result.compare(index)]
-        told.append({"comparison": comparison, "user": total.user_time / 1e9, "kernel": total.kernel_time / 1e9})
+        told.append({"comparison": comparison, "user": total.user_time / SECONDS, "kernel": total.kernel_time / SECONDS})
     return {"machines": {machine: told[place * repetitions :][:repetitions] for place, machine in enumerate(machines)}}

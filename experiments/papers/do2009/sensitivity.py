@@ -14,6 +14,7 @@ from experiments.presentation.tables import Entry, Table
 from experiments.runs.jobs import Job, Results, Settings
 from experiments.runs.joining import DriveInUse, simulate_join
 from flashsim.core.errors import InvalidParameterError
+from flashsim.core.units import SECONDS
 
 TITLE = "How much each assumption matters"
 #: The joins that write, and the buffer pools of the calibration columns.
@@ -60,7 +61,7 @@ def io_seconds(join: str, memory: int, placement: str, scale: float, seed: int) 
     except InvalidParameterError as problem:
         too_small(problem)
         return {}
-    return {name: run.total().io_time / 1e9 for name, run in zip(drives, runs, strict=True)}
+    return {name: run.total().io_time / SECONDS for name, run in zip(drives, runs, strict=True)}
 
 
 def _varied(drive: DriveInUse, parameters: dict[str, Any], history: dict[str, Any]) -> DriveInUse:

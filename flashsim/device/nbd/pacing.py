@@ -14,7 +14,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from flashsim.core.errors import InvalidParameterError, RefusedError
+from flashsim.core.errors import InvalidParameterError, ReadOnlyDeviceError
 from flashsim.core.request import Completions, Integers, Requests
 from flashsim.core.units import NEVER
 from flashsim.device.device import Device
@@ -92,6 +92,6 @@ class Pacer:
         """Let simulated time pass; a drive that refuses writes from now on goes on with what else it has to do."""
         try:
             return self._device.advance(until, every=every)
-        except RefusedError as problem:
+        except ReadOnlyDeviceError as problem:
             self.refusal = str(problem)
             return self._device.advance(until, every=every)

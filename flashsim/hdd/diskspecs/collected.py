@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from flashsim.core.units import from_milliseconds
+from flashsim.core.units import MILLISECONDS
 from flashsim.hdd.diskspecs.block import Block
 
 #: Blocks of DiskSim are sectors of so many bytes.
@@ -50,7 +50,7 @@ def milliseconds(value: float) -> str:
     >>> milliseconds(0.65), milliseconds(-0.483), milliseconds(0)
     ('0.65ms', '-0.483ms', '0ms')
     """
-    nanoseconds = from_milliseconds(value)
-    whole, fraction = divmod(abs(nanoseconds), 1_000_000)
+    nanoseconds = round(value * MILLISECONDS)
+    whole, fraction = divmod(abs(nanoseconds), MILLISECONDS)
     shown = f"{whole}.{fraction:06}".rstrip("0").rstrip(".")
     return f"{'-' if nanoseconds < 0 else ''}{shown}ms"

@@ -222,7 +222,7 @@ class SsdEngine:
 
         Raises
         ------
-        RefusedError
+        ReadOnlyDeviceError
             The drive ran out of blocks and refused write commands since the last call; completions wait for the next call.
         """
         self._run(until, NEVER if every else wait)

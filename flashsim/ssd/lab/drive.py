@@ -202,7 +202,9 @@ class LabDrive:
         InvalidParameterError
             There is no such operation or page.
         RefusedError
-            The last plan is not carried out yet, or the drive has worn out.
+            The last plan is not carried out yet.
+        ReadOnlyDeviceError
+            A write to a drive that has worn out.
         """
         if operation not in OPERATIONS[READ : TRIM + 1]:
             raise InvalidParameterError("operation", repr(operation), "it must be read, write or trim")

@@ -115,8 +115,10 @@ def precondition(state: DriveState, how: Precondition, outstanding: int = 0, pro
     Raises
     ------
     RefusedError
-        Requests are outstanding, the drive is worn out or would be, or its translation layer does not place pages freely and
-        cannot be laid out in a steady state.
+        Requests are outstanding, the drive would be worn out, or its translation layer does not place pages freely and cannot be laid
+        out in a steady state.
+    ReadOnlyDeviceError
+        The drive is worn out.
     InvalidParameterError
         The occupancy is no distribution, or not of this drive's over-provisioning.
     """

@@ -8,7 +8,7 @@ import numpy as np
 from numba import types
 
 from flashsim.core.array_types import MATRIX, VECTOR
-from flashsim.core.errors import FlashsimError, InvalidParameterError, RefusedError
+from flashsim.core.errors import FlashsimError, InvalidParameterError, ReadOnlyDeviceError, RefusedError
 from flashsim.core.kernel import kernel_of, lean_kernel
 from flashsim.core.policies import policy_function
 from flashsim.core.request import FLUSH, OPERATIONS, READ, SECTOR, WRITE, Commands, Integers, Requests
@@ -191,7 +191,7 @@ class DriveState:
 
         Raises
         ------
-        RefusedError
+        ReadOnlyDeviceError
             The drive has worn out.
         """
         programs = np.zeros(1, np.int64)
@@ -250,10 +250,12 @@ class DriveState:
             return FlashsimError(f"wear levelling policy: '{parameters.wear}' levelled a block that is not closed")
         return FlashsimError(f"garbage collection policy: '{parameters.gc}' chose a block that is not closed or has no invalid page")
 
-    def read_only(self) -> RefusedError:
+    def read_only(self) -> ReadOnlyDeviceError:
         """The error for writes to a drive whose blocks ran out."""
         refused = int(self.control[REFUSED])
-        return RefusedError(f"drive: read-only, as a plane has no spare block left; refused so far: {refused} write commands; reads go on")
+        return ReadOnlyDeviceError(
+            f"drive: read-only, as a plane has no spare block left; refused so far: {refused} write commands; reads go on"
+        )
 
     def version(self, page: int) -> int:
         """The write id (1, 2, ... in order of admission, trims included) of what a logical page reads as; 0 where it is unmapped.

@@ -63,10 +63,3 @@ def test_a_transfer_takes_time_and_its_rate_is_kept(size: int, rate: int) -> Non
     taken = transfer_time(size, rate)
     assert taken >= 1
     assert abs(taken - Fraction(size * units.SECONDS, rate)) <= max(1, Fraction(taken, 10**15))
-
-
-def test_conversions_round_to_nearest() -> None:
-    assert units.from_milliseconds(0.0000016) == 2
-    assert units.from_microseconds(1.5) == 1500
-    assert units.from_seconds(12e-3) == 12 * units.MILLISECONDS
-    assert units.seconds(1_500_000_000) == 1.5

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from flashsim.core.errors import RefusedError
+from flashsim.core.errors import ReadOnlyDeviceError
 from flashsim.core.host import one_command_each
 from flashsim.core.parameters import build
 from flashsim.core.request import FLUSH, FORCE_UNIT_ACCESS, READ, SECTOR, TRIM, WRITE, Completions, Integers, Requests, make_requests
@@ -166,7 +166,7 @@ def served(model: Model, requests: Requests, at: int | Integers = 0) -> Completi
     model.submit(requests, one_command_each(requests), at)
     parts = []
     while model.outstanding:
-        with contextlib.suppress(RefusedError):  # said once for each call that meets refused writes
+        with contextlib.suppress(ReadOnlyDeviceError):  # said once for each call that meets refused writes
             parts.append(model.advance(every=True))
     parts.append(model.advance(every=True))
     return np.concatenate(parts)

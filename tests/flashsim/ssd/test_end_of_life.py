@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from flashsim.core.errors import RefusedError
+from flashsim.core.errors import ReadOnlyDeviceError
 from flashsim.core.host import one_command_each
 from flashsim.core.request import READ, TRIM, WRITE, make_requests
 from flashsim.core.rng import generator
@@ -35,7 +35,7 @@ def versions(model: Model) -> list[int]:
 def worn_out(model: Model) -> list[int]:
     """Write pages in no time until the drive refuses; the version of each page."""
     written = [0] * model.parameters.logical_pages
-    with pytest.raises(RefusedError, match=WORN.format(0)):
+    with pytest.raises(ReadOnlyDeviceError, match=WORN.format(0)):
         for page in generator(1, "pages").integers(0, model.parameters.logical_pages, 100_000).tolist():
             model.load(page * PAGE, PAGE)
             written[page] = max(written) + 1
@@ -49,7 +49,7 @@ def advanced(model: Model) -> tuple[list[Any], list[str]]:
         try:
             parts.append(model.advance(every=True))
             return np.concatenate(parts).tolist(), refusals
-        except RefusedError as refusal:
+        except ReadOnlyDeviceError as refusal:
             refusals.append(str(refusal))
 
 
@@ -87,7 +87,7 @@ def test_a_worn_drive_keeps_what_it_holds(model: type[Model]) -> None:
         assert versions(device) == [0] * 5 + written[5:]
         device.power_cut(device.now + 5)
         check_invariants(device)
-    with pytest.raises(RefusedError, match=WORN.format(0)):
+    with pytest.raises(ReadOnlyDeviceError, match=WORN.format(0)):
         device.load(0, PAGE)
     assert versions(device) == [0] * 5 + written[5:]
 
@@ -139,7 +139,7 @@ def test_power_cuts_wear_nothing_out() -> None:
         before = device.now
         try:
             device.advance(before + 100, every=True)
-        except RefusedError:
+        except ReadOnlyDeviceError:
             break
         worn = device.statistics()["retired_blocks"]
         device.power_cut(before + 100)

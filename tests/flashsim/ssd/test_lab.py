@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from flashsim.core.errors import InvalidParameterError, RefusedError
+from flashsim.core.errors import InvalidParameterError, ReadOnlyDeviceError, RefusedError
 from flashsim.core.host import one_command_each
 from flashsim.core.request import READ, TRIM, WRITE, Requests, make_requests
 from flashsim.core.rng import generator
@@ -253,7 +253,7 @@ def test_what_is_refused() -> None:
 
 def test_a_drive_wears_out() -> None:
     drive = tiny(endurance=2)
-    with pytest.raises(RefusedError, match="read-only"):
+    with pytest.raises(ReadOnlyDeviceError, match="read-only"):
         drive.write_all([*range(8)] * 20)
     assert " r " in str(drive) and drive.statistics()["refused_writes"] == 1
     assert str(drive.read(0)).startswith("read ")
