@@ -97,7 +97,7 @@ def _list_candidates(
     return source // control[HEADS]
 
 
-@lean_kernel
+@spliced_kernel
 def admit(
     host: Integers, requests: Integers, commands: Integers, control: Integers, drives: Integers, extents: Integers, seeks: Integers,
     segments: Integers, ring: Integers, waiting: Integers, candidates: Integers, choose: Any,

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import cast
 
 import pytest
+from numba import types
+from numba.core.errors import TypingError
 
 from flashsim.core import kernel as kernel_module
 from flashsim.core.source_files import SourceTree, source_tree
@@ -127,3 +131,43 @@ def test_an_edit_in_a_joins_kernel_compiles_no_engine_anew() -> None:
     for engine in ("flashsim.ssd.engine.drive", "flashsim.hdd.engine"):
         assert kept_as(edited, engine) == kept_as(genuine, engine)
     assert kept_as(edited, "algorithms.matching") != kept_as(genuine, "algorithms.matching")
+
+
+@kernel_module.lean_kernel
+def _below(limit: int, value: int) -> bool:
+    return value < limit
+
+
+@kernel_module.lean_kernel
+def _digits(value: int) -> int:
+    return 1 if _below(10, value) else 2 if _below(limit=100, value=value) else 3
+
+
+def test_what_kernels_call_is_compiled_once_whatever_constants_they_give_and_without_wrappers() -> None:
+    called = cast(kernel_module._Kernel, _below).called
+    for limit in (10, 100):
+        called.get_call_template([types.literal(limit), types.int64], {})
+        called.get_call_template([types.int64], {"value": types.literal(limit)})
+    assert len(called.overloads) == 1
+    assert called.targetoptions["no_cpython_wrapper"] and called.targetoptions["no_cfunc_wrapper"]
+
+
+def test_python_calls_what_kernels_call_too() -> None:
+    assert [_digits(value) for value in (7, 42, 512)] == [1, 2, 3]
+    assert _below(8, 7) and not _below(7, 7)
+
+
+def test_the_search_for_garbage_goes_on_after_compiling() -> None:
+    @kernel_module.kernel
+    def collects() -> int:
+        return 1
+
+    for enabled in (False, True):
+        (gc.enable if enabled else gc.disable)()
+        try:
+            assert collects() == 1
+            with pytest.raises(TypingError):
+                kernel_module.kernel(lambda: undefined)()  # type: ignore[name-defined] # noqa: F821
+            assert gc.isenabled() == enabled
+        finally:
+            gc.enable()
