@@ -1,16 +1,90 @@
-"""Members of families as compiled functions, with one line for people where that fails."""
+"""Members of families as compiled functions, with one line for people where that fails, and how kernels reach those of a device.
+
+A device's policies travel as one vector of their compiled functions' addresses: as arguments of a call from Python each of them would cost
+more than all arrays together.  Uncompiled, a tuple of the functions themselves takes its place.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any
 
+import numpy as np
+from numba.core import cgutils
 from numba.core.dispatcher import Dispatcher
 from numba.core.errors import NumbaError
 from numba.core.types.function_type import CompileResultWAP
+from numba.extending import intrinsic
 
+from flashsim.core.array_types import VECTOR
 from flashsim.core.errors import FlashsimError
 from flashsim.core.kernel import compiled
 from flashsim.core.members import Family
+
+#: The policies of a device: addresses of compiled functions, int64, shape (n,); uncompiled, a tuple of n functions.
+Policies = Any
+
+
+@dataclass(frozen=True)
+class Policy:
+    """A function that every member of a family defines for kernels to call.
+
+    Parameters
+    ----------
+    family
+        Whose members define it.
+    attribute
+        Its name in a member's module.
+    place
+        Where it stands among a device's policies.
+    function_type
+        Its one signature, a ``numba.types.FunctionType``.
+    """
+
+    family: Family
+    attribute: str
+    place: int
+    function_type: Any
+
+    def function(self, name: str) -> Any:
+        """A member's function, compiled; see `policy_function`."""
+        return policy_function(self.family, name, self.attribute, self.function_type)
+
+    def accessor(self) -> Callable[[Policies], Any]:
+        """What a kernel calls with a device's policies to get this function; it must be a global name of the kernel's module."""
+        if not compiled():
+            return itemgetter(self.place)
+        place, function_type = self.place, self.function_type
+
+        @intrinsic  # type: ignore[untyped-decorator]
+        def policy_of(typing: Any, policies: Any) -> Any:
+            def lower(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+                vector = context.make_array(VECTOR)(context, builder, arguments[0])
+                address = builder.load(cgutils.gep(builder, vector.data, place))
+                function = cgutils.create_struct_proxy(function_type)(context, builder)
+                function.c_addr = builder.inttoptr(address, function.c_addr.type)
+                return function._getvalue()
+
+            return function_type(VECTOR), lower
+
+        return policy_of
+
+
+def policy_vector(members: Mapping[Policy, str]) -> Policies:
+    """A device's policies, from the names of the members that define each, for every place from 0 on.
+
+    Raises
+    ------
+    UnknownNameError, MissingFileError, FlashsimError
+        As `policy_function`.
+    """
+    in_order = sorted(members, key=lambda policy: policy.place)
+    functions = [policy.function(members[policy]) for policy in in_order]
+    if not compiled():
+        return tuple(functions)
+    return np.array([function.__wrapper_address__() for function in functions])  # Numba never unloads what it has compiled
 
 
 def policy_function(family: Family, name: str, attribute: str, function_type: Any) -> Any:
