@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator
 
 import numpy as np
-import numpy.typing as npt
 
 from flashsim.core.request import Integers
 from flashsim.execution.requests import Cpu, Read, Request, Work
 from flashsim.storage.heap_file import File
-from flashsim.storage.relation import Tuples
+from flashsim.storage.rows import Tuples
 
 
 def extents(first: int, pages: int, page_io: bool) -> tuple[Integers, Integers]:
@@ -49,8 +48,3 @@ def read_block(file: File, first: int, pages: int, page_io: bool) -> Generator[R
     assert tuples is not None
     yield Cpu({Work.READ_TUPLE: len(tuples)})
     return tuples if file.temporary else tuples.joinable()
-
-
-def subset(tuples: Tuples, chosen: npt.NDArray[np.bool_]) -> Tuples:
-    """The chosen tuples, as they stay in memory: without pages."""
-    return Tuples(tuples.keys[chosen], tuples.rows[chosen], np.zeros(1, np.int64))

@@ -89,7 +89,7 @@ def _join_overfull(r: File, s: File, second: SecondPhase, level: int, *, spreads
     parts: list[list[File]] = []
     for file in (r, s):
         expected = math.ceil(file.pages / division.buckets)
-        parts.append(temporary_files(file.name, "bucket", division.buckets, file.relation, file.page_size, expected))
+        parts.append(temporary_files(file.name, "bucket", division.buckets, file.layout, expected))
         yield from partition(file, parts[-1], level, division.input, division.output, page_io=second.page_io)
     yield from join_buckets(parts[0], parts[1], second, level)
 

@@ -15,7 +15,7 @@ from algorithms.results import BATCH
 from flashsim.core.kernel import kernel
 from flashsim.core.request import Integers
 from flashsim.execution.requests import Algorithm, Cpu, Emit, Work
-from flashsim.storage.relation import Tuples
+from flashsim.storage.rows import Tuples
 
 #: The salt of hash tables; partitioning salts count up from 0.
 TABLE_SALT = 1 << 32

@@ -11,12 +11,14 @@ import numpy.typing as npt
 
 from algorithms.blocks import read_block, spans
 from algorithms.results import BATCH, cross
-from algorithms.temporaries import Output, drop, page_room
+from algorithms.temporaries import Output, drop
 from flashsim.core.kernel import kernel
 from flashsim.core.request import Integers
 from flashsim.execution.requests import Algorithm, Cpu, Emit, Work
 from flashsim.storage.heap_file import File
-from flashsim.storage.relation import NULL_KEY, Relation, Tuples
+from flashsim.storage.keys import NULL_KEY
+from flashsim.storage.layout import Layout
+from flashsim.storage.rows import Tuples, keyed
 
 Flags = npt.NDArray[np.bool_]
 
@@ -31,10 +33,8 @@ class Matching:
 
     Parameters
     ----------
-    relation
-        R.
-    page_size
-        Bytes.
+    layout
+        R's.
     first_of_s
         Runs from this number on are of S.
     pages
@@ -43,9 +43,8 @@ class Matching:
         Where a group goes that does not fit.
     """
 
-    def __init__(self, relation: Relation, page_size: int, first_of_s: int, pages: int, folder: str, *, page_io: bool) -> None:
-        self._relation = relation
-        self._page_size = page_size
+    def __init__(self, layout: Layout, first_of_s: int, pages: int, folder: str, *, page_io: bool) -> None:
+        self._layout = layout
         self._first_of_s = first_of_s
         self._pages = pages
         self._folder = folder
@@ -81,19 +80,23 @@ class Matching:
     def _grow(self, row: int) -> bool:
         """Make room for one more tuple of the group, if its space allows."""
         group = self._group[: self._state[_COUNT]]
-        if self._relation.cell_sizes(np.append(group, row)).sum() > self._pages * page_room(self._page_size):
+        if self._layout.cell_sizes(self._of_group(np.append(group, row))).sum() > self._pages * self._layout.room:
             return False
         self._group = np.concatenate([self._group, np.empty_like(self._group)])
         return True
 
+    def _of_group(self, rows: Integers) -> Tuples:
+        """Tuples of R with the group's key."""
+        return keyed(np.full(len(rows), self._state[_KEY]), rows)
+
     def _spill(self, tuples: Tuples, of_s: Flags) -> Algorithm:
         """Move the group to a temporary file, with what else of it is to come."""
-        self._spilled = File(f"{self._folder}/group-{self._spills:03d}", self._relation, self._page_size)
+        self._spilled = File(f"{self._folder}/group-{self._spills:03d}", self._layout)
         self._spills += 1
         self._output = Output([self._spilled], self._pages, page_io=self._page_io)
         group = self._group[: self._state[_COUNT]].copy()
         self._state[_COUNT] = 0
-        yield from self._output.append(_in_memory(np.full(len(group), self._state[_KEY]), group), np.zeros(len(group), np.int64))
+        yield from self._output.append(self._of_group(group), np.zeros(len(group), np.int64))
         yield from self._go_on_spilled(tuples, of_s)
 
     def _go_on_spilled(self, tuples: Tuples, of_s: Flags) -> Algorithm:
@@ -104,9 +107,7 @@ class Matching:
         middle = begin + int(np.searchsorted(of_s[begin:end], True))
         if middle > begin:
             assert self._output is not None
-            yield from self._output.append(
-                _in_memory(tuples.keys[begin:middle], tuples.rows[begin:middle]), np.zeros(middle - begin, np.int64)
-            )
+            yield from self._output.append(tuples.chosen(slice(begin, middle)), np.zeros(middle - begin, np.int64))
         if end > middle:
             if self._output is not None:
                 yield from self._output.finish()
@@ -122,10 +123,6 @@ class Matching:
         assert self._spilled is not None
         yield from drop(self._spilled)
         self._spilled = self._output = None
-
-
-def _in_memory(keys: Integers, rows: Integers) -> Tuples:
-    return Tuples(keys, rows, np.zeros(1, np.int64))
 
 
 @kernel

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from algorithms.blocks import subset
 from algorithms.hashing import Hashes
-from flashsim.storage.relation import Relation, Tuples
+from flashsim.storage.layout import Layout
+from flashsim.storage.rows import Tuples, keyed
 
 #: The upper half of a hash is below this.
 _RANGE = 1 << 32
@@ -29,8 +29,8 @@ class Resident:
         The part of R that is expected to fill it.
     """
 
-    def __init__(self, relation: Relation, capacity: int, share: float) -> None:
-        self._relation = relation
+    def __init__(self, layout: Layout, capacity: int, share: float) -> None:
+        self._layout = layout
         self._capacity = capacity
         self._threshold = np.uint64(min(_RANGE, int(share * _RANGE)))
         self._tuples: list[Tuples] = []
@@ -48,7 +48,7 @@ class Resident:
         """Keep tuples that belong in memory."""
         self._tuples.append(tuples)
         self._hashes.append(hashes)
-        self._bytes += int(self._relation.cell_sizes(tuples.rows).sum())
+        self._bytes += int(self._layout.cell_sizes(tuples).sum())
 
     def overfull(self) -> bool:
         """Whether there are more tuples than memory holds."""
@@ -65,17 +65,17 @@ class Resident:
         tuples, hashes = self.tuples()
         choices = hashes >> np.uint64(32)
         order = np.argsort(choices, kind="stable")
-        sizes = np.cumsum(self._relation.cell_sizes(tuples.rows[order]))
+        sizes = np.cumsum(self._layout.cell_sizes(tuples)[order])
         kept = int(np.searchsorted(sizes, self._capacity * done * _SLACK, side="right"))
         self._threshold = choices[order[kept]]
         stays = self.holds(hashes)
         self._tuples, self._hashes, self._bytes = [], [], 0
-        self.admit(subset(tuples, stays), hashes[stays])
-        return subset(tuples, ~stays), hashes[~stays]
+        self.admit(tuples.chosen(stays), hashes[stays])
+        return tuples.chosen(~stays), hashes[~stays]
 
     def tuples(self) -> tuple[Tuples, Hashes]:
         """What is in memory, and the hashes of its keys."""
         if not self._tuples:
-            return Tuples(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(1, np.int64)), np.zeros(0, np.uint64)
+            return keyed(np.zeros(0, np.int64), np.zeros(0, np.int64)), np.zeros(0, np.uint64)
         keys, rows = (np.concatenate([getattr(part, name) for part in self._tuples]) for name in ("keys", "rows"))
-        return Tuples(keys, rows, np.zeros(1, np.int64)), np.concatenate(self._hashes)
+        return keyed(keys, rows), np.concatenate(self._hashes)

@@ -16,7 +16,7 @@ import numpy as np
 from flashsim.core.kernel import lean_kernel
 from flashsim.core.prefetch import prefetch
 from flashsim.core.request import Integers
-from flashsim.storage.relation import NULL_KEY
+from flashsim.storage.keys import NULL_KEY
 
 #: Columns of a node, compared in this order: the run that its tuple goes to and the key's upper half, then the key's lower half and the
 #: leaf.  Both are of 62 bits, so that differences tell their order.

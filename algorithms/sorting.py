@@ -12,13 +12,14 @@ from algorithms.results import BATCH
 from algorithms.temporaries import Output, drop
 from flashsim.core.request import Integers
 from flashsim.execution.requests import Algorithm, Cpu, Work
-from flashsim.storage.heap_file import File
-from flashsim.storage.relation import NULL_KEY, Tuples
+from flashsim.storage.heap_file import File, HeapFile
+from flashsim.storage.keys import NULL_KEY
+from flashsim.storage.rows import Tuples, keyed
 
 #: Takes merged tuples, in order of their keys, and the number of the run that each comes from.
 Consumer = Callable[[Tuples, Integers], Algorithm]
 
-_NO_TUPLES = Tuples(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(1, np.int64))
+_NO_TUPLES = keyed(np.zeros(0, np.int64), np.zeros(0, np.int64))
 
 
 class Selection:
@@ -67,7 +68,7 @@ class Selection:
     def _take(self) -> Tuples:
         keys, rows, _ = self._made[:, : self._state[tree.MADE]].copy()
         self._state[tree.MADE] = 0
-        return Tuples(keys, rows, np.zeros(1, np.int64))
+        return keyed(keys, rows)
 
     def _grow(self, more: int) -> None:
         leaves = len(self._held)
@@ -80,7 +81,9 @@ class Selection:
         self._state[tree.IDLE] += more
 
 
-def make_runs(file: File, folder: str, capacity: int, input_pages: int, output_pages: int, runs: list[File], *, page_io: bool) -> Algorithm:
+def make_runs(
+    file: HeapFile, folder: str, capacity: int, input_pages: int, output_pages: int, runs: list[File], *, page_io: bool
+) -> Algorithm:
     """Sort a file into runs; they are added to `runs` as they are begun.
 
     Parameters
@@ -93,11 +96,11 @@ def make_runs(file: File, folder: str, capacity: int, input_pages: int, output_p
     output: Output | None = None
     for first, pages in spans(file.pages, input_pages):
         tuples = yield from read_block(file, first, pages, page_io)
-        sizes = file.relation.cell_sizes(tuples.rows)
+        sizes = file.layout.cell_sizes(tuples)
         for chosen, run_ends in selection.feed(tuples, sizes, last=first + pages == file.pages):
             if len(chosen):
                 if output is None:
-                    runs.append(File(f"{folder}/run-{len(runs):03d}", file.relation, file.page_size, expected_pages=expected))
+                    runs.append(File(f"{folder}/run-{len(runs):03d}", file.layout, expected_pages=expected))
                     output = Output(runs[-1:], output_pages, page_io=page_io)
                 yield from output.append(chosen, np.zeros(len(chosen), np.int64))
             if run_ends and output is not None:
@@ -136,7 +139,7 @@ def merge(runs: Sequence[File], block: int, consume: Consumer, *, page_io: bool)
         if count:
             keys, rows, sources = merged[:, :count].copy()
             yield Cpu({Work.COMPARE: int(made[1])})
-            yield from consume(Tuples(keys, rows, np.zeros(1, np.int64)), sources)
+            yield from consume(keyed(keys, rows), sources)
             made[:] = 0
         if why == tree.MERGED_ALL:
             return
@@ -152,8 +155,7 @@ def merge_some(runs: list[File], excess: int, folder: str, memory: int, *, page_
     share = memory // (len(chosen) + 1)
     longer = File(
         f"{folder}/merged-{chosen[0].name.rsplit('/', 1)[1]}",
-        chosen[0].relation,
-        chosen[0].page_size,
+        chosen[0].layout,
         expected_pages=sum(run.pages for run in chosen),
     )
     output = Output([longer], share, page_io=page_io)

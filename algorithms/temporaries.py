@@ -10,8 +10,9 @@ from algorithms.blocks import extents
 from flashsim.core.kernel import kernel
 from flashsim.core.request import Integers
 from flashsim.execution.requests import Algorithm, Cpu, Drop, Work, Write
-from flashsim.storage.heap_file import LEAF_HEADER, File
-from flashsim.storage.relation import Relation, Tuples
+from flashsim.storage.heap_file import File
+from flashsim.storage.layout import Layout
+from flashsim.storage.rows import Tuples
 
 #: What `_place` returns besides the number of a full buffer.
 _DONE, _GROW = -1, -2
@@ -20,16 +21,16 @@ _DONE, _GROW = -1, -2
 _TUPLES, _PAGES, _LEFT = range(3)
 
 
-def temporary_files(folder: str, kind: str, count: int, relation: Relation, page_size: int, expected_pages: int) -> list[File]:
-    """Numbered temporary files of a relation, not yet written.
+def temporary_files(folder: str, kind: str, count: int, layout: Layout, expected_pages: int) -> list[File]:
+    """Numbered temporary files, not yet written.
 
     Examples
     --------
-    >>> [file.name for file in temporary_files("grace-hash/orders", "bucket", 11, None, 8192, 9)][9:]
+    >>> [file.name for file in temporary_files("grace-hash/orders", "bucket", 11, None, 9)][9:]
     ['grace-hash/orders/bucket-09', 'grace-hash/orders/bucket-10']
     """
     width = max(2, len(str(count - 1)))
-    return [File(f"{folder}/{kind}-{number:0{width}}", relation, page_size, expected_pages=expected_pages) for number in range(count)]
+    return [File(f"{folder}/{kind}-{number:0{width}}", layout, expected_pages=expected_pages) for number in range(count)]
 
 
 def drop(file: File) -> Algorithm:
@@ -38,13 +39,8 @@ def drop(file: File) -> Algorithm:
         yield Drop(file)
 
 
-def page_room(page_size: int) -> int:
-    """Bytes of tuples that a page holds."""
-    return page_size - LEAF_HEADER
-
-
 class Output:
-    """One output buffer for each of some temporary files of one relation.
+    """One output buffer for each of some temporary files of one layout.
 
     A page takes tuples until the next one does not fit; a buffer is written when the next tuple would need a page more than it has.
 
@@ -59,18 +55,19 @@ class Output:
     def __init__(self, files: Sequence[File], pages: int, *, page_io: bool) -> None:
         self.files = files
         self._page_io = page_io
-        self._room = page_room(files[0].page_size)
-        self._relation = files[0].relation
-        self._held = np.empty((2, len(files), 256), np.int64)  # key codes and row ids of each buffer
+        self._layout = files[0].layout
+        self._names = self._layout.row_format.columns
+        self._held = np.empty((len(self._names), len(files), 256), np.int64)  # the columns of each buffer's tuples
         self._first = np.zeros((len(files), pages + 1), np.int64)  # first tuple of each page
         self._state = np.zeros((len(files), 3), np.int64)
 
     def append(self, tuples: Tuples, buffers: Integers) -> Algorithm:
         """Copy tuples to the buffers of the given numbers, shape (n,); write those that become full."""
-        sizes = self._relation.cell_sizes(tuples.rows)
+        sizes, room = self._layout.cell_sizes(tuples), self._layout.room
+        columns = tuple(np.require(tuples.columns[name], np.int64, ("C", "W")) for name in self._names)  # of one type, to be compiled once
         position = np.zeros(1, np.int64)
         while True:
-            full = _place(tuples.keys, tuples.rows, sizes, buffers, position, self._room, self._held, self._first, self._state)
+            full = _place(columns, sizes, buffers, position, room, self._held, self._first, self._state)
             if full == _DONE:
                 break
             if full == _GROW:
@@ -90,15 +87,14 @@ class Output:
         boundaries = self._first[buffer, : pages + 1].copy()
         boundaries[pages] = count
         self._state[buffer] = 0
-        keys, rows = self._held[:, buffer, :count].copy()
+        columns = dict(zip(self._names, self._held[:, buffer, :count].copy(), strict=True))
         file = self.files[buffer]
-        return Write(file, *extents(file.pages, pages, self._page_io), Tuples(keys, rows, boundaries))
+        return Write(file, *extents(file.pages, pages, self._page_io), Tuples(columns, boundaries))
 
 
 @kernel
 def _place(
-    keys: Integers,
-    rows: Integers,
+    columns: tuple[Integers, ...],
     sizes: Integers,
     buffers: Integers,
     position: Integers,
@@ -109,7 +105,7 @@ def _place(
 ) -> int:
     """Copy tuples to buffers from `position` on, until one is full, or room for its tuples must grow, or all are copied."""
     most_tuples, most_pages = held.shape[2], first.shape[1] - 1
-    for index in range(position[0], keys.shape[0]):
+    for index in range(position[0], sizes.shape[0]):
         buffer = buffers[index]
         count = state[buffer, _TUPLES]
         if sizes[index] > state[buffer, _LEFT]:
@@ -122,9 +118,9 @@ def _place(
         if count == most_tuples:
             position[0] = index
             return _GROW
-        held[0, buffer, count] = keys[index]
-        held[1, buffer, count] = rows[index]
+        for column in range(len(columns)):
+            held[column, buffer, count] = columns[column][index]
         state[buffer, _TUPLES] = count + 1
         state[buffer, _LEFT] -= sizes[index]
-    position[0] = keys.shape[0]
+    position[0] = sizes.shape[0]
     return _DONE

@@ -35,7 +35,7 @@ def _join(r: HeapFile, s: HeapFile, parameters: JoinParameters, allocation: Grac
     buckets: list[list[File]] = []
     for file, folder in zip((r, s), folders("grace-hash", r, s), strict=True):
         expected = math.ceil(file.pages / allocation.buckets)
-        buckets.append(temporary_files(folder, "bucket", allocation.buckets, file.relation, file.page_size, expected))
+        buckets.append(temporary_files(folder, "bucket", allocation.buckets, file.layout, expected))
         yield from partition(file, buckets[-1], 0, allocation.input, allocation.output, page_io=parameters.page_io)
     yield Phase("join")
     second = SecondPhase(parameters.memory, allocation.phase2_input, parameters.fudge, parameters.latency_ratio, parameters.page_io)

@@ -5,16 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from algorithms.blocks import read_block, spans, subset
+from algorithms.blocks import read_block, spans
 from algorithms.buckets import SecondPhase, bucket_numbers, join_buckets
 from algorithms.hashing import Hashes, HashTable, hash_keys, probe
 from algorithms.joins.base import JoinParameters, folders, settle
 from algorithms.resident import Resident
-from algorithms.temporaries import Output, page_room, temporary_files
+from algorithms.temporaries import Output, temporary_files
 from flashsim.core.errors import InvalidParameterError
 from flashsim.execution.requests import Algorithm, Cpu, Phase, Work
 from flashsim.storage.heap_file import File, HeapFile
-from flashsim.storage.relation import Tuples
+from flashsim.storage.rows import Tuples
 from models.allocation import Allocation, HybridAllocation, exact, hybrid_hash
 
 
@@ -43,11 +43,11 @@ def _join(r: HeapFile, s: HeapFile, parameters: JoinParameters, allocation: Hybr
     if not r.pages or not s.pages:
         return
     r_files, s_files = (
-        temporary_files(folder, "bucket", allocation.buckets, file.relation, file.page_size, file.pages // max(1, allocation.buckets))
+        temporary_files(folder, "bucket", allocation.buckets, file.layout, file.pages // max(1, allocation.buckets))
         for file, folder in zip((r, s), folders("hybrid-hash", r, s), strict=True)
     )
     pages = math.floor(allocation.workspace / exact(parameters.fudge))
-    resident = Resident(r.relation, pages * page_room(r.page_size), 1.0 if allocation.buckets == 0 else pages / r.pages)
+    resident = Resident(r.layout, pages * r.layout.room, 1.0 if allocation.buckets == 0 else pages / r.pages)
     yield from _partition_r(r, r_files, resident, allocation, page_io=parameters.page_io)
     table = HashTable(*resident.tuples())
     yield Cpu({Work.BUILD: len(resident)})
@@ -80,8 +80,8 @@ def _partition_r(r: File, files: Sequence[File], resident: Resident, allocation:
         yield Cpu({Work.HASH: len(tuples)})
         hashes = hash_keys(tuples.keys, 0)
         stays = resident.holds(hashes)
-        resident.admit(subset(tuples, stays), hashes[stays])
-        yield from spill.append(subset(tuples, ~stays), hashes[~stays])
+        resident.admit(tuples.chosen(stays), hashes[stays])
+        yield from spill.append(tuples.chosen(~stays), hashes[~stays])
         if resident.overfull():
             yield from spill.append(*resident.demote((first + pages) / r.pages))
     yield from spill.finish()
@@ -96,6 +96,6 @@ def _partition_s(
         yield Cpu({Work.HASH: len(tuples)})
         hashes = hash_keys(tuples.keys, 0)
         meets = resident.holds(hashes)
-        yield from probe(table, subset(tuples, meets), hashes[meets])
-        yield from spill.append(subset(tuples, ~meets), hashes[~meets])
+        yield from probe(table, tuples.chosen(meets), hashes[meets])
+        yield from spill.append(tuples.chosen(~meets), hashes[~meets])
     yield from spill.finish()

@@ -10,7 +10,7 @@ import math
 from algorithms.joins.base import JoinParameters, folders, settle
 from algorithms.matching import Matching
 from algorithms.sorting import make_runs, merge, merge_some
-from algorithms.temporaries import drop, page_room
+from algorithms.temporaries import drop
 from flashsim.execution.requests import Algorithm, Phase
 from flashsim.storage.heap_file import File, HeapFile
 from models.allocation import Allocation, SortMergeAllocation, exact, sort_merge
@@ -40,7 +40,7 @@ def _join(r: HeapFile, s: HeapFile, parameters: JoinParameters, allocation: Sort
     yield Phase("sort")
     if not r.pages or not s.pages:
         return
-    capacity = math.floor(allocation.workspace * page_room(r.page_size) / exact(parameters.fudge))
+    capacity = math.floor(allocation.workspace * r.layout.room / exact(parameters.fudge))
     sides: list[tuple[str, list[File]]] = []
     for file, folder in zip((r, s), folders("sort-merge", r, s), strict=True):
         runs: list[File] = []
@@ -53,7 +53,7 @@ def _join(r: HeapFile, s: HeapFile, parameters: JoinParameters, allocation: Sort
         yield from merge_some(runs, min(count - memory, len(runs) - 1), folder, memory, page_io=page_io)
     if r_runs and s_runs:
         block = memory // count
-        matching = Matching(r.relation, r.page_size, len(r_runs), max(1, memory - count * block), r_folder, page_io=page_io)
+        matching = Matching(r.layout, len(r_runs), max(1, memory - count * block), r_folder, page_io=page_io)
         yield from merge(r_runs + s_runs, block, matching.consume, page_io=page_io)
         yield from matching.finish()
     for run in r_runs + s_runs:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -20,9 +20,9 @@ from algorithms.temporaries import Output, temporary_files
 from flashsim.core.protocols import Progress
 from flashsim.core.units import KIB, NEVER
 from flashsim.execution.requests import Work, Write
-from flashsim.storage.heap_file import heap_file, pack
-from flashsim.storage.page.sqlite import decode_pages, encode_pages
-from flashsim.storage.relation import Tuples
+from flashsim.storage.heap_file import heap_file
+from flashsim.storage.layout import Layout
+from flashsim.storage.rows import keyed
 from flashsim.storage.source import load_pair
 from flashsim.storage.source.do2009 import KEYS, PaperRecords
 from flashsim.storage.volume import Volume
@@ -87,24 +87,26 @@ class _Operations:
     """Customers and orders of do2009, and calls that do one kind of work on them."""
 
     def __init__(self, seed: int) -> None:
-        customers, orders = (PaperRecords(name, _SCALE, seed) for name in ("customer", "orders"))
-        customer, self.orders = load_pair(customers, orders, KEYS["customer"], KEYS["orders"])
+        records = [PaperRecords(name, _SCALE, seed) for name in ("customer", "orders")]
+        customer, orders = load_pair(records[0], records[1], KEYS["customer"], KEYS["orders"])
         rows = np.arange(_ORDERS)
-        self.pages = encode_pages(self.orders, rows, pack(self.orders, rows, _PAGE), _PAGE)
-        self.tuples = decode_pages(self.orders, self.pages)
-        self.sizes = self.orders.cell_sizes(self.tuples.rows)
+        self.layout = Layout(orders, _PAGE)
+        tuples = keyed(orders.keys(rows), rows)
+        self.tuples = replace(tuples, pages=self.layout.pack(tuples))
+        self.pages = self.layout.encode(self.tuples)
+        self.sizes = self.layout.cell_sizes(self.tuples)
         keys = customer.codes.astype(np.int64)
-        self.customers = Tuples(keys, np.arange(len(keys)), np.zeros(1, np.int64))
+        self.customers = keyed(keys, np.arange(len(keys)))
         self.customer_hashes = hash_keys(keys, TABLE_SALT)
         self.table = HashTable(self.customers, self.customer_hashes)
         strangers = self.tuples.keys + (keys.max() + 1)
-        self.strangers = Tuples(strangers, self.tuples.rows, self.tuples.pages)
+        self.strangers = keyed(strangers, self.tuples.rows, self.tuples.pages)
         self.stranger_hashes = hash_keys(strangers, TABLE_SALT)
-        files = temporary_files("calibration", "bucket", _BUFFERS, self.orders, _PAGE, 0)
+        files = temporary_files("calibration", "bucket", _BUFFERS, self.layout, 0)
         self.output = Output(files, _BUFFER_PAGES, page_io=False)
         self.buffers = rows % _BUFFERS
         self.compared = 0
-        self.file = heap_file(self.orders, _PAGE)
+        self.file = heap_file(orders, _PAGE)
         self.volume = Volume([NEVER])
         self.volume.add(self.file)
         self.extents = extents(0, self.file.pages, page_io=True)
@@ -112,7 +114,7 @@ class _Operations:
     def calls(self) -> Mapping[str, Callable[[], object]]:
         """The calls that are timed, by what each does."""
         return {
-            "read_tuple": lambda: decode_pages(self.orders, self.pages),
+            "read_tuple": lambda: self.layout.decode(self.pages),
             "write_tuple": self._write,
             "page": lambda: self.volume.locate(self.file, *self.extents),
             "hash": lambda: hash_keys(self.tuples.keys, 0),
@@ -126,7 +128,7 @@ class _Operations:
         """Copy tuples to output buffers; those that are full become pages."""
         for request in self.output.append(self.tuples, self.buffers):
             if isinstance(request, Write):
-                encode_pages(self.orders, request.tuples.rows, request.tuples.pages, _PAGE)
+                self.layout.encode(request.tuples)
 
     def _sort(self) -> None:
         selection = Selection(int(self.sizes.sum()) // _SORTED, _ORDERS)

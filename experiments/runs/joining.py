@@ -23,7 +23,8 @@ from flashsim.execution.machine import Machine
 from flashsim.execution.real import check_real_placement, needed_size, run_on_file
 from flashsim.execution.run import Run
 from flashsim.execution.simulated import simulate
-from flashsim.storage.heap_file import HeapFile, check_page_size, heap_file
+from flashsim.storage.heap_file import HeapFile, heap_file
+from flashsim.storage.layout import check_page_size
 from flashsim.storage.relation import Relation
 from flashsim.storage.source import load_pair, open_source
 from flashsim.storage.volume import check_placement

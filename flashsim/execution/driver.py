@@ -12,7 +12,7 @@ from flashsim.core.request import Integers
 from flashsim.execution.requests import Algorithm, Cpu, Drop, Emit, Flush, Phase, Read, Request, Work, Write
 from flashsim.execution.run import PhaseCost, Run
 from flashsim.storage.heap_file import File, HeapFile
-from flashsim.storage.relation import Tuples
+from flashsim.storage.rows import Tuples
 
 #: Takes result rows: pairs of row ids of R and S, shape (n,) each.
 ResultRows = Callable[[Integers, Integers], None]

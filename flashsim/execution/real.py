@@ -21,8 +21,7 @@ from flashsim.execution.driver import ResultRows, drive
 from flashsim.execution.requests import Algorithm, Cpu, Mode, Read, Write
 from flashsim.execution.run import Run
 from flashsim.storage.heap_file import File, HeapFile
-from flashsim.storage.page import sqlite as page_format
-from flashsim.storage.relation import Tuples
+from flashsim.storage.rows import Tuples
 from flashsim.storage.volume import Extents, Volume, check_placement
 
 #: Pages encoded at once while a relation is loaded.
@@ -42,7 +41,7 @@ class _Clocks:
 
 
 class Real:
-    """The driver's backend on a real device; pages are bytes in SQLite's table-leaf format.
+    """The driver's backend on a real device; pages are bytes in each file's page format.
 
     Parameters
     ----------
@@ -67,9 +66,7 @@ class Real:
         self.volume.add(file)
         for start in range(0, file.pages, _LOAD_PAGES):
             count = min(_LOAD_PAGES, file.pages - start)
-            first = file.first_rows[start : start + count + 1]
-            rows = np.arange(first[0], first[-1])
-            data = page_format.encode_pages(file.relation, rows, first - first[0], file.page_size).ravel()
+            data = file.layout.encode(file.run(start, start + count)).ravel()
             extents = self.volume.locate(file, np.array([start]), np.array([count]))
             self.device.write(extents.offsets, data, extents.lengths)
             if progress is not None:
@@ -81,18 +78,16 @@ class Real:
         extents = self.volume.locate(request.file, request.starts, request.counts)
         data, completions = self.device.read(extents.offsets, extents.lengths, batch=request.mode is Mode.BATCH)
         self._record(READ, extents, request.mode, completions, request.file.name)
-        tuples = page_format.decode_pages(request.file.relation, data.reshape(-1, request.file.page_size))
-        if len(tuples.rows) and not 0 <= tuples.rows.min() <= tuples.rows.max() < len(request.file.relation):
-            raise DamagedFileError(
-                f"device: {self.device.path} holds pages that are not of {request.file.name}; another program writes to it"
-            )
-        return tuples
+        try:
+            return request.file.layout.decode(data.reshape(-1, request.file.page_size))
+        except DamagedFileError as problem:
+            raise DamagedFileError(f"device: {self.device.path} holds other pages than {request.file.name} has: {problem}") from None
 
     def write(self, request: Write) -> None:
         """Place new pages and write their bytes."""
         file = request.file
         self.volume.extend(file, int(np.sum(request.counts)))
-        data = page_format.encode_pages(file.relation, request.tuples.rows, request.tuples.pages, file.page_size).ravel()
+        data = file.layout.encode(request.tuples).ravel()
         extents = self.volume.locate(file, request.starts, request.counts)
         completions = self.device.write(extents.offsets, data, extents.lengths, batch=request.mode is Mode.BATCH)
         self._record(WRITE, extents, request.mode, completions, file.name)

@@ -13,7 +13,7 @@ from enum import Enum, StrEnum
 
 from flashsim.core.request import Integers
 from flashsim.storage.heap_file import File
-from flashsim.storage.relation import Tuples
+from flashsim.storage.rows import Tuples
 
 
 class Mode(Enum):

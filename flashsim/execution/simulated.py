@@ -20,7 +20,7 @@ from flashsim.execution.requests import Algorithm, Cpu, Mode, Read, Write
 from flashsim.execution.run import Run
 from flashsim.storage.content import ColumnContent
 from flashsim.storage.heap_file import File, HeapFile
-from flashsim.storage.relation import Tuples
+from flashsim.storage.rows import Tuples
 from flashsim.storage.volume import Extents, Volume
 
 #: The label of requests that the file system makes itself.
@@ -54,7 +54,7 @@ class FileAccess:
     def write(self, request: Write) -> None:
         """Place new pages, issue the writes, and keep what they hold."""
         self.volume.extend(request.file, int(np.sum(request.counts)))
-        self.content.append(request.file, request.tuples)
+        self.content.write(request.file, request.starts, request.counts, request.tuples)
         self._issue(WRITE, request)
         self._commit(now=False)
 

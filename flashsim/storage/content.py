@@ -1,4 +1,4 @@
-"""What pages hold, in the elided form: row ids a page; keys follow from the relation, padding from the row id."""
+"""What pages hold, in the elided form: the columns of tuples that the others follow from, such as row ids; padding is not kept."""
 
 from __future__ import annotations
 
@@ -9,78 +9,107 @@ import numpy.typing as npt
 
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.request import Integers
-from flashsim.storage.heap_file import File, HeapFile
-from flashsim.storage.relation import Tuples
+from flashsim.storage.heap_file import File, HeapFile, ranges
+from flashsim.storage.rows import Columns, RowFormat, Tuples
 
 
 class _Pages:
-    """The pages of one temporary file: row ids in order and the first tuple of each page, in arrays that double."""
+    """The pages of one file: what is kept of tuples, in the order written, and where each page's are, in arrays that double.
 
-    def __init__(self, rows_fit_32_bits: bool) -> None:
-        self.rows: npt.NDArray[Any] = np.empty(1024, np.int32 if rows_fit_32_bits else np.int64)
-        self.first = np.zeros(64, np.int64)
+    A page that is written again has its tuples behind all others; what it held before is dropped once that makes up half.
+    """
+
+    def __init__(self, row_format: RowFormat) -> None:
+        self._row_format = row_format
+        self._kept: dict[str, npt.NDArray[Any]] = {name: np.empty(1024, kind) for name, kind in row_format.kept.items()}
+        self._first = np.zeros(64, np.int64)  # and behind the last page, where the next one's go
+        self._sizes = np.zeros(64, np.int64)
+        self._in_order = True  # pages lie one after the other
+        self._used, self._bound = 0, 1024
         self.pages = 0
 
-    def append(self, tuples: Tuples) -> None:
-        have, more = int(self.first[self.pages]), len(tuples)
-        while have + more > len(self.rows):
-            self.rows = np.concatenate([self.rows, np.empty_like(self.rows)])
-        count = len(tuples.pages) - 1
-        while self.pages + count + 1 > len(self.first):
-            self.first = np.concatenate([self.first, np.empty_like(self.first)])
-        self.rows[have : have + more] = tuples.rows
-        self.first[self.pages + 1 : self.pages + count + 1] = have + tuples.pages[1:]
-        self.pages += count
+    def write(self, numbers: Integers, tuples: Tuples) -> None:
+        """Put tuples on pages; those from `pages` on are new."""
+        used, more = self._used + len(tuples), int(numbers.max(initial=-1)) + 1 - self.pages
+        for name, values in self._kept.items():
+            self._kept[name] = values = _grown(values, used)
+            values[self._used : used] = tuples.columns[name]
+        if more < len(numbers):
+            self._in_order = False
+        if more > 0:
+            self.pages += more
+            self._first, self._sizes = _grown(self._first, self.pages + 1), _grown(self._sizes, self.pages)
+        self._first[numbers] = self._used + tuples.pages[:-1]
+        self._sizes[numbers] = np.diff(tuples.pages)
+        self._first[self.pages] = self._used = used
+        if not self._in_order and used > self._bound:
+            self._compact()
+
+    def _compact(self) -> None:
+        live = self.read(np.arange(self.pages))
+        for name, values in self._kept.items():
+            values[: len(live)] = live.columns[name]
+        self._first[: self.pages + 1] = live.pages
+        self._in_order, self._used, self._bound = True, len(live), 2 * len(live)
+
+    def run(self, begin: int, end: int) -> Tuples:
+        """The tuples of pages `begin` to `end`, without the last."""
+        if not self._in_order:
+            return self.read(np.arange(begin, end))
+        first, last = int(self._first[begin]), int(self._first[end])
+        return Tuples(self._columns(slice(first, last)), self._first[begin : end + 1] - first)
+
+    def read(self, numbers: Integers) -> Tuples:
+        """The tuples of some pages."""
+        sizes = self._sizes[numbers]
+        return Tuples(self._columns(ranges(self._first[numbers], sizes)), np.concatenate([[0], np.cumsum(sizes)]))
+
+    def _columns(self, which: Integers | slice) -> Columns:
+        return self._row_format.restored({name: values[which] for name, values in self._kept.items()})
 
 
 class ColumnContent:
     """The content of all files of a run; one page costs a few bytes a tuple, whatever the tuples' width."""
 
     def __init__(self) -> None:
-        self._temporary: dict[File, _Pages] = {}
+        self._written: dict[File, _Pages] = {}
 
     def read(self, file: File, starts: Integers, counts: Integers) -> Tuples:
-        """The tuples of some extents, in order.
+        """The tuples of some extents, in order, as they were last written, or loaded.
 
         Raises
         ------
         InvalidParameterError
             An extent that ends behind the file.
         """
-        if isinstance(file, HeapFile):
-            first, rows, pages = file.first_rows, None, file.pages
-        else:
-            held = self._temporary[file]
-            first, rows, pages = held.first, held.rows, held.pages
+        held = self._held(file)
         ends = starts + counts
-        if len(starts) and (starts.min() < 0 or ends.max() > pages):
-            raise InvalidParameterError("read", f"pages up to {int(ends.max())} of {file.name}", f"it has {pages}")
-        if len(starts) == 0:
-            return Tuples(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(1, np.int64))
-        if np.array_equal(starts[1:], ends[:-1]):  # one run of pages
-            begin, end = int(first[starts[0]]), int(first[ends[-1]])
-            boundaries = first[starts[0] : ends[-1] + 1] - begin
-            chosen = np.arange(begin, end) if rows is None else rows[begin:end].astype(np.int64)
-            keys = file.relation.keys(slice(begin, end)) if rows is None else file.relation.keys(chosen)
-            return Tuples(keys, chosen, boundaries)
-        numbers = _ranges(starts, counts)
-        sizes = first[numbers + 1] - first[numbers]
-        positions = _ranges(first[numbers], sizes)
-        chosen = positions if rows is None else rows[positions].astype(np.int64)
-        return Tuples(file.relation.keys(chosen), chosen, np.concatenate([[0], np.cumsum(sizes)]))
+        if len(starts) and (starts.min() < 0 or ends.max() > held.pages):
+            raise InvalidParameterError("read", f"pages up to {int(ends.max())} of {file.name}", f"it has {held.pages}")
+        if len(starts) and np.array_equal(starts[1:], ends[:-1]):  # one run of pages
+            return held.run(int(starts[0]), int(ends[-1]))
+        return held.read(ranges(starts, counts))
 
-    def append(self, file: File, tuples: Tuples) -> None:
-        """Put the tuples of new pages at the end of a temporary file."""
-        if file not in self._temporary:
-            self._temporary[file] = _Pages(len(file.relation) <= np.iinfo(np.int32).max)
-        self._temporary[file].append(tuples)
+    def write(self, file: File, starts: Integers, counts: Integers, tuples: Tuples) -> None:
+        """Put tuples on pages, new ones at the end of a temporary file or ones that there are."""
+        held = self._written.get(file)
+        if held is None:
+            loaded, held = self._held(file), _Pages(file.layout.row_format)
+            held.write(np.arange(loaded.pages), loaded.run(0, loaded.pages))
+            self._written[file] = held
+        held.write(ranges(starts, counts), tuples)
 
     def drop(self, file: File) -> None:
         """Forget a temporary file."""
-        self._temporary.pop(file, None)
+        self._written.pop(file, None)
+
+    def _held(self, file: File) -> _Pages | HeapFile:
+        """What holds the pages of a file: a base relation itself until it is written to."""
+        return self._written.get(file) or (file if isinstance(file, HeapFile) else _Pages(file.layout.row_format))
 
 
-def _ranges(starts: Integers, counts: Integers) -> Integers:
-    """``starts[i] .. starts[i] + counts[i] - 1`` for every i, one after the other."""
-    before = np.cumsum(counts) - counts
-    return np.repeat(starts - before, counts) + np.arange(int(counts.sum()))
+def _grown(values: npt.NDArray[Any], size: int) -> npt.NDArray[Any]:
+    """An array of at least that size, twice as long as before where it must grow."""
+    while len(values) < size:
+        values = np.concatenate([values, np.empty_like(values)])
+    return values

@@ -1,4 +1,4 @@
-"""A relation as an algorithm sees it: a key code a row, and how many bytes each row takes on a page.
+"""A relation as an algorithm sees it: a key code a row, and how many bytes each row's record takes.
 
 Key codes are int64 and order-preserving; both relations of a join share one coding, so that equal codes mean equal keys.  What the
 rows hold besides is elided: it stays with `Records` and is fetched by row id when results are written or pages become bytes.
@@ -6,17 +6,19 @@ rows hold besides is elided: it stays with `Records` and is fetched by row id wh
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from flashsim.core.errors import DamagedFileError
 from flashsim.core.request import Integers
-from flashsim.storage.keys import NULL_KEY as NULL_KEY
 from flashsim.storage.keys import StoredKeys
-from flashsim.storage.record import varint_size as varint_size
+from flashsim.storage.record import Bytes, locate_values, stored_values
+from flashsim.storage.rows import Columns, Tuples
 
 
 class Records(Protocol):
@@ -44,28 +46,8 @@ class Records(Protocol):
 
 
 @dataclass
-class Tuples:
-    """Tuples as they lie on pages: key codes and row ids, shape (n,), and the first tuple of each page, shape (pages + 1,)."""
-
-    keys: Integers
-    rows: Integers
-    pages: Integers
-
-    def __len__(self) -> int:
-        return len(self.keys)
-
-    def joinable(self) -> Tuples:
-        """Without the tuples whose key is NULL; page boundaries follow."""
-        keep = self.keys != NULL_KEY
-        if keep.all():
-            return self
-        kept_before = np.concatenate([[0], np.cumsum(keep)])
-        return Tuples(self.keys[keep], self.rows[keep], kept_before[self.pages])
-
-
-@dataclass
 class Relation:
-    """One side of a join.
+    """One side of a join; as a row format, its tuples are a key code and a row id, and lie on pages as whole rows.
 
     Parameters
     ----------
@@ -83,6 +65,7 @@ class Relation:
     key: str
     codes: npt.NDArray[Any]
     records: Records
+    columns: ClassVar[tuple[str, ...]] = ("key", "row")
     _sizes: int | npt.NDArray[Any] = field(init=False, repr=False)
     _stored: StoredKeys | None = field(init=False, repr=False, default=None)
 
@@ -96,17 +79,53 @@ class Relation:
         """Key codes of some rows."""
         return self.codes[rows].astype(np.int64, copy=False)
 
-    def record_sizes(self, rows: Integers) -> Integers:
-        """Bytes of some rows as SQLite records."""
-        return np.broadcast_to(np.int64(self._sizes), rows.shape) if isinstance(self._sizes, int) else self._sizes[rows].astype(np.int64)
+    @property
+    def kept(self) -> Mapping[str, npt.DTypeLike]:
+        """The row id: the key follows from it."""
+        return {"row": np.int32 if len(self) <= np.iinfo(np.int32).max else np.int64}
 
-    def cell_sizes(self, rows: Integers) -> Integers:
-        """Bytes that each row takes on a table-leaf page, its cell pointer included: payload size, row id, record, pointer.
+    def restored(self, kept: Mapping[str, npt.NDArray[Any]]) -> Columns:
+        """Key codes beside row ids."""
+        rows = kept["row"].astype(np.int64)
+        return {"key": self.keys(rows), "row": rows}
 
-        Cells of the same row are the same on every page, base or temporary: SQLite's row id is the row number plus 1.
+    def check(self, tuples: Tuples) -> None:
+        """Nothing: any row has a record."""
+
+    def largest_record(self) -> int:
+        """Bytes of the largest row as a SQLite record."""
+        return self._sizes if isinstance(self._sizes, int) else int(self._sizes.max(initial=0))
+
+    def record_sizes(self, tuples: Tuples) -> int | Integers:
+        """Bytes of some rows as SQLite records: one number, or shape (n,)."""
+        return self._sizes if isinstance(self._sizes, int) else self._sizes[tuples.rows].astype(np.int64)
+
+    def numbers(self, tuples: Tuples) -> Integers:
+        """The row ids, so that a row's cell is the same on every page, base or temporary."""
+        return tuples.rows
+
+    def encode(self, tuples: Tuples) -> tuple[Bytes, Integers]:
+        """The SQLite records of some rows, one after the other, and where each begins, shape (n + 1,)."""
+        return self.records.encode(tuples.rows)
+
+    def decode(self, data: Bytes, numbers: Integers, starts: Integers, ends: Integers) -> Columns:
+        """Key codes and row ids of records that lie at ``data[starts[i]:ends[i]]``.
+
+        Raises
+        ------
+        DamagedFileError
+            They are no rows of this relation.
         """
-        record = self._sizes if isinstance(self._sizes, int) else self._sizes[rows].astype(np.int64)
-        return varint_size(record) + varint_size(np.asarray(rows) + 1) + record + 2
+        if len(numbers) and not 0 <= numbers.min() <= numbers.max() < len(self):
+            raise DamagedFileError(f"relation {self.name}: a page that was read holds a cell of no row")
+        names = self.records.names
+        types, at = (np.zeros((len(numbers), len(names)), np.int64) for _ in range(2))
+        damaged = locate_values(data, starts, ends, types, at)
+        if damaged >= 0:
+            raise DamagedFileError(f"relation {self.name}: row {numbers[damaged]} is no record")
+        column = names.index(self.key)
+        keys = stored_values(data, types[:, column].copy(), at[:, column].copy())
+        return {"key": self.stored_keys.codes(keys), "row": numbers}
 
     @property
     def stored_keys(self) -> StoredKeys:

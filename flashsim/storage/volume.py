@@ -8,14 +8,14 @@ them (`flashsim.storage.ext3`).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from flashsim.core.errors import CapacityError, InvalidParameterError, UnknownNameError
 from flashsim.core.request import Integers
-from flashsim.core.units import GIB, format_size
+from flashsim.core.units import format_size
 from flashsim.storage.ext3 import BLOCK, MAPPED, Metadata
 from flashsim.storage.heap_file import File, HeapFile
 
@@ -113,32 +113,26 @@ class Volume:
     def add(self, file: HeapFile) -> Extents:
         """Place a base relation, as the database file that holds it; the extents are those of its leaves.
 
-        The header page comes first, and the page at byte 2**30 (SQLite's lock-byte page) holds no tuples.
+        The places that the page format reserves (a header) have room like all others, and hold no tuples.
         """
-        room = self._rooms[0]
-        lock_leaf = GIB // file.page_size - 1
-        skips = int(file.pages > lock_leaf)
-        if self._metadata is not None:
-            self._files[file] = self._add_mapped(file, lock_leaf + 1)
-            return self.locate(file, np.zeros(1, np.int64), np.array([file.pages]))
-        size = (1 + file.pages + skips) * file.page_size
-        start = room.take(size, f"relation {file.name}") + file.page_size
-        segments = _Segments(0, [0], [start], [(start - file.page_size, size)])
-        if skips:
-            segments.add(lock_leaf, start + (lock_leaf + 1) * file.page_size, contiguous=False)
+        segments, leaf = _Segments(0), 0
+        runs = _runs(file)
+        for place, count, offset in self._base_room(file, segments, runs[-1][1]):
+            for begin, end in runs:
+                first, last = max(begin, place), min(end, place + count)
+                if first < last or (file.pages == 0 and not segments.first):
+                    segments.add(leaf, offset + (first - place) * file.page_size, contiguous=False)
+                    leaf += max(0, last - first)
         self._files[file] = segments
         return self.locate(file, np.zeros(1, np.int64), np.array([file.pages]))
 
-    def _add_mapped(self, file: HeapFile, lock_page: int) -> _Segments:
-        """A base relation on ext3: its header and lock-byte page have room like its leaves, and no leaf has their numbers."""
-        segments, leaf = _Segments(0), 0
-        for page, count, offset in self._mapped(file, segments, 0, file.pages + 1 + (file.pages >= lock_page)):
-            for first, last in ((page, min(page + count, lock_page)), (max(page, lock_page + 1), page + count)):
-                first = max(first, 1)
-                if first < last or file.pages == 0:
-                    segments.add(leaf, offset + (first - page) * file.page_size, contiguous=False)
-                    leaf += max(0, last - first)
-        return segments
+    def _base_room(self, file: HeapFile, segments: _Segments, places: int) -> Iterable[tuple[int, int, int]]:
+        """Take room for all pages of a base relation: first place, number and offset of each run."""
+        if self._metadata is not None:
+            return self._mapped(file, segments, 0, places)
+        offset = self._rooms[0].take(places * file.page_size, f"relation {file.name}")
+        segments.reserve(offset, places * file.page_size)
+        return [(0, places, offset)]
 
     def _mapped(self, file: File, segments: _Segments, page: int, count: int) -> Iterator[tuple[int, int, int]]:
         """Take room for pages of a file on ext3, in whole blocks: first page, number and offset of each run, behind its map."""
@@ -214,6 +208,17 @@ class Volume:
             starts, counts = _cut(starts, counts, first, index, last)
             index = np.searchsorted(first, starts, side="right") - 1
         return Extents(segments.device, offset[index] + (starts - first[index]) * file.page_size, counts * file.page_size)
+
+
+def _runs(file: HeapFile) -> list[tuple[int, int]]:
+    """The places in a base file, from 0, at which its pages lie: begin and end of each run."""
+    runs, begin, left = [], 0, file.pages
+    for reserved in file.layout.reserved_places:
+        before = reserved - begin
+        if left > before or not before:
+            runs += [(begin, reserved)] if before else []
+            begin, left = reserved + 1, left - before
+    return [*runs, (begin, begin + left)]
 
 
 def _cut(starts: Integers, counts: Integers, first: Integers, index: Integers, last: Integers) -> tuple[Integers, Integers]:

@@ -12,8 +12,10 @@ import pyarrow as pa
 
 from flashsim.core.request import Integers
 from flashsim.execution.requests import Algorithm, Cpu, Drop, Emit, Mode, Phase, Read, Work, Write
-from flashsim.storage.heap_file import LEAF_HEADER, File, HeapFile, heap_file, pack
-from flashsim.storage.relation import NULL_KEY, Relation, Tuples
+from flashsim.storage.heap_file import File, HeapFile, heap_file
+from flashsim.storage.keys import NULL_KEY
+from flashsim.storage.relation import Relation
+from flashsim.storage.rows import Tuples, keyed
 
 
 class SyntheticRecords:
@@ -146,7 +148,12 @@ def _read(request: Read, stored: dict[File, list[Tuples]]) -> Tuples:
     else:
         rows = [stored[file][page].rows for page in pages]
     chosen = np.concatenate(rows)
-    return Tuples(file.relation.keys(chosen), chosen, np.concatenate([[0], np.cumsum([len(page) for page in rows])]))
+    return keyed(_relation(file).keys(chosen), chosen, np.concatenate([[0], np.cumsum([len(page) for page in rows])]))
+
+
+def _relation(file: File) -> Relation:
+    assert isinstance(file.layout.row_format, Relation)
+    return file.layout.row_format
 
 
 def _append(request: Write, stored: dict[File, list[Tuples]]) -> None:
@@ -157,13 +164,13 @@ def _append(request: Write, stored: dict[File, list[Tuples]]) -> None:
         assert start == expected, f"{file.name} is written out of order"
         expected += count
     assert len(tuples.pages) == request.counts.sum() + 1 and tuples.pages[0] == 0 and tuples.pages[-1] == len(tuples)
-    assert np.array_equal(tuples.keys, file.relation.keys(tuples.rows))
+    assert np.array_equal(tuples.keys, _relation(file).keys(tuples.rows))
     assert (tuples.keys != NULL_KEY).all()
-    sizes = file.relation.cell_sizes(tuples.rows)
+    sizes = file.layout.cell_sizes(tuples)
     for first, end in zip(tuples.pages, tuples.pages[1:], strict=False):
-        assert end > first and sizes[first:end].sum() <= file.page_size - LEAF_HEADER, "an empty or overfull page"
+        assert end > first and sizes[first:end].sum() <= file.layout.room, "an empty or overfull page"
     stored.setdefault(file, []).extend(
-        Tuples(tuples.keys[first:end].copy(), tuples.rows[first:end].copy(), np.array([0, end - first]))
+        keyed(tuples.keys[first:end].copy(), tuples.rows[first:end].copy(), np.array([0, end - first]))
         for first, end in zip(tuples.pages, tuples.pages[1:], strict=False)
     )
     file.pages = expected
@@ -173,7 +180,7 @@ def _check_packing(file: File, pages: list[Tuples]) -> None:
     """Over all its extents, a temporary file is packed page by page."""
     rows = np.concatenate([page.rows for page in pages])
     first = np.cumsum([0] + [len(page) for page in pages])
-    assert np.array_equal(first, pack(file.relation, rows, file.page_size))
+    assert np.array_equal(first, file.layout.pack(keyed(_relation(file).keys(rows), rows)))
 
 
 def oracle(r_codes: Any, s_codes: Any) -> Integers:

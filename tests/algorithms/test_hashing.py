@@ -9,14 +9,15 @@ from hypothesis import strategies as st
 
 from algorithms.buckets import bucket_numbers
 from algorithms.hashing import TABLE_SALT, HashTable, hash_keys
-from flashsim.storage.relation import NULL_KEY, Tuples
+from flashsim.storage.keys import NULL_KEY
+from flashsim.storage.rows import Tuples, keyed
 from tests.algorithms.strict_driver import oracle
 
 KEYS = st.lists(st.one_of(st.integers(-3, 3), st.integers(NULL_KEY + 1, (1 << 63) - 1)), max_size=40)
 
 
 def tuples(codes) -> Tuples:
-    return Tuples(np.array(codes, np.int64), np.arange(len(codes)), np.zeros(1, np.int64))
+    return keyed(np.array(codes, np.int64), np.arange(len(codes)))
 
 
 @given(KEYS, KEYS)

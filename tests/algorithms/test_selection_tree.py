@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from algorithms import selection_tree as tree
 from algorithms.sorting import Selection
-from flashsim.storage.relation import Tuples
+from flashsim.storage.rows import keyed
 
 _LEAST, _MOST = -(1 << 63) + 1, (1 << 63) - 1
 keys = st.integers(-3, 3) | st.integers(_LEAST, _MOST) | st.sampled_from([_LEAST, _MOST, -(1 << 32), (1 << 32) - 1, 1 << 31])
@@ -62,7 +62,7 @@ def test_runs_are_those_of_a_heap(capacity):
     numbers, sizes = rng.integers(_LEAST, _MOST, 60_000), rng.integers(40, 60, 60_000)
     selection = Selection(capacity, len(numbers))
     chosen, ends = [], []
-    for tuples, run_ends in selection.feed(Tuples(numbers, np.arange(60_000), np.zeros(1, np.int64)), sizes, last=True):
+    for tuples, run_ends in selection.feed(keyed(numbers, np.arange(60_000)), sizes, last=True):
         chosen += tuples.rows.tolist()
         if run_ends:
             ends.append(len(chosen))

@@ -13,7 +13,7 @@ from algorithms.joins import sort_merge
 from algorithms.joins.base import JoinParameters
 from algorithms.sorting import Selection
 from flashsim.execution.requests import Work
-from flashsim.storage.relation import Tuples
+from flashsim.storage.rows import keyed
 from models.allocation import SortMergeAllocation
 from tests.algorithms.strict_driver import oracle, relation_file, run
 
@@ -25,7 +25,7 @@ def select(keys, sizes, capacity, block=64):
     starts = range(0, max(1, len(keys)), block)
     for start in starts:
         part = slice(start, start + block)
-        tuples = Tuples(keys[part], np.arange(len(keys))[part], np.zeros(1, np.int64))
+        tuples = keyed(keys[part], np.arange(len(keys))[part])
         for chosen, run_ends in selection.feed(tuples, sizes[part], last=start == starts[-1]):
             runs[-1] += chosen.rows.tolist()
             if run_ends:

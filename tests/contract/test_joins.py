@@ -18,7 +18,7 @@ from algorithms.joins.base import JOINS, JoinParameters, plan
 from flashsim.core.errors import InvalidParameterError, UnknownNameError
 from flashsim.execution.requests import Work
 from flashsim.execution.trace_only import trace_only
-from flashsim.storage.relation import NULL_KEY
+from flashsim.storage.keys import NULL_KEY
 from models.allocation import NestedLoopsAllocation, SimpleHashAllocation, check
 from tests.algorithms.strict_driver import Outcome, oracle, relation_file, run
 

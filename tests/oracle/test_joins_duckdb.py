@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from algorithms.joins.base import JOINS, JoinParameters, plan
-from flashsim.storage.relation import NULL_KEY
+from flashsim.storage.keys import NULL_KEY
 from tests.algorithms.strict_driver import relation_file, run
 
 

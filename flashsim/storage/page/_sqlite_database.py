@@ -24,10 +24,15 @@ import pyarrow as pa
 
 from flashsim.core.request import Integers
 from flashsim.storage.columns import declared_type
-from flashsim.storage.heap_file import LEAF_HEADER, LOCAL_MARGIN
 from flashsim.storage.record import encode_records, put_varint
 from flashsim.storage.relation import Records
 
+SMALLEST_PAGE, LARGEST_PAGE = 512, 65536
+#: Bytes of a table-leaf page's header.
+LEAF_HEADER = 8
+#: A leaf page keeps records of up to so many bytes less than the page size; the rest of a larger one goes to overflow pages, which heap
+#: files do not have ("Database File Format", section 1.6).
+LOCAL_MARGIN = 35
 #: The byte that SQLite locks; its page holds nothing.
 LOCK_BYTE = 1 << 30
 FIRST_LEAF_PAGE = 2

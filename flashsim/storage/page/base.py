@@ -1,32 +1,63 @@
-"""What every page format provides: pages of a file in bytes, from tuples and back.
+"""What every page format provides: how much a page holds, and how tuples become its bytes and are found again.
 
-A member defines ``encode_pages(relation, rows, pages, page_size)``, which lays tuples out as bytes, shape (pages, page_size);
-``decode_pages(relation, data)``, which turns such an array back into `Tuples`; and ``write_database(heap_file, path, table)``,
-which writes a base relation as a file that the database itself opens.
+A member defines the functions of `PageFormat`.  Pages hold cells, one a tuple, as long as there is room; a cell is a tuple's record
+(`flashsim.storage.rows`) and what the format puts around it, header and directory entry included.
 """
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Protocol
 
 from flashsim.core.members import Family
 from flashsim.core.request import Integers
-from flashsim.storage.heap_file import HeapFile
 from flashsim.storage.record import Bytes
-from flashsim.storage.relation import Relation, Tuples
+from flashsim.storage.rows import RowFormat, Tuples
 
-PAGE_FORMATS = Family("flashsim.storage.page", "page format", needs=("encode_pages", "decode_pages", "write_database"))
+PAGE_FORMATS = Family(
+    "flashsim.storage.page",
+    "page format",
+    needs=("check_page_size", "room", "largest_record", "reserved_places", "cell_sizes", "encode_pages", "decode_pages"),
+)
 
 
 class PageFormat(Protocol):
     """A member of the family."""
 
-    def encode_pages(self, relation: Relation, rows: Integers, pages: Integers, page_size: int) -> Bytes:
-        """Pages that hold tuples ``pages[p] .. pages[p + 1] - 1`` of `rows`, shape (pages, page_size)."""
+    def check_page_size(self, page_size: int) -> None:
+        """Refuse a page size, bytes, that the format does not have.
 
-    def decode_pages(self, relation: Relation, data: Bytes) -> Tuples:
-        """The tuples of pages, shape (pages, page_size), in order."""
+        Raises
+        ------
+        InvalidParameterError
+            It has no such pages.
+        """
 
-    def write_database(self, heap_file: HeapFile, path: Path, table: str) -> None:
-        """Write a base relation as a complete database."""
+    def room(self, page_size: int) -> int:
+        """Bytes of cells that a page holds."""
+
+    def largest_record(self, page_size: int) -> int:
+        """Bytes of the largest record that a page takes."""
+
+    def reserved_places(self, page_size: int) -> tuple[int, ...]:
+        """Which pages of a base file hold no tuples, such as a header, if the file is so long; from 0, ascending."""
+
+    def cell_sizes(self, row_format: RowFormat, tuples: Tuples) -> Integers:
+        """Bytes that each tuple takes of a page's room, shape (n,)."""
+
+    def encode_pages(self, row_format: RowFormat, tuples: Tuples, page_size: int) -> Bytes:
+        """Pages that hold tuples as their boundaries say, shape (pages, page_size).
+
+        Raises
+        ------
+        CapacityError
+            A page would hold more than it can.
+        """
+
+    def decode_pages(self, row_format: RowFormat, data: Bytes) -> Tuples:
+        """The tuples of pages, shape (pages, page_size), in order.
+
+        Raises
+        ------
+        DamagedFileError
+            They are no pages of this format, or hold no such rows.
+        """

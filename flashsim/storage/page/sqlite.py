@@ -23,11 +23,15 @@ from typing import IO
 
 import numpy as np
 
-from flashsim.core.errors import DamagedFileError, FlashsimError, SchemaError
+from flashsim.core.errors import CapacityError, DamagedFileError, FlashsimError, InvalidParameterError, SchemaError
 from flashsim.core.kernel import kernel
 from flashsim.core.request import Integers
-from flashsim.storage.heap_file import LEAF_HEADER, HeapFile
+from flashsim.storage.heap_file import HeapFile
 from flashsim.storage.page._sqlite_database import (
+    LARGEST_PAGE,
+    LEAF_HEADER,
+    LOCAL_MARGIN,
+    SMALLEST_PAGE,
     database_header,
     leaf_offset,
     leaf_pages,
@@ -37,63 +41,85 @@ from flashsim.storage.page._sqlite_database import (
     write_interior_pages,
     write_schema,
 )
-from flashsim.storage.record import Bytes, byte_at, get_varint, locate_values, put_varint, stored_values
-from flashsim.storage.relation import Relation, Tuples
+from flashsim.storage.record import Bytes, byte_at, get_varint, put_varint, varint_size
+from flashsim.storage.rows import RowFormat, Tuples, keyed
 
-__all__ = ["decode_pages", "encode_pages", "leaf_offset", "leaf_pages", "write_database"]
+__all__ = ["LARGEST_PAGE", "LOCAL_MARGIN", "SMALLEST_PAGE", "leaf_offset", "leaf_pages"]
 
 LEAF = 13
 _BYTES_AT_ONCE = 16 << 20
 
 
-def encode_pages(relation: Relation, rows: Integers, pages: Integers, page_size: int) -> Bytes:
-    """Leaf pages that hold tuples.
+def check_page_size(page_size: int) -> None:
+    """Refuse a page size, bytes, that SQLite does not know."""
+    if page_size & (page_size - 1) or not SMALLEST_PAGE <= page_size <= LARGEST_PAGE:
+        raise InvalidParameterError("page size", f"{page_size} B", "it must be a power of two from 512 B to 64 KiB")
 
-    Parameters
-    ----------
-    rows
-        Row ids, shape (n,).
-    pages
-        The first tuple of each page, shape (pages + 1,), as `flashsim.storage.heap_file.pack` gives them.
 
-    Returns
-    -------
-    array
-        Shape (pages, page_size).
+def room(page_size: int) -> int:
+    """Bytes of cells, their pointers included, that a leaf holds."""
+    return page_size - LEAF_HEADER
+
+
+def largest_record(page_size: int) -> int:
+    """Bytes of the largest record that stays on its leaf."""
+    return page_size - LOCAL_MARGIN
+
+
+def reserved_places(page_size: int) -> tuple[int, ...]:
+    """The header, and the page that SQLite keeps for locks."""
+    return 0, lock_page(page_size) - 1
+
+
+def cell_size(record: int | Integers, numbers: int | Integers) -> Integers:
+    """Bytes of cells with their pointers: payload size, row id (from 1), record and pointer.
+
+    Examples
+    --------
+    >>> cell_size(100, [0, 127]).tolist()
+    [104, 105]
     """
-    records, starts = relation.records.encode(rows)
-    out = np.zeros((len(pages) - 1, page_size), np.uint8)
-    _put_leaves(out, records, starts, np.asarray(rows, np.int64), np.asarray(pages, np.int64))
+    return varint_size(record) + varint_size(np.asarray(numbers) + 1) + record + 2
+
+
+def cell_sizes(row_format: RowFormat, tuples: Tuples) -> Integers:
+    """Bytes that each tuple takes of a leaf's room, shape (n,)."""
+    return cell_size(row_format.record_sizes(tuples), row_format.numbers(tuples))
+
+
+def encode_pages(row_format: RowFormat, tuples: Tuples, page_size: int) -> Bytes:
+    """Leaf pages that hold tuples as their boundaries say, shape (pages, page_size).
+
+    Raises
+    ------
+    CapacityError
+        A page would hold more than it can.
+    """
+    records, starts = row_format.encode(tuples)
+    out = np.zeros((len(tuples.pages) - 1, page_size), np.uint8)
+    overfull = _put_leaves(out, records, starts, np.asarray(row_format.numbers(tuples), np.int64), np.asarray(tuples.pages, np.int64))
+    if overfull >= 0:
+        raise CapacityError(f"page size: {page_size} B, but page {overfull} of those written would hold more of {row_format.name}")
     return out
 
 
-def decode_pages(relation: Relation, data: Bytes) -> Tuples:
+def decode_pages(row_format: RowFormat, data: Bytes) -> Tuples:
     """The tuples that leaf pages, shape (pages, page_size), hold.
 
     Raises
     ------
     DamagedFileError
-        The bytes are no leaf pages of this relation.
+        The bytes are no leaf pages of such rows.
     """
     pages = np.zeros(len(data) + 1, np.int64)
     damaged = _count_cells(data, pages)
     if damaged >= 0:
-        raise DamagedFileError(f"relation {relation.name}: page {damaged} of those read is no table leaf")
-    tuples = int(pages[-1])
-    rows, starts, ends = (np.empty(tuples, np.int64) for _ in range(3))
-    damaged = _find_cells(data, pages, rows, starts, ends)
-    if damaged >= 0 or (tuples and (rows.min() < 0 or rows.max() >= len(relation))):
-        raise DamagedFileError(f"relation {relation.name}: a page that was read holds a cell of no row")
-    names = relation.records.names
-    types = np.zeros((tuples, len(names)), np.int64)
-    at = np.zeros((tuples, len(names)), np.int64)
-    flat = data.reshape(-1)
-    damaged = locate_values(flat, starts, ends, types, at)
+        raise DamagedFileError(f"{row_format.name}: page {damaged} of those read is no table leaf")
+    numbers, starts, ends = (np.empty(int(pages[-1]), np.int64) for _ in range(3))
+    damaged = _find_cells(data, pages, numbers, starts, ends)
     if damaged >= 0:
-        raise DamagedFileError(f"relation {relation.name}: row {rows[damaged]} is no record")
-    column = names.index(relation.key)
-    keys = stored_values(flat, types[:, column].copy(), at[:, column].copy())
-    return Tuples(relation.stored_keys.codes(keys), rows, pages)
+        raise DamagedFileError(f"{row_format.name}: page {damaged} of those read holds a cell of no row")
+    return Tuples(row_format.decode(data.reshape(-1), numbers, starts, ends), pages)
 
 
 def write_database(heap_file: HeapFile, path: Path, table: str | None = None) -> None:
@@ -137,7 +163,8 @@ def _write(out: IO[bytes], heap_file: HeapFile, name: str) -> None:
     step = max(1, _BYTES_AT_ONCE // size)
     for start in range(0, leaves, step):
         bounds = first_rows[start : min(start + step, leaves) + 1]
-        pages = encode_pages(heap_file.relation, np.arange(bounds[0], bounds[-1]), bounds - bounds[0], size)
+        rows = np.arange(bounds[0], bounds[-1])
+        pages = encode_pages(heap_file.relation, keyed(heap_file.relation.keys(rows), rows, bounds - bounds[0]), size)
         numbers = leaf_pages(np.arange(start, start + len(pages)), size)
         beyond_lock = int(np.searchsorted(numbers, lock_page(size)))
         for part in (slice(None, beyond_lock), slice(beyond_lock, None)):
@@ -154,7 +181,8 @@ def _write(out: IO[bytes], heap_file: HeapFile, name: str) -> None:
 
 
 @kernel
-def _put_leaves(out: Bytes, records: Bytes, starts: Integers, rows: Integers, pages: Integers) -> None:
+def _put_leaves(out: Bytes, records: Bytes, starts: Integers, rows: Integers, pages: Integers) -> int:
+    """Lay cells out from the end of each page; returns the first page that has no room for its, or -1."""
     page_size = out.shape[1]
     for page in range(out.shape[0]):
         count = pages[page + 1] - pages[page]
@@ -171,6 +199,8 @@ def _put_leaves(out: Bytes, records: Bytes, starts: Integers, rows: Integers, pa
                 size += 1
             at = end - size
             pointer = LEAF_HEADER + 2 * index
+            if at < LEAF_HEADER + 2 * count:
+                return page
             out[page, pointer] = at >> 8
             out[page, pointer + 1] = at & 255
             at = put_varint(out[page], at, length)
@@ -183,6 +213,7 @@ def _put_leaves(out: Bytes, records: Bytes, starts: Integers, rows: Integers, pa
         out[page, 4] = count & 255
         out[page, 5] = (end >> 8) & 255
         out[page, 6] = end & 255
+    return -1
 
 
 @kernel

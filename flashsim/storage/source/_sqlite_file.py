@@ -15,7 +15,7 @@ import numpy.typing as npt
 from flashsim.core.errors import DamagedFileError
 from flashsim.core.kernel import kernel
 from flashsim.core.request import Integers
-from flashsim.storage.heap_file import LARGEST_PAGE, SMALLEST_PAGE
+from flashsim.storage.page.sqlite import LARGEST_PAGE, SMALLEST_PAGE
 from flashsim.storage.record import Bytes, byte_at
 from flashsim.storage.source.base import reading
 

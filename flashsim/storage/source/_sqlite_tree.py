@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from flashsim.core.kernel import kernel
 from flashsim.core.request import Integers
-from flashsim.storage.heap_file import LOCAL_MARGIN
+from flashsim.storage.page.sqlite import LOCAL_MARGIN
 from flashsim.storage.record import Bytes, byte_at, get_varint
 from flashsim.storage.source._sqlite_file import Database
 

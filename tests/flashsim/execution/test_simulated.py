@@ -18,7 +18,8 @@ from flashsim.execution.requests import Algorithm, Cpu, Drop, Emit, Flush, Mode,
 from flashsim.execution.simulated import METADATA, simulate
 from flashsim.execution.trace_only import trace_only
 from flashsim.storage.heap_file import File, HeapFile, heap_file
-from flashsim.storage.relation import Relation, Tuples
+from flashsim.storage.relation import Relation
+from flashsim.storage.rows import Tuples
 from flashsim.storage.volume import PLACEMENTS
 
 PAGE = 8 * KIB
@@ -56,7 +57,7 @@ def _scan(file: HeapFile, pages: int, mode: Mode = Mode.SERIAL) -> Algorithm:
 
 def _spill(file: HeapFile) -> Algorithm:
     """Copy the first pages to a temporary file, read it back, and drop it."""
-    temporary = File("spill", file.relation, file.page_size)
+    temporary = File("spill", file.layout)
     yield Phase("write")
     tuples = yield Read(file, np.array([0]), np.array([10]))
     assert isinstance(tuples, Tuples)
@@ -141,13 +142,13 @@ def _overwrite(file: HeapFile) -> Algorithm:
 def _gap(file: HeapFile) -> Algorithm:
     tuples = yield Read(file, np.array([0]), np.array([1]))
     assert isinstance(tuples, Tuples)
-    yield Write(File("t", file.relation, file.page_size), np.array([1]), np.array([1]), tuples)
+    yield Write(File("t", file.layout), np.array([1]), np.array([1]), tuples)
 
 
 def _short(file: HeapFile) -> Algorithm:
     tuples = yield Read(file, np.array([0]), np.array([1]))
     assert isinstance(tuples, Tuples)
-    yield Write(File("t", file.relation, file.page_size), np.array([0]), np.array([2]), tuples)
+    yield Write(File("t", file.layout), np.array([0]), np.array([2]), tuples)
 
 
 def _beyond(file: HeapFile) -> Algorithm:

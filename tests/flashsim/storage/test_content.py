@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 from flashsim.core.errors import InvalidParameterError
 from flashsim.storage.content import ColumnContent
 from flashsim.storage.heap_file import File, HeapFile
-from flashsim.storage.relation import Relation, Tuples
+from flashsim.storage.layout import Layout
+from flashsim.storage.relation import Relation
+from flashsim.storage.rows import Tuples, keyed
 
 
 class _NoRecords:
@@ -24,13 +26,15 @@ def _relation(rows: int) -> Relation:
 
 def _tuples(pages: list[list[int]], relation: Relation) -> Tuples:
     rows = np.array([row for page in pages for row in page], np.int64)
-    return Tuples(relation.keys(rows), rows, np.cumsum([0] + [len(page) for page in pages]))
+    return keyed(relation.keys(rows), rows, np.cumsum([0] + [len(page) for page in pages]))
 
 
 def _check(content: ColumnContent, file: File, pages: list[list[int]], extents: list[tuple[int, int]]) -> None:
+    relation = file.layout.row_format
+    assert isinstance(relation, Relation)
     starts, counts = (np.array(column, np.int64) for column in zip(*extents, strict=True)) if extents else (np.zeros(0, np.int64),) * 2
     read = content.read(file, starts, counts)
-    expected = _tuples([pages[page] for start, count in extents for page in range(start, start + count)], file.relation)
+    expected = _tuples([pages[page] for start, count in extents for page in range(start, start + count)], relation)
     for name in ("keys", "rows", "pages"):
         assert np.array_equal(getattr(read, name), getattr(expected, name))
 
@@ -38,10 +42,10 @@ def _check(content: ColumnContent, file: File, pages: list[list[int]], extents: 
 @given(st.data())
 def test_reads_return_what_was_appended(data: st.DataObject) -> None:
     relation, content = _relation(50), ColumnContent()
-    file, pages = File("t", relation, 512), []
+    file, pages = File("t", Layout(relation, 512)), []
     page = st.lists(st.integers(0, 49), max_size=5)
     for more in data.draw(st.lists(st.lists(page, min_size=1, max_size=100), min_size=1, max_size=4)):
-        content.append(file, _tuples(more, relation))
+        content.write(file, np.array([len(pages)]), np.array([len(more)]), _tuples(more, relation))
         pages += more
     for _ in range(3):
         starts = st.integers(0, len(pages) - 1)
@@ -55,7 +59,7 @@ def test_reads_return_what_was_appended(data: st.DataObject) -> None:
 def test_base_relations_hold_their_rows_in_order(sizes: list[int], data: st.DataObject) -> None:
     relation = _relation(sum(sizes))
     first_rows = np.cumsum([0, *sizes])
-    file = HeapFile("r", relation, 512, temporary=False, pages=len(sizes), first_rows=first_rows)
+    file = HeapFile("r", Layout(relation, 512), temporary=False, pages=len(sizes), first_rows=first_rows)
     pages = [list(range(first_rows[page], first_rows[page + 1])) for page in range(len(sizes))]
     starts = st.integers(0, len(pages) - 1)
     extents = data.draw(st.lists(starts.flatmap(lambda s: st.tuples(st.just(s), st.integers(1, len(pages) - s))), max_size=5))

@@ -12,8 +12,10 @@ from hypothesis import strategies as st
 
 from flashsim.core.errors import CapacityError, InvalidParameterError
 from flashsim.storage import heap_file as module
-from flashsim.storage.heap_file import LEAF_HEADER, LOCAL_MARGIN, heap_file, pack
+from flashsim.storage.heap_file import heap_file
+from flashsim.storage.layout import Layout
 from flashsim.storage.relation import Relation
+from flashsim.storage.rows import Tuples, keyed
 from flashsim.storage.source.base import TableRecords
 
 
@@ -25,14 +27,21 @@ def relation(lengths: list[int]) -> Relation:
     )
 
 
+def tuples_of(table: Relation, rows: np.ndarray) -> Tuples:
+    return keyed(table.keys(rows), rows)
+
+
 @given(st.lists(st.integers(0, 400), max_size=60), st.sampled_from([512, 1024, 4096]), st.integers(1, 7), st.randoms(use_true_random=False))
 def test_pages_are_filled_in_order_each_before_the_next(lengths: list[int], page_size: int, chunk: int, random: object) -> None:
     table = relation(lengths)
     rows = np.array(random.sample(range(len(lengths)), len(lengths)), np.int64)  # type: ignore[attr-defined]
+    layout = Layout(table, page_size)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "_CHUNK", chunk)  # the layout does not depend on how many rows are laid out at a time
-        pages = pack(table, rows, page_size)
-    sizes, room = table.cell_sizes(rows), page_size - LEAF_HEADER
+        assert np.array_equal(heap_file(table, page_size).first_rows, layout.pack(tuples_of(table, np.arange(len(lengths)))))
+    pages = layout.pack(tuples_of(table, rows))
+    sizes, room = layout.cell_sizes(tuples_of(table, rows)), page_size - 8
+    assert layout.room == room
     assert pages[0] == 0 or not len(rows)
     assert pages[-1] == len(rows)
     for page in range(len(pages) - 1):
@@ -44,9 +53,9 @@ def test_pages_are_filled_in_order_each_before_the_next(lengths: list[int], page
 @given(st.lists(st.integers(0, 40), min_size=1, max_size=60), st.integers(1, 80), st.integers(1, 7))
 def test_rows_spread_evenly_over_as_many_pages_as_asked(lengths: list[int], pages: int, chunk: int) -> None:
     table = relation(lengths)
-    sizes = table.cell_sizes(np.arange(len(lengths)))
+    sizes = Layout(table, 512).cell_sizes(tuples_of(table, np.arange(len(lengths))))
     expected = np.arange(pages + 1) * len(lengths) // pages
-    fits = all(sizes[begin:end].sum() <= 512 - LEAF_HEADER for begin, end in pairwise(expected))
+    fits = all(sizes[begin:end].sum() <= 512 - 8 for begin, end in pairwise(expected))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "_CHUNK", chunk)
         if not fits:
@@ -58,9 +67,9 @@ def test_rows_spread_evenly_over_as_many_pages_as_asked(lengths: list[int], page
 
 @pytest.mark.parametrize("page_size", [512, 4096, 65536])
 def test_the_largest_row_is_what_sqlite_keeps_on_a_leaf(page_size: int) -> None:
-    fits = page_size - LOCAL_MARGIN - int(relation([page_size // 2]).record_sizes(np.array([0]))[0]) + page_size // 2
+    fits = page_size - 35 - relation([page_size // 2]).largest_record() + page_size // 2
     table = relation([fits])
-    assert table.record_sizes(np.array([0]))[0] == page_size - LOCAL_MARGIN
+    assert table.largest_record() == page_size - 35
     assert heap_file(table, page_size).pages == 1
     with pytest.raises(CapacityError, match=f"page size: {page_size} B"):
         heap_file(relation([fits + 1]), page_size)

@@ -12,6 +12,7 @@ from flashsim.core.errors import CapacityError, InvalidParameterError, UnknownNa
 from flashsim.core.units import GIB, NEVER
 from flashsim.storage.ext3 import BLOCK, COMMIT, JOURNAL, MAPPED
 from flashsim.storage.heap_file import File, HeapFile
+from flashsim.storage.layout import Layout
 from flashsim.storage.relation import Relation
 from flashsim.storage.volume import PLACEMENTS, Volume
 
@@ -30,10 +31,11 @@ class _NoRecords:
 
 
 RELATION = Relation("r", "key", np.zeros(0, np.int64), _NoRecords())  # type: ignore[arg-type]
+LAYOUT = Layout(RELATION, PAGE)
 
 
 def _base(pages: int, page_size: int = PAGE) -> HeapFile:
-    return HeapFile("base", RELATION, page_size, temporary=False, pages=pages, first_rows=np.zeros(pages + 1, np.int64))
+    return HeapFile("base", Layout(RELATION, page_size), temporary=False, pages=pages, first_rows=np.zeros(pages + 1, np.int64))
 
 
 def _bytes_of_pages(volume: Volume, file: File) -> list[tuple[int, int]]:
@@ -54,7 +56,7 @@ def test_no_two_pages_share_a_place_and_long_extents_agree_with_single_pages(
     volume = Volume([NEVER] * (2 if placement == "two-disks" else 1), placement)
     base = _base(base_pages)
     volume.add(base)
-    files: list[File] = [File(f"t{index}", RELATION, PAGE, expected_pages=expected) for index in range(5)]
+    files: list[File] = [File(f"t{index}", LAYOUT, expected_pages=expected) for index in range(5)]
     for index, count in appends:
         volume.extend(files[index], count)
     places = [place for file in (base, *files) if file.pages for place in _bytes_of_pages(volume, file)]
@@ -74,7 +76,7 @@ def test_no_two_pages_share_a_place_and_long_extents_agree_with_single_pages(
 
 def test_packed_files_follow_each_other_in_order_of_writing() -> None:
     volume = Volume([NEVER])
-    first, second = File("a", RELATION, PAGE), File("b", RELATION, PAGE)
+    first, second = File("a", LAYOUT), File("b", LAYOUT)
     for file in (first, second, first):
         volume.extend(file, 2)
     assert [offset // PAGE for _, offset in _bytes_of_pages(volume, first)] == [0, 1, 4, 5]
@@ -83,7 +85,7 @@ def test_packed_files_follow_each_other_in_order_of_writing() -> None:
 
 def test_spread_files_keep_together() -> None:
     volume = Volume([NEVER], "spread")
-    first, second = File("a", RELATION, PAGE, expected_pages=10), File("b", RELATION, PAGE, expected_pages=10)
+    first, second = File("a", LAYOUT, expected_pages=10), File("b", LAYOUT, expected_pages=10)
     for file in (first, second) * 5:
         volume.extend(file, 2)
     assert np.diff([offset for _, offset in _bytes_of_pages(volume, first)]).tolist() == [PAGE] * 9
@@ -92,7 +94,7 @@ def test_spread_files_keep_together() -> None:
 def test_dropped_pages_are_used_again() -> None:
     volume = Volume([20 * PAGE])
     for _ in range(10):
-        file = File("t", RELATION, PAGE)
+        file = File("t", LAYOUT)
         volume.extend(file, 20)
         assert volume.drop(file) == [(0, 0, 20 * PAGE)]
 
@@ -119,7 +121,7 @@ def test_a_full_device_and_a_wrong_placement_are_refused() -> None:
 def test_ext3_leaves_a_hole_before_every_four_mebibytes() -> None:
     page_size, pages = 8192, 1200
     volume = Volume([NEVER], "ext3")
-    file = File("t", RELATION, page_size)
+    file = File("t", Layout(RELATION, page_size))
     for _ in range(pages // 50):
         volume.extend(file, 50)
     extents = volume.locate(file, np.zeros(1, np.int64), np.array([pages]))
@@ -132,7 +134,7 @@ def test_ext3_leaves_a_hole_before_every_four_mebibytes() -> None:
 def test_ext3_gives_whole_blocks() -> None:
     """Pages of half a block: a file goes on in its last block, and no other file shares it."""
     volume = Volume([NEVER], "ext3")
-    files = [File(f"t{number}", RELATION, 2048) for number in range(2)]
+    files = [File(f"t{number}", Layout(RELATION, 2048)) for number in range(2)]
     taken: dict[int, int] = {}
     for step in range(60):
         file = files[step % 2]
@@ -156,7 +158,7 @@ def test_ext3_writes_its_metadata_after_so_much_data_and_when_asked() -> None:
     volume.add(_base(10, page_size))
     assert (first := volume.metadata_due(now=True)) is not None and len(first.offsets) == 2
     assert volume.metadata_due(now=True) is None
-    file, due = File("t", RELATION, page_size), []
+    file, due = File("t", Layout(RELATION, page_size)), []
     while not due:
         volume.extend(file, batch)
         due += [] if (extents := volume.metadata_due()) is None else [extents]

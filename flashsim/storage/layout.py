@@ -1,0 +1,118 @@
+"""Layouts: rows of one format on pages of one format and size, and which tuples then lie on which page.
+
+That follows from the tuples' sizes alone, so that the elided form (`flashsim.storage.content`) and the byte form agree page for page.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from flashsim.core.errors import CapacityError
+from flashsim.core.kernel import kernel
+from flashsim.core.request import Integers
+from flashsim.storage.page.base import PAGE_FORMATS, PageFormat
+from flashsim.storage.record import Bytes
+from flashsim.storage.rows import RowFormat, Tuples
+
+#: The page format where none is asked for.
+PAGE_FORMAT = "sqlite"
+
+
+def check_page_size(page_size: int, page_format: str = PAGE_FORMAT) -> None:
+    """Refuse a page size that a page format does not have.
+
+    Raises
+    ------
+    UnknownNameError, MissingFileError
+        There is no such page format.
+    InvalidParameterError
+        It has no pages of that size.
+    """
+    PAGE_FORMATS.load(page_format).check_page_size(page_size)
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """How the tuples of a file lie on its pages.
+
+    Parameters
+    ----------
+    row_format
+        What a tuple is: a relation's, or of some other format.
+    page_size
+        Bytes.
+    page_format
+        A member's name, or the path of a Python file that is one.
+
+    Raises
+    ------
+    UnknownNameError, MissingFileError
+        There is no such page format.
+    InvalidParameterError
+        It has no pages of that size.
+    CapacityError
+        Its pages do not hold the largest row.
+    """
+
+    row_format: RowFormat
+    page_size: int
+    page_format: str = PAGE_FORMAT
+    _pages: PageFormat = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        pages: PageFormat = PAGE_FORMATS.load(self.page_format)
+        object.__setattr__(self, "_pages", pages)
+        pages.check_page_size(self.page_size)
+        largest, most = self.row_format.largest_record(), pages.largest_record(self.page_size)
+        if largest > most:
+            bound = f"a row of {self.row_format.name} takes {largest} B of the {most} B that a page holds of one row"
+            raise CapacityError(f"page size: {self.page_size} B, but {bound}")
+
+    @property
+    def room(self) -> int:
+        """Bytes of tuples that a page holds."""
+        return self._pages.room(self.page_size)
+
+    @property
+    def reserved_places(self) -> tuple[int, ...]:
+        """The pages of a base file, counted from 0, that hold no tuples, in ascending order."""
+        return self._pages.reserved_places(self.page_size)
+
+    def cell_sizes(self, tuples: Tuples) -> Integers:
+        """Bytes that each tuple takes of a page's room, shape (n,)."""
+        return self._pages.cell_sizes(self.row_format, tuples)
+
+    def encode(self, tuples: Tuples) -> Bytes:
+        """Pages that hold tuples as their boundaries say, shape (pages, page_size)."""
+        return self._pages.encode_pages(self.row_format, tuples, self.page_size)
+
+    def decode(self, data: Bytes) -> Tuples:
+        """The tuples of pages, shape (pages, page_size), in order.
+
+        Raises
+        ------
+        DamagedFileError
+            The bytes are no such pages.
+        """
+        return self._pages.decode_pages(self.row_format, data)
+
+    def pack(self, tuples: Tuples) -> Integers:
+        """The first tuple of each page when tuples are packed in order, each page filled before the next; shape (pages + 1,)."""
+        firsts, _ = fill_pages(self.cell_sizes(tuples), self.room, 0)
+        return np.append(firsts, len(tuples))
+
+
+@kernel
+def fill_pages(sizes: Integers, room: int, left: int) -> tuple[Integers, int]:
+    """Where pages begin among tuples of these sizes, while `left` bytes of the page before are free; and what is left at the end."""
+    starts = np.empty(sizes.shape[0], np.int64)
+    pages = 0
+    for index in range(sizes.shape[0]):
+        if sizes[index] > left:
+            starts[pages] = index
+            pages += 1
+            left = room
+        left -= sizes[index]
+    return starts[:pages].copy(), left

@@ -1,0 +1,223 @@
+"""Tuples in memory, as columns of integers, and row formats: what the tuples of a file are made of, whatever pages they lie on.
+
+A relation is a row format (`flashsim.storage.relation`): its tuples are a key code and a row id, and stand for whole rows.  `FixedRows`
+is any record of whole numbers of fixed widths, such as a digest (a key and a row id) or an entry of a join index (two row ids).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from flashsim.core.errors import CapacityError, DamagedFileError, InvalidParameterError
+from flashsim.core.request import Integers
+from flashsim.storage.keys import NULL_KEY
+from flashsim.storage.record import Bytes
+
+Columns = dict[str, Integers]
+
+#: Boundaries of tuples that lie on no page.
+_NO_PAGES = np.zeros(1, np.int64)
+#: SQLite's serial type of a number, by the bytes that it takes.
+_SERIAL_TYPES = {1: 1, 2: 2, 3: 3, 4: 4, 6: 5, 8: 6}
+
+
+@dataclass
+class Tuples:
+    """Tuples as they lie on pages, or in memory.
+
+    Parameters
+    ----------
+    columns
+        int64, shape (n,) each, by the names that the row format gives them.
+    pages
+        The first tuple of each page, shape (pages + 1,); without it, they lie on none.
+    """
+
+    columns: Columns
+    pages: Integers = field(default_factory=lambda: _NO_PAGES)
+
+    def __len__(self) -> int:
+        return len(next(iter(self.columns.values())))
+
+    @property
+    def keys(self) -> Integers:
+        """Key codes, of tuples that have one."""
+        return self.columns["key"]
+
+    @property
+    def rows(self) -> Integers:
+        """Row ids, of tuples that have one."""
+        return self.columns["row"]
+
+    def joinable(self) -> Tuples:
+        """Without the tuples whose key is NULL; page boundaries follow."""
+        keep = self.keys != NULL_KEY
+        if keep.all():
+            return self
+        kept_before = np.concatenate([[0], np.cumsum(keep)])
+        return Tuples(self.chosen(keep).columns, kept_before[self.pages])
+
+    def chosen(self, which: npt.NDArray[Any] | slice) -> Tuples:
+        """Some of the tuples, by a mask, by their numbers or a run of them, as they stay in memory: without pages."""
+        return Tuples({name: column[which] for name, column in self.columns.items()})
+
+
+def keyed(keys: Integers, rows: Integers, pages: Integers = _NO_PAGES) -> Tuples:
+    """Tuples of a key code and a row id, shape (n,) each."""
+    return Tuples({"key": keys, "row": rows}, pages)
+
+
+class RowFormat(Protocol):
+    """What the tuples of a file are made of."""
+
+    @property
+    def name(self) -> str:
+        """What errors call it."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the columns that a tuple has in memory."""
+
+    @property
+    def kept(self) -> Mapping[str, npt.DTypeLike]:
+        """The columns that all follow from, and the narrowest type that holds each: what a page's content takes in memory."""
+
+    def restored(self, kept: Mapping[str, npt.NDArray[Any]]) -> Columns:
+        """All columns, given those that are kept."""
+
+    def check(self, tuples: Tuples) -> None:
+        """Refuse values that no record of this format holds."""
+
+    def largest_record(self) -> int:
+        """Bytes of the largest record."""
+
+    def record_sizes(self, tuples: Tuples) -> int | Integers:
+        """Bytes of each tuple's record: one number, or shape (n,)."""
+
+    def numbers(self, tuples: Tuples) -> Integers:
+        """What a page that numbers its cells numbers each tuple's with, shape (n,), at least 0."""
+
+    def encode(self, tuples: Tuples) -> tuple[Bytes, Integers]:
+        """The records, one after the other, and where each begins, shape (n + 1,)."""
+
+    def decode(self, data: Bytes, numbers: Integers, starts: Integers, ends: Integers) -> Columns:
+        """The columns of records that lie at ``data[starts[i]:ends[i]]``, in cells of these numbers.
+
+        Raises
+        ------
+        DamagedFileError
+            They are no records of this format.
+        """
+
+
+@dataclass(frozen=True, eq=False)
+class FixedRows:
+    """Records of whole numbers, each of a fixed width.
+
+    Parameters
+    ----------
+    name
+        What errors call it.
+    widths
+        Bytes of each column: 1, 2, 3, 4, 6 or 8; numbers are signed.
+
+    Examples
+    --------
+    >>> digest = FixedRows("digest", {"key": 8, "row": 4})
+    >>> digest.columns, digest.largest_record()
+    (('key', 'row'), 15)
+    """
+
+    name: str
+    widths: Mapping[str, int]
+
+    def __post_init__(self) -> None:
+        if not self.widths:
+            raise InvalidParameterError(f"row format {self.name}: columns", 0, "it needs at least one")
+        for column, width in self.widths.items():
+            if width not in _SERIAL_TYPES:
+                bound = f"it must be one of {', '.join(map(str, _SERIAL_TYPES))}"
+                raise InvalidParameterError(f"row format {self.name}: width of {column}", f"{width} B", bound)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the columns."""
+        return tuple(self.widths)
+
+    @property
+    def kept(self) -> Mapping[str, npt.DTypeLike]:
+        """Every column."""
+        return {column: np.int32 if width <= 4 else np.int64 for column, width in self.widths.items()}
+
+    def restored(self, kept: Mapping[str, npt.NDArray[Any]]) -> Columns:
+        """All columns, given those that are kept."""
+        return {column: kept[column].astype(np.int64) for column in self.widths}
+
+    def check(self, tuples: Tuples) -> None:
+        """Refuse a number that is too large for its width.
+
+        Raises
+        ------
+        CapacityError
+            There is one.
+        """
+        for column, width in self.widths.items():
+            values, bound = tuples.columns[column], 1 << (8 * width - 1)
+            for extreme in (int(values.min(initial=0)), int(values.max(initial=0))):
+                if not -bound <= extreme < bound:
+                    raise CapacityError(f"row format {self.name}: {column} {extreme}, but {width} B hold {-bound} to {bound - 1}")
+
+    def largest_record(self) -> int:
+        """Bytes of a record: a header of a byte and one a column, and the numbers."""
+        return 1 + len(self.widths) + sum(self.widths.values())
+
+    def record_sizes(self, tuples: Tuples) -> int:
+        """Bytes of every record."""
+        return self.largest_record()
+
+    def numbers(self, tuples: Tuples) -> Integers:
+        """Zeros: these records have no number, and cells of one size."""
+        return np.zeros(len(tuples), np.int64)
+
+    def encode(self, tuples: Tuples) -> tuple[Bytes, Integers]:
+        """The records, one after the other, and where each begins, shape (n + 1,)."""
+        self.check(tuples)
+        header = self._header()
+        out = np.empty((len(tuples), self.largest_record()), np.uint8)
+        out[:, : len(header)] = header
+        at = len(header)
+        for column, width in self.widths.items():
+            out[:, at : at + width] = tuples.columns[column].astype(">i8").view(np.uint8).reshape(-1, 8)[:, 8 - width :]
+            at += width
+        return out.reshape(-1), np.arange(len(tuples) + 1) * self.largest_record()
+
+    def decode(self, data: Bytes, numbers: Integers, starts: Integers, ends: Integers) -> Columns:
+        """The columns of records that lie at ``data[starts[i]:ends[i]]``.
+
+        Raises
+        ------
+        DamagedFileError
+            They are no records of these widths.
+        """
+        header, size = self._header(), self.largest_record()
+        at = len(header)
+        sized = not numbers.any() and bool((ends - starts == size).all())
+        records = data[starts[:, None] + np.arange(size)] if sized else np.zeros((1, size), np.uint8)
+        if not (records[:, :at] == header).all():
+            raise DamagedFileError(f"row format {self.name}: a page that was read holds a record of another format")
+        columns: Columns = {}
+        for column, width in self.widths.items():
+            wide = np.zeros((len(records), 8), np.uint8)
+            wide[:, :width] = records[:, at : at + width]
+            columns[column] = wide.view(">i8").reshape(-1).astype(np.int64) >> (64 - 8 * width)
+            at += width
+        return columns
+
+    def _header(self) -> Bytes:
+        """A record's header as SQLite has it: its length, and the type of each number."""
+        return np.array([1 + len(self.widths), *(_SERIAL_TYPES[width] for width in self.widths.values())], np.uint8)
