@@ -15,7 +15,7 @@ from flashsim.core.errors import InvalidParameterError
 from flashsim.core.members import Family
 from flashsim.core.units import KIB, MIB, MILLISECONDS_A_SECOND
 from flashsim.execution.requests import Algorithm, Emit
-from flashsim.storage.heap_file import HeapFile
+from flashsim.storage.heap_file import File, HeapFile
 from models.allocation import FUDGE, Allocation, check, exact
 
 #: All joins; ``JOINS.load("bnl").join`` is one.
@@ -77,7 +77,7 @@ def settle(
     return given
 
 
-def folders(algorithm: str, r: HeapFile, s: HeapFile) -> tuple[str, str]:
+def folders(algorithm: str, r: File, s: File) -> tuple[str, str]:
     """What the names of temporary files of R and of S begin with; a relation may be joined with itself.
 
     Examples

@@ -45,7 +45,9 @@ class Io(Enum):
 
 
 def join(
-    algorithm: Annotated[str, typer.Argument(metavar="ALGORITHM", help="bnl, sort-merge, grace-hash, hybrid-hash, or a Python file.")],
+    algorithm: Annotated[
+        str, typer.Argument(metavar="ALGORITHM", help="bnl, sort-merge, simple-hash, grace-hash, hybrid-hash, or a Python file.")
+    ],
     r: Annotated[str, typer.Option("--r", metavar="SOURCE", help="One relation; its columns come first in the result.")],
     s: Annotated[str, typer.Option("--s", metavar="SOURCE", help="The other relation.")],
     on: Annotated[str, typer.Option("--on", metavar="COLUMN[=COLUMN]", help="The key, in both relations or in each.")],

@@ -37,7 +37,7 @@ def test_the_larger_relation_may_come_first(here: Path, flashsim: Run) -> None:
     assert set(map(len, rows["padding"].to_pylist())) == {90} and set(map(len, rows["padding_s"].to_pylist())) == {130}
 
 
-@pytest.mark.parametrize("algorithm", ["bnl", "sort-merge", "grace-hash", "hybrid-hash"])
+@pytest.mark.parametrize("algorithm", ["bnl", "sort-merge", "simple-hash", "grace-hash", "hybrid-hash"])
 @pytest.mark.parametrize("device", ["ocz-core-60gb", "toshiba-5400-320gb"])
 def test_json_trace_and_rows_agree(algorithm: str, device: str, here: Path, flashsim: Run) -> None:
     line = SMALL_JOIN.replace("bnl", algorithm).replace("ocz-core-60gb", device)

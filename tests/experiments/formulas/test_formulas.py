@@ -39,7 +39,7 @@ def test_formula_and_run_have_the_same_phases_and_nearly_the_same_pages(sort_mer
         assert row.total == pytest.approx(row.io + row.cpu)
 
 
-@pytest.mark.parametrize("algorithm", ["bnl", "sort-merge", "grace-hash", "hybrid-hash"])
+@pytest.mark.parametrize("algorithm", ["bnl", "sort-merge", "simple-hash", "grace-hash", "hybrid-hash"])
 def test_formula_and_run_call_the_phases_by_the_same_names(algorithm: str) -> None:
     pair = open_pair("do2009:customer@0.01", "do2009:orders@0.01", "c_custkey=o_custkey")
     files = (lay_out(pair[0], 8192), lay_out(pair[1], 8192))

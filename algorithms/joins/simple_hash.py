@@ -1,0 +1,71 @@
+"""Simple hash join: each iteration joins what memory holds of R, and passes all else over to the next (Haas et al., TR 1148, section 5)."""
+
+from __future__ import annotations
+
+import math
+
+from algorithms.joins.base import JoinParameters, folders, settle
+from algorithms.nested_blocks import nested_blocks
+from algorithms.resident import Resident, Scan, keep, meet
+from algorithms.temporaries import drop
+from flashsim.core.errors import InvalidParameterError
+from flashsim.execution.requests import Algorithm, Phase
+from flashsim.storage.heap_file import File, HeapFile
+from models.allocation import Allocation, SimpleHashAllocation, exact, nested_loops, simple_hash
+
+#: An iteration that fills less of its memory than this met a key that most of R carries.
+_LEAST_FILLED = 0.5
+
+
+def allocate(r_pages: int, s_pages: int, parameters: JoinParameters) -> SimpleHashAllocation:
+    """The hash table and two equal buffers, by Haas et al."""
+    return simple_hash(r_pages, s_pages, parameters.memory, parameters.latency_ratio, parameters.fudge)
+
+
+def join(r: HeapFile, s: HeapFile, parameters: JoinParameters, allocation: Allocation | None = None) -> Algorithm:
+    """Join R with S; R is the smaller.
+
+    Raises
+    ------
+    InvalidParameterError
+        Too little memory, or an allocation that does not fit.
+    """
+    chosen = settle(r, s, parameters, allocation, SimpleHashAllocation, allocate)
+    if chosen.workspace < parameters.fudge:
+        raise InvalidParameterError("workspace", f"{chosen.workspace} pages", f"a page of R with its hash table takes {parameters.fudge:g}")
+    return _join(r, s, len(r.relation), parameters, chosen)
+
+
+def _join(r: File, s: File, rows: int, parameters: JoinParameters, allocation: SimpleHashAllocation) -> Algorithm:
+    yield Phase("first")
+    names = folders("simple-hash", r, s)
+    room = math.floor(allocation.workspace / exact(parameters.fudge))
+    # As many more are let in as chance may lack; what is too many goes back to the others, which costs nothing here.
+    chance = 1 + 2 / math.sqrt(max(1.0, rows * room / max(1, r.pages)))
+    number = 0
+    while r.pages and s.pages:
+        if number == 1:
+            yield Phase("further")
+        share = min(1.0, room / r.pages)
+        passed = [
+            File(f"{name}/pass-{number:03}", file.layout, expected_pages=round((1 - share) * file.pages))
+            for name, file in zip(names, (r, s), strict=True)
+        ]
+        resident = Resident(r.layout, room * r.layout.room, 1.0 if share == 1 else share * chance, slack=1.0)
+        scan = Scan(allocation.input, allocation.output, number, parameters.page_io)
+        yield from keep(r, passed[:1], resident, scan)
+        yield from meet(s, passed[1:] if passed[0].pages else [], resident, scan)
+        yield from _dropped(r, s)
+        r, s = passed
+        number += 1
+        if resident.filled < _LEAST_FILLED and s.pages:
+            loops = nested_loops(r.pages, s.pages, parameters.memory, parameters.latency_ratio, parameters.fudge)
+            yield from nested_blocks(r, s, loops.chunks(r.pages, parameters.fudge), loops.inner, page_io=parameters.page_io)
+            break
+    yield from _dropped(r, s)
+
+
+def _dropped(*files: File) -> Algorithm:
+    for file in files:
+        if file.temporary:
+            yield from drop(file)
