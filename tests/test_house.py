@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 from collections import Counter
+from graphlib import TopologicalSorter
 from importlib.metadata import packages_distributions
 from pathlib import Path
 
@@ -154,6 +155,17 @@ def test_links_of_a_page_lead_somewhere(page: str) -> None:
 def test_decisions_are_numbered_without_gaps() -> None:
     numbers = [int(path.name[:4]) for path in sorted((ROOT / "docs" / "decisions").glob("0*.md"))]
     assert numbers == list(range(1, len(numbers) + 1))
+
+
+def test_no_module_imports_itself_by_way_of_others() -> None:
+    """Imports for types count too: what two modules need of each other belongs below both."""
+    trees = {".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path for path in SOURCES}
+    graph: dict[str, set[str]] = {}
+    for module, path in trees.items():
+        imports = [each for each in ast.walk(ast.parse(path.read_text())) if isinstance(each, ast.ImportFrom)]
+        names = [(str(each.module), f"{each.module}.{alias.name}") for each in imports for alias in each.names]
+        graph[module] = {name if name in trees else package for package, name in names} & trees.keys() - {module}
+    TopologicalSorter(graph).prepare()  # names the first circle
 
 
 def test_units_are_converted_by_their_names() -> None:

@@ -3,26 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from flashsim.core.errors import InvalidParameterError, UnknownNameError
 from flashsim.core.request import SECTOR
 from flashsim.core.units import NEVER, format_size
-from flashsim.hdd.layout import HEAD_ORDERS, SLOT_UNIT, SPARING, sectors_of
+from flashsim.hdd.description import BOUNDS, HEAD_ORDERS, SPARING, DriveDescription
+from flashsim.hdd.layout import SLOT_UNIT, sectors_of
 from flashsim.hdd.scheduler.base import FAMILY
 from flashsim.hdd.seek import seek_curve
-from flashsim.hdd.segments import BOUNDS
-
-if TYPE_CHECKING:
-    from flashsim.hdd.parameters import HddParameters
 
 #: A drive has at most so many sectors; the times of a stream then stay below 2**62 ns.
 _MOST_SECTORS = 2**40
 
 
-def check_sizes(parameters: HddParameters) -> None:
+def check_sizes(parameters: DriveDescription) -> None:
     """Sizes are whole sectors."""
     sector = parameters.sector_size
     if sector % SECTOR:
@@ -37,7 +33,7 @@ def check_sizes(parameters: HddParameters) -> None:
         )
 
 
-def check_names(parameters: HddParameters) -> None:
+def check_names(parameters: DriveDescription) -> None:
     """Names are known, and the scheduler can be loaded."""
     for name, known in (("sparing", SPARING), ("head_order", HEAD_ORDERS), ("read_ahead_bound", BOUNDS)):
         if getattr(parameters, name) not in known:
@@ -45,7 +41,7 @@ def check_names(parameters: HddParameters) -> None:
     FAMILY.load(parameters.scheduler)
 
 
-def check_layout(parameters: HddParameters) -> None:
+def check_layout(parameters: DriveDescription) -> None:
     """Zones are whole, and slips and defects lie in them."""
     if not parameters.zones:
         raise InvalidParameterError("zones", "none", "at least one is needed")
@@ -76,7 +72,7 @@ def _check_zone(row: Sequence[float], rotation: int) -> None:
         raise InvalidParameterError("zones", row, f"with a revolution of {rotation} ns the angle would not fit into 64 bits")
 
 
-def _check_bad(parameters: HddParameters, name: str, row: Sequence[float], columns: int) -> None:
+def _check_bad(parameters: DriveDescription, name: str, row: Sequence[float], columns: int) -> None:
     if len(row) != columns or any(not isinstance(value, int) or value < 0 for value in row) or row[0] >= len(parameters.zones):
         raise InvalidParameterError(name, row, f"a row is {columns} whole numbers, the first a zone from 0 to {len(parameters.zones) - 1}")
     zone, *places = (int(value) for value in row)
@@ -86,7 +82,7 @@ def _check_bad(parameters: HddParameters, name: str, row: Sequence[float], colum
         raise InvalidParameterError(name, row, f"zone {zone} has {most} {'tracks' if parameters.sparing == 'tracks' else 'sectors'}")
 
 
-def check_capacity(parameters: HddParameters) -> None:
+def check_capacity(parameters: DriveDescription) -> None:
     """The zones hold what the host can address, and an array a whole stripe on each drive."""
     sectors = sectors_of(parameters)
     if parameters.capacity < parameters.sector_size or sectors * parameters.sector_size < parameters.capacity:
@@ -99,7 +95,7 @@ def check_capacity(parameters: HddParameters) -> None:
         raise InvalidParameterError("stripe", format_size(parameters.stripe), f"a drive holds {format_size(parameters.capacity)}")
 
 
-def check_arm(parameters: HddParameters) -> None:
+def check_arm(parameters: DriveDescription) -> None:
     """Seeks take time, more over longer distances where a curve says so, and settling is shorter than half a revolution."""
     if 2 * parameters.write_settle > parameters.rotation:
         raise InvalidParameterError(

@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from flashsim.core.request import Integers
-from flashsim.hdd.layout import HEAD_ORDERS
+from flashsim.hdd.description import BOUNDS, HEAD_ORDERS
 from flashsim.hdd.parameters import HddParameters
-from flashsim.hdd.segments import BOUNDS
 from flashsim.hdd.terms import CONTROL_COLUMNS, FIELDS, SHARE_UNIT
 
 _SIZES = ("read_ahead", "read_ahead_least", "segment_size", "write_behind", "command_size")

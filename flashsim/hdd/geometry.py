@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from flashsim.core.kernel import inlined_kernel
 from flashsim.core.request import Integers
+from flashsim.hdd.description import HEAD_ORDERS, DriveDescription
 from flashsim.hdd.layout import (
     CYLINDER_SKEW,
     END,
     FIRST,
-    HEAD_ORDERS,
     HELD,
     OFFSET,
     SLOT,
@@ -25,13 +25,10 @@ from flashsim.hdd.layout import (
     extent_table,
 )
 
-if TYPE_CHECKING:
-    from flashsim.hdd.parameters import HddParameters
-
 _TURNING_IN_ZONE, _TURNING = HEAD_ORDERS.index("turning-in-zone"), HEAD_ORDERS.index("turning")
 
 
-def sectors_by_cylinder(parameters: HddParameters) -> Integers:
+def sectors_by_cylinder(parameters: DriveDescription) -> Integers:
     """Sectors of each cylinder, shape (cylinders,)."""
     count = np.zeros(parameters.cylinders * parameters.heads, np.int64)
     for row in extent_table(parameters):
@@ -154,7 +151,7 @@ class Geometry:
     (0, 1, 4.0, (10, 20))
     """
 
-    def __init__(self, parameters: HddParameters) -> None:
+    def __init__(self, parameters: DriveDescription) -> None:
         self.heads = parameters.heads
         self.order = parameters.head_order
         self.extents: list[list[int]] = extent_table(parameters).tolist()

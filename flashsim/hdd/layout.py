@@ -5,7 +5,7 @@ the numbering goes on behind them), and empty space.  A sector that went bad lat
 results are runs of equal tracks: an extent is a run of tracks that hold equally many numbered sectors from the same slot on, or a part of
 one track.
 
-The names in `SPARING` stand in the order of DiskSim's numbers for its schemes; what they mean follows its manual of disk models, 1.4:
+What the schemes of sparing (`hdd.description.SPARING`) mean follows DiskSim's manual of disk models, 1.4:
 
 ========================  =======================================================================================================
 none                      no spares
@@ -21,23 +21,13 @@ end                       none but what slips push out of the zone
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from flashsim.core.request import Integers
+from flashsim.hdd.description import DriveDescription
 from flashsim.hdd.seek import seek_curve
-
-if TYPE_CHECKING:
-    from flashsim.hdd.parameters import HddParameters
-
-SPARING = (
-    "none", "tracks", "cylinder", "track", "cylinder-slip-on", "cylinder-front", "cylinder-front-slip-on", "end", "range", "zone",
-    "zone-slip-on",
-)  # fmt: skip
-#: What happens to the head at a seek to the next cylinder: it is the first again; the heads take turns up and down, counted from the start
-#: of the zone; or counted from the outermost cylinder.
-HEAD_ORDERS = ("first", "turning-in-zone", "turning")
 
 #: Slots are counted in millionths, since skews need not be whole sectors.
 SLOT_UNIT = 1_000_000
@@ -64,7 +54,7 @@ class Zone(NamedTuple):
     first_cylinder: int
 
 
-def zones_of(parameters: HddParameters) -> list[Zone]:
+def zones_of(parameters: DriveDescription) -> list[Zone]:
     """The zones.  A row without skews gets those that hide a head switch and a seek to the next cylinder, settling for a write included."""
     found, cylinder = [], 0
     single = int(seek_curve(parameters)[1]) if parameters.cylinders > 1 else 0
@@ -92,7 +82,7 @@ def _slots(duration: int, slots: int, rotation: int) -> int:
     return -(-duration * slots // rotation) * SLOT_UNIT
 
 
-def extent_table(parameters: HddParameters) -> Integers:
+def extent_table(parameters: DriveDescription) -> Integers:
     """The extents of a drive in the order of their sectors, shape (extents, EXTENT_COLUMNS)."""
     rows: list[list[int]] = []
     sector = 0
@@ -108,7 +98,7 @@ def extent_table(parameters: HddParameters) -> Integers:
     return np.array(rows, np.int64).reshape(-1, EXTENT_COLUMNS)
 
 
-def sectors_of(parameters: HddParameters) -> int:
+def sectors_of(parameters: DriveDescription) -> int:
     """Sectors that the zones hold."""
     return sum(count for number, zone in enumerate(zones_of(parameters)) for _, count in _runs(parameters, number, zone))
 
@@ -117,7 +107,7 @@ def _numbers(table: Iterable[Sequence[float]], zone: int) -> list[tuple[int, ...
     return sorted({tuple(int(value) for value in row[1:]) for row in table if row[0] == zone})
 
 
-def _runs(parameters: HddParameters, number: int, zone: Zone) -> list[Run]:
+def _runs(parameters: DriveDescription, number: int, zone: Zone) -> list[Run]:
     """Where the sectors of a zone lie, in the order of their numbers."""
     unit = zone.slots if parameters.sparing == "tracks" else 1
     slips = [unit * slip for (slip,) in _numbers(parameters.slips, number)]
@@ -127,7 +117,7 @@ def _runs(parameters: HddParameters, number: int, zone: Zone) -> list[Run]:
     return runs
 
 
-def _usable(parameters: HddParameters, zone: Zone, slips: list[int], unit: int) -> Iterator[Run]:
+def _usable(parameters: DriveDescription, zone: Zone, slips: list[int], unit: int) -> Iterator[Run]:
     """Runs of positions that have numbers, spares and slips left out."""
     scheme = parameters.sparing
     total = zone.cylinders * parameters.heads * zone.slots
@@ -204,7 +194,7 @@ def _moved(runs: Iterable[Run], bad: int, spare: int, unit: int) -> Iterator[Run
             yield bad + count, position + length - bad - count
 
 
-def _pieces(parameters: HddParameters, number: int, zone: Zone) -> Iterator[tuple[int, int, int, int, int]]:
+def _pieces(parameters: DriveDescription, number: int, zone: Zone) -> Iterator[tuple[int, int, int, int, int]]:
     """The runs as (track in the zone, slot, sectors a track, tracks, slots by which slips before push it on)."""
     pushes = _pushing_slips(parameters, number, zone)
     for position, length in _runs(parameters, number, zone):
@@ -221,7 +211,7 @@ def _pieces(parameters: HddParameters, number: int, zone: Zone) -> Iterator[tupl
             length -= held * tracks
 
 
-def _pushing_slips(parameters: HddParameters, number: int, zone: Zone) -> list[int]:
+def _pushing_slips(parameters: DriveDescription, number: int, zone: Zone) -> list[int]:
     """The track from which on each slip has pushed the start of tracks on by a slot: where spares lie in each cylinder or track."""
     scheme = parameters.sparing
     slips = [slip for (slip,) in _numbers(parameters.slips, number)]

@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from flashsim.core.request import Integers
 from flashsim.core.units import MILLISECONDS
-
-if TYPE_CHECKING:
-    from flashsim.hdd.parameters import HddParameters
+from flashsim.hdd.description import DriveDescription
 
 Floats = npt.NDArray[np.float64]
 
 
-def seek_curve(parameters: HddParameters) -> Integers:
+def seek_curve(parameters: DriveDescription) -> Integers:
     """Seek times of a drive: nanoseconds by distance in cylinders, shape (cylinders,); 0 for distance 0.
 
     A measured table counts before a formula, and that before Lee's curve; explicit first seeks count before all.

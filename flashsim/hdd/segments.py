@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from flashsim.core.kernel import inlined_kernel
 from flashsim.core.request import Integers
+from flashsim.hdd.description import BOUNDS
 from flashsim.hdd.geometry import cylinder_end, extent_of, track_bounds
 from flashsim.hdd.layout import SLOTS
 from flashsim.hdd.stream import position, sector_end
@@ -29,10 +30,7 @@ from flashsim.hdd.terms import (
     WRITING,
 )
 
-#: Where read-ahead ends before its size: nowhere, at the end of the track or cylinder of the request, or at the end of the track of the
-#: sector behind it, one track later if the segment begins before that track.
-BOUNDS = ("none", "track", "cylinder", "next-track")
-_TRACK, _CYLINDER, _NEXT_TRACK = 1, 2, 3
+_TRACK, _CYLINDER, _NEXT_TRACK = (BOUNDS.index(name) for name in ("track", "cylinder", "next-track"))
 
 
 @inlined_kernel

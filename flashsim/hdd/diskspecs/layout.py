@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from flashsim.core.errors import InvalidParameterError
+from flashsim.hdd.description import HEAD_ORDERS, SPARING
 from flashsim.hdd.diskspecs.block import Block
 from flashsim.hdd.diskspecs.collected import Collected
-from flashsim.hdd.layout import HEAD_ORDERS, SPARING
 
 #: More cylinders are no drive's.
 _MOST_CYLINDERS = 10_000_000

@@ -12,10 +12,9 @@ from flashsim.core.parameters import build
 from flashsim.core.request import COMPLETION, FLUSH, FORCE_UNIT_ACCESS, READ, TRIM, WRITE, Completions, Requests, make_requests
 from flashsim.core.rng import generator
 from flashsim.device.block_layer import split
-from flashsim.hdd.layout import HEAD_ORDERS, SPARING
+from flashsim.hdd.description import BOUNDS, HEAD_ORDERS, SPARING
 from flashsim.hdd.parameters import HddParameters
 from flashsim.hdd.scheduler.base import FAMILY
-from flashsim.hdd.segments import BOUNDS
 from flashsim.hdd.terms import FIELDS
 
 SECTOR = 512
