@@ -24,7 +24,8 @@ from models.allocation import (
     SortMergeAllocation,
     exact,
 )
-from models.haas import Disk, JoinCost, cost
+from models.disk import Disk
+from models.haas import JoinCost, cost
 
 
 def nested_loops_cost(inner: float, r_pages: float, s_pages: float, memory: float, latency_ratio: float, fudge: float = FUDGE) -> float:

@@ -28,7 +28,8 @@ from typing import Literal, Protocol, get_args
 from flashsim.core.errors import InvalidParameterError, UnknownNameError
 from flashsim.core.units import MILLISECONDS_A_SECOND
 from models.allocation import Allocation, GraceAllocation, HybridAllocation, NestedLoopsAllocation, SortMergeAllocation, grace_as_hybrid
-from models.haas import Disk, PhaseCounts, Sizes, Traffic, counts
+from models.disk import Disk
+from models.haas import PhaseCounts, Sizes, Traffic, counts
 
 #: The joins that this model knows.
 JOINS = ("bnl", "sort-merge", "grace-hash", "hybrid-hash")

@@ -14,7 +14,7 @@ import typer
 from experiments.commands.outputs import Outputs, write_json
 from experiments.commands.progress import progress_bar
 from experiments.commands.shared import Force, JsonFile
-from experiments.formulas.comparison import WHY, comparison_table
+from experiments.formulas.comparison import WHY, as_dict, compare_join, comparison_table, formulas
 from experiments.presentation.rows import RowWriter
 from experiments.presentation.tables import Table
 from experiments.runs.joining import (
@@ -106,7 +106,7 @@ def join(
                 result = simulate_join(setting, files, [device], sink=sink, results=results)
         _show(result)
         if json:
-            write_json(targets["--json"], result.as_dict() | {"provenance": origin})
+            write_json(targets["--json"], as_dict(result) | {"provenance": origin})
 
 
 def _spare_source(device: str, option: str, source: str) -> None:
@@ -123,11 +123,11 @@ def _show(result: JoinResult) -> None:
     typer.echo(f"{setting.algorithm} on {run.machine}: {sides}; {format_size(page_size)} a page")
     buffers = ", ".join(f"{name.replace('_', ' ')} {value:,}" for name, value in vars(result.allocation).items())
     typer.echo(f"memory {setting.memory:,} pages ({buffers}), placement {setting.placement}, {run.result_rows:,} result rows\n")
-    formula = result.formulas[0]
+    formula = formulas(result)[0]
     if formula is None:
         typer.echo(_costs(result).as_text())
         return
-    typer.echo(comparison_table(result.compare()).as_text())
+    typer.echo(comparison_table(compare_join(result)[0]).as_text())
     disk = formula.disk
     rates = f"a seek {disk.seek_ms:g} ms, a request {disk.latency_ms:g} ms, a page {disk.page_transfer_ms:.4g} ms"
     total = run.total()
@@ -139,5 +139,5 @@ def _show(result: JoinResult) -> None:
 
 
 def _costs(result: JoinResult) -> Table:
-    rows: list[list[Any]] = [[row.phase, row.requests, row.pages, row.io, row.cpu, row.total] for row in result.compare()]
+    rows: list[list[Any]] = [[row.phase, row.requests, row.pages, row.io, row.cpu, row.total] for row in result.measured()]
     return Table(["phase", "requests", "pages", "I/O s", "CPU s", "total s"], rows, digits=3)

@@ -1,23 +1,19 @@
-"""The formula beside the simulation: a preset as the cost model sees it, and both counts and seconds of a join, phase by phase."""
+"""The formula beside the simulation: both counts and seconds of a join, phase by phase."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-
-import numpy as np
+from typing import Any
 
 from experiments.presentation.tables import Entry, Table
+from experiments.runs.joining import JoinResult, PhaseSeconds
 from flashsim.core.errors import UnknownNameError
-from flashsim.core.units import MILLISECONDS, SECONDS
-from flashsim.device.presets import Preset
-from flashsim.execution.run import PhaseCost, Run
-from flashsim.hdd.layout import SLOT_UNIT, zones_of
-from flashsim.hdd.parameters import HddParameters
-from flashsim.hdd.seek import mean_seek, seek_curve
+from flashsim.core.units import MILLISECONDS
 from flashsim.storage.heap_file import HeapFile, heap_file
 from models.allocation import Allocation
-from models.haas import Disk, JoinCost, cost
+from models.disk import Disk
+from models.haas import JoinCost, Sizes, counts
 
 #: Why the counts of a formula and of a simulation may differ.
 WHY = (
@@ -28,57 +24,30 @@ WHY = (
 )
 
 
-def disk_of(preset: Preset, page_size: int) -> Disk:
-    """A preset's nominal figures: mean seek, latency of a request, sequential rates."""
-    parameters = preset.parameters
-    if isinstance(parameters, HddParameters):
-        seek = parameters.seek_average or mean_seek(seek_curve(parameters), np.ones(parameters.cylinders))
-        reads = _link_rate(parameters, parameters.bus_read, parameters.read_hit_after_read)
-        writes = _link_rate(parameters, parameters.bus_write, parameters.write_hit_after_write)
-        read, write = (min(streaming_rate(parameters), rate) for rate in (reads, writes))
-        latency = parameters.rotation / 2 / MILLISECONDS
-        return Disk.from_rates(seek / MILLISECONDS, latency, page_size, read, write if write != read else None)
-    latency = parameters.read_latency / MILLISECONDS
-    return Disk.from_rates(0, latency, page_size, parameters.link_read_rate, parameters.link_write_rate)
+def sizes_of(files: tuple[HeapFile, HeapFile], memory: int) -> Sizes:
+    """What a formula needs of two base files: the smaller is R, and temporary files are as full as they are written."""
+    r, s = sorted(files, key=lambda file: file.pages)
+    r_temporary, s_temporary = (heap_file(file.relation, file.page_size).pages for file in (r, s))
+    return Sizes(r.pages, s.pages, r_temporary, s_temporary, memory)
 
 
-def _link_rate(parameters: HddParameters, bus: int, work: int) -> float:
-    """Bytes a second that pass the link, the bus and the buffer where those are known (ns a sector), in commands with so much work (ns)."""
-    slowest, command = max(bus, parameters.bulk_transfer), parameters.command_size
-    rate = min(parameters.link_rate, parameters.sector_size * SECONDS / slowest if slowest else parameters.link_rate)
-    return command / (command / rate + (parameters.overhead + work) / SECONDS) if command else rate
-
-
-def streaming_rate(parameters: HddParameters) -> float:
-    """Bytes a second of reading the whole drive in order, head switches and seeks to the next cylinder included."""
-    sectors, time = 0, 0.0
-    for zone in zones_of(parameters):
-        skews = (parameters.heads - 1) * zone.track_skew + zone.cylinder_skew
-        slots = parameters.heads * zone.slots + skews / SLOT_UNIT
-        sectors += zone.cylinders * parameters.heads * zone.slots
-        time += zone.cylinders * slots * parameters.rotation / zone.slots
-    return sectors * parameters.sector_size * SECONDS / time
-
-
-def formula(
-    algorithm: str, r: HeapFile, s: HeapFile, memory: int, disk: Disk, allocation: Allocation, *, page_io: bool = False
-) -> JoinCost | None:
-    """The cost model's answer for two base files, with temporary files as full as they are written; None for a join it does not know.
-
-    The smaller of the files is R.
-    """
-    if r.pages > s.pages:
-        r, s = s, r
-    temporary = [heap_file(file.relation, file.page_size).pages for file in (r, s)]
+def formula(algorithm: str, sizes: Sizes, disk: Disk, allocation: Allocation, *, page_io: bool = False) -> JoinCost | None:
+    """The cost model's answer; None for a join it does not know."""
     try:
-        return cost(algorithm, r.pages, s.pages, memory, disk, allocation, page_io, r_temporary=temporary[0], s_temporary=temporary[1])
+        return JoinCost(algorithm, allocation, disk, counts(algorithm, sizes, allocation, page_io))
     except UnknownNameError:
         return None
 
 
-def with_measured_seek(join: JoinCost, run: Run) -> JoinCost | None:
+def formulas(result: JoinResult) -> list[JoinCost | None]:
+    """The cost model's answer for each device of a join; none for a real device."""
+    setting, sizes = result.setting, sizes_of(result.files, result.setting.memory)
+    known = {disk: formula(setting.algorithm, sizes, disk, result.allocation, page_io=setting.page_io) for disk in result.disks if disk}
+    return [known[disk] if disk else None for disk in result.disks]
+
+
+def with_measured_seek(join: JoinCost, total: PhaseSeconds) -> JoinCost | None:
     """The same counts on a device whose mean seek is the one that a run measured; None where nothing sought."""
-    total = run.total()
     if not total.seeks or join.disk.seek_ms == 0:
         return None
     return replace(join, disk=replace(join.disk, seek_ms=total.seek_time / total.seeks / MILLISECONDS))
@@ -107,29 +76,41 @@ class Compared:
         return vars(self) | differences
 
 
-def compare(run: Run, join: JoinCost | None) -> list[Compared]:
-    """Every phase of a run beside the formula's of that name, and the total."""
-    measured = with_measured_seek(join, run) if join else None
+def compare(measured: Sequence[PhaseSeconds], join: JoinCost | None) -> list[Compared]:
+    """Every phase beside the formula's of that name, and the total, which is the last."""
+    *phases, total = measured
+    sought = with_measured_seek(join, total) if join else None
     told = {phase.name: phase for phase in join.phases} if join else {}
     rows = []
-    for phase in run.phases:
-        counts = told.get(phase.name)
+    for phase in phases:
+        counted = told.get(phase.phase)
         rows.append(
             _compared(
                 phase,
-                (counts.total.requests, counts.total.pages, counts.seconds(join.disk)) if counts and join else None,
-                counts.seconds(measured.disk) if counts and measured else None,
+                (counted.total.requests, counted.total.pages, counted.seconds(join.disk)) if counted and join else None,
+                counted.seconds(sought.disk) if counted and sought else None,
             )
         )
     whole = (join.requests, join.pages, join.seconds) if join else None
-    rows.append(_compared(run.total(), whole, measured.seconds if measured else None))
-    return rows
+    return [*rows, _compared(total, whole, sought.seconds if sought else None)]
 
 
-def _compared(phase: PhaseCost, told: tuple[int, int, float] | None, measured_seek: float | None) -> Compared:
-    io, cpu, total = (time / SECONDS for time in (phase.io_time, phase.cpu_time, phase.total_time))
+def _compared(row: PhaseSeconds, told: tuple[int, int, float] | None, measured_seek: float | None) -> Compared:
     requests, pages, seconds = told or (None, None, None)
-    return Compared(phase.name, phase.requests, phase.pages, io, cpu, total, requests, pages, seconds, measured_seek)
+    return Compared(row.phase, row.requests, row.pages, row.io, row.cpu, row.total, requests, pages, seconds, measured_seek)
+
+
+def compare_join(result: JoinResult) -> list[list[Compared]]:
+    """Simulation and formula by phase, for each device of a join."""
+    return [compare(result.measured(index), join) for index, join in enumerate(formulas(result))]
+
+
+def as_dict(result: JoinResult) -> dict[str, Any]:
+    """A join with its formulas, JSON-ready."""
+    told = result.as_dict()
+    for machine, rows in zip(told["machines"], compare_join(result), strict=True):
+        machine["comparison"] = [row.as_dict() for row in rows]
+    return told
 
 
 def relative(value: float, reference: float | None) -> float | None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from experiments.formulas.comparison import disk_of, streaming_rate
+from experiments.runs.nominal import disk_of, streaming_rate
 from flashsim.core.units import MILLISECONDS, MILLISECONDS_A_SECOND, SECONDS
 from flashsim.device.block_layer import MAXIMUM_COMMAND
 from flashsim.device.presets import Preset

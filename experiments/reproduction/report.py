@@ -17,6 +17,8 @@ from experiments.runs.jobs import Job, Made, Settings
 
 #: So many digits of a run's id are shown: enough to tell apart far more runs than a paper has.
 _SHOWN_DIGITS = 10
+#: So many characters of its parameters: the table of runs beside the page has them in full.
+_SHOWN_PARAMETERS = 200
 
 
 def write_report(folder: Path, done: Sequence[Reproduced], settings: Settings) -> None:
@@ -72,6 +74,8 @@ def _run(job: Job, made: Made) -> _Run:
     own = dict(job.parameters)
     scale, seed = own.pop("scale", "-"), own.pop("seed", "-")
     named = ", ".join(f"{name}={value}" for name, value in own.items())
+    if len(named) > _SHOWN_PARAMETERS:
+        named = f"{named[:_SHOWN_PARAMETERS]}..."
     return _Run(job.id, job.label or job.function, job.function, named, scale, seed, made.seconds, made.recalled)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
@@ -62,9 +62,10 @@ class Job:
     label: str = ""
 
     @classmethod
-    def of(cls, function: str, label: str = "", **arguments: Any) -> Job:
-        """The run of a function with these arguments."""
-        return cls(function, json.dumps(arguments, sort_keys=True), label)
+    def of(cls, function: str | Callable[..., Any], label: str = "", **arguments: Any) -> Job:
+        """The run of a function, itself or as ``package.module:name``, with these arguments."""
+        name = function if isinstance(function, str) else f"{function.__module__}:{function.__qualname__}"
+        return cls(name, json.dumps(arguments, sort_keys=True), label)
 
     @cached_property
     def id(self) -> str:
@@ -132,18 +133,30 @@ def make(jobs: Iterable[Job], settings: Settings, progress: Progress | None = No
     made: dict[Job, Made] = {}
     if not settings.fresh:
         for job in wanted:
-            if (found := kept.recall(job.id)) is not None:
-                made[job] = Made(found["result"], found["seconds"], recalled=True)
+            if (found := _recalled(job)) is not None:
+                made[job] = found
     left = [job for job in wanted if job not in made]
     if len(left) > 1 and settings.cluster is None:
         for _ in each(_load, [*_ENGINES, *layers], settings.jobs):
             pass
     for done, (job, (result, seconds)) in enumerate(each(timed, left, settings.jobs, settings.cluster), start=len(made) + 1):
-        kept.keep({"function": job.function, "parameters": job.parameters, "seconds": seconds, "result": result}, job.id)
+        kept.keep(_origin(job) | {"seconds": seconds, "result": result}, job.id)
         made[job] = Made(result, seconds, recalled=False)
         if progress is not None:
             progress(done, len(wanted), job.label)
     return Results(settings, {job: made[job] for job in wanted})
+
+
+def _origin(job: Job) -> dict[str, Any]:
+    return {"function": job.function, "parameters": job.parameters}
+
+
+def _recalled(job: Job) -> Made | None:
+    """What is kept of a run; None where nothing is, or a file that `make` did not write."""
+    match kept.recall(job.id):
+        case {"result": result, "seconds": int() | float() as seconds, **origin} if origin == _origin(job):
+            return Made(result, seconds, recalled=True)
+    return None
 
 
 def _load(part: str) -> None:

@@ -1,4 +1,4 @@
-"""One join, from the names of its sources to what it cost, on simulated devices or a real one, with the formula beside it."""
+"""One join, from the names of its sources to what it cost, on simulated devices or a real one."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from algorithms.joins.base import JOINS, JoinParameters, plan
-from experiments.formulas.comparison import Compared, compare, disk_of, formula
+from experiments.runs.nominal import disk_of
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.protocols import Progress, Sink
 from flashsim.core.request import WRITE, make_requests
 from flashsim.core.rng import generator
-from flashsim.core.units import MIB, format_size
+from flashsim.core.units import MIB, SECONDS, format_size
 from flashsim.device import presets
 from flashsim.device.device import Device
 from flashsim.device.file import RealDevice
@@ -21,7 +21,7 @@ from flashsim.execution import cpu as cpus
 from flashsim.execution.driver import ResultRows
 from flashsim.execution.machine import Machine
 from flashsim.execution.real import check_real_placement, needed_size, run_on_file
-from flashsim.execution.run import Run
+from flashsim.execution.run import PhaseCost, Run
 from flashsim.execution.simulated import simulate
 from flashsim.storage.heap_file import HeapFile, heap_file
 from flashsim.storage.layout import check_page_size
@@ -29,7 +29,7 @@ from flashsim.storage.relation import Relation
 from flashsim.storage.source import load_pair, open_source
 from flashsim.storage.volume import check_placement
 from models.allocation import Allocation
-from models.haas import JoinCost
+from models.disk import Disk
 
 #: The CPU that runs are priced with unless another is named.
 CPU = "pentium-d-2009"
@@ -104,30 +104,58 @@ class DriveInUse:
 
 
 @dataclass(frozen=True)
+class PhaseSeconds:
+    """One phase of a join, or all of it, on one device, JSON-ready; times are seconds, but of all seeks together ns."""
+
+    phase: str
+    requests: int
+    pages: int
+    io: float
+    cpu: float
+    total: float
+    user: float
+    kernel: float
+    seeks: int
+    seek_time: int
+
+    @classmethod
+    def of(cls, cost: PhaseCost) -> PhaseSeconds:
+        """As a driver counted it."""
+        times = (cost.io_time, cost.cpu_time, cost.total_time, cost.user_time, cost.kernel_time)
+        io, cpu, total, user, kernel = (time / SECONDS for time in times)
+        return cls(cost.name, cost.requests, cost.pages, io, cpu, total, user, kernel, cost.seeks, cost.seek_time)
+
+
+@dataclass(frozen=True)
 class JoinResult:
-    """What a join cost on every device, and what the formula says.
+    """What a join cost on every device.
 
     Parameters
     ----------
-    runs, formulas
-        One a device; no formula for a join that the model does not know, or a real device.
+    runs, disks
+        One a device; `disks` are their nominal figures, None of a real device.
     """
 
     setting: JoinSetting
     files: tuple[HeapFile, HeapFile]
     allocation: Allocation
     runs: list[Run]
-    formulas: list[JoinCost | None]
+    disks: list[Disk | None]
 
-    def compare(self, index: int = 0) -> list[Compared]:
-        """Simulation and formula by phase, for one of the devices."""
-        return compare(self.runs[index], self.formulas[index])
+    def measured(self, index: int = 0) -> list[PhaseSeconds]:
+        """One of the devices, by phase; all phases together are the last."""
+        run = self.runs[index]
+        return [PhaseSeconds.of(cost) for cost in (*run.phases, run.total())]
 
     def as_dict(self) -> dict[str, Any]:
         """JSON-ready."""
-        machines = [run.as_dict() | {"comparison": [row.as_dict() for row in self.compare(index)]} for index, run in enumerate(self.runs)]
         relations = [{"name": file.name, "rows": len(file.relation), "pages": file.pages} for file in self.files]
-        return {"setting": vars(self.setting), "relations": relations, "allocation": vars(self.allocation), "machines": machines}
+        return {
+            "setting": vars(self.setting),
+            "relations": relations,
+            "allocation": vars(self.allocation),
+            "machines": [run.as_dict() for run in self.runs],
+        }
 
 
 def open_pair(r: str, s: str, on: str) -> tuple[Relation, Relation]:
@@ -174,9 +202,13 @@ def check_names(setting: JoinSetting, device: str | None) -> None:
 
 def divide(setting: JoinSetting, files: tuple[HeapFile, HeapFile], preset: presets.Preset) -> tuple[JoinParameters, Allocation]:
     """A join's parameters and its default buffers for a device."""
-    disk = disk_of(preset, files[0].page_size)
-    parameters = JoinParameters(setting.memory, setting.page_io, latency_ratio=disk.latency_ratio, access_ratio=disk.access_ratio)
     r_pages, s_pages = sorted(file.pages for file in files)
+    return divide_pages(setting, r_pages, s_pages, disk_of(preset, files[0].page_size))
+
+
+def divide_pages(setting: JoinSetting, r_pages: int, s_pages: int, disk: Disk) -> tuple[JoinParameters, Allocation]:
+    """A join's parameters and its default buffers, from the lengths of its relations."""
+    parameters = JoinParameters(setting.memory, setting.page_io, latency_ratio=disk.latency_ratio, access_ratio=disk.access_ratio)
     allocation: Allocation = JOINS.load(setting.algorithm).allocate(r_pages, s_pages, parameters)
     return parameters, allocation
 
@@ -222,10 +254,7 @@ def simulate_join(
     algorithm = plan(setting.algorithm, *files, parameters, allocation)
     runs = simulate(algorithm, files, machines, placement=setting.placement, results=results)
     disks = {preset.name: disk_of(preset, files[0].page_size) for preset in chosen}
-    told = {
-        name: formula(setting.algorithm, *files, setting.memory, disk, allocation, page_io=setting.page_io) for name, disk in disks.items()
-    }
-    return JoinResult(setting, files, allocation, runs, [told[preset.name] for preset in chosen])
+    return JoinResult(setting, files, allocation, runs, [disks[preset.name] for preset in chosen])
 
 
 def _touched(files: tuple[HeapFile, HeapFile]) -> int:

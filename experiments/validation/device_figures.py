@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from experiments.formulas.comparison import disk_of
+from experiments.runs.nominal import disk_of
 from flashsim.core.request import READ, WRITE, make_requests
 from flashsim.core.rng import generator
 from flashsim.core.units import KIB, MIB, MILLISECONDS, SECONDS
 from flashsim.device.device import Device
 from flashsim.device.presets import Preset
-from models.haas import Disk
+from models.disk import Disk
 
 #: Sizes of a join's I/O blocks; requests of each; and where they go.
 _SIZES = (8 * KIB, 32 * KIB, 128 * KIB, 512 * KIB, MIB)

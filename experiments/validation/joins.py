@@ -19,7 +19,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from algorithms.joins.base import plan as plan_join
-from experiments.formulas.comparison import formula
+from experiments.formulas.comparison import formula, sizes_of
 from experiments.replaying.real import RealSettings, check_typed, replay_on
 from experiments.replaying.trace_plan import plan as plan_trace
 from experiments.runs.joining import JoinSetting, divide
@@ -38,7 +38,8 @@ from flashsim.execution.requests import Algorithm, Phase
 from flashsim.execution.run import Run
 from flashsim.execution.simulated import simulate
 from flashsim.storage.heap_file import HeapFile
-from models.haas import Disk, JoinCost
+from models.disk import Disk
+from models.haas import JoinCost
 from traces.recording import ParquetRecorder
 from traces.replay.base import load_engine
 
@@ -290,7 +291,7 @@ def _foreseen(algorithm: str, preset: Preset, disk: Disk, files: tuple[HeapFile,
     how = JoinSetting(algorithm, setting.memory, cpu=None)
     parameters, allocation = divide(how, files, preset)
     run = simulate(plan_join(algorithm, *files, parameters, allocation), files, [Machine([Device(preset)], None, name=preset.name)])[0]
-    told = formula(algorithm, *files, setting.memory, disk, allocation)
+    told = formula(algorithm, sizes_of(files, setting.memory), disk, allocation)
     moved = sum(phase.pages for phase in run.phases) * files[0].page_size
     simulated = [phase.io_time / SECONDS for phase in run.phases]
     return Witnesses(

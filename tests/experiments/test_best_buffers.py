@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from experiments.papers.do2009 import allocations, hardware, hybrid_rule
+from experiments.papers.do2009 import allocations, every_device, hardware, hybrid_rule
 from experiments.papers.do2009.runs import JOINS, MEMORY, Setup, laid_out
 from experiments.runs.jobs import Made, Results, Settings
 from flashsim.device import presets
 
 SOME = ["hp-c2200a", "ocz-core-60gb", "toshiba-5400-320gb"]
+
+
+def made(scale: float, join: str, memory: int) -> dict[str, Any]:
+    """A join with both divisions on every device."""
+    settings = Settings(scale=scale / allocations.SHARE)
+    (job,) = [job for job in allocations.jobs([], settings) if (job.parameters["join"], job.parameters["memory"]) == (join, memory)]
+    return allocations.cell(Results(settings, {job: Made(job.make(), 0.0, recalled=False)}), join, memory)
 
 
 def test_every_join_and_buffer_pool_is_one_run() -> None:
@@ -23,11 +32,11 @@ def test_runs_and_sections(monkeypatch: pytest.MonkeyPatch) -> None:
     settings = Settings(scale=0.0005 / allocations.SHARE)
     jobs = [job for job in allocations.jobs([], settings) if job.parameters["join"] == "hybrid-hash" and job.parameters["memory"] == 600]
     results = Results(settings, {job: Made(job.make(), 0.0, recalled=False) for job in jobs})
-    cells = next(iter(results.values()))
+    cells = allocations.cell(results, "hybrid-hash", 600)
     assert list(cells) == SOME
     for name in SOME:
         assert all(
-            len(cells[name][kind]["seconds"]) == allocations.PLACES and min(cells[name][kind]["seconds"]) > 0 for kind in ("haas", "best")
+            len(cells[name][kind]["seconds"]) == every_device.PLACES and min(cells[name][kind]["seconds"]) > 0 for kind in ("haas", "best")
         )
         assert cells[name]["best"]["model"] <= cells[name]["haas"]["model"]
     (told,) = allocations.sections(results)
@@ -37,13 +46,13 @@ def test_runs_and_sections(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_device_that_is_too_small_is_named_with_why(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(presets, "names", lambda: ["hp-c2200a"])
     monkeypatch.setattr(allocations, "bytes_needed", lambda files: 10**9)
-    found = allocations.both_divisions("bnl", 600, 0.0005, 2009)
+    found = made(0.0005, "bnl", 600)
     assert found["hp-c2200a"]["problem"] == "it holds 335 MB, and relations and temporaries take up to 1,000 MB"
 
 
 def test_a_pool_that_is_too_small_is_named_with_why(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(presets, "names", lambda: SOME[1:])
-    found = allocations.both_divisions("sort-merge", 100, 0.0005, 2009)
+    found = made(0.0005, "sort-merge", 100)
     assert all("sort-merge needs" in cell["problem"] for cell in found.values())
 
 
@@ -62,17 +71,17 @@ def test_what_is_slower_by_more_than_the_noise_is_listed() -> None:
 @pytest.mark.parametrize("memory", MEMORY)
 def test_no_join_on_any_device_is_slower_than_with_the_buffers_of_haas(memory: int) -> None:
     """By more than the noise and what the closed form is allowed, as in the report at scale 1; one device of nineteen holds too little."""
-    cells = {(join, memory): allocations.both_divisions(join, memory, allocations.SHARE, 2009) for join in JOINS}
+    cells = {(join, memory): made(allocations.SHARE, join, memory) for join in JOINS}
     assert sum(allocations.gain(cell) is not None for found in cells.values() for cell in found.values()) == 4 * 18
     assert allocations.slower(cells, presets.names()) == []
 
 
 def test_files_lie_anywhere_on_a_disk_and_near_the_begin_of_flash() -> None:
     files = laid_out(Setup("bnl", 600), 0.0005, 2009)[0]
-    disk, flash = (allocations.places(name, files, 2009) for name in (SOME[2], "nvme-tlc-1tb"))
-    assert max(drive.start for drive in disk) > 10e9 and max(drive.start for drive in flash) < allocations.FLASH_PLACES
-    assert len({drive.start for drive in disk}) == allocations.PLACES and all(drive.start % 2**20 == 0 for drive in disk + flash)
-    assert allocations.places(SOME[2], files, 2009) == disk
+    disk, flash = (every_device.places(name, files, 2009) for name in (SOME[2], "nvme-tlc-1tb"))
+    assert max(drive.start for drive in disk) > 10e9 and max(drive.start for drive in flash) < every_device.FLASH_PLACES
+    assert len({drive.start for drive in disk}) == every_device.PLACES and all(drive.start % 2**20 == 0 for drive in disk + flash)
+    assert every_device.places(SOME[2], files, 2009) == disk
 
 
 def test_the_printed_rule_of_hybrid_hash_loses_on_the_simulated_disk_as_in_the_formula() -> None:

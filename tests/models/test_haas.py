@@ -17,7 +17,8 @@ from models.allocation import (
     SimpleHashAllocation,
     SortMergeAllocation,
 )
-from models.haas import Disk, JoinCost, PhaseCounts, Traffic, cost
+from models.disk import Disk
+from models.haas import JoinCost, PhaseCounts, Traffic, cost
 from models.optimum import discrete
 
 DRIVE = Disk(12, 5.56, 0.22978)

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from flashsim.core.errors import InvalidParameterError, UnknownNameError
 from models.allocation import Allocation, GraceAllocation, NestedLoopsAllocation, SortMergeAllocation, ceil_sqrt, exact
-from models.haas import Disk, cost
+from models.disk import Disk
+from models.haas import cost
 from models.optimum import discrete, hybrid_quadratic
 
 devices = st.sampled_from([Disk(12, 5.56, 0.23), Disk(0, 0.35, 0.065, 0.098), Disk(9.5, 8.3, 2.6), Disk(0, 0, 1), Disk(1, 100, 0.01)])

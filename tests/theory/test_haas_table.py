@@ -22,7 +22,8 @@ from models.allocation import (
     sort_merge,
     sort_merge_input,
 )
-from models.haas import Disk, JoinCost, cost
+from models.disk import Disk
+from models.haas import JoinCost, cost
 from models.optimum import discrete
 
 R, S = 93_440, 655_360

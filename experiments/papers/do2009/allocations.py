@@ -7,39 +7,32 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
+from functools import cache
 from statistics import fmean, stdev
 from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
 
-from experiments.formulas.comparison import disk_of
+from experiments.formulas.comparison import sizes_of
 from experiments.formulas.drives import drive_of
 from experiments.papers.base import Section
+from experiments.papers.do2009.every_device import PLACES, SHARE, bytes_needed, with_divisions
 from experiments.papers.do2009.runs import JOINS, LABELS, MEMORY, PAGE_SIZE, Setup, laid_out, too_small
 from experiments.presentation.plots import LINES, style, svg
 from experiments.presentation.tables import Entry, Table
 from experiments.runs.jobs import Job, Results, Settings
-from experiments.runs.joining import DriveInUse, JoinSetting, simulate_join
+from experiments.runs.nominal import disk_of
 from flashsim.core.errors import InvalidParameterError
-from flashsim.core.rng import generator
-from flashsim.core.units import MB, MIB, SECONDS
+from flashsim.core.units import MB
 from flashsim.device import presets
-from flashsim.ssd.parameters import SsdParameters
-from flashsim.storage.heap_file import HeapFile, heap_file
+from flashsim.storage.heap_file import HeapFile
 from models.allocation import Allocation, allocate
-from models.haas import Sizes
 from models.ssd_buffers import Problem, closed_form
+from models.ssd_joins import DetailedCost
 
 TITLE = "What the paper left open: the best buffers on every device"
-#: Some four hundred executions on nineteen devices: relations and memory are a twentieth of the other exhibits'.
-SHARE = 0.05
-#: Files lie packed: what a file system adds is the same for any division.
-PLACEMENT = "packed"
-#: Files lie in so many places of a drive, at whole MiB: anywhere on a disk, and within the first 64 MiB of flash, whose blocks are smaller.
-#: Where the platter stands when a disk's next piece comes depends on the pieces' and the tracks' lengths, so that a join can be lucky.
-PLACES, FLASH_PLACES = 5, 64 * MIB
 #: The closed form is allowed so much over the best that a search finds.
 ALLOWED = 1.0  # %
 
@@ -50,89 +43,63 @@ def jobs(claims: Collection[str], settings: Settings) -> list[Job]:
 
 
 def _job(settings: Settings, join: str, memory: int) -> Job:
+    """The run of all divisions; devices with the same one share a pass."""
+    scale = settings.scale * SHARE
+    wanted: dict[Allocation, dict[str, None]] = {}
+    for name, divisions in _divisions(join, memory, scale, settings.seed, tuple(presets.names())).items():
+        for cost in () if isinstance(divisions, str) else divisions.values():
+            wanted.setdefault(cost.allocation, {})[name] = None
+    given = [(asdict(allocation), list(names)) for allocation, names in wanted.items()]
     label = f"{join}, {memory} MB, best buffers on every device"
-    return Job.of(f"{__name__}:both_divisions", label, join=join, memory=memory, scale=settings.scale * SHARE, seed=settings.seed)
+    return Job.of(with_divisions, label, join=join, memory=memory, divisions=given, scale=scale, seed=settings.seed)
 
 
-def both_divisions(join: str, memory: int, scale: float, seed: int) -> dict[str, Any]:
-    """I/O seconds of a join on every device with the buffers of Haas et al., and with the model's best.
-
-    JSON-ready, by device: ``problem``, or by the division's name ``seconds`` (a place each), ``model`` (the model's seconds), ``buffers``.
-    """
+@cache
+def _divisions(join: str, memory: int, scale: float, seed: int, names: Sequence[str]) -> dict[str, str | dict[str, DetailedCost]]:
+    """By device: the division of Haas et al. (``haas``) and the model's best (``best``) with what the model says, or why it cannot run."""
     files, setting = laid_out(Setup(join, memory), scale, seed)
-    setting = JoinSetting(join, setting.memory, placement=PLACEMENT, cpu=None)
-    found: dict[str, Any] = {}
-    wanted: dict[Allocation, list[tuple[str, str]]] = {}
-    problems = {}
-    for name in presets.names():
+    found: dict[str, str | dict[str, DetailedCost]] = {}
+    for name in names:
         try:
-            problems[name], divisions = _divisions(join, files, setting.memory, name)
+            found[name] = _divided(join, files, setting.memory, presets.load(name))
         except InvalidParameterError as problem:
-            found[name] = {"problem": too_small(problem)}
-            continue
-        if isinstance(divisions, str):
-            found[name] = {"problem": divisions}
-            continue
-        found[name] = {}
-        for kind, allocation in divisions.items():
-            wanted.setdefault(allocation, []).append((name, kind))
-    for allocation, users in wanted.items():
-        names = list(dict.fromkeys(name for name, _ in users))
-        drives = [drive for name in names for drive in places(name, files, seed)]
-        times = [run.total().io_time / SECONDS for run in simulate_join(setting, files, drives, allocation=allocation).runs]
-        seconds = {name: times[PLACES * index :][:PLACES] for index, name in enumerate(names)}
-        for name, kind in users:
-            told = problems[name].cost(allocation).seconds
-            found[name][kind] = {"seconds": seconds[name], "model": told, "buffers": asdict(allocation)}
+            found[name] = too_small(problem)
     return found
 
 
-def _divisions(join: str, files: tuple[HeapFile, HeapFile], memory: int, name: str) -> tuple[Problem, dict[str, Allocation] | str]:
-    """The problem and the divisions to compare, or why the device cannot hold the files."""
-    preset = presets.load(name)
-    r, s = sorted(file.pages for file in files)
-    temporary = sorted(heap_file(file.relation, PAGE_SIZE).pages for file in files)
-    span = (r + s + sum(temporary)) * PAGE_SIZE
-    problem = Problem(join, Sizes(r, s, temporary[0], temporary[1], memory), drive_of(preset, PAGE_SIZE, span))
+def _divided(join: str, files: tuple[HeapFile, HeapFile], memory: int, preset: presets.Preset) -> str | dict[str, DetailedCost]:
+    sizes = sizes_of(files, memory)
+    span = (sizes.r + sizes.s + sizes.r_temporary + sizes.s_temporary) * PAGE_SIZE
+    problem = Problem(join, sizes, drive_of(preset, PAGE_SIZE, span))
     needed = bytes_needed(files)
     if preset.capacity < needed:
-        return problem, f"it holds {preset.capacity / MB:,.0f} MB, and relations and temporaries take up to {needed / MB:,.0f} MB"
+        return f"it holds {preset.capacity / MB:,.0f} MB, and relations and temporaries take up to {needed / MB:,.0f} MB"
     disk = disk_of(preset, PAGE_SIZE)
-    best = closed_form(problem).allocation  # within 1 % of what a search finds, which takes a second for each device
-    divisions = {"haas": allocate(join, r, s, memory, disk.latency_ratio, disk.access_ratio), "best": best}
-    return problem, divisions
+    haas = allocate(join, sizes.r, sizes.s, memory, disk.latency_ratio, disk.access_ratio)
+    return {"haas": problem.cost(haas), "best": closed_form(problem)}  # within 1 % of what a search finds, which takes a second
 
 
-def bytes_needed(files: tuple[HeapFile, HeapFile]) -> int:
-    """Bytes that relations and temporaries take at most."""
-    return 2 * sum(file.pages * PAGE_SIZE for file in files) + 16 * MIB
+def cell(results: Results, join: str, memory: int) -> dict[str, Any]:
+    """What was found of a join with a buffer pool, by device; empty if it was not run.
 
-
-def in_use(name: str, files: tuple[HeapFile, HeapFile]) -> DriveInUse:
-    """The device; of flash only as many blocks as the join can touch, and a tenth more than its capacity asks for, are laid out.
-
-    A drive that merges blocks is full.
+    A device has its ``problem``, or by the division's name ``seconds`` (a place each), ``model`` (the model's seconds) and ``buffers``.
     """
-    parameters = presets.load(name).parameters
-    if not isinstance(parameters, SsdParameters):
-        return DriveInUse(name)
-    needed = 2 * bytes_needed(files) + 1024 * MIB
-    if parameters.log_blocks or parameters.capacity < needed:
-        return DriveInUse(name, full=bool(parameters.log_blocks))
-    blocks = parameters.blocks_per_plane * needed // parameters.capacity + parameters.spare_blocks + parameters.gc_reserve + 8
-    return DriveInUse(name, {"capacity": needed, "blocks_per_plane": min(blocks, parameters.blocks_per_plane)})
-
-
-def places(name: str, files: tuple[HeapFile, HeapFile], seed: int) -> list[DriveInUse]:
-    """The device with the files in places drawn under a seed, at whole MiB as partitions begin."""
-    drive, preset = in_use(name, files), presets.load(name)
-    room = preset.capacity - bytes_needed(files)
-    if preset.kind == "ssd":
-        room = min(room, FLASH_PLACES)
-    return [
-        replace(drive, start=MIB * int(generator(seed, "place", number).integers(1 + room // MIB)), seed=seed + number)
-        for number in range(PLACES)
-    ]
+    settings = results.settings
+    made = results.get(_job(settings, join, memory))
+    if made is None:
+        return {}
+    divisions = _divisions(join, memory, settings.scale * SHARE, settings.seed, tuple(presets.names()))
+    order = list(dict.fromkeys(cost.allocation for told in divisions.values() if not isinstance(told, str) for cost in told.values()))
+    seconds = dict(zip(order, made, strict=True))
+    return {
+        name: {"problem": told}
+        if isinstance(told, str)
+        else {
+            kind: {"seconds": seconds[cost.allocation][name], "model": cost.seconds, "buffers": asdict(cost.allocation)}
+            for kind, cost in told.items()
+        }
+        for name, told in divisions.items()
+    }
 
 
 def gains(cell: Mapping[str, Any]) -> list[float]:
@@ -156,7 +123,7 @@ def noise(cell: Mapping[str, Any]) -> float:
 
 def sections(results: Results) -> list[Section]:
     """Seconds and gains, and what could not be run."""
-    cells = {(join, memory): results.get(_job(results.settings, join, memory), {}) for join in JOINS for memory in MEMORY}
+    cells = {(join, memory): cell(results, join, memory) for join in JOINS for memory in MEMORY}
     names = [name for name in presets.names() if any(gain(found.get(name, {})) is not None for found in cells.values())]
     scale = results.settings.scale * SHARE
     text = (

@@ -27,7 +27,8 @@ from flashsim.core.units import KIB, MIB, SECONDS
 from flashsim.execution.cpu import CpuModel
 from flashsim.execution.requests import Work
 from flashsim.storage.source.do2009 import PUBLISHED_BYTES
-from models.haas import Disk, cost
+from models.disk import Disk
+from models.haas import cost
 
 NAME = "pentium-d-2009"
 #: Table 5's rows, KB of a page, and those that the fit sees.

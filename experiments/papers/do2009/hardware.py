@@ -7,24 +7,18 @@ paper's disk, so that all devices share a pass; the best buffers of each are ano
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
 
 from experiments.papers.base import Section
-from experiments.papers.do2009.allocations import SHARE, bytes_needed, in_use
-from experiments.papers.do2009.runs import DEVICES, JOINS, LABELS, Setup, laid_out, too_small
+from experiments.papers.do2009.every_device import LESSONS_MEMORY, SHARE, on_every_device
+from experiments.papers.do2009.runs import JOINS, LABELS
 from experiments.presentation.plots import COLOURS, style, svg
 from experiments.presentation.tables import Entry, Table
 from experiments.runs.jobs import Job, Results, Settings
-from experiments.runs.joining import CPU, JoinSetting, simulate_join
-from flashsim.core.errors import InvalidParameterError
-from flashsim.core.units import SECONDS
 from flashsim.device import presets
 
-#: As figures 2 and 3.
-MEMORY = 500
 TITLE = "What the paper left open: its lessons on other hardware"
 
 
@@ -35,21 +29,7 @@ def jobs(claims: Collection[str], settings: Settings) -> list[Job]:
 
 def _job(settings: Settings, join: str, page_io: bool) -> Job:
     label = f"{join}, {'page-sized' if page_io else 'blocked'} I/O on every device"
-    return Job.of(f"{__name__}:on_every_device", label, join=join, page_io=page_io, scale=settings.scale * SHARE, seed=settings.seed)
-
-
-def on_every_device(join: str, page_io: bool, scale: float, seed: int) -> dict[str, Any]:
-    """I/O and CPU seconds by device, JSON-ready; empty where the pool is too small, and without the devices that are."""
-    files, setting = laid_out(Setup(join, MEMORY), scale, seed)
-    names = [name for name in presets.names() if presets.load(name).capacity >= bytes_needed(files)]
-    setting = JoinSetting(join, setting.memory, page_io, buffers_for=DEVICES["HDD"], cpu=CPU)
-    try:
-        runs = simulate_join(setting, files, [in_use(name, files) for name in names]).runs
-    except InvalidParameterError as problem:
-        too_small(problem)
-        return {}
-    totals = {name: run.total() for name, run in zip(names, runs, strict=True)}
-    return {name: {"io": total.io_time / SECONDS, "cpu": total.cpu_time / SECONDS} for name, total in totals.items()}
+    return Job.of(on_every_device, label, join=join, page_io=page_io, scale=settings.scale * SHARE, seed=settings.seed)
 
 
 class Lessons:
@@ -107,9 +87,9 @@ def _told(lessons: Lessons, scale: float) -> str:
         for holds in (lessons.hybrid_is_best, lambda name: lessons.blocked_gain(name) > 1.1, lambda name: lessons.cpu_share(name) > 0.5)
     )
     return (
-        f"Executed at scale {scale:g} with the paper's {MEMORY} MB, processor and buffers. Of {len(names)} devices, hybrid hash is the "
-        f"fastest join on {best}; page-sized I/O takes a tenth longer than blocked I/O at least, in every join, on {blocked}; CPU time is "
-        f"more than half of the total on {busy}."
+        f"Executed at scale {scale:g} with the paper's {LESSONS_MEMORY} MB, processor and buffers. Of {len(names)} devices, hybrid hash is "
+        f"the fastest join on {best}; page-sized I/O takes a tenth longer than blocked I/O at least, in every join, on {blocked}; CPU time "
+        f"is more than half of the total on {busy}."
     )
 
 

@@ -7,83 +7,62 @@ page transfers (docs/explanation/optimal_allocations.md).
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import replace
+from functools import cache
 from typing import Any
 
 from matplotlib.figure import Figure
 
-from algorithms.joins.base import plan
-from experiments.formulas.comparison import disk_of
 from experiments.papers.base import Section
-from experiments.papers.do2009.runs import DEVICES, MEMORY, Setup, laid_out, too_small
+from experiments.papers.do2009.hybrid_runs import JOIN, with_buffers
+from experiments.papers.do2009.runs import DEVICES, MEMORY, PAGE_SIZE, SCALE_FACTOR, Setup, join_setting, too_small
 from experiments.presentation.plots import LINES, style, svg
 from experiments.presentation.tables import Entry, Table
 from experiments.runs.jobs import Job, Results, Settings
-from experiments.runs.joining import divide
+from experiments.runs.nominal import disk_of
 from flashsim.core.errors import InvalidParameterError
-from flashsim.core.units import GIB, SECONDS
 from flashsim.device import presets
-from flashsim.device.device import Device
-from flashsim.execution.machine import Machine
-from flashsim.execution.simulated import simulate
+from flashsim.storage.source.do2009 import PaperRecords
 from models import optimum
-from models.allocation import HybridAllocation, hybrid_hash
-from models.haas import cost
+from models.allocation import hybrid_hash
+from models.haas import JoinCost, cost
 
-_JOIN = "hybrid-hash"
-#: As TR 1148 assumes: relations and temporary files do not move each other's arm.
-_PLACEMENT = "two-disks"
 RULES = ("printed", "derived", "best")
-#: What hides the latency that the formula charges every request; a request also is one command then, however long.
-_PLAIN = {"read_ahead": 0, "write_behind": 0}
 TITLE = "What the paper left open: the rule of hybrid hash"
 
 
 def jobs(claims: Collection[str], settings: Settings) -> list[Job]:
-    """A run each buffer pool, which executes the three divisions."""
-    return [_job(settings, memory) for memory in MEMORY]
+    """A run each buffer pool, which executes the three divisions; none of a pool that is too small."""
+    return [_job(settings, memory) for memory in MEMORY if _rules(settings.scale, memory)]
 
 
 def _job(settings: Settings, memory: int) -> Job:
-    return Job.of(
-        f"{__name__}:three_rules", f"hybrid hash, {memory} MB, three rules", memory=memory, scale=settings.scale, seed=settings.seed
-    )
+    rules = {rule: vars(join.allocation) for rule, join in _rules(settings.scale, memory).items()}
+    label = f"hybrid hash, {memory} MB, three rules"
+    return Job.of(with_buffers, label, memory=memory, rules=rules, scale=settings.scale, seed=settings.seed)
 
 
-def three_rules(memory: int, scale: float, seed: int) -> dict[str, Any]:
-    """I/O seconds of hybrid hash on the disk by rule, simulated and by the formula, JSON-ready; empty where the pool is too small."""
-    files, setting = laid_out(Setup(_JOIN, memory), scale, seed)
-    r, s = sorted(file.pages for file in files)
-    disk = disk_of(presets.load(DEVICES["HDD"]), files[0].page_size)
-    found: dict[str, Any] = {}
+@cache
+def _rules(scale: float, memory: int) -> dict[str, JoinCost]:
+    """Each rule's division, and what it costs by the formula; nothing where the pool is too small."""
+    r, s = (PaperRecords(name, SCALE_FACTOR * scale).published_pages(PAGE_SIZE) for name in ("customer", "orders"))
+    pages, disk = join_setting(Setup(JOIN, memory), scale).memory, disk_of(presets.load(DEVICES["HDD"]), PAGE_SIZE)
     try:
         divisions = {
-            "printed": hybrid_hash(r, s, setting.memory, disk.latency_ratio),
-            "derived": hybrid_hash(r, s, setting.memory, disk.latency_ratio, rule="sqrt-y"),
-            "best": optimum.discrete(_JOIN, r, s, setting.memory, disk).allocation,
+            "printed": hybrid_hash(r, s, pages, disk.latency_ratio),
+            "derived": hybrid_hash(r, s, pages, disk.latency_ratio, rule="sqrt-y"),
+            "best": optimum.discrete(JOIN, r, s, pages, disk).allocation,
         }
     except InvalidParameterError as problem:
         too_small(problem)
-        return found
-    setting = type(setting)(_JOIN, setting.memory, placement=_PLACEMENT, cpu=None)
-    for rule, division in divisions.items():
-        parameters = divide(setting, files, presets.load(DEVICES["HDD"]))[0]
-        algorithm = plan(_JOIN, *files, parameters, division)
-        plain, usual = (run.total() for run in simulate(algorithm, files, _machines(), placement=_PLACEMENT))
-        told = cost(_JOIN, r, s, setting.memory, disk, division).seconds
-        seconds = {"seconds": plain.io_time / SECONDS, "hidden": usual.io_time / SECONDS, "seeks": plain.seeks, "formula": told}
-        found[rule] = {"buffers": vars(division)} | seconds
-    return found
+        return {}
+    return {rule: cost(JOIN, r, s, pages, disk, division) for rule, division in divisions.items()}
 
 
-def _machines() -> list[Machine]:
-    """Two disks as the formula sees them, and two of the paper's."""
-    usual = presets.load(DEVICES["HDD"])
-    plain = replace(usual, parameters=replace(usual.parameters, **_PLAIN))  # type: ignore[arg-type]
-    return [
-        Machine([Device(plain, maximum_command=GIB), Device(plain, maximum_command=GIB)], name="as the formula sees it"),
-        Machine([Device(usual), Device(usual)]),
-    ]
+def found(results: Results, memory: int) -> dict[str, Any]:
+    """By rule, what was simulated, and the ``formula``'s seconds; nothing where the pool is too small or was not run."""
+    made = results.get(_job(results.settings, memory), {})
+    rules = _rules(results.settings.scale, memory)
+    return {rule: measured | {"formula": rules[rule].seconds} for rule, measured in made.items()}
 
 
 def losses(results: Results, rule: str, what: str = "seconds") -> dict[int, float]:
@@ -91,18 +70,18 @@ def losses(results: Results, rule: str, what: str = "seconds") -> dict[int, floa
 
     `what` is ``formula``, ``seconds`` (simulated, every request waits its latency) or ``hidden`` (with read-ahead and write-behind).
     """
-    found = {memory: results.get(_job(results.settings, memory), {}) for memory in MEMORY}
-    return {memory: told[rule][what] / told["derived"][what] - 1 for memory, told in found.items() if told}
+    by_memory = {memory: found(results, memory) for memory in MEMORY}
+    return {memory: told[rule][what] / told["derived"][what] - 1 for memory, told in by_memory.items() if told}
 
 
 def sections(results: Results) -> list[Section]:
     """Seconds by rule, and what the printed rule loses."""
     rows: list[list[Entry]] = []
     for memory in MEMORY:
-        told = results.get(_job(results.settings, memory), {})
+        told = found(results, memory)
         for rule in RULES if told else ():
             made, derived = told[rule], told["derived"]
-            buffers = HybridAllocation(**made["buffers"])
+            buffers: Any = _rules(results.settings.scale, memory)[rule].allocation
             kinds = ("formula", "seconds", "hidden")
             more = [100 * (made[what] / derived[what] - 1) for what in kinds]
             rows.append([memory, rule, buffers.input, buffers.output, *(made[what] for what in kinds), made["seeks"], *more])

@@ -7,7 +7,8 @@ both machines follow from (h + c) / (h / a + c) = b.
 from __future__ import annotations
 
 from experiments.papers.base import Section, load
-from experiments.papers.do2009.runs import JOINS, LABELS, MEMORY, Runs, Setup, grid_jobs
+from experiments.papers.do2009.measured import Runs
+from experiments.papers.do2009.runs import JOINS, LABELS, MEMORY, Setup, grid_jobs
 from experiments.presentation.tables import Entry, Table
 from experiments.runs.jobs import Results
 

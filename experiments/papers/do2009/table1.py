@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Collection
 from functools import partial
 
-from experiments.formulas.comparison import disk_of
 from experiments.papers.base import Cell, Claim, Judgement, Section, decided
 from experiments.papers.do2009.runs import DEVICES, MEMORY, PAGE_SIZE, cells
 from experiments.presentation.tables import Entry, Table
 from experiments.runs.jobs import Job, Results, Settings
+from experiments.runs.nominal import disk_of
 from flashsim.core.units import MIB
 from flashsim.device import presets
 from models import optimum
@@ -25,7 +25,8 @@ from models.allocation import (
     nested_loops,
     sort_merge,
 )
-from models.haas import Disk, cost
+from models.disk import Disk
+from models.haas import cost
 
 #: Pages of customer and orders in the paper.
 R_PAGES, S_PAGES = 93_440, 655_360
@@ -104,7 +105,7 @@ def sections(results: Results) -> list[Section]:
 
 
 def _best(join: str, memory: int) -> Job:
-    return Job.of(f"{__name__}:best_seconds", f"{join}, {memory} MB, best buffers", join=join, pages=pool(memory))
+    return Job.of(best_seconds, f"{join}, {memory} MB, best buffers", join=join, pages=pool(memory))
 
 
 def best_seconds(join: str, pages: int) -> float:

@@ -8,6 +8,7 @@ The padding is a function of the row id, so that a row costs 4 bytes of memory.
 from __future__ import annotations
 
 from decimal import Decimal
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -58,13 +59,17 @@ class PaperRecords:
         self.name = name
         self.scale = Decimal(str(scale))
         self.padding = PADDING[name]
-        customers = int(self.scale * CUSTOMERS)
-        if not 3 <= customers < 2**31:
+        self._seed = seed
+        self._customers = int(self.scale * CUSTOMERS)
+        if not 3 <= self._customers < 2**31:
             raise InvalidParameterError("scale factor", scale, "it must give from 3 to 2**31 - 1 customers (150,000 at scale factor 1)")
-        if name == "customer":
-            self.keys = generator(seed, "do2009", name).permutation(np.arange(1, customers + 1, dtype=np.uint32))
-        else:
-            self.keys = _customers_of_orders(customers, int(self.scale * ORDERS), seed)
+
+    @cached_property
+    def keys(self) -> npt.NDArray[np.uint32]:
+        """The key of every row, shape (rows,)."""
+        if self.name == "customer":
+            return generator(self._seed, "do2009", self.name).permutation(np.arange(1, self._customers + 1, dtype=np.uint32))
+        return _customers_of_orders(self._customers, self.rows, self._seed)
 
     @property
     def names(self) -> list[str]:
@@ -79,7 +84,7 @@ class PaperRecords:
     @property
     def rows(self) -> int:
         """How many rows there are."""
-        return len(self.keys)
+        return self._customers if self.name == "customer" else int(self.scale * ORDERS)
 
     def key(self, column: str) -> pa.Array:
         """The values of one column, shape (rows,)."""

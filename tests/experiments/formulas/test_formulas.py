@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from experiments.formulas.comparison import compare, disk_of, with_measured_seek
+from experiments.formulas.comparison import compare, compare_join, formulas, with_measured_seek
 from experiments.runs.joining import JoinSetting, lay_out, open_pair, simulate_join
+from experiments.runs.nominal import disk_of
 from flashsim.device import presets
 
 
@@ -32,7 +33,7 @@ def test_one_pass_gives_both_machines_the_same_requests(sort_merge) -> None:
 
 
 def test_formula_and_run_have_the_same_phases_and_nearly_the_same_pages(sort_merge) -> None:
-    rows = sort_merge.compare()
+    rows = compare_join(sort_merge)[0]
     assert len(rows) == 3 and rows[-1].phase == "total"
     for row in rows:
         assert row.pages == pytest.approx(row.formula_pages, rel=0.02)
@@ -44,19 +45,19 @@ def test_formula_and_run_call_the_phases_by_the_same_names(algorithm: str) -> No
     pair = open_pair("do2009:customer@0.01", "do2009:orders@0.01", "c_custkey=o_custkey")
     files = (lay_out(pair[0], 8192), lay_out(pair[1], 8192))
     result = simulate_join(JoinSetting(algorithm, 24), files, ["ocz-core-60gb"])
-    assert [phase.name for phase in result.runs[0].phases] == [phase.name for phase in result.formulas[0].phases]
-    assert all(row.formula_requests is not None for row in result.compare())
+    assert [phase.name for phase in result.runs[0].phases] == [phase.name for phase in formulas(result)[0].phases]
+    assert all(row.formula_requests is not None for row in compare_join(result)[0])
 
 
 def test_measured_seek_replaces_the_nominal_one(sort_merge) -> None:
-    hdd, ssd = sort_merge.formulas
-    measured = with_measured_seek(hdd, sort_merge.runs[0])
+    hdd, ssd = formulas(sort_merge)
+    measured = with_measured_seek(hdd, sort_merge.measured()[-1])
     total = sort_merge.runs[0].total()
     assert measured.disk.seek_ms == pytest.approx(total.seek_time / total.seeks / 1e6)
     assert hdd.seconds - measured.seconds == pytest.approx(hdd.seeks * (12 - measured.disk.seek_ms) / 1000)
-    assert with_measured_seek(ssd, sort_merge.runs[1]) is None
+    assert with_measured_seek(ssd, sort_merge.measured(1)[-1]) is None
 
 
 def test_a_join_without_a_formula_is_compared_with_nothing(sort_merge) -> None:
-    rows = compare(sort_merge.runs[0], None)
+    rows = compare(sort_merge.measured(), None)
     assert all(row.formula_io is None and row.as_dict()["io_difference"] is None for row in rows)

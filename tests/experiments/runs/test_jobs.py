@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from experiments.papers import base as papers
 from experiments.papers.do2009.runs import Setup
 from experiments.runs import jobs, kept, parallel
 from experiments.runs.jobs import Job, Settings
@@ -37,7 +38,7 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_an_interrupted_run_goes_on_and_makes_nothing_twice(own_cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "noted").mkdir()
-    wanted = [Job.of(f"{__name__}:noted", number=number, folder=str(tmp_path / "noted"), stop_at=3) for number in range(6)]
+    wanted = [Job.of(noted, number=number, folder=str(tmp_path / "noted"), stop_at=3) for number in range(6)]
     monkeypatch.setattr(Job, "make", lambda job: noted(**job.parameters))
     with pytest.raises(KeyboardInterrupt):
         jobs.make(wanted, Settings())
@@ -54,10 +55,23 @@ def test_an_interrupted_run_goes_on_and_makes_nothing_twice(own_cache: Path, tmp
 
 def test_what_is_asked_for_twice_is_made_once(own_cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "noted").mkdir()
-    job = Job.of(f"{__name__}:noted", number=2, folder=str(tmp_path / "noted"), stop_at=9)
+    job = Job.of(noted, number=2, folder=str(tmp_path / "noted"), stop_at=9)
     monkeypatch.setattr(Job, "make", lambda job: noted(**job.parameters))
     assert jobs.make([job, job], Settings())[job] == {"square": 4}
     assert len(os.listdir(tmp_path / "noted")) == 1
+
+
+@pytest.mark.parametrize("damaged", ["[]", "{}", "5", "null", '"text"', '{"result": 1}', '{"result": 1, "seconds": "?"}', "{half", "\xff"])
+def test_a_damaged_kept_result_is_made_again(damaged: str, own_cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "noted").mkdir()
+    job = Job.of(noted, number=2, folder=str(tmp_path / "noted"), stop_at=9)
+    monkeypatch.setattr(Job, "make", lambda job: noted(**job.parameters))
+    for _ in range(2):  # the second time it is kept again
+        assert jobs.make([job], Settings())[job] == {"square": 4}
+    (file,) = own_cache.rglob("*.json")
+    file.write_text(damaged, encoding="latin-1")
+    assert jobs.make([job], Settings()).made[job].recalled is False
+    assert jobs.make([job], Settings()).made[job].recalled is True
 
 
 def test_kept_results_are_named_after_all_that_they_depend_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -70,18 +84,38 @@ def test_kept_results_are_named_after_all_that_they_depend_on(tmp_path: Path, mo
     assert kept.recall(one) is None
 
 
-def test_a_change_of_the_report_makes_no_run_again_and_one_of_the_joins_does(monkeypatch: pytest.MonkeyPatch) -> None:
-    before = kept.sources_digest.__wrapped__("experiments.papers.do2009.runs")
-    genuine = source_tree()
+@pytest.mark.parametrize("run", ["runs:run_join", "every_device:with_divisions", "assumptions:io_seconds", "hybrid_runs:with_buffers"])
+def test_only_what_a_simulation_rests_on_makes_it_again(run: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    module = f"experiments.papers.do2009.{run.partition(':')[0]}"
+    before, genuine = kept.sources_digest.__wrapped__(module), source_tree()
 
-    def changed(module: str) -> str:
-        edited = SourceTree(genuine.sources | {module: genuine.sources[module] + b"# changed"})
-        monkeypatch.setattr(kept, "source_tree", lambda: edited)
-        return kept.sources_digest.__wrapped__("experiments.papers.do2009.runs")
+    def changed(edited: str) -> bool:
+        tree = SourceTree(genuine.sources | {edited: genuine.sources[edited] + b"# changed"})
+        monkeypatch.setattr(kept, "source_tree", lambda: tree)
+        return kept.sources_digest.__wrapped__(module) != before
 
-    assert changed("experiments.reproduction.report") == changed("flashsim.device.nbd.server") == before
-    for module in ("experiments.runs.joining", "experiments.papers.do2009.states", "algorithms.joins.bnl", "flashsim.ssd.engine.drive"):
-        assert changed(module) != before
+    rooms = ("experiments.presentation", "experiments.formulas", "experiments.reproduction", "experiments.commands", "flashsim.device.nbd")
+    none = [name for name in genuine.sources if name.startswith(rooms)]
+    none += ["models.haas", "models.optimum", "models.ssd_joins", "models.ssd_buffers", "experiments.papers.base"]
+    assert len(none) > 30 and [name for name in none if changed(name)] == []
+    again = ["experiments.runs.joining", "algorithms.joins.bnl", "algorithms.matching", "flashsim.ssd.engine.drive", "models.allocation"]
+    assert [name for name in again if not changed(name)] == []
+
+
+def test_every_simulation_of_a_paper_rests_on_no_formula() -> None:
+    """Any run that drives devices; what only calculates may rest on what it likes."""
+    tree = source_tree()
+    found = {job.function for paper in map(papers.load, papers.names()) for name in paper.exhibits for job in _jobs(paper, name)}
+    closures = [tree.closure([function.partition(":")[0]], members=True) for function in found]
+    simulations = [closure for closure in closures if not any(name.startswith("experiments.presentation") for name in closure)]
+    assert len(simulations) >= 4 and len(closures) - len(simulations) <= 1
+    for closure in simulations:
+        assert not [name for name in closure if name.startswith(("models.haas", "models.optimum", "models.ssd", "experiments.formulas"))]
+
+
+def _jobs(paper: papers.Paper, exhibit: str) -> list[Job]:
+    made: list[Job] = paper.module(exhibit).jobs([claim.id for claim in paper.claims], Settings(scale=SCALE))
+    return made
 
 
 def test_two_processes_give_the_same_results_as_one() -> None:

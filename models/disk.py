@@ -1,0 +1,67 @@
+"""A device as the cost models see it: a seek, the latency of a request, and the transfer of a page."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from flashsim.core.errors import InvalidParameterError
+from flashsim.core.units import MILLISECONDS_A_SECOND
+
+
+@dataclass(frozen=True)
+class Disk:
+    """A device as the model sees it, in milliseconds.
+
+    Parameters
+    ----------
+    seek_ms
+        Ts, the mean seek: nominal, or as measured for the layout at hand.
+    latency_ms
+        Tl, what every request waits: the mean rotational latency of a disk, the command overhead of an SSD.
+    page_transfer_ms
+        Tx, the transfer of one page.
+    page_write_ms
+        The transfer of one page when writing, where that differs.
+    """
+
+    seek_ms: float
+    latency_ms: float
+    page_transfer_ms: float
+    page_write_ms: float | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("seek_ms", "latency_ms"):
+            if not 0 <= getattr(self, name) < math.inf:
+                raise InvalidParameterError(name, getattr(self, name), "it must be at least 0")
+        for name in ("page_transfer_ms", "page_write_ms"):
+            value = getattr(self, name)
+            if value is not None and not 0 < value < math.inf:
+                raise InvalidParameterError(name, value, "it must be above 0")
+
+    @classmethod
+    def from_rates(cls, seek_ms: float, latency_ms: float, page_size: int, read_rate: float, write_rate: float | None = None) -> Disk:
+        """A device given by its rates in bytes a second.
+
+        Examples
+        --------
+        >>> round(Disk.from_rates(12, 5.56, 8192, 34 * 2**20).latency_ratio, 3)
+        24.197
+        """
+        for name, rate in (("read_rate", read_rate), ("write_rate", write_rate)):
+            if rate is not None and not 0 < rate < math.inf:
+                raise InvalidParameterError(name, rate, "it must be above 0")
+        write = None if write_rate is None else page_size * MILLISECONDS_A_SECOND / write_rate
+        return cls(seek_ms, latency_ms, page_size * MILLISECONDS_A_SECOND / read_rate, write)
+
+    @property
+    def latency_ratio(self) -> float:
+        """The latency in page transfers, y = Tl / Tx."""
+        return self.latency_ms / self.page_transfer_ms
+
+    @property
+    def access_ratio(self) -> float:
+        """A random access in latencies, x = (Tl + Ts) / Tl; infinite where only seeks cost."""
+        if self.latency_ms == 0:
+            return math.inf if self.seek_ms > 0 else 1.0
+        return (self.latency_ms + self.seek_ms) / self.latency_ms
