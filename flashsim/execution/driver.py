@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
-import numpy as np
-
-from flashsim.core.errors import InvalidParameterError
 from flashsim.core.request import Integers
+from flashsim.execution.checks import check_read, check_write
 from flashsim.execution.requests import Algorithm, Cpu, Drop, Emit, Flush, Phase, Read, Request, Work, Write
 from flashsim.execution.run import PhaseCost, Run
-from flashsim.storage.heap_file import File, HeapFile
+from flashsim.storage.heap_file import File
 from flashsim.storage.rows import Tuples
 
 #: Takes result rows: pairs of row ids of R and S, shape (n,) each.
@@ -23,11 +21,11 @@ class Backend(Protocol):
 
     runs: list[Run]
 
-    def read(self, request: Read) -> Tuples:
-        """Read extents and return their tuples."""
+    def read(self, request: Read) -> Tuples | None:
+        """Read extents and return their tuples, if any are wanted."""
 
     def write(self, request: Write) -> None:
-        """Append extents to a temporary file; the file is not yet longer."""
+        """Write extents; a temporary file is not yet longer."""
 
     def flush(self, file: File) -> None:
         """Make the writes to the file's device durable."""
@@ -77,12 +75,13 @@ def answer(request: Request, backend: Backend, results: ResultRows | None) -> Tu
     if not backend.runs[0].phases or isinstance(request, Phase):
         _begin_phase(backend, request.name if isinstance(request, Phase) else "run")
     if isinstance(request, Read):
+        check_read(request)
         _count_pages(backend, request)
         return backend.read(request)
     if isinstance(request, Cpu):
         _work(backend, request)
     elif isinstance(request, Write):
-        _check_append(request)
+        check_write(request)
         _count_pages(backend, request)
         backend.write(request)
     elif isinstance(request, Emit):
@@ -106,6 +105,8 @@ def _begin_phase(backend: Backend, name: str) -> None:
 def _count_pages(backend: Backend, request: Read | Write) -> None:
     """Count requests and pages, and what a buffer manager does for those pages."""
     requests, pages = len(request.counts), int(request.counts.sum())
+    if isinstance(request, Read) and request.parts is not None:
+        requests = pages * len(request.parts)
     for run in backend.runs:
         phase = run.phases[-1]
         if isinstance(request, Read):
@@ -123,15 +124,3 @@ def _work(backend: Backend, request: Cpu) -> None:
         for kind, count in request.work.items():
             work[kind] = work.get(kind, 0) + int(count)
     backend.cpu(request)
-
-
-def _check_append(request: Write) -> None:
-    """An algorithm writes new pages at the end of temporary files, and nothing else."""
-    file, pages = request.file, int(np.sum(request.counts))
-    expected = file.pages + np.concatenate([[0], np.cumsum(request.counts)[:-1]])
-    if isinstance(file, HeapFile) or not np.array_equal(request.starts, expected):
-        raise InvalidParameterError(
-            "write", f"pages {request.starts.tolist()[:3]} of {file.name}", f"pages are appended, from page {file.pages}"
-        )
-    if len(request.tuples.pages) != pages + 1:
-        raise InvalidParameterError("write", f"{len(request.tuples.pages) - 1} pages of tuples", f"the extents have {pages}")

@@ -21,6 +21,7 @@ from flashsim.execution.driver import ResultRows, drive
 from flashsim.execution.requests import Algorithm, Cpu, Mode, Read, Write
 from flashsim.execution.run import Run
 from flashsim.storage.heap_file import File, HeapFile
+from flashsim.storage.record import Bytes
 from flashsim.storage.rows import Tuples
 from flashsim.storage.volume import Extents, Volume, check_placement
 
@@ -73,20 +74,30 @@ class Real:
                 progress(start + count, file.pages, file.name)
         self.device.flush()
 
-    def read(self, request: Read) -> Tuples:
-        """Read extents and take the tuples from their bytes."""
-        extents = self.volume.locate(request.file, request.starts, request.counts)
+    def read(self, request: Read) -> Tuples | None:
+        """Read extents and take the tuples, if any are wanted, from their bytes."""
+        file, parts = request.file, request.parts
+        extents = self.volume.locate(file, request.starts, request.counts)
+        if parts is not None:
+            for offset, length in parts:
+                if (offset | length) % self.device.alignment:
+                    bound = f"{self.device.path} takes multiples of {self.device.alignment} B"
+                    raise InvalidParameterError("read", f"bytes {offset} to {offset + length} of {file.name}'s pages", bound)
+            extents = extents.parts(file.page_size, parts)
         data, completions = self.device.read(extents.offsets, extents.lengths, batch=request.mode is Mode.BATCH)
-        self._record(READ, extents, request.mode, completions, request.file.name)
+        self._record(READ, extents, request.mode, completions, file.name)
+        if request.columns == ():
+            return None
         try:
-            return request.file.layout.decode(data.reshape(-1, request.file.page_size))
+            return file.layout.decode(_pages(data, file.page_size, parts), request.columns)
         except DamagedFileError as problem:
-            raise DamagedFileError(f"device: {self.device.path} holds other pages than {request.file.name} has: {problem}") from None
+            raise DamagedFileError(f"device: {self.device.path} holds other pages than {file.name} has: {problem}") from None
 
     def write(self, request: Write) -> None:
-        """Place new pages and write their bytes."""
+        """Place pages that are new, and write the bytes of all."""
         file = request.file
-        self.volume.extend(file, int(np.sum(request.counts)))
+        self.device.check_page_size(file.page_size)
+        self.volume.lengthen(file, int((request.starts + request.counts).max(initial=0)))
         data = file.layout.encode(request.tuples).ravel()
         extents = self.volume.locate(file, request.starts, request.counts)
         completions = self.device.write(extents.offsets, data, extents.lengths, batch=request.mode is Mode.BATCH)
@@ -118,6 +129,18 @@ class Real:
         if self.sink is not None:
             requests = make_requests(operation, extents.offsets, extents.lengths, serial=mode is Mode.SERIAL)
             self.sink.record(requests, completions, label)
+
+
+def _pages(data: Bytes, page_size: int, parts: Sequence[tuple[int, int]] | None) -> Bytes:
+    """What was read as pages, shape (pages, page_size), with zeros where parts are missing."""
+    if parts is None:
+        return data.reshape(-1, page_size)
+    rows = data.reshape(-1, sum(length for _, length in parts))
+    pages, at = np.zeros((len(rows), page_size), np.uint8), 0
+    for offset, length in parts:
+        pages[:, offset : offset + length] = rows[:, at : at + length]
+        at += length
+    return pages
 
 
 def needed_size(files: Sequence[HeapFile]) -> int:

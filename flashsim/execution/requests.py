@@ -1,6 +1,6 @@
 """What an algorithm may ask for: it yields these and is answered; it does no input or output itself.
 
-An algorithm is a generator.  ``tuples = yield Read(...)`` is answered with `Tuples`; everything else is answered with None.
+An algorithm is a generator.  ``tuples = yield Read(...)`` is answered with `Tuples`, if any are wanted; all else with None.
 Extents are runs of pages of one file; `Mode.SERIAL` issues each after the one before it has completed (synchronous I/O),
 `Mode.BATCH` submits all at once and waits for all (psync I/O).
 """
@@ -38,17 +38,31 @@ class Work(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """Read extents: pages ``starts[i] .. starts[i] + counts[i] - 1`` of a file; answered with their tuples in order."""
+    """Read extents: pages ``starts[i] .. starts[i] + counts[i] - 1`` of a file; answered with their tuples in order.
+
+    Parameters
+    ----------
+    parts
+        Which bytes of every page, as (first byte, bytes) in whole sectors, each a request of its own; whole pages without it.
+    columns
+        Those wanted of the tuples: all without it, and no tuples if it is empty.  They must lie on the parts that are read, which
+        `Layout.parts` gives.
+    """
 
     file: File
     starts: Integers
     counts: Integers
     mode: Mode = Mode.SERIAL
+    parts: tuple[tuple[int, int], ...] | None = None
+    columns: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """Append extents to a temporary file; `tuples.pages` has one entry a page, over all extents, plus one."""
+    """Write extents: pages that the file has, or new ones at the end of a temporary file.
+
+    `tuples.pages` has one entry a page, over all extents, plus one.
+    """
 
     file: File
     starts: Integers

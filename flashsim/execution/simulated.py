@@ -46,14 +46,17 @@ class FileAccess:
         self.issue = issue
         self.trim = trim
 
-    def read(self, request: Read) -> Tuples:
-        """Issue reads; the tuples come from the content."""
-        self._issue(READ, request)
-        return self.content.read(request.file, request.starts, request.counts)
+    def read(self, request: Read) -> Tuples | None:
+        """Issue reads; the tuples, if any are wanted, come from the content."""
+        self._issue(READ, request, request.parts)
+        if request.columns == ():
+            return None
+        tuples = self.content.read(request.file, request.starts, request.counts)
+        return tuples if request.columns is None else tuples.only(request.columns)
 
     def write(self, request: Write) -> None:
-        """Place new pages, issue the writes, and keep what they hold."""
-        self.volume.extend(request.file, int(np.sum(request.counts)))
+        """Place pages that are new, issue the writes, and keep what they hold."""
+        self.volume.lengthen(request.file, int((request.starts + request.counts).max(initial=0)))
         self.content.write(request.file, request.starts, request.counts, request.tuples)
         self._issue(WRITE, request)
         self._commit(now=False)
@@ -61,8 +64,7 @@ class FileAccess:
     def flush(self, file: File) -> None:
         """Flush the device that holds the file."""
         self._commit(now=True)
-        device = self.volume.locate(file, np.zeros(1, np.int64), np.ones(1, np.int64)).device
-        self._issue_at(FLUSH, device, 0, 0, file.name)
+        self._issue_at(FLUSH, self.volume.device(file), 0, 0, file.name)
 
     def drop(self, file: File) -> None:
         """Free a temporary file, and trim it if asked to."""
@@ -71,8 +73,10 @@ class FileAccess:
             if self.trim:
                 self._issue_at(TRIM, device, offset, length, file.name)
 
-    def _issue(self, operation: int, request: Read | Write) -> None:
+    def _issue(self, operation: int, request: Read | Write, parts: Sequence[tuple[int, int]] | None = None) -> None:
         extents = self.volume.locate(request.file, request.starts, request.counts)
+        if parts is not None:
+            extents = extents.parts(request.file.page_size, parts)
         self.issue(Group(operation, extents, request.file.name, request.mode is Mode.BATCH))
 
     def _issue_at(self, operation: int, device: int, offset: int, length: int, label: str) -> None:

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from flashsim.core.errors import InvalidParameterError
 from flashsim.core.request import Integers
 from flashsim.storage.heap_file import File, HeapFile, ranges
 from flashsim.storage.rows import Columns, RowFormat, Tuples
@@ -75,17 +74,9 @@ class ColumnContent:
         self._written: dict[File, _Pages] = {}
 
     def read(self, file: File, starts: Integers, counts: Integers) -> Tuples:
-        """The tuples of some extents, in order, as they were last written, or loaded.
-
-        Raises
-        ------
-        InvalidParameterError
-            An extent that ends behind the file.
-        """
+        """The tuples of some extents, in order, as they were last written, or loaded."""
         held = self._held(file)
         ends = starts + counts
-        if len(starts) and (starts.min() < 0 or ends.max() > held.pages):
-            raise InvalidParameterError("read", f"pages up to {int(ends.max())} of {file.name}", f"it has {held.pages}")
         if len(starts) and np.array_equal(starts[1:], ends[:-1]):  # one run of pages
             return held.run(int(starts[0]), int(ends[-1]))
         return held.read(ranges(starts, counts))

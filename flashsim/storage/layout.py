@@ -88,15 +88,19 @@ class Layout:
         """Pages that hold tuples as their boundaries say, shape (pages, page_size)."""
         return self._pages.encode_pages(self.row_format, tuples, self.page_size)
 
-    def decode(self, data: Bytes) -> Tuples:
-        """The tuples of pages, shape (pages, page_size), in order.
+    def parts(self, columns: tuple[str, ...]) -> tuple[tuple[int, int], ...]:
+        """Which bytes of a page hold some columns of its tuples, as (first byte, bytes) in whole sectors."""
+        return self._pages.parts(self.row_format, columns, self.page_size)
+
+    def decode(self, data: Bytes, columns: tuple[str, ...] | None = None) -> Tuples:
+        """The tuples of pages, shape (pages, page_size), in order, or some columns of them, whose parts alone are looked at.
 
         Raises
         ------
         DamagedFileError
             The bytes are no such pages.
         """
-        return self._pages.decode_pages(self.row_format, data)
+        return self._pages.decode_pages(self.row_format, self.row_format.columns if columns is None else columns, data)
 
     def pack(self, tuples: Tuples) -> Integers:
         """The first tuple of each page when tuples are packed in order, each page filled before the next; shape (pages + 1,)."""

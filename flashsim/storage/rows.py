@@ -62,6 +62,10 @@ class Tuples:
         kept_before = np.concatenate([[0], np.cumsum(keep)])
         return Tuples(self.chosen(keep).columns, kept_before[self.pages])
 
+    def only(self, columns: tuple[str, ...]) -> Tuples:
+        """Some of the columns."""
+        return Tuples({name: self.columns[name] for name in columns}, self.pages)
+
     def chosen(self, which: npt.NDArray[Any] | slice) -> Tuples:
         """Some of the tuples, by a mask, by their numbers or a run of them, as they stay in memory: without pages."""
         return Tuples({name: column[which] for name, column in self.columns.items()})

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,7 +18,7 @@ from flashsim.core.errors import CapacityError, InvalidParameterError, UnknownNa
 from flashsim.core.request import Integers
 from flashsim.core.units import format_size
 from flashsim.storage.ext3 import BLOCK, MAPPED, Metadata
-from flashsim.storage.heap_file import File, HeapFile
+from flashsim.storage.heap_file import File, HeapFile, ranges
 
 PLACEMENTS = ("packed", "spread", "two-disks", "ext3")
 
@@ -31,13 +32,19 @@ def check_placement(placement: str) -> None:
         raise UnknownNameError("placement", placement, PLACEMENTS)
 
 
-@dataclass(frozen=True)
-class Extents:
+class Extents(NamedTuple):
     """Runs of bytes on one device, shape (n,) each."""
 
     device: int
     offsets: Integers
     lengths: Integers
+
+    def parts(self, page_size: int, parts: Sequence[tuple[int, int]]) -> Extents:
+        """Some bytes, (first byte, bytes), of every page of these runs, page by page."""
+        pages = self.lengths // page_size
+        begins = np.repeat(self.offsets, pages) + (ranges(np.zeros_like(pages), pages) * page_size)
+        offsets, lengths = (np.array(column, np.int64) for column in zip(*parts, strict=True))
+        return Extents(self.device, (begins[:, None] + offsets).reshape(-1), np.tile(lengths, len(begins)))
 
 
 @dataclass
@@ -160,9 +167,18 @@ class Volume:
         due = self._metadata.due(now) if self._metadata else None
         return Extents(0, *due) if due else None
 
+    def device(self, file: File) -> int:
+        """On which device a file is, or would be if somebody wrote it."""
+        return len(self._rooms) - 1 if file.temporary else 0
+
+    def lengthen(self, file: File, pages: int) -> None:
+        """Make a temporary file at least so many pages long."""
+        if pages > file.pages:
+            self.extend(file, pages - file.pages)
+
     def extend(self, file: File, count: int) -> None:
         """Make room for `count` more pages at the end of a temporary file."""
-        device = len(self._rooms) - 1
+        device = self.device(file)
         segments = self._files.setdefault(file, _Segments(device))
         if self._metadata is not None:
             for page, run, offset in self._mapped(file, segments, file.pages, count):

@@ -88,12 +88,11 @@ def test_unknown_columns_are_refused(source: Source) -> None:
 @pytest.mark.parametrize("page_size", [512, 8192, 65536])
 @pytest.mark.parametrize("name", PAGE_FORMATS.names())
 def test_elided_and_byte_form_agree_page_for_page(source: Source, name: str, page_size: int) -> None:
-    page_format = PAGE_FORMATS.load(name)
     rows = np.arange(source.rows)
     for column in source.names:
         relation = load_pair(source, source, column, column)[0]
-        file = heap_file(relation, page_size)
-        found = page_format.decode_pages(relation, page_format.encode_pages(relation, file.run(0, file.pages), page_size))
+        file = heap_file(relation, page_size, page_format=name)
+        found = file.layout.decode(file.layout.encode(file.run(0, file.pages)))
         assert np.array_equal(found.pages, file.first_rows) and np.array_equal(found.rows, rows)
         assert np.array_equal(found.keys, relation.keys(slice(None)))
 

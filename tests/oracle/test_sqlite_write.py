@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from flashsim.core.errors import CapacityError
 from flashsim.storage.columns import plain_type, stored_column
 from flashsim.storage.heap_file import HeapFile, heap_file
-from flashsim.storage.page.sqlite import decode_pages, leaf_offset, write_database
+from flashsim.storage.page.sqlite import leaf_offset, write_database
 from flashsim.storage.source import load_pair, open_source
 from flashsim.storage.source.do2009 import PaperRecords
 from tests.flashsim.storage.tables import relation_of, tables
@@ -47,7 +47,7 @@ def check_leaves(file: HeapFile, path: Path) -> None:
     """Leaf p stands at its offset and holds the rows of page p."""
     data = path.read_bytes()
     pages = [data[leaf_offset(page, file.page_size) :][: file.page_size] for page in range(file.pages)]
-    found = decode_pages(file.relation, np.frombuffer(b"".join(pages), np.uint8).reshape(-1, file.page_size))
+    found = file.layout.decode(np.frombuffer(b"".join(pages), np.uint8).reshape(-1, file.page_size))
     assert np.array_equal(found.rows, np.arange(len(file.relation))) and np.array_equal(found.pages, file.first_rows)
 
 

@@ -16,7 +16,7 @@ from flashsim.storage.rows import RowFormat, Tuples
 PAGE_FORMATS = Family(
     "flashsim.storage.page",
     "page format",
-    needs=("check_page_size", "room", "largest_record", "reserved_places", "cell_sizes", "encode_pages", "decode_pages"),
+    needs=("check_page_size", "room", "largest_record", "reserved_places", "cell_sizes", "parts", "encode_pages", "decode_pages"),
 )
 
 
@@ -53,8 +53,11 @@ class PageFormat(Protocol):
             A page would hold more than it can.
         """
 
-    def decode_pages(self, row_format: RowFormat, data: Bytes) -> Tuples:
-        """The tuples of pages, shape (pages, page_size), in order.
+    def parts(self, row_format: RowFormat, columns: tuple[str, ...], page_size: int) -> tuple[tuple[int, int], ...]:
+        """Which bytes of a page hold some columns of its tuples, as (first byte, bytes) in whole sectors."""
+
+    def decode_pages(self, row_format: RowFormat, columns: tuple[str, ...], data: Bytes) -> Tuples:
+        """Some columns of the tuples of pages, shape (pages, page_size), in order; other bytes than their parts may be missing, zero.
 
         Raises
         ------

@@ -103,8 +103,13 @@ def encode_pages(row_format: RowFormat, tuples: Tuples, page_size: int) -> Bytes
     return out
 
 
-def decode_pages(row_format: RowFormat, data: Bytes) -> Tuples:
-    """The tuples that leaf pages, shape (pages, page_size), hold.
+def parts(row_format: RowFormat, columns: tuple[str, ...], page_size: int) -> tuple[tuple[int, int], ...]:
+    """The whole page: a cell may lie anywhere on it."""
+    return ((0, page_size),)
+
+
+def decode_pages(row_format: RowFormat, columns: tuple[str, ...], data: Bytes) -> Tuples:
+    """Some columns of the tuples that leaf pages, shape (pages, page_size), hold.
 
     Raises
     ------
@@ -119,7 +124,7 @@ def decode_pages(row_format: RowFormat, data: Bytes) -> Tuples:
     damaged = _find_cells(data, pages, numbers, starts, ends)
     if damaged >= 0:
         raise DamagedFileError(f"{row_format.name}: page {damaged} of those read holds a cell of no row")
-    return Tuples(row_format.decode(data.reshape(-1), numbers, starts, ends), pages)
+    return Tuples(row_format.decode(data.reshape(-1), numbers, starts, ends), pages).only(columns)
 
 
 def write_database(heap_file: HeapFile, path: Path, table: str | None = None) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -19,7 +20,7 @@ from flashsim.execution.simulated import METADATA, simulate
 from flashsim.execution.trace_only import trace_only
 from flashsim.storage.heap_file import File, HeapFile, heap_file
 from flashsim.storage.relation import Relation
-from flashsim.storage.rows import Tuples
+from flashsim.storage.rows import Tuples, keyed
 from flashsim.storage.volume import PLACEMENTS
 
 PAGE = 8 * KIB
@@ -133,10 +134,54 @@ def test_without_a_machine_nothing_is_timed(file: HeapFile) -> None:
     assert run.total().total_time == 0 and run.total().pages == 30
 
 
-def _overwrite(file: HeapFile) -> Algorithm:
+def _longer_relation(file: HeapFile) -> Algorithm:
     tuples = yield Read(file, np.array([0]), np.array([1]))
     assert isinstance(tuples, Tuples)
-    yield Write(file, np.array([0]), np.array([1]), tuples)
+    yield Write(file, np.array([file.pages]), np.array([1]), tuples)
+
+
+def _half_new(file: HeapFile) -> Algorithm:
+    tuples = yield Read(file, np.array([0, 0]), np.array([2, 1]))
+    assert isinstance(tuples, Tuples)
+    yield Write(File("t", file.layout), np.array([0, 1]), np.array([2, 2]), tuples)
+
+
+def _twice_at_once(file: HeapFile) -> Algorithm:
+    tuples = yield Read(file, np.array([0, 0]), np.array([2, 1]))
+    assert isinstance(tuples, Tuples)
+    yield Write(file, np.array([0, 1]), np.array([2, 1]), tuples, Mode.BATCH)
+
+
+def _other_columns(file: HeapFile) -> Algorithm:
+    yield Write(File("t", file.layout), np.array([0]), np.array([1]), Tuples({"row": np.arange(2)}, np.array([0, 2])))
+
+
+def _falling(file: HeapFile) -> Algorithm:
+    yield Write(File("t", file.layout), np.array([0]), np.array([2]), keyed(np.arange(2), np.arange(2), np.array([0, 3, 2])))
+
+
+def _no_sector(file: HeapFile) -> Algorithm:
+    yield Read(file, np.array([0]), np.array([1]), parts=((256, 512),), columns=())
+
+
+def _no_part(file: HeapFile) -> Algorithm:
+    yield Read(file, np.array([0]), np.array([1]), parts=(), columns=())
+
+
+def _over_the_edge(file: HeapFile) -> Algorithm:
+    yield Read(file, np.array([0]), np.array([1]), parts=((PAGE - 512, 1024),), columns=())
+
+
+def _no_such_column(file: HeapFile) -> Algorithm:
+    yield Read(file, np.array([0]), np.array([1]), columns=("s_row",))
+
+
+def _tuples_of_a_part(file: HeapFile) -> Algorithm:
+    yield Read(file, np.array([0]), np.array([1]), parts=((0, 512),))
+
+
+def _unwritten(file: HeapFile) -> Algorithm:
+    yield Read(File("t", file.layout), np.array([0]), np.array([1]))
 
 
 def _gap(file: HeapFile) -> Algorithm:
@@ -155,10 +200,36 @@ def _beyond(file: HeapFile) -> Algorithm:
     yield Read(file, np.array([file.pages]), np.array([1]))
 
 
-@pytest.mark.parametrize("algorithm", [_overwrite, _gap, _short, _beyond])
+@pytest.mark.parametrize(
+    "algorithm",
+    [_longer_relation, _half_new, _twice_at_once, _other_columns, _falling, _gap, _short]
+    + [_beyond, _unwritten, _no_sector, _no_part, _over_the_edge, _no_such_column, _tuples_of_a_part],
+)
 def test_an_algorithm_that_breaks_the_rules_is_stopped(file: HeapFile, algorithm: Callable[[HeapFile], Algorithm]) -> None:
-    with pytest.raises(InvalidParameterError):
+    with pytest.raises(InvalidParameterError, match=r"^(read|write): .*"):
         trace_only(algorithm(file), [file])
+
+
+@pytest.mark.parametrize("placement", PLACEMENTS)
+def test_a_file_that_nobody_wrote_is_flushed_where_it_would_be(file: HeapFile, placement: str) -> None:
+    def flush() -> Algorithm:
+        yield Flush(File("t", file.layout))
+        yield Flush(file)
+
+    kept = _Kept()
+    trace_only(flush(), [file], kept, placement=placement)
+    flushed = [(label, device) for operation, label, device in kept.operations if operation == "flush"]
+    assert flushed == [("t", int(placement == "two-disks")), ("orders", 0)]
+
+
+def test_a_page_that_is_too_full_is_not_written(file: HeapFile) -> None:
+    def crowded() -> Algorithm:
+        tuples = yield Read(file, np.array([0]), np.array([2]))
+        assert isinstance(tuples, Tuples)
+        yield Write(File("t", file.layout), np.array([0]), np.array([1]), replace(tuples, pages=np.array([0, len(tuples)])))
+
+    with pytest.raises(CapacityError, match="on a page of t, which holds 8184 B"):
+        trace_only(crowded(), [file])
 
 
 def test_a_relation_larger_than_the_drive_is_refused(file: HeapFile) -> None:

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flashsim.core.errors import InvalidParameterError
 from flashsim.storage.content import ColumnContent
 from flashsim.storage.heap_file import File, HeapFile
 from flashsim.storage.layout import Layout
@@ -51,8 +49,6 @@ def test_reads_return_what_was_appended(data: st.DataObject) -> None:
         starts = st.integers(0, len(pages) - 1)
         extents = data.draw(st.lists(starts.flatmap(lambda s: st.tuples(st.just(s), st.integers(1, len(pages) - s))), max_size=4))
         _check(content, file, pages, extents)
-    with pytest.raises(InvalidParameterError):
-        content.read(file, np.array([len(pages)]), np.array([1]))
 
 
 @given(st.lists(st.integers(0, 4), min_size=1, max_size=20), st.data())

@@ -14,7 +14,7 @@ from flashsim.core.errors import CapacityError, DamagedFileError, FlashsimError
 from flashsim.storage.heap_file import heap_file
 from flashsim.storage.layout import Layout
 from flashsim.storage.page import PAGE_FORMATS, _sqlite_database
-from flashsim.storage.page.sqlite import decode_pages, encode_pages, leaf_offset, leaf_pages
+from flashsim.storage.page.sqlite import leaf_offset, leaf_pages
 from flashsim.storage.rows import keyed
 from flashsim.storage.source import load_pair, open_source
 from tests.flashsim.storage.tables import relation_of, tables
@@ -30,9 +30,9 @@ def test_elided_and_byte_form_agree_page_for_page(table: pa.Table, page_size: in
         assert relation.largest_record() > page_size - 35
         return
     pages = layout.pack(keyed(relation.keys(rows), rows))
-    encoded = encode_pages(relation, keyed(relation.keys(rows), rows, pages), page_size)
+    encoded = layout.encode(keyed(relation.keys(rows), rows, pages))
     assert encoded.shape == (len(pages) - 1, page_size)
-    found = decode_pages(relation, encoded)
+    found = layout.decode(encoded)
     assert np.array_equal(found.pages, pages) and np.array_equal(found.rows, rows)
     assert np.array_equal(found.keys, relation.keys(rows))
 
@@ -44,7 +44,7 @@ def test_the_papers_relations_agree_page_for_page(column: str, page_size: int) -
     names = ("c_custkey", "o_custkey") if column == "custkey" else ("padding", "padding")
     for relation in load_pair(r, s, *names):
         file = heap_file(relation, page_size, relation.records.published_pages(page_size))
-        found = decode_pages(relation, encode_pages(relation, file.run(0, file.pages), page_size))
+        found = file.layout.decode(file.layout.encode(file.run(0, file.pages)))
         assert np.array_equal(found.pages, file.first_rows) and np.array_equal(found.rows, np.arange(len(relation)))
         assert np.array_equal(found.keys, relation.keys(slice(None)))
 
@@ -54,11 +54,12 @@ def test_bytes_that_are_no_page_are_refused_or_hold_rows(noise: bytes, place: in
     """Neither noise nor a page with one byte changed ends in anything but an error or tuples of existing rows."""
     relation = relation_of(pa.table({"k": list(range(0, 4000, 100)), "text": ["some text"] * 40}))
     rows = np.arange(20)
-    page = encode_pages(relation, keyed(relation.keys(rows), rows, np.array([0, 20])), 512)
+    layout = Layout(relation, 512)
+    page = layout.encode(keyed(relation.keys(rows), rows, np.array([0, 20])))
     page[0, place] = value
     for data in (page, np.frombuffer(noise, np.uint8).reshape(1, 512), np.frombuffer(b"\x0d" + noise[1:], np.uint8).reshape(1, 512)):
         try:
-            found = decode_pages(relation, data)
+            found = layout.decode(data)
         except DamagedFileError:
             continue
         assert ((found.rows >= 0) & (found.rows < len(relation))).all() and len(found.keys) == found.pages[-1]

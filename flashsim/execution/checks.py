@@ -1,0 +1,83 @@
+"""What an algorithm may ask of files: pages that there are, whole sectors of them, and tuples that fit."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from flashsim.core.errors import CapacityError, InvalidParameterError
+from flashsim.core.request import SECTOR
+from flashsim.execution.requests import Mode, Read, Write
+from flashsim.storage.heap_file import File, ranges
+
+
+def check_read(request: Read) -> None:
+    """Refuse pages behind the file's end, parts that are no whole sectors of a page, and columns that are not on them.
+
+    Raises
+    ------
+    InvalidParameterError
+        One of these is asked for.
+    """
+    file = request.file
+    ends = request.starts + request.counts
+    if len(ends) and (request.starts.min() < 0 or ends.max() > file.pages):
+        raise InvalidParameterError("read", f"pages up to {int(ends.max())} of {file.name}", f"it has {file.pages}")
+    if request.parts == ():
+        raise InvalidParameterError("read", f"no part of {file.name}'s pages", "there must be at least one")
+    for offset, length in request.parts or ():
+        if offset % SECTOR or length % SECTOR or not 0 <= offset < offset + length <= file.page_size:
+            bound = f"whole sectors of {SECTOR} B of a page of {file.page_size} B"
+            raise InvalidParameterError("read", f"bytes {offset} to {offset + length} of {file.name}'s pages", f"they must be {bound}")
+    _check_columns(request, file)
+
+
+def _check_columns(request: Read, file: File) -> None:
+    known = file.layout.row_format.columns
+    columns = known if request.columns is None else request.columns
+    for column in columns:
+        if column not in known:
+            raise InvalidParameterError("read", f"column {column} of {file.name}", f"it has {', '.join(known)}")
+    if request.parts is not None and columns:
+        covered = np.zeros(file.page_size // SECTOR, np.bool_)
+        for offset, length in request.parts:
+            covered[offset // SECTOR : (offset + length) // SECTOR] = True
+        for offset, length in file.layout.parts(columns):
+            if not covered[offset // SECTOR : (offset + length) // SECTOR].all():
+                wanted = f"columns {', '.join(columns)} of parts of {file.name}'s pages"
+                raise InvalidParameterError("read", wanted, f"they take bytes {offset} to {offset + length}")
+
+
+def check_write(request: Write) -> None:
+    """Refuse pages that are neither there nor next, and tuples that do not fit on them.
+
+    Raises
+    ------
+    InvalidParameterError
+        An extent leaves a gap, lengthens a base relation, or is written twice at once; tuples of other columns or another number of pages.
+    CapacityError
+        A number that its column does not hold, or more tuples than a page holds.
+    """
+    file, tuples = request.file, request.tuples
+    end = file.pages
+    for start, count in zip(request.starts.tolist(), request.counts.tolist(), strict=True):
+        if not 0 <= start <= start + count <= end:
+            if start != end or not file.temporary:
+                bound = f"it has {file.pages}" + (", and new ones follow those" if file.temporary else "")
+                raise InvalidParameterError("write", f"pages {start} to {start + count - 1} of {file.name}", bound)
+            end += count
+    pages = ranges(request.starts, request.counts)
+    if request.mode is Mode.BATCH and len(pages) > 1 and not (np.diff(np.sort(pages)) > 0).all():
+        raise InvalidParameterError("write", f"a page of {file.name} twice at once", "which one stays is open")
+    layout, known = file.layout, file.layout.row_format.columns
+    if set(tuples.columns) != set(known):
+        raise InvalidParameterError("write", f"columns {', '.join(tuples.columns)}", f"{file.name} has {', '.join(known)}")
+    boundaries = tuples.pages
+    if len(boundaries) != len(pages) + 1:
+        raise InvalidParameterError("write", f"{len(boundaries) - 1} pages of tuples", f"the extents have {len(pages)}")
+    if boundaries[0] != 0 or boundaries[-1] != len(tuples) or (boundaries[1:] < boundaries[:-1]).any():
+        raise InvalidParameterError("write", f"page boundaries up to {int(boundaries[-1])}", f"they must rise from 0 to {len(tuples)}")
+    layout.row_format.check(tuples)
+    before = np.concatenate([[0], np.cumsum(layout.cell_sizes(tuples))])[boundaries]
+    fullest = int((before[1:] - before[:-1]).max(initial=0))
+    if fullest > layout.room:
+        raise CapacityError(f"write: {fullest} B of tuples on a page of {file.name}, which holds {layout.room} B")

@@ -1,0 +1,117 @@
+"""Files of any row format: drawn programs write, overwrite and read them, and every driver asks the same and gives back the last write."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from flashsim.core.request import Integers
+from flashsim.execution.requests import Algorithm, Drop, Emit, Flush, Mode, Phase, Read, Write
+from flashsim.storage.heap_file import File, HeapFile, heap_file, ranges
+from flashsim.storage.layout import Layout
+from flashsim.storage.relation import Relation
+from flashsim.storage.rows import Columns, FixedRows, Tuples
+from flashsim.storage.source.base import load_pair, open_source
+from tests.contract.drivers import run_everywhere
+
+PAGE = 8192
+DIGESTS = FixedRows("digest", {"key": 8, "row": 4})
+JOIN_INDEX = FixedRows("join index", {"r_row": 4, "s_row": 6})
+
+
+@pytest.fixture(scope="module")
+def files() -> tuple[HeapFile, HeapFile]:
+    relations = load_pair(open_source("do2009:customer@0.01"), open_source("do2009:orders@0.01"), "c_custkey", "o_custkey")
+    return heap_file(relations[0], PAGE), heap_file(relations[1], PAGE)
+
+
+@given(seed=st.integers(0, 2**32 - 1))
+@settings(max_examples=15, deadline=None)
+def test_drawn_programs_do_the_same_in_all_drivers(files: tuple[HeapFile, HeapFile], seed: int) -> None:
+    with TemporaryDirectory() as folder:
+        run_everywhere(lambda: _program(files[0], seed), files, Path(folder))
+
+
+def _program(base: HeapFile, seed: int) -> Algorithm:
+    """Writes, reads and flushes in drawn order; every read is held against what was written last."""
+    random = np.random.default_rng(seed)
+    layouts = [base.layout, Layout(DIGESTS, PAGE), Layout(JOIN_INDEX, 2 * PAGE)]
+    files = [base, *(File(f"file {number}", layout) for number, layout in enumerate(layouts))]
+    held = [[base.run(page, page + 1).columns for page in range(base.pages)], *([] for _ in layouts)]
+    yield Phase("all")
+    for _ in range(30):
+        chosen = int(random.integers(len(files)))
+        file, pages = files[chosen], held[chosen]
+        mode = Mode.BATCH if random.random() < 0.3 else Mode.SERIAL
+        step = random.choice(["write", "write", "read", "read", "part", "flush", "drop"])
+        if step == "write":
+            starts, counts = _extents(random, file, appends=file.temporary, twice=mode is Mode.SERIAL)
+            more = [_page(random, file) for _ in range(counts.sum())]
+            yield Write(file, starts, counts, _tuples(file, more), mode)
+            pages += [{}] * (file.pages - len(pages))
+            for page, columns in zip(ranges(starts, counts).tolist(), more, strict=True):
+                pages[page] = columns
+        elif step == "flush":
+            yield Flush(file)
+        elif step == "drop" and file.temporary and pages:
+            yield Drop(file)
+            files[chosen], held[chosen] = File(file.name + "'", file.layout), []
+        elif pages:
+            starts, counts = _extents(random, file, appends=False, twice=True)
+            if step == "part":
+                answer = yield Read(file, starts, counts, mode, parts=((4096, 4096), (0, 4096)), columns=())
+                assert answer is None
+                continue
+            names = file.layout.row_format.columns[: random.integers(1, 3)]
+            tuples = yield Read(file, starts, counts, mode, columns=names)
+            expected = _tuples(file, [pages[page] for page in ranges(starts, counts)])
+            assert isinstance(tuples, Tuples) and set(tuples.columns) == set(names)
+            assert np.array_equal(tuples.pages, expected.pages)
+            for name in names:
+                assert np.array_equal(tuples.columns[name], expected.columns[name])
+            if len(tuples):
+                yield Emit(*(tuples.columns[names[place]] for place in (0, -1)))
+
+
+def _extents(random: np.random.Generator, file: File, *, appends: bool, twice: bool) -> tuple[Integers, Integers]:
+    """Runs of pages of a file, the last of them perhaps new; no page twice, unless that may be."""
+    extents = []
+    if file.pages:
+        cuts = np.unique(random.integers(0, file.pages + 1, 4))
+        extents = [(begin, end - begin) for begin, end in pairwise(cuts) if end - begin <= 20]
+        random.shuffle(extents)
+        extents += [extents[0]] if twice and extents else []
+    if appends:
+        extents.append((file.pages, int(random.integers(1, 4))))
+    if not extents:
+        extents = [(0, 1)]
+    starts, counts = np.array(extents, np.int64).T
+    return starts, counts
+
+
+def _page(random: np.random.Generator, file: File) -> Columns:
+    """Tuples for one page, as few as none and as many as fit."""
+    rows = file.layout.row_format
+    if isinstance(rows, Relation):
+        chosen = random.integers(0, len(rows), 1000)
+        columns = {"key": rows.keys(chosen), "row": chosen}
+    else:
+        assert isinstance(rows, FixedRows)
+        bounds = [(-(1 << (8 * width - 1)), (1 << (8 * width - 1)) - 1) for width in rows.widths.values()]
+        columns = {name: random.integers(*bound, 2000, endpoint=True) for name, bound in zip(rows.columns, bounds, strict=True)}
+    fits = int(file.layout.pack(Tuples(columns))[1])
+    count = random.choice([0, int(random.integers(fits)), fits])
+    return {name: column[:count] for name, column in columns.items()}
+
+
+def _tuples(file: File, pages: list[Columns]) -> Tuples:
+    names = file.layout.row_format.columns
+    lengths = [len(page[names[0]]) for page in pages]
+    columns = {name: np.concatenate([np.zeros(0, np.int64), *(page[name] for page in pages)]) for name in names}
+    return Tuples(columns, np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]))
