@@ -168,6 +168,20 @@ def test_no_module_imports_itself_by_way_of_others() -> None:
     TopologicalSorter(graph).prepare()  # names the first circle
 
 
+def test_what_kind_a_drive_is_shows_below_the_device_s_face_alone() -> None:
+    """Rooms above ask a preset or a device (`flashsim.device.presets.Preset`), and do not look which class it is made of."""
+    kinds = re.compile(r"\b(Hdd|Ssd)[A-Z]\w*")
+    below = [ROOT / "flashsim" / room for room in ("device", "hdd", "ssd")]
+    asked = [
+        f"{path.relative_to(ROOT)}:{each.lineno}"
+        for path in [*SOURCES, *sorted((ROOT / "tests").rglob("*.py"))]
+        if not any(path.is_relative_to(room) for room in below)
+        for each in ast.walk(ast.parse(path.read_text()))
+        if isinstance(each, ast.Call) and ast.unparse(each.func) in ("isinstance", "issubclass", "type") and kinds.search(ast.unparse(each))
+    ]
+    assert asked == []
+
+
 def test_units_are_converted_by_their_names() -> None:
     """Nothing is multiplied or divided by a thousand, a million or a billion of its own: `flashsim.core.units` names them."""
     powers = {f"{10**power}" for power in (3, 6, 9, 12)} | {f"10 ** {power}" for power in (6, 9, 12)}

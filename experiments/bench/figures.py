@@ -14,7 +14,6 @@ from flashsim.core.units import GIB, KIB, MIB, SECONDS
 from flashsim.device.cited import MECHANICAL, NAMES
 from flashsim.device.device import Device
 from flashsim.device.presets import Preset
-from flashsim.ssd.parameters import SsdParameters
 
 #: The largest command; larger than any request here, so that none is split.
 _COMMAND = MIB
@@ -109,8 +108,8 @@ def _rate(operation: int) -> Callable[[Device, int, int], float]:
 
 def _buffer(device: Device) -> int:
     """Bytes that the drive may have acknowledged before they are on flash."""
-    drive = device.preset.parameters
-    return drive.write_buffer if isinstance(drive, SsdParameters) else 0
+    flash = device.preset.flash
+    return flash.write_buffer if flash else 0
 
 
 def _random(device: Device, area: int, length: int, count: int, seed: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:

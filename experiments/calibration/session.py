@@ -22,7 +22,6 @@ from flashsim.core.request import OPERATIONS, READ, WRITE
 from flashsim.core.units import MB, format_duration
 from flashsim.device.device import Device
 from flashsim.device.presets import Preset
-from flashsim.ssd.parameters import SsdParameters
 
 #: Pages of a cell when the fitted preset is asked for what it shows.
 _SHOWN = 4096
@@ -164,8 +163,7 @@ def _hdd(
 def _shown(preset: Preset, measured: Sequence[Measured], seed: int) -> Floats:
     """What the fitted drive shows in all cells: reads on a fresh drive, then writes."""
     device = Device(preset)
-    if isinstance(preset.parameters, SsdParameters):
-        device.load(0, device.capacity)
+    device.load(0, device.capacity)
     area = device.capacity
     times = np.zeros(len(measured))
     for operation in (READ, WRITE):

@@ -24,7 +24,6 @@ from flashsim.core.request import SECTOR
 from flashsim.core.units import format_duration, format_size, parse_duration, parse_size
 from flashsim.device import cited, presets
 from flashsim.hdd.diskspecs import drive as diskspecs
-from flashsim.ssd.parameters import SsdParameters
 
 app = typer.Typer(cls=Group, rich_markup_mode=None)
 
@@ -198,9 +197,9 @@ app.command("calibrate", cls=Command)(calibrate)
 
 def _derived(chosen: presets.Preset) -> dict[str, dict[str, Any]]:
     """What follows from the values of a flash drive."""
-    if not isinstance(chosen.parameters, SsdParameters):
+    if chosen.flash is None:
         return {}
-    value = chosen.parameters.effective_overprovisioning
+    value = chosen.flash.effective_overprovisioning
     meaning = "flash pages outside spare blocks and gc_reserve, over those that the address space covers, less 1"
     return {"effective_overprovisioning": {"value": value, "shown": f"{value:.2%}", "meaning": meaning}}
 

@@ -13,7 +13,6 @@ from flashsim.core.errors import InvalidParameterError
 from flashsim.core.provenance import provenance
 from flashsim.core.units import NEVER, parse_duration
 from flashsim.device.device import Device
-from flashsim.ssd.parameters import SsdParameters
 
 Timeline = Annotated[
     Path | None, typer.Option("--timeline", metavar="FILE.json[.gz]", help="Write a timeline that Perfetto opens (trace-event format).")
@@ -43,8 +42,8 @@ def draw(
     target: Path, named: Path, window: tuple[int, int], asked: dict[str, Any], device: Device
 ) -> AbstractContextManager[timelines.Timeline]:
     """Begin the timeline of a device in the file `target`, which is packed if its final name says so."""
-    parameters = device.preset.parameters
-    dies, channels = (parameters.dies, parameters.channels) if isinstance(parameters, SsdParameters) else (0, 0)
+    flash = device.preset.flash
+    dies, channels = (flash.dies, flash.channels) if flash else (0, 0)
     return timelines.write_timeline(
         target, named.suffix == ".gz", device.name, dies=dies, channels=channels, begin=window[0], end=window[1], about=provenance(asked)
     )

@@ -7,9 +7,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from experiments.runs.nominal import disk_of, streaming_rate
+from experiments.runs.nominal import disk_of
 from flashsim.core.units import MILLISECONDS, MILLISECONDS_A_SECOND, SECONDS
 from flashsim.device.block_layer import MAXIMUM_COMMAND
+from flashsim.device.nominal import streaming_rate
 from flashsim.device.presets import Preset
 from flashsim.hdd.layout import zones_of
 from flashsim.hdd.parameters import HddParameters
@@ -27,9 +28,10 @@ def drive_of(preset: Preset, page_size: int, span: int | None = None) -> Drive:
     span
         Bytes at the drive's beginning that files take; a disk's arm moves between them.  By default the whole drive.
     """
-    if isinstance(preset.parameters, HddParameters):
-        return _disk(preset, preset.parameters, page_size, preset.capacity if span is None else min(span, preset.capacity))
-    return _flash(preset.parameters, page_size)
+    if preset.flash:
+        return _flash(preset.flash, page_size)
+    assert preset.disk
+    return _disk(preset, preset.disk, page_size, preset.capacity if span is None else min(span, preset.capacity))
 
 
 def _disk(preset: Preset, parameters: HddParameters, page_size: int, span: int) -> Drive:

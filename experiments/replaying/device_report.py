@@ -17,7 +17,6 @@ from flashsim.core.request import OPERATIONS, Completions
 from flashsim.core.units import JOULES, MB, MICROJOULES, SECONDS, format_duration, format_size
 from flashsim.device.presets import Preset
 from flashsim.ssd.energy import energy_of
-from flashsim.ssd.parameters import SsdParameters
 from traces.histogram import Histogram
 
 #: The parts of a request's time: from arrival to dispatch, from there to the end, and both.
@@ -120,10 +119,10 @@ class DeviceReport:
         return plain
 
     def _flash(self, statistics: dict[str, Any]) -> dict[str, Any]:
-        if self._preset is None or not isinstance(self._preset.parameters, SsdParameters):
+        if self._preset is None or self._preset.flash is None:
             return {}
         pauses = self.observation.pauses if self.observation else None
-        figures, parameters = self._preset.energy, self._preset.parameters
+        figures, parameters = self._preset.energy, self._preset.flash
         spent = energy_of(figures, parameters, statistics, self.duration, self.active) if figures else None
         return {
             "write_amplification": write_amplification(statistics, parameters.page_size),

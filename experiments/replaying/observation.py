@@ -10,7 +10,6 @@ from experiments.replaying.gc_pauses import GcPauses
 from flashsim.core.request import Completions
 from flashsim.core.units import NEVER
 from flashsim.device.device import Device
-from flashsim.ssd.parameters import SsdParameters
 
 
 class Observation:
@@ -32,8 +31,8 @@ class Observation:
         self._device, self._timeline = device, timeline
         self.history: History | None = None
         self.pauses: GcPauses | None = None
-        parameters = device.preset.parameters
-        if isinstance(parameters, SsdParameters):
+        parameters = device.preset.flash
+        if parameters:
             self.history = History(parameters.page_size)
             self.history.take(device.now, device.statistics())
             if (timeline or record) and device.record_spans():

@@ -12,7 +12,6 @@ from flashsim.core.errors import InvalidParameterError, RefusedError, UnknownNam
 from flashsim.core.protocols import Progress
 from flashsim.device.device import Device
 from flashsim.device.presets import Preset
-from flashsim.ssd.parameters import SsdParameters
 from flashsim.ssd.setup.precondition import FILLS, Precondition, Preconditioned
 from models.occupancy import occupancy
 
@@ -47,13 +46,13 @@ def wanted(text: str, preset: Preset, seed: int = 0) -> Precondition:
         raise UnknownNameError("--precondition", fill, FILLS)
     if form["share"] and fill in ("empty", "steady"):
         raise InvalidParameterError("--precondition", repr(text), f"'{fill}' takes no share: a drive is either wholly so or not")
-    if not isinstance(preset.parameters, SsdParameters):
+    parameters = preset.flash
+    if parameters is None:
         raise RefusedError(f"--precondition: {preset.name} is a disk, whose times do not depend on what was written before")
     share, mean, spread = (_number(form[name]) for name in ("share", "mean", "spread"))
     how = Precondition("empty", 1.0 if share is None else share, erases=mean, erases_spread=spread or 0.0, seed=seed)
     if fill != "steady":
         return replace(how, fill=fill)
-    parameters = preset.parameters
     alpha = 1 + parameters.effective_overprovisioning
     return replace(how, fill=fill, occupancy=occupancy(parameters.gc, alpha, parameters.pages_per_block, parameters.gc_choices))
 

@@ -18,7 +18,6 @@ from flashsim.core.protocols import Progress
 from flashsim.core.request import COMPLETION, FLUSH, READ, REQUEST, SECTOR, WRITE, Completions, Integers, Requests
 from flashsim.core.units import NEVER, SECONDS, format_size
 from flashsim.device.device import Device
-from flashsim.ssd.parameters import SsdParameters
 from traces.format.base import read_trace
 from traces.schema import Batches, make_batch
 
@@ -162,8 +161,8 @@ class _Run:
 
         Some bytes of those requests that are in the drive may have crossed it already.
         """
-        parameters = self.device.preset.parameters
-        if not isinstance(parameters, SsdParameters):
+        parameters = self.device.preset.flash
+        if parameters is None:
             return self._last_arrival
         inside = parameters.queue_depth * parameters.queues
         if self.settings.pace == "asap":

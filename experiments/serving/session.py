@@ -14,7 +14,7 @@ from typing import Any
 
 from experiments.serving.address import Address
 from experiments.serving.journal import Journal
-from flashsim.core.request import FLUSH, READ, SECTOR, TRIM, WRITE, make_requests
+from flashsim.core.request import FLUSH, READ, TRIM, WRITE, make_requests
 from flashsim.core.units import SECONDS
 from flashsim.device.device import Device
 from flashsim.device.nbd.content import Content
@@ -22,7 +22,6 @@ from flashsim.device.nbd.drive import ServedDrive
 from flashsim.device.nbd.messages import Export
 from flashsim.device.nbd.server import Server, precise_event_loop
 from flashsim.device.presets import Preset
-from flashsim.hdd.parameters import HddParameters
 
 #: Seconds that a command is given to end after SIGTERM.
 _PATIENCE = 5
@@ -46,8 +45,7 @@ class Ended:
 
 def export_of(preset: Preset, capacity: int, read_only: bool) -> Export:
     """What clients are told of a preset's drive."""
-    disk = isinstance(preset.parameters, HddParameters)
-    block = preset.parameters.sector_size if isinstance(preset.parameters, HddParameters) else SECTOR
+    disk, block = preset.kind == "hdd", preset.sector_size
     return Export(preset.name, preset.title, capacity // block * block, read_only, rotational=disk, trim=not disk, block=block)
 
 

@@ -93,8 +93,8 @@ def ablate(preset: Preset, trace: Path, progress: Progress | None = None) -> Ite
 
     Parts that the drive does not have are left out.
     """
-    drive = preset.parameters
-    assert isinstance(drive, HddParameters)
+    drive = preset.disk
+    assert drive
     changed = {"whole model": drive} | {part: dataclasses.replace(drive, **change(drive)) for part, change in PARTS.items()}
     kept = {part: other for part, other in changed.items() if part == "whole model" or other != drive}
     for number, (part, other) in enumerate(kept.items()):

@@ -169,7 +169,7 @@ class Device:
         return None if model is None else block_map(model.state)
 
     def _flash_model(self) -> SsdEngine | SsdSpecification | None:
-        return None if isinstance(self.preset.parameters, HddParameters) else cast("SsdEngine | SsdSpecification", self._model)
+        return cast("SsdEngine | SsdSpecification", self._model) if self.preset.flash else None
 
 
 def _model(preset: presets.Preset, model: str) -> DeviceModel:

@@ -26,7 +26,9 @@ from typing import Any
 from flashsim.core.errors import DamagedFileError, FlashsimError, UnknownNameError
 from flashsim.core.parameters import build
 from flashsim.core.preset_files import PresetFolder
+from flashsim.core.request import SECTOR
 from flashsim.device.cited import CitedFigures
+from flashsim.device.nominal import Nominal, nominal_of
 from flashsim.hdd.diskspecs import drive as diskspecs
 from flashsim.hdd.parameters import HddParameters
 from flashsim.ssd.energy import EnergyFigures
@@ -58,6 +60,26 @@ class Preset:
     def capacity(self) -> int:
         """Bytes that the host can address; of an array those of all its drives."""
         return self.parameters.total_capacity if isinstance(self.parameters, HddParameters) else self.parameters.capacity
+
+    @property
+    def disk(self) -> HddParameters | None:
+        """The parameters of a hard disk; None of any other drive."""
+        return self.parameters if isinstance(self.parameters, HddParameters) else None
+
+    @property
+    def flash(self) -> SsdParameters | None:
+        """The parameters of a flash drive; None of any other."""
+        return self.parameters if isinstance(self.parameters, SsdParameters) else None
+
+    @property
+    def sector_size(self) -> int:
+        """Bytes of the logical sector."""
+        return self.disk.sector_size if self.disk else SECTOR
+
+    @property
+    def nominal(self) -> Nominal:
+        """Seek, latency and rates at first sight."""
+        return nominal_of(self.parameters)
 
 
 def names() -> list[str]:

@@ -52,7 +52,6 @@ def test_engine_against_specification(
     workload: str, changes: dict[str, str | int], least_ratio: float, rates: list[tuple[str, float, float, tuple[float, float, float]]]
 ) -> None:
     parameters = presets.load("toshiba-5400-320gb").parameters
-    assert isinstance(parameters, HddParameters)
     drive = dataclasses.replace(parameters, **changes)
     engine, specification = HddEngine(drive), HddSpecification(drive)
     _rate(engine, _requests(workload, drive, 100, 0))  # loads what was compiled

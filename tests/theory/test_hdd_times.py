@@ -25,7 +25,6 @@ PAGE = 8 * KIB
 def drive() -> HddParameters:
     """The drive of do2009."""
     parameters = presets.load("toshiba-5400-320gb").parameters
-    assert isinstance(parameters, HddParameters)
     return parameters
 
 

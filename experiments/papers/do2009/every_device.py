@@ -12,7 +12,6 @@ from flashsim.core.errors import InvalidParameterError
 from flashsim.core.rng import generator
 from flashsim.core.units import MIB, SECONDS
 from flashsim.device import presets
-from flashsim.ssd.parameters import SsdParameters
 from flashsim.storage.heap_file import HeapFile
 
 #: Some four hundred executions on nineteen devices: relations and memory are a twentieth of the other exhibits'.
@@ -65,8 +64,8 @@ def in_use(name: str, files: tuple[HeapFile, HeapFile]) -> DriveInUse:
 
     A drive that merges blocks is full.
     """
-    parameters = presets.load(name).parameters
-    if not isinstance(parameters, SsdParameters):
+    parameters = presets.load(name).flash
+    if parameters is None:
         return DriveInUse(name)
     needed = 2 * bytes_needed(files) + 1024 * MIB
     if parameters.log_blocks or parameters.capacity < needed:

@@ -12,7 +12,6 @@ from experiments.bench.figures import figures
 from flashsim.core.errors import UnknownNameError
 from flashsim.core.units import KIB, MIB, transfer_time
 from flashsim.device import presets
-from flashsim.ssd.parameters import SsdParameters
 from tests.experiments.conftest import Run
 
 
@@ -32,7 +31,6 @@ def test_figures_are_what_the_parameters_say() -> None:
     """A drive with one command at a time: every figure follows from its latency and its link."""
     preset = presets.load("memoright-gt-32gb")
     drive = preset.parameters
-    assert isinstance(drive, SsdParameters)
     found = {figure.name: figure.measured for figure in figures(preset)}
     times = {length: drive.read_latency + transfer_time(length, drive.link_read_rate) for length in (512, 4 * KIB, 8 * KIB, MIB)}
     assert found["read_access"] == pytest.approx(times[512], abs=2)
@@ -48,7 +46,6 @@ def test_rates_of_writes_are_those_of_flash_not_of_the_buffer(figure: str) -> No
     """Sixteen chips at 30 MB/s take what is written however much the drive can acknowledge before."""
     preset = presets.load("nvme-qlc-2tb")
     drive = preset.parameters
-    assert isinstance(drive, SsdParameters)
     rates = []
     for size in (drive.write_buffer, 4 * drive.write_buffer):
         changed = dataclasses.replace(preset, parameters=dataclasses.replace(drive, write_buffer=size))
@@ -61,7 +58,6 @@ def test_rates_of_writes_are_those_of_flash_not_of_the_buffer(figure: str) -> No
 def test_a_write_is_acknowledged_from_the_buffer() -> None:
     preset = presets.load("intel-x25e-64gb")
     drive = preset.parameters
-    assert isinstance(drive, SsdParameters)
     (buffered,) = figures(preset, ["random_write"])
     through = dataclasses.replace(preset, parameters=dataclasses.replace(drive, write_buffer_mode="write-through"))
     (programmed,) = figures(through, ["random_write"])

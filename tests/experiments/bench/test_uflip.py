@@ -16,7 +16,6 @@ from experiments.bench.uflip import ORDER, Measured, Method, names, run_all, sta
 from flashsim.core.errors import CapacityError
 from flashsim.core.units import GIB, KIB, MIB, MILLISECONDS, SECONDS, transfer_time
 from flashsim.device.device import Device
-from flashsim.ssd.parameters import SsdParameters
 from tests.experiments.conftest import Run
 from traces.workload.base import FAMILY, Setting
 
@@ -42,7 +41,6 @@ def test_response_times_are_latency_and_transfer() -> None:
     """
     device = Device.open("ocz-core-60gb")
     drive = device.preset.parameters
-    assert isinstance(drive, SsdParameters)
     for (pattern, size), run in _measured("ocz-core-60gb", "granularity").items():
         if pattern in ("SR", "RR") and size <= drive.page_size:
             latency = drive.continuation_latency if pattern == "SR" else drive.read_latency

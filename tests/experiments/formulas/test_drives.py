@@ -10,8 +10,6 @@ from flashsim.core.request import READ, WRITE, make_requests
 from flashsim.core.units import MIB
 from flashsim.device import presets
 from flashsim.device.device import Device
-from flashsim.hdd.parameters import HddParameters
-from flashsim.ssd.parameters import SsdParameters
 from models.haas import Sizes
 from models.ssd_buffers import Problem, closed_form, numeric
 from models.ssd_joins import JOINS, Load, LogBlocks
@@ -75,7 +73,6 @@ def read_milliseconds(name: str, turn: list[tuple[int, int]]) -> float:
 def test_a_turn_is_what_a_long_read_waits_at_least_for_writes(name: str, read: int, written: int) -> None:
     """And no longer than a program; where it is nothing, the read takes as long as alone, within a hundredth."""
     preset = presets.load(name)
-    assert isinstance(preset.parameters, SsdParameters)
     told, alone = drive_of(preset, PAGE).turn_ms, read_milliseconds(name, [(READ, read)])
     waited = read_milliseconds(name, [(WRITE, written), (READ, read)]) - alone
     if told:
@@ -93,7 +90,6 @@ def test_only_the_vertex_3_makes_reads_wait() -> None:
 
 def test_a_disk_moves_less_far_within_a_part_of_it() -> None:
     disk = presets.load("toshiba-5400-320gb")
-    assert isinstance(disk.parameters, HddParameters)
     whole, part = (drive_of(disk, PAGE, span) for span in (None, 10_000 * MIB))
     half_turn = disk.parameters.rotation / 2e6
     # 12 ms on average over the whole disk; within 10 GB no more than a few.

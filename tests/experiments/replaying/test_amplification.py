@@ -18,7 +18,6 @@ from flashsim.core.spans import CAUSES
 from flashsim.core.units import MIB, MILLISECONDS
 from flashsim.device import presets
 from flashsim.device.device import Device
-from flashsim.ssd.parameters import SsdParameters
 from traces.format.base import load_writable
 from traces.schema import make_batch
 
@@ -109,7 +108,6 @@ def test_looking_changes_nothing(name: str, pace: str, depth: int, spacing: int 
 @pytest.mark.parametrize(("pace", "depth", "spacing"), [("asap", 7, None), ("timed", 1, 30_000)])
 def test_looking_changes_nothing_of_a_drive_with_much_to_decide(pace: str, depth: int, spacing: int | None, tmp_path: Path) -> None:
     preset = presets.load("intel-x25e-64gb")
-    assert isinstance(preset.parameters, SsdParameters)
     options = {"read_priority": True, "suspend": "both", "multi_plane": True, "allocation": "dynamic", "planes_per_die": 2}
     parameters = dataclasses.replace(
         preset.parameters, capacity=9 * MIB, blocks_per_plane=10, channels=2, packages_per_channel=2, **options

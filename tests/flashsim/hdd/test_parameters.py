@@ -12,7 +12,6 @@ from flashsim.core.request import READ, WRITE, make_requests
 from flashsim.core.units import KIB
 from flashsim.device import presets
 from flashsim.hdd.engine import HddEngine
-from flashsim.hdd.parameters import HddParameters
 from flashsim.hdd.specification import HddSpecification
 from tests.flashsim.hdd.drives import small_drive
 
@@ -92,7 +91,6 @@ def test_the_clock_does_not_go_back(model: type[HddEngine] | type[HddSpecificati
 
 def test_the_preset_is_the_papers_drive() -> None:
     drive = presets.load("toshiba-5400-320gb").parameters
-    assert isinstance(drive, HddParameters)
     assert drive.capacity == 320 * 10**9
     assert drive.seek_average == 12_000_000
     assert drive.rotation / 2 == pytest.approx(5.56e6, rel=0.001)
