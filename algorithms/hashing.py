@@ -82,7 +82,7 @@ def build(tuples: Tuples) -> tuple[HashTable, Cpu]:
 
 def probe(table: HashTable, tuples: Tuples, hashes: Hashes | None = None) -> Algorithm:
     """Look up tuples of S and emit what they join with; hashes that are not given are made, and counted."""
-    work = {Work.PROBE: len(tuples)}
+    work: dict[str, int] = {Work.PROBE: len(tuples)}
     if hashes is None:
         hashes = hash_keys(tuples.keys, TABLE_SALT)
         work[Work.HASH] = len(tuples)

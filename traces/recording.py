@@ -17,8 +17,8 @@ from traces.schema import make_batch
 class ParquetRecorder:
     """A `core.protocols.Sink` that writes a Parquet file; it appears under its name only once it is complete.
 
-    Each submitted batch waits for the request of the batch before it that completed last, and its `think` is the time from there:
-    replayed on another device, the trace keeps its order and its pauses rather than its times.
+    Each submitted batch waits for the request of the batch before it that completed last, or for the one that it is said to come after, and
+    its `think` is the time from there: replayed on another device, the trace keeps its order and its pauses rather than its times.
 
     Parameters
     ----------
@@ -47,12 +47,12 @@ class ParquetRecorder:
         self._awaited = -1  # the last request to complete so far
         self._awaited_until = 0
 
-    def record(self, requests: Requests, completions: Completions | None, label: str) -> None:
+    def record(self, requests: Requests, completions: Completions | None, label: str, after: int | None = None) -> None:
         """Take requests and their completions (None where nothing is timed), in the same order."""
         count = len(requests)
         ids = np.arange(self._next_id, self._next_id + count)
         first = requests["dependency"] < 0
-        dependency = np.where(first, self._awaited, requests["dependency"] + self._next_id)
+        dependency = np.where(first, self._awaited if after is None else after, requests["dependency"] + self._next_id)
         think = requests["think"].astype(np.int64)
         columns: dict[str, Any] = {
             name: requests[name] for name in ("device", "operation", "offset", "length", "stream", "priority", "flags", "tag")
@@ -60,7 +60,7 @@ class ParquetRecorder:
         if completions is None:
             self._awaited = int(ids[-1]) if count else self._awaited
         else:
-            if self._awaited >= 0:
+            if after is None and self._awaited >= 0:
                 think = np.where(first, completions["submitted"] - self._awaited_until, think)
             columns |= {"arrival": completions["submitted"], "started": completions["started"], "completed": completions["completed"]}
             if count:

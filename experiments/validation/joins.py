@@ -183,7 +183,7 @@ class _Tee:
         self.times: list[float] = []
         self.begins: list[int] = []  # of each phase, its first request
 
-    def record(self, requests: Requests, completions: Completions | None, label: str) -> None:
+    def record(self, requests: Requests, completions: Completions | None, label: str, after: int | None = None) -> None:
         self.recorder.record(requests, completions, label)
         if completions is not None:
             self.times += ((completions["completed"] - completions["submitted"]) / SECONDS).tolist()

@@ -66,6 +66,10 @@ class ReadOnlyDeviceError(FlashsimError):
     """A write to a device that takes no more writes."""
 
 
+class DeadlockError(FlashsimError):
+    """Strands of control that wait for each other; the message says who waits for whom."""
+
+
 class MissingExtraError(FlashsimError):
     """An optional dependency that is not installed; the message says how to install it."""
 

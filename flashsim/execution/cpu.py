@@ -5,46 +5,70 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from flashsim.core.errors import DamagedFileError
+from flashsim.core.errors import DamagedFileError, InvalidParameterError
 from flashsim.core.preset_files import PresetFolder
 from flashsim.core.request import Integers
-from flashsim.execution.requests import Work
+from flashsim.execution.requests import HOST, Work
 
 _FOLDER = PresetFolder(Path(__file__).parent / "cpu_presets", "CPU preset")
 #: Kinds of device that the kernel's prices are told apart by, and its prices.
 KINDS = ("hdd", "ssd")
 _PARTS = ("per_request", "per_byte")
+#: The name of the price of any kind of work that has none of its own.
+DEFAULT = "default"
 
 
 @dataclass(frozen=True)
 class CpuModel:
-    """Prices, in nanoseconds.
+    """Prices, in nanoseconds, and how many cores there are.
 
     Parameters
     ----------
     user
-        A unit of each kind of work: a tuple, or for `Work.PAGE` a page.
+        A unit of each kind of work on the host: a tuple, or for `Work.PAGE` a page.  ``default`` is the price of every other kind.
     per_request, per_byte
         Kernel time of a device command and of a byte moved, by kind of device.
     sources
         Where each price comes from, by its name in the preset file, such as ``user.hash`` or ``kernel.ssd.per_byte``.
+    cores
+        By place.
+    places
+        Prices as in `user` at the other places that do work, such as ``device``, a processor inside the drive.
     """
 
     name: str
-    user: Mapping[Work, float]
+    user: Mapping[str, float]
     per_request: Mapping[str, float]
     per_byte: Mapping[str, float]
     sources: Mapping[str, str]
+    cores: Mapping[str, int] = field(default_factory=lambda: {HOST: 1})
+    places: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
-    def user_time(self, work: Mapping[Work, int]) -> float:
-        """User time of some work, ns."""
-        return sum(self.user[kind] * count for kind, count in work.items())
+    def user_time(self, work: Mapping[str, int], place: str = HOST) -> float:
+        """User time of some work at a place, ns.
+
+        Raises
+        ------
+        InvalidParameterError
+            The preset has no such place; or no price for a kind of work there, and no default.
+        """
+        prices = self.user if place == HOST else self.places.get(place)
+        if prices is None:
+            raise InvalidParameterError("place", repr(place), f"CPU preset {self.name} has {', '.join([HOST, *self.places])}")
+        time = 0.0
+        for kind, count in work.items():
+            price = prices.get(kind, prices.get(DEFAULT))
+            if price is None:
+                bound = f"CPU preset {self.name} has no price for it at {place}, and no default"
+                raise InvalidParameterError("work", repr(str(kind)), bound)
+            time += price * count
+        return time
 
     def kernel_times(self, kind: str, lengths: Integers, commands: Integers) -> Integers:
         """Kernel time of each request, ns, given its bytes and device commands, shape (n,)."""
@@ -52,20 +76,24 @@ class CpuModel:
         return np.rint(times).astype(np.int64)
 
     def prices(self) -> Iterator[tuple[str, float]]:
-        """Every price by its name, user prices first."""
-        for work in Work:
-            yield f"user.{work.value}", self.user[work]
+        """Every price by its name, the host's user prices first."""
+        for kind, price in self.user.items():
+            yield f"user.{kind}", price
         for kind in KINDS:
             yield f"kernel.{kind}.per_request", self.per_request[kind]
             yield f"kernel.{kind}.per_byte", self.per_byte[kind]
+        for place, prices in self.places.items():
+            for kind, price in prices.items():
+                yield f"places.{place}.{kind}", price
 
     def as_toml(self, comments: Sequence[str] = ()) -> str:
         """The model as the text of a preset file, which `load` reads; comments stand at its top."""
-        lines, section = [f"# {line}".rstrip() for line in comments], ""
+        cores = ", ".join(f"{place} = {count}" for place, count in self.cores.items())
+        lines, section = [*(f"# {line}".rstrip() for line in comments), *([""] if comments else []), f"cores = {{ {cores} }}"], ""
         for name, price in self.prices():
             part, _, last = name.rpartition(".")
             if part != section:
-                lines += [*([""] if lines else []), f"[{part}]"]
+                lines += ["", f"[{part}]"]
                 section = part
             lines.append(f"{last} = {{ nanoseconds = {price:g}, source = {json.dumps(self.sources[name], ensure_ascii=False)} }}")
         return "\n".join(lines) + "\n"
@@ -97,11 +125,25 @@ def load(name: str) -> CpuModel:
         return value
 
     try:
-        user = {Work(kind): price(entry, f"user.{kind}") for kind, entry in document["user"].items()}
+        user = {kind: price(entry, f"user.{kind}") for kind, entry in document["user"].items()}
         kernel = {part: {kind: price(document["kernel"][kind][part], f"kernel.{kind}.{part}") for kind in KINDS} for part in _PARTS}
+        places = {
+            place: {kind: price(entry, f"places.{place}.{kind}") for kind, entry in prices.items()}
+            for place, prices in document.get("places", {}).items()
+        }
+        counted = {place: _cores(path, place, count) for place, count in document.get("cores", {}).items()}
+        cores = dict.fromkeys([HOST, *places], 1) | counted
     except (KeyError, TypeError, AttributeError, ValueError) as problem:
         raise DamagedFileError(f"CPU preset: {path} lacks or misspells {problem}") from problem
-    missing = [kind.value for kind in Work if kind not in user]
+    missing = [kind for kind in Work if kind not in user and DEFAULT not in user]
     if missing:
-        raise DamagedFileError(f"CPU preset: {path} has no price for {', '.join(missing)}")
-    return CpuModel(path.stem, user, kernel["per_request"], kernel["per_byte"], sources)
+        raise DamagedFileError(f"CPU preset: {path} has no price for {', '.join(missing)}, and no default")
+    if strange := cores.keys() - {HOST} - places.keys():
+        raise DamagedFileError(f"CPU preset: {path} counts cores of {', '.join(sorted(strange))}, which has no prices")
+    return CpuModel(path.stem, user, kernel["per_request"], kernel["per_byte"], sources, cores, places)
+
+
+def _cores(path: Path, place: str, count: object) -> int:
+    if not isinstance(count, int) or count < 1:
+        raise DamagedFileError(f"CPU preset: {path}: cores.{place}: {count}, but it must be a whole number of at least 1")
+    return count

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
+from flashsim.core.errors import RefusedError
 from flashsim.core.request import Integers
 from flashsim.execution.checks import check_read, check_write
 from flashsim.execution.requests import Algorithm, Cpu, Drop, Emit, Flush, Phase, Read, Request, Work, Write
@@ -72,8 +73,7 @@ def drive(algorithm: Algorithm, backend: Backend, results: ResultRows | None = N
 
 def answer(request: Request, backend: Backend, results: ResultRows | None) -> Tuples | None:
     """Have one request done, and count it."""
-    if not backend.runs[0].phases or isinstance(request, Phase):
-        _begin_phase(backend, request.name if isinstance(request, Phase) else "run")
+    enter_phase(request, backend)
     if isinstance(request, Read):
         check_read(request)
         _count_pages(backend, request)
@@ -93,13 +93,18 @@ def answer(request: Request, backend: Backend, results: ResultRows | None) -> Tu
         backend.flush(request.file)
     elif isinstance(request, Drop):
         backend.drop(request.file)
+    elif not isinstance(request, Phase):
+        name = type(request).__name__.lower()
+        raise RefusedError(f"{name}: this driver runs one strand of control; flashsim.execution.concurrent runs several")
     return None
 
 
-def _begin_phase(backend: Backend, name: str) -> None:
-    backend.phase_ends()
-    for run in backend.runs:
-        run.phases.append(PhaseCost(name))
+def enter_phase(request: Request, backend: Backend) -> None:
+    """Begin the phase that a request belongs to, if it is not the one that goes on."""
+    if isinstance(request, Phase) or not backend.runs[0].phases:
+        backend.phase_ends()
+        for run in backend.runs:
+            run.phases.append(PhaseCost(request.name if isinstance(request, Phase) else "run"))
 
 
 def _count_pages(backend: Backend, request: Read | Write) -> None:

@@ -7,31 +7,20 @@ an algorithm asks for does not depend on time, and one pass over it drives any n
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import accumulate
 
 import numpy as np
 
 from flashsim.core.request import REQUEST, Integers, Requests
 from flashsim.core.units import MIB
+from flashsim.execution.file_access import Group
 from flashsim.execution.machine import Machine
 from flashsim.execution.pricing import UserTime, kernel_times
 from flashsim.execution.requests import Cpu
 from flashsim.execution.run import Run
-from flashsim.storage.volume import Extents
 
 #: So many requests, or bytes, are not gathered further: what a device takes for a submission no longer shows, and its tables stay small.
 _GATHERED, _BYTES_GATHERED = 1024, 512 * MIB
-
-
-@dataclass(frozen=True, slots=True)
-class Group:
-    """Requests that an algorithm makes at a time: one after another, or all at once."""
-
-    operation: int
-    extents: Extents
-    label: str
-    at_once: bool = False
 
 
 class Gathering:

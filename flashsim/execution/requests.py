@@ -1,19 +1,23 @@
 """What an algorithm may ask for: it yields these and is answered; it does no input or output itself.
 
-An algorithm is a generator.  ``tuples = yield Read(...)`` is answered with `Tuples`, if any are wanted; all else with None.
+An algorithm is a generator.  ``tuples = yield Read(...)`` is answered with `Tuples`, if any are wanted, and `Spawn` with a `Strand`; all
+else with None.
 Extents are runs of pages of one file; `Mode.SERIAL` issues each after the one before it has completed (synchronous I/O),
 `Mode.BATCH` submits all at once and waits for all (psync I/O).
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum, StrEnum
 
 from flashsim.core.request import Integers
 from flashsim.storage.heap_file import File
 from flashsim.storage.rows import Tuples
+
+#: Where CPU work is done unless an algorithm says otherwise.
+HOST = "host"
 
 
 class Mode(Enum):
@@ -24,7 +28,10 @@ class Mode(Enum):
 
 
 class Work(StrEnum):
-    """Kinds of CPU work, counted in tuples but for the last; the driver prices them."""
+    """Kinds of CPU work, counted in tuples but for the last; the driver prices them.
+
+    Any other name is a kind too: an algorithm may count work of its own.
+    """
 
     READ_TUPLE = "read_tuple"  # taken from a page
     WRITE_TUPLE = "write_tuple"  # copied to an output buffer
@@ -95,9 +102,10 @@ class Emit:
 
 @dataclass(frozen=True, slots=True)
 class Cpu:
-    """Work done since the last request, by kind."""
+    """Work done since the last request, by kind, on a core of the host or of another place that the machine has."""
 
-    work: Mapping[Work, int]
+    work: Mapping[str, int]
+    place: str = HOST
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,5 +115,57 @@ class Phase:
     name: str
 
 
-Request = Read | Write | Flush | Drop | Emit | Cpu | Phase
-Algorithm = Generator[Request, Tuples | None, None]
+@dataclass(eq=False)
+class Strand:
+    """A strand of control: one of an algorithm's generators, and whether it has ended."""
+
+    name: str
+    number: int  # in the order in which strands began; the algorithm itself is number 0
+    ended: bool = False
+
+
+@dataclass(eq=False)
+class Latch:
+    """What one strand holds at a time; those that wait for it get it in the order in which they came.  The algorithm makes and names it."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Spawn:
+    """Begin another strand, which runs beside this one; answered with it."""
+
+    algorithm: Algorithm
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Go on when all these strands have ended."""
+
+    strands: Sequence[Strand]
+
+
+@dataclass(frozen=True, slots=True)
+class Sleep:
+    """Let time pass, ns."""
+
+    duration: int
+
+
+@dataclass(frozen=True, slots=True)
+class Acquire:
+    """Go on when the latch is this strand's."""
+
+    latch: Latch
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """Give up a latch that this strand holds."""
+
+    latch: Latch
+
+
+Request = Read | Write | Flush | Drop | Emit | Cpu | Phase | Spawn | Wait | Sleep | Acquire | Release
+Algorithm = Generator[Request, Tuples | Strand | None, None]

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
-
-from flashsim.execution.requests import Work
 
 
 @dataclass
@@ -20,9 +19,10 @@ class PhaseCost:
     io_time: int = 0
     user_time: int = 0
     kernel_time: int = 0
+    wait_time: int = 0  # for a core, a latch or other strands, and asleep
     seeks: int = 0  # as the device counted them; 0 where there are none
     seek_time: int = 0
-    work: dict[Work, int] = field(default_factory=dict)
+    work: dict[str, int] = field(default_factory=dict)
 
     @property
     def requests(self) -> int:
@@ -41,21 +41,22 @@ class PhaseCost:
 
     @property
     def total_time(self) -> int:
-        """I/O and CPU time, which do not overlap, ns."""
-        return self.io_time + self.cpu_time
+        """How long it took, ns: a strand does I/O, has CPU work done, or waits."""
+        return self.io_time + self.cpu_time + self.wait_time
 
     def as_dict(self) -> dict[str, Any]:
         """JSON-ready."""
-        return asdict(self) | {"work": {kind.value: count for kind, count in self.work.items()}}
+        return asdict(self) | {"work": {str(kind): count for kind, count in self.work.items()}}
 
 
 @dataclass
 class Run:
-    """An algorithm's run on one machine."""
+    """The run of an algorithm, or of one of its strands, on one machine."""
 
     machine: str
     phases: list[PhaseCost] = field(default_factory=list)
     result_rows: int = 0
+    strand: str = "main"
 
     def total(self) -> PhaseCost:
         """All phases together."""
@@ -76,3 +77,62 @@ class Run:
             "phases": [phase.as_dict() for phase in self.phases],
             "total": self.total().as_dict(),
         }
+
+
+@dataclass
+class ConcurrentRun:
+    """The run of an algorithm of several strands on one machine: what each strand did, and how busy the machine was.
+
+    Parameters
+    ----------
+    strands
+        A run a strand, in the order in which they began; their phases are their own.
+    elapsed
+        Until the last strand ended, ns.
+    cores
+        How many the machine has, by place.
+    core_times
+        What they worked, by place, all cores together, ns.
+    device_times
+        How long each device had a request outstanding, ns.
+    """
+
+    machine: str
+    strands: list[Run] = field(default_factory=list)
+    elapsed: int = 0
+    cores: dict[str, int] = field(default_factory=dict)
+    core_times: dict[str, int] = field(default_factory=dict)
+    device_times: list[int] = field(default_factory=list)
+
+    def total(self) -> PhaseCost:
+        """All strands together; their times overlap, so that they may add up to more than has elapsed."""
+        return Run(self.machine, [run.total() for run in self.strands]).total()
+
+    @property
+    def result_rows(self) -> int:
+        """Rows that all strands made."""
+        return sum(run.result_rows for run in self.strands)
+
+    @property
+    def core_shares(self) -> dict[str, float]:
+        """How busy the cores were, by place: a share of the time elapsed."""
+        return {place: self.core_times[place] / max(1, cores * self.elapsed) for place, cores in self.cores.items()}
+
+    @property
+    def device_shares(self) -> list[float]:
+        """How busy each device was: a share of the time elapsed."""
+        return [time / max(1, self.elapsed) for time in self.device_times]
+
+    def as_dict(self) -> dict[str, Any]:
+        """JSON-ready."""
+        strands = [{"strand": run.strand} | run.as_dict() for run in self.strands]
+        shares = {"core_shares": self.core_shares, "device_shares": self.device_shares}
+        return {"machine": self.machine, "elapsed": self.elapsed, **shares, "total": self.total().as_dict(), "strands": strands}
+
+
+def in_one(runs: Sequence[Run]) -> Run:
+    """The runs of strands as one: their phases one strand after the other, those of strands that others began named after it."""
+    if len(runs) == 1:
+        return runs[0]
+    phases = [phase if run is runs[0] else replace(phase, name=f"{run.strand}: {phase.name}") for run in runs for phase in run.phases]
+    return Run(runs[0].machine, phases, sum(run.result_rows for run in runs))

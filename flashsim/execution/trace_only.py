@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from flashsim.core.protocols import Sink
 from flashsim.core.units import NEVER
-from flashsim.execution.driver import ResultRows, drive
+from flashsim.execution.concurrent import ConcurrentDriver
+from flashsim.execution.driver import ResultRows
 from flashsim.execution.requests import Algorithm
-from flashsim.execution.run import Run
-from flashsim.execution.simulated import Simulated
+from flashsim.execution.run import Run, in_one
 from flashsim.storage.content import ColumnContent
 from flashsim.storage.heap_file import HeapFile
 from flashsim.storage.volume import Volume
@@ -42,4 +42,4 @@ def trace_only(
     volume = Volume([NEVER] * (2 if placement == "two-disks" else 1), placement)
     for file in files:
         volume.add(file)
-    return drive(algorithm, Simulated(volume, ColumnContent(), [], sink=sink), results)[0]
+    return in_one(ConcurrentDriver(volume, ColumnContent(), None, sink=sink, results=results).run(algorithm).strands)

@@ -29,7 +29,7 @@ class Recorded:
 
     rows: list[tuple[int, int, int, int, str]] = field(default_factory=list)
 
-    def record(self, requests: Requests, completions: Completions | None, label: str) -> None:
+    def record(self, requests: Requests, completions: Completions | None, label: str, after: int | None = None) -> None:
         """Keep operation, offset, length, dependency and label."""
         columns = (requests[name].tolist() for name in ("operation", "offset", "length", "dependency"))
         self.rows += [(*row, label) for row in zip(*columns, strict=True)]

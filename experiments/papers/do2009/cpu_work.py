@@ -40,7 +40,7 @@ class Counted:
         What the kernel handles: device commands of at most 128 KiB, and bytes.
     """
 
-    work: Mapping[Work, int]
+    work: Mapping[str, int]
     commands: int
     bytes: int
 
@@ -63,7 +63,7 @@ class _Commands:
         self.commands = 0
         self.bytes = 0
 
-    def record(self, requests: Requests, completions: Completions | None, label: str) -> None:
+    def record(self, requests: Requests, completions: Completions | None, label: str, after: int | None = None) -> None:
         self.commands += int(command_counts(requests["length"]).sum())
         self.bytes += int(requests["length"].sum())
 

@@ -14,9 +14,10 @@ from flashsim.core.request import OPERATIONS, Completions, Requests
 from flashsim.core.units import KIB
 from flashsim.device.device import Device
 from flashsim.execution import cpu
+from flashsim.execution.file_access import METADATA
 from flashsim.execution.machine import Machine
 from flashsim.execution.requests import Algorithm, Cpu, Drop, Emit, Flush, Mode, Phase, Read, Work, Write
-from flashsim.execution.simulated import METADATA, simulate
+from flashsim.execution.simulated import simulate
 from flashsim.execution.trace_only import trace_only
 from flashsim.storage.heap_file import File, HeapFile, heap_file
 from flashsim.storage.relation import Relation
@@ -41,7 +42,7 @@ class _Kept:
         self.operations: list[tuple[str, str, int]] = []
         self.completed: list[int] = []
 
-    def record(self, requests: Requests, completions: Completions | None, label: str) -> None:
+    def record(self, requests: Requests, completions: Completions | None, label: str, after: int | None = None) -> None:
         self.operations += [(OPERATIONS[row["operation"]], label, int(row["device"])) for row in requests]
         if completions is not None:
             self.completed += completions["completed"].tolist()

@@ -1,0 +1,287 @@
+"""Run an algorithm of several strands in virtual time: their work and their requests overlap, on the cores and devices of one machine.
+
+A strand runs until it has to wait.  CPU work, and the kernel's work for a request before it is submitted, hold a core from begin to end,
+first come, first served; nothing else does.  The run ends when all strands have ended.  What happens is ordered so, and with it every time:
+
+1. Events are ordered by time.  At one time, strands whose work or sleep ends come first, by their numbers; then devices that somebody waits
+   for, by theirs, each up to its next completion.
+2. What follows from an event without delay is done before the next event: strands that can go on do so one after the other, in the order in
+   which they became able to.  A strand that begins another goes on itself; a free latch is taken, and a busy one handed over, at once.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from collections.abc import Iterator, Sequence
+from heapq import heappop, heappush
+
+from flashsim.core.errors import DeadlockError, InvalidParameterError
+from flashsim.core.protocols import Sink
+from flashsim.core.units import NEVER
+from flashsim.execution.driver import ResultRows, answer, enter_phase
+from flashsim.execution.file_access import Group
+from flashsim.execution.machine import Machine, load
+from flashsim.execution.requests import Acquire, Algorithm, Latch, Release, Sleep, Spawn, Strand, Wait
+from flashsim.execution.run import ConcurrentRun
+from flashsim.execution.strand_state import Port, Record, Site, Step, StrandState, check_sleep
+from flashsim.storage.content import ColumnContent
+from flashsim.storage.heap_file import HeapFile
+from flashsim.storage.rows import Tuples
+from flashsim.storage.volume import Volume
+
+
+class _Cores:
+    """The cores of one place."""
+
+    def __init__(self, count: int) -> None:
+        self.free = count
+        self.waiting: deque[StrandState] = deque()
+        self.time = 0  # worked, ns
+
+
+class _LatchState:
+    """Who holds a latch, and who waits for it."""
+
+    def __init__(self) -> None:
+        self.holder: StrandState | None = None
+        self.waiting: deque[StrandState] = deque()
+
+
+class ConcurrentDriver:
+    """Strands on one machine, or, without one, taking turns in no time.
+
+    Parameters
+    ----------
+    volume, content
+        Where pages are and what they hold; base relations must have been added.
+    machine
+        Its devices may be in any state; what nobody waits for on them goes on in the background.
+    sink
+        Is handed every request, untimed, where there is no machine.
+    results
+        Is handed the result rows as they are made.
+    trim
+        Whether dropped temporary files are trimmed on the devices.
+    """
+
+    def __init__(
+        self,
+        volume: Volume,
+        content: ColumnContent,
+        machine: Machine | None,
+        *,
+        sink: Sink | None = None,
+        results: ResultRows | None = None,
+        trim: bool = False,
+    ) -> None:
+        self.site = Site(volume, content, machine, lambda: self.now, trim)
+        self.now = max(device.now for device in machine.devices) if machine else 0
+        self.results = results
+        self._record = Record(machine.sink if machine else sink)
+        self._ports = [Port(number, machine, self._record) for number in range(len(machine.devices))] if machine else []
+        self._cores = {place: _Cores(count) for place, count in self.site.cores.items()}
+        self._strands: dict[Strand, StrandState] = {}
+        self._lives: dict[StrandState, Iterator[None]] = {}  # of strands that have not ended
+        self._ready: deque[StrandState] = deque()
+        self._timers: list[tuple[int, int, StrandState]] = []
+        self._latches: defaultdict[Latch, _LatchState] = defaultdict(_LatchState)
+        self._waiters: defaultdict[Strand, list[StrandState]] = defaultdict(list)
+        self._waits: dict[StrandState, Strand | Latch] = {}
+
+    def run(self, algorithm: Algorithm) -> ConcurrentRun:
+        """Run an algorithm until it and all strands that it began have ended.
+
+        Raises
+        ------
+        DeadlockError
+            Strands wait for each other.
+        FlashsimError
+            A strand failed, or asked for something impossible.
+        """
+        began = self.now
+        self._begin(algorithm, "main", (0, -1))
+        try:
+            while True:
+                while self._ready:
+                    self._go_on(self._ready.popleft())
+                if not self._lives:
+                    break
+                self._next_event()
+        finally:
+            for strand in self._lives:
+                strand.algorithm.close()
+        if self.site.machine is not None:
+            self.site.machine.now = self.now
+        return ConcurrentRun(
+            self.site.name,
+            [strand.runs[0] for strand in self._strands.values()],
+            self.now - began,
+            dict(self.site.cores),
+            {place: cores.time for place, cores in self._cores.items()},
+            [port.busy_time for port in self._ports],
+        )
+
+    def _begin(self, algorithm: Algorithm, name: str, last: tuple[int, int]) -> Strand:
+        number = len(self._strands)
+        handle = Strand(name or f"strand {number}", number)
+        strand = self._strands[handle] = StrandState(handle, algorithm, self.site, last)
+        self._lives[strand] = self._life(strand)
+        self._ready.append(strand)
+        return handle
+
+    def _go_on(self, strand: StrandState) -> None:
+        """Let a strand run until it waits or ends."""
+        for _ in self._lives[strand]:
+            return
+        del self._lives[strand]
+        for latch, state in self._latches.items():
+            if state.holder is strand:
+                raise InvalidParameterError("latch", latch.name, f"{strand.handle.name} ended while it held it")
+        strand.handle.ended = True
+        self._ready.extend(self._waiters.pop(strand.handle, ()))
+
+    def _next_event(self) -> None:
+        """Let time pass to the next event, and note who can go on."""
+        timer = self._timers[0][0] if self._timers else NEVER
+        events = [port.next_event for port in self._ports]
+        event = min(events, default=NEVER)
+        if timer == event == NEVER:
+            raise DeadlockError(f"deadlock: {'; '.join(self._waiting(strand) for strand in self._lives)}")
+        if timer <= event:
+            self.now, _, strand = heappop(self._timers)
+            self._go_on(strand)
+            return
+        port = self._ports[events.index(event)]
+        events[port.number] = NEVER
+        others = [other - (number < port.number) for number, other in enumerate(events) if other < NEVER]  # lower numbers come first
+        if timer < NEVER:
+            others.append(timer - 1)
+        for strand in port.advance(min(others, default=NEVER)):
+            self.now = strand.last[0]
+            self._ready.append(strand)
+
+    def _life(self, strand: StrandState) -> Iterator[None]:
+        """What a strand does, stopping where it waits."""
+        answered: Tuples | Strand | None = None
+        while True:
+            try:
+                request = strand.algorithm.send(answered)
+            except StopIteration:
+                strand.phase_ends()
+                return
+            answered = None
+            if isinstance(request, Spawn | Wait | Sleep | Acquire | Release):
+                enter_phase(request, strand)
+            if isinstance(request, Spawn):
+                answered = self._begin(request.algorithm, request.name, strand.last)
+            elif isinstance(request, Wait):
+                for other in request.strands:
+                    yield from self._wait(strand, other)
+            elif isinstance(request, Sleep):
+                check_sleep(request)
+                yield from self._pass(strand, request.duration)
+            elif isinstance(request, Acquire):
+                yield from self._acquire(strand, request.latch)
+            elif isinstance(request, Release):
+                self._release(strand, request.latch)
+            else:
+                answered = answer(request, strand, self.results)
+                for step in strand.take_steps():
+                    if step.work:
+                        yield from self._work(strand, step)
+                    if step.group is not None:
+                        yield from self._serve(strand, step.group)
+
+    def _pass(self, strand: StrandState, duration: int) -> Iterator[None]:
+        heappush(self._timers, (self.now + duration, strand.number, strand))
+        yield
+
+    def _wait(self, strand: StrandState, other: Strand) -> Iterator[None]:
+        if not other.ended:
+            self._waiters[other].append(strand)
+            self._waits[strand] = other
+            yield
+            del self._waits[strand]
+        strand.follows(self._strands[other].last)
+
+    def _acquire(self, strand: StrandState, latch: Latch) -> Iterator[None]:
+        state = self._latches[latch]
+        if state.holder is None:
+            state.holder = strand
+        else:
+            state.waiting.append(strand)
+            self._waits[strand] = latch
+            yield
+            del self._waits[strand]
+
+    def _release(self, strand: StrandState, latch: Latch) -> None:
+        state = self._latches[latch]
+        if state.holder is not strand:
+            raise InvalidParameterError("release", latch.name, f"{strand.handle.name} does not hold this latch")
+        state.holder = state.waiting.popleft() if state.waiting else None
+        if state.holder is not None:
+            state.holder.follows(strand.last)
+            self._ready.append(state.holder)
+
+    def _work(self, strand: StrandState, step: Step) -> Iterator[None]:
+        cores = self._cores[step.place]
+        if cores.free:
+            cores.free -= 1
+        else:
+            cores.waiting.append(strand)
+            yield
+        yield from self._pass(strand, step.work)
+        cores.time += step.work
+        if cores.waiting:
+            self._ready.append(cores.waiting.popleft())
+        else:
+            cores.free += 1
+
+    def _serve(self, strand: StrandState, group: Group) -> Iterator[None]:
+        if self.site.machine is not None:
+            self._ports[group.extents.device].submit(strand, group, self.now)
+            yield
+            return
+        entry = self._record.submitted(strand, group.requests(), group.label)
+        yield from self._pass(strand, 1)  # whoever makes requests takes turns
+        self._record.completed(entry, len(entry.requests) - 1, self.now)
+
+    def _waiting(self, strand: StrandState) -> str:
+        awaited = self._waits[strand]
+        if isinstance(awaited, Strand):
+            return f"{strand.handle.name} waits for {awaited.name}"
+        holder = self._latches[awaited].holder
+        return f"{strand.handle.name} waits for latch {awaited.name}, which {holder.handle.name if holder else 'nobody'} holds"
+
+
+def run_strands(
+    algorithm: Algorithm,
+    files: Sequence[HeapFile],
+    machine: Machine,
+    *,
+    placement: str = "packed",
+    results: ResultRows | None = None,
+    trim: bool = False,
+) -> ConcurrentRun:
+    """Load base relations onto a machine's devices, then run an algorithm of one or more strands there.
+
+    Parameters
+    ----------
+    algorithm
+        A fresh generator over `files`.
+    files
+        The base relations, placed in this order.
+    machine
+        Its CPU preset says how many cores there are.
+    placement
+        See `storage.volume`.
+
+    Raises
+    ------
+    CapacityError
+        The devices cannot hold the relations and temporary files.
+    DeadlockError
+        Strands wait for each other.
+    """
+    volume = load(files, [machine], placement)
+    return ConcurrentDriver(volume, ColumnContent(), machine, results=results, trim=trim).run(algorithm)

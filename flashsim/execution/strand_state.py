@@ -1,0 +1,223 @@
+"""What every driver of strands in virtual time shares: the steps of a strand, the ports of devices, and the record of requests.
+
+When a step begins, and in which order, is not decided here.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from flashsim.core.errors import InvalidParameterError
+from flashsim.core.protocols import Sink
+from flashsim.core.request import COMPLETION, Completions, Requests, make_requests
+from flashsim.core.units import NEVER
+from flashsim.execution.file_access import FileAccess, Group
+from flashsim.execution.machine import Machine
+from flashsim.execution.pricing import kernel_times
+from flashsim.execution.requests import HOST, Algorithm, Cpu, Sleep, Strand
+from flashsim.execution.run import Run
+from flashsim.storage.content import ColumnContent
+from flashsim.storage.volume import Extents, Volume
+
+
+@dataclass(slots=True)
+class Step:
+    """Work on one core, then, if there are any, requests to one device at once."""
+
+    place: str = HOST
+    work: int = 0  # ns
+    group: Group | None = None
+
+
+def check_sleep(request: Sleep) -> None:
+    """Refuse to go back in time."""
+    if request.duration < 0:
+        raise InvalidParameterError("sleep", f"{request.duration} ns", "it must be at least 0")
+
+
+@dataclass(frozen=True)
+class Site:
+    """Where all strands of an algorithm run: files, a machine (None: nothing is timed), and the time."""
+
+    volume: Volume
+    content: ColumnContent
+    machine: Machine | None
+    clock: Callable[[], int]
+    trim: bool
+
+    @property
+    def name(self) -> str:
+        """Of the machine."""
+        return self.machine.name if self.machine is not None else "trace only"
+
+    @property
+    def cores(self) -> Mapping[str, int]:
+        """How many cores there are, by place; work takes time on those alone."""
+        return self.machine.cpu.cores if self.machine is not None and self.machine.cpu is not None else {}
+
+
+class StrandState(FileAccess):
+    """One strand: its algorithm, what it asked for as steps, and what it cost so far; a backend of the driver's loop."""
+
+    def __init__(self, handle: Strand, algorithm: Algorithm, site: Site, last: tuple[int, int]) -> None:
+        super().__init__(site.volume, site.content, self._take, trim=site.trim)
+        self.handle = handle
+        self.algorithm = algorithm
+        self.site = site
+        self.runs = [Run(site.name, strand=handle.name)]
+        self.last = last  # when the last request completed that this strand waited for, and its number in the record
+        self._steps: list[Step] = []
+        self._began = site.clock()
+
+    @property
+    def number(self) -> int:
+        """In the order in which strands began."""
+        return self.handle.number
+
+    def cpu(self, request: Cpu) -> None:
+        """Let work be done as the next step; what the driver counts for the pages of a request is done with the kernel's work for it."""
+        machine = self.site.machine
+        if machine is None or machine.cpu is None:
+            return
+        time = round(machine.cpu.user_time(request.work, request.place))
+        self.runs[0].phases[-1].user_time += time
+        self._steps.append(Step(request.place, time))
+
+    def phase_ends(self) -> None:
+        """Time of the phase that was neither work nor I/O is a wait."""
+        now = self.site.clock()
+        if self.runs[0].phases and self.site.machine is not None:
+            phase = self.runs[0].phases[-1]
+            phase.wait_time += now - self._began - phase.io_time - phase.cpu_time
+        self._began = now
+
+    def take_steps(self) -> list[Step]:
+        """What has been asked for since the last call."""
+        steps, self._steps = self._steps, []
+        return steps
+
+    def follows(self, last: tuple[int, int]) -> None:
+        """Its next request comes after the last one of another strand too, for which it waited."""
+        self.last = max(self.last, last)
+
+    def _take(self, group: Group) -> None:
+        """Requests one after another are a step each, after the kernel's work for it; those at once are one step."""
+        machine, extents = self.site.machine, group.extents
+        if machine is None:
+            if len(extents.lengths):
+                self._steps.append(Step(group=group))
+            return
+        kernel = kernel_times(machine.cpu, machine.devices[extents.device], extents.lengths)
+        self.runs[0].phases[-1].kernel_time += int(kernel.sum())
+        before = self._steps.pop().work if self._steps and self._steps[-1].group is None else 0
+        for part, time in _parts(group, kernel.tolist()):
+            self._steps.append(Step(HOST, before + time, part))
+            before = 0
+        if before:
+            self._steps.append(Step(HOST, before))
+
+
+def _parts(group: Group, kernel: list[int]) -> Iterator[tuple[Group, int]]:
+    count = len(kernel)
+    if count == 1 or (count and group.at_once):
+        yield group, sum(kernel)
+        return
+    extents = group.extents
+    for row, time in enumerate(kernel):
+        yield replace(group, extents=Extents(extents.device, extents.offsets[row : row + 1], extents.lengths[row : row + 1])), time
+
+
+@dataclass(eq=False, slots=True)
+class _Submitted:
+    """Requests of one step on their way."""
+
+    strand: StrandState
+    requests: Requests
+    label: str
+    after: int  # the number of the request that they waited for
+    first: int  # the number of the first of them
+    left: int
+    completions: Completions | None = None
+
+
+class Record:
+    """Hands requests to a sink in the order in which they were submitted, as soon as they and all before them have completed."""
+
+    def __init__(self, sink: Sink | None) -> None:
+        self._sink = sink
+        self._open: deque[_Submitted] = deque()
+        self._next = 0
+
+    def submitted(self, strand: StrandState, requests: Requests, label: str) -> _Submitted:
+        """A strand has made requests."""
+        entry = _Submitted(strand, requests, label, strand.last[1], self._next, len(requests))
+        self._next += len(requests)
+        if self._sink is not None:
+            self._open.append(entry)
+        return entry
+
+    def completed(self, entry: _Submitted, last: int, now: int) -> StrandState:
+        """All requests of a step have completed, the one in row `last` as the last; returns the strand."""
+        entry.strand.last, entry.left = (now, entry.first + last), 0
+        while self._open and self._open[0].left == 0:
+            first = self._open.popleft()
+            assert self._sink is not None
+            self._sink.record(first.requests, first.completions, first.label, first.after)
+        return entry.strand
+
+
+class Port:
+    """A device of a machine, as strands use it."""
+
+    def __init__(self, number: int, machine: Machine, record: Record) -> None:
+        self.number = number
+        self.device = machine.devices[number]
+        self.busy_time = 0
+        self._start = machine.start
+        self._record = record
+        self._by_id: dict[int, tuple[_Submitted, int]] = {}
+        self._busy_since = self._latest = 0
+
+    @property
+    def next_event(self) -> int:
+        """When something happens that a strand may wait for, at the earliest; NEVER if nothing does.
+
+        What the device does while nobody waits for it happens unseen, before the next request arrives.
+        """
+        return max(self._latest, self.device.next_event) if self._by_id else NEVER
+
+    def submit(self, strand: StrandState, group: Group, now: int) -> None:
+        """Make requests, all at once."""
+        extents = group.extents
+        requests = make_requests(group.operation, extents.offsets + self._start, extents.lengths, device=self.number)
+        ids = self.device.submit(requests, now).tolist()
+        requests["think"] = now - strand.last[0] if strand.last[1] >= 0 else 0
+        if not self._by_id:
+            self._busy_since = now
+        self._latest = now
+        entry = self._record.submitted(strand, requests, group.label)
+        entry.completions = np.empty(len(ids), COMPLETION)
+        self._by_id.update((id, (entry, row)) for row, id in enumerate(ids))
+
+    def advance(self, until: int) -> list[StrandState]:
+        """Let the device go on to the next completion, or to `until`; returns strands whose requests have all completed, in that order."""
+        done: list[StrandState] = []
+        completions = self.device.advance(until)
+        for id, row in zip(completions["id"].tolist(), completions, strict=True):
+            entry, index = self._by_id.pop(id)
+            assert entry.completions is not None
+            entry.completions[index] = row
+            entry.left -= 1
+            if entry.left == 0:
+                times = entry.completions["completed"]
+                last = int(times.argmax())
+                now = int(times[last])
+                entry.strand.runs[0].phases[-1].io_time += now - int(entry.completions["submitted"][0])
+                done.append(self._record.completed(entry, last, now))
+                if not self._by_id:
+                    self.busy_time += now - self._busy_since
+        return done

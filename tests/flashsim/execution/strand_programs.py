@@ -1,0 +1,221 @@
+"""Drawn programs of strands on tiny machines, full of events that fall on one nanosecond."""
+
+from __future__ import annotations
+
+import heapq
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from flashsim.core.errors import DeadlockError
+from flashsim.core.request import COMPLETION, Completions, Integers, Requests
+from flashsim.core.rng import generator
+from flashsim.core.units import NEVER
+from flashsim.device.device import Device
+from flashsim.device.presets import Preset
+from flashsim.execution.cpu import CpuModel
+from flashsim.execution.machine import Machine
+from flashsim.execution.requests import (
+    HOST,
+    Acquire,
+    Algorithm,
+    Cpu,
+    Flush,
+    Latch,
+    Mode,
+    Phase,
+    Read,
+    Release,
+    Sleep,
+    Spawn,
+    Strand,
+    Wait,
+    Write,
+)  # fmt: skip
+from flashsim.execution.run import ConcurrentRun
+from flashsim.storage.heap_file import File, HeapFile
+from flashsim.storage.layout import Layout
+from flashsim.storage.rows import FixedRows, Tuples, keyed
+from flashsim.storage.volume import Extents
+from tests.flashsim.hdd import drives as disks
+from tests.flashsim.ssd import drives
+
+PAGE = 2048
+PAGES = 12  # of each base file, and of the room for temporary ones
+
+
+class Station:
+    """A device of `servers` that take a fixed time a request and a byte, first come, first served."""
+
+    name, kind, capacity, maximum_command = "station", "ssd", 1 << 30, 1 << 20
+
+    def __init__(self, servers: int, per_request: int, per_byte: float) -> None:
+        self.now, self._next_id = 0, 0
+        self._free = [0] * servers
+        self._per_request, self._per_byte = per_request, per_byte
+        self._ends: list[tuple[int, int, int]] = []  # (end, id, submitted)
+
+    @property
+    def outstanding(self) -> int:
+        return len(self._ends)
+
+    @property
+    def next_event(self) -> int:
+        return self._ends[0][0] if self._ends else NEVER
+
+    def submit(self, requests: Requests, at: int) -> Integers:
+        first = self._next_id
+        for length in requests["length"].tolist():
+            end = max(at, heapq.heappop(self._free)) + self._per_request + round(self._per_byte * length)
+            heapq.heappush(self._free, end)
+            heapq.heappush(self._ends, (end, self._next_id, at))
+            self._next_id += 1
+        return np.arange(first, self._next_id)
+
+    def advance(self, until: int = NEVER) -> Completions:
+        if not self._ends or self._ends[0][0] > until:
+            self.now = self.now if until == NEVER else until
+            return np.empty(0, COMPLETION)
+        self.now, number, submitted = heapq.heappop(self._ends)
+        return np.array([(number, 0, submitted, submitted, self.now)], COMPLETION)
+
+
+class Places:
+    """A volume and its content: base file number i lies on device i, temporary files in the room behind."""
+
+    def locate(self, file: File, starts: Integers, counts: Integers) -> Extents:
+        device, number = (int(part) for part in file.name.split("."))
+        base = 0 if number == 0 else PAGES
+        first = starts if number == 0 else np.minimum((starts + 5 * number) % PAGES, PAGES - counts)
+        return Extents(device, (base + first) * PAGE, counts * PAGE)
+
+    def device(self, file: File) -> int:
+        return int(file.name.split(".")[0])
+
+    def lengthen(self, file: File, pages: int) -> None:
+        file.pages = max(file.pages, pages)
+
+    def metadata_due(self, now: bool = False) -> None:
+        """There is no file system."""
+
+    def read(self, file: File, starts: Integers, counts: Integers) -> Tuples:
+        return _tuples(int(counts.sum()))
+
+    def write(self, file: File, starts: Integers, counts: Integers, tuples: Tuples) -> None:
+        """Nothing is kept."""
+
+
+def _tuples(pages: int) -> Tuples:
+    return keyed(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(pages + 1, np.int64))
+
+
+LAYOUT = Layout(FixedRows("digest", {"key": 8, "row": 4}), PAGE)
+
+
+@dataclass
+class Kept:
+    """A sink that keeps everything."""
+
+    rows: list[Any] = field(default_factory=list)
+
+    def record(self, requests: Requests, completions: Completions | None, label: str, after: int | None = None) -> None:
+        times = [] if completions is None else completions[["submitted", "started", "completed"]].tolist()
+        self.rows.append((requests.tolist(), times, label, after))
+
+    def close(self) -> None:
+        """Nothing to do."""
+
+
+def cpu_model(cores: int) -> CpuModel:
+    """Work of 10 ns a unit, on the host and in the device."""
+    prices = {"default": 10.0}
+    kernel = {"hdd": 20.0, "ssd": 10.0}
+    return CpuModel("tiny", {"page": 0.0, **prices}, kernel, {"hdd": 0.0, "ssd": 0.0}, {}, {HOST: cores, "device": 1}, {"device": prices})
+
+
+def machine(seed: int, model: str = "engine") -> Machine:
+    """1 to 3 devices and 1 to 4 cores."""
+    draw = generator(seed, "machine")
+    devices: list[Any] = []
+    for number in range(int(draw.integers(1, 4))):
+        kind = draw.choice(["hdd", "ssd", "station"])
+        if kind == "station":
+            devices.append(Station(int(draw.integers(1, 4)), int(draw.choice([10, 100, 130])), float(draw.choice([0, 1 / 2048]))))
+            continue
+        own = int(draw.integers(50)) * 3 + number
+        parameters: Any = disks.random_drive(own) if kind == "hdd" else replace(drives.random_drive(own), endurance=0, wear="none")
+        if parameters.capacity < 2 * PAGES * PAGE:
+            parameters = disks.small_drive() if kind == "hdd" else drives.drive()
+        devices.append(Device(Preset(str(kind), str(kind), "", parameters, {}), model))
+    return Machine(devices, cpu_model(int(draw.integers(1, 5))), Kept())
+
+
+class Program:
+    """Strands that are drawn as they run, each from its own seed; at most `most` of them."""
+
+    def __init__(self, seed: int, devices: int, most: int) -> None:
+        self.seed, self.most = seed, most
+        self.files = [HeapFile(f"{number}.0", LAYOUT, temporary=False, pages=PAGES) for number in range(devices)]
+        self.latches = [Latch(name) for name in "abc"]
+        self.begun = 1
+
+    def strand(self, number: int = 0) -> Algorithm:
+        draw = generator(self.seed, f"strand {number}")
+        temporary = File(f"{int(draw.integers(len(self.files)))}.{number + 1}", LAYOUT)
+        children: list[Strand] = []
+        held: list[Latch] = []
+        for _ in range(int(draw.integers(5, 25))):
+            action = draw.choice(
+                ["read", "read", "write", "cpu", "cpu", "sleep", "spawn", "spawn", "spawn", "wait", "latch", "flush", "phase"]
+            )
+            if action == "spawn" and self.begun < self.most:
+                self.begun += 1
+                child = yield Spawn(self.strand(self.begun - 1))
+                assert isinstance(child, Strand)
+                children.append(child)
+            elif action == "wait":
+                yield Wait(children)
+            elif action == "latch":
+                yield from self._latch(draw, held)
+            else:
+                yield from self._work(draw, str(action), temporary)
+        for latch in held:
+            yield Release(latch)
+
+    def _latch(self, draw: np.random.Generator, held: list[Latch]) -> Algorithm:
+        free = [latch for latch in self.latches if not held or latch.name > max(other.name for other in held)]
+        if held and (draw.random() < 0.6 or not free):
+            yield Release(held.pop(int(draw.integers(len(held)))))
+        else:
+            latch = free[int(draw.integers(len(free)))]
+            yield Acquire(latch)
+            held.append(latch)
+
+    def _work(self, draw: np.random.Generator, action: str, temporary: File) -> Algorithm:
+        count = int(draw.integers(1, 4))
+        mode = Mode.BATCH if draw.random() < 0.5 else Mode.SERIAL
+        if action == "read":
+            file = self.files[int(draw.integers(len(self.files)))]
+            yield Read(file, draw.integers(0, PAGES - 3, count), draw.integers(1, 4, count), mode)
+        elif action == "write":
+            yield Write(temporary, temporary.pages + np.arange(count), np.ones(count, np.int64), _tuples(count), mode)
+        elif action == "cpu":
+            yield Cpu({"hash": int(draw.integers(0, 30)), "digest": 1}, "device" if draw.random() < 0.2 else HOST)
+        elif action == "sleep":
+            yield Sleep(10 * int(draw.choice([0, 1, 5, 50])))
+        elif action == "flush" and temporary.pages:
+            yield Flush(temporary)
+        elif action == "phase":
+            yield Phase(f"phase {draw.integers(3)}")
+
+
+def outcome(driver: Any, devices: int, seed: int) -> ConcurrentRun | str:
+    """What a drawn program of 1 to 8 strands costs, or how it ends."""
+    most = int(generator(seed, "strands").integers(1, 9))
+    try:
+        run = driver.run(Program(seed, devices, most).strand())
+    except DeadlockError:
+        return "deadlock"
+    assert isinstance(run, ConcurrentRun)
+    return run
