@@ -12,9 +12,8 @@ from typing import Any
 
 from experiments.runs import kept
 from experiments.runs.parallel import each
-from flashsim.core.policies import policy_function
 from flashsim.core.protocols import Progress
-from flashsim.ssd.ftl import base as ftl
+from flashsim.ssd.ftl.base import TRANSLATE
 
 #: Modules that compile an engine, for many seconds, when a machine first needs it.
 _ENGINES = ("flashsim.hdd.engine", "flashsim.ssd.engine.drive")
@@ -164,7 +163,7 @@ def _load(part: str) -> None:
     if part in _ENGINES:
         import_module(part)
     else:
-        policy_function(ftl.FAMILY, part, "translate", ftl.TRANSLATE)
+        TRANSLATE.function(part)
 
 
 def timed(job: Job) -> tuple[Any, float]:

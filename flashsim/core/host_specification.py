@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import simpy
 
-from flashsim.core.host import check_arrivals, check_commands, check_queues
+from flashsim.core.host_queue import check_arrivals, check_commands, check_queues
 from flashsim.core.request import COMPLETION, Commands, Completions, Integers, Requests
 
 #: Immediate follow-ups use SimPy's priorities URGENT (0) and NORMAL (1); commands are dispatched after them.
@@ -79,7 +79,7 @@ class SpecifiedHost:
         self._next_id = first_id
 
     def append(self, requests: Requests, commands: Commands, at: int | Integers) -> Integers:
-        """Take new requests, as `core.host.HostQueue.append` does."""
+        """Take new requests, as `core.host_queue.HostQueue.append` does."""
         check_arrivals(requests, at, self.env.now)  # type: ignore[arg-type]
         check_commands(commands, len(requests))
         arrivals = np.broadcast_to(np.asarray(at), len(requests))

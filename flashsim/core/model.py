@@ -40,7 +40,7 @@ class DeviceModel(Protocol):
         """When something happens next, ns, if nothing more is submitted; NEVER if nothing does.  No request completes before."""
 
     def submit(self, requests: Requests, commands: Commands, at: int | Integers) -> Integers:
-        """Take requests, split into commands, that arrive at `at`; return their ids (see `core.host.HostQueue.append`)."""
+        """Take requests, split into commands, that arrive at `at`; return their ids (see `core.host_queue.HostQueue.append`)."""
 
     def advance(self, until: int = NEVER, *, every: bool = False, wait: int = 1) -> Completions:
         """Let time pass up to the earlier of `until` and the completion number `wait` from now, and return what completed.

@@ -17,7 +17,8 @@ drive.
 from __future__ import annotations
 
 from flashsim.core.kernel import lean_kernel, spliced_kernel
-from flashsim.core.request import FLUSH, FORCE_UNIT_ACCESS, READ, WRITE, Integers
+from flashsim.core.request import FLUSH, FORCE_UNIT_ACCESS, READ, WRITE
+from flashsim.hdd.disk import Disk
 from flashsim.hdd.segments import destaged, fill, hit, interruptible, read_limit, use, victim
 from flashsim.hdd.stream import begin, extend, sector_end, stop
 from flashsim.hdd.terms import (
@@ -55,118 +56,86 @@ from flashsim.hdd.write_back import serve_write
 
 
 @spliced_kernel
-def serve(
-    control: Integers,
-    drives: Integers,
-    extents: Integers,
-    seeks: Integers,
-    segments: Integers,
-    ring: Integers,
-    drive: int,
-    request: int,
-    operation: int,
-    flags: int,
-    first: int,
-    end: int,
-    start: int,
-) -> int:
+def serve(disk: Disk, drive: int, request: int, operation: int, flags: int, first: int, end: int, start: int) -> int:
     """Serve one command of a drive from `start` on; return when it completes."""
-    time = start + overhead_of(control, operation, end - first)
+    time = start + overhead_of(disk.control, operation, end - first)
     if operation == READ:
-        return serve_read(control, drives, extents, seeks, segments, drive, first, end, time)
+        return serve_read(disk, drive, first, end, time)
     if operation == WRITE:
-        return serve_write(
-            control, drives, extents, seeks, segments, ring, drive, request, first, end, flags & FORCE_UNIT_ACCESS != 0, time
-        )
+        return serve_write(disk, drive, request, first, end, flags & FORCE_UNIT_ACCESS != 0, time)
     if operation == FLUSH:
-        drives[drive, FLUSHES] += 1
-        return destaged(drives, drive, time)
+        disk.drives[drive, FLUSHES] += 1
+        return destaged(disk.drives, drive, time)
     return time  # a trim means nothing to magnetic media
 
 
 @spliced_kernel
-def serve_read(
-    control: Integers, drives: Integers, extents: Integers, seeks: Integers, segments: Integers, drive: int, first: int, end: int, time: int
-) -> int:
+def serve_read(disk: Disk, drive: int, first: int, end: int, time: int) -> int:
     """Serve a read that the drive takes up at `time`; return when it completes."""
-    count_crossing(control, drives, drive, READS, READ_BYTES, end - first, control[BUS_READ])
-    fill(control, drives, extents, seeks, segments, drive, time)
-    after = drives[drive, AFTER]
-    busy = drives[drive, STREAM] == WRITING and drives[drive, REST] > time
-    reselection = control[RESELECT_FIRST] + control[DATA_PREPARATION]
-    away = time + control[READ_MISS + after] + control[DISCONNECT_READ + after]
-    row = hit(control, drives, segments, drive, first, end)
+    count_crossing(disk, drive, READS, READ_BYTES, end - first, disk.control[BUS_READ])
+    fill(disk, drive, time)
+    after = disk.drives[drive, AFTER]
+    busy = disk.drives[drive, STREAM] == WRITING and disk.drives[drive, REST] > time
+    reselection = disk.control[RESELECT_FIRST] + disk.control[DATA_PREPARATION]
+    away = time + disk.control[READ_MISS + after] + disk.control[DISCONNECT_READ + after]
+    row = hit(disk, drive, first, end)
     if row >= 0:
-        drives[drive, READ_HITS] += 1
-        link = time + control[READ_HIT + after] + control[DATA_PREPARATION]
-        if busy and control[HITS_WHILE_WRITING] == 0:
-            link = max(away, drives[drive, REST]) + reselection
-        arrived = segments[row, SEGMENT_END]
-        link = max(link, _go_on(control, drives, extents, seeks, segments, drive, row, end, time))
+        disk.drives[drive, READ_HITS] += 1
+        link = time + disk.control[READ_HIT + after] + disk.control[DATA_PREPARATION]
+        if busy and disk.control[HITS_WHILE_WRITING] == 0:
+            link = max(away, disk.drives[drive, REST]) + reselection
+        arrived = disk.segments[row, SEGMENT_END]
+        link = max(link, _go_on(disk, drive, row, end, time))
     else:
-        row = victim(control, segments, drive)
-        _stream_into(control, drives, extents, seeks, segments, drive, row, first, read_limit(control, extents, end, first), time, True)
-        last = first + sectors_to_start(control, end - first) - 1
-        link = max(away, sector_end(control, drives, extents, seeks, drive, last)) + reselection
+        row = victim(disk, drive)
+        _stream_into(disk, drive, row, first, read_limit(disk, end, first), time, True)
+        last = first + sectors_to_start(disk.control, end - first) - 1
+        link = max(away, sector_end(disk, drive, last)) + reselection
         arrived = first
-    use(drives, segments, drive, row)
-    if drives[drive, CURRENT] == row:
-        drives[drive, LEAST] = min(drives[drive, LIMIT], end + control[READ_AHEAD_LEAST])
-    done = read_out(control, drives, extents, seeks, drive, first, end, arrived, link)
-    if control[KEEP_READ] == 0:
-        segments[row, SEGMENT_FIRST] = end
-        segments[row, SEGMENT_END] = max(end, segments[row, SEGMENT_END])
-    drives[drive, AFTER] = 0
-    drives[drive, LAST_END] = end
-    return done + control[COMPLETE_READ]
+    use(disk, drive, row)
+    if disk.drives[drive, CURRENT] == row:
+        disk.drives[drive, LEAST] = min(disk.drives[drive, LIMIT], end + disk.control[READ_AHEAD_LEAST])
+    done = read_out(disk, drive, first, end, arrived, link)
+    if disk.control[KEEP_READ] == 0:
+        disk.segments[row, SEGMENT_FIRST] = end
+        disk.segments[row, SEGMENT_END] = max(end, disk.segments[row, SEGMENT_END])
+    disk.drives[drive, AFTER] = 0
+    disk.drives[drive, LAST_END] = end
+    return done + disk.control[COMPLETE_READ]
 
 
 @lean_kernel
-def _go_on(
-    control: Integers, drives: Integers, extents: Integers, seeks: Integers, segments: Integers, drive: int, row: int, end: int, time: int
-) -> int:
+def _go_on(disk: Disk, drive: int, row: int, end: int, time: int) -> int:
     """After a hit: the stream goes on, or begins where the segment ends, or is left; return when it can do that for what is missing.
 
     For read-ahead alone the mechanism does not wait until it can leave its stream.
     """
-    limit = read_limit(control, extents, end, segments[row, SEGMENT_FIRST])
-    stopped = interruptible(control, drives, extents, seeks, drive, time)
-    if row == drives[drive, CURRENT] and drives[drive, STREAM] == READING:
-        streams = drives[drive, REST] > time
-        if streams or control[READ_AHEAD_ON_HIT] == 1 or end > drives[drive, LIMIT]:
-            goes = time if streams else time + control[READ_MISS + drives[drive, AFTER]]
-            extend(control, drives, extents, seeks, drive, limit, goes, goes)
+    limit = read_limit(disk, end, disk.segments[row, SEGMENT_FIRST])
+    stopped = interruptible(disk, drive, time)
+    if row == disk.drives[drive, CURRENT] and disk.drives[drive, STREAM] == READING:
+        streams = disk.drives[drive, REST] > time
+        if streams or disk.control[READ_AHEAD_ON_HIT] == 1 or end > disk.drives[drive, LIMIT]:
+            goes = time if streams else time + disk.control[READ_MISS + disk.drives[drive, AFTER]]
+            extend(disk, drive, limit, goes, goes)
         return time
-    reached = segments[row, SEGMENT_END]
-    if reached < end or (stopped == time and control[READ_AHEAD_AGAIN] == 1 and reached < limit):
-        _stream_into(control, drives, extents, seeks, segments, drive, row, reached, limit, time, False)
+    reached = disk.segments[row, SEGMENT_END]
+    if reached < end or (stopped == time and disk.control[READ_AHEAD_AGAIN] == 1 and reached < limit):
+        _stream_into(disk, drive, row, reached, limit, time, False)
         return stopped if reached < end else time
-    if stopped == time and drives[drive, STREAM] == READING:
-        stop(control, drives, extents, seeks, drive, time)
-        drives[drive, CURRENT] = -1
+    if stopped == time and disk.drives[drive, STREAM] == READING:
+        stop(disk, drive, time)
+        disk.drives[drive, CURRENT] = -1
     return time
 
 
 @lean_kernel
-def _stream_into(
-    control: Integers,
-    drives: Integers,
-    extents: Integers,
-    seeks: Integers,
-    segments: Integers,
-    drive: int,
-    row: int,
-    first: int,
-    limit: int,
-    time: int,
-    fresh: bool,
-) -> None:
+def _stream_into(disk: Disk, drive: int, row: int, first: int, limit: int, time: int, fresh: bool) -> None:
     """Let the mechanism read from `first` on into a segment, in place of what that holds (`fresh`) or behind it."""
-    stopped = interruptible(control, drives, extents, seeks, drive, time)
-    fill(control, drives, extents, seeks, segments, drive, stopped)
-    moves = max(stopped, time + control[READ_MISS + drives[drive, AFTER]])
-    before = begin(control, drives, extents, seeks, drive, READING, first, limit, stopped, moves, moves)
+    stopped = interruptible(disk, drive, time)
+    fill(disk, drive, stopped)
+    moves = max(stopped, time + disk.control[READ_MISS + disk.drives[drive, AFTER]])
+    before = begin(disk, drive, READING, first, limit, stopped, moves, moves)
     if fresh:
-        segments[row, SEGMENT_FIRST] = first - before if control[READ_PRECEDING] == 1 else first
-    segments[row, SEGMENT_END] = first
-    drives[drive, CURRENT] = row
+        disk.segments[row, SEGMENT_FIRST] = first - before if disk.control[READ_PRECEDING] == 1 else first
+    disk.segments[row, SEGMENT_END] = first
+    disk.drives[drive, CURRENT] = row

@@ -12,19 +12,21 @@ from typing import Any
 import numpy as np
 from numba import types
 
-from flashsim.core.array_types import MATRIX, VECTOR
+from flashsim.core.array_types import VECTOR
 from flashsim.core.errors import FlashsimError, InvalidParameterError
-from flashsim.core.host import FINISHED, LEFT, NOW, REQUEST_BASE, HostQueue, arrive, command_done, next_arrival
+from flashsim.core.host import FINISHED, HOST_TABLES, LEFT, NOW, REQUEST_BASE, Host, arrive, command_done, next_arrival
+from flashsim.core.host_queue import HostQueue
 from flashsim.core.kernel import kernel_of
-from flashsim.core.policies import policy_function
+from flashsim.core.policies import Policies, policy_vector
 from flashsim.core.request import Commands, Completions, Integers, Requests
 from flashsim.core.units import NEVER
 from flashsim.hdd import report, striping, terms
 from flashsim.hdd.control import control_row
+from flashsim.hdd.disk import DISK, Disk
 from flashsim.hdd.layout import TRACK, extent_table
 from flashsim.hdd.parameters import HddParameters
 from flashsim.hdd.queueing import BAD_CHOICE, admit
-from flashsim.hdd.scheduler.base import CANDIDATE_COLUMNS, CHOOSE_FUNCTION, FAMILY
+from flashsim.hdd.scheduler.base import CANDIDATE_COLUMNS, CHOOSE, FAMILY
 from flashsim.hdd.seek import seek_curve
 from flashsim.hdd.stream import position
 from flashsim.hdd.terms import ACTIVE, BUSY_UNTIL, DRIVE_COLUMNS, RING_COUNT, RING_END, RING_FIRST, RING_HEAD, RING_REQUEST, STREAM, WRITING
@@ -32,56 +34,35 @@ from flashsim.hdd.terms import ACTIVE, BUSY_UNTIL, DRIVE_COLUMNS, RING_COUNT, RI
 #: An array's host may have any number of commands on the way, since each drive has a queue.
 _ANY_DEPTH = 1 << 40
 
-_RUN = types.int64(
-    types.int64, types.int64, VECTOR, MATRIX, MATRIX, VECTOR, MATRIX, VECTOR, VECTOR, MATRIX, MATRIX, VECTOR, MATRIX, MATRIX, MATRIX,
-    MATRIX, CHOOSE_FUNCTION,
-)  # fmt: skip
+_RUN = types.int64(types.int64, types.int64, HOST_TABLES, DISK, VECTOR)
 
 
 @kernel_of(_RUN)
-def run(
-    until: int,
-    wait: int,
-    host: Integers,
-    requests: Integers,
-    commands: Integers,
-    order: Integers,
-    delayed: Integers,
-    finished: Integers,
-    control: Integers,
-    drives: Integers,
-    extents: Integers,
-    seeks: Integers,
-    segments: Integers,
-    ring: Integers,
-    waiting: Integers,
-    candidates: Integers,
-    choose: Any,
-) -> int:
+def run(until: int, wait: int, host: Host, disk: Disk, policies: Policies) -> int:
     """Let events happen up to `until`, or until so many completions wait to be collected; return 0, or BAD_CHOICE."""
-    count = drives.shape[0] // 2
+    count = disk.drives.shape[0] // 2
     while True:
-        arrival, _ = next_arrival(host, requests, order, delayed)
+        arrival, _ = next_arrival(host)
         done, which = NEVER, -1
         for drive in range(count):
-            if drives[drive, ACTIVE] >= 0 and drives[drive, BUSY_UNTIL] < done:
-                done, which = drives[drive, BUSY_UNTIL], drive
+            if disk.drives[drive, ACTIVE] >= 0 and disk.drives[drive, BUSY_UNTIL] < done:
+                done, which = disk.drives[drive, BUSY_UNTIL], drive
         if min(arrival, done) > until or min(arrival, done) == NEVER:
             break
         if arrival <= done:
-            arrive(host, requests, order, delayed)
+            arrive(host)
         else:
-            host[NOW] = done
-            command = drives[which, ACTIVE]
-            drives[which, ACTIVE] = -1
-            command_done(host, requests, commands, delayed, finished, command)
-        status = admit(host, requests, commands, control, drives, extents, seeks, segments, ring, waiting, candidates, choose)
+            host.scalars[NOW] = done
+            command = disk.drives[which, ACTIVE]
+            disk.drives[which, ACTIVE] = -1
+            command_done(host, command)
+        status = admit(host, disk, policies)
         if status != 0:
             return status
-        if host[FINISHED] >= wait:
+        if host.scalars[FINISHED] >= wait:
             return 0
     if until != NEVER:
-        host[NOW] = until
+        host.scalars[NOW] = until
     return 0
 
 
@@ -101,27 +82,38 @@ class HddEngine:
 
     def __init__(self, parameters: HddParameters) -> None:
         self.parameters = parameters
-        self._choose = policy_function(FAMILY, parameters.scheduler, "choose", CHOOSE_FUNCTION)
+        self._policies = policy_vector({CHOOSE: parameters.scheduler})
         self._host = HostQueue(parameters.queue_depth if parameters.drives == 1 else _ANY_DEPTH)
-        self._control = control_row(parameters)
-        self._extents = extent_table(parameters)
-        self._seeks = seek_curve(parameters)
-        # A row for each drive with its active command served, then one for each as it was when that command started.
-        self._drives = np.zeros((2 * parameters.drives, DRIVE_COLUMNS), np.int64)
-        self._segments = np.zeros((parameters.drives * parameters.segments, terms.SEGMENT_COLUMNS), np.int64)
         # Every write in the ring has a sector in the buffer, but for those that a command not yet acknowledged pushes out.
-        rows = parameters.write_behind // parameters.sector_size + 2
-        self._ring = np.zeros((parameters.drives * rows, terms.RING_COLUMNS), np.int64)
-        self._candidates = np.zeros((parameters.queue_depth, CANDIDATE_COLUMNS), np.int64)
+        writes = parameters.write_behind // parameters.sector_size + 2
+        self._disk = Disk(
+            control_row(parameters),
+            np.zeros((2 * parameters.drives, DRIVE_COLUMNS), np.int64),
+            extent_table(parameters),
+            seek_curve(parameters),
+            np.zeros((parameters.drives * parameters.segments, terms.SEGMENT_COLUMNS), np.int64),
+            np.zeros((parameters.drives * writes, terms.RING_COLUMNS), np.int64),
+            np.zeros((1, terms.WAITING_COLUMNS), np.int64),
+            np.zeros((parameters.queue_depth, CANDIDATE_COLUMNS), np.int64),
+        )
         self._power_up()
 
     def _power_up(self) -> None:
-        self._drives[:, : terms.READS] = 0
-        self._drives[:, [terms.CURRENT, ACTIVE]] = -1
-        self._drives[:, terms.DIRECTION] = 1
-        self._drives[:, terms.ARM] = self._extents[0, TRACK]
-        self._segments[:] = 0
-        self._waiting = _free_rows(np.zeros((1, terms.WAITING_COLUMNS), np.int64), 64)
+        self._disk.drives[:, : terms.READS] = 0
+        self._disk.drives[:, [terms.CURRENT, ACTIVE]] = -1
+        self._disk.drives[:, terms.DIRECTION] = 1
+        self._disk.drives[:, terms.ARM] = self._disk.extents[0, TRACK]
+        self._disk.segments[:] = 0
+        self._make_room(np.zeros((1, terms.WAITING_COLUMNS), np.int64), 64)
+
+    def _make_room(self, waiting: Integers, count: int) -> None:
+        """Let `count` commands wait beside those that do; row 0 leads to the free rows."""
+        grown = np.zeros((count + 1, waiting.shape[1]), np.int64)
+        grown[: len(waiting)] = waiting
+        first, old = len(waiting), int(waiting[0, terms.WAITING_NEXT]) if len(waiting) > 1 else -1
+        grown[first:, terms.WAITING_NEXT] = np.append(np.arange(first + 1, count + 1), old)
+        grown[0, terms.WAITING_NEXT] = first
+        self._disk = self._disk._replace(waiting=grown)
 
     @property
     def capacity(self) -> int:
@@ -141,16 +133,17 @@ class HddEngine:
     @property
     def next_event(self) -> int:
         """When something happens next; see `core.model.DeviceModel.next_event`."""
-        served = self._drives[: self.parameters.drives]
+        served = self._disk.drives[: self.parameters.drives]
         return int(served[served[:, ACTIVE] >= 0, BUSY_UNTIL].min(initial=self._host.next_arrival))
 
     def submit(self, requests: Requests, commands: Commands, at: int | Integers) -> Integers:
-        """Take requests, split into commands, that arrive at `at`; return their ids (see `core.host.HostQueue.append`)."""
+        """Take requests, split into commands, that arrive at `at`; return their ids (see `core.host_queue.HostQueue.append`)."""
         self.parameters.check(requests, commands)
         ids = self._host.append(requests, striping.split(requests, commands, self.parameters), at)
         needed = len(self._host.commands) if self.parameters.drives > 1 else self.parameters.queue_depth
-        if len(self._waiting) <= needed:
-            self._waiting = _free_rows(self._waiting, max(needed, 2 * len(self._waiting)))
+        waiting = self._disk.waiting
+        if len(waiting) <= needed:
+            self._make_room(waiting, max(needed, 2 * len(waiting)))
         return ids
 
     def advance(self, until: int = NEVER, *, every: bool = False, wait: int = 1) -> Completions:
@@ -165,15 +158,10 @@ class HddEngine:
         """
         if until < self.now:
             raise InvalidParameterError("until", f"{until} ns", f"the clock is already at {self.now} ns")
-        host = self._host
-        status = run(
-            until, NEVER if every else wait, host.scalars, host.requests, host.commands, host.order, host.delayed, host.finished,
-            self._control, self._drives, self._extents, self._seeks, self._segments, self._ring, self._waiting, self._candidates,
-            self._choose,
-        )  # fmt: skip
+        status = run(until, NEVER if every else wait, self._host.tables, self._disk, self._policies)
         if status == BAD_CHOICE:
             raise FlashsimError(f"{FAMILY.kind}: '{self.parameters.scheduler}' chose a command that does not wait")
-        return host.collect()
+        return self._host.collect()
 
     def load(self, offset: int, length: int) -> None:
         """Nothing: whether a sector has been written does not change a hard disk's times."""
@@ -194,28 +182,18 @@ class HddEngine:
 
     def _unsettled(self, drive: int, at: int) -> list[tuple[int, int, int]]:
         """Request, address and length of the writes in a drive's buffer that are not wholly on the media at `at`."""
-        row = drive + self.parameters.drives if self._drives[drive, ACTIVE] >= 0 else drive
-        state = self._drives[row]
+        row = drive + self.parameters.drives if self._disk.drives[drive, ACTIVE] >= 0 else drive
+        state = self._disk.drives[row]
         if state[STREAM] != WRITING:
             return []
-        durable = position(self._control, self._drives, self._extents, self._seeks, row, at, False)
-        rows = len(self._ring) // self.parameters.drives
+        durable = position(self._disk, row, at, False)
+        rows = len(self._disk.ring) // self.parameters.drives
         slots = drive * rows + (state[RING_HEAD] + np.arange(state[RING_COUNT])) % rows
         size, start = self.parameters.sector_size, drive * self.parameters.capacity
-        left = self._ring[slots][self._ring[slots, RING_END] > durable]
+        left = self._disk.ring[slots][self._disk.ring[slots, RING_END] > durable]
         return [(int(row[RING_REQUEST]), start + int(row[RING_FIRST]) * size, int(row[RING_END] - row[RING_FIRST]) * size) for row in left]
 
     def statistics(self) -> dict[str, Any]:
         """Counters since the drives were made (`hdd.report.COUNTERS`); a command counts from the moment it starts."""
-        counters = self._drives[: self.parameters.drives, terms.READS :].sum(axis=0)
+        counters = self._disk.drives[: self.parameters.drives, terms.READS :].sum(axis=0)
         return report.statistics(dict(zip(report.COUNTERS, counters.tolist(), strict=True)))
-
-
-def _free_rows(waiting: Integers, count: int) -> Integers:
-    """A pool of waiting commands with `count` rows beside row 0, which leads to the free ones."""
-    grown = np.zeros((count + 1, waiting.shape[1]), np.int64)
-    grown[: len(waiting)] = waiting
-    first, old = len(waiting), int(waiting[0, terms.WAITING_NEXT]) if len(waiting) > 1 else -1
-    grown[first:, terms.WAITING_NEXT] = np.append(np.arange(first + 1, count + 1), old)
-    grown[0, terms.WAITING_NEXT] = first
-    return grown

@@ -98,7 +98,7 @@ class HddSpecification:
         return int(min(self._env.peek(), NEVER))
 
     def submit(self, requests: Requests, commands: Commands, at: int | Integers) -> Integers:
-        """Take requests, split into commands, that arrive at `at`; return their ids (see `core.host.HostQueue.append`)."""
+        """Take requests, split into commands, that arrive at `at`; return their ids (see `core.host_queue.HostQueue.append`)."""
         self.parameters.check(requests, commands)
         ids = self._drives.host.append(requests, striping.split(requests, commands, self.parameters), at)
         self._unfinished.update(ids.tolist())

@@ -12,7 +12,7 @@ Arrays: `control` (the drive's constants), `drives` (their states, one a row), `
 from __future__ import annotations
 
 from flashsim.core.kernel import inlined_kernel, lean_kernel
-from flashsim.core.request import Integers
+from flashsim.hdd.disk import Disk
 from flashsim.hdd.geometry import extent_of, head_of, piece_first, track_angle, track_of
 from flashsim.hdd.layout import END, HELD, SLOT_UNIT, SLOTS
 from flashsim.hdd.rotation import passing, revolution_for, slots_ended
@@ -46,158 +46,157 @@ from flashsim.hdd.terms import (
 
 
 @inlined_kernel
-def move_time(
-    control: Integers, extents: Integers, seeks: Integers, source: int, source_extent: int, target: int, target_extent: int, writing: bool
-) -> int:
+def move_time(disk: Disk, source: int, source_extent: int, target: int, target_extent: int, writing: bool) -> int:
     """Nanoseconds from one track to another: of a seek and a change of head the longer, and settling for a write."""
     if source == target:
         return 0
-    heads = control[HEADS]
-    time = seeks[abs(source // heads - target // heads)]
-    order = control[HEAD_ORDER]
-    if head_of(extents, source_extent, source, heads, order) != head_of(extents, target_extent, target, heads, order):
-        time = max(time, control[HEAD_SWITCH])
-    return max(0, time + control[WRITE_SETTLE]) if writing else time
+    heads = disk.control[HEADS]
+    time = disk.seeks[abs(source // heads - target // heads)]
+    order = disk.control[HEAD_ORDER]
+    if head_of(disk.extents, source_extent, source, heads, order) != head_of(disk.extents, target_extent, target, heads, order):
+        time = max(time, disk.control[HEAD_SWITCH])
+    return max(0, time + disk.control[WRITE_SETTLE]) if writing else time
 
 
 @inlined_kernel
-def _next_piece(
-    control: Integers, extents: Integers, seeks: Integers, extent: int, track: int, sector: int, left: int, writing: bool
-) -> tuple[int, int, int, int, int]:
+def _next_piece(disk: Disk, extent: int, track: int, sector: int, left: int, writing: bool) -> tuple[int, int, int, int, int]:
     """The piece that begins with a sector, reached from a track that is left at a time: extent, track, its end, angle and revolution."""
-    following = extent if sector < extents[extent, END] else extent + 1
-    target = track_of(extents, following, sector)
-    angle = track_angle(extents, following, target, control[HEADS])
-    there = left + move_time(control, extents, seeks, track, extent, target, following, writing)
-    base = revolution_for(there, passing(angle, extents[following, SLOTS], control[ROTATION]), control[ROTATION])
-    return following, target, sector + extents[following, HELD], angle, base
+    following = extent if sector < disk.extents[extent, END] else extent + 1
+    target = track_of(disk.extents, following, sector)
+    angle = track_angle(disk.extents, following, target, disk.control[HEADS])
+    there = left + move_time(disk, track, extent, target, following, writing)
+    base = revolution_for(there, passing(angle, disk.extents[following, SLOTS], disk.control[ROTATION]), disk.control[ROTATION])
+    return following, target, sector + disk.extents[following, HELD], angle, base
 
 
 @lean_kernel
-def passage(control: Integers, drives: Integers, extents: Integers, seeks: Integers, drive: int, sector: int, edge: int) -> int:
+def passage(disk: Disk, drive: int, sector: int, edge: int) -> int:
     """When the start (edge 0) or end (edge 1) of a sector, not before the pivot, passes the head while streaming."""
-    extent, track, first, end = drives[drive, EXTENT], drives[drive, PIECE_TRACK], drives[drive, PIVOT], drives[drive, PIECE_END]
-    angle, base = drives[drive, ANGLE], drives[drive, BASE]
+    extent, track, first, end = (
+        disk.drives[drive, EXTENT],
+        disk.drives[drive, PIECE_TRACK],
+        disk.drives[drive, PIVOT],
+        disk.drives[drive, PIECE_END],
+    )
+    angle, base = disk.drives[drive, ANGLE], disk.drives[drive, BASE]
     while sector >= end:
-        left = base + passing(angle + (end - first) * SLOT_UNIT, extents[extent, SLOTS], control[ROTATION])
+        left = base + passing(angle + (end - first) * SLOT_UNIT, disk.extents[extent, SLOTS], disk.control[ROTATION])
         first = end
-        extent, track, end, angle, base = _next_piece(control, extents, seeks, extent, track, first, left, drives[drive, STREAM] == WRITING)
-    return base + passing(angle + (sector - first + edge) * SLOT_UNIT, extents[extent, SLOTS], control[ROTATION])
+        extent, track, end, angle, base = _next_piece(disk, extent, track, first, left, disk.drives[drive, STREAM] == WRITING)
+    return base + passing(angle + (sector - first + edge) * SLOT_UNIT, disk.extents[extent, SLOTS], disk.control[ROTATION])
 
 
 @inlined_kernel
-def sector_end(control: Integers, drives: Integers, extents: Integers, seeks: Integers, drive: int, sector: int) -> int:
+def sector_end(disk: Disk, drive: int, sector: int) -> int:
     """When the stream has transferred a sector, which lies between pivot and limit."""
-    return passage(control, drives, extents, seeks, drive, sector, 1)
+    return passage(disk, drive, sector, 1)
 
 
 @lean_kernel
-def position(control: Integers, drives: Integers, extents: Integers, seeks: Integers, drive: int, time: int, keep: bool) -> int:
+def position(disk: Disk, drive: int, time: int, keep: bool) -> int:
     """The first sector that the stream has not transferred at `time`.  With `keep` the piece it lies in becomes the drive's."""
-    if time >= drives[drive, REST]:
-        return drives[drive, LIMIT]
-    extent, track, first, end = drives[drive, EXTENT], drives[drive, PIECE_TRACK], drives[drive, PIVOT], drives[drive, PIECE_END]
-    angle, base = drives[drive, ANGLE], drives[drive, BASE]
+    if time >= disk.drives[drive, REST]:
+        return disk.drives[drive, LIMIT]
+    extent, track, first, end = (
+        disk.drives[drive, EXTENT],
+        disk.drives[drive, PIECE_TRACK],
+        disk.drives[drive, PIVOT],
+        disk.drives[drive, PIECE_END],
+    )
+    angle, base = disk.drives[drive, ANGLE], disk.drives[drive, BASE]
     while True:
-        slots = slots_ended(time - base, angle, extents[extent, SLOTS], control[ROTATION])
+        slots = slots_ended(time - base, angle, disk.extents[extent, SLOTS], disk.control[ROTATION])
         if first + slots < end:
             break
-        left = base + passing(angle + (end - first) * SLOT_UNIT, extents[extent, SLOTS], control[ROTATION])
+        left = base + passing(angle + (end - first) * SLOT_UNIT, disk.extents[extent, SLOTS], disk.control[ROTATION])
         first = end
-        extent, track, end, angle, base = _next_piece(control, extents, seeks, extent, track, first, left, drives[drive, STREAM] == WRITING)
+        extent, track, end, angle, base = _next_piece(disk, extent, track, first, left, disk.drives[drive, STREAM] == WRITING)
     if keep:
-        drives[drive, EXTENT], drives[drive, PIECE_TRACK], drives[drive, PIVOT], drives[drive, PIECE_END] = extent, track, first, end
-        drives[drive, ANGLE], drives[drive, BASE] = angle, base
+        disk.drives[drive, EXTENT], disk.drives[drive, PIECE_TRACK], disk.drives[drive, PIVOT], disk.drives[drive, PIECE_END] = (
+            extent,
+            track,
+            first,
+            end,
+        )
+        disk.drives[drive, ANGLE], disk.drives[drive, BASE] = angle, base
     return first + max(0, slots)
 
 
 @inlined_kernel
-def arm_at(control: Integers, drives: Integers, extents: Integers, seeks: Integers, drive: int, time: int) -> tuple[int, int]:
+def arm_at(disk: Disk, drive: int, time: int) -> tuple[int, int]:
     """Track and extent of the arm: where the stream's next sector is, and at rest still where the last one was."""
-    if drives[drive, STREAM] == IDLE:
-        return drives[drive, ARM], drives[drive, ARM_EXTENT]
-    sector = position(control, drives, extents, seeks, drive, time, False)
-    if sector == drives[drive, LIMIT]:
+    if disk.drives[drive, STREAM] == IDLE:
+        return disk.drives[drive, ARM], disk.drives[drive, ARM_EXTENT]
+    sector = position(disk, drive, time, False)
+    if sector == disk.drives[drive, LIMIT]:
         sector -= 1
-    extent = extent_of(extents, sector)
-    return track_of(extents, extent, sector), extent
+    extent = extent_of(disk.extents, sector)
+    return track_of(disk.extents, extent, sector), extent
 
 
 @inlined_kernel
-def _start(control: Integers, drives: Integers, extents: Integers, drive: int, extent: int, sector: int, time: int) -> int:
+def _start(disk: Disk, drive: int, extent: int, sector: int, time: int) -> int:
     """Let the transfer begin at a sector, on whose track the arm is, not before `time`; return the rotational wait."""
-    track = track_of(extents, extent, sector)
-    first = piece_first(extents, extent, sector)
-    angle = track_angle(extents, extent, track, control[HEADS]) + (sector - first) * SLOT_UNIT
-    offset = passing(angle, extents[extent, SLOTS], control[ROTATION])
-    drives[drive, PIVOT] = sector
-    drives[drive, PIECE_END] = first + extents[extent, HELD]
-    drives[drive, EXTENT] = extent
-    drives[drive, PIECE_TRACK] = track
-    drives[drive, ANGLE] = angle
-    drives[drive, BASE] = revolution_for(time, offset, control[ROTATION])
-    return drives[drive, BASE] + offset - time
+    track = track_of(disk.extents, extent, sector)
+    first = piece_first(disk.extents, extent, sector)
+    angle = track_angle(disk.extents, extent, track, disk.control[HEADS]) + (sector - first) * SLOT_UNIT
+    offset = passing(angle, disk.extents[extent, SLOTS], disk.control[ROTATION])
+    disk.drives[drive, PIVOT] = sector
+    disk.drives[drive, PIECE_END] = first + disk.extents[extent, HELD]
+    disk.drives[drive, EXTENT] = extent
+    disk.drives[drive, PIECE_TRACK] = track
+    disk.drives[drive, ANGLE] = angle
+    disk.drives[drive, BASE] = revolution_for(time, offset, disk.control[ROTATION])
+    return disk.drives[drive, BASE] + offset - time
 
 
 @lean_kernel
-def begin(
-    control: Integers,
-    drives: Integers,
-    extents: Integers,
-    seeks: Integers,
-    drive: int,
-    stream: int,
-    first: int,
-    limit: int,
-    time: int,
-    moves: int,
-    ready: int,
-) -> int:
+def begin(disk: Disk, drive: int, stream: int, first: int, limit: int, time: int, moves: int, ready: int) -> int:
     """Leave the stream at `time` and begin another: the arm moves from `moves` on, and what is to be written is there at `ready`.
 
     Return how many sectors of its track pass whole while it waits for the first one, at most those before that.
     """
-    source, source_extent = arm_at(control, drives, extents, seeks, drive, time)
-    extent = extent_of(extents, first)
-    target = track_of(extents, extent, first)
-    move = move_time(control, extents, seeks, source, source_extent, target, extent, stream == WRITING)
+    source, source_extent = arm_at(disk, drive, time)
+    extent = extent_of(disk.extents, first)
+    target = track_of(disk.extents, extent, first)
+    move = move_time(disk, source, source_extent, target, extent, stream == WRITING)
     if stream == WRITING:
-        move = max(move, control[WRITE_MOVE])
-    distance = abs(source // control[HEADS] - target // control[HEADS])
+        move = max(move, disk.control[WRITE_MOVE])
+    distance = abs(source // disk.control[HEADS] - target // disk.control[HEADS])
     if distance > 0:
-        drives[drive, SEEKS] += 1
-        drives[drive, SEEK_TIME] += move
-        drives[drive, SEEK_CYLINDERS] += distance
-    drives[drive, STREAM] = stream
-    wait = _start(control, drives, extents, drive, extent, first, max(moves + move, ready))
-    drives[drive, WAITS] += 1
-    drives[drive, WAIT_TIME] += wait
-    drives[drive, LIMIT] = limit
-    drives[drive, LEAST] = first
-    drives[drive, REST] = sector_end(control, drives, extents, seeks, drive, limit - 1)
-    return min(first - piece_first(extents, extent, first), wait * extents[extent, SLOTS] // control[ROTATION])
+        disk.drives[drive, SEEKS] += 1
+        disk.drives[drive, SEEK_TIME] += move
+        disk.drives[drive, SEEK_CYLINDERS] += distance
+    disk.drives[drive, STREAM] = stream
+    wait = _start(disk, drive, extent, first, max(moves + move, ready))
+    disk.drives[drive, WAITS] += 1
+    disk.drives[drive, WAIT_TIME] += wait
+    disk.drives[drive, LIMIT] = limit
+    disk.drives[drive, LEAST] = first
+    disk.drives[drive, REST] = sector_end(disk, drive, limit - 1)
+    return min(first - piece_first(disk.extents, extent, first), wait * disk.extents[extent, SLOTS] // disk.control[ROTATION])
 
 
 @lean_kernel
-def extend(control: Integers, drives: Integers, extents: Integers, seeks: Integers, drive: int, limit: int, time: int, ready: int) -> None:
+def extend(disk: Disk, drive: int, limit: int, time: int, ready: int) -> None:
     """Move the stream's limit on; beyond the old one the mechanism goes from `time` on, and writes what is there at `ready`."""
-    if limit <= drives[drive, LIMIT]:
+    if limit <= disk.drives[drive, LIMIT]:
         return
-    next_sector = drives[drive, LIMIT]
-    last_extent = extent_of(extents, next_sector - 1)
-    extent = last_extent if next_sector < extents[last_extent, END] else last_extent + 1
-    source = track_of(extents, last_extent, next_sector - 1)
-    target = track_of(extents, extent, next_sector)
-    move = move_time(control, extents, seeks, source, last_extent, target, extent, drives[drive, STREAM] == WRITING)
-    earliest = max(max(time, drives[drive, REST]) + move, ready)
-    if earliest > passage(control, drives, extents, seeks, drive, next_sector, 0):
-        _start(control, drives, extents, drive, extent, next_sector, earliest)
-    drives[drive, LIMIT] = limit
-    drives[drive, REST] = sector_end(control, drives, extents, seeks, drive, limit - 1)
+    next_sector = disk.drives[drive, LIMIT]
+    last_extent = extent_of(disk.extents, next_sector - 1)
+    extent = last_extent if next_sector < disk.extents[last_extent, END] else last_extent + 1
+    source = track_of(disk.extents, last_extent, next_sector - 1)
+    target = track_of(disk.extents, extent, next_sector)
+    move = move_time(disk, source, last_extent, target, extent, disk.drives[drive, STREAM] == WRITING)
+    earliest = max(max(time, disk.drives[drive, REST]) + move, ready)
+    if earliest > passage(disk, drive, next_sector, 0):
+        _start(disk, drive, extent, next_sector, earliest)
+    disk.drives[drive, LIMIT] = limit
+    disk.drives[drive, REST] = sector_end(disk, drive, limit - 1)
 
 
 @inlined_kernel
-def stop(control: Integers, drives: Integers, extents: Integers, seeks: Integers, drive: int, time: int) -> None:
+def stop(disk: Disk, drive: int, time: int) -> None:
     """Leave the stream at `time`; the arm stays where it is, or goes on to where it was going."""
-    drives[drive, ARM], drives[drive, ARM_EXTENT] = arm_at(control, drives, extents, seeks, drive, time)
-    drives[drive, STREAM] = IDLE
+    disk.drives[drive, ARM], disk.drives[drive, ARM_EXTENT] = arm_at(disk, drive, time)
+    disk.drives[drive, STREAM] = IDLE

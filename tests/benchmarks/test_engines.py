@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
-from flashsim.core.host import one_command_each
+from flashsim.core.host_queue import one_command_each
 from flashsim.core.model import DeviceModel
 from flashsim.core.parameters import build
 from flashsim.core.request import READ, WRITE, Requests, make_requests

@@ -8,7 +8,7 @@ import time
 import numpy as np
 import pytest
 
-from flashsim.core.host import one_command_each
+from flashsim.core.host_queue import one_command_each
 from flashsim.core.model import DeviceModel
 from flashsim.core.request import READ, WRITE, Requests, make_requests
 from flashsim.core.rng import generator

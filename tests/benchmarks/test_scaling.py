@@ -10,7 +10,7 @@ import time
 import numpy as np
 import pytest
 
-from flashsim.core.host import one_command_each
+from flashsim.core.host_queue import one_command_each
 from flashsim.core.kernel import compiled
 from flashsim.core.parameters import build
 from flashsim.core.request import READ, WRITE, make_requests

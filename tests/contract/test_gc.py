@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from flashsim.core.errors import FlashsimError, MissingFileError, UnknownNameError
-from flashsim.core.host import one_command_each
+from flashsim.core.host_queue import one_command_each
 from flashsim.core.kernel import compiled
 from flashsim.core.request import WRITE, make_requests
 from flashsim.core.rng import generator
 from flashsim.ssd.engine.drive import SsdEngine
-from flashsim.ssd.gc.base import FAMILY
+from flashsim.ssd.gc.base import FAMILY, VICTIM
 from flashsim.ssd.specification.drive import SsdSpecification
 from flashsim.ssd.state.flash_array import AFTER, CLOSED_BLOCK, OLDEST, STATE, VALID
 from flashsim.ssd.state.geometry import SEQUENCE
@@ -27,10 +27,10 @@ from flashsim.ssd.state.geometry import BLOCKS_PER_POOL, PAGES_PER_BLOCK
 
 
 @kernel
-def victim(control, pools, blocks, collector):
+def victim(flash, collector):
     """The closed block of the highest number that has an invalid page."""
-    block = (collector + 1) * control[BLOCKS_PER_POOL] - 1
-    while blocks[STATE, block] != CLOSED_BLOCK or blocks[VALID, block] == control[PAGES_PER_BLOCK]:
+    block = (collector + 1) * flash.control[BLOCKS_PER_POOL] - 1
+    while flash.blocks[STATE, block] != CLOSED_BLOCK or flash.blocks[VALID, block] == flash.control[PAGES_PER_BLOCK]:
         block -= 1
     return block
 '''
@@ -51,7 +51,7 @@ def test_the_victim_is_closed_and_gains_a_page(name: str) -> None:
             own = slice(pool * parameters.blocks_per_plane, (pool + 1) * parameters.blocks_per_plane)
             if not np.any((before[STATE, own] == CLOSED_BLOCK) & (before[VALID, own] < parameters.pages_per_block)):
                 continue
-            block = state.victim(state.control, state.pools, state.blocks, pool)
+            block = VICTIM.function(name)(state.flash, pool)
             assert own.start <= block < own.stop
             assert state.blocks[STATE, block] == CLOSED_BLOCK
             assert blind or state.blocks[VALID, block] < parameters.pages_per_block
@@ -64,12 +64,12 @@ def chosen_on(name: str, valid: list[int], changed: list[int], **changes: int) -
     state = SsdEngine(drive(gc=name, channels=1, capacity=8 * PAGE, **changes)).state
     for block in np.argsort(changed, kind="stable") + 1:
         state.blocks[VALID, block] = valid[block - 1]
-        close_block(state.control, state.pools, state.blocks, int(block), changed[block - 1])
+        close_block(state.flash, int(block), changed[block - 1])
     for block in range(1, len(valid) + 1):  # in order of closing
-        leave_ring(state.pools, state.blocks, OLDEST, AFTER, 0, block)
-        join_ring(state.pools, state.blocks, OLDEST, AFTER, 0, block)
+        leave_ring(state.flash, OLDEST, AFTER, 0, block)
+        join_ring(state.flash, OLDEST, AFTER, 0, block)
     state.control[SEQUENCE] = 99
-    return [int(state.victim(state.control, state.pools, state.blocks, 0)) for _ in range(20)]
+    return [int(VICTIM.function(name)(state.flash, 0)) for _ in range(20)]
 
 
 @pytest.mark.parametrize(
@@ -174,10 +174,11 @@ def test_a_policy_that_only_finds_wholly_valid_blocks(tmp_path: Path) -> None:
     path = tmp_path / "blind.py"
     path.write_text(
         MINE.replace("@kernel", "ROUNDS = 3\n\n\n@kernel")
-        .replace("blocks[VALID, block] == control[PAGES_PER_BLOCK]:", "blocks[VALID, block] != control[PAGES_PER_BLOCK]:")
+        .replace("blocks[VALID, block] == flash.control[PAGES_PER_BLOCK]:", "blocks[VALID, block] != flash.control[PAGES_PER_BLOCK]:")
         .replace(
             "        block -= 1",
-            "        block -= 1\n        if block < collector * control[BLOCKS_PER_POOL]:\n            return pools[OLDEST, collector]",
+            "        block -= 1\n        if block < collector * flash.control[BLOCKS_PER_POOL]:"
+            "\n            return flash.pools[OLDEST, collector]",
         )
         .replace("import CLOSED_BLOCK,", "import CLOSED_BLOCK, OLDEST,")
     )

@@ -15,7 +15,7 @@ from flashsim.ssd.engine.drive import SsdEngine
 from flashsim.ssd.parameters import SsdParameters
 from flashsim.ssd.specification.drive import SsdSpecification
 from flashsim.ssd.state.flash_array import AFTER, CLOSED_BLOCK, CYCLES, FIRST_FREE, FREE, STATE, WEAR_HAND
-from flashsim.ssd.wear.base import FAMILY
+from flashsim.ssd.wear.base import FAMILY, LEVELS, OPENS
 from tests.flashsim.ssd.drives import PAGE, check_invariants, drive, random_workload, ring, served
 
 MINE = '''
@@ -24,15 +24,15 @@ from flashsim.ssd.state.flash_array import BEFORE, FIRST_FREE, OLDEST
 
 
 @kernel
-def opens(control, pools, blocks, pool):
+def opens(flash, pool):
     """The block that was freed last."""
-    return blocks[BEFORE, pools[FIRST_FREE, pool]]
+    return flash.blocks[BEFORE, flash.pools[FIRST_FREE, pool]]
 
 
 @kernel
-def levels(control, pools, blocks, collector):
+def levels(flash, collector):
     """The block that was closed first."""
-    return pools[OLDEST, collector]
+    return flash.pools[OLDEST, collector]
 '''
 
 #: How far blocks may drift apart before static wear levelling moves data.
@@ -73,10 +73,10 @@ def test_opens_names_a_free_block_and_levels_a_closed_one(name: str, shared: boo
             if state.pools[FREE, pool] == 0:  # another plane has the free blocks that all share
                 assert shared
                 continue
-            assert state.opens(state.control, state.pools, state.blocks, pool) in ring(pools, blocks, FIRST_FREE, AFTER, pool)
+            assert OPENS.function(name)(state.flash, pool) in ring(pools, blocks, FIRST_FREE, AFTER, pool)
         for collector in range(1 if shared else parameters.pools):
             per_pool = blocks.shape[1] if shared else parameters.blocks_per_plane
-            named.append(int(state.levels(state.control, state.pools, state.blocks, collector)))
+            named.append(int(LEVELS.function(name)(state.flash, collector)))
             assert named[-1] == -1 or blocks[STATE, named[-1]] == CLOSED_BLOCK
             assert named[-1] == -1 or named[-1] // per_pool == collector
         pools[WEAR_HAND] = state.pools[WEAR_HAND]
@@ -170,8 +170,12 @@ def test_a_policy_from_a_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("blocks[BEFORE, pools[FIRST_FREE, pool]]", "-1", r"'.*mine\.py' opened a block that is not free"),
-        ("blocks[BEFORE, pools[FIRST_FREE, pool]]", "pools[FIRST_FREE, 1 - pool]", r"'.*mine\.py' opened a block that is not free"),
+        ("flash.blocks[BEFORE, flash.pools[FIRST_FREE, pool]]", "-1", r"'.*mine\.py' opened a block that is not free"),
+        (
+            "flash.blocks[BEFORE, flash.pools[FIRST_FREE, pool]]",
+            "flash.pools[FIRST_FREE, 1 - pool]",
+            r"'.*mine\.py' opened a block that is not free",
+        ),
         ("pools[OLDEST, collector]", "pools[FIRST_FREE, collector]", r"'.*mine\.py' levelled a block that is not closed"),
         ("pools[OLDEST, collector]", "pools[OLDEST, 1 - collector]", r"'.*mine\.py' levelled a block that is not closed"),
     ],

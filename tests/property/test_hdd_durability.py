@@ -7,7 +7,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from flashsim.core.host import one_command_each
+from flashsim.core.host_queue import one_command_each
 from flashsim.core.request import FLUSH, FORCE_UNIT_ACCESS, READ, WRITE, make_requests
 from flashsim.core.rng import generator
 from flashsim.core.units import SECONDS

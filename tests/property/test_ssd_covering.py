@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from flashsim.core.errors import FlashsimError
-from flashsim.core.host import one_command_each
+from flashsim.core.host_queue import one_command_each
 from flashsim.core.request import Integers, Requests
 from flashsim.ssd.engine.drive import SsdEngine
 from flashsim.ssd.ftl.base import FAMILY as FTL_FAMILY

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from flashsim.core.errors import RefusedError
-from flashsim.core.host import one_command_each
+from flashsim.core.host_queue import one_command_each
 from flashsim.ssd.engine.drive import SsdEngine
 from flashsim.ssd.ftl import dftl
 from tests.flashsim.ssd.drives import PAGE, check_invariants, drive_for, random_drive, random_workload, served

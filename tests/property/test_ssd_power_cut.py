@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from flashsim.core.host import one_command_each
+from flashsim.core.host_queue import one_command_each
 from flashsim.core.request import FLUSH, FORCE_UNIT_ACCESS, TRIM, WRITE, Integers, Requests
 from flashsim.core.rng import generator
 from flashsim.ssd.engine.drive import SsdEngine

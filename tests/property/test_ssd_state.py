@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from flashsim.core.errors import ReadOnlyDeviceError
-from flashsim.core.host import one_command_each
+from flashsim.core.host_queue import one_command_each
 from flashsim.core.request import FLUSH, READ, SECTOR, TRIM, WRITE, Requests, make_requests
 from flashsim.core.rng import generator
 from flashsim.core.units import NEVER
@@ -70,7 +70,7 @@ class StateMachine(RuleBasedStateMachine):
         for number, row in enumerate(rows):
             self.check(row)
             state = self.state
-            apply(number, state.plan, state.control, state.blocks, state.pages, state.spare)
+            apply(number, state.flash)
         return [row[KIND] for row in rows]
 
     def check(self, row: tuple[int, ...]) -> None:
@@ -178,7 +178,7 @@ class EngineMachine(RuleBasedStateMachine):
 def copied(engine: SsdEngine) -> SsdEngine:
     """The drive as it stands, with the same policies."""
     state = engine.state
-    shared: list[Any] = [state.translate, *state.policies, state.layer]
+    shared: list[Any] = [state.layer]
     return copy.deepcopy(engine, {id(thing): thing for thing in shared})
 
 

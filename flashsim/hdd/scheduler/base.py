@@ -16,12 +16,11 @@ It must not change `candidates`.  A drive never waits: a command is served even 
 
 from __future__ import annotations
 
-from typing import Any
-
 from numba import types
 
 from flashsim.core.array_types import MATRIX
 from flashsim.core.members import Family
+from flashsim.core.policies import Policy
 
 FAMILY = Family("flashsim.hdd.scheduler", "disk scheduler", ("choose",))
 
@@ -29,5 +28,6 @@ FAMILY = Family("flashsim.hdd.scheduler", "disk scheduler", ("choose",))
 CYLINDER, DELAY = range(2)
 CANDIDATE_COLUMNS = 2
 
-#: The one signature of `choose`.
-CHOOSE_FUNCTION: Any = types.FunctionType(types.int64(MATRIX, types.int64, types.int64, types.int64))
+CHOOSE = Policy(FAMILY, "choose", 0, types.FunctionType(types.int64(MATRIX, types.int64, types.int64, types.int64)))
+#: ``choose_of(policies)(candidates, count, cylinder, direction)`` in a kernel.
+choose_of = CHOOSE.accessor()

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from flashsim.core.kernel import inlined_kernel
 from flashsim.core.request import READ, SECTOR, WRITE, Integers
+from flashsim.ssd.engine.flow import Flow, Times
 from flashsim.ssd.engine.operations import DESTAGING, HELD, IS_BEHIND, READ_END, WRITE_END
 from flashsim.ssd.state.drive_state import CONTINUED_READS, CONTINUED_WRITES, READS_FOR
 from flashsim.ssd.state.flash_array import CAUSE, KIND, NEEDS, PROGRAM_PAGE, READ_PAGE, ZERO_PAGE
@@ -21,21 +22,19 @@ from flashsim.ssd.state.timing import CONTINUATION, CONTINUATION_LIMIT, CONTINUA
 
 
 @inlined_kernel
-def goes_on(
-    engine: Integers, control: Integers, timing: Integers, counters: Integers, operation: int, offset: int, length: int, forced: bool
-) -> bool:
+def goes_on(engine: Integers, control: Integers, times: Times, operation: int, offset: int, length: int, forced: bool) -> bool:
     """Whether a command goes on from the last one of its operation; note and count it."""
-    if timing[CONTINUATION] == 0 or length == 0 or operation not in (READ, WRITE):
+    if times.timing[CONTINUATION] == 0 or length == 0 or operation not in (READ, WRITE):
         return False
     last = READ_END if operation == READ else WRITE_END
-    follows = engine[last] == offset and length <= timing[CONTINUATION_LIMIT]
+    follows = engine[last] == offset and length <= times.timing[CONTINUATION_LIMIT]
     engine[last] = offset + length
     if operation == WRITE:
         size = control[PAGE_SECTORS] * SECTOR
         whole = offset % size == 0 and length % size == 0
-        follows = follows and whole and not forced and engine[HELD] + length // size <= timing[CONTINUATION_PAGES]
+        follows = follows and whole and not forced and engine[HELD] + length // size <= times.timing[CONTINUATION_PAGES]
     if follows:
-        counters[CONTINUED_READS if operation == READ else CONTINUED_WRITES] += 1
+        times.counters[CONTINUED_READS if operation == READ else CONTINUED_WRITES] += 1
     return follows
 
 
@@ -49,10 +48,10 @@ def read_ahead(plan: Integers, rows: int, counters: Integers) -> None:
 
 
 @inlined_kernel
-def write_behind(engine: Integers, operations: Integers, plan: Integers, rows: int) -> None:
+def write_behind(flow: Flow, plan: Integers, rows: int) -> None:
     """The page that a plan programs, whose operations have their rows, is acknowledged before that."""
     for at in range(rows):
         if plan[at, KIND] == PROGRAM_PAGE:
-            operations[plan[at, NEEDS], IS_BEHIND] = 1
-            engine[DESTAGING] += 1
-            engine[HELD] += 1
+            flow.operations[plan[at, NEEDS], IS_BEHIND] = 1
+            flow.engine[DESTAGING] += 1
+            flow.engine[HELD] += 1

@@ -7,16 +7,19 @@ from typing import Any
 import numpy as np
 from numba import types
 
-from flashsim.core.array_types import MATRIX, VECTOR
+from flashsim.core.array_types import VECTOR
 from flashsim.core.errors import CapacityError
-from flashsim.core.host import FINISHED, LEFT, NOW, REQUEST_BASE, HostQueue, arrive, heap_pop, next_arrival
+from flashsim.core.host import FINISHED, HOST_TABLES, LEFT, NOW, REQUEST_BASE, Host, arrive, heap_pop, next_arrival
+from flashsim.core.host_queue import HostQueue
 from flashsim.core.kernel import kernel_of, lean_kernel
 from flashsim.core.model import PowerCut
+from flashsim.core.policies import Policies
 from flashsim.core.request import Commands, Completions, Integers, Requests
 from flashsim.core.spans import Spans
 from flashsim.core.units import NEVER
 from flashsim.ssd.engine.admission import DONE, LOG_FULL, POLICY_FAILED, dispatch
 from flashsim.ssd.engine.events import happen
+from flashsim.ssd.engine.flow import FLOW, TIMES, Flow, Times
 from flashsim.ssd.engine.operations import (
     ARRIVED_ID,
     BUSY,
@@ -38,11 +41,9 @@ from flashsim.ssd.engine.operations import (
     empty_servers,
 )
 from flashsim.ssd.engine.span_log import RECORDING, empty_log, is_full, taken_spans
-from flashsim.ssd.ftl.base import TRANSLATE
-from flashsim.ssd.gc.base import VICTIM_FUNCTION
 from flashsim.ssd.parameters import SsdParameters
-from flashsim.ssd.state.array_types import BLOCKS, MAP, PAGES
 from flashsim.ssd.state.drive_state import DriveState, check_commands_fit, ids_needed, statistics_with_times
+from flashsim.ssd.state.flash import FLASH, Flash
 from flashsim.ssd.state.flash_array import (
     BUFFER_PAGE,
     CAUSE,
@@ -55,97 +56,53 @@ from flashsim.ssd.state.flash_array import (
     QUEUED,
     STORE_PAGE,
     WRITE_ID,
-    Narrow,
     erased,
 )
 from flashsim.ssd.state.geometry import REFUSED
 from flashsim.ssd.state.recovery import recover
 from flashsim.ssd.state.write_buffer import ARRIVED, ENTRY_ID, PAGE, PLACES, waiting_entries
 from flashsim.ssd.state.write_ids import ids_left
-from flashsim.ssd.wear.base import WEAR_FUNCTION
 
 _FIRST_ROWS = 1024
 _SPAN_ROWS = 65536
 
-_RUN = types.int64(
-    types.int64, types.int64, VECTOR, MATRIX, MATRIX, VECTOR, MATRIX, VECTOR, VECTOR, MATRIX, MATRIX, MATRIX, MATRIX, BLOCKS, VECTOR,
-    MATRIX, BLOCKS, MAP, PAGES, MAP, MAP, VECTOR, MATRIX, MATRIX, VECTOR, MATRIX, VECTOR, TRANSLATE, VICTIM_FUNCTION, WEAR_FUNCTION,
-    WEAR_FUNCTION,
-)  # fmt: skip
+_RUN = types.int64(types.int64, types.int64, HOST_TABLES, FLOW, FLASH, TIMES, VECTOR)
 
 
 @lean_kernel
-def next_event(engine: Integers, heap: Integers, operations: Integers) -> int:
+def next_event(flow: Flow) -> int:
     """The time of the next event, NEVER if none is due; events of steps that were interrupted meanwhile are dropped."""
-    while engine[EVENTS] > 0:
-        row = heap[0, 1] & ROW_MASK
-        if operations[row, ID] == heap[0, 1] >> ROW_BITS and operations[row, DUE] == heap[0, 0]:
-            return heap[0, 0]
-        engine[EVENTS] = heap_pop(heap, engine[EVENTS])
+    while flow.engine[EVENTS] > 0:
+        row = flow.heap[0, 1] & ROW_MASK
+        if flow.operations[row, ID] == flow.heap[0, 1] >> ROW_BITS and flow.operations[row, DUE] == flow.heap[0, 0]:
+            return flow.heap[0, 0]
+        flow.engine[EVENTS] = heap_pop(flow.heap, flow.engine[EVENTS])
     return NEVER
 
 
 @kernel_of(_RUN)
-def run(
-    until: int,
-    wait: int,
-    host: Integers,
-    requests: Integers,
-    commands: Integers,
-    order: Integers,
-    delayed: Integers,
-    finished: Integers,
-    engine: Integers,
-    heap: Integers,
-    log: Integers,
-    operations: Integers,
-    servers: Integers,
-    gates: Integers,
-    control: Integers,
-    pools: Integers,
-    blocks: Integers,
-    mapping: Narrow,
-    pages: Narrow,
-    spare: Narrow,
-    trimmed: Narrow,
-    own: Integers,
-    plan: Integers,
-    buffer: Integers,
-    timing: Integers,
-    links: Integers,
-    counters: Integers,
-    translate: Any,
-    victim: Any,
-    opens: Any,
-    levels: Any,
-) -> int:
+def run(until: int, wait: int, host: Host, flow: Flow, flash: Flash, times: Times, policies: Policies) -> int:
     """Let events happen in order of (time, arrivals first, id) up to `until`, or until so many completions wait to be collected."""
     while True:
-        status = dispatch(
-            host, requests, commands, engine, heap, operations, servers, gates, control, pools, blocks, mapping, pages, trimmed, own,
-            plan, buffer, timing, counters, translate, victim, opens, levels,
-        )  # fmt: skip
-        if status == DONE and is_full(log, control):
+        status = dispatch(host, flow, flash, times, policies)
+        if status == DONE and is_full(flow.log, flash.control):
             return LOG_FULL
-        if status != DONE or host[FINISHED] >= wait:
+        if status != DONE or host.scalars[FINISHED] >= wait:
             return int(status)
-        arrival, _ = next_arrival(host, requests, order, delayed)
-        event = next_event(engine, heap, operations)
+        arrival, _ = next_arrival(host)
+        event = next_event(flow)
         if min(arrival, event) > until or min(arrival, event) == NEVER:
             if until != NEVER:
-                host[NOW] = max(host[NOW], until)
+                host.scalars[NOW] = max(host.scalars[NOW], until)
             return DONE
         if arrival <= event:
-            arrive(host, requests, order, delayed)
+            arrive(host)
         else:
-            row = heap[0, 1] & ROW_MASK
-            engine[EVENTS] = heap_pop(heap, engine[EVENTS])
-            engine[HAPPENED] += 1
-            host[NOW] = event
-            happen(
-                host, requests, commands, delayed, finished, engine, heap, log, operations, servers, gates, control, pools, blocks, pages,
-                spare, buffer, timing, links, counters, row,
-            )  # fmt: skip
+            row = flow.heap[0, 1] & ROW_MASK
+            flow.engine[EVENTS] = heap_pop(flow.heap, flow.engine[EVENTS])
+            flow.engine[HAPPENED] += 1
+            host.scalars[NOW] = event
+            happen(host, flow, flash, times, row)
 
 
 class SsdEngine:
@@ -165,23 +122,25 @@ class SsdEngine:
     def __init__(self, parameters: SsdParameters) -> None:
         self.parameters = parameters
         self.state = DriveState(parameters)
-        self._timing = self.state.timing.scalars()
-        self._links = self.state.timing.links()
-        self._log = empty_log(0)
+        self._times = Times(self.state.timing.scalars(), self.state.timing.links(), self.state.counters)
         self._spans: list[Spans] = []
         self._host = HostQueue(parameters.queue_depth, parameters.queues)
         self._refused = 0  # write commands that the caller knows to have been refused
-        self._power_up()
+        self._flow = self._idle(empty_log(0))
 
-    def _power_up(self) -> None:
+    def _idle(self, log: Integers) -> Flow:
+        """Nothing is under way."""
         parameters = self.parameters
-        self._engine = empty_engine(int(self.state.buffer[0, PLACES]))
-        self._operations = np.empty((_FIRST_ROWS, OPERATION_COLUMNS), np.int64)
-        self._servers = empty_servers(parameters.dies, parameters.channels)
-        self._gates = empty_gates(parameters.pools * parameters.blocks_per_plane)
-        # An operation with a pending event holds a die or its cache register, the link or the controller; interrupted ones leave events
-        # that are dropped in time.
-        self._heap = np.empty((parameters.dies * (2 + parameters.suspend_limit) + 2, 2), np.int64)
+        return Flow(
+            empty_engine(int(self.state.buffer[0, PLACES])),
+            # An operation with a pending event holds a die or its cache register, the link or the controller; interrupted ones leave
+            # events that are dropped in time.
+            np.empty((parameters.dies * (2 + parameters.suspend_limit) + 2, 2), np.int64),
+            log,
+            np.empty((_FIRST_ROWS, OPERATION_COLUMNS), np.int64),
+            empty_servers(parameters.dies, parameters.channels),
+            empty_gates(parameters.pools * parameters.blocks_per_plane),
+        )
 
     @property
     def capacity(self) -> int:
@@ -201,16 +160,18 @@ class SsdEngine:
     @property
     def next_event(self) -> int:
         """When something happens next; see `flashsim.core.model.DeviceModel.next_event`."""
-        event = int(self._heap[0, 0]) if self._engine[EVENTS] else NEVER  # an interrupted step's, dropped in time, is early at worst
+        event = (
+            int(self._flow.heap[0, 0]) if self._flow.engine[EVENTS] else NEVER
+        )  # an interrupted step's, dropped in time, is early at worst
         return max(self.now, min(event, self._host.next_arrival))
 
     @property
     def events(self) -> int:
         """Events that happened since power came: each is one entry of the heap, put in and taken out."""
-        return int(self._engine[HAPPENED])
+        return int(self._flow.engine[HAPPENED])
 
     def submit(self, requests: Requests, commands: Commands, at: int | Integers) -> Integers:
-        """Take requests, split into commands; see `flashsim.core.host.HostQueue.append`."""
+        """Take requests, split into commands; see `flashsim.core.host_queue.HostQueue.append`."""
         check_commands_fit(self.parameters, requests, commands)
         needed = ids_needed(self.state, commands)
         if ids_left(self.state.control) < needed:
@@ -232,37 +193,32 @@ class SsdEngine:
         return self._host.collect()
 
     def _run(self, until: int, wait: int) -> None:
-        host, state = self._host, self.state
+        state = self.state
         while True:
-            status = run(
-                until, wait, host.scalars, host.requests, host.commands, host.order, host.delayed, host.finished,
-                self._engine, self._heap, self._log, self._operations, self._servers, self._gates, state.control, state.pools, state.blocks,
-                state.mapping, state.pages, state.spare, state.trimmed, state.own, state.plan, state.buffer, self._timing,
-                self._links, state.counters, state.translate, *state.policies,
-            )  # fmt: skip
+            status = run(until, wait, self._host.tables, self._flow, state.flash, self._times, state.policies)
             if status == POLICY_FAILED:
                 raise state.bad_victim()
             if status == DONE:
                 return
             if status == LOG_FULL:
-                self._spans.append(taken_spans(self._log))
+                self._spans.append(taken_spans(self._flow.log))
             else:
                 self._grow()
 
     def record_spans(self, on: bool) -> None:
         """Begin or stop to record what the parts of the drive do; see `flashsim.core.spans.SpanSource`."""
-        if on and len(self._log) <= 1:
-            self._log = empty_log(_SPAN_ROWS + self.parameters.dies)
-        self._log[0, RECORDING] = on
+        if on and len(self._flow.log) <= 1:
+            self._flow = self._flow._replace(log=empty_log(_SPAN_ROWS + self.parameters.dies))
+        self._flow.log[0, RECORDING] = on
 
     def spans(self) -> Spans:
         """Holds that ended since the last call; see `flashsim.core.spans.SpanSource`."""
-        spans, self._spans = [*self._spans, taken_spans(self._log)], []
+        spans, self._spans = [*self._spans, taken_spans(self._flow.log)], []
         return np.concatenate(spans)
 
     def _renumber(self, needed: int) -> None:
         """See that there are write ids left; those of operations in flight and of the write buffer go with the others."""
-        rows = self._operations[: self._engine[WATERMARK]]
+        rows = self._flow.operations[: self._flow.engine[WATERMARK]]
         kind = np.where(rows[:, ID] >= 0, rows[:, KIND], COMMAND_KIND)
         programs, stores = np.isin(kind, (PROGRAM_PAGE, STORE_PAGE, BUFFER_PAGE)), (kind == STORE_PAGE) & (rows[:, CAUSE] == HOST)
         places = [(rows, programs, WRITE_ID), (rows, stores, ARRIVED_ID)]
@@ -284,7 +240,7 @@ class SsdEngine:
         if not self.outstanding:
             self._run(NEVER, True)
             self.state.empty_buffer()
-            self._engine[ROOM] = self.state.buffer[0, PLACES]
+            self._flow.engine[ROOM] = self.state.buffer[0, PLACES]
 
     def version(self, page: int) -> int:
         """The write id of a flash page's worth of the address space; see `DriveState.version`."""
@@ -301,10 +257,10 @@ class SsdEngine:
         arrived = self._arrived() if self.parameters.power_protected else []
         self._finish_erases()
         self._host.clear()
-        busy = self._servers[:, BUSY_NS].copy()
-        self._power_up()
+        busy = self._flow.servers[:, BUSY_NS]
+        self._flow = self._idle(self._flow.log)
+        self._flow.servers[:, BUSY_NS] = busy
         self.state.pools[QUEUED] = 0
-        self._servers[:, BUSY_NS] = busy
         recover(self.state)
         self.state.write_out(arrived)
         return PowerCut(self.now, lost)
@@ -312,31 +268,31 @@ class SsdEngine:
     def _arrived(self) -> list[tuple[int, int]]:
         """The pages that had come into the write buffer and were not yet on flash, with their write ids."""
         held = [(int(entry[PAGE]), int(entry[ARRIVED])) for entry in waiting_entries(self.state.buffer)]
-        rows = self._operations[: self._engine[WATERMARK]]
+        rows = self._flow.operations[: self._flow.engine[WATERMARK]]
         leaving = rows[(rows[:, ID] >= 0) & (rows[:, KIND] == STORE_PAGE) & (rows[:, CAUSE] == HOST)]
         return [known for known in (*held, *map(tuple, leaving[:, [LOGICAL, ARRIVED_ID]].tolist())) if known[1] > 0]
 
     def _finish_erases(self) -> None:
         """Erases that were cut off, or had been interrupted, are finished when power is back."""
         for column in (BUSY, SUSPENDED):
-            for first in self._servers[: self.parameters.dies, column] - 1:
+            for first in self._flow.servers[: self.parameters.dies, column] - 1:
                 row = int(first)
                 while row >= 0:
-                    if self._operations[row, KIND] == ERASE_BLOCK:
-                        erased(self.state.control, self.state.blocks, self.state.spare, int(self._operations[row, PLACE]))
-                    row = int(self._operations[row, NEXT_IN_DIE])
+                    if self._flow.operations[row, KIND] == ERASE_BLOCK:
+                        erased(self.state.flash, int(self._flow.operations[row, PLACE]))
+                    row = int(self._flow.operations[row, NEXT_IN_DIE])
 
     def statistics(self) -> dict[str, Any]:
         """Counters since the drive was made; busy times are of finished holds."""
         dies, channels = self.parameters.dies, self.parameters.channels
-        busy = self._servers[:, BUSY_NS].tolist()
+        busy = self._flow.servers[:, BUSY_NS].tolist()
         return statistics_with_times(self.state, busy[:dies], busy[dies : dies + channels], busy[-2], busy[-1])
 
     def _grow(self) -> None:
         """Double the operation table."""
-        rows = len(self._operations)
+        rows = len(self._flow.operations)
         if 2 * rows > ROW_MASK:
             raise CapacityError(f"commands: more than {rows} flash operations at once; split requests into smaller commands")
         operations = np.empty((2 * rows, OPERATION_COLUMNS), np.int64)  # rows that no operation had take no memory
-        operations[: self._engine[WATERMARK]] = self._operations[: self._engine[WATERMARK]]
-        self._operations = operations
+        operations[: self._flow.engine[WATERMARK]] = self._flow.operations[: self._flow.engine[WATERMARK]]
+        self._flow = self._flow._replace(operations=operations)

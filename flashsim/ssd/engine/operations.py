@@ -6,6 +6,7 @@ import numpy as np
 
 from flashsim.core.kernel import inlined_kernel
 from flashsim.core.request import Integers
+from flashsim.ssd.engine.flow import Flow
 from flashsim.ssd.state.flash_array import PLAN_COLUMNS, SUPERSEDED
 
 # Columns of the operation table.  The first PLAN_COLUMNS are those of a plan (`flash_array`); a row that stands for a whole command has
@@ -64,25 +65,25 @@ ROW_MASK = (1 << ROW_BITS) - 1
 
 
 @inlined_kernel
-def take_row(engine: Integers, operations: Integers, kind: int) -> int:
+def take_row(flow: Flow, kind: int) -> int:
     """An unused row of the operation table, numbered and cleared (there must be one)."""
-    row = engine[UNUSED]
+    row = flow.engine[UNUSED]
     if row >= 0:
-        engine[UNUSED] = operations[row, NEXT_WAITING]
+        flow.engine[UNUSED] = flow.operations[row, NEXT_WAITING]
     else:
-        row = engine[WATERMARK]
-        engine[WATERMARK] += 1
-    engine[LIVE] += 1
-    operations[row, 0] = kind
-    operations[row, ID] = engine[NEXT_ID]
-    engine[NEXT_ID] += 1
-    operations[row, PHASE] = WAITING
-    operations[row, WAITS] = 1
-    operations[row, DUE] = -1
-    operations[row, INTERRUPTED] = 0
-    operations[row, IS_BEHIND] = 0
+        row = flow.engine[WATERMARK]
+        flow.engine[WATERMARK] += 1
+    flow.engine[LIVE] += 1
+    flow.operations[row, 0] = kind
+    flow.operations[row, ID] = flow.engine[NEXT_ID]
+    flow.engine[NEXT_ID] += 1
+    flow.operations[row, PHASE] = WAITING
+    flow.operations[row, WAITS] = 1
+    flow.operations[row, DUE] = -1
+    flow.operations[row, INTERRUPTED] = 0
+    flow.operations[row, IS_BEHIND] = 0
     for column in (FIRST_FOLLOWER, NEXT_FOLLOWER, FIRST_READER, NEXT_READER, NEXT_PART, NEXT_IN_DIE, NEXT_WAITING):
-        operations[row, column] = -1
+        flow.operations[row, column] = -1
     return row
 
 
@@ -112,51 +113,51 @@ def follow_program(operations: Integers, program: int, row: int) -> None:
 
 
 @inlined_kernel
-def give_row(engine: Integers, operations: Integers, row: int) -> None:
+def give_row(flow: Flow, row: int) -> None:
     """Return a row of the operation table."""
-    operations[row, ID] = -1
-    operations[row, NEXT_WAITING] = engine[UNUSED]
-    engine[UNUSED] = row
-    engine[LIVE] -= 1
+    flow.operations[row, ID] = -1
+    flow.operations[row, NEXT_WAITING] = flow.engine[UNUSED]
+    flow.engine[UNUSED] = row
+    flow.engine[LIVE] -= 1
 
 
 @inlined_kernel
-def acquire(servers: Integers, operations: Integers, server: int, row: int, now: int) -> bool:
+def acquire(flow: Flow, server: int, row: int, now: int) -> bool:
     """Ask for a channel, the link or the controller: True if it is had at once, otherwise the operation waits its turn."""
-    if servers[server, BUSY] == 0:
-        servers[server, BUSY] = 1
-        servers[server, SINCE] = now
+    if flow.servers[server, BUSY] == 0:
+        flow.servers[server, BUSY] = 1
+        flow.servers[server, SINCE] = now
         return True
-    if servers[server, HEAD] < 0:
-        servers[server, HEAD] = row
+    if flow.servers[server, HEAD] < 0:
+        flow.servers[server, HEAD] = row
     else:
-        operations[servers[server, TAIL], NEXT_WAITING] = row
-    servers[server, TAIL] = row
+        flow.operations[flow.servers[server, TAIL], NEXT_WAITING] = row
+    flow.servers[server, TAIL] = row
     return False
 
 
 @inlined_kernel
-def release(servers: Integers, operations: Integers, server: int, now: int) -> int:
+def release(flow: Flow, server: int, now: int) -> int:
     """Give up a channel, the link or the controller; return the operation that has it next, or -1."""
-    servers[server, BUSY_NS] += now - servers[server, SINCE]
-    servers[server, SINCE] = now
-    row = servers[server, HEAD]
+    flow.servers[server, BUSY_NS] += now - flow.servers[server, SINCE]
+    flow.servers[server, SINCE] = now
+    row = flow.servers[server, HEAD]
     if row < 0:
-        servers[server, BUSY] = 0
+        flow.servers[server, BUSY] = 0
     else:
-        servers[server, HEAD] = operations[row, NEXT_WAITING]
-        operations[row, NEXT_WAITING] = -1
+        flow.servers[server, HEAD] = flow.operations[row, NEXT_WAITING]
+        flow.operations[row, NEXT_WAITING] = -1
     return row
 
 
 @inlined_kernel
-def join_queue(servers: Integers, operations: Integers, die: int, head: int, row: int) -> None:
+def join_queue(flow: Flow, die: int, head: int, row: int) -> None:
     """Take the last place in a die's queue, the one that starts in column `head` and ends in the next."""
-    if servers[die, head] < 0:
-        servers[die, head] = row
+    if flow.servers[die, head] < 0:
+        flow.servers[die, head] = row
     else:
-        operations[servers[die, head + 1], NEXT_IN_DIE] = row
-    servers[die, head + 1] = row
+        flow.operations[flow.servers[die, head + 1], NEXT_IN_DIE] = row
+    flow.servers[die, head + 1] = row
 
 
 def empty_servers(dies: int, channels: int) -> Integers:

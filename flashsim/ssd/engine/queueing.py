@@ -5,6 +5,7 @@ from __future__ import annotations
 from flashsim.core.kernel import inlined_kernel
 from flashsim.core.request import Integers
 from flashsim.ssd.engine.dies import pending_program
+from flashsim.ssd.engine.flow import Flow
 from flashsim.ssd.engine.operations import (
     COMMAND,
     DIE,
@@ -25,6 +26,7 @@ from flashsim.ssd.engine.operations import (
     join_queue,
     take_row,
 )
+from flashsim.ssd.state.flash import Flash
 from flashsim.ssd.state.flash_array import (
     ERASE_BLOCK,
     KIND,
@@ -60,54 +62,49 @@ def add_part(operations: Integers, command: int, row: int) -> None:
 
 
 @inlined_kernel
-def enter_die(
-    operations: Integers, servers: Integers, gates: Integers, control: Integers, pools: Integers, timing: Integers, row: int
-) -> None:
+def enter_die(flow: Flow, flash: Flash, timing: Integers, row: int) -> None:
     """Give an operation its place in the queue of its die, and let it wait for what must come before.
 
     A read that may overtake gets its place when it is ready.  It reads the flash page that the map named at its admission: it waits for a
     program of that page, and the next erase of the block waits for it.
     """
-    kind, place = operations[row, KIND], operations[row, PLACE]
-    block = place if kind == ERASE_BLOCK else block_of(control, place)
-    die = operations[row, DIE] = die_of_block(control, block)
-    pools[QUEUED, die] += 1
+    kind, place = flow.operations[row, KIND], flow.operations[row, PLACE]
+    block = place if kind == ERASE_BLOCK else block_of(flash.control, place)
+    die = flow.operations[row, DIE] = die_of_block(flash.control, block)
+    flash.pools[QUEUED, die] += 1
     if kind == READ_PAGE and timing[READ_PRIORITY]:
-        gates[HOLDERS, block] += 1
-        awaited = pending_program(operations, servers, die, place) if gates[PENDING, block] > 0 else -1
+        flow.gates[HOLDERS, block] += 1
+        awaited = pending_program(flow, die, place) if flow.gates[PENDING, block] > 0 else -1
         if awaited >= 0:
-            follow_program(operations, awaited, row)
+            follow_program(flow.operations, awaited, row)
         return
-    join_queue(servers, operations, die, HEAD, row)
+    join_queue(flow, die, HEAD, row)
     if kind == ERASE_BLOCK:
-        operations[row, WAITS] += gates[HOLDERS, block]
-        gates[HOLDERS, block] = 0
-        gates[LAST_ERASE, block] = operations[row, ID]
+        flow.operations[row, WAITS] += flow.gates[HOLDERS, block]
+        flow.gates[HOLDERS, block] = 0
+        flow.gates[LAST_ERASE, block] = flow.operations[row, ID]
     elif kind in (PROGRAM_PAGE, STORE_PAGE, MOVE_PAGE):
-        gates[PENDING, block] += 1
+        flow.gates[PENDING, block] += 1
 
 
 @inlined_kernel
-def add_operations(
-    engine: Integers, operations: Integers, servers: Integers, gates: Integers, control: Integers, pools: Integers, plan: Integers,
-    timing: Integers, rows: int, command: int, request: int, sectors: int,
-) -> None:  # fmt: skip
+def add_operations(flow: Flow, flash: Flash, timing: Integers, rows: int, command: int, request: int, sectors: int) -> None:
     """Give the planned operations of one logical page their ids, their command and their places in the queues of dies."""
     for at in range(rows):
-        kind = plan[at, KIND]
-        row = take_row(engine, operations, kind)
+        kind = flash.plan[at, KIND]
+        row = take_row(flow, kind)
         for column in range(PLAN_COLUMNS):
-            operations[row, column] = plan[at, column]
-        operations[row, COMMAND] = command
-        operations[row, REQUEST] = request
-        operations[row, SECTORS] = sectors
+            flow.operations[row, column] = flash.plan[at, column]
+        flow.operations[row, COMMAND] = command
+        flow.operations[row, REQUEST] = request
+        flow.operations[row, SECTORS] = sectors
         if kind != ZERO_PAGE:
-            enter_die(operations, servers, gates, control, pools, timing, row)
-        if plan[at, SUPERSEDED] >= 0:
-            gates[HOLDERS, plan[at, SUPERSEDED]] += 1
-        if plan[at, NEEDS] >= 0:
-            follow(operations, plan[plan[at, NEEDS], NEEDS], row)
-        plan[at, NEEDS] = row  # from here on the row of the operation, for those that need it
+            enter_die(flow, flash, timing, row)
+        if flash.plan[at, SUPERSEDED] >= 0:
+            flow.gates[HOLDERS, flash.plan[at, SUPERSEDED]] += 1
+        if flash.plan[at, NEEDS] >= 0:
+            follow(flow.operations, flash.plan[flash.plan[at, NEEDS], NEEDS], row)
+        flash.plan[at, NEEDS] = row  # from here on the row of the operation, for those that need it
         if is_part(kind):
-            operations[command, LEFT] += 1
-        add_part(operations, command, row)
+            flow.operations[command, LEFT] += 1
+        add_part(flow.operations, command, row)

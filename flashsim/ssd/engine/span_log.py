@@ -8,6 +8,7 @@ from flashsim.core import spans as span_kinds
 from flashsim.core.kernel import inlined_kernel
 from flashsim.core.request import Integers
 from flashsim.core.spans import SPAN, Spans
+from flashsim.ssd.engine.flow import Flow
 from flashsim.ssd.engine.operations import COMMAND_KIND, REQUEST, SINCE
 from flashsim.ssd.state.flash_array import CAUSE, ERASE_BLOCK, FETCH_PAGE, HOST, KIND, LOGICAL, MOVE_PAGE, READ_PAGE
 from flashsim.ssd.state.geometry import DIES
@@ -38,20 +39,20 @@ def kind_of_span(control: Integers, operations: Integers, server: int, row: int)
 
 
 @inlined_kernel
-def note_span(log: Integers, control: Integers, operations: Integers, servers: Integers, server: int, row: int, now: int) -> None:
+def note_span(flow: Flow, control: Integers, server: int, row: int, now: int) -> None:
     """An operation gives up a server that it has held since SINCE, if only for a nanosecond (it may be interrupted at once)."""
-    if log[0, RECORDING] == 0 or servers[server, SINCE] == now:
+    if flow.log[0, RECORDING] == 0 or flow.servers[server, SINCE] == now:
         return
-    at = log[0, USED] + 1
-    log[0, USED] = at
-    command = operations[row, KIND] == COMMAND_KIND
-    log[at, 0] = server
-    log[at, 1] = kind_of_span(control, operations, server, row)
-    log[at, 2] = HOST if command else operations[row, CAUSE]
-    log[at, 3] = operations[row, REQUEST]
-    log[at, 4] = -1 if command else operations[row, LOGICAL]
-    log[at, 5] = servers[server, SINCE]
-    log[at, 6] = now
+    at = flow.log[0, USED] + 1
+    flow.log[0, USED] = at
+    command = flow.operations[row, KIND] == COMMAND_KIND
+    flow.log[at, 0] = server
+    flow.log[at, 1] = kind_of_span(control, flow.operations, server, row)
+    flow.log[at, 2] = HOST if command else flow.operations[row, CAUSE]
+    flow.log[at, 3] = flow.operations[row, REQUEST]
+    flow.log[at, 4] = -1 if command else flow.operations[row, LOGICAL]
+    flow.log[at, 5] = flow.servers[server, SINCE]
+    flow.log[at, 6] = now
 
 
 @inlined_kernel

@@ -9,12 +9,12 @@ one fetch and one store, whatever the drive does.
 
 from __future__ import annotations
 
-from typing import Any
-
 from flashsim.core.kernel import lean_kernel
+from flashsim.core.policies import Policies
 from flashsim.core.request import Integers
 from flashsim.ssd.ftl._map_cache import MAP_BLOCKS, REGIONS, STORES, make_clean
 from flashsim.ssd.state.collection import next_valid
+from flashsim.ssd.state.flash import Flash
 from flashsim.ssd.state.flash_array import (
     ERASE_BLOCK,
     FETCH_PAGE,
@@ -28,7 +28,6 @@ from flashsim.ssd.state.flash_array import (
     STORE_PAGE,
     VALID,
     WRITTEN,
-    Narrow,
     lookup,
     plan_row,
 )
@@ -61,82 +60,77 @@ def region_of(own: Integers, pool: int) -> int:
 
 
 @lean_kernel
-def claim(control: Integers, pools: Integers, blocks: Integers, own: Integers, pool: int, place: int, block: int) -> None:
+def claim(flash: Flash, pool: int, place: int, block: int) -> None:
     """Take a free block for translation pages."""
-    claim_block(control, pools, blocks, block)
-    pools[FREE_PAGES, collector_of(control, pool)] -= control[PAGES_PER_BLOCK]
-    blocks[STATE, block] = MAP_BLOCK
-    own[region_of(own, pool) + FIRST_BLOCK + place] = block
+    claim_block(flash, block)
+    flash.pools[FREE_PAGES, collector_of(flash.control, pool)] -= flash.control[PAGES_PER_BLOCK]
+    flash.blocks[STATE, block] = MAP_BLOCK
+    flash.own[region_of(flash.own, pool) + FIRST_BLOCK + place] = block
 
 
 @lean_kernel
-def claim_region(control: Integers, pools: Integers, blocks: Integers, own: Integers) -> None:
+def claim_region(flash: Flash) -> None:
     """Take the blocks of every plane, the first free ones."""
-    for pool in range(control[POOLS]):
-        region = region_of(own, pool)
-        own[region + FILLED] = 0
-        own[region + EMPTIED] = -1
-        for place in range(own[MAP_BLOCKS]):
-            claim(control, pools, blocks, own, pool, place, pools[FIRST_FREE, pool])
+    for pool in range(flash.control[POOLS]):
+        region = region_of(flash.own, pool)
+        flash.own[region + FILLED] = 0
+        flash.own[region + EMPTIED] = -1
+        for place in range(flash.own[MAP_BLOCKS]):
+            claim(flash, pool, place, flash.pools[FIRST_FREE, pool])
 
 
 @lean_kernel
-def open_next(control: Integers, blocks: Integers, own: Integers, region: int) -> None:
+def open_next(flash: Flash, region: int) -> None:
     """The block that was filled is full: fill an empty one; if it was the last, empty the full one with the fewest valid pages."""
     empties, opened, fewest = 0, -1, -1
-    for place in range(own[MAP_BLOCKS]):
-        block = own[region + FIRST_BLOCK + place]
-        if blocks[WRITTEN, block] == 0:
+    for place in range(flash.own[MAP_BLOCKS]):
+        block = flash.own[region + FIRST_BLOCK + place]
+        if flash.blocks[WRITTEN, block] == 0:
             empties, opened = empties + 1, place
-        elif fewest < 0 or blocks[VALID, block] < blocks[VALID, own[region + FIRST_BLOCK + fewest]]:
+        elif fewest < 0 or flash.blocks[VALID, block] < flash.blocks[VALID, flash.own[region + FIRST_BLOCK + fewest]]:
             fewest = place
-    own[region + FILLED] = opened
+    flash.own[region + FILLED] = opened
     if empties == 1:
-        own[region + EMPTIED] = fewest
-        own[region + NEXT_PAGE] = own[region + FIRST_BLOCK + fewest] * control[PAGES_PER_BLOCK]
+        flash.own[region + EMPTIED] = fewest
+        flash.own[region + NEXT_PAGE] = flash.own[region + FIRST_BLOCK + fewest] * flash.control[PAGES_PER_BLOCK]
 
 
 @lean_kernel
-def place_map_page(
-    control: Integers, pools: Integers, blocks: Integers, mapping: Narrow, pages: Narrow, own: Integers, region: int, page: int
-) -> int:
+def place_map_page(flash: Flash, region: int, page: int) -> int:
     """Give a translation page the next flash page of its region; return it."""
-    block = own[region + FIRST_BLOCK + own[region + FILLED]]
-    if blocks[WRITTEN, block] == control[PAGES_PER_BLOCK]:
-        open_next(control, blocks, own, region)
-        block = own[region + FIRST_BLOCK + own[region + FILLED]]
-    flash_page = block * control[PAGES_PER_BLOCK] + blocks[WRITTEN, block]
-    map_page(control, pools, blocks, mapping, pages, flash_page, page)
+    block = flash.own[region + FIRST_BLOCK + flash.own[region + FILLED]]
+    if flash.blocks[WRITTEN, block] == flash.control[PAGES_PER_BLOCK]:
+        open_next(flash, region)
+        block = flash.own[region + FIRST_BLOCK + flash.own[region + FILLED]]
+    flash_page = block * flash.control[PAGES_PER_BLOCK] + flash.blocks[WRITTEN, block]
+    map_page(flash, flash_page, page)
     return flash_page
 
 
 @lean_kernel
-def clean_up(
-    control: Integers, pools: Integers, blocks: Integers, mapping: Narrow, pages: Narrow, own: Integers, plan: Integers, row: int,
-    opens: Any, region: int,
-) -> int:  # fmt: skip
+def clean_up(flash: Flash, policies: Policies, row: int, region: int) -> int:
     """Plan one step of emptying a region's victim: a move, and the erase once it is empty; the number of rows.
 
     The erased block goes to its plane, and the region takes the one that wear levelling names, so that all blocks wear alike.
     """
-    place = own[region + EMPTIED]
+    place = flash.own[region + EMPTIED]
     if place < 0:
         return row
-    victim = own[region + FIRST_BLOCK + place]
-    if blocks[VALID, victim] > 0:
-        flash_page = next_valid(control, blocks, mapping, pages, own[region + NEXT_PAGE])
-        own[region + NEXT_PAGE] = flash_page + 1
-        page = int(pages[flash_page, OWNER]) - 1
-        drop_page(control, pools, blocks, mapping, page)
-        target = place_map_page(control, pools, blocks, mapping, pages, own, region, page)
-        row = plan_row(plan, row, MOVE_PAGE, target, flash_page, page, 0, victim, MAP, -1)
-    if blocks[VALID, victim] == 0:
-        own[region + EMPTIED] = -1
-        row = plan_row(plan, row, ERASE_BLOCK, victim, -1, -1, 0, -1, MAP, -1)
-        recycle_block(control, pools, blocks, victim)
-        if not control[READ_ONLY]:
-            pool = pool_of_block(control, victim)
-            claim(control, pools, blocks, own, pool, place, choose_free(control, pools, blocks, opens, pool))
+    victim = flash.own[region + FIRST_BLOCK + place]
+    if flash.blocks[VALID, victim] > 0:
+        flash_page = next_valid(flash, flash.own[region + NEXT_PAGE])
+        flash.own[region + NEXT_PAGE] = flash_page + 1
+        page = int(flash.pages[flash_page, OWNER]) - 1
+        drop_page(flash, page)
+        target = place_map_page(flash, region, page)
+        row = plan_row(flash.plan, row, MOVE_PAGE, target, flash_page, page, 0, victim, MAP, -1)
+    if flash.blocks[VALID, victim] == 0:
+        flash.own[region + EMPTIED] = -1
+        row = plan_row(flash.plan, row, ERASE_BLOCK, victim, -1, -1, 0, -1, MAP, -1)
+        recycle_block(flash, victim)
+        if not flash.control[READ_ONLY]:
+            pool = pool_of_block(flash.control, victim)
+            claim(flash, pool, place, choose_free(flash, policies, pool))
     return row
 
 
@@ -150,21 +144,18 @@ def last_write_id(control: Integers) -> int:
 
 
 @lean_kernel
-def store_map_page(
-    control: Integers, pools: Integers, blocks: Integers, mapping: Narrow, pages: Narrow, own: Integers, plan: Integers, row: int,
-    opens: Any, number: int,
-) -> int:  # fmt: skip
+def store_map_page(flash: Flash, policies: Policies, row: int, number: int) -> int:
     """Plan to write translation page `number` anew, with all that memory knows; the number of rows.  A read-only drive writes nothing."""
-    if control[READ_ONLY]:
+    if flash.control[READ_ONLY]:
         return row
-    region = region_of(own, number % control[POOLS])
-    row = clean_up(control, pools, blocks, mapping, pages, own, plan, row, opens, region)
-    page, fetch = control[LOGICAL_PAGES] + number, -1
-    if lookup(mapping, page) >= 0:
+    region = region_of(flash.own, number % flash.control[POOLS])
+    row = clean_up(flash, policies, row, region)
+    page, fetch = flash.control[LOGICAL_PAGES] + number, -1
+    if lookup(flash.mapping, page) >= 0:
         fetch = row
-        row = plan_row(plan, row, FETCH_PAGE, lookup(mapping, page), -1, page, 0, -1, MAP, -1)
-    superseded = drop_page(control, pools, blocks, mapping, page)
-    target = place_map_page(control, pools, blocks, mapping, pages, own, region, page)
-    own[STORES] += 1
-    make_clean(own, number)
-    return plan_row(plan, row, STORE_PAGE, target, -1, page, last_write_id(control), superseded, MAP, fetch)
+        row = plan_row(flash.plan, row, FETCH_PAGE, lookup(flash.mapping, page), -1, page, 0, -1, MAP, -1)
+    superseded = drop_page(flash, page)
+    target = place_map_page(flash, region, page)
+    flash.own[STORES] += 1
+    make_clean(flash.own, number)
+    return plan_row(flash.plan, row, STORE_PAGE, target, -1, page, last_write_id(flash.control), superseded, MAP, fetch)

@@ -17,14 +17,14 @@ the data block's place, a *partial* merge if it has the first ones and takes in 
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from flashsim.core.errors import InvalidParameterError, RefusedError
 from flashsim.core.kernel import lean_kernel
+from flashsim.core.policies import Policies
 from flashsim.core.request import Integers
 from flashsim.ssd.parameters import SsdParameters
+from flashsim.ssd.state.flash import Flash
 from flashsim.ssd.state.flash_array import (
     DATA_BLOCK,
     ERASE_BLOCK,
@@ -37,7 +37,6 @@ from flashsim.ssd.state.flash_array import (
     PROGRAM_PAGE,
     STATE,
     WRITTEN,
-    Narrow,
     lookup,
     plan_row,
 )
@@ -96,9 +95,9 @@ def check_merging(parameters: SsdParameters, name: str, extra: int) -> None:
 
 
 @lean_kernel
-def logical_block_of(control: Integers, own: Integers, page: int) -> int:
+def logical_block_of(flash: Flash, page: int) -> int:
     """The number of a page's logical block, over all planes: its place in the table after DATA."""
-    return page % control[POOLS] * own[LOGICAL_BLOCKS] + page // control[POOLS] // control[PAGES_PER_BLOCK]
+    return page % flash.control[POOLS] * flash.own[LOGICAL_BLOCKS] + page // flash.control[POOLS] // flash.control[PAGES_PER_BLOCK]
 
 
 @lean_kernel
@@ -108,117 +107,112 @@ def offset_of(control: Integers, page: int) -> int:
 
 
 @lean_kernel
-def page_at(control: Integers, own: Integers, logical: int, offset: int) -> int:
+def page_at(flash: Flash, logical: int, offset: int) -> int:
     """The logical page at an offset of a logical block; the last blocks may end in numbers that are no page."""
-    index = logical % own[LOGICAL_BLOCKS] * control[PAGES_PER_BLOCK] + offset
-    return index * control[POOLS] + logical // own[LOGICAL_BLOCKS]
+    index = logical % flash.own[LOGICAL_BLOCKS] * flash.control[PAGES_PER_BLOCK] + offset
+    return index * flash.control[POOLS] + logical // flash.own[LOGICAL_BLOCKS]
 
 
 @lean_kernel
-def place_of(control: Integers, mapping: Narrow, own: Integers, logical: int, offset: int) -> int:
+def place_of(flash: Flash, logical: int, offset: int) -> int:
     """The flash page that holds the page at an offset of a logical block, or -1."""
-    page = page_at(control, own, logical, offset)
-    return lookup(mapping, page) if page < control[LOGICAL_PAGES] else -1
+    page = page_at(flash, logical, offset)
+    return lookup(flash.mapping, page) if page < flash.control[LOGICAL_PAGES] else -1
 
 
 @lean_kernel
-def pool_of(pools: Integers, own: Integers, logical: int) -> int:
+def pool_of(flash: Flash, logical: int) -> int:
     """The plane of a logical block."""
-    return pools[ORDER, logical // own[LOGICAL_BLOCKS]]
+    return flash.pools[ORDER, logical // flash.own[LOGICAL_BLOCKS]]
 
 
 @lean_kernel
-def fields_of(control: Integers, own: Integers, logical: int) -> int:
+def fields_of(flash: Flash, logical: int) -> int:
     """Where the table has what the layer keeps of a logical block's plane."""
-    numbers = (own.size - DATA) // control[POOLS]
-    return DATA + own[LOGICAL_BLOCKS] * control[POOLS] + logical // own[LOGICAL_BLOCKS] * (numbers - own[LOGICAL_BLOCKS])
+    numbers = (flash.own.size - DATA) // flash.control[POOLS]
+    return (
+        DATA
+        + flash.own[LOGICAL_BLOCKS] * flash.control[POOLS]
+        + logical // flash.own[LOGICAL_BLOCKS] * (numbers - flash.own[LOGICAL_BLOCKS])
+    )
 
 
 @lean_kernel
-def use_block(control: Integers, pools: Integers, blocks: Integers, block: int, state: int) -> None:
+def use_block(flash: Flash, block: int, state: int) -> None:
     """Make a free block a data or log block; its pages count as free no more, whatever it will hold."""
-    claim_block(control, pools, blocks, block)
-    blocks[STATE, block] = state
-    pools[FREE_PAGES, pool_of_block(control, block)] -= control[PAGES_PER_BLOCK]
+    claim_block(flash, block)
+    flash.blocks[STATE, block] = state
+    flash.pools[FREE_PAGES, pool_of_block(flash.control, block)] -= flash.control[PAGES_PER_BLOCK]
 
 
 @lean_kernel
-def take_block(control: Integers, pools: Integers, blocks: Integers, opens: Any, pool: int, state: int) -> int:
+def take_block(flash: Flash, policies: Policies, pool: int, state: int) -> int:
     """Make the free block of a plane that wear levelling names a data or log block; return it."""
-    block = choose_free(control, pools, blocks, opens, pool)
-    use_block(control, pools, blocks, block, state)
+    block = choose_free(flash, policies, pool)
+    use_block(flash, block, state)
     return block
 
 
 @lean_kernel
-def write_page(
-    control: Integers, pools: Integers, blocks: Integers, mapping: Narrow, pages: Narrow, plan: Integers, row: int, page: int, partial: int,
-    place: int,
-) -> int:  # fmt: skip
+def write_page(flash: Flash, row: int, page: int, partial: int, place: int) -> int:
     """Plan to program a page that the host writes; the number of rows."""
-    fetch, here = -1, lookup(mapping, page)
+    fetch, here = -1, lookup(flash.mapping, page)
     if partial and here >= 0:
         fetch = row
-        row = plan_row(plan, row, FETCH_PAGE, here, -1, page, 0, -1, HOST, -1)
-    superseded = drop_page(control, pools, blocks, mapping, page)
-    write_id = next_write_id(control)
-    map_page(control, pools, blocks, mapping, pages, place, page)
-    return plan_row(plan, row, PROGRAM_PAGE, place, -1, page, write_id, superseded, HOST, fetch)
+        row = plan_row(flash.plan, row, FETCH_PAGE, here, -1, page, 0, -1, HOST, -1)
+    superseded = drop_page(flash, page)
+    write_id = next_write_id(flash.control)
+    map_page(flash, place, page)
+    return plan_row(flash.plan, row, PROGRAM_PAGE, place, -1, page, write_id, superseded, HOST, fetch)
 
 
 @lean_kernel
-def gather(
-    control: Integers, pools: Integers, blocks: Integers, mapping: Narrow, pages: Narrow, own: Integers, plan: Integers, row: int,
-    logical: int, first: int, end: int, target: int,
-) -> int:  # fmt: skip
+def gather(flash: Flash, row: int, logical: int, first: int, end: int, target: int) -> int:
     """Plan to move the valid pages of a logical block from offset `first` up to `end` to their offsets in a block; the number of rows."""
     for offset in range(first, end):
-        source = place_of(control, mapping, own, logical, offset)
-        if source < 0 or block_of(control, source) == target:
+        source = place_of(flash, logical, offset)
+        if source < 0 or block_of(flash.control, source) == target:
             continue
-        page, place = page_at(control, own, logical, offset), target * control[PAGES_PER_BLOCK] + offset
-        drop_page(control, pools, blocks, mapping, page)
-        map_page(control, pools, blocks, mapping, pages, place, page)
-        row = plan_row(plan, row, MOVE_PAGE, place, source, page, 0, -1, MERGE, -1)
+        page, place = page_at(flash, logical, offset), target * flash.control[PAGES_PER_BLOCK] + offset
+        drop_page(flash, page)
+        map_page(flash, place, page)
+        row = plan_row(flash.plan, row, MOVE_PAGE, place, source, page, 0, -1, MERGE, -1)
     return row
 
 
 @lean_kernel
-def discard(control: Integers, pools: Integers, blocks: Integers, plan: Integers, row: int, block: int) -> int:
+def discard(flash: Flash, row: int, block: int) -> int:
     """Plan to erase a block without valid pages, and free it; the number of rows."""
-    recycle_block(control, pools, blocks, block)
-    return plan_row(plan, row, ERASE_BLOCK, block, -1, -1, 0, -1, MERGE, -1)
+    recycle_block(flash, block)
+    return plan_row(flash.plan, row, ERASE_BLOCK, block, -1, -1, 0, -1, MERGE, -1)
 
 
 @lean_kernel
-def can_take_in(control: Integers, blocks: Integers, mapping: Narrow, own: Integers, logical: int, block: int) -> bool:
+def can_take_in(flash: Flash, logical: int, block: int) -> bool:
     """Whether a block has valid pages at their offsets only, and all others of the logical block fit behind them."""
-    for offset in range(control[PAGES_PER_BLOCK]):
-        place = place_of(control, mapping, own, logical, offset)
-        if place < 0 or place == block * control[PAGES_PER_BLOCK] + offset:
+    for offset in range(flash.control[PAGES_PER_BLOCK]):
+        place = place_of(flash, logical, offset)
+        if place < 0 or place == block * flash.control[PAGES_PER_BLOCK] + offset:
             continue
-        if block_of(control, place) == block or offset < blocks[WRITTEN, block]:
+        if block_of(flash.control, place) == block or offset < flash.blocks[WRITTEN, block]:
             return False
     return True
 
 
 @lean_kernel
-def merge(
-    control: Integers, pools: Integers, blocks: Integers, mapping: Narrow, pages: Narrow, opens: Any, own: Integers, plan: Integers,
-    row: int, logical: int, log: int,
-) -> int:  # fmt: skip
+def merge(flash: Flash, policies: Policies, row: int, logical: int, log: int) -> int:
     """Plan to merge a logical block, with a log block of its own or without (-1): a switch, partial or full merge; the number of rows.
 
     It opens one block at most; the old data block and the log block are erased.
     """
-    data = own[DATA + logical]
+    data = flash.own[DATA + logical]
     target = log
-    if log < 0 or not can_take_in(control, blocks, mapping, own, logical, log):
-        target = take_block(control, pools, blocks, opens, pool_of_block(control, data), DATA_BLOCK)
-    row = gather(control, pools, blocks, mapping, pages, own, plan, row, logical, 0, control[PAGES_PER_BLOCK], target)
-    blocks[STATE, target] = DATA_BLOCK
-    own[DATA + logical] = target
-    row = discard(control, pools, blocks, plan, row, data)
+    if log < 0 or not can_take_in(flash, logical, log):
+        target = take_block(flash, policies, pool_of_block(flash.control, data), DATA_BLOCK)
+    row = gather(flash, row, logical, 0, flash.control[PAGES_PER_BLOCK], target)
+    flash.blocks[STATE, target] = DATA_BLOCK
+    flash.own[DATA + logical] = target
+    row = discard(flash, row, data)
     if log >= 0 and log != target:
-        row = discard(control, pools, blocks, plan, row, log)
+        row = discard(flash, row, log)
     return row

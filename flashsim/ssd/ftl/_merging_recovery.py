@@ -18,7 +18,7 @@ from flashsim.ssd.ftl._merging import DATA, LOGICAL_BLOCKS, page_at, place_of, p
 from flashsim.ssd.state.drive_state import DriveState
 from flashsim.ssd.state.flash_array import CLOSED_BLOCK, CYCLES, DATA_BLOCK, LIMIT, RETIRED_BLOCK, STATE, VALID, WRITTEN, erased, programmed
 from flashsim.ssd.state.geometry import READ_ONLY
-from flashsim.ssd.state.pools import drop_page, map_page, recycle_block
+from flashsim.ssd.state.pools import choose_free, drop_page, map_page, recycle_block
 
 
 def recover_merging(state: DriveState) -> None:
@@ -63,24 +63,23 @@ def adopt_data_blocks(state: DriveState) -> list[tuple[int, int, bool]]:
 
 def write_back(state: DriveState, logical: int, home: int) -> None:
     """Take a logical block's pages from where they lie and write them to their offsets in a block, a free one if it is -1."""
-    control, pools, blocks, per_block = state.control, state.pools, state.blocks, state.parameters.pages_per_block
-    pool = int(pool_of(pools, state.own, logical))
+    per_block = state.parameters.pages_per_block
     taken = []
     for offset in range(per_block):
-        place = int(place_of(control, state.mapping, state.own, logical, offset))
+        place = int(place_of(state.flash, logical, offset))
         if place >= 0:
-            page = int(page_at(control, state.own, logical, offset))
+            page = int(page_at(state.flash, logical, offset))
             taken.append((offset, page, int(state.spare[place])))
-            drop_page(control, pools, blocks, state.mapping, page)
+            drop_page(state.flash, page)
     if home < 0:
-        home = int(state.opens(control, pools, blocks, pool))
-        use_block(control, pools, blocks, home, DATA_BLOCK)
+        home = int(choose_free(state.flash, state.policies, pool_of(state.flash, logical)))
+        use_block(state.flash, home, DATA_BLOCK)
     else:
         erase_in_place(state, home)
     for offset, page, write_id in taken:
         place = home * per_block + offset
-        map_page(control, pools, blocks, state.mapping, state.pages, place, page)
-        programmed(state.pages, state.spare, place, -1, page, write_id)
+        map_page(state.flash, place, page)
+        programmed(state.flash, place, -1, page, write_id)
     state.own[DATA + logical] = home
 
 
@@ -88,12 +87,12 @@ def erase_in_place(state: DriveState, block: int) -> None:
     """Erase a block that stays in the state that it is in."""
     state.blocks[CYCLES, block] += 1
     state.blocks[WRITTEN, block] = 0
-    erased(state.control, state.blocks, state.spare, block)
+    erased(state.flash, block)
 
 
 def discard_empty(state: DriveState, candidates: list[int]) -> None:
     """Erase and free those blocks that hold no valid page."""
     for block in candidates:
         if state.blocks[STATE, block] == DATA_BLOCK and state.blocks[VALID, block] == 0:
-            erased(state.control, state.blocks, state.spare, block)
-            recycle_block(state.control, state.pools, state.blocks, block)
+            erased(state.flash, block)
+            recycle_block(state.flash, block)

@@ -2,12 +2,13 @@
 
 A member defines one function, decorated with `flashsim.core.kernel.lean_kernel`::
 
-    translate(operation, page, partial, control, pools, blocks, mapping, pages, own, plan, victim, opens, levels) -> rows
+    translate(operation, page, partial, flash, policies) -> rows
 
 It is called for each flash page of the host's address space that a command touches, in order, when the command is admitted.  It changes the
 logical state at once and notes in `plan` the flash operations that this takes, in order (docs/decisions/0006 says what a row means); it
-returns their number, at most ``control[PLAN_ROWS]``, or BAD_VICTIM.  `operation` is READ, WRITE or TRIM; `partial` says that a write
-covers only part of the flash page.
+returns their number, at most ``control[PLAN_ROWS]``, or BAD_VICTIM.  `flash` are the drive's arrays (`flashsim.ssd.state.flash`), named
+below without it; `policies` is handed on to what asks them.  `operation` is READ, WRITE or TRIM; `partial`
+says that a write covers only part of the flash page.
 
 *Read*: one READ_PAGE, or ZERO_PAGE where nothing is mapped.  *Write*: one PROGRAM_PAGE, which needs a FETCH_PAGE if it is partial and the
 page is mapped.  *Trim*: the page is unmapped.  Beside these any other operations, before or after, with their causes.
@@ -17,8 +18,7 @@ reclaimed while the page that is being written still counts as valid: its erase 
 are programmed in ascending order, and only after an erase.
 
 `mapping` has the true place of every page and is kept with the functions of `flashsim.ssd.state.pools`, whatever the layer's own tables
-look like: those that it needs stand in `own`, an int64 vector.  `victim` is the garbage collection policy (`flashsim.ssd.gc.base`), `opens`
-and `levels` are those of wear levelling (`flashsim.ssd.wear.base`).
+look like: those that it needs stand in `own`, an int64 vector.
 
 A member may also define
 
@@ -48,53 +48,32 @@ A member may also define
 from __future__ import annotations
 
 from types import ModuleType
-from typing import Any
 
 import numpy as np
 from numba import types
 
-from flashsim.core.array_types import MATRIX, VECTOR
+from flashsim.core.array_types import VECTOR
 from flashsim.core.errors import RefusedError
 from flashsim.core.kernel import kernel_of
 from flashsim.core.members import Family
+from flashsim.core.policies import Policies, Policy
 from flashsim.core.request import Integers
-from flashsim.ssd.gc.base import VICTIM_FUNCTION
 from flashsim.ssd.parameters import SsdParameters
-from flashsim.ssd.state.array_types import BLOCKS, MAP, PAGES
-from flashsim.ssd.state.flash_array import Narrow
-from flashsim.ssd.wear.base import WEAR_FUNCTION
+from flashsim.ssd.state.flash import FLASH, Flash
 
 FAMILY = Family("flashsim.ssd.ftl", "flash translation layer", ("translate",))
+_SIGNATURE = types.int64(types.int64, types.int64, types.int64, FLASH, VECTOR)
+TRANSLATE = Policy(FAMILY, "translate", 0, types.FunctionType(_SIGNATURE))
+#: ``translate_of(policies)(operation, page, partial, flash, policies)`` in a kernel.
+translate_of = TRANSLATE.accessor()
 #: Parameters that only some members have a use for.
 SPECIAL = ("log_blocks", "map_cache")
 
-_INTEGER = types.int64
-_ARGUMENTS = (
-    _INTEGER, _INTEGER, _INTEGER, VECTOR, MATRIX, BLOCKS, MAP, PAGES, VECTOR, MATRIX, VICTIM_FUNCTION, WEAR_FUNCTION, WEAR_FUNCTION,
-)  # fmt: skip
-#: The one signature of `translate`.
-TRANSLATE: Any = types.FunctionType(_INTEGER(*_ARGUMENTS))
 
-
-@kernel_of(_INTEGER(TRANSLATE, *_ARGUMENTS))
-def plan_page(
-    translate: Any,
-    operation: int,
-    page: int,
-    partial: int,
-    control: Integers,
-    pools: Integers,
-    blocks: Integers,
-    mapping: Narrow,
-    pages: Narrow,
-    own: Integers,
-    plan: Integers,
-    victim: Any,
-    opens: Any,
-    levels: Any,
-) -> int:
-    """Call a member from Python without compiling it anew for each policy."""
-    return int(translate(operation, page, partial, control, pools, blocks, mapping, pages, own, plan, victim, opens, levels))
+@kernel_of(_SIGNATURE)
+def plan_page(operation: int, page: int, partial: int, flash: Flash, policies: Policies) -> int:
+    """Call a drive's translation layer from Python; the rows of its plan, or BAD_VICTIM."""
+    return int(translate_of(policies)(operation, page, partial, flash, policies))
 
 
 def checked(parameters: SsdParameters) -> ModuleType:

@@ -14,10 +14,9 @@ Consumer Electronics 48(2), 2002.
 
 from __future__ import annotations
 
-from typing import Any
-
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.kernel import lean_kernel
+from flashsim.core.policies import Policies
 from flashsim.core.request import READ, TRIM, Integers
 from flashsim.ssd.ftl._merging import (
     DATA,
@@ -36,7 +35,8 @@ from flashsim.ssd.ftl._merging import (
 from flashsim.ssd.ftl._merging_recovery import recover_merging
 from flashsim.ssd.parameters import SsdParameters
 from flashsim.ssd.state.drive_state import DriveState
-from flashsim.ssd.state.flash_array import DATA_BLOCK, HOST, LOG_BLOCK, READ_PAGE, WRITTEN, ZERO_PAGE, Narrow, lookup, plan_row
+from flashsim.ssd.state.flash import Flash
+from flashsim.ssd.state.flash_array import DATA_BLOCK, HOST, LOG_BLOCK, READ_PAGE, WRITTEN, ZERO_PAGE, lookup, plan_row
 from flashsim.ssd.state.geometry import PAGES_PER_BLOCK, POOLS, SEQUENCE
 from flashsim.ssd.state.pools import drop_page
 
@@ -66,77 +66,60 @@ def recover(state: DriveState) -> None:
 
 
 @lean_kernel
-def translate(
-    operation: int,
-    page: int,
-    partial: int,
-    control: Integers,
-    pools: Integers,
-    blocks: Integers,
-    mapping: Narrow,
-    pages: Narrow,
-    own: Integers,
-    plan: Integers,
-    victim: Any,
-    opens: Any,
-    levels: Any,
-) -> int:
+def translate(operation: int, page: int, partial: int, flash: Flash, policies: Policies) -> int:
     """Plan the flash operations of one logical page."""
-    here = lookup(mapping, page)
+    here = lookup(flash.mapping, page)
     if operation == READ:
-        return plan_row(plan, 0, READ_PAGE if here >= 0 else ZERO_PAGE, here, -1, page, 0, -1, HOST, -1)
+        return plan_row(flash.plan, 0, READ_PAGE if here >= 0 else ZERO_PAGE, here, -1, page, 0, -1, HOST, -1)
     if operation == TRIM:
-        drop_page(control, pools, blocks, mapping, page)
+        drop_page(flash, page)
         return 0
-    logical, offset, per_block, row = logical_block_of(control, own, page), offset_of(control, page), control[PAGES_PER_BLOCK], 0
-    if own[DATA + logical] < 0:
-        own[DATA + logical] = take_block(control, pools, blocks, opens, pool_of(pools, own, logical), DATA_BLOCK)
-    log = own[log_entry(control, own, logical)]
-    if log >= 0 and blocks[WRITTEN, own[log + BLOCK]] == per_block:
-        row = end_log(control, pools, blocks, mapping, pages, opens, own, plan, row, log)
+    logical, offset, per_block, row = logical_block_of(flash, page), offset_of(flash.control, page), flash.control[PAGES_PER_BLOCK], 0
+    if flash.own[DATA + logical] < 0:
+        flash.own[DATA + logical] = take_block(flash, policies, pool_of(flash, logical), DATA_BLOCK)
+    log = flash.own[log_entry(flash, logical)]
+    if log >= 0 and flash.blocks[WRITTEN, flash.own[log + BLOCK]] == per_block:
+        row = end_log(flash, policies, row, log)
         log = -1
-    data = own[DATA + logical]
-    if log < 0 and offset >= blocks[WRITTEN, data]:
-        return write_page(control, pools, blocks, mapping, pages, plan, row, page, partial, data * per_block + offset)
+    data = flash.own[DATA + logical]
+    if log < 0 and offset >= flash.blocks[WRITTEN, data]:
+        return write_page(flash, row, page, partial, data * per_block + offset)
     if log < 0:
-        log = next_log(control, own, logical)
-        if own[log + BLOCK] >= 0:
-            row = end_log(control, pools, blocks, mapping, pages, opens, own, plan, row, log)
-        own[log + BLOCK] = take_block(control, pools, blocks, opens, pool_of(pools, own, logical), LOG_BLOCK)
-        own[log + OWNED_BY] = logical
-        own[log_entry(control, own, logical)] = log
-    own[log + USED] = control[SEQUENCE]
-    place = own[log + BLOCK] * per_block + blocks[WRITTEN, own[log + BLOCK]]
-    return write_page(control, pools, blocks, mapping, pages, plan, row, page, partial, place)
+        log = next_log(flash, logical)
+        if flash.own[log + BLOCK] >= 0:
+            row = end_log(flash, policies, row, log)
+        flash.own[log + BLOCK] = take_block(flash, policies, pool_of(flash, logical), LOG_BLOCK)
+        flash.own[log + OWNED_BY] = logical
+        flash.own[log_entry(flash, logical)] = log
+    flash.own[log + USED] = flash.control[SEQUENCE]
+    place = flash.own[log + BLOCK] * per_block + flash.blocks[WRITTEN, flash.own[log + BLOCK]]
+    return write_page(flash, row, page, partial, place)
 
 
 @lean_kernel
-def log_entry(control: Integers, own: Integers, logical: int) -> int:
+def log_entry(flash: Flash, logical: int) -> int:
     """Where the table says which log a logical block has."""
-    return fields_of(control, own, logical) + logical % own[LOGICAL_BLOCKS]
+    return fields_of(flash, logical) + logical % flash.own[LOGICAL_BLOCKS]
 
 
 @lean_kernel
-def next_log(control: Integers, own: Integers, logical: int) -> int:
+def next_log(flash: Flash, logical: int) -> int:
     """A log of the plane that is not in use, or the one that was written least recently."""
-    first = fields_of(control, own, logical) + own[LOGICAL_BLOCKS]
-    end = first + (own.size - DATA) // control[POOLS] - 2 * own[LOGICAL_BLOCKS]
+    first = fields_of(flash, logical) + flash.own[LOGICAL_BLOCKS]
+    end = first + (flash.own.size - DATA) // flash.control[POOLS] - 2 * flash.own[LOGICAL_BLOCKS]
     best = first
     for log in range(first, end, LOG_NUMBERS):
-        if own[log + BLOCK] < 0:
+        if flash.own[log + BLOCK] < 0:
             return log
-        if own[log + USED] < own[best + USED]:
+        if flash.own[log + USED] < flash.own[best + USED]:
             best = log
     return best
 
 
 @lean_kernel
-def end_log(
-    control: Integers, pools: Integers, blocks: Integers, mapping: Narrow, pages: Narrow, opens: Any, own: Integers, plan: Integers,
-    row: int, log: int,
-) -> int:  # fmt: skip
+def end_log(flash: Flash, policies: Policies, row: int, log: int) -> int:
     """Plan to merge a log with its data block, so that it is not in use; the number of rows."""
-    logical = own[log + OWNED_BY]
-    row = merge(control, pools, blocks, mapping, pages, opens, own, plan, row, logical, own[log + BLOCK])
-    own[log_entry(control, own, logical)] = own[log + BLOCK] = own[log + OWNED_BY] = own[log + USED] = -1
+    logical = flash.own[log + OWNED_BY]
+    row = merge(flash, policies, row, logical, flash.own[log + BLOCK])
+    flash.own[log_entry(flash, logical)] = flash.own[log + BLOCK] = flash.own[log + OWNED_BY] = flash.own[log + USED] = -1
     return row

@@ -19,9 +19,8 @@ drive (tests/theory/test_slides_erase.py).
 
 from __future__ import annotations
 
-from typing import Any
-
 from flashsim.core.kernel import lean_kernel
+from flashsim.core.policies import Policies
 from flashsim.core.request import READ, TRIM, Integers
 from flashsim.ssd.ftl._merging import (
     DATA,
@@ -40,7 +39,8 @@ from flashsim.ssd.ftl._merging import (
 from flashsim.ssd.ftl._merging_recovery import recover_merging
 from flashsim.ssd.parameters import SsdParameters
 from flashsim.ssd.state.drive_state import DriveState
-from flashsim.ssd.state.flash_array import DATA_BLOCK, HOST, READ_PAGE, VALID, WRITTEN, ZERO_PAGE, Narrow, lookup, plan_row
+from flashsim.ssd.state.flash import Flash
+from flashsim.ssd.state.flash_array import DATA_BLOCK, HOST, READ_PAGE, VALID, WRITTEN, ZERO_PAGE, lookup, plan_row
 from flashsim.ssd.state.geometry import PAGES_PER_BLOCK
 from flashsim.ssd.state.pools import drop_page
 
@@ -66,73 +66,56 @@ def recover(state: DriveState) -> None:
 
 
 @lean_kernel
-def translate(
-    operation: int,
-    page: int,
-    partial: int,
-    control: Integers,
-    pools: Integers,
-    blocks: Integers,
-    mapping: Narrow,
-    pages: Narrow,
-    own: Integers,
-    plan: Integers,
-    victim: Any,
-    opens: Any,
-    levels: Any,
-) -> int:
+def translate(operation: int, page: int, partial: int, flash: Flash, policies: Policies) -> int:
     """Plan the flash operations of one logical page."""
-    here = lookup(mapping, page)
+    here = lookup(flash.mapping, page)
     if operation == READ:
-        return plan_row(plan, 0, READ_PAGE if here >= 0 else ZERO_PAGE, here, -1, page, 0, -1, HOST, -1)
+        return plan_row(flash.plan, 0, READ_PAGE if here >= 0 else ZERO_PAGE, here, -1, page, 0, -1, HOST, -1)
     if operation == TRIM:
-        drop_page(control, pools, blocks, mapping, page)
+        drop_page(flash, page)
         return 0
-    logical, offset = logical_block_of(control, own, page), offset_of(control, page)
-    at = fields_of(control, own, logical)
-    if own[DATA + logical] < 0:
-        own[DATA + logical] = take_block(control, pools, blocks, opens, pool_of(pools, own, logical), DATA_BLOCK)
-    newest = own[at + REPLACEMENT] if own[at + REPLACED] == logical else own[DATA + logical]
-    if offset < blocks[WRITTEN, newest]:
-        return break_order(control, pools, blocks, mapping, pages, opens, own, plan, page, partial)
+    logical, offset = logical_block_of(flash, page), offset_of(flash.control, page)
+    at = fields_of(flash, logical)
+    if flash.own[DATA + logical] < 0:
+        flash.own[DATA + logical] = take_block(flash, policies, pool_of(flash, logical), DATA_BLOCK)
+    newest = flash.own[at + REPLACEMENT] if flash.own[at + REPLACED] == logical else flash.own[DATA + logical]
+    if offset < flash.blocks[WRITTEN, newest]:
+        return break_order(flash, policies, page, partial)
     row = 0
-    if newest != own[DATA + logical]:
-        row = gather(control, pools, blocks, mapping, pages, own, plan, row, logical, 0, offset, newest)
-    row = write_page(control, pools, blocks, mapping, pages, plan, row, page, partial, newest * control[PAGES_PER_BLOCK] + offset)
-    return end_if_empty(control, pools, blocks, own, plan, row, at)
+    if newest != flash.own[DATA + logical]:
+        row = gather(flash, row, logical, 0, offset, newest)
+    row = write_page(flash, row, page, partial, newest * flash.control[PAGES_PER_BLOCK] + offset)
+    return end_if_empty(flash, row, at)
 
 
 @lean_kernel
-def break_order(
-    control: Integers, pools: Integers, blocks: Integers, mapping: Narrow, pages: Narrow, opens: Any, own: Integers, plan: Integers,
-    page: int, partial: int,
-) -> int:  # fmt: skip
+def break_order(flash: Flash, policies: Policies, page: int, partial: int) -> int:
     """Plan a write to an offset that was passed; the number of rows."""
-    logical, offset = logical_block_of(control, own, page), offset_of(control, page)
-    at = fields_of(control, own, logical)
-    was_there = lookup(mapping, page) >= 0
+    logical, offset = logical_block_of(flash, page), offset_of(flash.control, page)
+    at = fields_of(flash, logical)
+    was_there = lookup(flash.mapping, page) >= 0
     row = 0
-    if own[at + REPLACED] == logical or (was_there and own[at + REPLACED] >= 0):
-        row = merge(control, pools, blocks, mapping, pages, opens, own, plan, row, own[at + REPLACED], own[at + REPLACEMENT])
-        own[at + REPLACEMENT] = own[at + REPLACED] = -1
-    old = own[DATA + logical]
-    new = take_block(control, pools, blocks, opens, pool_of(pools, own, logical), DATA_BLOCK)
-    row = gather(control, pools, blocks, mapping, pages, own, plan, row, logical, 0, offset, new)
-    row = write_page(control, pools, blocks, mapping, pages, plan, row, page, partial, new * control[PAGES_PER_BLOCK] + offset)
+    if flash.own[at + REPLACED] == logical or (was_there and flash.own[at + REPLACED] >= 0):
+        row = merge(flash, policies, row, flash.own[at + REPLACED], flash.own[at + REPLACEMENT])
+        flash.own[at + REPLACEMENT] = flash.own[at + REPLACED] = -1
+    old = flash.own[DATA + logical]
+    new = take_block(flash, policies, pool_of(flash, logical), DATA_BLOCK)
+    row = gather(flash, row, logical, 0, offset, new)
+    row = write_page(flash, row, page, partial, new * flash.control[PAGES_PER_BLOCK] + offset)
     if was_there:
-        own[at + REPLACEMENT], own[at + REPLACED] = new, logical
-        return end_if_empty(control, pools, blocks, own, plan, row, at)
-    row = gather(control, pools, blocks, mapping, pages, own, plan, row, logical, offset + 1, control[PAGES_PER_BLOCK], new)
-    own[DATA + logical] = new
-    return discard(control, pools, blocks, plan, row, old)
+        flash.own[at + REPLACEMENT], flash.own[at + REPLACED] = new, logical
+        return end_if_empty(flash, row, at)
+    row = gather(flash, row, logical, offset + 1, flash.control[PAGES_PER_BLOCK], new)
+    flash.own[DATA + logical] = new
+    return discard(flash, row, old)
 
 
 @lean_kernel
-def end_if_empty(control: Integers, pools: Integers, blocks: Integers, own: Integers, plan: Integers, row: int, at: int) -> int:
+def end_if_empty(flash: Flash, row: int, at: int) -> int:
     """Let a plane's replacement block take its place if the old one has no valid page left; the number of rows."""
-    if own[at + REPLACED] < 0 or blocks[VALID, own[DATA + own[at + REPLACED]]] > 0:
+    if flash.own[at + REPLACED] < 0 or flash.blocks[VALID, flash.own[DATA + flash.own[at + REPLACED]]] > 0:
         return row
-    old = own[DATA + own[at + REPLACED]]
-    own[DATA + own[at + REPLACED]] = own[at + REPLACEMENT]
-    own[at + REPLACEMENT] = own[at + REPLACED] = -1
-    return discard(control, pools, blocks, plan, row, old)
+    old = flash.own[DATA + flash.own[at + REPLACED]]
+    flash.own[DATA + flash.own[at + REPLACED]] = flash.own[at + REPLACEMENT]
+    flash.own[at + REPLACEMENT] = flash.own[at + REPLACED] = -1
+    return discard(flash, row, old)

@@ -18,6 +18,7 @@ import numpy as np
 
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.kernel import lean_kernel
+from flashsim.core.policies import Policies
 from flashsim.core.request import READ, TRIM, Integers
 from flashsim.ssd.ftl._map_blocks import (
     STORE_ROWS,
@@ -54,6 +55,7 @@ from flashsim.ssd.ftl._map_cache import (
 from flashsim.ssd.gc.base import rounds_of
 from flashsim.ssd.parameters import SsdParameters
 from flashsim.ssd.state.collection import make_room
+from flashsim.ssd.state.flash import Flash
 from flashsim.ssd.state.flash_array import (
     BAD_VICTIM,
     CYCLES,
@@ -73,7 +75,6 @@ from flashsim.ssd.state.flash_array import (
     VALID,
     WRITTEN,
     ZERO_PAGE,
-    Narrow,
     erased,
     lookup,
     plan_row,
@@ -92,30 +93,27 @@ STORED_BYTES = 4
 
 
 @lean_kernel
-def look_up(
-    control: Integers, pools: Integers, blocks: Integers, mapping: Narrow, pages: Narrow, own: Integers, plan: Integers, opens: Any,
-    page: int,
-) -> int:  # fmt: skip
+def look_up(flash: Flash, policies: Policies, page: int) -> int:
     """Plan what it takes to know where a page is; the number of rows.  ``own[FETCHED]`` is the row that fetches it, or -1."""
-    note_run(own, page)
-    own[FETCHED] = -1
-    entry = find(own, page)
+    note_run(flash.own, page)
+    flash.own[FETCHED] = -1
+    entry = find(flash.own, page)
     if entry:
-        own[HITS] += 1
-        leave_order(own, entry)
-        make_newest(own, entry)
+        flash.own[HITS] += 1
+        leave_order(flash.own, entry)
+        make_newest(flash.own, entry)
         return 0
-    own[MISSES] += 1
+    flash.own[MISSES] += 1
     row = 0
-    if is_full_of_dirt(own):
-        leaving = own[entry_field(oldest(own), PAGE)]
-        row = store_map_page(control, pools, blocks, mapping, pages, own, plan, row, opens, leaving // own[COVERED])
-    number = control[LOGICAL_PAGES] + page // own[COVERED]
-    if lookup(mapping, number) >= 0:
-        own[FETCHED] = row
-        row = plan_row(plan, row, FETCH_PAGE, lookup(mapping, number), -1, number, 0, -1, MAP, -1)
-    if not is_full_of_dirt(own):  # it is still on a drive that is read-only
-        bring_in_run(own, page, control[LOGICAL_PAGES])
+    if is_full_of_dirt(flash.own):
+        leaving = flash.own[entry_field(oldest(flash.own), PAGE)]
+        row = store_map_page(flash, policies, row, leaving // flash.own[COVERED])
+    number = flash.control[LOGICAL_PAGES] + page // flash.own[COVERED]
+    if lookup(flash.mapping, number) >= 0:
+        flash.own[FETCHED] = row
+        row = plan_row(flash.plan, row, FETCH_PAGE, lookup(flash.mapping, number), -1, number, 0, -1, MAP, -1)
+    if not is_full_of_dirt(flash.own):  # it is still on a drive that is read-only
+        bring_in_run(flash.own, page, flash.control[LOGICAL_PAGES])
     return row
 
 
@@ -128,69 +126,52 @@ def note_change(own: Integers, page: int) -> None:
 
 
 @lean_kernel
-def follow_moves(
-    control: Integers, pools: Integers, blocks: Integers, mapping: Narrow, pages: Narrow, own: Integers, plan: Integers, first: int,
-    row: int, opens: Any,
-) -> int:  # fmt: skip
+def follow_moves(flash: Flash, policies: Policies, first: int, row: int) -> int:
     """Change the entries of pages that the rows from `first` on move, and plan to write what is not in memory; the number of rows."""
     for at in range(first, row):
-        if plan[at, KIND] in (MOVE_PAGE, STORE_PAGE):
-            entry = find(own, plan[at, LOGICAL])
+        if flash.plan[at, KIND] in (MOVE_PAGE, STORE_PAGE):
+            entry = find(flash.own, flash.plan[at, LOGICAL])
             if entry:
-                make_dirty(own, entry)
+                make_dirty(flash.own, entry)
             else:
-                make_stale(own, plan[at, LOGICAL] // own[COVERED])
-    number = next_stale(own)
+                make_stale(flash.own, flash.plan[at, LOGICAL] // flash.own[COVERED])
+    number = next_stale(flash.own)
     while number >= 0:
-        row = store_map_page(control, pools, blocks, mapping, pages, own, plan, row, opens, number)
-        number = next_stale(own)
+        row = store_map_page(flash, policies, row, number)
+        number = next_stale(flash.own)
     return row
 
 
 @lean_kernel
-def translate(
-    operation: int,
-    page: int,
-    partial: int,
-    control: Integers,
-    pools: Integers,
-    blocks: Integers,
-    mapping: Narrow,
-    pages: Narrow,
-    own: Integers,
-    plan: Integers,
-    victim: Any,
-    opens: Any,
-    levels: Any,
-) -> int:
+def translate(operation: int, page: int, partial: int, flash: Flash, policies: Policies) -> int:
     """Plan the flash operations of one logical page."""
-    row = look_up(control, pools, blocks, mapping, pages, own, plan, opens, page)
+    row = look_up(flash, policies, page)
     if operation == READ:
-        here = lookup(mapping, page)
+        here = lookup(flash.mapping, page)
         if here < 0:
-            return plan_row(plan, row, ZERO_PAGE, -1, -1, page, 0, -1, HOST, -1)
-        return plan_row(plan, row, READ_PAGE, here, -1, page, 0, -1, HOST, own[FETCHED])
+            return plan_row(flash.plan, row, ZERO_PAGE, -1, -1, page, 0, -1, HOST, -1)
+        return plan_row(flash.plan, row, READ_PAGE, here, -1, page, 0, -1, HOST, flash.own[FETCHED])
     if operation == TRIM:
-        if drop_page(control, pools, blocks, mapping, page) >= 0:
-            note_change(own, page)
+        if drop_page(flash, page) >= 0:
+            note_change(flash.own, page)
         return row
-    pool = next_pool(control, pools, page)
+    pool = next_pool(flash, page)
     looked_up = row
-    row = make_room(control, pools, blocks, mapping, pages, plan, row, victim, opens, levels, pool)
+    row = make_room(flash, policies, row, pool)
     if row < 0:
         return BAD_VICTIM
-    row = follow_moves(control, pools, blocks, mapping, pages, own, plan, looked_up, row, opens)
-    if not takes_writes(control, pools, pool):  # garbage collection took its free blocks
-        pool = next_pool(control, pools, page)
+    row = follow_moves(flash, policies, looked_up, row)
+    if not takes_writes(flash, pool):  # garbage collection took its free blocks
+        pool = next_pool(flash, page)
     fetch = -1
-    if partial and lookup(mapping, page) >= 0:
+    if partial and lookup(flash.mapping, page) >= 0:
         fetch = row
-        row = plan_row(plan, row, FETCH_PAGE, lookup(mapping, page), -1, page, 0, -1, HOST, own[FETCHED])
-    superseded = drop_page(control, pools, blocks, mapping, page)
-    write_id = next_write_id(control)
-    target = place_page(control, pools, blocks, mapping, pages, opens, pool, 0, page)
-    note_change(own, page)
-    return plan_row(plan, row, PROGRAM_PAGE, target, -1, page, write_id, superseded, HOST, fetch)
+        row = plan_row(flash.plan, row, FETCH_PAGE, lookup(flash.mapping, page), -1, page, 0, -1, HOST, flash.own[FETCHED])
+    superseded = drop_page(flash, page)
+    write_id = next_write_id(flash.control)
+    target = place_page(flash, policies, pool, 0, page)
+    note_change(flash.own, page)
+    return plan_row(flash.plan, row, PROGRAM_PAGE, target, -1, page, write_id, superseded, HOST, fetch)
 
 
 def covered(parameters: SsdParameters) -> int:
@@ -258,7 +239,7 @@ def own_table(parameters: SsdParameters) -> Integers:
 def prepare(state: DriveState) -> None:
     """Take the blocks for translation pages."""
     state.control[POOL_LIMIT] = limit_left(state.parameters)
-    claim_region(state.control, state.pools, state.blocks, state.own)
+    claim_region(state.flash)
 
 
 def recover(state: DriveState) -> None:
@@ -273,12 +254,12 @@ def recover(state: DriveState) -> None:
     rebuild_pools(state)
     if control[READ_ONLY]:
         return
-    claim_region(control, state.pools, state.blocks, own)
+    claim_region(state.flash)
     host_pages = state.parameters.logical_pages
     for number in np.unique(np.flatnonzero(mapping[:host_pages]) // own[COVERED]).tolist():
         page, region = host_pages + number, region_of(own, number % state.parameters.pools)
-        place = place_map_page(control, state.pools, state.blocks, mapping, state.pages, own, region, page)
-        programmed(state.pages, state.spare, place, -1, page, last_write_id(control))
+        place = place_map_page(state.flash, region, page)
+        programmed(state.flash, place, -1, page, last_write_id(control))
     restore_reserve(state)
 
 
@@ -296,9 +277,9 @@ def clear_map_blocks(state: DriveState) -> None:
         state.pools[POOL_VALID, collector_of(state.control, pool)] -= blocks[VALID, block]
         blocks[VALID, block] = 0
         if blocks[STATE, block] != RETIRED_BLOCK:
-            erased(state.control, blocks, state.spare, block)
+            erased(state.flash, block)
             blocks[CYCLES, block] += 1  # no block wears out meanwhile: it retires when it is erased next
-            free_block(state.control, state.pools, blocks, block)
+            free_block(state.flash, block)
 
 
 def statistics(state: DriveState) -> dict[str, Any]:

@@ -15,10 +15,9 @@ sector translation", ACM Transactions on Embedded Computing Systems 6(3), 2007.
 
 from __future__ import annotations
 
-from typing import Any
-
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.kernel import lean_kernel
+from flashsim.core.policies import Policies
 from flashsim.core.request import READ, TRIM, Integers
 from flashsim.ssd.ftl._merging import (
     DATA,
@@ -39,19 +38,8 @@ from flashsim.ssd.ftl._merging_recovery import recover_merging
 from flashsim.ssd.parameters import SsdParameters
 from flashsim.ssd.state.collection import next_valid
 from flashsim.ssd.state.drive_state import DriveState
-from flashsim.ssd.state.flash_array import (
-    DATA_BLOCK,
-    HOST,
-    LOG_BLOCK,
-    OWNER,
-    READ_PAGE,
-    VALID,
-    WRITTEN,
-    ZERO_PAGE,
-    Narrow,
-    lookup,
-    plan_row,
-)
+from flashsim.ssd.state.flash import Flash
+from flashsim.ssd.state.flash_array import DATA_BLOCK, HOST, LOG_BLOCK, OWNER, READ_PAGE, VALID, WRITTEN, ZERO_PAGE, lookup, plan_row
 from flashsim.ssd.state.geometry import PAGES_PER_BLOCK, POOLS, READ_ONLY
 from flashsim.ssd.state.pools import drop_page
 
@@ -89,95 +77,70 @@ def recover(state: DriveState) -> None:
 
 
 @lean_kernel
-def translate(
-    operation: int,
-    page: int,
-    partial: int,
-    control: Integers,
-    pools: Integers,
-    blocks: Integers,
-    mapping: Narrow,
-    pages: Narrow,
-    own: Integers,
-    plan: Integers,
-    victim: Any,
-    opens: Any,
-    levels: Any,
-) -> int:
+def translate(operation: int, page: int, partial: int, flash: Flash, policies: Policies) -> int:
     """Plan the flash operations of one logical page."""
-    here = lookup(mapping, page)
+    here = lookup(flash.mapping, page)
     if operation == READ:
-        return plan_row(plan, 0, READ_PAGE if here >= 0 else ZERO_PAGE, here, -1, page, 0, -1, HOST, -1)
+        return plan_row(flash.plan, 0, READ_PAGE if here >= 0 else ZERO_PAGE, here, -1, page, 0, -1, HOST, -1)
     if operation == TRIM:
-        drop_page(control, pools, blocks, mapping, page)
+        drop_page(flash, page)
         return 0
-    logical, offset, row = logical_block_of(control, own, page), offset_of(control, page), 0
-    pool, at = pool_of(pools, own, logical), fields_of(control, own, logical)
-    if own[DATA + logical] < 0:
-        own[DATA + logical] = take_block(control, pools, blocks, opens, pool, DATA_BLOCK)
-    follows = own[at + OWNED_BY] == logical and offset == blocks[WRITTEN, own[at + SEQUENTIAL]]
-    if own[at + OWNED_BY] == logical and not follows:
-        row = end_sequential(control, pools, blocks, mapping, pages, opens, own, plan, row, at)
-    target = own[at + SEQUENTIAL] if follows else own[DATA + logical]
-    if offset < blocks[WRITTEN, target]:
+    logical, offset, row = logical_block_of(flash, page), offset_of(flash.control, page), 0
+    pool, at = pool_of(flash, logical), fields_of(flash, logical)
+    if flash.own[DATA + logical] < 0:
+        flash.own[DATA + logical] = take_block(flash, policies, pool, DATA_BLOCK)
+    follows = flash.own[at + OWNED_BY] == logical and offset == flash.blocks[WRITTEN, flash.own[at + SEQUENTIAL]]
+    if flash.own[at + OWNED_BY] == logical and not follows:
+        row = end_sequential(flash, policies, row, at)
+    target = flash.own[at + SEQUENTIAL] if follows else flash.own[DATA + logical]
+    if offset < flash.blocks[WRITTEN, target]:
         if offset == 0:
-            row = end_sequential(control, pools, blocks, mapping, pages, opens, own, plan, row, at)
-            own[at + SEQUENTIAL] = target = take_block(control, pools, blocks, opens, pool, LOG_BLOCK)
-            own[at + OWNED_BY] = logical
+            row = end_sequential(flash, policies, row, at)
+            flash.own[at + SEQUENTIAL] = target = take_block(flash, policies, pool, LOG_BLOCK)
+            flash.own[at + OWNED_BY] = logical
         else:
-            row = make_room_in_logs(control, pools, blocks, mapping, pages, opens, own, plan, row, pool, at)
-            target = own[at + RANDOM + own[at + LAST]]
-            offset = blocks[WRITTEN, target]
-    return write_page(control, pools, blocks, mapping, pages, plan, row, page, partial, target * control[PAGES_PER_BLOCK] + offset)
+            row = make_room_in_logs(flash, policies, row, pool, at)
+            target = flash.own[at + RANDOM + flash.own[at + LAST]]
+            offset = flash.blocks[WRITTEN, target]
+    return write_page(flash, row, page, partial, target * flash.control[PAGES_PER_BLOCK] + offset)
 
 
 @lean_kernel
-def make_room_in_logs(
-    control: Integers, pools: Integers, blocks: Integers, mapping: Narrow, pages: Narrow, opens: Any, own: Integers, plan: Integers,
-    row: int, pool: int, at: int,
-) -> int:  # fmt: skip
+def make_room_in_logs(flash: Flash, policies: Policies, row: int, pool: int, at: int) -> int:
     """See to it that the last log block for random writes of a plane has a free page; the number of rows."""
-    last = own[at + LAST]
-    if last >= 0 and blocks[WRITTEN, own[at + RANDOM + last]] < control[PAGES_PER_BLOCK]:
+    last = flash.own[at + LAST]
+    if last >= 0 and flash.blocks[WRITTEN, flash.own[at + RANDOM + last]] < flash.control[PAGES_PER_BLOCK]:
         return row
-    most = (own.size - DATA) // control[POOLS] - own[LOGICAL_BLOCKS] - RANDOM - 1
-    if last + 1 == most and not control[READ_ONLY]:
-        row = reclaim(control, pools, blocks, mapping, pages, opens, own, plan, row, at)
-    own[at + LAST] += 1
-    own[at + RANDOM + own[at + LAST]] = take_block(control, pools, blocks, opens, pool, LOG_BLOCK)
+    most = (flash.own.size - DATA) // flash.control[POOLS] - flash.own[LOGICAL_BLOCKS] - RANDOM - 1
+    if last + 1 == most and not flash.control[READ_ONLY]:
+        row = reclaim(flash, policies, row, at)
+    flash.own[at + LAST] += 1
+    flash.own[at + RANDOM + flash.own[at + LAST]] = take_block(flash, policies, pool, LOG_BLOCK)
     return row
 
 
 @lean_kernel
-def reclaim(
-    control: Integers, pools: Integers, blocks: Integers, mapping: Narrow, pages: Narrow, opens: Any, own: Integers, plan: Integers,
-    row: int, at: int,
-) -> int:  # fmt: skip
+def reclaim(flash: Flash, policies: Policies, row: int, at: int) -> int:
     """Plan to empty and erase the log block that was opened first, but stop if the drive runs out of blocks; the number of rows."""
-    log = own[at + RANDOM]
-    place = next_valid(control, blocks, mapping, pages, log * control[PAGES_PER_BLOCK])
-    while place >= 0 and not control[READ_ONLY]:
-        logical = logical_block_of(control, own, int(pages[place, OWNER]) - 1)
-        if logical == own[at + OWNED_BY]:
-            row = end_sequential(control, pools, blocks, mapping, pages, opens, own, plan, row, at)
-        else:
-            row = merge(control, pools, blocks, mapping, pages, opens, own, plan, row, logical, -1)
-        place = next_valid(control, blocks, mapping, pages, place)
-    if blocks[VALID, log] == 0:
-        row = discard(control, pools, blocks, plan, row, log)
-        for entry in range(at + RANDOM, at + RANDOM + own[at + LAST]):
-            own[entry] = own[entry + 1]
-        own[at + LAST] -= 1
+    log = flash.own[at + RANDOM]
+    place = next_valid(flash, log * flash.control[PAGES_PER_BLOCK])
+    while place >= 0 and not flash.control[READ_ONLY]:
+        logical = logical_block_of(flash, int(flash.pages[place, OWNER]) - 1)
+        in_order = logical == flash.own[at + OWNED_BY]
+        row = end_sequential(flash, policies, row, at) if in_order else merge(flash, policies, row, logical, -1)
+        place = next_valid(flash, place)
+    if flash.blocks[VALID, log] == 0:
+        row = discard(flash, row, log)
+        for entry in range(at + RANDOM, at + RANDOM + flash.own[at + LAST]):
+            flash.own[entry] = flash.own[entry + 1]
+        flash.own[at + LAST] -= 1
     return row
 
 
 @lean_kernel
-def end_sequential(
-    control: Integers, pools: Integers, blocks: Integers, mapping: Narrow, pages: Narrow, opens: Any, own: Integers, plan: Integers,
-    row: int, at: int,
-) -> int:  # fmt: skip
+def end_sequential(flash: Flash, policies: Policies, row: int, at: int) -> int:
     """Plan to merge the log block for sequential writes, if there is one, with its data block; the number of rows."""
-    if own[at + OWNED_BY] >= 0:
-        row = merge(control, pools, blocks, mapping, pages, opens, own, plan, row, own[at + OWNED_BY], own[at + SEQUENTIAL])
-        own[at + SEQUENTIAL] = own[at + OWNED_BY] = -1
+    if flash.own[at + OWNED_BY] >= 0:
+        row = merge(flash, policies, row, flash.own[at + OWNED_BY], flash.own[at + SEQUENTIAL])
+        flash.own[at + SEQUENTIAL] = flash.own[at + OWNED_BY] = -1
     return row

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from flashsim.core.kernel import lean_kernel
-from flashsim.core.request import Integers
+from flashsim.ssd.state.flash import Flash
 from flashsim.ssd.state.flash_array import CLOSED_BLOCK, STATE
 from flashsim.ssd.state.geometry import BLOCKS_PER_POOL, GC_DRAWS, GC_STEPS, SHARED
 
@@ -27,12 +27,12 @@ def mixed(number: int) -> int:
 
 
 @lean_kernel
-def draw_closed(control: Integers, blocks: Integers, collector: int) -> int:
+def draw_closed(flash: Flash, collector: int) -> int:
     """A closed block, each as likely: blocks that are not closed are drawn again."""
-    count = blocks.shape[1] if control[SHARED] else control[BLOCKS_PER_POOL]
+    count = flash.blocks.shape[1] if flash.control[SHARED] else flash.control[BLOCKS_PER_POOL]
     while True:
-        control[GC_DRAWS] += 1
-        control[GC_STEPS] += 1
-        block = collector * count + ((mixed(int(control[GC_DRAWS])) * count) >> 32)
-        if blocks[STATE, block] == CLOSED_BLOCK:
+        flash.control[GC_DRAWS] += 1
+        flash.control[GC_STEPS] += 1
+        block = collector * count + ((mixed(int(flash.control[GC_DRAWS])) * count) >> 32)
+        if flash.blocks[STATE, block] == CLOSED_BLOCK:
             return block

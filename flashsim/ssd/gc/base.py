@@ -2,7 +2,9 @@
 
 A member defines one function, decorated with `flashsim.core.kernel.lean_kernel`::
 
-    victim(control, pools, blocks, collector) -> block
+    victim(flash, collector) -> block
+
+`flash` are the drive's arrays (`flashsim.ssd.state.flash`), of which a policy needs `control`, `pools` and `blocks`, named so below.
 
 It is asked when free pages have run low.  `collector` is the column of `pools` in which closed blocks are counted: that of the pool (the
 plane) that must collect, or 0 where all pools of the drive share their collection.  It returns the number of a closed block
@@ -22,19 +24,17 @@ operations that a write needs in the engine.
 
 from __future__ import annotations
 
-from typing import Any
-
 from numba import types
 
-from flashsim.core.array_types import MATRIX, VECTOR
 from flashsim.core.errors import FlashsimError
 from flashsim.core.members import Family
-from flashsim.ssd.state.array_types import BLOCKS
+from flashsim.core.policies import Policy
+from flashsim.ssd.state.flash import FLASH
 
 FAMILY = Family("flashsim.ssd.gc", "garbage collection policy", ("victim",))
-
-#: The one signature of `victim`.
-VICTIM_FUNCTION: Any = types.FunctionType(types.int64(VECTOR, MATRIX, BLOCKS, types.int64))
+VICTIM = Policy(FAMILY, "victim", 1, types.FunctionType(types.int64(FLASH, types.int64)))
+#: ``victim_of(policies)(flash, collector)`` in a kernel.
+victim_of = VICTIM.accessor()
 
 
 def rounds_of(name: str) -> int:

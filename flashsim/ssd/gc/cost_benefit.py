@@ -10,21 +10,21 @@ and then the one that changed longest ago.
 from __future__ import annotations
 
 from flashsim.core.kernel import lean_kernel
-from flashsim.core.request import Integers
+from flashsim.ssd.state.flash import Flash
 from flashsim.ssd.state.flash_array import CHANGED, WITH_VALID
 from flashsim.ssd.state.geometry import GC_STEPS, PAGES_PER_BLOCK, SEQUENCE
 
 
 @lean_kernel
-def victim(control: Integers, pools: Integers, blocks: Integers, collector: int) -> int:
+def victim(flash: Flash, collector: int) -> int:
     """The closed block with the highest benefit over cost: of those with one count of valid pages the first is the oldest."""
-    per_block = control[PAGES_PER_BLOCK]
+    per_block = flash.control[PAGES_PER_BLOCK]
     best, best_gain, best_valid = -1, 0, 1
     for valid in range(per_block):
-        block = pools[WITH_VALID + valid, collector]
-        control[GC_STEPS] += 1
+        block = flash.pools[WITH_VALID + valid, collector]
+        flash.control[GC_STEPS] += 1
         if block >= 0:
-            gain = (per_block - valid) * (control[SEQUENCE] + 1 - blocks[CHANGED, block])
+            gain = (per_block - valid) * (flash.control[SEQUENCE] + 1 - flash.blocks[CHANGED, block])
             if gain * best_valid > best_gain * valid:
                 best, best_gain, best_valid = block, gain, valid
             if valid == 0:

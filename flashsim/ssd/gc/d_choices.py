@@ -7,8 +7,8 @@ same block may be drawn twice.  The parameter `gc_choices` says how many are dra
 from __future__ import annotations
 
 from flashsim.core.kernel import lean_kernel
-from flashsim.core.request import Integers
 from flashsim.ssd.gc._draw import BLIND_ROUNDS, draw_closed
+from flashsim.ssd.state.flash import Flash
 from flashsim.ssd.state.flash_array import VALID
 from flashsim.ssd.state.geometry import GC_CHOICES
 
@@ -16,11 +16,11 @@ ROUNDS = BLIND_ROUNDS
 
 
 @lean_kernel
-def victim(control: Integers, pools: Integers, blocks: Integers, collector: int) -> int:
+def victim(flash: Flash, collector: int) -> int:
     """The block with the fewest valid pages among those drawn."""
-    best = draw_closed(control, blocks, collector)
-    for _ in range(control[GC_CHOICES] - 1):
-        block = draw_closed(control, blocks, collector)
-        if blocks[VALID, block] < blocks[VALID, best]:
+    best = draw_closed(flash, collector)
+    for _ in range(flash.control[GC_CHOICES] - 1):
+        block = draw_closed(flash, collector)
+        if flash.blocks[VALID, block] < flash.blocks[VALID, best]:
             best = block
     return best

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from flashsim.core.kernel import lean_kernel
-from flashsim.core.request import Integers
+from flashsim.ssd.state.flash import Flash
 from flashsim.ssd.state.flash_array import OLDEST
 from flashsim.ssd.state.geometry import GC_STEPS
 
@@ -13,7 +13,7 @@ ROUNDS = 8
 
 
 @lean_kernel
-def victim(control: Integers, pools: Integers, blocks: Integers, collector: int) -> int:
+def victim(flash: Flash, collector: int) -> int:
     """The closed block that comes first in the order of closing."""
-    control[GC_STEPS] += 1
-    return pools[OLDEST, collector]
+    flash.control[GC_STEPS] += 1
+    return flash.pools[OLDEST, collector]

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from flashsim.core.kernel import lean_kernel
-from flashsim.core.request import Integers
+from flashsim.ssd.state.flash import Flash
 from flashsim.ssd.state.pools import emptiest_block
 
 
 @lean_kernel
-def victim(control: Integers, pools: Integers, blocks: Integers, collector: int) -> int:
+def victim(flash: Flash, collector: int) -> int:
     """The closed block with the fewest valid pages."""
-    return emptiest_block(control, pools, blocks, collector)
+    return emptiest_block(flash, collector)

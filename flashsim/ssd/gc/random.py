@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from flashsim.core.kernel import lean_kernel
-from flashsim.core.request import Integers
 from flashsim.ssd.gc._draw import BLIND_ROUNDS, draw_closed
+from flashsim.ssd.state.flash import Flash
 
 ROUNDS = BLIND_ROUNDS
 
 
 @lean_kernel
-def victim(control: Integers, pools: Integers, blocks: Integers, collector: int) -> int:
+def victim(flash: Flash, collector: int) -> int:
     """A closed block, each as likely."""
-    return draw_closed(control, blocks, collector)
+    return draw_closed(flash, collector)

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from flashsim.core.host import one_command_each
+from flashsim.core.host_queue import one_command_each
 from flashsim.core.host_specification import ARRIVALS, OPERATIONS
 from flashsim.core.request import READ, TRIM, WRITE, Completions, make_requests
 from flashsim.core.units import format_duration

@@ -215,7 +215,7 @@ class LabDrive:
         if not self._pending:
             return ""
         state, row = self.state, self._pending.popleft()
-        apply(row, state.plan, state.control, state.blocks, state.pages, state.spare)
+        apply(row, state.flash)
         self._count(self._plan.rows[row])
         return self._plan.lines()[row]
 
@@ -228,7 +228,7 @@ class LabDrive:
         if self._pending:
             row = self._plan.rows[self._pending[0]]
             if row[KIND] == ERASE_BLOCK:
-                erased(state.control, state.blocks, state.spare, row[PLACE])
+                erased(state.flash, row[PLACE])
             elif row[KIND] in _PROGRAMS:
                 started(state.spare, row[PLACE])
         self._pending.clear()

@@ -13,7 +13,8 @@ from flashsim.core.protocols import Progress
 from flashsim.core.rng import generator
 from flashsim.ssd.setup.steady_state import Occupancy, lay_out
 from flashsim.ssd.state.drive_state import LOADED_AT_ONCE, DriveState
-from flashsim.ssd.state.flash_array import ERASES, LIMIT, RETIRED_BLOCK, SPARE_BLOCK, STATE, WEAR_HAND, Narrow
+from flashsim.ssd.state.flash import Narrow
+from flashsim.ssd.state.flash_array import ERASES, LIMIT, RETIRED_BLOCK, SPARE_BLOCK, STATE, WEAR_HAND
 from flashsim.ssd.state.geometry import GC_DRAWS, ID_BASE, NEXT_POOL, READ_ONLY, SEQUENCE
 from flashsim.ssd.state.recovery import recover
 

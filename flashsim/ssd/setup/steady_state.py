@@ -13,7 +13,8 @@ from flashsim.core.errors import InvalidParameterError
 from flashsim.core.kernel import lean_kernel
 from flashsim.core.request import Integers
 from flashsim.ssd.state.drive_state import DriveState
-from flashsim.ssd.state.flash_array import ORDER, RETIRED_BLOCK, SPARE_BLOCK, SPARE_OWNER, STATE, Narrow
+from flashsim.ssd.state.flash import Narrow
+from flashsim.ssd.state.flash_array import ORDER, RETIRED_BLOCK, SPARE_BLOCK, SPARE_OWNER, STATE
 from flashsim.ssd.state.geometry import SEQUENCE
 from flashsim.ssd.state.recovery import recover
 

@@ -73,7 +73,7 @@ class SpecifiedBuffer:
         transfer = self.drive.transfer_of(command, BUFFER_PAGE, page, sectors)
         transfer.needs_room, transfer.part = entry < 0, not through
         command.pages_left += transfer.part
-        entry = enter_buffer(self.state.control, buffer, entry, page, mask)
+        entry = enter_buffer(self.state.flash, entry, page, mask)
         transfer.place, transfer.write_id = entry, int(buffer[entry, ENTRY_ID])
         transfer.before = self._after_transfer(entry, transfer)
         self.transfers[transfer.number] = transfer
@@ -100,9 +100,9 @@ class SpecifiedBuffer:
     def _destage(self, command: Command, entry: int) -> Operation:
         """Plan to write an entry's page to flash, once it has come."""
         state = self.state
-        written, partial = int(state.control[SEQUENCE]), not is_whole(state.control, state.buffer, entry)
+        written, partial = int(state.control[SEQUENCE]), not is_whole(state.flash, entry)
         rows = len(state.plan_page(WRITE, int(state.buffer[entry, PAGE]), partial))
-        at = leave_buffer(state.control, state.buffer, entry, state.plan, written)
+        at = leave_buffer(state.flash, entry, written)
         first = first_needed(state.plan, at)
         operations = self.drive.add(command, [tuple(row) for row in state.plan[:rows].tolist()], 0)
         store = operations[at]

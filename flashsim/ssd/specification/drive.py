@@ -50,7 +50,7 @@ class SsdSpecification(EventModel):
         return int(min(self.env.peek(), NEVER))
 
     def submit(self, requests: Requests, commands: Commands, at: int | Integers) -> Integers:
-        """Take requests, split into commands; see `flashsim.core.host.HostQueue.append`."""
+        """Take requests, split into commands; see `flashsim.core.host_queue.HostQueue.append`."""
         check_commands_fit(self.parameters, requests, commands)
         needed = ids_needed(self.state, commands)
         if ids_left(self.state.control) < needed:
@@ -121,7 +121,7 @@ class SsdSpecification(EventModel):
         for die in self.dies:
             for operation in (*die.suspended, *die.at_work):
                 if operation.kind == ERASE_BLOCK:  # finished when power is back
-                    erased(self.state.control, self.state.blocks, self.state.spare, operation.block)
+                    erased(self.state.flash, operation.block)
         self.state.pools[QUEUED] = 0
         busy = [server.busy_ns for server in self._servers()]
         first_id = self.host._next_id

@@ -265,10 +265,10 @@ class EventModel:
         state, counters = self.state, self.state.counters
         for operation in group:
             if operation.kind == ERASE_BLOCK:
-                erased(state.control, state.blocks, state.spare, operation.block)
+                erased(state.flash, operation.block)
                 counters[ERASES_FOR + operation.cause] += 1
             else:
-                programmed(state.pages, state.spare, operation.place, operation.source, operation.logical, operation.write_id)
+                programmed(state.flash, operation.place, operation.source, operation.logical, operation.write_id)
                 counters[PROGRAMS_FOR + operation.cause] += 1
                 counters[READS_FOR + operation.cause] += operation.kind == MOVE_PAGE
         leave()

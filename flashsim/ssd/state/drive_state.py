@@ -7,17 +7,17 @@ from typing import Any
 import numpy as np
 from numba import types
 
-from flashsim.core.array_types import MATRIX, VECTOR
+from flashsim.core.array_types import VECTOR
 from flashsim.core.errors import FlashsimError, InvalidParameterError, ReadOnlyDeviceError, RefusedError
 from flashsim.core.kernel import kernel_of, lean_kernel
-from flashsim.core.policies import policy_function
+from flashsim.core.policies import Policies, policy_vector
 from flashsim.core.request import FLUSH, OPERATIONS, READ, SECTOR, WRITE, Commands, Integers, Requests
 from flashsim.ssd.ftl import base as ftl_family
-from flashsim.ssd.ftl.base import TRANSLATE, plan_page
+from flashsim.ssd.ftl.base import TRANSLATE, plan_page, translate_of
 from flashsim.ssd.gc import base as gc_family
-from flashsim.ssd.gc.base import VICTIM_FUNCTION
+from flashsim.ssd.gc.base import VICTIM
 from flashsim.ssd.parameters import SsdParameters
-from flashsim.ssd.state.array_types import BLOCKS, MAP, PAGES
+from flashsim.ssd.state.flash import FLASH, MAP, Flash, Narrow
 from flashsim.ssd.state.flash_array import (
     BAD_VICTIM,
     CAUSES,
@@ -37,7 +37,6 @@ from flashsim.ssd.state.flash_array import (
     STATE,
     STORE_PAGE,
     WRITE_ID,
-    Narrow,
     empty_arrays,
     erased,
     lookup,
@@ -57,8 +56,7 @@ from flashsim.ssd.state.geometry import (
 from flashsim.ssd.state.timing import timing_of
 from flashsim.ssd.state.write_buffer import ENTRY_ID, PAGE, clear_buffer, empty_buffer, find_entry, waiting_entries
 from flashsim.ssd.state.write_ids import ids_left, renumber
-from flashsim.ssd.wear import base as wear_family
-from flashsim.ssd.wear.base import WEAR_FUNCTION
+from flashsim.ssd.wear.base import LEVELS, OPENS
 
 # Counters: what the host asked for, then flash pages read and programmed and blocks erased, by cause.
 (
@@ -75,38 +73,32 @@ COUNTERS = (
 )  # fmt: skip
 
 
-_WRITE_PAGES = types.int64(
-    TRANSLATE, VICTIM_FUNCTION, WEAR_FUNCTION, WEAR_FUNCTION, MAP, VECTOR, MATRIX, BLOCKS, MAP, PAGES, MAP, VECTOR, MATRIX, VECTOR,
-)  # fmt: skip
 #: Logical pages that one call of the compiled loop writes when a drive is loaded.
 LOADED_AT_ONCE = 1 << 16
 
 
 @lean_kernel
-def apply(row: int, plan: Integers, control: Integers, blocks: Integers, pages: Narrow, spare: Narrow) -> None:
+def apply(row: int, flash: Flash) -> None:
     """Carry out one flash operation of a plan on the physical state, at once."""
-    kind = plan[row, KIND]
+    kind = flash.plan[row, KIND]
     if kind == ERASE_BLOCK:
-        erased(control, blocks, spare, plan[row, PLACE])
+        erased(flash, flash.plan[row, PLACE])
     elif kind in (PROGRAM_PAGE, STORE_PAGE, MOVE_PAGE):
-        programmed(pages, spare, plan[row, PLACE], plan[row, SOURCE], plan[row, LOGICAL], plan[row, WRITE_ID])
+        programmed(flash, flash.plan[row, PLACE], flash.plan[row, SOURCE], flash.plan[row, LOGICAL], flash.plan[row, WRITE_ID])
 
 
-@kernel_of(_WRITE_PAGES)
-def _write_pages(
-    translate: Any, victim: Any, opens: Any, levels: Any, targets: Narrow, control: Integers, pools: Integers, blocks: Integers,
-    mapping: Narrow, pages: Narrow, spare: Narrow, own: Integers, plan: Integers, programs: Integers,
-) -> int:  # fmt: skip
+@kernel_of(types.int64(MAP, FLASH, VECTOR, VECTOR))
+def _write_pages(targets: Narrow, flash: Flash, policies: Policies, programs: Integers) -> int:
     """Write logical pages in no time, adding up flash programs in ``programs[0]``; how many were written, or BAD_VICTIM."""
     for number in range(len(targets)):
-        if control[READ_ONLY] or ids_left(control) < control[PLAN_ROWS]:
+        if flash.control[READ_ONLY] or ids_left(flash.control) < flash.control[PLAN_ROWS]:
             return number
-        rows = translate(WRITE, int(targets[number]), 0, control, pools, blocks, mapping, pages, own, plan, victim, opens, levels)
-        if rows < 0 or control[BROKEN]:
+        rows = translate_of(policies)(WRITE, int(targets[number]), 0, flash, policies)
+        if rows < 0 or flash.control[BROKEN]:
             return BAD_VICTIM
         for row in range(rows):
-            apply(row, plan, control, blocks, pages, spare)
-            programs[0] += plan[row, KIND] in (PROGRAM_PAGE, STORE_PAGE, MOVE_PAGE)
+            apply(row, flash)
+            programs[0] += flash.plan[row, KIND] in (PROGRAM_PAGE, STORE_PAGE, MOVE_PAGE)
     return len(targets)
 
 
@@ -125,40 +117,33 @@ class DriveState:
         self.layer = ftl_family.checked(parameters)
         collects = parameters.gc != "none"
         policy = parameters.gc if collects else "greedy"  # never asked
-        self.translate: Any = policy_function(ftl_family.FAMILY, parameters.ftl, "translate", TRANSLATE)
-        self.victim: Any = policy_function(gc_family.FAMILY, policy, "victim", VICTIM_FUNCTION)
-        self.opens: Any = policy_function(wear_family.FAMILY, parameters.wear, "opens", WEAR_FUNCTION)
-        self.levels: Any = policy_function(wear_family.FAMILY, parameters.wear, "levels", WEAR_FUNCTION)
+        self.policies = policy_vector({TRANSLATE: parameters.ftl, VICTIM: policy, OPENS: parameters.wear, LEVELS: parameters.wear})
         map_pages, plan_rows = (
             int(getattr(self.layer, hook)(parameters)) if hasattr(self.layer, hook) else 0 for hook in ("map_pages", "plan_rows")
         )
-        self.control = control_array(parameters, gc_family.rounds_of(policy), map_pages, plan_rows)
-        self.pools, self.blocks = empty_arrays(parameters)
+        control = control_array(parameters, gc_family.rounds_of(policy), map_pages, plan_rows)
         flash_pages = parameters.pools * parameters.blocks_per_plane * parameters.pages_per_block
-        self.mapping = np.zeros(parameters.logical_pages + map_pages, np.int32)
-        self.pages = np.zeros((flash_pages, PAGE_COLUMNS), np.int32)
-        self.spare = np.zeros(flash_pages, np.int32)  # write id of what each flash page holds: 0 erased, TORN unreadable
-        self.trimmed = np.zeros(parameters.logical_pages, np.int32)  # write id of each logical page's last trim
-        self.buffer = empty_buffer(parameters)
-        self.own = ftl_family.own_table(self.layer, parameters)
-        self.plan = np.zeros((int(self.control[PLAN_ROWS]), PLAN_COLUMNS), np.int64)
+        self.flash = Flash(
+            control,
+            *empty_arrays(parameters),
+            np.zeros(parameters.logical_pages + map_pages, np.int32),
+            np.zeros((flash_pages, PAGE_COLUMNS), np.int32),
+            np.zeros(flash_pages, np.int32),
+            np.zeros(parameters.logical_pages, np.int32),
+            ftl_family.own_table(self.layer, parameters),
+            np.zeros((int(control[PLAN_ROWS]), PLAN_COLUMNS), np.int64),
+            empty_buffer(parameters),
+        )
+        (
+            self.control, self.pools, self.blocks, self.mapping, self.pages, self.spare, self.trimmed, self.own, self.plan, self.buffer,
+        ) = self.flash  # fmt: skip
         self.counters = np.zeros(len(COUNTERS), np.int64)
         if hasattr(self.layer, "prepare"):
             self.layer.prepare(self)
 
-    @property
-    def tables(self) -> tuple[Integers, Integers, Integers, Narrow, Narrow, Integers]:
-        """What a translation layer works on: control, pools, blocks, mapping, pages and its own table."""
-        return self.control, self.pools, self.blocks, self.mapping, self.pages, self.own
-
-    @property
-    def policies(self) -> tuple[Any, Any, Any]:
-        """What a translation layer asks: victim, opens, levels."""
-        return self.victim, self.opens, self.levels
-
     def plan_page(self, operation: int, page: int, partial: bool) -> list[tuple[int, ...]]:
         """The flash operations (rows of a plan) that one logical page of a command takes; the logical state changes at once."""
-        rows = plan_page(self.translate, operation, page, int(partial), *self.tables, self.plan, *self.policies)
+        rows = plan_page(operation, page, int(partial), self.flash, self.policies)
         if rows < 0 or self.control[BROKEN]:
             raise self.bad_victim()
         return [tuple(row) for row in self.plan[:rows].tolist()]
@@ -166,7 +151,7 @@ class DriveState:
     def apply_plan(self, rows: int) -> None:
         """Carry out the first rows of the plan at once."""
         for row in range(rows):
-            apply(row, self.plan, self.control, self.blocks, self.pages, self.spare)
+            apply(row, self.flash)
 
     def load(self, offset: int, length: int, outstanding: int) -> None:
         """Write bytes in no time and outside the counters, from the first page to the last.
@@ -199,10 +184,7 @@ class DriveState:
             if self.control[READ_ONLY]:
                 raise self.read_only()
             self.make_ids(int(self.control[PLAN_ROWS]))
-            done = _write_pages(
-                self.translate, *self.policies, targets, self.control, self.pools, self.blocks, self.mapping, self.pages, self.spare,
-                self.own, self.plan, programs,
-            )  # fmt: skip
+            done = _write_pages(targets, self.flash, self.policies, programs)
             if done == BAD_VICTIM:
                 raise self.bad_victim()
             targets = targets[done:]

@@ -16,6 +16,7 @@ from flashsim.core.kernel import lean_kernel
 from flashsim.core.request import Integers
 from flashsim.core.rng import generator
 from flashsim.ssd.parameters import SsdParameters
+from flashsim.ssd.state.flash import Flash, Narrow
 from flashsim.ssd.state.geometry import PAGES_PER_BLOCK, pool_order
 
 # Kinds of flash operations, and why they are done (docs/decisions/0006); the last two are of the write buffer alone.
@@ -55,9 +56,6 @@ FREE_BLOCK, ACTIVE_BLOCK, CLOSED_BLOCK, SPARE_BLOCK, RETIRED_BLOCK, DATA_BLOCK, 
 # Columns of the page array, shape (flash pages, PAGE_COLUMNS), int32: one more than the logical page, 0 for none.
 OWNER, SPARE_OWNER = range(2)
 PAGE_COLUMNS = 2
-
-#: The arrays with an entry a page are narrower than the others.
-Narrow = npt.NDArray[np.int32]
 
 #: The write id of a flash page whose program was cut off.
 TORN = -1
@@ -103,18 +101,18 @@ def started(spare: Narrow, flash_page: int) -> None:
 
 
 @lean_kernel
-def programmed(pages: Narrow, spare: Narrow, place: int, source: int, logical: int, write_id: int) -> None:
+def programmed(flash: Flash, place: int, source: int, logical: int, write_id: int) -> None:
     """A program ends: the page's spare area says what it holds.  A copy (it has a source) keeps the write id."""
-    spare[place] = write_id if source < 0 else spare[source]
-    pages[place, SPARE_OWNER] = logical + 1
+    flash.spare[place] = write_id if source < 0 else flash.spare[source]
+    flash.pages[place, SPARE_OWNER] = logical + 1
 
 
 @lean_kernel
-def erased(control: Integers, blocks: Integers, spare: Narrow, block: int) -> None:
+def erased(flash: Flash, block: int) -> None:
     """An erase ends."""
-    first = block * control[PAGES_PER_BLOCK]
-    spare[first : first + control[PAGES_PER_BLOCK]] = 0
-    blocks[ERASES, block] += 1
+    first = block * flash.control[PAGES_PER_BLOCK]
+    flash.spare[first : first + flash.control[PAGES_PER_BLOCK]] = 0
+    flash.blocks[ERASES, block] += 1
 
 
 def empty_arrays(parameters: SsdParameters) -> tuple[Integers, Integers]:

@@ -13,6 +13,7 @@ import numpy as np
 
 from flashsim.core.kernel import lean_kernel
 from flashsim.ssd.state.drive_state import DriveState
+from flashsim.ssd.state.flash import Flash
 from flashsim.ssd.state.flash_array import (
     ACTIVE,
     ACTIVE_BLOCK,
@@ -34,7 +35,6 @@ from flashsim.ssd.state.flash_array import (
     STATE,
     VALID,
     WRITTEN,
-    Narrow,
     erased,
     forget_blocks,
     lookup,
@@ -69,20 +69,20 @@ def recover(state: DriveState) -> None:
 def rebuild_map(state: DriveState) -> None:
     """Map every logical page to the newest copy of it that is whole."""
     state.mapping[:] = 0
-    _map_newest(state.mapping, state.pages, state.spare, state.trimmed)
+    _map_newest(state.flash)
 
 
 @lean_kernel
-def _map_newest(mapping: Narrow, pages: Narrow, spare: Narrow, trimmed: Narrow) -> None:
+def _map_newest(flash: Flash) -> None:
     """Look at every flash page in order; of equal copies the last one stays."""
-    for flash_page in range(len(spare)):
-        pages[flash_page, OWNER] = pages[flash_page, SPARE_OWNER]
-        write_id, page = spare[flash_page], int(pages[flash_page, SPARE_OWNER]) - 1
-        if write_id <= 0 or (page < len(trimmed) and write_id <= trimmed[page]):
+    for flash_page in range(len(flash.spare)):
+        flash.pages[flash_page, OWNER] = flash.pages[flash_page, SPARE_OWNER]
+        write_id, page = flash.spare[flash_page], int(flash.pages[flash_page, SPARE_OWNER]) - 1
+        if write_id <= 0 or (page < len(flash.trimmed) and write_id <= flash.trimmed[page]):
             continue
-        other = lookup(mapping, page)
-        if other < 0 or write_id >= spare[other]:
-            mapping[page] = flash_page + 1
+        other = lookup(flash.mapping, page)
+        if other < 0 or write_id >= flash.spare[other]:
+            flash.mapping[page] = flash_page + 1
 
 
 def count_blocks(state: DriveState) -> None:
@@ -101,9 +101,9 @@ def count_blocks(state: DriveState) -> None:
         at = collector_of(state.control, pool)
         state.pools[POOL_VALID, at] += blocks[VALID, own].sum()
         for block in own[blocks[STATE, own] == FREE_BLOCK]:
-            free_block(state.control, state.pools, blocks, int(block))
+            free_block(state.flash, int(block))
         for block in own[blocks[STATE, own] == SPARE_BLOCK]:
-            join_ring(state.pools, blocks, FIRST_SPARE, AFTER, pool, int(block))
+            join_ring(state.flash, FIRST_SPARE, AFTER, pool, int(block))
             state.pools[SPARES, pool] += 1
 
 
@@ -128,7 +128,7 @@ def rebuild_pools(state: DriveState) -> None:
             state.pools[FREE_PAGES, collector_of(state.control, pool)] += per_block - blocks[WRITTEN, block]
         order += closed[blocks[STATE, closed] == CLOSED_BLOCK].tolist()
     for block in sorted(order, key=lambda block: newest[block]):
-        close_block(state.control, state.pools, blocks, block, int(newest[block] + state.control[ID_BASE]))
+        close_block(state.flash, block, int(newest[block] + state.control[ID_BASE]))
 
 
 def restore_reserve(state: DriveState) -> None:
@@ -151,10 +151,10 @@ def restore_reserve(state: DriveState) -> None:
     for pool in range(state.parameters.pools):
         own = slice(None) if control[SHARED] else slice(pool, pool + 1)
         while pools[FREE, own].mean() < state.parameters.gc_reserve:
-            block = emptiest_block(control, pools, blocks, collector_of(control, pool))
-            withdraw_block(control, pools, blocks, block)
+            block = emptiest_block(state.flash, collector_of(control, pool))
+            withdraw_block(state.flash, block)
             taken += _emptied(state, block)
-            recycle_block(control, pools, blocks, block)
+            recycle_block(state.flash, block)
     for page, write_id in taken:
         state.write_anew(page, write_id)
     blocks[LIMIT] = limits
@@ -167,6 +167,6 @@ def _emptied(state: DriveState, block: int) -> list[tuple[int, int]]:
         page = int(state.pages[flash_page, OWNER]) - 1
         if page >= 0 and lookup(state.mapping, page) == flash_page:
             taken.append((page, int(state.spare[flash_page])))
-            drop_page(state.control, state.pools, state.blocks, state.mapping, page)
-    erased(state.control, state.blocks, state.spare, block)
+            drop_page(state.flash, page)
+    erased(state.flash, block)
     return taken

@@ -16,6 +16,7 @@ from flashsim.core.errors import RefusedError
 from flashsim.core.kernel import lean_kernel
 from flashsim.core.request import Integers
 from flashsim.ssd.parameters import SsdParameters
+from flashsim.ssd.state.flash import Flash
 from flashsim.ssd.state.flash_array import KIND, NEEDS, PROGRAM_PAGE, STORE_PAGE, WRITE_ID
 from flashsim.ssd.state.geometry import ID_BASE, PAGE_SECTORS, SEQUENCE
 from flashsim.ssd.state.pools import next_write_id
@@ -144,36 +145,36 @@ def sector_mask(first: int, count: int) -> int:
 
 
 @lean_kernel
-def enter_buffer(control: Integers, buffer: Integers, entry: int, page: int, mask: int) -> int:
+def enter_buffer(flash: Flash, entry: int, page: int, mask: int) -> int:
     """Note that sectors of a page are to be written: in its entry, or a new one if `entry` is -1; return it."""
     if entry < 0:
-        entry = add_entry(buffer, page)
-    buffer[entry, SECTOR_MASK] |= mask
-    buffer[entry, ENTRY_ID] = next_write_id(control)
+        entry = add_entry(flash.buffer, page)
+    flash.buffer[entry, SECTOR_MASK] |= mask
+    flash.buffer[entry, ENTRY_ID] = next_write_id(flash.control)
     return entry
 
 
 @lean_kernel
-def is_whole(control: Integers, buffer: Integers, entry: int) -> bool:
+def is_whole(flash: Flash, entry: int) -> bool:
     """Whether the buffer holds all sectors of an entry's page."""
-    return buffer[entry, SECTOR_MASK] == sector_mask(0, control[PAGE_SECTORS])
+    return flash.buffer[entry, SECTOR_MASK] == sector_mask(0, flash.control[PAGE_SECTORS])
 
 
 @lean_kernel
-def leave_buffer(control: Integers, buffer: Integers, entry: int, plan: Integers, written: int) -> int:
+def leave_buffer(flash: Flash, entry: int, written: int) -> int:
     """An entry's page leaves for flash by a plan that was made after `written` writes and trims; the row that stores it.
 
     What is stored keeps the write id that it got when the host wrote it.  The one that the plan took goes to the next write,
     unless other ids followed it.
     """
     at = 0
-    while plan[at, KIND] != PROGRAM_PAGE:
+    while flash.plan[at, KIND] != PROGRAM_PAGE:
         at += 1
-    if control[SEQUENCE] == written + 1:
-        control[ID_BASE] += 1
-    plan[at, KIND] = STORE_PAGE
-    plan[at, WRITE_ID] = buffer[entry, ENTRY_ID]
-    remove_entry(buffer, entry)
+    if flash.control[SEQUENCE] == written + 1:
+        flash.control[ID_BASE] += 1
+    flash.plan[at, KIND] = STORE_PAGE
+    flash.plan[at, WRITE_ID] = flash.buffer[entry, ENTRY_ID]
+    remove_entry(flash.buffer, entry)
     return at
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from flashsim.core.errors import CapacityError
 from flashsim.core.kernel import lean_kernel
 from flashsim.core.request import Integers
-from flashsim.ssd.state.flash_array import Narrow
+from flashsim.ssd.state.flash import Narrow
 from flashsim.ssd.state.geometry import ID_BASE, SEQUENCE
 
 #: The highest write id.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from flashsim.core.kernel import lean_kernel
-from flashsim.core.request import Integers
+from flashsim.ssd.state.flash import Flash
 from flashsim.ssd.state.flash_array import AFTER, CYCLES, FIRST_FREE
 from flashsim.ssd.state.geometry import GC_STEPS
 
@@ -13,25 +13,25 @@ LOOKED_AT = 32
 
 
 @lean_kernel
-def least_worn_free(control: Integers, pools: Integers, blocks: Integers, pool: int) -> int:
+def least_worn_free(flash: Flash, pool: int) -> int:
     """Of the LOOKED_AT blocks of a pool that were freed first the one with the fewest erases, planned ones included."""
-    return _first_of_most(control, pools, blocks, pool, -1)
+    return _first_of_most(flash, pool, -1)
 
 
 @lean_kernel
-def most_worn_free(control: Integers, pools: Integers, blocks: Integers, pool: int) -> int:
+def most_worn_free(flash: Flash, pool: int) -> int:
     """As `least_worn_free`, but the one with the most erases."""
-    return _first_of_most(control, pools, blocks, pool, 1)
+    return _first_of_most(flash, pool, 1)
 
 
 @lean_kernel
-def _first_of_most(control: Integers, pools: Integers, blocks: Integers, pool: int, sign: int) -> int:
-    best = block = pools[FIRST_FREE, pool]
+def _first_of_most(flash: Flash, pool: int, sign: int) -> int:
+    best = block = flash.pools[FIRST_FREE, pool]
     for _ in range(LOOKED_AT - 1):
-        control[GC_STEPS] += 1
-        block = blocks[AFTER, block]
-        if block == pools[FIRST_FREE, pool]:
+        flash.control[GC_STEPS] += 1
+        block = flash.blocks[AFTER, block]
+        if block == flash.pools[FIRST_FREE, pool]:
             break
-        if sign * blocks[CYCLES, block] > sign * blocks[CYCLES, best]:
+        if sign * flash.blocks[CYCLES, block] > sign * flash.blocks[CYCLES, best]:
             best = block
     return best

@@ -2,8 +2,10 @@
 
 A member defines two functions, decorated with `flashsim.core.kernel.lean_kernel`::
 
-    opens(control, pools, blocks, pool) -> block
-    levels(control, pools, blocks, collector) -> block
+    opens(flash, pool) -> block
+    levels(flash, collector) -> block
+
+`flash` are the drive's arrays (`flashsim.ssd.state.flash`), of which a policy needs `control`, `pools` and `blocks`, named so below.
 
 `opens` names the free block of a pool to fill next; there always is one.  The free blocks stand in a ring from ``pools[FIRST_FREE, pool]``
 on by ``blocks[AFTER, block]``, the one that was freed first in front.
@@ -20,15 +22,14 @@ Neither may change `pools` or `blocks`, but for ``pools[WEAR_HAND, collector]``;
 
 from __future__ import annotations
 
-from typing import Any
-
 from numba import types
 
-from flashsim.core.array_types import MATRIX, VECTOR
 from flashsim.core.members import Family
-from flashsim.ssd.state.array_types import BLOCKS
+from flashsim.core.policies import Policy
+from flashsim.ssd.state.flash import FLASH
 
 FAMILY = Family("flashsim.ssd.wear", "wear levelling policy", ("opens", "levels"))
-
-#: The one signature of `opens` and of `levels`.
-WEAR_FUNCTION: Any = types.FunctionType(types.int64(VECTOR, MATRIX, BLOCKS, types.int64))
+OPENS = Policy(FAMILY, "opens", 2, types.FunctionType(types.int64(FLASH, types.int64)))
+LEVELS = Policy(FAMILY, "levels", 3, OPENS.function_type)
+#: ``opens_of(policies)(flash, pool)`` and ``levels_of(policies)(flash, collector)`` in a kernel.
+opens_of, levels_of = OPENS.accessor(), LEVELS.accessor()

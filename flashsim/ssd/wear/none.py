@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from flashsim.core.kernel import lean_kernel
-from flashsim.core.request import Integers
+from flashsim.ssd.state.flash import Flash
 from flashsim.ssd.state.flash_array import FIRST_FREE
 
 
 @lean_kernel
-def opens(control: Integers, pools: Integers, blocks: Integers, pool: int) -> int:
+def opens(flash: Flash, pool: int) -> int:
     """The block that was freed first."""
-    return pools[FIRST_FREE, pool]
+    return flash.pools[FIRST_FREE, pool]
 
 
 @lean_kernel
-def levels(control: Integers, pools: Integers, blocks: Integers, collector: int) -> int:
+def levels(flash: Flash, collector: int) -> int:
     """Nothing moves."""
     return -1

@@ -10,31 +10,31 @@ settles at a few times the gap.
 from __future__ import annotations
 
 from flashsim.core.kernel import lean_kernel
-from flashsim.core.request import Integers
+from flashsim.ssd.state.flash import Flash
 from flashsim.ssd.state.flash_array import ACTIVE, CLOSED_BLOCK, CYCLES, FREED, STATE, VICTIM, VICTIM_CAUSE, WEAR, WEAR_HAND
 from flashsim.ssd.state.geometry import BLOCKS_PER_POOL, GC_STEPS, SHARED, STREAMS, WEAR_GAP
 from flashsim.ssd.wear._free_blocks import LOOKED_AT, least_worn_free, most_worn_free
 
 
 @lean_kernel
-def opens(control: Integers, pools: Integers, blocks: Integers, pool: int) -> int:
+def opens(flash: Flash, pool: int) -> int:
     """The free block with the fewest erases, or with the most for cold data; among equals the one that was freed first."""
-    collector = 0 if control[SHARED] else pool
-    levelling = pools[VICTIM, collector] >= 0 and pools[VICTIM_CAUSE, collector] == WEAR
-    if levelling and control[STREAMS] > 1 and pools[ACTIVE + control[STREAMS] - 1, pool] < 0:
-        return most_worn_free(control, pools, blocks, pool)
-    return least_worn_free(control, pools, blocks, pool)
+    collector = 0 if flash.control[SHARED] else pool
+    levelling = flash.pools[VICTIM, collector] >= 0 and flash.pools[VICTIM_CAUSE, collector] == WEAR
+    if levelling and flash.control[STREAMS] > 1 and flash.pools[ACTIVE + flash.control[STREAMS] - 1, pool] < 0:
+        return most_worn_free(flash, pool)
+    return least_worn_free(flash, pool)
 
 
 @lean_kernel
-def levels(control: Integers, pools: Integers, blocks: Integers, collector: int) -> int:
+def levels(flash: Flash, collector: int) -> int:
     """The least worn of the closed blocks looked at, if it is `wear_gap` erases behind; the hand moves on."""
-    count = blocks.shape[1] if control[SHARED] else control[BLOCKS_PER_POOL]
-    best, fewest = -1, blocks[CYCLES, pools[FREED, collector]] - control[WEAR_GAP] + 1
+    count = flash.blocks.shape[1] if flash.control[SHARED] else flash.control[BLOCKS_PER_POOL]
+    best, fewest = -1, flash.blocks[CYCLES, flash.pools[FREED, collector]] - flash.control[WEAR_GAP] + 1
     for _ in range(min(LOOKED_AT, count)):
-        control[GC_STEPS] += 1
-        block = collector * count + pools[WEAR_HAND, collector]
-        pools[WEAR_HAND, collector] = (pools[WEAR_HAND, collector] + 1) % count
-        if blocks[STATE, block] == CLOSED_BLOCK and blocks[CYCLES, block] < fewest:
-            best, fewest = block, blocks[CYCLES, block]
+        flash.control[GC_STEPS] += 1
+        block = collector * count + flash.pools[WEAR_HAND, collector]
+        flash.pools[WEAR_HAND, collector] = (flash.pools[WEAR_HAND, collector] + 1) % count
+        if flash.blocks[STATE, block] == CLOSED_BLOCK and flash.blocks[CYCLES, block] < fewest:
+            best, fewest = block, flash.blocks[CYCLES, block]
     return best

@@ -9,7 +9,7 @@ from matplotlib.patches import Rectangle
 from experiments.presentation.flash_drawing import draw_pages, draw_spans
 from experiments.presentation.plots import svg
 from flashsim.core.errors import InvalidParameterError
-from flashsim.core.host import one_command_each
+from flashsim.core.host_queue import one_command_each
 from flashsim.core.request import WRITE, make_requests
 from flashsim.core.rng import generator
 from flashsim.core.spans import CAUSES

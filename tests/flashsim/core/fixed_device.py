@@ -7,19 +7,8 @@ import heapq
 import numpy as np
 import simpy
 
-from flashsim.core.host import (
-    COMMAND_BASE,
-    LENGTH,
-    NOW,
-    OFFSET,
-    OWNER,
-    HostQueue,
-    arrive,
-    command_done,
-    next_arrival,
-    next_queue,
-    take_command,
-)
+from flashsim.core.host import COMMAND_BASE, LENGTH, NOW, OFFSET, OWNER, arrive, command_done, next_arrival, next_queue, take_command
+from flashsim.core.host_queue import HostQueue
 from flashsim.core.host_specification import OPERATIONS, HostRequest, SpecifiedHost, delay
 from flashsim.core.request import SECTOR, Commands, Completions, Integers, Requests
 from flashsim.core.units import NEVER
@@ -53,23 +42,23 @@ class FixedEngine:
         host = self.host
         completed = False
         while not completed:
-            arrival, _ = next_arrival(host.scalars, host.requests, host.order, host.delayed)
+            arrival, _ = next_arrival(host.tables)
             end = self._operations[0][0] if self._operations else NEVER
             if min(arrival, end) > until or min(arrival, end) == NEVER:
                 host.scalars[NOW] = host.now if until == NEVER else until
                 break
             if arrival <= end:
-                arrive(host.scalars, host.requests, host.order, host.delayed)
+                arrive(host.tables)
             else:
                 host.scalars[NOW], _, command = heapq.heappop(self._operations)
-                completed = bool(command_done(host.scalars, host.requests, host.commands, host.delayed, host.finished, command))
+                completed = bool(command_done(host.tables, command))
             self._admit()
         return host.collect()
 
     def _admit(self) -> None:
         host = self.host
-        while (queue := next_queue(host.scalars)) >= 0:
-            command = take_command(host.scalars, host.requests, queue)
+        while (queue := next_queue(host.tables)) >= 0:
+            command = take_command(host.tables, queue)
             row = host.commands[command - host.scalars[COMMAND_BASE]]
             end = host.now + service_time(int(row[OFFSET]), int(row[LENGTH]))
             heapq.heappush(self._operations, (end, len(self.admitted), int(command)))

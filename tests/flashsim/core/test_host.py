@@ -10,19 +10,10 @@ import simpy
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flashsim.core import host as host_module
+from flashsim.core import host_queue as host_module
 from flashsim.core.errors import InvalidParameterError
-from flashsim.core.host import (
-    OWNER,
-    HostQueue,
-    arrive,
-    command_done,
-    heap_pop,
-    heap_push,
-    next_queue,
-    one_command_each,
-    take_command,
-)
+from flashsim.core.host import OWNER, arrive, command_done, heap_pop, heap_push, next_queue, take_command
+from flashsim.core.host_queue import HostQueue, one_command_each
 from flashsim.core.host_specification import SpecifiedHost
 from flashsim.core.request import COMMAND, READ, SECTOR, WRITE, Commands, Integers, Requests, make_requests
 from flashsim.core.units import NEVER
@@ -135,22 +126,22 @@ def test_queues_take_turns_command_by_command() -> None:
     host = HostQueue(4, 3)
     host.append(requests, commands, 0)
     for _ in requests:
-        arrive(host.scalars, host.requests, host.order, host.delayed)
+        arrive(host.tables)
     filled = dispatched(host)
     assert [owner for _, owner in filled] == list(range(12))
     for command, _ in filled:
-        command_done(host.scalars, host.requests, host.commands, host.delayed, host.finished, command)
+        command_done(host.tables, command)
     taken = dispatched(host)
     assert [owner for _, owner in taken] == TURNS
-    command_done(host.scalars, host.requests, host.commands, host.delayed, host.finished, taken[0][0])
+    command_done(host.tables, taken[0][0])
     assert [owner for _, owner in dispatched(host)] == [16]
 
 
 def dispatched(host: HostQueue) -> list[tuple[int, int]]:
     """Commands and their requests, until nothing more may be dispatched."""
     taken = []
-    while (queue := next_queue(host.scalars)) >= 0:
-        command = int(take_command(host.scalars, host.requests, queue))
+    while (queue := next_queue(host.tables)) >= 0:
+        command = int(take_command(host.tables, queue))
         taken.append((command, int(host.commands[command, OWNER])))
     return taken
 

@@ -7,7 +7,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from flashsim.core.host import one_command_each
+from flashsim.core.host_queue import one_command_each
 from flashsim.core.model import DeviceModel
 from flashsim.core.request import READ, Completions, make_requests
 from flashsim.core.units import NEVER

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from flashsim.core.host import one_command_each
+from flashsim.core.host_queue import one_command_each
 from flashsim.core.model import DeviceModel
 from flashsim.core.parameters import build
 from flashsim.core.request import COMPLETION, FLUSH, FORCE_UNIT_ACCESS, READ, TRIM, WRITE, Completions, Requests, make_requests

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from flashsim.core.host import one_command_each
+from flashsim.core.host_queue import one_command_each
 from flashsim.core.request import FLUSH, READ, TRIM, WRITE, make_requests
 from flashsim.core.rng import generator
 from flashsim.device.block_layer import split as split_by_size

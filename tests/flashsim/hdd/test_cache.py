@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from flashsim.core.host import one_command_each
+from flashsim.core.host_queue import one_command_each
 from flashsim.core.request import FLUSH, FORCE_UNIT_ACCESS, READ, TRIM, WRITE, make_requests
 from flashsim.hdd.engine import HddEngine
 from flashsim.hdd.specification import HddSpecification

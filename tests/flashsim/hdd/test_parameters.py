@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from flashsim.core.errors import InvalidParameterError, UnknownNameError
-from flashsim.core.host import one_command_each
+from flashsim.core.host_queue import one_command_each
 from flashsim.core.request import READ, WRITE, make_requests
 from flashsim.core.units import KIB
 from flashsim.device import presets

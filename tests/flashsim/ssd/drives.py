@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from flashsim.core.errors import ReadOnlyDeviceError
-from flashsim.core.host import one_command_each
+from flashsim.core.host_queue import one_command_each
 from flashsim.core.parameters import build
 from flashsim.core.request import FLUSH, FORCE_UNIT_ACCESS, READ, SECTOR, TRIM, WRITE, Completions, Integers, Requests, make_requests
 from flashsim.core.rng import generator

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from flashsim.core.errors import RefusedError
-from flashsim.core.host import one_command_each
+from flashsim.core.host_queue import one_command_each
 from flashsim.core.request import READ, WRITE, make_requests
 from flashsim.core.rng import generator
 from flashsim.core.spans import ERASE, PROGRAM

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from flashsim.core.errors import InvalidParameterError, RefusedError
-from flashsim.core.host import one_command_each
+from flashsim.core.host_queue import one_command_each
 from flashsim.core.request import FLUSH, FORCE_UNIT_ACCESS, READ, WRITE, Integers, Requests, make_requests
 from flashsim.core.units import KIB, transfer_time
 from flashsim.ssd.engine.drive import SsdEngine

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from flashsim.core.errors import ReadOnlyDeviceError
-from flashsim.core.host import one_command_each
+from flashsim.core.host_queue import one_command_each
 from flashsim.core.request import READ, TRIM, WRITE, make_requests
 from flashsim.core.rng import generator
 from flashsim.ssd.engine.drive import SsdEngine

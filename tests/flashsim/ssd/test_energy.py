@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from flashsim.core.errors import InvalidParameterError
-from flashsim.core.host import one_command_each
+from flashsim.core.host_queue import one_command_each
 from flashsim.core.parameters import build, describe
 from flashsim.core.request import READ, WRITE, make_requests
 from flashsim.core.units import SECONDS

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from flashsim.core.errors import InvalidParameterError, ReadOnlyDeviceError, RefusedError
-from flashsim.core.host import one_command_each
+from flashsim.core.host_queue import one_command_each
 from flashsim.core.request import READ, TRIM, WRITE, Requests, make_requests
 from flashsim.core.rng import generator
 from flashsim.ssd.engine.drive import SsdEngine

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from flashsim.core.errors import InvalidParameterError, RefusedError, UnknownNameError
-from flashsim.core.host import one_command_each
+from flashsim.core.errors import InvalidParameterError, ReadOnlyDeviceError, RefusedError, UnknownNameError
+from flashsim.core.host_queue import one_command_each
 from flashsim.core.request import WRITE, make_requests
 from flashsim.core.rng import generator
 from flashsim.device.device import Device
@@ -255,10 +255,10 @@ def test_busy_and_worn_drives_and_disks_are_refused() -> None:
         model.advance(every=True)
         assert isinstance(into(model, Precondition()), Preconditioned)
     worn = SsdEngine(drive(endurance=3))
-    with pytest.raises(RefusedError, match="read-only"):
+    with pytest.raises(ReadOnlyDeviceError, match="read-only"):
         while True:
             worn.load(0, TIES["capacity"])
-    with pytest.raises(RefusedError, match="read-only"):
+    with pytest.raises(ReadOnlyDeviceError, match="read-only"):
         into(worn, Precondition())
     with pytest.raises(RefusedError, match="toshiba-5400-320gb is a disk"):
         Device.open("toshiba-5400-320gb").precondition(Precondition())
