@@ -38,5 +38,5 @@ def small_scale() -> float:
     with (place / "small-scale.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         wanted = Settings(scale, jobs=os.cpu_count() or 1)
-        jobs.make([job for name in paper.exhibits if paper.is_run(name, scale) for job in paper.module(name).jobs(claims, wanted)], wanted)
+        jobs.make([job for name in paper.exhibits if paper.is_run(name, scale) for job in paper.exhibit(name).jobs(claims, wanted)], wanted)
     return scale

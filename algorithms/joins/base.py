@@ -1,7 +1,6 @@
 """What a join is: a generator over two heap files that yields requests and emits pairs of row ids.
 
-A member defines ``allocate(r_pages, s_pages, parameters)``, its default division of memory, and ``join(r, s, parameters,
-allocation=None)``, where R is the smaller relation.  `plan` chooses roles: its result rows come in the caller's order.
+A member defines the functions of `Join`.  `plan` chooses roles: its result rows come in the caller's order.
 """
 
 from __future__ import annotations
@@ -9,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.members import Family
@@ -17,9 +16,6 @@ from flashsim.core.units import KIB, MIB, MILLISECONDS_A_SECOND
 from flashsim.execution.requests import Algorithm, Emit
 from flashsim.storage.heap_file import File, HeapFile
 from models.allocation import FUDGE, Allocation, check, exact
-
-#: All joins; ``JOINS.load("bnl").join`` is one.
-JOINS = Family("algorithms.joins", "join", ("allocate", "join"))
 
 Division = TypeVar("Division", bound=Allocation)
 
@@ -46,6 +42,26 @@ class JoinParameters:
     fudge: float = FUDGE
     latency_ratio: float = 5.56 / (8 * KIB / (34 * MIB) * MILLISECONDS_A_SECOND)
     access_ratio: float = (12 + 5.56) / 5.56
+
+
+class Join(Protocol):
+    """A member of the family."""
+
+    def allocate(self, r_pages: int, s_pages: int, parameters: JoinParameters) -> Allocation:
+        """The default division of memory among the buffers."""
+
+    def join(self, r: HeapFile, s: HeapFile, parameters: JoinParameters, allocation: Allocation | None = None) -> Algorithm:
+        """Join R with S; R is the smaller.
+
+        Raises
+        ------
+        InvalidParameterError
+            Too little memory, or an allocation that does not fit.
+        """
+
+
+#: All joins; ``JOINS.load("bnl").join`` is one.
+JOINS = Family("algorithms.joins", "join", Join)
 
 
 def settle(
@@ -107,8 +123,7 @@ def plan(name: str, left: HeapFile, right: HeapFile, parameters: JoinParameters,
     """
     join = JOINS.load(name).join
     if left.pages <= right.pages:
-        algorithm: Algorithm = join(left, right, parameters, allocation)
-        return algorithm
+        return join(left, right, parameters, allocation)
     return _swapped(join(right, left, parameters, allocation))
 
 

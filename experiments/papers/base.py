@@ -4,28 +4,26 @@ Such a folder, say ``do2009``, has
 
 - ``claims.toml``: title, reference, the names of its exhibits in the order of the report, the least scale that its runs make sense at, the
   flash translation layers of the drives that they use, and every claim with its published values;
-- a module an exhibit (a table or figure) with ``jobs(claims, settings)``, the runs (`experiments.runs.jobs.Job`) that it needs
-  for claims with these ids, ``judge(claim, results)``, which returns a `Judgement`, and ``sections(results)``, which returns what
-  the report shows.  An exhibit may judge no claim: then it belongs to the report of the whole paper.  Where ``least_scales`` of
-  the claims name a scale below which it is not run, it has a ``TITLE``, under which the report says so.
+- a module an exhibit (a table or figure) that follows `Exhibit`.  An exhibit may judge no claim: then it belongs to the report of the
+  whole paper.
+
+What papers share stands in `experiments.runs` (joins, and runs made once and kept), `experiments.formulas` and `experiments.presentation`.
 """
 
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from importlib import import_module
 from pathlib import Path
 from statistics import median
-from types import ModuleType
-from typing import Any
+from typing import Any, Protocol
 
 from experiments.presentation.tables import Entry, Table
-from flashsim.core.errors import UnknownNameError
-
-_FOLDER = Path(__file__).parent
+from experiments.runs.jobs import Job, Results, Settings
+from flashsim.core.errors import FlashsimError, UnknownNameError
+from flashsim.core.members import Family, optional
 
 
 class Verdict(Enum):
@@ -75,32 +73,6 @@ class Claim:
     def name(self) -> str:
         """With its paper: ``do2009/table1``."""
         return f"{self.paper}/{self.id}"
-
-
-@dataclass(frozen=True)
-class Paper:
-    """A paper and what it claims."""
-
-    name: str
-    title: str
-    reference: str
-    exhibits: Sequence[str]
-    claims: Sequence[Claim]
-    least_scale: float = 0.0
-    least_scales: Mapping[str, float] = field(default_factory=dict)
-    translation_layers: Sequence[str] = ()
-
-    def claim(self, claim_id: str) -> Claim:
-        """The claim of that id."""
-        return next(claim for claim in self.claims if claim.id == claim_id)
-
-    def module(self, name: str) -> ModuleType:
-        """One of the modules in the paper's folder."""
-        return import_module(f"experiments.papers.{self.name}.{name}")
-
-    def is_run(self, exhibit: str, scale: float) -> bool:
-        """Whether an exhibit is run at a scale."""
-        return scale >= self.least_scales.get(exhibit, 0.0)
 
 
 @dataclass(frozen=True)
@@ -182,9 +154,59 @@ class Section:
     on_terminal: bool = False
 
 
-def names() -> list[str]:
-    """The papers, sorted."""
-    return sorted(path.parent.name for path in _FOLDER.glob("*/claims.toml"))
+class Exhibit(Protocol):
+    """A module of a paper that makes one of its tables or figures."""
+
+    #: Under which the report says that the exhibit is not run, where ``least_scales`` of the claims name a scale below which it is not.
+    TITLE: str = ""
+
+    def jobs(self, claims: Collection[str], settings: Settings) -> list[Job]:
+        """The runs that it needs for claims with these ids."""
+
+    @optional
+    def judge(self, claim: Claim, results: Results) -> Judgement:
+        """The verdict on one of its claims."""
+        raise FlashsimError(f"claim {claim.name}: its exhibit {claim.exhibit} judges no claims")
+
+    def sections(self, results: Results) -> list[Section]:
+        """What the report shows; runs may be missing that only other claims need, or that could not be made."""
+
+
+@dataclass(frozen=True)
+class Paper:
+    """A paper and what it claims; `family` is its folder, of whose modules some are exhibits."""
+
+    name: str
+    family: Family[Exhibit]
+    title: str
+    reference: str
+    exhibits: Sequence[str]
+    claims: Sequence[Claim]
+    least_scale: float = 0.0
+    least_scales: Mapping[str, float] = field(default_factory=dict)
+    translation_layers: Sequence[str] = ()
+
+    def claim(self, claim_id: str) -> Claim:
+        """The claim of that id."""
+        return next(claim for claim in self.claims if claim.id == claim_id)
+
+    def exhibit(self, name: str) -> Exhibit:
+        """One of the paper's exhibits."""
+        return self.family.load(name.replace("_", "-"))
+
+    def is_run(self, exhibit: str, scale: float) -> bool:
+        """Whether an exhibit is run at a scale."""
+        return scale >= self.least_scales.get(exhibit, 0.0)
+
+
+class PaperFolder(Protocol):
+    """A paper's package; all that it has to say stands in ``claims.toml`` beside its ``__init__.py``."""
+
+    __name__: str
+    __file__: str
+
+
+PAPERS = Family("experiments.papers", "paper", PaperFolder)
 
 
 def load(name: str) -> Paper:
@@ -195,12 +217,12 @@ def load(name: str) -> Paper:
     UnknownNameError
         There is none; close names are suggested.
     """
-    if name not in names():
-        raise UnknownNameError("paper", name, names())
-    document = tomllib.loads((_FOLDER / name / "claims.toml").read_text(encoding="utf-8"))
+    folder = PAPERS.load(name)
+    document = tomllib.loads((Path(folder.__file__).parent / "claims.toml").read_text(encoding="utf-8"))
     claims = [_claim(name, entry) for entry in document["claims"]]
-    optional = {key: document[key] for key in ("least_scale", "least_scales", "translation_layers") if key in document}
-    return Paper(name, document["title"], document["reference"], document["exhibits"], claims, **optional)
+    optional_parts = {key: document[key] for key in ("least_scale", "least_scales", "translation_layers") if key in document}
+    exhibits = Family(folder.__name__, f"exhibit of {name}", Exhibit)
+    return Paper(name, exhibits, document["title"], document["reference"], document["exhibits"], claims, **optional_parts)
 
 
 def _claim(paper: str, entry: Mapping[str, Any]) -> Claim:
@@ -225,7 +247,7 @@ def chosen(target: str | None) -> list[tuple[Paper, list[Claim]]]:
         There is no such paper or claim.
     """
     if target is None:
-        return [(paper, list(paper.claims)) for paper in map(load, names())]
+        return [(paper, list(paper.claims)) for paper in map(load, PAPERS.names())]
     name, slash, claim = target.partition("/")
     paper = load(name)
     known = [each.id for each in paper.claims]

@@ -56,16 +56,16 @@ def _reproduced(paper: Paper, claims: Sequence[Claim], settings: Settings, progr
     exhibits = [name for name in paper.exhibits if name in needed or len(claims) == len(paper.claims)]
     run = [name for name in exhibits if paper.is_run(name, settings.scale)]
     chosen_ids = [claim.id for claim in claims]
-    jobs = [job for name in run for job in paper.module(name).jobs(chosen_ids, settings)]
+    jobs = [job for name in run for job in paper.exhibit(name).jobs(chosen_ids, settings)]
     results = make(jobs, settings, progress, paper.translation_layers)
-    judgements = [paper.module(claim.exhibit).judge(claim, results) if claim.exhibit else not_attempted(claim) for claim in claims]
-    shown = {name: paper.module(name).sections(results) if name in run else [_not_run(paper, name)] for name in exhibits}
+    judgements = [paper.exhibit(claim.exhibit).judge(claim, results) if claim.exhibit else not_attempted(claim) for claim in claims]
+    shown = {name: paper.exhibit(name).sections(results) if name in run else [_not_run(paper, name)] for name in exhibits}
     return Reproduced(paper, judgements, shown, results)
 
 
 def _not_run(paper: Paper, exhibit: str) -> Section:
     """What the report shows of an exhibit below its least scale."""
-    return Section(paper.module(exhibit).TITLE, f"Not run: it means nothing below scale {paper.least_scales[exhibit]:g}.")
+    return Section(paper.exhibit(exhibit).TITLE, f"Not run: it means nothing below scale {paper.least_scales[exhibit]:g}.")
 
 
 def verdict_table(done: Reproduced, scale: float) -> Table:

@@ -113,8 +113,7 @@ def _shown(one: Reproduced) -> dict[str, Any]:
 
 def _jobs(one: Reproduced, claim: Claim) -> list[Job]:
     """The runs that a claim rests on."""
-    jobs: list[Job] = one.paper.module(claim.exhibit).jobs([claim.id], one.results.settings) if claim.exhibit else []
-    return list(dict.fromkeys(jobs))
+    return list(dict.fromkeys(one.paper.exhibit(claim.exhibit).jobs([claim.id], one.results.settings))) if claim.exhibit else []
 
 
 def _scoped(section: Section, paper: str) -> Section:

@@ -209,8 +209,7 @@ def divide(setting: JoinSetting, files: tuple[HeapFile, HeapFile], preset: prese
 def divide_pages(setting: JoinSetting, r_pages: int, s_pages: int, disk: Disk) -> tuple[JoinParameters, Allocation]:
     """A join's parameters and its default buffers, from the lengths of its relations."""
     parameters = JoinParameters(setting.memory, setting.page_io, latency_ratio=disk.latency_ratio, access_ratio=disk.access_ratio)
-    allocation: Allocation = JOINS.load(setting.algorithm).allocate(r_pages, s_pages, parameters)
-    return parameters, allocation
+    return parameters, JOINS.load(setting.algorithm).allocate(r_pages, s_pages, parameters)
 
 
 def simulate_join(

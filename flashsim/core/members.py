@@ -1,4 +1,4 @@
-"""Families and their members: a member is one file in the family's folder, and its name is the file's name.
+"""Families and their members: a member is one file or package in the family's folder, and its name is the file's name.
 
 ``base.py`` holds the family's contract; files whose names start with ``_`` are shared parts.  `_` in a file name becomes `-` in the
 member's name.  A member may also be given as ``path/to/mine.py`` or come from an entry point of the group ``flashsim.<family>``.
@@ -14,12 +14,22 @@ from collections.abc import Callable
 from functools import cache
 from importlib.metadata import EntryPoints, entry_points
 from pathlib import Path
-from types import ModuleType
+from types import FunctionType, MethodType, ModuleType
+from typing import Any, Generic, TypeVar, cast
 
 from flashsim.core.errors import FlashsimError, MissingFileError, UnknownNameError
 
+Member = TypeVar("Member")
+Function = TypeVar("Function", bound=Callable[..., Any])
 
-class Family:
+
+def optional(function: Function) -> Function:
+    """Mark a function of a contract that members may leave out: as written there, it then takes their place."""
+    vars(function)["optional"] = True
+    return function
+
+
+class Family(Generic[Member]):
     """A folder of interchangeable modules.
 
     Parameters
@@ -28,25 +38,26 @@ class Family:
         The import name of the folder, such as ``"flashsim.ssd.gc"``.
     kind
         What an error message calls a member, such as ``"garbage collection policy"``.
-    needs
-        The attributes that every member's module must define.
+    contract
+        The protocol that every member's module follows.  What has a value there, or is `optional`, a member may leave out.
     """
 
-    def __init__(self, package: str, kind: str, needs: tuple[str, ...]) -> None:
+    def __init__(self, package: str, kind: str, contract: Callable[..., Member]) -> None:
         self.package = package
         self.kind = kind
-        self.needs = needs
+        self.needs, self.usual = _parts(contract)
         self.group = f"flashsim.{package.rsplit('.', 1)[-1]}"
 
     def names(self) -> list[str]:
-        """The members' names, sorted: files in the folder and installed entry points."""
+        """The members' names, sorted: files and packages in the folder and installed entry points."""
         spec = importlib.util.find_spec(self.package)
-        places = spec.submodule_search_locations if spec else None
-        files = {path for place in places or [] for path in Path(place).glob("*.py")}
+        places = [Path(place) for place in (spec.submodule_search_locations if spec else None) or []]
+        files = {path for place in places for path in place.glob("*.py")}
+        files |= {path.parent for place in places for path in place.glob("*/__init__.py")}
         own = {path.stem.replace("_", "-") for path in files if path.stem != "base" and not path.stem.startswith("_")}
         return sorted(own | {point.name for point in _installed(self.group)})
 
-    def load(self, name: str) -> ModuleType:
+    def load(self, name: str) -> Member:
         """Import one member, given its name or the path of a Python file.
 
         Raises
@@ -62,7 +73,10 @@ class Family:
         missing = [need for need in self.needs if not hasattr(module, need)]
         if missing:
             raise FlashsimError(f"{self.kind}: '{name}' does not define {', '.join(missing)}")
-        return module
+        for part, value in self.usual.items():
+            if not hasattr(module, part):
+                setattr(module, part, MethodType(value, module) if isinstance(value, FunctionType) else value)
+        return cast(Member, module)
 
     def _from_name(self, name: str) -> ModuleType:
         if name not in self.names():
@@ -86,6 +100,23 @@ class Family:
         except Exception as problem:
             reason = " ".join(str(problem).split()) or "no reason given"
             raise FlashsimError(f"{self.kind}: {name} cannot be imported: {type(problem).__name__}: {reason}") from problem
+
+
+def _parts(contract: Any) -> tuple[list[str], dict[str, Any]]:
+    """What a protocol asks for, and what it has for those who leave something out."""
+    needs: dict[str, None] = {}
+    usual: dict[str, Any] = {}
+    for kind in reversed(contract.__mro__):
+        if not getattr(kind, "_is_protocol", False) or kind.__module__ == "typing":
+            continue
+        own = {name: value for name, value in vars(kind).items() if not name.startswith("_")}
+        for name, value in own.items():
+            if isinstance(value, (FunctionType, property)) and not hasattr(value, "optional"):
+                needs[name] = None
+            else:
+                usual[name] = value
+        needs |= dict.fromkeys(name for name in vars(kind).get("__annotations__", {}) if name not in own)
+    return list(needs), usual
 
 
 @cache

@@ -43,7 +43,7 @@ class Policy:
         Its one signature, a ``numba.types.FunctionType``.
     """
 
-    family: Family
+    family: Family[Any]
     attribute: str
     place: int
     function_type: Any
@@ -87,7 +87,7 @@ def policy_vector(members: Mapping[Policy, str]) -> Policies:
     return np.array([function.__wrapper_address__() for function in functions])  # Numba never unloads what it has compiled
 
 
-def policy_function(family: Family, name: str, attribute: str, function_type: Any) -> Any:
+def policy_function(family: Family[Any], name: str, attribute: str, function_type: Any) -> Any:
     """A member's function, compiled for the family's one signature, with its address looked up once and for all.
 
     Raises

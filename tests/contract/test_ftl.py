@@ -91,7 +91,7 @@ def test_a_drive_works_with_it(name: str) -> None:
 @pytest.mark.parametrize("special", SPECIAL)
 def test_what_it_has_no_use_for_is_refused(name: str, special: str) -> None:
     parameters = drive_for(name, drive())
-    uses = special in getattr(FAMILY.load(name), "USES", ())
+    uses = special in FAMILY.load(name).USES
     assert uses == (getattr(parameters, special) > 0)
     if not uses:
         with pytest.raises(RefusedError, match=f"{special}: 512, but ftl '{name}' has no use for it"):

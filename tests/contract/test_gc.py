@@ -41,7 +41,7 @@ def test_the_victim_is_closed_and_gains_a_page(name: str) -> None:
     """After many overwrites, on every die that has something to gain."""
     parameters = drive(gc=name)
     engine = SsdEngine(parameters)
-    blind = getattr(FAMILY.load(name), "ROUNDS", 1) > 1
+    blind = FAMILY.load(name).ROUNDS > 1
     random = generator(1, "overwrites")
     for _ in range(20):
         served(engine, make_requests(WRITE, random.integers(0, parameters.logical_pages, 100) * PAGE, PAGE), engine.now)

@@ -95,15 +95,16 @@ def test_the_guide_to_reproductions_runs(here: Path, monkeypatch: pytest.MonkeyP
     text = (ROOT / "docs" / "how-to" / "reproduce_a_paper.md").read_text(encoding="utf-8")
     folder = here / "slides2009"
     folder.mkdir()
+    (folder / "__init__.py").write_text('"""The backup slides."""\n')
     for name, content in re.findall(r"^```(?:toml|python)\n# ([\w.]+)\n(.*?)^```", text, re.MULTILINE | re.DOTALL):
         (folder / name).write_text(content, encoding="utf-8")
-    monkeypatch.setattr(papers, "_FOLDER", here)
-    assert papers.names() == ["slides2009"]
-    monkeypatch.setattr(experiments.papers, "__path__", [*experiments.papers.__path__, str(here)])
+    places = [*experiments.papers.__path__, str(here)]
+    monkeypatch.setattr(experiments.papers, "__path__", places)
+    monkeypatch.setattr(experiments.papers.__spec__, "submodule_search_locations", places)
+    assert papers.PAPERS.names() == ["do2009", "slides2009"]
     commands = examples("".join(re.findall(r"^```sh\n(.*?)^```", text, re.MULTILINE | re.DOTALL)))
     assert sum("slides2009" in line for line in commands) == 1 and sum("--cluster" in line for line in commands) == 1
     for line in commands:
-        monkeypatch.setattr(papers, "_FOLDER", here if "slides2009" in line else ROOT / "experiments" / "papers")
         if "--cluster" in line:
             distributed = pytest.importorskip("distributed")
             with distributed.LocalCluster(n_workers=1, processes=False, dashboard_address=None) as cluster:

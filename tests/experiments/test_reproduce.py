@@ -110,7 +110,7 @@ def test_tables_and_pictures_stand_beside_the_report(result: Result, folder: Pat
 
 def test_an_exhibit_below_its_least_scale_is_not_run_and_says_so(result: Result, folder: Path, small_scale: float) -> None:
     page, paper = whole((folder / "out" / "report.html").read_text()), papers.load("do2009")
-    left_out = [paper.module(name) for name in paper.exhibits if not paper.is_run(name, small_scale)]
+    left_out = [paper.exhibit(name) for name in paper.exhibits if not paper.is_run(name, small_scale)]
     assert len(left_out) == page.words.count("Not run: it means nothing below scale 0.4.") == 4
     assert all(module.TITLE in page.words for module in left_out)
     made = (folder / "out" / "do2009-runs.csv").read_text()

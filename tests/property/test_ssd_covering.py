@@ -83,7 +83,7 @@ REQUESTS = 25
 @cache
 def benign(ftl: str) -> dict[str, Any]:
     """Values with which a translation layer works and which other options go with, as far as they go with the layer."""
-    collects = getattr(FTL_FAMILY.load(ftl), "COLLECTS", True)
+    collects = FTL_FAMILY.load(ftl).COLLECTS
     plain = {**SMALL, "ftl": ftl, "gc": "greedy" if collects else "none", "allocation": "static", "read_priority": True}
     return next({**plain, **room} for room in ROOM if is_accepted({**plain, **room}))
 

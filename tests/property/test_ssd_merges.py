@@ -22,7 +22,7 @@ from tests.flashsim.ssd.drives import PAGE, check_invariants, drive, drive_for, 
 from tests.property.test_ssd_equality import assert_same_state
 from tests.property.test_ssd_power_cut import allowed_versions, durable_changes
 
-MERGING = [name for name in FAMILY.names() if not getattr(FAMILY.load(name), "COLLECTS", True)]
+MERGING = [name for name in FAMILY.names() if not FAMILY.load(name).COLLECTS]
 
 
 def rewrites(seed: int, parameters: SsdParameters, count: int) -> Requests:

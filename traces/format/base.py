@@ -10,19 +10,18 @@ from __future__ import annotations
 
 from functools import cache
 from pathlib import Path
-from typing import Protocol, cast
+from typing import Protocol, TypeGuard
 
 from flashsim.core.errors import DamagedFileError, InvalidParameterError, MissingFileError
 from flashsim.core.members import Family
 from traces.schema import Batches
-
-FORMATS = Family("traces.format", "trace format", needs=("TITLE", "recognise", "read"))
 
 
 class Format(Protocol):
     """A member's module."""
 
     TITLE: str
+    LEAVES_OUT: str = ""  # what its files hold that the schema does not, in a few words
 
     def recognise(self, path: Path) -> bool:
         """Whether the file has this format, judged by its first bytes."""
@@ -35,6 +34,9 @@ class Format(Protocol):
         DamagedFileError
             Names the file, and the line or record.
         """
+
+
+FORMATS = Family("traces.format", "trace format", Format)
 
 
 class WritableFormat(Format, Protocol):
@@ -56,7 +58,7 @@ class WritableFormat(Format, Protocol):
 @cache
 def load_format(name: str) -> Format:
     """A member, by name or as the path of a Python file."""
-    return cast(Format, FORMATS.load(name))
+    return FORMATS.load(name)
 
 
 @cache
@@ -67,13 +69,16 @@ def formats() -> dict[str, Format]:
 
 def left_out(name: str) -> str:
     """What files of a format may hold that the schema does not; empty where it holds everything."""
-    words: str = getattr(load_format(name), "LEAVES_OUT", "")
-    return words
+    return load_format(name).LEAVES_OUT
 
 
 def writable() -> list[str]:
     """The names of the members that can be written."""
-    return [name for name, member in formats().items() if hasattr(member, "write")]
+    return [name for name, member in formats().items() if _is_writable(member)]
+
+
+def _is_writable(member: Format) -> TypeGuard[WritableFormat]:
+    return hasattr(member, "write")
 
 
 def load_writable(name: str) -> WritableFormat:
@@ -85,9 +90,9 @@ def load_writable(name: str) -> WritableFormat:
         There is no such format; it can only be read.
     """
     member = load_format(name)
-    if not hasattr(member, "write"):
+    if not _is_writable(member):
         raise InvalidParameterError("trace format", name, f"it can only be read; written can be {', '.join(writable())}")
-    return cast(WritableFormat, member)
+    return member
 
 
 def recognise(path: str | Path) -> str:

@@ -7,7 +7,7 @@ A member defines `TITLE` (a line that says what it is), `PACES` (of ``asap``, ``
 from __future__ import annotations
 
 from functools import cache
-from typing import Protocol, cast
+from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -17,8 +17,6 @@ from flashsim.core.protocols import Progress
 from flashsim.core.request import COMPLETION, Completions, Integers
 from flashsim.device.file import RealDevice
 from traces.schema import Batches, make_batch
-
-ENGINES = Family("traces.replay", "replay engine", needs=("TITLE", "PACES", "check", "replay"))
 
 #: How far before a request the one that it waits for may be.
 BACK = 1 << 16
@@ -68,10 +66,13 @@ class Engine(Protocol):
         """
 
 
+ENGINES = Family("traces.replay", "replay engine", Engine)
+
+
 @cache
 def load_engine(name: str) -> Engine:
     """A member, by name or as the path of a Python file."""
-    return cast(Engine, ENGINES.load(name))
+    return ENGINES.load(name)
 
 
 def column(batch: pa.RecordBatch, name: str) -> Integers:

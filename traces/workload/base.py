@@ -1,11 +1,5 @@
 """The contract of a workload: named runs of requests that vary one parameter of how a device is accessed.
 
-A member defines::
-
-    PARAMETER: str                          # what it varies
-    UNIT: str                               # of that parameter: "bytes", "ns" or "count"
-    runs(setting) -> Iterator[Run]          # in order: reads first, each value of the parameter from small to large
-
 The nine members that come with flashsim are the micro-benchmarks of uFLIP: Bouganim, Jónsson, Bonnet, "uFLIP: Understanding Flash IO
 Patterns", CIDR 2009.  A run is declared by patterns; its requests follow from them and a seed.
 """
@@ -14,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
 
@@ -22,8 +17,6 @@ from flashsim.core.members import Family
 from flashsim.core.request import READ, SECTOR, WRITE, Integers, Requests, make_requests
 from flashsim.core.rng import generator
 from flashsim.core.units import KIB, format_size
-
-FAMILY = Family("traces.workload", "workload", ("PARAMETER", "UNIT", "runs"))
 
 #: Sequential and random reads, random and sequential writes; writes last, sequential ones on areas of their own.
 BASELINES = ("SR", "RR", "RW", "SW")
@@ -195,6 +188,19 @@ class Run:
         requests["dependency"] = np.where(index >= processes, index - processes, -1)
         requests["think"] = np.where((index >= processes) & (index // processes % self.burst == 0), self.pause, 0)
         return requests
+
+
+class Workload(Protocol):
+    """A member of the family."""
+
+    PARAMETER: str  # what it varies
+    UNIT: str  # of that parameter: "bytes", "ns" or "count"
+
+    def runs(self, setting: Setting) -> Iterator[Run]:
+        """The runs in order: reads first, each value of the parameter from small to large."""
+
+
+FAMILY = Family("traces.workload", "workload", Workload)
 
 
 def baseline_runs(setting: Setting, values: list[int], names: tuple[str, ...] = BASELINES) -> Iterator[tuple[str, int, Pattern]]:

@@ -16,13 +16,24 @@ It must not change `candidates`.  A drive never waits: a command is served even 
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Protocol
+
 from numba import types
 
 from flashsim.core.array_types import MATRIX
 from flashsim.core.members import Family
 from flashsim.core.policies import Policy
+from flashsim.core.request import Integers
 
-FAMILY = Family("flashsim.hdd.scheduler", "disk scheduler", ("choose",))
+
+class Scheduler(Protocol):
+    """A member of the family."""
+
+    choose: Callable[[Integers, int, int, int], int]
+
+
+FAMILY = Family("flashsim.hdd.scheduler", "disk scheduler", Scheduler)
 
 # Columns of the candidates.
 CYLINDER, DELAY = range(2)

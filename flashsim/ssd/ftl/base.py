@@ -20,34 +20,13 @@ are programmed in ascending order, and only after an erase.
 `mapping` has the true place of every page and is kept with the functions of `flashsim.ssd.state.pools`, whatever the layer's own tables
 look like: those that it needs stand in `own`, an int64 vector.
 
-A member may also define
-
-``COLLECTS``
-    False if it merges blocks instead of collecting garbage: the parameter `gc` must then be ``"none"``.
-``USES``
-    Which of the parameters that only some layers have a use for it takes: ``log_blocks``, ``map_cache``.  Others must be 0.
-``PLACES_FREELY``
-    True if any logical page may lie on any page of its plane: `flashsim.ssd.setup.steady_state` then lays out pages as long random writes
-    do, and `recover`, if there is one, does the rest.
-``check(parameters)``
-    Raises InvalidParameterError or RefusedError for what it cannot work with; called before all the others.
-``map_pages(parameters)``
-    How many translation pages it keeps on flash; they are logical pages after those of the host.
-``plan_rows(parameters)``
-    The most rows of a plan, where that is more than a write with garbage collection takes.
-``own_table(parameters)``
-    Its own int64 vector, as of an empty drive.
-``prepare(state)``
-    Takes what it keeps for itself on an empty drive, such as blocks, and sets the scalars of `control` that this changes.
-``recover(state)``
-    Rebuilds its own table after a power cut, from arrays that `flashsim.ssd.state.recovery` has rebuilt.
-``statistics(state)``
-    What it adds to the statistics of a drive, or reports otherwise, by name.
+What else a member may define stands in `TranslationLayer`.
 """
 
 from __future__ import annotations
 
-from types import ModuleType
+from collections.abc import Callable
+from typing import Any, Protocol
 
 import numpy as np
 from numba import types
@@ -55,13 +34,57 @@ from numba import types
 from flashsim.core.array_types import VECTOR
 from flashsim.core.errors import RefusedError
 from flashsim.core.kernel import kernel_of
-from flashsim.core.members import Family
+from flashsim.core.members import Family, optional
 from flashsim.core.policies import Policies, Policy
 from flashsim.core.request import Integers
 from flashsim.ssd.parameters import SsdParameters
 from flashsim.ssd.state.flash import FLASH, Flash
 
-FAMILY = Family("flashsim.ssd.ftl", "flash translation layer", ("translate",))
+
+class TranslationLayer(Protocol):
+    """A member of the family; what it leaves out is as here."""
+
+    translate: Callable[[int, int, int, Flash, Policies], int]
+    #: False if it merges blocks instead of collecting garbage: the parameter `gc` must then be ``"none"``.
+    COLLECTS: bool = True
+    #: Which of the parameters that only some layers have a use for it takes: ``log_blocks``, ``map_cache``.  Others must be 0.
+    USES: tuple[str, ...] = ()
+    #: True if any logical page may lie on any page of its plane: `flashsim.ssd.setup.steady_state` then lays out pages as long random
+    #: writes do, and `recover` does the rest.
+    PLACES_FREELY: bool = False
+    #: Rebuilds its own table after a power cut, from arrays that `flashsim.ssd.state.recovery` has rebuilt.
+    recover: Callable[[Any], None] | None = None
+
+    @optional
+    def check(self, parameters: SsdParameters) -> None:
+        """Raise InvalidParameterError or RefusedError for what it cannot work with; called before all the others."""
+
+    @optional
+    def map_pages(self, parameters: SsdParameters) -> int:
+        """How many translation pages it keeps on flash; they are logical pages after those of the host."""
+        return 0
+
+    @optional
+    def plan_rows(self, parameters: SsdParameters) -> int:
+        """The most rows of a plan, where that is more than a write with garbage collection takes."""
+        return 0
+
+    @optional
+    def own_table(self, parameters: SsdParameters) -> Integers:
+        """Its own int64 vector, as of an empty drive."""
+        return np.zeros(1, np.int64)
+
+    @optional
+    def prepare(self, state: Any) -> None:
+        """Take what it keeps for itself on an empty drive, such as blocks, and set the scalars of `control` that this changes."""
+
+    @optional
+    def statistics(self, state: Any) -> dict[str, Any]:
+        """What it adds to the statistics of a drive, or reports otherwise, by name."""
+        return {}
+
+
+FAMILY = Family("flashsim.ssd.ftl", "flash translation layer", TranslationLayer)
 _SIGNATURE = types.int64(types.int64, types.int64, types.int64, FLASH, VECTOR)
 TRANSLATE = Policy(FAMILY, "translate", 0, types.FunctionType(_SIGNATURE))
 #: ``translate_of(policies)(operation, page, partial, flash, policies)`` in a kernel.
@@ -76,7 +99,7 @@ def plan_page(operation: int, page: int, partial: int, flash: Flash, policies: P
     return int(translate_of(policies)(operation, page, partial, flash, policies))
 
 
-def checked(parameters: SsdParameters) -> ModuleType:
+def checked(parameters: SsdParameters) -> TranslationLayer:
     """The member that a drive uses, if it can work with the other parameters.
 
     Raises
@@ -87,18 +110,11 @@ def checked(parameters: SsdParameters) -> ModuleType:
         A garbage collection policy for a layer that merges blocks, or none for one that collects; a parameter that is meant for others.
     """
     member = FAMILY.load(parameters.ftl)
-    if getattr(member, "COLLECTS", True) == (parameters.gc == "none"):
+    if (parameters.gc == "none") == member.COLLECTS:
         needs = "collects garbage and needs a policy" if parameters.gc == "none" else "merges blocks instead: use none"
         raise RefusedError(f"gc: '{parameters.gc}' does not go with ftl '{parameters.ftl}', which {needs}")
     for name in SPECIAL:
-        if (value := getattr(parameters, name)) and name not in getattr(member, "USES", ()):
+        if (value := getattr(parameters, name)) and name not in member.USES:
             raise RefusedError(f"{name}: {value}, but ftl '{parameters.ftl}' has no use for it: use 0")
-    if hasattr(member, "check"):
-        member.check(parameters)
+    member.check(parameters)
     return member
-
-
-def own_table(member: ModuleType, parameters: SsdParameters) -> Integers:
-    """A member's own table, or one of no use, shape (1,)."""
-    table: Integers = member.own_table(parameters) if hasattr(member, "own_table") else np.zeros(1, np.int64)
-    return table

@@ -24,14 +24,26 @@ operations that a write needs in the engine.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any, Protocol
+
 from numba import types
 
 from flashsim.core.errors import FlashsimError
 from flashsim.core.members import Family
 from flashsim.core.policies import Policy
-from flashsim.ssd.state.flash import FLASH
+from flashsim.ssd.state.flash import FLASH, Flash
 
-FAMILY = Family("flashsim.ssd.gc", "garbage collection policy", ("victim",))
+
+class GcPolicy(Protocol):
+    """A member of the family."""
+
+    victim: Callable[[Flash, int], int]
+    ROUNDS: int = 1
+
+
+FAMILY = Family("flashsim.ssd.gc", "garbage collection policy", GcPolicy)
+
 VICTIM = Policy(FAMILY, "victim", 1, types.FunctionType(types.int64(FLASH, types.int64)))
 #: ``victim_of(policies)(flash, collector)`` in a kernel.
 victim_of = VICTIM.accessor()
@@ -45,7 +57,7 @@ def rounds_of(name: str) -> int:
     UnknownNameError, MissingFileError, FlashsimError
         There is no such policy, or its ROUNDS is no number from 1 to 64.
     """
-    rounds = getattr(FAMILY.load(name), "ROUNDS", 1)
+    rounds: Any = FAMILY.load(name).ROUNDS
     if not isinstance(rounds, int) or not 1 <= rounds <= 64:
         raise FlashsimError(f"{FAMILY.kind}: ROUNDS of '{name}' is {rounds!r}, but it must be a whole number from 1 to 64")
     return rounds

@@ -127,7 +127,7 @@ def precondition(state: DriveState, how: Precondition, outstanding: int = 0, pro
         raise RefusedError(f"precondition: {outstanding} requests are outstanding, but a drive is preconditioned while it is idle")
     if state.control[READ_ONLY]:
         raise state.read_only()
-    if how.fill == "steady" and not getattr(state.layer, "PLACES_FREELY", False):
+    if how.fill == "steady" and not state.layer.PLACES_FREELY:
         raise RefusedError(f"precondition: ftl '{state.parameters.ftl}' does not place pages freely; fill the drive in order or at random")
     _forget(state)
     if how.erases is not None:

@@ -118,9 +118,7 @@ class DriveState:
         collects = parameters.gc != "none"
         policy = parameters.gc if collects else "greedy"  # never asked
         self.policies = policy_vector({TRANSLATE: parameters.ftl, VICTIM: policy, OPENS: parameters.wear, LEVELS: parameters.wear})
-        map_pages, plan_rows = (
-            int(getattr(self.layer, hook)(parameters)) if hasattr(self.layer, hook) else 0 for hook in ("map_pages", "plan_rows")
-        )
+        map_pages, plan_rows = self.layer.map_pages(parameters), self.layer.plan_rows(parameters)
         control = control_array(parameters, gc_family.rounds_of(policy), map_pages, plan_rows)
         flash_pages = parameters.pools * parameters.blocks_per_plane * parameters.pages_per_block
         self.flash = Flash(
@@ -130,7 +128,7 @@ class DriveState:
             np.zeros((flash_pages, PAGE_COLUMNS), np.int32),
             np.zeros(flash_pages, np.int32),
             np.zeros(parameters.logical_pages, np.int32),
-            ftl_family.own_table(self.layer, parameters),
+            self.layer.own_table(parameters),
             np.zeros((int(control[PLAN_ROWS]), PLAN_COLUMNS), np.int64),
             empty_buffer(parameters),
         )
@@ -138,8 +136,7 @@ class DriveState:
             self.control, self.pools, self.blocks, self.mapping, self.pages, self.spare, self.trimmed, self.own, self.plan, self.buffer,
         ) = self.flash  # fmt: skip
         self.counters = np.zeros(len(COUNTERS), np.int64)
-        if hasattr(self.layer, "prepare"):
-            self.layer.prepare(self)
+        self.layer.prepare(self)
 
     def plan_page(self, operation: int, page: int, partial: bool) -> list[tuple[int, ...]]:
         """The flash operations (rows of a plan) that one logical page of a command takes; the logical state changes at once."""
@@ -267,9 +264,7 @@ class DriveState:
         numbers["victim_steps"] = int(self.control[GC_STEPS])
         kept = self.parameters.logical_pages + int(self.control[MAP_PAGES])
         numbers["effective_overprovisioning"] = self.parameters.usable_pages / kept - 1
-        if hasattr(self.layer, "statistics"):
-            numbers |= self.layer.statistics(self)
-        return numbers
+        return numbers | self.layer.statistics(self)
 
     def _wear(self) -> dict[str, Any]:
         """Erases of the blocks in use, retired and spare blocks, refused writes, and the share of endurance that is left."""

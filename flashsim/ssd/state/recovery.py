@@ -59,7 +59,7 @@ def recover(state: DriveState) -> None:
     clear_buffer(state.buffer)
     rebuild_map(state)
     count_blocks(state)
-    if hasattr(state.layer, "recover"):
+    if state.layer.recover is not None:
         state.layer.recover(state)
     else:
         rebuild_pools(state)

@@ -22,13 +22,25 @@ Neither may change `pools` or `blocks`, but for ``pools[WEAR_HAND, collector]``;
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Protocol
+
 from numba import types
 
 from flashsim.core.members import Family
 from flashsim.core.policies import Policy
-from flashsim.ssd.state.flash import FLASH
+from flashsim.ssd.state.flash import FLASH, Flash
 
-FAMILY = Family("flashsim.ssd.wear", "wear levelling policy", ("opens", "levels"))
+
+class WearPolicy(Protocol):
+    """A member of the family."""
+
+    opens: Callable[[Flash, int], int]
+    levels: Callable[[Flash, int], int]
+
+
+FAMILY = Family("flashsim.ssd.wear", "wear levelling policy", WearPolicy)
+
 OPENS = Policy(FAMILY, "opens", 2, types.FunctionType(types.int64(FLASH, types.int64)))
 LEVELS = Policy(FAMILY, "levels", 3, OPENS.function_type)
 #: ``opens_of(policies)(flash, pool)`` and ``levels_of(policies)(flash, collector)`` in a kernel.

@@ -13,12 +13,6 @@ from flashsim.core.request import Integers
 from flashsim.storage.record import Bytes
 from flashsim.storage.rows import RowFormat, Tuples
 
-PAGE_FORMATS = Family(
-    "flashsim.storage.page",
-    "page format",
-    needs=("check_page_size", "room", "largest_record", "reserved_places", "cell_sizes", "parts", "encode_pages", "decode_pages"),
-)
-
 
 class PageFormat(Protocol):
     """A member of the family."""
@@ -64,3 +58,6 @@ class PageFormat(Protocol):
         DamagedFileError
             They are no pages of this format, or hold no such rows.
         """
+
+
+PAGE_FORMATS = Family("flashsim.storage.page", "page format", PageFormat)

@@ -1,7 +1,6 @@
 """What every source provides, how a source is named in text, and how two sources become the relations of a join.
 
-A member defines ``open_records(text)``, which takes what follows the member's name and returns a `Source`, and `SUFFIXES`, the
-endings of the files that it reads (none for a generator, which is named by a prefix: ``tpch:customer@0.1``).
+A member follows `SourceReader`.
 """
 
 from __future__ import annotations
@@ -12,7 +11,6 @@ from contextlib import contextmanager
 from decimal import Decimal, InvalidOperation
 from functools import cache
 from pathlib import Path
-from types import ModuleType
 from typing import Any, Protocol
 
 import numpy.typing as npt
@@ -26,8 +24,6 @@ from flashsim.storage.keys import encode_keys
 from flashsim.storage.record import Bytes, encode_records, record_sizes
 from flashsim.storage.relation import Records, Relation
 
-SOURCES = Family("flashsim.storage.source", "source", needs=("SUFFIXES", "open_records"))
-
 
 class Source(Records, Protocol):
     """Stored rows with a name."""
@@ -35,6 +31,19 @@ class Source(Records, Protocol):
     @property
     def name(self) -> str:
         """Of the table."""
+
+
+class SourceReader(Protocol):
+    """A member of the family."""
+
+    #: The endings of the files that it reads; none for a generator, which is named by a prefix: ``tpch:customer@0.1``.
+    SUFFIXES: tuple[str, ...]
+
+    def open_records(self, text: str) -> Source:
+        """The rows that a text names, which follows the member's name or is the path of a file."""
+
+
+SOURCES = Family("flashsim.storage.source", "source", SourceReader)
 
 
 class TableRecords:
@@ -155,7 +164,7 @@ def _reader(text: str) -> tuple[str, str] | None:
 
 
 @cache
-def _members() -> dict[str, ModuleType]:
+def _members() -> dict[str, SourceReader]:
     return {name: SOURCES.load(name) for name in SOURCES.names()}
 
 

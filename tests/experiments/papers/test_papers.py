@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import MethodType
+
 import pytest
 
 from experiments.papers import base as papers
@@ -19,16 +21,15 @@ def test_all_claims_of_do2009_are_listed() -> None:
     assert [each.id for each in found.claims] == wanted.split()
 
 
-@pytest.mark.parametrize("name", papers.names())
+@pytest.mark.parametrize("name", papers.PAPERS.names())
 def test_every_paper_keeps_the_contract(name: str) -> None:
     paper = papers.load(name)
     for each in paper.claims:
         assert each.title and each.source and each.tolerance
         assert each.exhibit is None or each.exhibit in paper.exhibits
     for exhibit in paper.exhibits:
-        module = paper.module(exhibit)
-        assert callable(module.jobs) and callable(module.sections)
-        assert callable(getattr(module, "judge", None)) == any(each.exhibit == exhibit for each in paper.claims)
+        judges = not isinstance(paper.exhibit(exhibit).judge, MethodType)  # as the contract has it for those that judge nothing
+        assert judges == any(each.exhibit == exhibit for each in paper.claims)
 
 
 @pytest.mark.parametrize(

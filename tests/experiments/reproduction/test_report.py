@@ -7,18 +7,19 @@ import json
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
+from types import SimpleNamespace
 from typing import Any, cast
 from xml.etree import ElementTree
 
 import pytest
 
-from experiments.papers.base import Cell, Claim, Judgement, Paper, Section, Verdict
+from experiments.papers.base import Cell, Claim, Exhibit, Judgement, Paper, Section, Verdict
 from experiments.presentation.plots import Beside, published_beside_ours, svg
 from experiments.presentation.tables import Table
 from experiments.reproduction.judging import Reproduced
 from experiments.reproduction.report import write_report
 from experiments.runs.jobs import Job, Made, Results, Settings
+from flashsim.core.members import Family
 from tests.experiments.html_page import whole
 
 SETTINGS = Settings(scale=0.5, seed=7)
@@ -30,8 +31,8 @@ OURS = [1.1, 2.5, 4.0, 3.0]
 class MadeUp(Paper):
     """A paper whose one exhibit rests on the first three runs."""
 
-    def module(self, name: str) -> ModuleType:
-        return cast(ModuleType, SimpleNamespace(jobs=lambda claims, settings: JOBS[:3] if "numbers" in claims else []))
+    def exhibit(self, name: str) -> Exhibit:
+        return cast(Exhibit, SimpleNamespace(jobs=lambda claims, settings: JOBS[:3] if "numbers" in claims else []))
 
 
 def claim(name: str, exhibit: str | None) -> Claim:
@@ -58,7 +59,7 @@ def done() -> Reproduced:
         Section("Wide", tables=[wide]),
     ]
     made = {job: Made({}, 0.25 * number, number % 2 == 0) for number, job in enumerate(JOBS)}
-    paper = MadeUp("made-up", "A <made-up> paper", "Nobody, 2009", ["first"], [numbers, words, nobody])
+    paper = MadeUp("made-up", Family("tests", "exhibit", Exhibit), "A <made-up> paper", "Nobody, 2009", ["first"], [numbers, words, nobody])
     return Reproduced(paper, judgements, {"first": sections}, Results(SETTINGS, made))
 
 

@@ -105,7 +105,7 @@ def test_only_what_a_simulation_rests_on_makes_it_again(run: str, monkeypatch: p
 def test_every_simulation_of_a_paper_rests_on_no_formula() -> None:
     """Any run that drives devices; what only calculates may rest on what it likes."""
     tree = source_tree()
-    found = {job.function for paper in map(papers.load, papers.names()) for name in paper.exhibits for job in _jobs(paper, name)}
+    found = {job.function for paper in map(papers.load, papers.PAPERS.names()) for name in paper.exhibits for job in _jobs(paper, name)}
     closures = [tree.closure([function.partition(":")[0]], members=True) for function in found]
     simulations = [closure for closure in closures if not any(name.startswith("experiments.presentation") for name in closure)]
     assert len(simulations) >= 4 and len(closures) - len(simulations) <= 1
@@ -114,8 +114,7 @@ def test_every_simulation_of_a_paper_rests_on_no_formula() -> None:
 
 
 def _jobs(paper: papers.Paper, exhibit: str) -> list[Job]:
-    made: list[Job] = paper.module(exhibit).jobs([claim.id for claim in paper.claims], Settings(scale=SCALE))
-    return made
+    return paper.exhibit(exhibit).jobs([claim.id for claim in paper.claims], Settings(scale=SCALE))
 
 
 def test_two_processes_give_the_same_results_as_one() -> None:

@@ -5,11 +5,26 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Protocol
 
 import pytest
 
 from flashsim.core.errors import FlashsimError, MissingExtraError, MissingFileError, UnknownNameError
-from flashsim.core.members import Family
+from flashsim.core.members import Family, optional
+
+
+class Policy(Protocol):
+    """What the members of the test's family are."""
+
+    AGE: int = 7
+
+    def choose(self) -> int:
+        """Any number."""
+
+    @optional
+    def doubled(self) -> int:
+        """What it chooses, twice."""
+        return 2 * self.choose()
 
 
 @pytest.fixture
@@ -28,35 +43,49 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 @pytest.fixture
-def family(folder: Path) -> Family:
-    return Family(folder.name, "policy", needs=("choose",))
+def family(folder: Path) -> Family[Policy]:
+    return Family(folder.name, "policy", Policy)
 
 
-def test_the_folder_is_the_list(family: Family, folder: Path) -> None:
+def test_the_folder_is_the_list(family: Family[Policy], folder: Path) -> None:
     assert family.names() == ["first", "second-best"]
     (folder / "added.py").write_text("choose = None\n")
     assert family.names() == ["added", "first", "second-best"]
 
 
-def test_only_the_chosen_member_is_imported(family: Family, folder: Path) -> None:
+def test_a_package_in_the_folder_is_a_member(family: Family[Policy], folder: Path) -> None:
+    (folder / "large").mkdir()
+    (folder / "large" / "__init__.py").write_text("from family_of_a_test.large.part import choose\n")
+    (folder / "large" / "part.py").write_text("def choose():\n    return 3\n")
+    assert family.names() == ["first", "large", "second-best"] and family.load("large").choose() == 3
+
+
+def test_what_a_member_leaves_out_is_as_in_the_contract(family: Family[Policy], folder: Path) -> None:
+    assert family.needs == ["choose"]
+    (folder / "own.py").write_text("AGE = 1\ndef choose():\n    return 5\ndef doubled():\n    return 11\n")
+    first, own = family.load("first"), family.load("own")
+    assert (first.AGE, first.doubled()) == (7, 2) and (own.AGE, own.doubled()) == (1, 11)
+
+
+def test_only_the_chosen_member_is_imported(family: Family[Policy], folder: Path) -> None:
     (folder / "broken.py").write_text("raise RuntimeError\n")
     assert "broken" in family.names()
     assert family.load("second-best").choose() == 2
     assert f"{folder.name}.first" not in sys.modules
 
 
-def test_an_unknown_member_is_refused_with_suggestions(family: Family) -> None:
+def test_an_unknown_member_is_refused_with_suggestions(family: Family[Policy]) -> None:
     with pytest.raises(UnknownNameError, match="policy: 'secondbest' is unknown; did you mean second-best?"):
         family.load("secondbest")
 
 
 @pytest.mark.parametrize("name", ["base", "-shared", "__init__", "family_of_a_test"])
-def test_what_is_no_member_has_no_name(family: Family, name: str) -> None:
+def test_what_is_no_member_has_no_name(family: Family[Policy], name: str) -> None:
     with pytest.raises(UnknownNameError):
         family.load(name)
 
 
-def test_a_path_is_a_member(family: Family, tmp_path: Path) -> None:
+def test_a_path_is_a_member(family: Family[Policy], tmp_path: Path) -> None:
     for place, answer in (("one", 10), ("two", 20)):
         (tmp_path / place).mkdir()
         (tmp_path / place / "mine.py").write_text(f"def choose():\n    return {answer}\n")
@@ -64,14 +93,14 @@ def test_a_path_is_a_member(family: Family, tmp_path: Path) -> None:
     assert (one.choose(), two.choose()) == (10, 20)
 
 
-def test_a_path_to_nothing_is_refused(family: Family, tmp_path: Path) -> None:
+def test_a_path_to_nothing_is_refused(family: Family[Policy], tmp_path: Path) -> None:
     with pytest.raises(MissingFileError, match="nowhere.py"):
         family.load(str(tmp_path / "nowhere.py"))
 
 
 @pytest.mark.parametrize("source", ["def choose(:\n", "raise RuntimeError('two\\nlines')\n", "import nothing_of_that_name\n", "1 / 0\n"])
 @pytest.mark.parametrize("inside", [True, False])
-def test_a_broken_file_is_one_line_with_its_name(family: Family, folder: Path, tmp_path: Path, source: str, inside: bool) -> None:
+def test_a_broken_file_is_one_line_with_its_name(family: Family[Policy], folder: Path, tmp_path: Path, source: str, inside: bool) -> None:
     file = (folder if inside else tmp_path) / "broken.py"
     file.write_text(source)
     with pytest.raises(FlashsimError, match="^policy: .*broken.* cannot be imported: ") as caught:
@@ -80,13 +109,13 @@ def test_a_broken_file_is_one_line_with_its_name(family: Family, folder: Path, t
     assert not [name for name in sys.modules if "broken" in name]
 
 
-def test_a_member_may_say_itself_what_it_lacks(family: Family, folder: Path) -> None:
+def test_a_member_may_say_itself_what_it_lacks(family: Family[Policy], folder: Path) -> None:
     (folder / "needy.py").write_text("from flashsim.core.errors import MissingExtraError\nraise MissingExtraError('that', 'extra')\n")
     with pytest.raises(MissingExtraError, match="that is not installed"):
         family.load("needy")
 
 
-def test_a_member_without_the_contract_is_refused(family: Family, folder: Path) -> None:
+def test_a_member_without_the_contract_is_refused(family: Family[Policy], folder: Path) -> None:
     (folder / "empty.py").write_text("")
     with pytest.raises(FlashsimError, match="policy: 'empty' does not define choose"):
         family.load("empty")

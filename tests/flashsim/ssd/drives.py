@@ -112,7 +112,7 @@ def drive_for(ftl: str, parameters: SsdParameters) -> SsdParameters:
     if ftl == "dftl":  # with a quarter of the map in memory
         blocks = parameters.blocks_per_plane + dftl.map_blocks(parameters) + 2
         return replace(parameters, ftl=ftl, map_cache=8 * (1 + parameters.logical_pages // 4), blocks_per_plane=blocks)
-    if getattr(FTL_FAMILY.load(ftl), "COLLECTS", True):
+    if FTL_FAMILY.load(ftl).COLLECTS:
         return replace(parameters, ftl=ftl)
     logs = 0 if ftl == "block" else 1 + parameters.gc_choices  # no policy draws blocks here, so the number is free to say how many
     pages = -(-parameters.logical_pages // parameters.pools)

@@ -16,7 +16,7 @@ from flashsim.ssd.state.flash_array import DATA_BLOCK, LOG_BLOCK, STATE
 from tests.flashsim.ssd.drives import PAGE, check_invariants, drive, drive_for, served
 
 PER_BLOCK = 4  # of the drives here
-MERGING = [name for name in FAMILY.names() if not getattr(FAMILY.load(name), "COLLECTS", True)]
+MERGING = [name for name in FAMILY.names() if not FAMILY.load(name).COLLECTS]
 
 
 @pytest.mark.parametrize("name", MERGING)

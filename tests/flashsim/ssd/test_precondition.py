@@ -82,7 +82,7 @@ def test_every_translation_layer(name: str, seed: int) -> None:
     """All can be filled; a steady state is laid out only where pages may lie anywhere."""
     parameters = drive_for(name, replace(random_drive(seed), endurance=0))
     engine = SsdEngine(parameters)
-    freely = getattr(engine.state.layer, "PLACES_FREELY", False)
+    freely = engine.state.layer.PLACES_FREELY
     for how in (Precondition("random", 0.7), steady(parameters), Precondition("sequential", 0.9), Precondition("empty")):
         if how.fill == "steady" and not freely:
             with pytest.raises(RefusedError, match=f"ftl '{name}' does not place pages freely"):
