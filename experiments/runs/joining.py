@@ -25,9 +25,9 @@ from flashsim.execution.run import PhaseCost, Run
 from flashsim.execution.simulated import simulate
 from flashsim.storage.heap_file import HeapFile, heap_file
 from flashsim.storage.layout import check_page_size
+from flashsim.storage.placement import PLACEMENTS
 from flashsim.storage.relation import Relation
 from flashsim.storage.source import load_pair, open_source
-from flashsim.storage.volume import check_placement
 from models.allocation import Allocation
 from models.disk import Disk
 
@@ -197,7 +197,7 @@ def check_names(setting: JoinSetting, device: str | None) -> None:
     if device is None:
         check_real_placement(setting.placement)
     else:
-        check_placement(setting.placement)
+        PLACEMENTS.load(setting.placement)
 
 
 def divide(setting: JoinSetting, files: tuple[HeapFile, HeapFile], preset: presets.Preset) -> tuple[JoinParameters, Allocation]:
@@ -244,7 +244,7 @@ def simulate_join(
     parameters, divided = divide(setting, files, presets.load(setting.buffers_for) if setting.buffers_for else chosen[0])
     allocation = allocation or divided
     cpu = cpus.load(setting.cpu) if setting.cpu else None
-    count, touched = 2 if setting.placement == "two-disks" else 1, _touched(files)
+    count, touched = PLACEMENTS.load(setting.placement).DEVICE_MAP.devices, _touched(files)
     machines = [
         Machine([drive.device(touched) for _ in range(count)], cpu, name=preset.name, start=drive.start, full=drive.full)
         for drive, preset in zip(drives, chosen, strict=True)

@@ -19,8 +19,9 @@ def check_read(request: Read) -> None:
         One of these is asked for.
     """
     file = request.file
+    _check_extents("read", request)
     ends = request.starts + request.counts
-    if len(ends) and (request.starts.min() < 0 or ends.max() > file.pages):
+    if ends.max(initial=0) > file.pages:
         raise InvalidParameterError("read", f"pages up to {int(ends.max())} of {file.name}", f"it has {file.pages}")
     if request.parts == ():
         raise InvalidParameterError("read", f"no part of {file.name}'s pages", "there must be at least one")
@@ -29,6 +30,12 @@ def check_read(request: Read) -> None:
             bound = f"whole sectors of {SECTOR} B of a page of {file.page_size} B"
             raise InvalidParameterError("read", f"bytes {offset} to {offset + length} of {file.name}'s pages", f"they must be {bound}")
     _check_columns(request, file)
+
+
+def _check_extents(kind: str, request: Read | Write) -> None:
+    if request.starts.min(initial=0) < 0 or request.counts.min(initial=1) < 1:
+        extents = f"{int(request.counts.min())} pages of {request.file.name} from {int(request.starts.min())}"
+        raise InvalidParameterError(kind, extents, "extents have at least one page, and pages count from 0")
 
 
 def _check_columns(request: Read, file: File) -> None:
@@ -58,9 +65,10 @@ def check_write(request: Write) -> None:
         A number that its column does not hold, or more tuples than a page holds.
     """
     file, tuples = request.file, request.tuples
+    _check_extents("write", request)
     end = file.pages
     for start, count in zip(request.starts.tolist(), request.counts.tolist(), strict=True):
-        if not 0 <= start <= start + count <= end:
+        if start + count > end:
             if start != end or not file.temporary:
                 bound = f"it has {file.pages}" + (", and new ones follow those" if file.temporary else "")
                 raise InvalidParameterError("write", f"pages {start} to {start + count - 1} of {file.name}", bound)

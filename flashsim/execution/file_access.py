@@ -62,7 +62,7 @@ class FileAccess:
 
     def write(self, request: Write) -> None:
         """Place pages that are new, issue the writes, and keep what they hold."""
-        self.volume.lengthen(request.file, int((request.starts + request.counts).max(initial=0)))
+        self.volume.extend(request.file, request.new_pages)
         self.content.write(request.file, request.starts, request.counts, request.tuples)
         self._issue(WRITE, request)
         self._commit(now=False)
@@ -90,6 +90,5 @@ class FileAccess:
 
     def _commit(self, now: bool) -> None:
         """Write what the file system itself has to write."""
-        due = self.volume.metadata_due(now)
-        if due is not None:
+        for due in self.volume.metadata_due(now):
             self.issue(Group(WRITE, due, METADATA))

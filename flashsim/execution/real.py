@@ -21,9 +21,10 @@ from flashsim.execution.driver import ResultRows, drive
 from flashsim.execution.requests import Algorithm, Cpu, Mode, Read, Write
 from flashsim.execution.run import Run
 from flashsim.storage.heap_file import File, HeapFile
+from flashsim.storage.placement import PLACEMENTS
 from flashsim.storage.record import Bytes
 from flashsim.storage.rows import Tuples
-from flashsim.storage.volume import Extents, Volume, check_placement
+from flashsim.storage.volume import Extents, Volume
 
 #: Pages encoded at once while a relation is loaded.
 _LOAD_PAGES = 4096
@@ -97,7 +98,7 @@ class Real:
         """Place pages that are new, and write the bytes of all."""
         file = request.file
         self.device.check_page_size(file.page_size)
-        self.volume.lengthen(file, int((request.starts + request.counts).max(initial=0)))
+        self.volume.extend(file, request.new_pages)
         data = file.layout.encode(request.tuples).ravel()
         extents = self.volume.locate(file, request.starts, request.counts)
         completions = self.device.write(extents.offsets, data, extents.lengths, batch=request.mode is Mode.BATCH)
@@ -162,10 +163,10 @@ def check_real_placement(placement: str) -> None:
     InvalidParameterError
         It takes two disks, or acts out a file system.
     """
-    check_placement(placement)
-    if placement == "two-disks":
+    member = PLACEMENTS.load(placement)
+    if member.DEVICE_MAP.devices > 1:
         raise InvalidParameterError("placement", placement, "a real device is one disk")
-    if placement == "ext3":
+    if member.FileSystem.writes_metadata:
         raise InvalidParameterError("placement", placement, "a real file has a file system of its own")
 
 

@@ -77,6 +77,11 @@ class Write:
     tuples: Tuples
     mode: Mode = Mode.SERIAL
 
+    @property
+    def new_pages(self) -> int:
+        """How many pages longer the file becomes."""
+        return max(0, int((self.starts + self.counts).max(initial=0)) - self.file.pages)
+
 
 @dataclass(frozen=True, slots=True)
 class Flush:

@@ -72,7 +72,7 @@ def simulate(
     machines
         Each with fresh devices, or devices that earlier work has left in some state.
     placement
-        See `storage.volume`.
+        A member of `flashsim.storage.placement`.
 
     Returns
     -------

@@ -12,6 +12,7 @@ from flashsim.execution.requests import Algorithm
 from flashsim.execution.run import Run, in_one
 from flashsim.storage.content import ColumnContent
 from flashsim.storage.heap_file import HeapFile
+from flashsim.storage.placement import PLACEMENTS
 from flashsim.storage.volume import Volume
 
 
@@ -39,7 +40,7 @@ def trace_only(
     Run
         With counts, and no times.
     """
-    volume = Volume([NEVER] * (2 if placement == "two-disks" else 1), placement)
+    volume = Volume([NEVER] * PLACEMENTS.load(placement).DEVICE_MAP.devices, placement)
     for file in files:
         volume.add(file)
     return in_one(ConcurrentDriver(volume, ColumnContent(), None, sink=sink, results=results).run(algorithm).strands)

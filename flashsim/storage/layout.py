@@ -67,7 +67,7 @@ class Layout:
         pages.check_page_size(self.page_size)
         largest, most = self.row_format.largest_record(), pages.largest_record(self.page_size)
         if largest > most:
-            bound = f"a row of {self.row_format.name} takes {largest} B of the {most} B that a page holds of one row"
+            bound = f"a row of {self.row_format.title} takes {largest} B of the {most} B that a page holds of one row"
             raise CapacityError(f"page size: {self.page_size} B, but {bound}")
 
     @property

@@ -80,6 +80,11 @@ class Relation:
         return self.codes[rows].astype(np.int64, copy=False)
 
     @property
+    def title(self) -> str:
+        """What errors call it."""
+        return f"relation {self.name}"
+
+    @property
     def kept(self) -> Mapping[str, npt.DTypeLike]:
         """The row id: the key follows from it."""
         return {"row": np.int32 if len(self) <= np.iinfo(np.int32).max else np.int64}
@@ -117,12 +122,12 @@ class Relation:
             They are no rows of this relation.
         """
         if len(numbers) and not 0 <= numbers.min() <= numbers.max() < len(self):
-            raise DamagedFileError(f"relation {self.name}: a page that was read holds a cell of no row")
+            raise DamagedFileError(f"{self.title}: a page that was read holds a cell of no row")
         names = self.records.names
         types, at = (np.zeros((len(numbers), len(names)), np.int64) for _ in range(2))
         damaged = locate_values(data, starts, ends, types, at)
         if damaged >= 0:
-            raise DamagedFileError(f"relation {self.name}: row {numbers[damaged]} is no record")
+            raise DamagedFileError(f"{self.title}: row {numbers[damaged]} is no record")
         column = names.index(self.key)
         keys = stored_values(data, types[:, column].copy(), at[:, column].copy())
         return {"key": self.stored_keys.codes(keys), "row": numbers}

@@ -80,7 +80,7 @@ class RowFormat(Protocol):
     """What the tuples of a file are made of."""
 
     @property
-    def name(self) -> str:
+    def title(self) -> str:
         """What errors call it."""
 
     @property
@@ -126,7 +126,7 @@ class FixedRows:
     Parameters
     ----------
     name
-        What errors call it.
+        Of the format, for errors.
     widths
         Bytes of each column: 1, 2, 3, 4, 6 or 8; numbers are signed.
 
@@ -142,11 +142,16 @@ class FixedRows:
 
     def __post_init__(self) -> None:
         if not self.widths:
-            raise InvalidParameterError(f"row format {self.name}: columns", 0, "it needs at least one")
+            raise InvalidParameterError(f"{self.title}: columns", 0, "it needs at least one")
         for column, width in self.widths.items():
             if width not in _SERIAL_TYPES:
                 bound = f"it must be one of {', '.join(map(str, _SERIAL_TYPES))}"
-                raise InvalidParameterError(f"row format {self.name}: width of {column}", f"{width} B", bound)
+                raise InvalidParameterError(f"{self.title}: width of {column}", f"{width} B", bound)
+
+    @property
+    def title(self) -> str:
+        """What errors call it."""
+        return f"row format {self.name}"
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -174,7 +179,7 @@ class FixedRows:
             values, bound = tuples.columns[column], 1 << (8 * width - 1)
             for extreme in (int(values.min(initial=0)), int(values.max(initial=0))):
                 if not -bound <= extreme < bound:
-                    raise CapacityError(f"row format {self.name}: {column} {extreme}, but {width} B hold {-bound} to {bound - 1}")
+                    raise CapacityError(f"{self.title}: {column} {extreme}, but {width} B hold {-bound} to {bound - 1}")
 
     def largest_record(self) -> int:
         """Bytes of a record: a header of a byte and one a column, and the numbers."""
@@ -213,7 +218,7 @@ class FixedRows:
         sized = not numbers.any() and bool((ends - starts == size).all())
         records = data[starts[:, None] + np.arange(size)] if sized else np.zeros((1, size), np.uint8)
         if not (records[:, :at] == header).all():
-            raise DamagedFileError(f"row format {self.name}: a page that was read holds a record of another format")
+            raise DamagedFileError(f"{self.title}: a page that was read holds a record of another format")
         columns: Columns = {}
         for column, width in self.widths.items():
             wide = np.zeros((len(records), 8), np.uint8)

@@ -87,7 +87,7 @@ def test_what_does_not_fit_is_refused(page_format: str) -> None:
     with pytest.raises(CapacityError, match=r"key 2147483648, but 4 B hold -2147483648 to 2147483647"):
         layout.encode(_digests(np.array([1 << 31]), 1))
     wide = FixedRows("wide", {f"column {number}": 8 for number in range(64)})
-    with pytest.raises(CapacityError, match=r"^page size: 512 B, but a row of wide takes \d+ B of the \d+ B"):
+    with pytest.raises(CapacityError, match=r"^page size: 512 B, but a row of row format wide takes \d+ B of the \d+ B"):
         Layout(wide, 512, page_format)
     with pytest.raises(InvalidParameterError, match="page size"):
         Layout(rows, 500, page_format)

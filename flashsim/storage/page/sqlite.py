@@ -99,7 +99,7 @@ def encode_pages(row_format: RowFormat, tuples: Tuples, page_size: int) -> Bytes
     out = np.zeros((len(tuples.pages) - 1, page_size), np.uint8)
     overfull = _put_leaves(out, records, starts, np.asarray(row_format.numbers(tuples), np.int64), np.asarray(tuples.pages, np.int64))
     if overfull >= 0:
-        raise CapacityError(f"page size: {page_size} B, but page {overfull} of those written would hold more of {row_format.name}")
+        raise CapacityError(f"page size: {page_size} B, but page {overfull} of those written would hold more of {row_format.title}")
     return out
 
 
@@ -119,11 +119,11 @@ def decode_pages(row_format: RowFormat, columns: tuple[str, ...], data: Bytes) -
     pages = np.zeros(len(data) + 1, np.int64)
     damaged = _count_cells(data, pages)
     if damaged >= 0:
-        raise DamagedFileError(f"{row_format.name}: page {damaged} of those read is no table leaf")
+        raise DamagedFileError(f"{row_format.title}: page {damaged} of those read is no table leaf")
     numbers, starts, ends = (np.empty(int(pages[-1]), np.int64) for _ in range(3))
     damaged = _find_cells(data, pages, numbers, starts, ends)
     if damaged >= 0:
-        raise DamagedFileError(f"{row_format.name}: page {damaged} of those read holds a cell of no row")
+        raise DamagedFileError(f"{row_format.title}: page {damaged} of those read holds a cell of no row")
     return Tuples(row_format.decode(data.reshape(-1), numbers, starts, ends), pages).only(columns)
 
 

@@ -93,11 +93,11 @@ class Places:
     def device(self, file: File) -> int:
         return int(file.name.split(".")[0])
 
-    def lengthen(self, file: File, pages: int) -> None:
-        file.pages = max(file.pages, pages)
+    def extend(self, file: File, count: int) -> None:
+        file.pages += count
 
-    def metadata_due(self, now: bool = False) -> None:
-        """There is no file system."""
+    def metadata_due(self, now: bool = False) -> list[Extents]:
+        return []
 
     def read(self, file: File, starts: Integers, counts: Integers) -> Tuples:
         return _tuples(int(counts.sum()))

@@ -20,6 +20,7 @@ from flashsim.execution.run import ConcurrentRun
 from flashsim.execution.simulated import simulate
 from flashsim.execution.trace_only import trace_only
 from flashsim.storage.heap_file import HeapFile, heap_file
+from flashsim.storage.placement import PLACEMENTS
 from flashsim.storage.source.base import load_pair, open_source
 from tests.flashsim.execution.strand_programs import LAYOUT, PAGES, Kept, Places, Station, cpu_model
 from traces.recording import ParquetRecorder
@@ -31,7 +32,7 @@ def relations() -> tuple[HeapFile, HeapFile]:
     return heap_file(pair[0], 4096), heap_file(pair[1], 4096)
 
 
-@pytest.mark.parametrize("placement", ["packed", "two-disks", "ext3"])
+@pytest.mark.parametrize("placement", PLACEMENTS.names())
 @pytest.mark.parametrize("drive", ["toshiba-5400-320gb", "ocz-core-60gb", "intel-x25e-64gb"])
 @pytest.mark.parametrize("join", JOINS.names())
 def test_a_serial_algorithm_takes_the_same_time_under_both_drivers(
@@ -42,7 +43,7 @@ def test_a_serial_algorithm_takes_the_same_time_under_both_drivers(
     runs, traces, ends = [], [], []
     for name in ("serial", "concurrent"):
         parameters = JoinParameters(memory=16, page_io=join != "bnl")
-        devices = [Device.open(drive) for _ in range(2 if placement == "two-disks" else 1)]
+        devices = [Device.open(drive) for _ in range(PLACEMENTS.load(placement).DEVICE_MAP.devices)]
         with ParquetRecorder(tmp_path / name) as recorder:
             machine = Machine(devices, prices, recorder)
             algorithm = plan(join, *relations, parameters)

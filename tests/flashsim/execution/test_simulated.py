@@ -20,9 +20,9 @@ from flashsim.execution.requests import Algorithm, Cpu, Drop, Emit, Flush, Mode,
 from flashsim.execution.simulated import simulate
 from flashsim.execution.trace_only import trace_only
 from flashsim.storage.heap_file import File, HeapFile, heap_file
+from flashsim.storage.placement import PLACEMENTS
 from flashsim.storage.relation import Relation
 from flashsim.storage.rows import Tuples, keyed
-from flashsim.storage.volume import PLACEMENTS
 
 PAGE = 8 * KIB
 
@@ -109,9 +109,9 @@ def test_a_batch_is_no_slower_than_one_after_another(file: HeapFile) -> None:
         assert _time(_scan(file, 1, Mode.BATCH), file, drive) <= _time(_scan(file, 1), file, drive)
 
 
-@pytest.mark.parametrize("placement", PLACEMENTS)
+@pytest.mark.parametrize("placement", PLACEMENTS.names())
 def test_spilled_pages_come_back_from_where_they_were_put(file: HeapFile, placement: str) -> None:
-    drives = 2 if placement == "two-disks" else 1
+    drives = PLACEMENTS.load(placement).DEVICE_MAP.devices
     kept, results, prices = _Kept(), [], cpu.load("pentium-d-2009")
     machine = Machine([Device.open("ocz-core-60gb") for _ in range(drives)], prices, kept)
     (run,) = simulate(_spill(file), [file], [machine], placement=placement, results=lambda r, s: results.append((r, s)), trim=True)
@@ -211,7 +211,7 @@ def test_an_algorithm_that_breaks_the_rules_is_stopped(file: HeapFile, algorithm
         trace_only(algorithm(file), [file])
 
 
-@pytest.mark.parametrize("placement", PLACEMENTS)
+@pytest.mark.parametrize("placement", PLACEMENTS.names())
 def test_a_file_that_nobody_wrote_is_flushed_where_it_would_be(file: HeapFile, placement: str) -> None:
     def flush() -> Algorithm:
         yield Flush(File("t", file.layout))

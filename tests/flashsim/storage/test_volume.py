@@ -10,11 +10,12 @@ from hypothesis import strategies as st
 
 from flashsim.core.errors import CapacityError, InvalidParameterError, UnknownNameError
 from flashsim.core.units import GIB, NEVER
-from flashsim.storage.ext3 import BLOCK, COMMIT, JOURNAL, MAPPED
 from flashsim.storage.heap_file import File, HeapFile
 from flashsim.storage.layout import Layout
+from flashsim.storage.placement import PLACEMENTS
+from flashsim.storage.placement.ext3 import BLOCK, COMMIT, JOURNAL, MAPPED
 from flashsim.storage.relation import Relation
-from flashsim.storage.volume import PLACEMENTS, Volume
+from flashsim.storage.volume import Volume
 
 PAGE = 512
 
@@ -49,11 +50,11 @@ def _bytes_of_pages(volume: Volume, file: File) -> list[tuple[int, int]]:
 appends = st.lists(st.tuples(st.integers(0, 4), st.integers(1, 7)), max_size=40)
 
 
-@given(st.sampled_from(PLACEMENTS), st.integers(0, 50), appends, st.integers(0, 20))
+@given(st.sampled_from(PLACEMENTS.names()), st.integers(0, 50), appends, st.integers(0, 20))
 def test_no_two_pages_share_a_place_and_long_extents_agree_with_single_pages(
     placement: str, base_pages: int, appends: list[tuple[int, int]], expected: int
 ) -> None:
-    volume = Volume([NEVER] * (2 if placement == "two-disks" else 1), placement)
+    volume = Volume([NEVER] * PLACEMENTS.load(placement).DEVICE_MAP.devices, placement)
     base = _base(base_pages)
     volume.add(base)
     files: list[File] = [File(f"t{index}", LAYOUT, expected_pages=expected) for index in range(5)]
@@ -156,12 +157,12 @@ def test_ext3_writes_its_metadata_after_so_much_data_and_when_asked() -> None:
     page_size, batch = 8192, 512
     volume = Volume([NEVER], "ext3")
     volume.add(_base(10, page_size))
-    assert (first := volume.metadata_due(now=True)) is not None and len(first.offsets) == 2
-    assert volume.metadata_due(now=True) is None
+    (first,) = volume.metadata_due(now=True)
+    assert len(first.offsets) == 2 and volume.metadata_due(now=True) == []
     file, due = File("t", Layout(RELATION, page_size)), []
     while not due:
         volume.extend(file, batch)
-        due += [] if (extents := volume.metadata_due()) is None else [extents]
+        due += volume.metadata_due()
     written = file.pages * page_size
     assert COMMIT <= written < COMMIT + batch * page_size
     holes = -(-written // MAPPED)
@@ -171,7 +172,7 @@ def test_ext3_writes_its_metadata_after_so_much_data_and_when_asked() -> None:
     assert {int(offset) + BLOCK for offset in due[0].offsets[1:]} <= pages  # each lies before the data that it maps
     volume.extend(file, 1)
     volume.drop(file)
-    assert volume.metadata_due(now=True) is None
+    assert volume.metadata_due(now=True) == []
 
 
 def test_ext3_keeps_room_for_the_lock_byte_page() -> None:

@@ -1,0 +1,18 @@
+"""Every temporary file in a run of its expected length, which is reserved when its first page is written."""
+
+from flashsim.storage.heap_file import File
+from flashsim.storage.placement._device_maps import ONE_DEVICE as DEVICE_MAP
+from flashsim.storage.placement._runs import Runs
+
+__all__ = ["DEVICE_MAP", "FileSystem"]
+
+#: A reserved run is so much longer than the file is expected to be.
+_MARGIN = 1.1
+
+
+class FileSystem(Runs):
+    """Reserves the expected length of a file at once."""
+
+    def reserved(self, file: File, pages: int) -> int:
+        """For how many pages a run is taken when so many need one."""
+        return max(pages, int(file.expected_pages * _MARGIN))
