@@ -16,9 +16,6 @@ from flashsim.core.request import Integers
 from flashsim.core.units import format_size
 from flashsim.storage.heap_file import File
 
-PLACEMENTS = Family("flashsim.storage.placement", "placement", needs=("DEVICE_MAP", "FileSystem"))
-
-
 @dataclass(frozen=True)
 class DeviceMap:
     """How many devices there are, and on which of them a file lies."""
@@ -68,3 +65,13 @@ class FileSystem(Protocol):
 
     def metadata_due(self, now: bool) -> tuple[Integers, Integers] | None:
         """Offsets and lengths of what it has to write itself, by now or at once; None where that is nothing."""
+
+
+class Placement(Protocol):
+    """A member of the family."""
+
+    DEVICE_MAP: DeviceMap
+    FileSystem: type[FileSystem]
+
+
+PLACEMENTS = Family("flashsim.storage.placement", "placement", Placement)
