@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from experiments.runs.nominal import disk_of
+from flashsim.core.errors import RefusedError
 from flashsim.core.units import MILLISECONDS, MILLISECONDS_A_SECOND, SECONDS
 from flashsim.device.block_layer import MAXIMUM_COMMAND
 from flashsim.device.nominal import streaming_rate
@@ -30,7 +31,8 @@ def drive_of(preset: Preset, page_size: int, span: int | None = None) -> Drive:
     """
     if preset.flash:
         return _flash(preset.flash, page_size)
-    assert preset.disk
+    if not preset.disk:
+        raise RefusedError(f"formula: {preset.name} is a queueing station, for which there is none")
     return _disk(preset, preset.disk, page_size, preset.capacity if span is None else min(span, preset.capacity))
 
 

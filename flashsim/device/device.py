@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -13,7 +14,6 @@ from flashsim.core.request import COMPLETION, SECTOR, Completions, Integers, Req
 from flashsim.core.spans import SPAN, Spans, SpanSource
 from flashsim.core.units import NEVER
 from flashsim.device import block_layer, presets
-from flashsim.hdd.parameters import HddParameters
 from flashsim.ssd.setup.precondition import Precondition, Preconditioned, precondition
 from flashsim.ssd.state.block_map import BlockMap, block_map
 
@@ -23,6 +23,14 @@ if TYPE_CHECKING:
 
 #: The two witnesses of each kind of drive.
 MODELS = ("engine", "specification")
+_CLASSES = {
+    ("hdd", "engine"): ("flashsim.hdd.engine", "HddEngine"),
+    ("hdd", "specification"): ("flashsim.hdd.specification", "HddSpecification"),
+    ("ssd", "engine"): ("flashsim.ssd.engine.drive", "SsdEngine"),
+    ("ssd", "specification"): ("flashsim.ssd.specification.drive", "SsdSpecification"),
+    ("station", "engine"): ("flashsim.device.station.engine", "StationEngine"),
+    ("station", "specification"): ("flashsim.device.station.specification", "StationSpecification"),
+}
 
 
 class Device:
@@ -65,7 +73,7 @@ class Device:
 
     @property
     def kind(self) -> str:
-        """``"hdd"`` or ``"ssd"``."""
+        """``"hdd"``, ``"ssd"`` or ``"station"``."""
         return self.preset.kind
 
     @property
@@ -132,7 +140,7 @@ class Device:
         Raises
         ------
         RefusedError
-            The device is a disk, or busy, or would be worn out, or its translation layer cannot be laid out in a steady state.
+            The device is no flash drive, or busy, or would be worn out, or its translation layer cannot be laid out in a steady state.
         ReadOnlyDeviceError
             The device is worn out.
         InvalidParameterError
@@ -140,7 +148,7 @@ class Device:
         """
         model = self._flash_model()
         if model is None:
-            raise RefusedError(f"precondition: {self.name} is a disk, whose times do not depend on what was written before")
+            raise RefusedError(f"precondition: {self.name} is no flash drive: its times do not depend on what was written before")
         model.settle()
         return precondition(model.state, how, self.outstanding, progress)
 
@@ -164,7 +172,7 @@ class Device:
         return cast(SpanSource, self._model).spans() if hasattr(self._model, "spans") else np.zeros(0, SPAN)
 
     def block_map(self) -> BlockMap | None:
-        """The erase blocks as they stand; None of a disk."""
+        """The erase blocks as they stand; None of what is no flash drive."""
         model = self._flash_model()
         return None if model is None else block_map(model.state)
 
@@ -176,19 +184,6 @@ def _model(preset: presets.Preset, model: str) -> DeviceModel:
     """The simulator; those that are not asked for are not loaded, as each takes a tenth of a second."""
     if model not in MODELS:
         raise InvalidParameterError("model", repr(model), f"it must be one of {', '.join(MODELS)}")
-    parameters = preset.parameters
-    if isinstance(parameters, HddParameters):
-        if model == "engine":
-            from flashsim.hdd.engine import HddEngine
-
-            return HddEngine(parameters)
-        from flashsim.hdd.specification import HddSpecification
-
-        return HddSpecification(parameters)
-    if model == "engine":
-        from flashsim.ssd.engine.drive import SsdEngine
-
-        return SsdEngine(parameters)
-    from flashsim.ssd.specification.drive import SsdSpecification
-
-    return SsdSpecification(parameters)
+    module, name = _CLASSES[preset.kind, model]
+    simulator: DeviceModel = getattr(import_module(module), name)(preset.parameters)
+    return simulator

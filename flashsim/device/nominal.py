@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 
 from flashsim.core.units import SECONDS
+from flashsim.device.station.parameters import StationParameters
 from flashsim.hdd.layout import SLOT_UNIT, zones_of
 from flashsim.hdd.parameters import HddParameters
 from flashsim.hdd.seek import mean_seek, seek_curve
@@ -23,8 +25,13 @@ class Nominal:
     write_rate: float | None
 
 
-def nominal_of(parameters: HddParameters | SsdParameters) -> Nominal:
-    """A disk's mean seek, half a revolution, and the slower of media and link; a flash drive's latency of a read, and its link."""
+def nominal_of(parameters: HddParameters | SsdParameters | StationParameters) -> Nominal:
+    """A disk's mean seek, half a revolution, and the slower of media and link; a flash drive's latency of a read, and its link.
+
+    Of a queueing station the time of a read, and the rate of its bytes.
+    """
+    if isinstance(parameters, StationParameters):
+        return Nominal(0.0, parameters.read, parameters.rate or math.inf, None)
     if isinstance(parameters, SsdParameters):
         return Nominal(0.0, parameters.read_latency, parameters.link_read_rate, parameters.link_write_rate)
     seek = parameters.seek_average or mean_seek(seek_curve(parameters), np.ones(parameters.cylinders))

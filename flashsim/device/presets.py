@@ -29,13 +29,18 @@ from flashsim.core.preset_files import PresetFolder
 from flashsim.core.request import SECTOR
 from flashsim.device.cited import CitedFigures
 from flashsim.device.nominal import Nominal, nominal_of
+from flashsim.device.station.parameters import StationParameters
 from flashsim.hdd.diskspecs import drive as diskspecs
 from flashsim.hdd.parameters import HddParameters
 from flashsim.ssd.energy import EnergyFigures
 from flashsim.ssd.parameters import SsdParameters
 
 _FOLDER = PresetFolder(Path(__file__).parent / "presets", "device preset")
-_KINDS: dict[str, type[HddParameters] | type[SsdParameters]] = {"hdd": HddParameters, "ssd": SsdParameters}
+_KINDS: dict[str, type[HddParameters | SsdParameters | StationParameters]] = {
+    "hdd": HddParameters,
+    "ssd": SsdParameters,
+    "station": StationParameters,
+}
 
 
 @dataclass(frozen=True)
@@ -48,7 +53,7 @@ class Preset:
     name: str
     kind: str
     title: str
-    parameters: HddParameters | SsdParameters
+    parameters: HddParameters | SsdParameters | StationParameters
     sources: dict[str, str]
     cited: CitedFigures = field(default_factory=CitedFigures)
     cited_sources: dict[str, str] = field(default_factory=dict)

@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 from scipy.stats import chisquare
 
+from flashsim.core.draws import mixed
 from flashsim.core.request import WRITE, make_requests
 from flashsim.core.rng import generator
 from flashsim.ssd.engine.drive import SsdEngine
-from flashsim.ssd.gc._draw import mixed
 from tests.flashsim.ssd.drives import PAGE, drive, served
 from tests.theory.amplification import BATCH, Amplification, Cell, simulated
 

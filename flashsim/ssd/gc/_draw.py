@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from flashsim.core.draws import mixed
 from flashsim.core.kernel import lean_kernel
 from flashsim.ssd.state.flash import Flash
 from flashsim.ssd.state.flash_array import CLOSED_BLOCK, STATE
@@ -10,20 +11,6 @@ from flashsim.ssd.state.geometry import BLOCKS_PER_POOL, GC_DRAWS, GC_STEPS, SHA
 #: A wholly valid block is often hit where writes amplify much: with 32 pages a block and 7 % over-provisioning 31 % of the blocks are.
 #: Eight in a row then happen once in ten thousand.
 BLIND_ROUNDS = 8
-
-_LOW = 0xFFFFFFFF
-
-
-@lean_kernel
-def mixed(number: int) -> int:
-    """32 well mixed bits of a number: the finaliser of MurmurHash3 (Appleby, public domain) over steps of the golden ratio.
-
-    Of successive numbers alone the finaliser's draws depend on each other enough to move the write amplification of two choices by 0.4 %.
-    """
-    bits = (number * 0x9E3779B9) & _LOW
-    bits = ((bits ^ (bits >> 16)) * 0x85EBCA6B) & _LOW
-    bits = ((bits ^ (bits >> 13)) * 0xC2B2AE35) & _LOW
-    return bits ^ (bits >> 16)
 
 
 @lean_kernel

@@ -1,0 +1,170 @@
+"""The queueing station compiled: requests wait in the host's own queue, since a station takes no more than its servers can serve."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import types
+
+from flashsim.core.array_types import MATRIX, VECTOR
+from flashsim.core.host import (
+    COMMAND_BASE,
+    FINISHED,
+    HOST_TABLES,
+    LENGTH,
+    NOW,
+    OFFSET,
+    OPERATION,
+    OWNER,
+    Host,
+    arrive,
+    command_done,
+    heap_pop,
+    heap_push,
+    next_arrival,
+    next_queue,
+    take_command,
+)
+from flashsim.core.host_queue import HostQueue
+from flashsim.core.kernel import inlined_kernel, kernel_of
+from flashsim.core.model import PowerCut
+from flashsim.core.request import READ, Commands, Completions, Integers, Requests
+from flashsim.core.state_table import ADVANCE, State, StateTable, state_of
+from flashsim.core.units import NEVER
+from flashsim.device.station.parameters import StationParameters, service_time
+
+# Scalars of the station; the first free place of a server leads to the others.
+_BUSY, _STARTED, _FREE, _READS, _WRITES, _BUSY_TIME = range(6)
+COUNTERS = ("reads", "writes", "busy_time")
+
+_PLACE_BITS = 16
+_PLACE_MASK = (1 << _PLACE_BITS) - 1
+
+
+class Station(NamedTuple):
+    """The tables of a station."""
+
+    parameters: Integers
+    scalars: Integers
+    #: When a server ends and which of the services started that is, with its place below; shape (servers, 2).
+    heap: Integers
+    #: The command at each place, or the next free place; shape (servers,).
+    places: Integers
+
+
+_STATE = types.Tuple((HOST_TABLES, types.NamedTuple((VECTOR, VECTOR, MATRIX, VECTOR), Station)))
+_state_of = state_of(_STATE)
+
+
+@inlined_kernel
+def _serve(host: Host, station: Station, queue: int) -> None:
+    """Begin to serve the next command of a queue."""
+    command = take_command(host, queue)
+    row = command - host.scalars[COMMAND_BASE]
+    operation = host.commands[row, OPERATION]
+    time = service_time(station.parameters, host.commands[row, OWNER], operation, host.commands[row, OFFSET], host.commands[row, LENGTH])
+    place = station.scalars[_FREE]
+    station.scalars[_FREE] = station.places[place]
+    station.places[place] = command
+    key = station.scalars[_STARTED] << _PLACE_BITS | place
+    station.scalars[_STARTED] += 1
+    station.scalars[_BUSY] = heap_push(station.heap, station.scalars[_BUSY], host.scalars[NOW] + time, key)
+    station.scalars[_READS if operation == READ else _WRITES] += 1
+    station.scalars[_BUSY_TIME] += time
+
+
+@inlined_kernel
+def _end_service(host: Host, station: Station) -> None:
+    """The server that ends first is free again."""
+    host.scalars[NOW] = station.heap[0, 0]
+    place = station.heap[0, 1] & _PLACE_MASK
+    station.scalars[_BUSY] = heap_pop(station.heap, station.scalars[_BUSY])
+    command = station.places[place]
+    station.places[place] = station.scalars[_FREE]
+    station.scalars[_FREE] = place
+    command_done(host, command)
+
+
+@kernel_of(ADVANCE)
+def advance(table: State, until: int, wait: int) -> int:
+    """Let events happen up to `until`, or until so many completions wait to be collected; return when something happens next."""
+    host, station = _state_of(table)
+    while True:
+        queue = next_queue(host)
+        while queue >= 0:
+            _serve(host, station, queue)
+            queue = next_queue(host)
+        arrival, _ = next_arrival(host)
+        end = station.heap[0, 0] if station.scalars[_BUSY] > 0 else NEVER
+        due = min(arrival, end)
+        if host.scalars[FINISHED] >= wait:
+            return int(due)
+        if due > until or due == NEVER:
+            if until != NEVER:
+                host.scalars[NOW] = max(host.scalars[NOW], until)
+            return int(due)
+        if arrival <= end:
+            arrive(host)
+        else:
+            _end_service(host, station)
+
+
+class StationEngine:
+    """A queueing station under a virtual clock (`flashsim.core.model.DeviceModel`), compiled."""
+
+    def __init__(self, parameters: StationParameters) -> None:
+        self.parameters = parameters
+        self._host = HostQueue(parameters.servers)
+        servers = parameters.servers
+        self._station = Station(parameters.vector(), np.zeros(6, np.int64), np.zeros((servers, 2), np.int64), np.arange(1, servers + 1))
+        self._table = StateTable(_STATE)
+
+    def _advance(self, until: int, wait: int) -> None:
+        advance(self._table.crossing((self._host.tables, self._station)), until, wait)
+
+    @property
+    def capacity(self) -> int:
+        """Bytes that the host can address."""
+        return self.parameters.capacity
+
+    @property
+    def now(self) -> int:
+        """The clock, ns."""
+        return self._host.now
+
+    @property
+    def outstanding(self) -> int:
+        """Requests submitted and not yet completed."""
+        return self._host.outstanding
+
+    @property
+    def next_event(self) -> int:
+        """When something happens next; see `flashsim.core.model.DeviceModel.next_event`."""
+        end = int(self._station.heap[0, 0]) if self._station.scalars[_BUSY] else NEVER
+        return min(end, self._host.next_arrival)
+
+    def submit(self, requests: Requests, commands: Commands, at: int | Integers) -> Integers:
+        """Take requests, split into commands; see `flashsim.core.host_queue.HostQueue.append`."""
+        return self._host.append(requests, commands, at)
+
+    def advance(self, until: int = NEVER, *, every: bool = False, wait: int = 1) -> Completions:
+        """Let time pass; see `flashsim.core.model.DeviceModel.advance`."""
+        self._advance(until, NEVER if every else wait)
+        return self._host.collect()
+
+    def load(self, offset: int, length: int) -> None:
+        """Nothing: what was written does not change a station's times."""
+
+    def power_cut(self, at: int) -> PowerCut:
+        """Run to `at`, then lose power: nothing is served any more; see `flashsim.core.model.DeviceModel.power_cut`."""
+        self._advance(at, NEVER)
+        lost = self._host.unfinished
+        self._host.clear()
+        self._station.scalars[[_BUSY, _FREE]] = 0
+        self._station.places[:] = np.arange(1, self.parameters.servers + 1)
+        return PowerCut(self.now, lost)
+
+    def statistics(self) -> dict[str, Any]:
+        """Commands begun since the station was made, and the time that they take of its servers, ns."""
+        return dict(zip(COUNTERS, self._station.scalars[_READS:].tolist(), strict=True))
