@@ -15,7 +15,7 @@ from typing import NamedTuple
 from numba import types
 
 from flashsim.core.array_types import MATRIX, VECTOR
-from flashsim.core.kernel import inlined_kernel
+from flashsim.core.kernel import inlined_kernel, lean_kernel
 from flashsim.core.request import Integers
 from flashsim.core.units import NEVER
 
@@ -25,9 +25,9 @@ class Host(NamedTuple):
 
     #: The host's numbers, and those of each submission queue.
     scalars: Integers
-    #: Shape (n, REQUEST_COLUMNS).
+    #: Shape (capacity, REQUEST_COLUMNS), of which ``scalars[ROWS]`` are in use, and so below.
     requests: Integers
-    #: Shape (m, COMMAND_COLUMNS).
+    #: Shape (capacity, COMMAND_COLUMNS).
     commands: Integers
     #: Ids of independent requests in the order of their arrival; the first ``scalars[ARRIVED]`` have arrived.
     order: Integers
@@ -45,12 +45,16 @@ HOST_TABLES = types.NamedTuple((VECTOR, MATRIX, MATRIX, VECTOR, MATRIX, VECTOR),
     QUEUE,
 ) = range(13)  # fmt: skip
 REQUEST_COLUMNS = 13
+#: LEFT of a request whose completion was collected: its row may be dropped.
+DONE_WITH = -1
 # Columns of the command table.
 OWNER, OPERATION, OFFSET, LENGTH, FLAGS = range(5)
 COMMAND_COLUMNS = 5
 # Scalars of the host: one int64 array, with those of each submission queue behind.  A queue is known by the place where its own begin.
-NOW, DEPTH, ABLE, TURN, QUEUES_END, ARRIVED, DELAYED, FINISHED, REQUEST_BASE, COMMAND_BASE = range(10)
-FIRST_QUEUE = 10
+(
+    NOW, DEPTH, ABLE, TURN, QUEUES_END, ARRIVED, DELAYED, FINISHED, REQUEST_BASE, COMMAND_BASE, ROWS, COMMAND_ROWS, ORDERED, COLLECTED,
+) = range(14)  # fmt: skip
+FIRST_QUEUE = 14
 HEAD, TAIL, DISPATCHED, IN_FLIGHT = range(4)  # DISPATCHED: commands of the request at the head
 QUEUE_SCALARS = 4
 
@@ -108,7 +112,7 @@ def next_arrival(host: Host) -> tuple[int, int]:
     """
     time = NEVER
     request = -1
-    if host.scalars[ARRIVED] < host.order.shape[0]:
+    if host.scalars[ARRIVED] < host.scalars[ORDERED]:
         request = host.order[host.scalars[ARRIVED]]
         time = host.requests[request - host.scalars[REQUEST_BASE], ARRIVAL]
     if host.scalars[DELAYED] > 0 and (host.delayed[0, 0] < time or (host.delayed[0, 0] == time and host.delayed[0, 1] < request)):
@@ -204,3 +208,69 @@ def command_done(host: Host, command: int) -> bool:
         host.scalars[DELAYED] = heap_push(host.delayed, host.scalars[DELAYED], host.scalars[NOW] + host.requests[other, THINK], dependent)
         dependent = host.requests[other, NEXT_DEPENDENT]
     return True
+
+
+@inlined_kernel
+def add_request(host: Host, arrival: int, think: int, tag: int, stream: int) -> int:
+    """Enter a request, for which there is room, and return its row; its commands must follow."""
+    row = host.scalars[ROWS]
+    host.scalars[ROWS] += 1
+    queues = (host.scalars[QUEUES_END] - FIRST_QUEUE) // QUEUE_SCALARS
+    host.requests[row, ARRIVAL] = arrival
+    host.requests[row, THINK] = think
+    host.requests[row, TAG] = tag
+    host.requests[row, QUEUE] = FIRST_QUEUE + stream % queues * QUEUE_SCALARS
+    host.requests[row, FIRST_COMMAND] = host.scalars[COMMAND_BASE] + host.scalars[COMMAND_ROWS]
+    host.requests[row, COMMANDS] = host.requests[row, LEFT] = 0
+    host.requests[row, FIRST_DEPENDENT] = host.requests[row, NEXT_DEPENDENT] = host.requests[row, NEXT_READY] = -1
+    return row
+
+
+@inlined_kernel
+def add_command(host: Host, row: int, operation: int, flags: int, offset: int, length: int) -> None:
+    """Enter the next command of the request that was entered last."""
+    command = host.scalars[COMMAND_ROWS]
+    host.scalars[COMMAND_ROWS] += 1
+    host.commands[command, OWNER] = host.scalars[REQUEST_BASE] + row
+    host.commands[command, OPERATION] = operation
+    host.commands[command, OFFSET] = offset
+    host.commands[command, LENGTH] = length
+    host.commands[command, FLAGS] = flags
+    host.requests[row, COMMANDS] += 1
+    host.requests[row, LEFT] += 1
+
+
+@inlined_kernel
+def expect(host: Host, row: int) -> None:
+    """Let an independent request arrive in time: after those in `order` where it arrives last, or else by the heap."""
+    request, arrival, last = host.scalars[REQUEST_BASE] + row, host.requests[row, ARRIVAL], host.scalars[ORDERED] - 1
+    if last < host.scalars[ARRIVED] or host.requests[host.order[last] - host.scalars[REQUEST_BASE], ARRIVAL] <= arrival:
+        host.order[last + 1] = request
+        host.scalars[ORDERED] += 1
+    else:
+        host.scalars[DELAYED] = heap_push(host.delayed, host.scalars[DELAYED], arrival, request)
+
+
+@lean_kernel
+def drop_collected(host: Host) -> None:
+    """Move rows to the front of the tables, over those of requests whose completions were collected, up to the first other."""
+    requests, commands = host.scalars[ROWS], host.scalars[COMMAND_ROWS]
+    first = 0
+    while first < requests and host.requests[first, LEFT] == DONE_WITH:
+        first += 1
+    first_command = host.requests[first, FIRST_COMMAND] - host.scalars[COMMAND_BASE] if first < requests else commands
+    for row in range(first, requests):
+        for column in range(REQUEST_COLUMNS):
+            host.requests[row - first, column] = host.requests[row, column]
+    for row in range(first_command, commands):
+        for column in range(COMMAND_COLUMNS):
+            host.commands[row - first_command, column] = host.commands[row, column]
+    for index in range(host.scalars[ARRIVED], host.scalars[ORDERED]):
+        host.order[index - host.scalars[ARRIVED]] = host.order[index]
+    host.scalars[ORDERED] -= host.scalars[ARRIVED]
+    host.scalars[ARRIVED] = 0
+    host.scalars[ROWS] -= first
+    host.scalars[COLLECTED] -= first
+    host.scalars[REQUEST_BASE] += first
+    host.scalars[COMMAND_ROWS] -= first_command
+    host.scalars[COMMAND_BASE] += first_command

@@ -3,77 +3,54 @@
 from __future__ import annotations
 
 import numpy as np
+from numba import types
 
+from flashsim.core.array_types import COMMANDS, COMPLETIONS, REQUESTS, VECTOR
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.host import (
     ABLE,
-    ARRIVAL,
     ARRIVED,
+    COLLECTED,
     COMMAND_BASE,
     COMMAND_COLUMNS,
-    COMMANDS,
+    COMMAND_ROWS,
     COMPLETED,
     DELAYED,
     DEPTH,
+    DONE_WITH,
     FINISHED,
-    FIRST_COMMAND,
     FIRST_DEPENDENT,
     FIRST_QUEUE,
-    FLAGS,
+    HOST_TABLES,
     LEFT,
-    LENGTH,
     NEXT_DEPENDENT,
-    NEXT_READY,
     NOW,
-    OFFSET,
-    OPERATION,
-    OWNER,
-    QUEUE,
+    ORDERED,
     QUEUE_SCALARS,
     QUEUES_END,
     REQUEST_BASE,
     REQUEST_COLUMNS,
+    ROWS,
     STARTED,
     SUBMITTED,
     TAG,
-    THINK,
     TURN,
     Host,
-    heap_push,
+    add_command,
+    add_request,
+    drop_collected,
+    expect,
+    next_arrival,
 )
-from flashsim.core.kernel import lean_kernel
-from flashsim.core.request import COMMAND, COMPLETION, Commands, Completions, Integers, Requests
+from flashsim.core.kernel import kernel_of, lean_kernel
+from flashsim.core.request import COMMAND, COMPLETION, REQUEST, Commands, Completions, Integers, Requests
+from flashsim.core.state_table import State, StateTable, state_of
 from flashsim.core.units import NEVER
 
-_COMPACT_AT = 4096
+#: Rows of the tables at first; they are made twice as long as what they hold when they are full.
+_FIRST_ROWS = 64
 
-
-class _Rows:
-    """A table of int64 that grows at its end and shrinks at its front, each in constant time a row."""
-
-    def __init__(self, *columns: int) -> None:
-        self._buffer = np.empty((0, *columns), np.int64)
-        self._first = 0
-        self.rows = self._buffer
-
-    def extend(self, count: int) -> Integers:
-        """Add rows, not yet filled in, and return them."""
-        used = len(self.rows)
-        if self._first + used + count > len(self._buffer):
-            buffer = np.empty((2 * (used + count), *self._buffer.shape[1:]), np.int64)
-            buffer[:used] = self.rows
-            self._buffer, self._first = buffer, 0
-        self.rows = self._buffer[self._first : self._first + used + count]
-        return self.rows[used:]
-
-    def drop(self, count: int) -> None:
-        """Remove rows at the front."""
-        self._first += count
-        self.rows = self.rows[count:]
-
-    def shorten(self, count: int) -> None:
-        """Keep only so many rows, those at the front."""
-        self.rows = self.rows[:count]
+_host_of = state_of(HOST_TABLES)
 
 
 class HostQueue:
@@ -85,6 +62,11 @@ class HostQueue:
         The most commands of one submission queue in flight at once.
     queues
         Submission queues; a request's is its stream modulo their number.
+
+    Attributes
+    ----------
+    tables
+        What the kernels work on; `append` makes it anew when it needs room.
 
     Raises
     ------
@@ -98,32 +80,19 @@ class HostQueue:
         self.scalars[DEPTH] = depth
         self.scalars[QUEUES_END] = len(self.scalars)
         self._empty_queues()
-        self._requests = _Rows(REQUEST_COLUMNS)
-        self._commands = _Rows(COMMAND_COLUMNS)
-        self._order = _Rows()
-        self.delayed = np.zeros((0, 2), np.int64)
-        self.finished = np.zeros(0, np.int64)
-        self._collected = 0  # requests handed out, of all those in the table
+        self.tables = _empty_tables(self.scalars, _FIRST_ROWS, _FIRST_ROWS)
+        self._table = StateTable(HOST_TABLES)
+        self._at = np.zeros(1, np.int64)
 
     @property
     def requests(self) -> Integers:
-        """The request table, shape (n, REQUEST_COLUMNS)."""
-        return self._requests.rows
+        """The request table's rows in use, shape (n, REQUEST_COLUMNS)."""
+        return self.tables.requests[: self.scalars[ROWS]]
 
     @property
     def commands(self) -> Integers:
-        """The command table, shape (m, COMMAND_COLUMNS)."""
-        return self._commands.rows
-
-    @property
-    def order(self) -> Integers:
-        """Ids of independent requests in the order of their arrival; the first ``scalars[ARRIVED]`` have arrived."""
-        return self._order.rows
-
-    @property
-    def tables(self) -> Host:
-        """What the kernels work on, until the next call of `append` or `clear`."""
-        return Host(self.scalars, self.requests, self.commands, self.order, self.delayed, self.finished)
+        """The command table's rows in use, shape (m, COMMAND_COLUMNS)."""
+        return self.tables.commands[: self.scalars[COMMAND_ROWS]]
 
     @property
     def now(self) -> int:
@@ -131,22 +100,19 @@ class HostQueue:
         return int(self.scalars[NOW])
 
     @property
-    def queues(self) -> int:
-        """How many submission queues there are."""
-        return (len(self.scalars) - FIRST_QUEUE) // QUEUE_SCALARS
-
-    @property
     def outstanding(self) -> int:
         """Requests submitted and not yet completed."""
-        return len(self.requests) - self._collected - int(self.scalars[FINISHED])
+        return int(self.scalars[ROWS] - self.scalars[COLLECTED] - self.scalars[FINISHED])
 
     @property
     def next_arrival(self) -> int:
         """When a request arrives next, ns; NEVER if none is due."""
-        arrived, due = int(self.scalars[ARRIVED]), NEVER
-        if arrived < len(self.order):
-            due = int(self.requests[self.order[arrived] - self.scalars[REQUEST_BASE], ARRIVAL])
-        return min(due, int(self.delayed[0, 0])) if self.scalars[DELAYED] else due
+        return int(_next_arrival(self._table.crossing(self.tables)))
+
+    @property
+    def unfinished(self) -> Integers:
+        """The ids of requests that have not completed, ascending."""
+        return np.flatnonzero(self.requests[:, LEFT] > 0) + self.scalars[REQUEST_BASE]
 
     def append(self, requests: Requests, commands: Commands, at: int | Integers) -> Integers:
         """Take new requests; return their ids, shape (n,).
@@ -165,67 +131,53 @@ class HostQueue:
         InvalidParameterError
             An arrival in the past, a dependency that is not an earlier row, a negative think time, or commands out of order.
         """
-        check_arrivals(requests, at, self.now)
-        check_commands(commands, len(requests))
-        self._compact()
-        first = int(self.scalars[REQUEST_BASE]) + len(self.requests)
-        first_command = int(self.scalars[COMMAND_BASE]) + len(self.commands)
-        arrivals = np.broadcast_to(at, len(requests))
-        rows, table = self._requests.extend(len(requests)), self._commands.extend(len(commands))
-        rows[:, ARRIVAL] = arrivals
-        requests = np.ascontiguousarray(requests)
-        _fill(rows, table, requests, np.ascontiguousarray(commands), first, first_command, self.queues)
-        self.delayed = _grown(self.delayed, int(self.scalars[DELAYED]), self.outstanding)
-        self.finished = _grown(self.finished, int(self.scalars[FINISHED]), len(self.requests))
-        self._order.drop(int(self.scalars[ARRIVED]))
-        self.scalars[ARRIVED] = 0
-        queued = len(self.order)
-        self._order.extend(len(requests))
-        self._order.shorten(_enqueue(self.scalars, self.requests, self.order, queued, self.delayed, requests, first))
-        return np.arange(first, first + len(requests))
+        requests, commands = np.ascontiguousarray(requests, REQUEST), np.ascontiguousarray(commands, COMMAND)
+        count, arrivals = len(requests), self._at
+        if isinstance(at, int):
+            arrivals[0] = min(max(at, -1), NEVER)
+        else:
+            arrivals = np.ascontiguousarray(np.broadcast_to(at, count), np.int64)
+        rows, command_rows = self.scalars[ROWS] + count, self.scalars[COMMAND_ROWS] + len(commands)
+        if rows > len(self.tables.requests) or command_rows > len(self.tables.commands):
+            self._make_room(count, len(commands))
+        first = _enter(self._table.crossing(self.tables), requests, commands, arrivals)
+        if first < 0:
+            check_arrivals(requests, at, self.now)
+            check_commands(commands, count)
+        return np.arange(first, first + count)
 
     def collect(self) -> Completions:
         """The requests that completed since the last call, in order of completion, dtype COMPLETION."""
-        ids = self.finished[: self.scalars[FINISHED]].copy()
-        rows = self.requests[ids - self.scalars[REQUEST_BASE]]
-        completions = np.empty(len(ids), COMPLETION)
-        completions["id"] = ids
-        for name, column in (("tag", TAG), ("submitted", SUBMITTED), ("started", STARTED), ("completed", COMPLETED)):
-            completions[name] = rows[:, column]
-        self.scalars[FINISHED] = 0
-        self._collected += len(ids)
+        completions = np.empty(self.scalars[FINISHED], COMPLETION)
+        _collect(self._table.crossing(self.tables), completions)
         return completions
 
     def clear(self) -> None:
         """Forget all requests that have not completed (a power cut)."""
-        self.scalars[REQUEST_BASE] += len(self.requests)
-        self.scalars[COMMAND_BASE] += len(self.commands)
-        for table in (self._requests, self._commands, self._order):
-            table.shorten(0)
-        for scalar in (ABLE, ARRIVED, DELAYED, FINISHED):
-            self.scalars[scalar] = 0
+        self.scalars[REQUEST_BASE] += self.scalars[ROWS]
+        self.scalars[COMMAND_BASE] += self.scalars[COMMAND_ROWS]
+        self.scalars[[ABLE, ARRIVED, DELAYED, FINISHED, ROWS, COMMAND_ROWS, ORDERED, COLLECTED]] = 0
         self._empty_queues()
-        self._collected = 0
 
     def _empty_queues(self) -> None:
         self.scalars[TURN] = FIRST_QUEUE
         self.scalars[FIRST_QUEUE:].reshape(-1, QUEUE_SCALARS)[:] = (-1, -1, 0, 0)  # HEAD, TAIL, DISPATCHED, IN_FLIGHT
 
-    def _compact(self) -> None:
-        """Drop finished rows at the front of the tables, when they are many."""
-        had = len(self.requests)
-        settled = self.scalars[FINISHED] == 0
-        if not settled or self._collected < min(_COMPACT_AT, had):
-            return
-        drop = _finished_rows(self.requests)
-        if drop < min(_COMPACT_AT, had):
-            return
-        commands = int(self.requests[drop, FIRST_COMMAND] - self.scalars[COMMAND_BASE]) if drop < had else len(self.commands)
-        self._requests.drop(drop)
-        self._commands.drop(commands)
-        self.scalars[REQUEST_BASE] += drop
-        self.scalars[COMMAND_BASE] += commands
-        self._collected -= drop
+    def _make_room(self, requests: int, commands: int) -> None:
+        """Drop what is done with, and make tables longer that what is left and what comes would fill by more than half."""
+        drop_collected(self.tables)
+        needed = (int(self.scalars[ROWS]) + requests, int(self.scalars[COMMAND_ROWS]) + commands)
+        had = (len(self.tables.requests), len(self.tables.commands))
+        sizes = tuple(max(2 * rows, size) for rows, size in zip(needed, had, strict=True))
+        if sizes != had:
+            old, self.tables = self.tables, _empty_tables(self.scalars, *sizes)
+            for table, longer in zip(old[1:], self.tables[1:], strict=True):
+                longer[: len(table)] = table
+
+
+def _empty_tables(scalars: Integers, rows: int, commands: int) -> Host:
+    sizes = ((rows, REQUEST_COLUMNS), (commands, COMMAND_COLUMNS), (rows,), (rows, 2), (rows,))
+    return Host(scalars, *(np.empty(size, np.int64) for size in sizes))
 
 
 def check_queues(depth: int, queues: int) -> None:
@@ -288,58 +240,52 @@ def _in_order(commands: Commands, requests: int) -> bool:
     return owner == requests - 1
 
 
-@lean_kernel
-def _fill(rows: Integers, table: Integers, requests: Requests, commands: Commands, first: int, first_command: int, queues: int) -> None:
-    """Enter requests and their commands, whose ids count from `first` and `first_command`, into rows that hold the arrivals."""
-    command = 0
+@kernel_of(types.int64(VECTOR))
+def _next_arrival(table: State) -> int:
+    return next_arrival(_host_of(table))[0]
+
+
+@kernel_of(types.int64(VECTOR, REQUESTS, COMMANDS, VECTOR))
+def _enter(table: State, requests: Requests, commands: Commands, arrivals: Integers) -> int:
+    """Take requests and their commands, for which there is room; return the first one's id, or -1 if something is wrong with them."""
+    host = _host_of(table)
+    for row in range(arrivals.shape[0]):
+        if arrivals[row] < host.scalars[NOW] or arrivals[row] >= NEVER:
+            return -1
+    if _first_impossible(requests) >= 0 or not _in_order(commands, requests.shape[0]):
+        return -1
+    first, command = host.scalars[ROWS], 0
     for row in range(requests.shape[0]):
-        began = command
+        entered = add_request(
+            host, arrivals[row if arrivals.shape[0] > 1 else 0], requests[row]["think"], requests[row]["tag"], int(requests[row]["stream"])
+        )
+        operation, flags = int(requests[row]["operation"]), int(requests[row]["flags"])
         while command < commands.shape[0] and commands[command]["request"] == row:
-            table[command, OWNER] = first + row
-            table[command, OPERATION] = requests[row]["operation"]
-            table[command, OFFSET] = commands[command]["offset"]
-            table[command, LENGTH] = commands[command]["length"]
-            table[command, FLAGS] = requests[row]["flags"]
+            add_command(host, entered, operation, flags, commands[command]["offset"], commands[command]["length"])
             command += 1
-        rows[row, THINK] = requests[row]["think"]
-        rows[row, TAG] = requests[row]["tag"]
-        rows[row, QUEUE] = FIRST_QUEUE + requests[row]["stream"] % queues * QUEUE_SCALARS
-        rows[row, FIRST_COMMAND] = first_command + began
-        rows[row, COMMANDS] = rows[row, LEFT] = command - began
-        rows[row, FIRST_DEPENDENT] = rows[row, NEXT_DEPENDENT] = rows[row, NEXT_READY] = -1
-    for row in range(requests.shape[0] - 1, -1, -1):  # backwards, so that the lists of dependents run in order of id
-        before = requests[row]["dependency"]
-        if before >= 0:
-            rows[row, NEXT_DEPENDENT] = rows[before, FIRST_DEPENDENT]
-            rows[before, FIRST_DEPENDENT] = first + row
-
-
-@lean_kernel
-def _enqueue(host: Integers, table: Integers, order: Integers, queued: int, delayed: Integers, requests: Requests, first: int) -> int:
-    """Queue new independent requests: after the `queued` ones where they arrive last, or else in the heap; returns how many are queued."""
-    for row in range(requests.shape[0]):
         if requests[row]["dependency"] < 0:
-            arrival = table[first + row - host[REQUEST_BASE], ARRIVAL]
-            if queued == 0 or table[order[queued - 1] - host[REQUEST_BASE], ARRIVAL] <= arrival:
-                order[queued] = first + row
-                queued += 1
-            else:
-                host[DELAYED] = heap_push(delayed, host[DELAYED], arrival, first + row)
-    return queued
+            expect(host, entered)
+    for row in range(requests.shape[0] - 1, -1, -1):  # backwards, so that the lists of dependents run in order of id
+        if requests[row]["dependency"] >= 0:
+            before = first + requests[row]["dependency"]
+            host.requests[first + row, NEXT_DEPENDENT] = host.requests[before, FIRST_DEPENDENT]
+            host.requests[before, FIRST_DEPENDENT] = host.scalars[REQUEST_BASE] + first + row
+    return host.scalars[REQUEST_BASE] + first
 
 
-@lean_kernel
-def _finished_rows(requests: Integers) -> int:
-    """How many rows at the front of the table are of requests that have completed."""
-    row = 0
-    while row < requests.shape[0] and requests[row, LEFT] == 0:
-        row += 1
-    return row
-
-
-def _grown(array: Integers, used: int, needed: int) -> Integers:
-    if needed <= len(array):
-        return array
-    grown = np.zeros((max(needed, 2 * len(array)), *array.shape[1:]), np.int64)
-    grown[:used] = array[:used]
-    return grown
+@kernel_of(types.int64(VECTOR, COMPLETIONS))
+def _collect(table: State, completions: Completions) -> int:
+    """Fill in the completions that wait to be collected; return their number."""
+    host = _host_of(table)
+    count = completions.shape[0]
+    for index in range(count):
+        row = host.finished[index] - host.scalars[REQUEST_BASE]
+        completions[index]["id"] = host.finished[index]
+        completions[index]["tag"] = host.requests[row, TAG]
+        completions[index]["submitted"] = host.requests[row, SUBMITTED]
+        completions[index]["started"] = host.requests[row, STARTED]
+        completions[index]["completed"] = host.requests[row, COMPLETED]
+        host.requests[row, LEFT] = DONE_WITH
+    host.scalars[FINISHED] = 0
+    host.scalars[COLLECTED] += count
+    return count

@@ -14,11 +14,12 @@ from numba import types
 
 from flashsim.core.array_types import VECTOR
 from flashsim.core.errors import FlashsimError, InvalidParameterError
-from flashsim.core.host import FINISHED, HOST_TABLES, LEFT, NOW, REQUEST_BASE, Host, arrive, command_done, next_arrival
+from flashsim.core.host import FINISHED, HOST_TABLES, NOW, arrive, command_done, next_arrival
 from flashsim.core.host_queue import HostQueue
 from flashsim.core.kernel import kernel_of
-from flashsim.core.policies import Policies, policy_vector
+from flashsim.core.policies import policy_vector
 from flashsim.core.request import Commands, Completions, Integers, Requests
+from flashsim.core.state_table import ADVANCE, State, StateTable, state_of
 from flashsim.core.units import NEVER
 from flashsim.hdd import report, striping, terms
 from flashsim.hdd.control import control_row
@@ -34,12 +35,17 @@ from flashsim.hdd.terms import ACTIVE, BUSY_UNTIL, DRIVE_COLUMNS, RING_COUNT, RI
 #: An array's host may have any number of commands on the way, since each drive has a queue.
 _ANY_DEPTH = 1 << 40
 
-_RUN = types.int64(types.int64, types.int64, HOST_TABLES, DISK, VECTOR)
+_STATE = types.Tuple((HOST_TABLES, DISK, VECTOR))
+_state_of = state_of(_STATE)
 
 
-@kernel_of(_RUN)
-def run(until: int, wait: int, host: Host, disk: Disk, policies: Policies) -> int:
-    """Let events happen up to `until`, or until so many completions wait to be collected; return 0, or BAD_CHOICE."""
+@kernel_of(ADVANCE)
+def advance(table: State, until: int, wait: int) -> int:
+    """Let events happen up to `until`, or until so many completions wait to be collected.
+
+    Returns when something happens next, or BAD_CHOICE, a negative number.
+    """
+    host, disk, policies = _state_of(table)
     count = disk.drives.shape[0] // 2
     while True:
         arrival, _ = next_arrival(host)
@@ -47,8 +53,13 @@ def run(until: int, wait: int, host: Host, disk: Disk, policies: Policies) -> in
         for drive in range(count):
             if disk.drives[drive, ACTIVE] >= 0 and disk.drives[drive, BUSY_UNTIL] < done:
                 done, which = disk.drives[drive, BUSY_UNTIL], drive
-        if min(arrival, done) > until or min(arrival, done) == NEVER:
-            break
+        due = min(arrival, done)
+        if host.scalars[FINISHED] >= wait:
+            return int(due)
+        if due > until or due == NEVER:
+            if until != NEVER:
+                host.scalars[NOW] = until
+            return int(due)
         if arrival <= done:
             arrive(host)
         else:
@@ -58,12 +69,7 @@ def run(until: int, wait: int, host: Host, disk: Disk, policies: Policies) -> in
             command_done(host, command)
         status = admit(host, disk, policies)
         if status != 0:
-            return status
-        if host.scalars[FINISHED] >= wait:
-            return 0
-    if until != NEVER:
-        host.scalars[NOW] = until
-    return 0
+            return int(status)
 
 
 class HddEngine:
@@ -96,6 +102,7 @@ class HddEngine:
             np.zeros((1, terms.WAITING_COLUMNS), np.int64),
             np.zeros((parameters.queue_depth, CANDIDATE_COLUMNS), np.int64),
         )
+        self._table = StateTable(_STATE)
         self._power_up()
 
     def _power_up(self) -> None:
@@ -158,7 +165,7 @@ class HddEngine:
         """
         if until < self.now:
             raise InvalidParameterError("until", f"{until} ns", f"the clock is already at {self.now} ns")
-        status = run(until, NEVER if every else wait, self._host.tables, self._disk, self._policies)
+        status = advance(self._table.crossing((self._host.tables, self._disk, self._policies)), until, NEVER if every else wait)
         if status == BAD_CHOICE:
             raise FlashsimError(f"{FAMILY.kind}: '{self.parameters.scheduler}' chose a command that does not wait")
         return self._host.collect()
@@ -173,7 +180,7 @@ class HddEngine:
         """
         self.advance(at, every=True)
         host = self._host
-        unfinished = np.flatnonzero(host.requests[:, LEFT] > 0) + host.scalars[REQUEST_BASE]
+        unfinished = host.unfinished
         unsettled = [entry for drive in range(self.parameters.drives) for entry in self._unsettled(drive, at)]
         cut = report.power_cut(at, unfinished.tolist(), unsettled, self.parameters)
         host.clear()

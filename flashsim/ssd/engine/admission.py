@@ -44,7 +44,7 @@ from flashsim.ssd.state.write_buffer import (
 )
 
 # Why the engine stopped.
-DONE, TABLE_FULL, POLICY_FAILED, LOG_FULL = range(4)
+DONE, TABLE_FULL, POLICY_FAILED, LOG_FULL = 0, -1, -2, -3
 
 
 @inlined_kernel

@@ -9,13 +9,13 @@ from numba import types
 
 from flashsim.core.array_types import VECTOR
 from flashsim.core.errors import CapacityError
-from flashsim.core.host import FINISHED, HOST_TABLES, LEFT, NOW, REQUEST_BASE, Host, arrive, heap_pop, next_arrival
+from flashsim.core.host import FINISHED, HOST_TABLES, NOW, arrive, heap_pop, next_arrival
 from flashsim.core.host_queue import HostQueue
 from flashsim.core.kernel import kernel_of, lean_kernel
 from flashsim.core.model import PowerCut
-from flashsim.core.policies import Policies
 from flashsim.core.request import Commands, Completions, Integers, Requests
 from flashsim.core.spans import Spans
+from flashsim.core.state_table import ADVANCE, State, StateTable, state_of
 from flashsim.core.units import NEVER
 from flashsim.ssd.engine.admission import DONE, LOG_FULL, POLICY_FAILED, dispatch
 from flashsim.ssd.engine.events import happen
@@ -42,8 +42,8 @@ from flashsim.ssd.engine.operations import (
 )
 from flashsim.ssd.engine.span_log import RECORDING, empty_log, is_full, taken_spans
 from flashsim.ssd.parameters import SsdParameters
-from flashsim.ssd.state.drive_state import DriveState, check_commands_fit, ids_needed, statistics_with_times
-from flashsim.ssd.state.flash import FLASH, Flash
+from flashsim.ssd.state.drive_state import DriveState, ids_needed, statistics_with_times
+from flashsim.ssd.state.flash import FLASH
 from flashsim.ssd.state.flash_array import (
     BUFFER_PAGE,
     CAUSE,
@@ -66,7 +66,8 @@ from flashsim.ssd.state.write_ids import ids_left
 _FIRST_ROWS = 1024
 _SPAN_ROWS = 65536
 
-_RUN = types.int64(types.int64, types.int64, HOST_TABLES, FLOW, FLASH, TIMES, VECTOR)
+_STATE = types.Tuple((HOST_TABLES, FLOW, FLASH, TIMES, VECTOR))
+_state_of = state_of(_STATE)
 
 
 @lean_kernel
@@ -80,21 +81,28 @@ def next_event(flow: Flow) -> int:
     return NEVER
 
 
-@kernel_of(_RUN)
-def run(until: int, wait: int, host: Host, flow: Flow, flash: Flash, times: Times, policies: Policies) -> int:
-    """Let events happen in order of (time, arrivals first, id) up to `until`, or until so many completions wait to be collected."""
+@kernel_of(ADVANCE)
+def advance(table: State, until: int, wait: int) -> int:
+    """Let events happen in order of (time, arrivals first, id) up to `until`, or until so many completions wait to be collected.
+
+    Returns when something happens next, or why it stopped short, a negative number.
+    """
+    host, flow, flash, times, policies = _state_of(table)
     while True:
         status = dispatch(host, flow, flash, times, policies)
         if status == DONE and is_full(flow.log, flash.control):
-            return LOG_FULL
-        if status != DONE or host.scalars[FINISHED] >= wait:
+            status = LOG_FULL
+        if status != DONE:
             return int(status)
         arrival, _ = next_arrival(host)
         event = next_event(flow)
-        if min(arrival, event) > until or min(arrival, event) == NEVER:
+        due = min(arrival, event)
+        if host.scalars[FINISHED] >= wait:
+            return int(due)
+        if due > until or due == NEVER:
             if until != NEVER:
                 host.scalars[NOW] = max(host.scalars[NOW], until)
-            return DONE
+            return int(due)
         if arrival <= event:
             arrive(host)
         else:
@@ -127,6 +135,7 @@ class SsdEngine:
         self._host = HostQueue(parameters.queue_depth, parameters.queues)
         self._refused = 0  # write commands that the caller knows to have been refused
         self._flow = self._idle(empty_log(0))
+        self._table = StateTable(_STATE)
 
     def _idle(self, log: Integers) -> Flow:
         """Nothing is under way."""
@@ -172,8 +181,7 @@ class SsdEngine:
 
     def submit(self, requests: Requests, commands: Commands, at: int | Integers) -> Integers:
         """Take requests, split into commands; see `flashsim.core.host_queue.HostQueue.append`."""
-        check_commands_fit(self.parameters, requests, commands)
-        needed = ids_needed(self.state, commands)
+        needed = ids_needed(self.state, requests, commands)
         if ids_left(self.state.control) < needed:
             self._renumber(needed)
         return self._host.append(requests, commands, at)
@@ -195,10 +203,10 @@ class SsdEngine:
     def _run(self, until: int, wait: int) -> None:
         state = self.state
         while True:
-            status = run(until, wait, self._host.tables, self._flow, state.flash, self._times, state.policies)
+            status = advance(self._table.crossing((self._host.tables, self._flow, state.flash, self._times, state.policies)), until, wait)
             if status == POLICY_FAILED:
                 raise state.bad_victim()
-            if status == DONE:
+            if status >= DONE:
                 return
             if status == LOG_FULL:
                 self._spans.append(taken_spans(self._flow.log))
@@ -252,8 +260,7 @@ class SsdEngine:
         Completions up to `at` that were not yet collected are not returned any more: call ``advance(at, every=True)`` before to see them.
         """
         self._run(at, True)
-        requests = self._host.requests
-        lost = np.flatnonzero(requests[:, LEFT] > 0) + int(self._host.scalars[REQUEST_BASE])
+        lost = self._host.unfinished
         arrived = self._arrived() if self.parameters.power_protected else []
         self._finish_erases()
         self._host.clear()

@@ -13,7 +13,7 @@ from flashsim.core.units import NEVER
 from flashsim.ssd.parameters import SsdParameters
 from flashsim.ssd.specification.model import EventModel
 from flashsim.ssd.specification.parts import Die, Shared
-from flashsim.ssd.state.drive_state import check_commands_fit, ids_needed, statistics_with_times
+from flashsim.ssd.state.drive_state import ids_needed, statistics_with_times
 from flashsim.ssd.state.flash_array import ERASE_BLOCK, QUEUED, erased
 from flashsim.ssd.state.geometry import REFUSED
 from flashsim.ssd.state.recovery import recover
@@ -51,8 +51,7 @@ class SsdSpecification(EventModel):
 
     def submit(self, requests: Requests, commands: Commands, at: int | Integers) -> Integers:
         """Take requests, split into commands; see `flashsim.core.host_queue.HostQueue.append`."""
-        check_commands_fit(self.parameters, requests, commands)
-        needed = ids_needed(self.state, commands)
+        needed = ids_needed(self.state, requests, commands)
         if ids_left(self.state.control) < needed:
             self._renumber(needed)
         ids = self.host.append(requests, commands, at)

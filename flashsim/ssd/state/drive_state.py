@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 from numba import types
 
-from flashsim.core.array_types import VECTOR
+from flashsim.core.array_types import COMMANDS, REQUESTS, VECTOR
 from flashsim.core.errors import FlashsimError, InvalidParameterError, ReadOnlyDeviceError, RefusedError
 from flashsim.core.kernel import kernel_of, lean_kernel
 from flashsim.core.policies import Policies, policy_vector
-from flashsim.core.request import FLUSH, OPERATIONS, READ, SECTOR, WRITE, Commands, Integers, Requests
+from flashsim.core.request import COMMAND, FLUSH, OPERATIONS, READ, REQUEST, SECTOR, WRITE, Commands, Integers, Requests
 from flashsim.ssd.ftl import base as ftl_family
 from flashsim.ssd.ftl.base import TRANSLATE, plan_page, translate_of
 from flashsim.ssd.gc import base as gc_family
@@ -293,10 +293,40 @@ def statistics_with_times(state: DriveState, dies: list[int], channels: list[int
     }
 
 
-def ids_needed(state: DriveState, commands: Commands) -> int:
-    """The most write ids that commands can take: one for each page, one more where it leaves a buffer, and those of translation pages."""
-    a_page = int(state.control[PLAN_ROWS]) if state.control[MAP_PAGES] else 2
-    return int((commands["length"] // state.parameters.page_size + 2).sum()) * a_page
+def ids_needed(state: DriveState, requests: Requests, commands: Commands) -> int:
+    """The most write ids that commands can take: one for each page, one more where it leaves a buffer, and those of translation pages.
+
+    Raises
+    ------
+    InvalidParameterError
+        A command outside the drive or off its sectors, a read or write of nothing, or an operation that no drive knows.
+    """
+    requests, commands = np.ascontiguousarray(requests, REQUEST), np.ascontiguousarray(commands, COMMAND)
+    pages = _pages_touched(requests, commands, state.parameters.capacity, state.parameters.page_size)
+    if pages < 0:
+        _refuse(state.parameters, requests, commands)
+    return int(pages) * (int(state.control[PLAN_ROWS]) if state.control[MAP_PAGES] else 2)
+
+
+@kernel_of(types.int64(REQUESTS, COMMANDS, types.int64, types.int64))
+def _pages_touched(requests: Requests, commands: Commands, capacity: int, page_size: int) -> int:
+    """The most flash pages that commands touch, each with one more at either end; -1 if one of them is to be refused."""
+    for row in range(requests.shape[0]):
+        if requests[row]["operation"] < READ or requests[row]["operation"] > FLUSH:
+            return -1
+    pages = 0
+    for row in range(commands.shape[0]):
+        request, offset, length = commands[row]["request"], commands[row]["offset"], commands[row]["length"]
+        if request < 0 or request >= requests.shape[0]:
+            return -1
+        operation = requests[request]["operation"]
+        if length == 0 and operation in (READ, WRITE):
+            return -1
+        outside = offset < 0 or length < 0 or length > capacity or offset > capacity - length
+        if operation != FLUSH and (outside or offset % SECTOR != 0 or length % SECTOR != 0):
+            return -1
+        pages += length // page_size + 2
+    return pages
 
 
 def check_extent(parameters: SsdParameters, what: str, offset: int, length: int) -> None:
@@ -307,14 +337,14 @@ def check_extent(parameters: SsdParameters, what: str, offset: int, length: int)
         raise InvalidParameterError(what, f"{length} B at {offset}", f"the drive ends at {parameters.capacity} B")
 
 
-def check_commands_fit(parameters: SsdParameters, requests: Requests, commands: Commands) -> None:
-    """Refuse commands outside the drive or off its sectors, reads and writes of nothing, and operations that no drive knows."""
+def _refuse(parameters: SsdParameters, requests: Requests, commands: Commands) -> None:
+    """Say what is wrong with commands of which one is to be refused."""
     unknown = np.flatnonzero((requests["operation"] < READ) | (requests["operation"] > FLUSH))
     if len(unknown):
         raise InvalidParameterError("operation", int(requests["operation"][unknown[0]]), "it must be read, write, trim or flush")
     operation = requests["operation"][commands["request"]]
     offset, length = commands["offset"], commands["length"]
-    off = (offset < 0) | (length < 0) | (offset % SECTOR != 0) | (length % SECTOR != 0) | (offset + length > parameters.capacity)
+    off = (offset < 0) | (length < 0) | (offset % SECTOR != 0) | (length % SECTOR != 0) | (offset > parameters.capacity - length)
     for row in np.flatnonzero(off & (operation != FLUSH))[:1]:
         check_extent(parameters, OPERATIONS[operation[row]], int(offset[row]), int(length[row]))
     if np.any((length == 0) & ((operation == READ) | (operation == WRITE))):

@@ -55,7 +55,7 @@ def batches(draw: st.DrawFn) -> Batch:
 @given(st.lists(batches(), min_size=1, max_size=5), st.integers(1, 5), st.integers(1, 3))
 def test_the_two_hosts_agree_at_every_step(work: list[Batch], depth: int, queues: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(host_module, "_COMPACT_AT", 3)  # so that finished rows are dropped on the way
+        patch.setattr(host_module, "_FIRST_ROWS", 1)  # so that finished rows are dropped on the way
         engine, specification = FixedEngine(depth, queues), FixedSpecification(depth, queues)
         for batch in work:
             until = engine.now + batch.wait
@@ -180,8 +180,7 @@ def test_synchronous_requests_wait_for_each_other() -> None:
     assert run(engine)["completed"].tolist() == [102, 114, 126, 138]
 
 
-def test_long_work_in_small_calls_keeps_its_tables_small(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(host_module, "_COMPACT_AT", 200)
+def test_long_work_in_small_calls_keeps_its_tables_small() -> None:
     engine, specification = FixedEngine(depth=3), FixedSpecification(depth=3)
     requests = make_requests(READ, np.arange(40) * SECTOR, SECTOR)
     for _ in range(30):
@@ -190,7 +189,7 @@ def test_long_work_in_small_calls_keeps_its_tables_small(monkeypatch: pytest.Mon
         for _ in range(39):  # so that one more is outstanding after each round
             assert np.array_equal(engine.advance(), specification.advance())
     assert engine.outstanding == 30
-    assert len(engine.host.requests) < 500, "of 1200"
+    assert len(engine.host.tables.requests) < 500, "of 1200"
     assert np.array_equal(run(engine), run(specification))
 
 

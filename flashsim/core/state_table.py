@@ -1,0 +1,107 @@
+"""An engine's state as one vector of integers: where its arrays stand and how long they are, from which kernels make them again.
+
+Every array that Python hands to a kernel costs time at the crossing, and a kernel that drives several engines cannot name the arrays of
+each.  So the address and the shape of every array stand in one int64 vector, and what the kernel makes of it are the named groups that all
+others take.  Uncompiled, the groups themselves travel instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numba import typeof, types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+from flashsim.core.array_types import VECTOR
+from flashsim.core.kernel import compiled
+
+#: Entries of an array: its address, and the length of each of at most two dimensions.
+_ENTRIES = 3
+
+#: The one signature of an engine's compiled loop: its state, the time to which it lets time pass, and how many completions end it before.
+#: It returns when something happens next, or a negative number that says why it stopped short.
+ADVANCE = types.int64(VECTOR, types.int64, types.int64)
+
+#: What stands for an engine's state in a call: the vector; uncompiled, the groups.
+State = Any
+
+
+class StateTable:
+    """The vector of one engine's state.
+
+    Parameters
+    ----------
+    state_type
+        Of the state, a named tuple of arrays or a tuple of such and of arrays: ``numba.types.NamedTuple``, ``numba.types.Tuple``.  Arrays
+        are contiguous and have one or two dimensions.
+    """
+
+    def __init__(self, state_type: Any) -> None:
+        self._types = list(state_type)
+        self._parts: list[Any] = [None] * len(self._types)
+        places = np.cumsum([0] + [len(_leaves(part)) * _ENTRIES for part in self._types])
+        self._places, self._vector = places.tolist(), np.zeros(places[-1], np.int64)
+
+    def crossing(self, state: tuple[Any, ...]) -> State:
+        """What a kernel takes for the state, of which some parts may be others than at the last crossing."""
+        if not compiled():
+            return state
+        for number, part in enumerate(state):
+            if part is not self._parts[number]:
+                self._take(number, part)
+        return self._vector
+
+    def _take(self, number: int, part: Any) -> None:
+        self._parts[number] = part  # and so its arrays live as long as their addresses are in use
+        place = self._places[number]
+        for array, kind in zip(_leaves(part), _leaves(self._types[number]), strict=True):
+            assert typeof(array) == kind, "kernels would take it for something else"
+            self._vector[place] = array.ctypes.data
+            self._vector[place + 1 : place + 1 + array.ndim] = array.shape
+            place += _ENTRIES
+
+
+def state_of(state_type: Any) -> Callable[[State], Any]:
+    """What a kernel calls to get a state of that type (``numba.types.NamedTuple``); it must be a global name of the kernel's module."""
+    if not compiled():
+        return lambda state: state
+
+    @intrinsic  # type: ignore[untyped-decorator]
+    def made_again(typing: Any, table: Any) -> Any:
+        def lower(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            from numba.np.arrayobj import make_array, populate_array  # only to compile: loading it takes longer than a start
+
+            vector = make_array(VECTOR)(context, builder, arguments[0]).data
+            place = 0
+
+            def entry(at: int) -> Any:
+                return builder.load(cgutils.gep(builder, vector, at))
+
+            def make(kind: Any) -> Any:
+                nonlocal place
+                if not isinstance(kind, types.Array):
+                    return context.make_tuple(builder, kind, [make(each) for each in kind])
+                array = make_array(kind)(context, builder)
+                size = context.get_constant(types.intp, context.get_abi_sizeof(context.get_data_type(kind.dtype)))
+                shape = [entry(place + 1 + dimension) for dimension in range(kind.ndim)]
+                strides = [size]
+                if kind.ndim == 2:
+                    strides = [size, builder.mul(shape[0], size)] if kind.layout == "F" else [builder.mul(shape[1], size), size]
+                data = builder.inttoptr(entry(place), array.data.type)
+                populate_array(array, data=data, shape=shape, strides=strides, itemsize=size, meminfo=None)
+                place += _ENTRIES
+                return array._getvalue()
+
+            return make(state_type)
+
+        return state_type(VECTOR), lower
+
+    return made_again
+
+
+def _leaves(state: Any) -> list[Any]:
+    """The arrays of a state, or their types, in order."""
+    return [leaf for part in state for leaf in _leaves(part)] if isinstance(state, (tuple, types.BaseTuple)) else [state]
