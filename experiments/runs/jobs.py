@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,10 +14,11 @@ from typing import Any
 from experiments.runs import kept
 from experiments.runs.parallel import each
 from flashsim.core.protocols import Progress
+from flashsim.core.source_files import source_tree
 from flashsim.ssd.ftl.base import TRANSLATE
 
-#: Modules that compile an engine, for many seconds, when a machine first needs it.
-_ENGINES = ("flashsim.hdd.engine", "flashsim.ssd.engine.drive")
+#: What a module has that compiles a kernel, perhaps for many seconds, when it is first imported on a machine.
+_COMPILES = re.compile(rb"^@kernel_of\(", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -69,8 +71,12 @@ class Job:
     @cached_property
     def id(self) -> str:
         """The name under which the result is kept: of its arguments, the versions and all sources that it rests on."""
-        module = self.function.partition(":")[0]
-        return kept.identity({"function": self.function, "arguments": self.arguments}, module)
+        return kept.identity({"function": self.function, "arguments": self.arguments}, self.module)
+
+    @property
+    def module(self) -> str:
+        """The module of the function."""
+        return self.function.partition(":")[0]
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -80,8 +86,7 @@ class Job:
 
     def make(self) -> Any:
         """Make the run, in this process."""
-        module, _, name = self.function.partition(":")
-        return getattr(import_module(module), name)(**self.parameters)
+        return getattr(import_module(self.module), self.function.partition(":")[2])(**self.parameters)
 
 
 @dataclass(frozen=True)
@@ -136,8 +141,9 @@ def make(jobs: Iterable[Job], settings: Settings, progress: Progress | None = No
                 made[job] = found
     left = [job for job in wanted if job not in made]
     if len(left) > 1 and settings.cluster is None:
-        for _ in each(_load, [*_ENGINES, *layers], settings.jobs):
-            pass
+        for compile_part, parts in ((_compile_engine, engines(job.module for job in left)), (_compile_layer, layers)):
+            for _ in each(compile_part, parts, settings.jobs):
+                pass
     for done, (job, (result, seconds)) in enumerate(each(timed, left, settings.jobs, settings.cluster), start=len(made) + 1):
         kept.keep(_origin(job) | {"seconds": seconds, "result": result}, job.id)
         made[job] = Made(result, seconds, recalled=False)
@@ -158,12 +164,20 @@ def _recalled(job: Job) -> Made | None:
     return None
 
 
-def _load(part: str) -> None:
-    """Load an engine's module or a flash translation layer, and what it compiles."""
-    if part in _ENGINES:
-        import_module(part)
-    else:
-        TRANSLATE.function(part)
+def engines(modules: Iterable[str]) -> list[str]:
+    """The modules that compile on import, of all that some modules rest on; those that others of them import are left out."""
+    tree = source_tree()
+    compiling = [name for name in sorted(tree.closure(modules)) if _COMPILES.search(tree.sources[name])]
+    below = {name for module in compiling for name in tree.closure([module]) - {module}}
+    return [name for name in compiling if name not in below]
+
+
+def _compile_engine(module: str) -> None:
+    import_module(module)
+
+
+def _compile_layer(name: str) -> None:
+    TRANSLATE.function(name)
 
 
 def timed(job: Job) -> tuple[Any, float]:

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from algorithms.joins.base import JOINS, JoinParameters, plan
+from experiments.runs.drives import DriveInUse
 from experiments.runs.nominal import disk_of
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.protocols import Progress, Sink
-from flashsim.core.request import WRITE, make_requests
-from flashsim.core.rng import generator
 from flashsim.core.units import MIB, SECONDS, format_size
 from flashsim.device import presets
-from flashsim.device.device import Device
 from flashsim.device.file import RealDevice
 from flashsim.execution import cpu as cpus
 from flashsim.execution.driver import ResultRows
@@ -59,48 +57,6 @@ class JoinSetting:
     placement: str = "packed"
     buffers_for: str | None = None
     cpu: str | None = CPU
-
-
-@dataclass(frozen=True)
-class DriveInUse:
-    """A drive when a join begins.
-
-    Parameters
-    ----------
-    preset
-        By name or TOML file.
-    changes
-        Other values of its parameters.
-    full
-        Whether it holds data everywhere, written in order.
-    start
-        Bytes from its begin to the join's volume.
-    overwrites
-        So many random pages of 4 KiB were written again since, as `seed` draws them.
-    """
-
-    preset: str
-    changes: Mapping[str, Any] = field(default_factory=dict)
-    full: bool = False
-    start: int = 0
-    overwrites: int = 0
-    seed: int = 0
-
-    def load(self) -> presets.Preset:
-        """The preset with the changes."""
-        preset = presets.load(self.preset)
-        return replace(preset, parameters=replace(preset.parameters, **self.changes)) if self.changes else preset
-
-    def device(self, touched: int) -> Device:
-        """The drive; what lies beyond the bytes that are touched would not tell, and is not laid out."""
-        device = Device(self.load())
-        touched = min(touched, device.capacity - self.start)
-        if self.full:
-            device.load(0, self.start + touched)
-        if self.overwrites:
-            pages = generator(self.seed, "overwrites").integers(0, touched // 4096, self.overwrites)
-            device.serve(make_requests(WRITE, self.start + pages * 4096, 4096, serial=True))
-        return device
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 from experiments.papers.do2009.runs import DEVICES, Setup, laid_out, too_small
-from experiments.papers.do2009.states import states
-from experiments.runs.joining import DriveInUse, simulate_join
+from experiments.runs.drives import DriveInUse, states
+from experiments.runs.joining import simulate_join
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.units import SECONDS
 

@@ -7,7 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from experiments.papers.do2009.runs import DEVICES, PAGE_SIZE, Setup, laid_out, too_small
-from experiments.runs.joining import CPU, DriveInUse, JoinSetting, divide, simulate_join
+from experiments.runs.drives import DriveInUse
+from experiments.runs.joining import CPU, JoinSetting, divide, simulate_join
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.rng import generator
 from flashsim.core.units import MIB, SECONDS

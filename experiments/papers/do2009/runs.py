@@ -8,7 +8,7 @@ from functools import lru_cache
 from operator import attrgetter
 from typing import Any
 
-from experiments.papers.do2009.states import states
+from experiments.runs.drives import states
 from experiments.runs.jobs import Job, Settings
 from experiments.runs.joining import CPU, JoinSetting, divide_pages, lay_out, simulate_join
 from experiments.runs.nominal import disk_of

@@ -113,6 +113,11 @@ def test_every_simulation_of_a_paper_rests_on_no_formula() -> None:
         assert not [name for name in closure if name.startswith(("models.haas", "models.optimum", "models.ssd", "experiments.formulas"))]
 
 
+def test_the_engines_that_runs_need_are_found() -> None:
+    assert jobs.engines(["experiments.papers.do2009.runs"]) == ["flashsim.hdd.engine", "flashsim.ssd.engine.drive"]
+    assert jobs.engines(["flashsim.hdd.seek", "of.ones.own"]) == []
+
+
 def _jobs(paper: papers.Paper, exhibit: str) -> list[Job]:
     return paper.exhibit(exhibit).jobs([claim.id for claim in paper.claims], Settings(scale=SCALE))
 

@@ -1,0 +1,75 @@
+"""Drives with a history: what they held when a join begins, and drawn histories in the place of repeated runs.
+
+A simulated drive repeats itself exactly; a real one does not, since it was left in another state, which papers hardly tell.  Of any drive
+is drawn where on it the volume begins; a flash drive also is full, and random pages were written again since.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from flashsim.core.request import WRITE, make_requests
+from flashsim.core.rng import generator
+from flashsim.device import presets
+from flashsim.device.device import Device
+
+#: The volume begins within the first so many blocks of 4 KiB: 64 MiB hold any alignment to the flash drive's superblocks.
+_STARTS = 16_384
+#: Random pages written before a run: some tens of log blocks are in use, or none.
+_OVERWRITES = 256
+
+
+@dataclass(frozen=True)
+class DriveInUse:
+    """A drive when a join begins.
+
+    Parameters
+    ----------
+    preset
+        By name or TOML file.
+    changes
+        Other values of its parameters.
+    full
+        Whether it holds data everywhere, written in order.
+    start
+        Bytes from its begin to the join's volume.
+    overwrites
+        So many random pages of 4 KiB were written again since, as `seed` draws them.
+    """
+
+    preset: str
+    changes: Mapping[str, Any] = field(default_factory=dict)
+    full: bool = False
+    start: int = 0
+    overwrites: int = 0
+    seed: int = 0
+
+    def load(self) -> presets.Preset:
+        """The preset with the changes."""
+        preset = presets.load(self.preset)
+        return replace(preset, parameters=replace(preset.parameters, **self.changes)) if self.changes else preset
+
+    def device(self, touched: int) -> Device:
+        """The drive; what lies beyond the bytes that are touched would not tell, and is not laid out."""
+        device = Device(self.load())
+        touched = min(touched, device.capacity - self.start)
+        if self.full:
+            device.load(0, self.start + touched)
+        if self.overwrites:
+            pages = generator(self.seed, "overwrites").integers(0, touched // 4096, self.overwrites)
+            device.serve(make_requests(WRITE, self.start + pages * 4096, 4096, serial=True))
+        return device
+
+
+def states(devices: Mapping[str, str], count: int, seed: int) -> dict[str, list[DriveInUse]]:
+    """So many states of each machine's drive, drawn under a seed."""
+    found: dict[str, list[DriveInUse]] = {machine: [] for machine in devices}
+    for number in range(count):
+        draw = generator(seed, "state", number)
+        start, overwrites = int(draw.integers(_STARTS)) * 4096, int(draw.integers(_OVERWRITES))
+        for machine, preset in devices.items():
+            written = overwrites if presets.load(preset).kind == "ssd" else 0
+            found[machine].append(DriveInUse(preset, {}, True, start, written, seed + number))
+    return found
