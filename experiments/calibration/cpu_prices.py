@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,8 +12,8 @@ from experiments.calibration.cpu_kernel import kernel_prices
 from experiments.calibration.cpu_user import Price, user_prices
 from experiments.presentation.tables import Entry, Table
 from flashsim.core.protocols import Progress
-from flashsim.execution.cpu import KINDS, CpuModel
-from flashsim.execution.requests import Work
+from flashsim.execution.cpu import DEFAULT, KINDS, CpuModel, mean_price
+from flashsim.execution.requests import HOST, Work
 
 _COMMENTS = (
     "Measured on one machine by flashsim device calibrate --cpu: its own operations on tuples, and requests to a file.",
@@ -32,10 +33,13 @@ class CpuPrices:
         value = {price.name: float(f"{price.value:.4g}") for price in self.prices}
         source = {price.name: f"measured: {price.source}; spread {price.spread:.1%}" for price in self.prices}
         parts = ("per_request", "per_byte")
-        sources = {f"user.{kind.value}": source[kind.value] for kind in Work}
+        sources = {f"user.{kind}": source[kind] for kind in Work}
         sources |= {f"kernel.{kind}.{part}": source[part] for kind in KINDS for part in parts}
+        sources[f"user.{DEFAULT}"] = "measured: the geometric mean of the prices a tuple"
         request, byte = (dict.fromkeys(KINDS, value[part]) for part in parts)
-        return CpuModel(self.name, {kind: value[kind.value] for kind in Work}, request, byte, sources)
+        user: dict[str, float] = {kind: value[kind] for kind in Work}
+        cores = {HOST: len(os.sched_getaffinity(0))}
+        return CpuModel(self.name, user | {DEFAULT: mean_price(user)}, request, byte, sources, cores)
 
     def text(self) -> str:
         """The preset's file."""

@@ -11,13 +11,13 @@ first come, first served; nothing else does.  The run ends when all strands have
 
 from __future__ import annotations
 
-from collections import defaultdict, deque
+from collections import deque
 from collections.abc import Iterator, Sequence
 from heapq import heappop, heappush
 
-from flashsim.core.errors import DeadlockError, InvalidParameterError
 from flashsim.core.protocols import Sink
 from flashsim.core.units import NEVER
+from flashsim.execution.coordination import Coordination
 from flashsim.execution.driver import ResultRows, answer, enter_phase
 from flashsim.execution.file_access import Group
 from flashsim.execution.machine import Machine, load
@@ -37,14 +37,6 @@ class _Cores:
         self.free = count
         self.waiting: deque[StrandState] = deque()
         self.time = 0  # worked, ns
-
-
-class _LatchState:
-    """Who holds a latch, and who waits for it."""
-
-    def __init__(self) -> None:
-        self.holder: StrandState | None = None
-        self.waiting: deque[StrandState] = deque()
 
 
 class ConcurrentDriver:
@@ -84,9 +76,7 @@ class ConcurrentDriver:
         self._lives: dict[StrandState, Iterator[None]] = {}  # of strands that have not ended
         self._ready: deque[StrandState] = deque()
         self._timers: list[tuple[int, int, StrandState]] = []
-        self._latches: defaultdict[Latch, _LatchState] = defaultdict(_LatchState)
-        self._waiters: defaultdict[Strand, list[StrandState]] = defaultdict(list)
-        self._waits: dict[StrandState, Strand | Latch] = {}
+        self._coordination = Coordination()
 
     def run(self, algorithm: Algorithm) -> ConcurrentRun:
         """Run an algorithm until it and all strands that it began have ended.
@@ -134,11 +124,7 @@ class ConcurrentDriver:
         for _ in self._lives[strand]:
             return
         del self._lives[strand]
-        for latch, state in self._latches.items():
-            if state.holder is strand:
-                raise InvalidParameterError("latch", latch.name, f"{strand.handle.name} ended while it held it")
-        strand.handle.ended = True
-        self._ready.extend(self._waiters.pop(strand.handle, ()))
+        self._ready.extend(self._strands[other] for other in self._coordination.end(strand.handle))
 
     def _next_event(self) -> None:
         """Let time pass to the next event, and note who can go on."""
@@ -146,7 +132,7 @@ class ConcurrentDriver:
         events = [port.next_event for port in self._ports]
         event = min(events, default=NEVER)
         if timer == event == NEVER:
-            raise DeadlockError(f"deadlock: {'; '.join(self._waiting(strand) for strand in self._lives)}")
+            raise self._coordination.deadlock()
         if timer <= event:
             self.now, _, strand = heappop(self._timers)
             self._go_on(strand)
@@ -197,31 +183,19 @@ class ConcurrentDriver:
         yield
 
     def _wait(self, strand: StrandState, other: Strand) -> Iterator[None]:
-        if not other.ended:
-            self._waiters[other].append(strand)
-            self._waits[strand] = other
+        if not self._coordination.wait(strand.handle, other):
             yield
-            del self._waits[strand]
         strand.follows(self._strands[other].last)
 
     def _acquire(self, strand: StrandState, latch: Latch) -> Iterator[None]:
-        state = self._latches[latch]
-        if state.holder is None:
-            state.holder = strand
-        else:
-            state.waiting.append(strand)
-            self._waits[strand] = latch
+        if not self._coordination.acquire(strand.handle, latch):
             yield
-            del self._waits[strand]
 
     def _release(self, strand: StrandState, latch: Latch) -> None:
-        state = self._latches[latch]
-        if state.holder is not strand:
-            raise InvalidParameterError("release", latch.name, f"{strand.handle.name} does not hold this latch")
-        state.holder = state.waiting.popleft() if state.waiting else None
-        if state.holder is not None:
-            state.holder.follows(strand.last)
-            self._ready.append(state.holder)
+        after = self._coordination.release(strand.handle, latch)
+        if after is not None:
+            self._strands[after].follows(strand.last)
+            self._ready.append(self._strands[after])
 
     def _work(self, strand: StrandState, step: Step) -> Iterator[None]:
         cores = self._cores[step.place]
@@ -245,13 +219,6 @@ class ConcurrentDriver:
         entry = self._record.submitted(strand, group.requests(), group.label)
         yield from self._pass(strand, 1)  # whoever makes requests takes turns
         self._record.completed(entry, len(entry.requests) - 1, self.now)
-
-    def _waiting(self, strand: StrandState) -> str:
-        awaited = self._waits[strand]
-        if isinstance(awaited, Strand):
-            return f"{strand.handle.name} waits for {awaited.name}"
-        holder = self._latches[awaited].holder
-        return f"{strand.handle.name} waits for latch {awaited.name}, which {holder.handle.name if holder else 'nobody'} holds"
 
 
 def run_strands(

@@ -99,6 +99,12 @@ class CpuModel:
         return "\n".join(lines) + "\n"
 
 
+def mean_price(prices: Mapping[str, float]) -> float:
+    """The geometric mean of the prices a tuple, ns, to three digits: what a kind of work may cost of which nothing is known."""
+    logs = [math.log(price) for kind, price in prices.items() if kind != Work.PAGE and price > 0]
+    return float(f"{math.exp(sum(logs) / max(1, len(logs))):.3g}")
+
+
 def names() -> list[str]:
     """The CPU presets that come with flashsim, sorted."""
     return _FOLDER.names()
@@ -135,9 +141,9 @@ def load(name: str) -> CpuModel:
         cores = dict.fromkeys([HOST, *places], 1) | counted
     except (KeyError, TypeError, AttributeError, ValueError) as problem:
         raise DamagedFileError(f"CPU preset: {path} lacks or misspells {problem}") from problem
-    missing = [kind for kind in Work if kind not in user and DEFAULT not in user]
+    missing = [kind for kind in Work if kind not in user]
     if missing:
-        raise DamagedFileError(f"CPU preset: {path} has no price for {', '.join(missing)}, and no default")
+        raise DamagedFileError(f"CPU preset: {path} has no price for {', '.join(missing)}")
     if strange := cores.keys() - {HOST} - places.keys():
         raise DamagedFileError(f"CPU preset: {path} counts cores of {', '.join(sorted(strange))}, which has no prices")
     return CpuModel(path.stem, user, kernel["per_request"], kernel["per_byte"], sources, cores, places)

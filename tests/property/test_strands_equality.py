@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
+from flashsim.core.request import REQUEST
 from flashsim.execution.concurrent import ConcurrentDriver
 from flashsim.execution.run import ConcurrentRun
 from flashsim.execution.specification import ConcurrentSpecification
@@ -43,3 +45,33 @@ def test_both_agree_on_drawn_programs() -> None:
 def test_both_agree_on_a_thousand_drawn_programs() -> None:
     for seed in range(60, 1060):
         check(seed)
+
+
+def replayed(seed: int) -> None:
+    """A trace of a drawn program asks the same of a fresh device at the same times, by its dependencies and think times alone."""
+    on, places = machine(seed, most=1), Places()
+    driver: Any = ConcurrentDriver(places, places, on)  # type: ignore[arg-type]
+    outcome(driver, 1, seed)
+    requests, arrivals, times = [], [], []
+    for rows, completed, _, after in on.sink.rows:  # type: ignore[union-attr]
+        part = np.array(rows, REQUEST)
+        part["dependency"] = after
+        requests.append(part)
+        arrivals += [begun for begun, _, _ in completed]
+        times += completed
+    if not requests:
+        return
+    fresh = machine(seed, most=1).devices[0]
+    completions = fresh.serve(np.concatenate(requests), np.array(arrivals), settle=False)
+    assert completions[["submitted", "started", "completed"]].tolist() == times
+
+
+def test_a_trace_keeps_the_overlaps() -> None:
+    for seed in range(40):
+        replayed(seed)
+
+
+@pytest.mark.slow
+def test_traces_of_many_programs_keep_the_overlaps() -> None:
+    for seed in range(40, 540):
+        replayed(seed)

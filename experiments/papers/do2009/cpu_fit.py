@@ -24,8 +24,8 @@ from experiments.papers.do2009 import cpu_work
 from experiments.papers.do2009.cpu_work import CALIBRATION_MEMORY, Counted
 from experiments.papers.do2009.runs import JOINS, MEMORY, PAGE_SIZE, SCALE_FACTOR
 from flashsim.core.units import KIB, MIB, SECONDS
-from flashsim.execution.cpu import CpuModel
-from flashsim.execution.requests import Work
+from flashsim.execution.cpu import DEFAULT, CpuModel, mean_price
+from flashsim.execution.requests import HOST, Work
 from flashsim.storage.source.do2009 import PUBLISHED_BYTES
 from models.disk import Disk
 from models.haas import cost
@@ -166,16 +166,20 @@ def fitted() -> tuple[CpuModel, list[str]]:
         sources |= {
             f"kernel.{kind}.{part}": f"fitted: do2009, table 5, {device}, rows of 8 and 32 KB" for part in ("per_request", "per_byte")
         }
+    sources[f"user.{DEFAULT}"] = "fitted: do2009, tables 3 and 5; the geometric mean of the prices a tuple"
+    user: dict[str, float] = {kind: _rounded(price, 3) for kind, price in zip(Work, prices, strict=True)}
     model = CpuModel(
         NAME,
-        {kind: _rounded(price, 3) for kind, price in zip(Work, prices, strict=True)},
+        user | {DEFAULT: mean_price(user)},
         {kind: _rounded(kernel[device].per_request, 4) for device, kind in DEVICES.items()},
         {kind: _rounded(kernel[device].per_byte, 4) for device, kind in DEVICES.items()},
         sources,
+        cores={HOST: _CORES},
     )
     return model, [*_COMMENTS, *(f"  {cell.name}: {cell.published:g}, {cell.value(prices):.4g}" for cell in given)]
 
 
+_CORES = 2  # "a dual-core Pentium"
 _COMMENTS = (
     "The machine of Do and Patel (DaMoN 2009): a dual-core Pentium of 3.2 GHz under Red Hat Enterprise 5.",
     "",

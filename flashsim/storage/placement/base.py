@@ -16,6 +16,7 @@ from flashsim.core.request import Integers
 from flashsim.core.units import format_size
 from flashsim.storage.heap_file import File
 
+
 @dataclass(frozen=True)
 class DeviceMap:
     """How many devices there are, and on which of them a file lies."""

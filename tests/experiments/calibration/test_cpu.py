@@ -29,9 +29,11 @@ def test_this_machine_prices_a_join(flashsim: Run, here: Path) -> None:
     assert [line.split()[0] for line in result.stdout.splitlines()[2:]] == names
     model = cpu.load("mine.toml")
     assert all(source.startswith("measured: ") for source in model.sources.values())
-    for kind, price in model.user.items():
-        assert price == pytest.approx(told["prices"][kind.value]["nanoseconds"], rel=1e-3)
-        assert price > 0
+    for kind in Work:
+        assert model.user[kind] == pytest.approx(told["prices"][kind]["nanoseconds"], rel=1e-3)
+        assert model.user[kind] > 0
+    assert min(model.user[kind] for kind in Work) < model.user[cpu.DEFAULT] < max(model.user[kind] for kind in Work)
+    assert model.cores["host"] == len(os.sched_getaffinity(0))
     assert model.user[Work.READ_TUPLE] > model.user[Work.HASH]  # a tuple's bytes are found and decoded, a key's hash is some instructions
     joined = flashsim(f"{SMALL_JOIN} --cpu mine.toml --json join.json")
     assert joined.exit_code == 0, joined.output

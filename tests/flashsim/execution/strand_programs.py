@@ -134,12 +134,12 @@ def cpu_model(cores: int) -> CpuModel:
     return CpuModel("tiny", {"page": 0.0, **prices}, kernel, {"hdd": 0.0, "ssd": 0.0}, {}, {HOST: cores, "device": 1}, {"device": prices})
 
 
-def machine(seed: int, model: str = "engine") -> Machine:
-    """1 to 3 devices and 1 to 4 cores."""
+def machine(seed: int, model: str = "engine", most: int = 3) -> Machine:
+    """1 to 3 devices, or `most`, and 1 to 4 cores; a single one is no station."""
     draw = generator(seed, "machine")
     devices: list[Any] = []
-    for number in range(int(draw.integers(1, 4))):
-        kind = draw.choice(["hdd", "ssd", "station"])
+    for number in range(int(draw.integers(1, most + 1))):
+        kind = draw.choice(["hdd", "ssd", "station"] if most > 1 else ["hdd", "ssd"])
         if kind == "station":
             devices.append(Station(int(draw.integers(1, 4)), int(draw.choice([10, 100, 130])), float(draw.choice([0, 1 / 2048]))))
             continue

@@ -144,7 +144,7 @@ def test_a_deadlock_says_who_waits_for_whom() -> None:
         yield Sleep(10)
         yield Wait([other])
 
-    with pytest.raises(DeadlockError, match="^deadlock: main waits for other; other waits for latch one, which main holds$"):
+    with pytest.raises(DeadlockError, match="^deadlock: other waits for latch one, which main holds; main waits for other$"):
         _run(main())
 
 

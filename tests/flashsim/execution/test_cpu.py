@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from flashsim.core.errors import DamagedFileError, MissingFileError, UnknownNameError
+from flashsim.core.errors import DamagedFileError, InvalidParameterError, MissingFileError, UnknownNameError
 from flashsim.execution import cpu
 from flashsim.execution.requests import Work
 
@@ -22,6 +22,27 @@ def test_times_are_prices_times_counts() -> None:
     assert model.kernel_times("ssd", lengths, commands).tolist() == [30 + 1024, 60 + 65_536]
 
 
+def test_work_of_any_name_is_priced_by_default_and_at_other_places() -> None:
+    model = cpu.CpuModel("mine", {"hash": 2.0, "default": 7.0}, {}, {}, {}, {"host": 2, "device": 4}, {"device": {"hash": 9.0}})
+    assert model.user_time({"digest": 3, Work.HASH: 1}) == 3 * 7 + 2
+    assert model.user_time({"hash": 3}, "device") == 27
+    with pytest.raises(InvalidParameterError, match="^work: 'digest', but CPU preset mine has no price for it at device, and no default$"):
+        model.user_time({"digest": 1}, "device")
+    with pytest.raises(InvalidParameterError, match="^place: 'attic', but CPU preset mine has host, device$"):
+        model.user_time({"hash": 1}, "attic")
+
+
+def test_cores_and_places_stand_in_the_preset(tmp_path: Path) -> None:
+    text = PRESET.read_text() + '\n[places.device]\nscan = { nanoseconds = 40, source = "guessed" }\n'
+    path = tmp_path / "smart.toml"
+    path.write_text(text.replace("cores = { host = 2 }", "cores = { host = 2, device = 3 }"))
+    model = cpu.load(str(path))
+    assert model.cores == {"host": 2, "device": 3} and model.places == {"device": {"scan": 40.0}}
+    assert model.sources["places.device.scan"] == "guessed"
+    path.write_text(model.as_toml())
+    assert cpu.load(str(path)) == model
+
+
 @pytest.mark.parametrize("name", cpu.names())
 def test_a_preset_written_and_read_again_is_the_same(name: str, tmp_path: Path) -> None:
     model = cpu.load(name)
@@ -32,7 +53,7 @@ def test_a_preset_written_and_read_again_is_the_same(name: str, tmp_path: Path) 
 def test_every_price_has_a_source() -> None:
     for name in cpu.names():
         model = cpu.load(name)
-        assert set(model.user) == set(Work)
+        assert set(model.user) == {*Work, cpu.DEFAULT}
         assert all(model.sources.values())
 
 
@@ -46,6 +67,8 @@ def test_every_price_has_a_source() -> None:
         ("probe = { nanoseconds = ", "probe = { nanoseconds = 'much', was = ", DamagedFileError),
         ("probe = { nanoseconds = ", "probe = { seconds = ", DamagedFileError),
         ("page = ", "# page = ", DamagedFileError),
+        ("cores = { host = 2 }", "cores = { host = 0 }", DamagedFileError),
+        ("cores = { host = 2 }", "cores = { attic = 2 }", DamagedFileError),
         ("[kernel.ssd]", "[kernel.tape]", DamagedFileError),
         ("[user]", "[user", DamagedFileError),
     ],

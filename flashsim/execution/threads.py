@@ -1,0 +1,143 @@
+"""Strands of control on a real device are threads: each does its own I/O and is timed by its own clocks."""
+
+from __future__ import annotations
+
+import time
+from threading import Condition, Thread
+
+from flashsim.core.request import Integers
+from flashsim.core.units import SECONDS
+from flashsim.execution.coordination import Coordination
+from flashsim.execution.driver import ResultRows, answer, enter_phase
+from flashsim.execution.real_strand import RealStrand
+from flashsim.execution.requests import Acquire, Algorithm, Latch, Release, Request, Sleep, Spawn, Strand, Wait
+from flashsim.execution.run import Run
+from flashsim.execution.strand_state import check_sleep
+from flashsim.storage.rows import Tuples
+
+
+class _StoppedError(Exception):
+    """Another strand failed."""
+
+
+class StrandThreads:
+    """An algorithm's strands: the first in the thread that calls, each other one in its own.
+
+    Parameters
+    ----------
+    backend
+        Of the first strand, on a device with base relations.
+    results
+        Is handed the result rows as they are made, those of one request at a time.
+    """
+
+    def __init__(self, backend: RealStrand, results: ResultRows | None = None) -> None:
+        self._results = None if results is None else self._one_at_a_time
+        self._take_results = results
+        self._backends = {Strand("main", 0): backend}
+        self._threads: list[Thread] = []
+        self._turn = Condition()  # its lock guards all that follows
+        self._coordination = Coordination()
+        self._live = 1
+        self._problem: BaseException | None = None
+
+    def run(self, algorithm: Algorithm) -> list[Run]:
+        """Run an algorithm until it and all strands that it began have ended; returns a run a strand.
+
+        Raises
+        ------
+        DeadlockError
+            Strands wait for each other.
+        FlashsimError
+            A strand failed, or asked for something impossible.
+        """
+        self._strand(next(iter(self._backends)), algorithm)
+        for thread in self._threads:  # it grows as strands begin others
+            thread.join()
+        if self._problem is not None:
+            raise self._problem
+        return [backend.runs[0] for backend in self._backends.values()]
+
+    def _strand(self, strand: Strand, algorithm: Algorithm) -> None:
+        """Run one strand; if it fails, all others stop at their next request."""
+        backend, answered = self._backends[strand], None
+        try:
+            while True:
+                try:
+                    request = algorithm.send(answered)
+                except StopIteration:
+                    break
+                if self._problem is not None:
+                    raise _StoppedError
+                answered = self._answer(strand, backend, request)
+            backend.phase_ends()
+            with self._turn:
+                self._coordination.end(strand)
+        except BaseException as problem:
+            with self._turn:
+                if self._problem is None and not isinstance(problem, _StoppedError):
+                    self._problem = problem
+        finally:
+            algorithm.close()
+            with self._turn:
+                self._live -= 1
+                self._check_deadlock()
+                self._turn.notify_all()
+
+    def _answer(self, strand: Strand, backend: RealStrand, request: Request) -> Tuples | Strand | None:
+        if not isinstance(request, Spawn | Wait | Sleep | Acquire | Release):
+            return answer(request, backend, self._results)
+        enter_phase(request, backend)
+        if isinstance(request, Spawn):
+            return self._begin(request, backend)
+        if isinstance(request, Release):
+            with self._turn:
+                after = self._coordination.release(strand, request.latch)
+                if after is not None:
+                    self._backends[after].follows(backend.last)
+                self._turn.notify_all()
+            return None
+        begin = time.perf_counter_ns()
+        if isinstance(request, Sleep):
+            check_sleep(request)
+            time.sleep(request.duration / SECONDS)
+        else:
+            self._wait(strand, backend, request)
+        backend.waited(time.perf_counter_ns() - begin)
+        return None
+
+    def _begin(self, request: Spawn, backend: RealStrand) -> Strand:
+        with self._turn:
+            number = len(self._backends)
+            strand = Strand(request.name or f"strand {number}", number)
+            self._backends[strand] = backend.strand(strand.name)
+            self._live += 1
+            thread = Thread(target=self._strand, args=(strand, request.algorithm), name=strand.name)
+            self._threads.append(thread)
+        thread.start()
+        return strand
+
+    def _wait(self, strand: Strand, backend: RealStrand, request: Wait | Acquire) -> None:
+        awaited: list[Strand | Latch] = [request.latch] if isinstance(request, Acquire) else list(request.strands)
+        with self._turn:
+            for one in awaited:
+                waits = self._coordination
+                if not (waits.acquire(strand, one) if isinstance(one, Latch) else waits.wait(strand, one)):
+                    self._check_deadlock()
+                while strand in waits.waits:
+                    if self._problem is not None:
+                        raise _StoppedError
+                    self._turn.wait()
+                if isinstance(one, Strand):
+                    backend.follows(self._backends[one].last)
+
+    def _check_deadlock(self) -> None:
+        """All strands that live wait: none of them ever goes on."""
+        if self._problem is None and self._live and len(self._coordination.waits) == self._live:
+            self._problem = self._coordination.deadlock()
+            self._turn.notify_all()
+
+    def _one_at_a_time(self, r_rows: Integers, s_rows: Integers) -> None:
+        assert self._take_results is not None
+        with self._turn:
+            self._take_results(r_rows, s_rows)

@@ -1,0 +1,131 @@
+"""Strands on a real file: threads that wait for each other, hold latches, and end together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from algorithms.scanning import parallel_scan
+from flashsim.core.errors import DeadlockError, InvalidParameterError
+from flashsim.device.file import RealDevice
+from flashsim.execution.real import needed_size, run_on_file
+from flashsim.execution.requests import Acquire, Algorithm, Cpu, Latch, Phase, Read, Release, Sleep, Spawn, Strand, Wait
+from flashsim.storage.heap_file import HeapFile, heap_file
+from flashsim.storage.rows import Tuples
+from flashsim.storage.source.base import load_pair, open_source
+from tests.flashsim.execution.strand_programs import Kept
+from traces.recording import ParquetRecorder
+
+SLEEP = 50_000_000
+
+
+@pytest.fixture(scope="module")
+def file() -> HeapFile:
+    pair = load_pair(open_source("do2009:customer@0.003"), open_source("do2009:orders@0.003"), "c_custkey", "o_custkey")
+    return heap_file(pair[0], 4096)
+
+
+@pytest.fixture
+def device(file: HeapFile, tmp_path: Path) -> Iterator[RealDevice]:
+    with RealDevice(tmp_path / "device", needed_size([file]), allow_write=True, replace=True) as device:
+        yield device
+
+
+def _spawn(*algorithms: Algorithm) -> Algorithm:
+    begun = []
+    for algorithm in algorithms:
+        strand = yield Spawn(algorithm)
+        assert isinstance(strand, Strand)
+        begun.append(strand)
+    yield Wait(begun)
+
+
+def _sleeps(latch: Latch) -> Algorithm:
+    yield Acquire(latch)
+    yield Sleep(SLEEP)
+    yield Release(latch)
+
+
+def test_strands_sleep_at_once_and_hold_a_latch_one_by_one(file: HeapFile, device: RealDevice) -> None:
+    apart = run_on_file(_spawn(*(_sleeps(Latch(str(number))) for number in range(4))), [file], device)
+    assert all(phase.wait_time >= SLEEP for phase in apart.phases)
+    assert apart.phases[0].wait_time < 4 * SLEEP  # of the first strand, which waits for the others
+    one = Latch("one")
+    together = run_on_file(_spawn(*(_sleeps(one) for _ in range(4))), [file], device)
+    assert together.phases[0].wait_time >= 4 * SLEEP
+
+
+def test_a_deadlock_is_reported_and_ends_all_threads(file: HeapFile, device: RealDevice) -> None:
+    one, two = Latch("one"), Latch("two")
+
+    def crossing(first: Latch, second: Latch) -> Algorithm:
+        yield Acquire(first)
+        yield Sleep(SLEEP)
+        yield Acquire(second)
+
+    with pytest.raises(DeadlockError) as error:
+        run_on_file(_spawn(crossing(one, two), crossing(two, one)), [file], device)
+    for told in ("main waits for strand 1", "strand 1 waits for latch two, which strand 2 holds", "strand 2 waits for latch one"):
+        assert told in str(error.value)
+
+
+def test_a_strand_that_fails_ends_all_with_its_error(file: HeapFile, device: RealDevice) -> None:
+    closed = []
+
+    def failing() -> Algorithm:
+        yield Sleep(SLEEP)
+        yield Release(Latch("index"))
+
+    def endless() -> Algorithm:
+        try:
+            while True:
+                yield Read(file, np.array([0]), np.array([1]))
+        finally:
+            closed.append(True)
+
+    with pytest.raises(InvalidParameterError, match="release: index, but strand 2 does not hold"):
+        run_on_file(_spawn(endless(), failing()), [file], device)
+    assert closed == [True]
+
+
+def test_phases_and_times_are_those_of_each_strand(file: HeapFile, device: RealDevice) -> None:
+    def named(name: str) -> Algorithm:
+        yield Phase(name)
+        yield Read(file, np.array([0, 1]), np.array([1, 1]))
+
+    run = run_on_file(_spawn(named("left"), named("right")), [file], device)
+    assert [phase.name for phase in run.phases] == ["run", "strand 1: left", "strand 2: right"]
+    assert [phase.reads for phase in run.phases] == [0, 2, 2]
+    assert all(phase.io_time > 0 for phase in run.phases[1:])
+
+
+def test_a_trace_tells_what_each_request_waited_for(file: HeapFile, device: RealDevice, tmp_path: Path) -> None:
+    def nothing(tuples: Tuples) -> Algorithm:
+        yield Cpu({})
+
+    with ParquetRecorder(tmp_path / "trace") as recorder:
+        run_on_file(parallel_scan(file, nothing, 1, 3), [file], device, sink=recorder)
+    rows = pq.read_table(tmp_path / "trace").to_pylist()
+    assert len(rows) == file.pages
+    part = {row["id"]: row["offset"] // 4096 for row in rows}
+    first = min(part.values())
+    begins = {first + file.pages * strand // 3 for strand in range(3)}
+    for row in rows:
+        page = part[row["id"]]
+        assert row["dependency"] == (-1 if page in begins else next(id for id, other in part.items() if other == page - 1))
+        if row["dependency"] >= 0:
+            assert row["arrival"] == rows[row["dependency"]]["completed"] + row["think"]
+
+
+def test_a_serial_algorithm_is_recorded_as_before(file: HeapFile, device: RealDevice) -> None:
+    def reads() -> Algorithm:
+        yield Read(file, np.array([0, 2]), np.array([1, 1]))
+        yield Read(file, np.array([4]), np.array([1]))
+
+    kept = Kept()
+    run_on_file(reads(), [file], device, sink=kept)
+    assert [([row[8] for row in requests], after) for requests, _, _, after in kept.rows] == [([-1, 0], -1), ([-1], 1)]
