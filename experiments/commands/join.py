@@ -55,7 +55,7 @@ def join(
     memory: Annotated[str, typer.Option("--memory", metavar="SIZE", help="The buffer pool, such as 10MiB.")],
     page_size: Annotated[str, typer.Option("--page-size", metavar="SIZE", help="512B to 64KiB.")] = "8KiB",
     io: Annotated[Io, typer.Option("--io", help="Requests of whole buffers, or of single pages.")] = Io.BLOCKED,
-    placement: Annotated[str, typer.Option(metavar="PLACEMENT", help="packed, spread, two-disks or ext3.")] = "packed",
+    placement: Annotated[str, typer.Option(metavar="PLACEMENT", help="packed, spread, two-disks, ext3 or FILE.py.")] = "packed",
     cpu: Annotated[str, typer.Option("--cpu", metavar="PRESET", help="The CPU that prices work, or 'none'.")] = CPU,
     buffers_for: Annotated[
         str | None, typer.Option(metavar="PRESET", help="Divide the buffers as for this device rather than the one that is run on.")

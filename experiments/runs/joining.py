@@ -44,7 +44,7 @@ class JoinSetting:
     page_io
         Requests of one page instead of whole buffers.
     placement
-        See `flashsim.storage.volume`.
+        A member of `flashsim.storage.placement`, or the path of a Python file that is one.
     buffers_for
         The device preset whose figures divide the buffers; by default the device of the run (the first of several).
     cpu

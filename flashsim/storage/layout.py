@@ -65,7 +65,7 @@ class Layout:
         pages: PageFormat = PAGE_FORMATS.load(self.page_format)
         object.__setattr__(self, "_pages", pages)
         pages.check_page_size(self.page_size)
-        largest, most = self.row_format.largest_record(), pages.largest_record(self.page_size)
+        largest, most = self.row_format.largest_record(), pages.largest_record(self.row_format, self.page_size)
         if largest > most:
             bound = f"a row of {self.row_format.title} takes {largest} B of the {most} B that a page holds of one row"
             raise CapacityError(f"page size: {self.page_size} B, but {bound}")
@@ -73,7 +73,7 @@ class Layout:
     @property
     def room(self) -> int:
         """Bytes of tuples that a page holds."""
-        return self._pages.room(self.page_size)
+        return self._pages.room(self.row_format, self.page_size)
 
     @property
     def reserved_places(self) -> tuple[int, ...]:

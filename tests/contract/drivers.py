@@ -58,10 +58,13 @@ class Pairs:
         return pairs[np.lexsort((pairs[:, 1], pairs[:, 0]))]
 
 
-def run_everywhere(make: Callable[[], Algorithm], files: tuple[HeapFile, HeapFile], folder: Path) -> tuple[Integers, list[Run], Recorded]:
+def run_everywhere(
+    make: Callable[[], Algorithm], files: tuple[HeapFile, HeapFile], folder: Path, *, buffered: bool = False
+) -> tuple[Integers, list[Run], Recorded]:
     """Rows (pairs of row ids, sorted), runs (two drives, traced, real file) and requests of an algorithm.
 
-    Checks that all drivers saw the same requests, returned the same rows and counted the same.
+    Checks that all drivers saw the same requests, returned the same rows and counted the same.  The real file's may be `buffered`: then
+    requests may be of single sectors everywhere.
     """
     sinks = [Recorded() for _ in range(4)]
     pairs = [Pairs() for _ in range(3)]
@@ -71,7 +74,7 @@ def run_everywhere(make: Callable[[], Algorithm], files: tuple[HeapFile, HeapFil
     for run, machine in zip(runs, machines, strict=True):
         assert run.total().total_time == machine.now  # the parts make up the whole
     runs.append(trace_only(make(), files, sinks[2], results=pairs[1]))
-    with RealDevice(folder / "device", needed_size(files), allow_write=True, replace=True) as device:
+    with RealDevice(folder / "device", needed_size(files), allow_write=True, replace=True, buffered=buffered) as device:
         runs.append(run_on_file(make(), files, device, sink=sinks[3], results=pairs[2]))
     for sink in sinks[1:]:
         assert sink.rows == sinks[0].rows

@@ -19,6 +19,7 @@ from flashsim.storage.relation import Relation
 from flashsim.storage.rows import Columns, FixedRows, Tuples
 from flashsim.storage.source.base import load_pair, open_source
 from tests.contract.drivers import run_everywhere
+from tests.contract.guide import write_members
 
 PAGE = 8192
 DIGESTS = FixedRows("digest", {"key": 8, "row": 4})
@@ -35,13 +36,20 @@ def files() -> tuple[HeapFile, HeapFile]:
 @settings(max_examples=15, deadline=None)
 def test_drawn_programs_do_the_same_in_all_drivers(files: tuple[HeapFile, HeapFile], seed: int) -> None:
     with TemporaryDirectory() as folder:
-        run_everywhere(lambda: _program(files[0], seed), files, Path(folder))
+        run_everywhere(lambda: _program(files[0], seed, "sqlite"), files, Path(folder))
 
 
-def _program(base: HeapFile, seed: int) -> Algorithm:
+def test_columns_are_read_from_parts_of_pages_in_all_drivers(files: tuple[HeapFile, HeapFile], tmp_path: Path) -> None:
+    write_members(tmp_path)
+    for seed in range(5):
+        _, _, requests = run_everywhere(lambda: _program(files[0], seed, str(tmp_path / "columnwise.py")), files, tmp_path, buffered=True)  # noqa: B023
+        assert {length for _, _, length, _, label in requests.rows if label.startswith("file 1")} - {PAGE} != set()
+
+
+def _program(base: HeapFile, seed: int, page_format: str) -> Algorithm:
     """Writes, reads and flushes in drawn order; every read is held against what was written last."""
     random = np.random.default_rng(seed)
-    layouts = [base.layout, Layout(DIGESTS, PAGE), Layout(JOIN_INDEX, 2 * PAGE)]
+    layouts = [base.layout, Layout(DIGESTS, PAGE, page_format), Layout(JOIN_INDEX, 2 * PAGE, page_format)]
     files = [base, *(File(f"file {number}", layout) for number, layout in enumerate(layouts))]
     held = [[base.run(page, page + 1).columns for page in range(base.pages)], *([] for _ in layouts)]
     yield Phase("all")
@@ -69,7 +77,8 @@ def _program(base: HeapFile, seed: int) -> Algorithm:
                 assert answer is None
                 continue
             names = file.layout.row_format.columns[: random.integers(1, 3)]
-            tuples = yield Read(file, starts, counts, mode, columns=names)
+            parts = file.layout.parts(names) if random.random() < 0.5 else None
+            tuples = yield Read(file, starts, counts, mode, parts, names)
             expected = _tuples(file, [pages[page] for page in ranges(starts, counts)])
             assert isinstance(tuples, Tuples) and set(tuples.columns) == set(names)
             assert np.array_equal(tuples.pages, expected.pages)

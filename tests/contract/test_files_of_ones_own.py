@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Any
 
@@ -10,20 +9,15 @@ import numpy as np
 import pytest
 
 from flashsim.ssd.lab.drive import LabDrive
+from tests.contract.guide import PAGE, write_members
 from tests.flashsim.ssd.drives import check_invariants
-
-PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "add-a-member.md"
 
 
 def test_the_guides_files_and_its_drive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.chdir(tmp_path)
-    blocks = re.findall(r"^```python\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
     names: dict[str, Any] = {}
-    for block in blocks:
-        if name := re.match(r"# (\w+\.py)\n", block):
-            Path(name[1]).write_text(block, encoding="utf-8")
-        else:
-            exec(compile(block, PAGE.name, "exec"), names)
+    for program in write_members(tmp_path):
+        exec(compile(program, PAGE.name, "exec"), names)
     drive = names["drive"]
     assert isinstance(drive, LabDrive) and str(drive).splitlines()[1] != str(LabDrive()).splitlines()[1]
     check_invariants(drive)  # type: ignore[arg-type]
@@ -36,4 +30,6 @@ def test_the_guides_files_and_its_drive(tmp_path: Path, monkeypatch: pytest.Monk
         plain.write_all(range(0, plain.pages, step))
     erases = [one.statistics()["block_erases"]["std"] for one in (plain, drive)]
     assert erases[0] < erases[1]  # the block freed last is filled first
-    assert "die 1\n" in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert "die 1\n" in printed
+    assert "['key'] 500 tuples on 2 pages\n((0, 2048),) 2 reads\n" in printed

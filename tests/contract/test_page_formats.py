@@ -16,9 +16,19 @@ from flashsim.storage.heap_file import File
 from flashsim.storage.layout import Layout
 from flashsim.storage.page import PAGE_FORMATS
 from flashsim.storage.rows import FixedRows, Tuples
+from tests.contract.guide import write_members
 
 WIDTHS = st.sampled_from([1, 2, 3, 4, 6, 8])
-formats = pytest.mark.parametrize("page_format", PAGE_FORMATS.names())
+
+
+@pytest.fixture(scope="module", params=[*PAGE_FORMATS.names(), "columnwise.py"])
+def page_format(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Every member, and the one of the guide."""
+    if not request.param.endswith(".py"):
+        return str(request.param)
+    folder = tmp_path_factory.mktemp("guide")
+    write_members(folder)
+    return str(folder / request.param)
 
 
 @st.composite
@@ -34,7 +44,6 @@ def fixed_rows(draw: st.DrawFn) -> tuple[FixedRows, Tuples]:
     return rows, Tuples(columns)
 
 
-@formats
 @given(drawn=fixed_rows(), page_size=st.sampled_from([512, 4096, 65536]))
 def test_elided_and_byte_form_agree_page_for_page(page_format: str, drawn: tuple[FixedRows, Tuples], page_size: int) -> None:
     rows, tuples = drawn
@@ -62,7 +71,6 @@ def test_elided_and_byte_form_agree_page_for_page(page_format: str, drawn: tuple
         assert list(alone.columns) == [name] and np.array_equal(alone.columns[name], tuples.columns[name])
 
 
-@formats
 @given(noise=st.binary(min_size=512, max_size=512), place=st.integers(0, 511), value=st.integers(0, 255))
 def test_bytes_that_are_no_page_are_refused_or_hold_tuples(page_format: str, noise: bytes, place: int, value: int) -> None:
     layout = Layout(FixedRows("digest", {"key": 8, "row": 4}), 512, page_format)
@@ -76,7 +84,6 @@ def test_bytes_that_are_no_page_are_refused_or_hold_tuples(page_format: str, noi
         assert set(found.columns) == {"key", "row"} and len(found) == found.pages[-1]
 
 
-@formats
 def test_what_does_not_fit_is_refused(page_format: str) -> None:
     rows = FixedRows("digest", {"key": 4, "row": 2})
     layout = Layout(rows, 512, page_format)

@@ -1,14 +1,15 @@
 """What every page format provides: how much a page holds, and how tuples become its bytes and are found again.
 
-A member defines the functions of `PageFormat`.  Pages hold cells, one a tuple, as long as there is room; a cell is a tuple's record
-(`flashsim.storage.rows`) and what the format puts around it, header and directory entry included.
+A member defines the functions of `PageFormat`; those that are marked optional are as there, if it does not.  Pages hold cells, one a
+tuple, as long as there is room; a cell is a tuple's record (`flashsim.storage.rows`) and what the format puts around it, header and
+directory entry included.
 """
 
 from __future__ import annotations
 
 from typing import Protocol
 
-from flashsim.core.members import Family
+from flashsim.core.members import Family, optional
 from flashsim.core.request import Integers
 from flashsim.storage.record import Bytes
 from flashsim.storage.rows import RowFormat, Tuples
@@ -26,14 +27,18 @@ class PageFormat(Protocol):
             It has no such pages.
         """
 
-    def room(self, page_size: int) -> int:
-        """Bytes of cells that a page holds."""
-
-    def largest_record(self, page_size: int) -> int:
-        """Bytes of the largest record that a page takes."""
-
+    @optional
     def reserved_places(self, page_size: int) -> tuple[int, ...]:
         """Which pages of a base file hold no tuples, such as a header, if the file is so long; from 0, ascending."""
+        return ()
+
+    def room(self, row_format: RowFormat, page_size: int) -> int:
+        """Bytes of cells that a page holds."""
+
+    @optional
+    def largest_record(self, row_format: RowFormat, page_size: int) -> int:
+        """Bytes of the largest record that a page takes."""
+        return self.room(row_format, page_size)
 
     def cell_sizes(self, row_format: RowFormat, tuples: Tuples) -> Integers:
         """Bytes that each tuple takes of a page's room, shape (n,)."""
@@ -47,8 +52,10 @@ class PageFormat(Protocol):
             A page would hold more than it can.
         """
 
+    @optional
     def parts(self, row_format: RowFormat, columns: tuple[str, ...], page_size: int) -> tuple[tuple[int, int], ...]:
         """Which bytes of a page hold some columns of its tuples, as (first byte, bytes) in whole sectors."""
+        return ((0, page_size),)
 
     def decode_pages(self, row_format: RowFormat, columns: tuple[str, ...], data: Bytes) -> Tuples:
         """Some columns of the tuples of pages, shape (pages, page_size), in order; other bytes than their parts may be missing, zero.

@@ -56,12 +56,17 @@ def check_page_size(page_size: int) -> None:
         raise InvalidParameterError("page size", f"{page_size} B", "it must be a power of two from 512 B to 64 KiB")
 
 
-def room(page_size: int) -> int:
+def leaf_room(page_size: int) -> int:
     """Bytes of cells, their pointers included, that a leaf holds."""
     return page_size - LEAF_HEADER
 
 
-def largest_record(page_size: int) -> int:
+def room(row_format: RowFormat, page_size: int) -> int:
+    """Bytes of cells that a leaf holds, whatever they are."""
+    return leaf_room(page_size)
+
+
+def largest_record(row_format: RowFormat, page_size: int) -> int:
     """Bytes of the largest record that stays on its leaf."""
     return page_size - LOCAL_MARGIN
 
@@ -101,11 +106,6 @@ def encode_pages(row_format: RowFormat, tuples: Tuples, page_size: int) -> Bytes
     if overfull >= 0:
         raise CapacityError(f"page size: {page_size} B, but page {overfull} of those written would hold more of {row_format.title}")
     return out
-
-
-def parts(row_format: RowFormat, columns: tuple[str, ...], page_size: int) -> tuple[tuple[int, int], ...]:
-    """The whole page: a cell may lie anywhere on it."""
-    return ((0, page_size),)
 
 
 def decode_pages(row_format: RowFormat, columns: tuple[str, ...], data: Bytes) -> Tuples:

@@ -19,7 +19,7 @@ from flashsim.core.errors import InvalidParameterError
 from flashsim.core.kernel import kernel
 from flashsim.core.request import Integers
 from flashsim.core.rng import generator
-from flashsim.storage.page.sqlite import cell_size, room
+from flashsim.storage.page.sqlite import cell_size, leaf_room
 from flashsim.storage.record import Bytes, put_varint, varint_size
 from flashsim.storage.source.base import check_column, table_and_scale
 
@@ -121,7 +121,7 @@ class PaperRecords:
         Small pages leave more room unused: the count is at least what evenly spread rows need.
         """
         rows = max(1, self.rows)
-        needed = -(-rows // max(1, room(page_size) // int(cell_size(self.record_sizes(), rows - 1))))
+        needed = -(-rows // max(1, leaf_room(page_size) // int(cell_size(self.record_sizes(), rows - 1))))
         return max(1, needed, round(PUBLISHED_BYTES[self.name] * float(self.scale) / page_size))
 
     def _header(self) -> int:
