@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from flashsim.core.errors import FlashsimError, UnknownNameError
@@ -19,41 +17,10 @@ from flashsim.storage.page import PAGE_FORMATS
 from flashsim.storage.record import encode_records
 from flashsim.storage.source import SOURCES, Source, load_pair, open_source
 
-TABLE = pa.table({"k": [5, 300, None, -7, 5], "text": ["a", None, "ccc" * 50, "", "e"], "real": [1.0, 2.5, None, -0.0, 1e300]})
-
-
-def _parquet(folder: Path) -> str:
-    pq.write_table(TABLE, folder / "x.parquet")
-    return str(folder / "x.parquet")
-
-
-def _csv(folder: Path) -> str:
-    (folder / "x.csv").write_text("k,text\n5,a\n,b\n70000,\n")
-    return str(folder / "x.csv")
-
-
-def _sqlite(folder: Path) -> str:
-    with closing(sqlite3.connect(folder / "x.sqlite")) as connection:
-        connection.execute("CREATE TABLE t (k, text TEXT, real REAL)")
-        connection.executemany("INSERT INTO t VALUES (?, ?, ?)", zip(*(column.to_pylist() for column in TABLE.columns), strict=True))
-        connection.execute("INSERT INTO t VALUES ('mixed', x'00ff', 7)")
-        connection.commit()
-    return f"{folder / 'x.sqlite'}:t"
-
-
-#: An example of each member; a member that is not here fails the first test.
-EXAMPLES: dict[str, Callable[[Path], str]] = {
-    "csv": _csv,
-    "do2009": lambda _: "do2009:orders@0.0001",
-    "parquet": _parquet,
-    "sqlite": _sqlite,
-    "tpch": lambda _: "tpch:supplier@0.01",
-}
-
 
 @pytest.fixture(scope="module", params=SOURCES.names())
 def source(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Source:
-    return open_source(EXAMPLES[request.param](tmp_path_factory.mktemp("source")))
+    return open_source(SOURCES.load(request.param).example(tmp_path_factory.mktemp("source")))
 
 
 def test_columns_and_rows_agree(source: Source) -> None:

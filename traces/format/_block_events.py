@@ -20,13 +20,15 @@ import pyarrow.compute as pc
 
 from flashsim.core.errors import DamagedFileError, InvalidParameterError
 from flashsim.core.kernel import inlined_kernel, lean_kernel
-from flashsim.core.request import FLUSH, FORCE_UNIT_ACCESS, OPERATIONS, SECTOR, Integers
+from flashsim.core.request import FLUSH, FORCE_UNIT_ACCESS, OPERATIONS, READ, SECTOR, TRIM, WRITE, Integers
 from flashsim.core.units import NEVER
 from traces.format import _text
 from traces.schema import Batches, make_batch
 
 CARRIES = frozenset({"device", "operation", "offset", "length", "flags", "arrival", "started", "completed", "label"})
 LEAVES_OUT = "actions other than Q, D and C; processors, processes, errors, commands that bypass the file system"
+#: What the examples of both formats hold: operation, offset, length and arrival of each request.
+EXAMPLE = [(READ, 4096, 4096, 1000), (WRITE, 4096 * SECTOR, 8192, 100500), (FLUSH, 0, 0, 400000), (TRIM, 32768, 32768, 500000)]
 
 QUEUED, ISSUED, COMPLETED = (ord(action) for action in "QDC")
 #: `device` is ``major << 20 | minor`` as in the kernel; `arrival` and `completed` are filled in by pairing, -1 where nothing is known.

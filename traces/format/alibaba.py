@@ -9,6 +9,7 @@ import pyarrow as pa
 from flashsim.core.request import READ, WRITE
 from flashsim.core.units import MICROSECONDS
 from traces.format import _text
+from traces.format.base import Example
 from traces.schema import Batches, make_batch
 
 TITLE = "Alibaba block traces (CSV)"
@@ -17,6 +18,10 @@ LEAVES_OUT = ""
 RESOLUTION = MICROSECONDS
 
 _COLUMNS = {"device_id": pa.int16(), "opcode": pa.string(), "offset": pa.int64(), "length": pa.int64(), "timestamp": pa.int64()}
+EXAMPLE = Example(
+    b"419,W,8792731648,16384,1577808000000046\n419,R,0,512,1577808000000050\n",
+    [(WRITE, 8792731648, 16384, 1577808000000046000), (READ, 0, 512, 1577808000000050000)],
+)
 
 
 def recognise(path: Path) -> bool:

@@ -1,27 +1,33 @@
 """What every trace format provides, and how the format of a file is found out.
 
-A member defines `TITLE` (a line that says what it is), ``recognise(path)`` (whether a file has this format, by its content) and
-``read(path)`` (an iterator of record batches of `traces.schema.SCHEMA`, in constant memory), and, where files hold what the schema does
-not, `LEAVES_OUT` (a few words that say what).  One that can be written also defines ``write(batches, path)``, `CARRIES` (the columns that
-it holds) and `RESOLUTION` (ns, the step of its times).
+A member follows `Format`, and one that can be written `WritableFormat`: record batches are of `traces.schema.SCHEMA`, in constant memory.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
-from typing import Protocol, TypeGuard
+from typing import NamedTuple, Protocol, TypeGuard
 
 from flashsim.core.errors import DamagedFileError, InvalidParameterError, MissingFileError
 from flashsim.core.members import Family
 from traces.schema import Batches
 
 
+class Example(NamedTuple):
+    """A small file of a format, and its requests: operation, offset, length and arrival (ns; None where it is not known) of each."""
+
+    content: bytes
+    requests: Sequence[tuple[int, int, int, int | None]]
+
+
 class Format(Protocol):
     """A member's module."""
 
-    TITLE: str
+    TITLE: str  # a line that says what it is
     LEAVES_OUT: str = ""  # what its files hold that the schema does not, in a few words
+    EXAMPLE: Example | None = None  # for the tests of the family; a format that can be written does without
 
     def recognise(self, path: Path) -> bool:
         """Whether the file has this format, judged by its first bytes."""
@@ -42,8 +48,8 @@ FORMATS = Family("traces.format", "trace format", Format)
 class WritableFormat(Format, Protocol):
     """A member's module that also writes."""
 
-    CARRIES: frozenset[str]
-    RESOLUTION: int
+    CARRIES: frozenset[str]  # the columns that it holds
+    RESOLUTION: int  # the step of its times, ns
 
     def write(self, batches: Batches, path: Path) -> None:
         """Write requests into a file.

@@ -18,6 +18,7 @@ from flashsim.core.units import NEVER, SECONDS
 from traces.format import _block_events, _text
 from traces.format._block_events import COMPLETED, ISSUED, QUEUED, Events
 from traces.format._text import Bytes
+from traces.format.base import Example
 from traces.schema import Batches
 
 TITLE = "blkparse text"
@@ -41,6 +42,20 @@ _PROCESSOR, _PROCESS, _PLUS_SIGN, _BETWEEN, _NONE, _END, _END_OF_COMPLETION = (
 #: A whole line fits; numbers are of at most 20 digits, and device, action and name of fewer letters.
 _LONGEST_LINE = 160
 _A, _Z, _M, _D, _F, _W, _ROUND = (ord(letter) for letter in "AZmDFW(")
+EXAMPLE = Example(
+    (
+        b"  8,0    3        1     0.000000000   697  G   R 8 + 8 [fio]\n"
+        b"  8,0    3        2     0.000001000   697  D   R 8 + 8 [fio]\n"
+        b"  8,0    1        3     0.000090000     0  C   R 8 + 8 [0]\n"
+        b"  8,16   1        4     0.000100500   697  D WFS 4096 + 16 [kworker/1:1H]\n"
+        b"  8,16   1        5     0.000300500     0  C WFS 4096 + 16 [0]\n"
+        b"  8,0    3        6     0.000400000   697  D  FN [kworker/0:1H]\n"
+        b"  8,0    3        7     0.000500000   697  D   D 64 + 64 [fstrim]\n"
+        b"CPU3 (sda):\n"
+        b" Reads Queued:           1,        4KiB\t Writes Queued:           0,        0KiB\n"
+    ),
+    _block_events.EXAMPLE,
+)
 
 
 def recognise(path: Path) -> bool:

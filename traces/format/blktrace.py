@@ -34,6 +34,7 @@ from flashsim.core.request import FLUSH, FORCE_UNIT_ACCESS, READ, SECTOR, TRIM, 
 from flashsim.core.units import NEVER
 from traces.format import _block_events, _text
 from traces.format._block_events import COMPLETED, ISSUED, QUEUED, Events
+from traces.format.base import Example
 from traces.schema import Batches
 
 TITLE = "blktrace binary, of one or all processors"
@@ -59,6 +60,26 @@ _CATEGORY_OF = {QUEUED: 1 << 4, ISSUED: 1 << 6, COMPLETED: 1 << 7}
 
 _BLOCK = 8 << 20
 _PROCESSOR = re.compile(r"(.+\.blktrace\.)(\d+)")
+EXAMPLE = Example(
+    np.array(
+        [
+            (_MAGIC | _VERSION, number, time, sector, length, category << 16 | action, 697, 8 << 20, 0, 0, 0)
+            for number, (time, sector, length, action, category) in enumerate(
+                [
+                    (0, 8, 4096, 3, 0x1),
+                    (1000, 8, 4096, 7, 0x41),
+                    (90000, 8, 4096, 8, 0x81),
+                    (100500, 4096, 8192, 7, 0x804A),
+                    (300500, 4096, 8192, 8, 0x808A),
+                    (400000, 0, 0, 7, 0x45),
+                    (500000, 64, 32768, 7, 0x2042),
+                ]
+            )
+        ],
+        _RECORD["<"],
+    ).tobytes(),
+    _block_events.EXAMPLE,
+)
 
 
 def recognise(path: Path) -> bool:

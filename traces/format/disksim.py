@@ -15,6 +15,7 @@ from flashsim.core.errors import InvalidParameterError
 from flashsim.core.request import READ, SECTOR, WRITE
 from flashsim.core.units import MICROSECONDS
 from traces.format import _text
+from traces.format.base import Example
 from traces.schema import Batches, make_batch
 
 TITLE = "DiskSim validation trace (closed loop, measured response times)"
@@ -32,6 +33,10 @@ _COLUMNS = {
     "response": _text.DECIMAL,
     "think": _text.DECIMAL,
 }
+EXAMPLE = Example(
+    b"R Miss  564347     2     14095.370     13876.270\nW Hit   564349     4      1414.000     18746.770\n",
+    [(READ, 564347 * SECTOR, 1024, 0), (WRITE, 564349 * SECTOR, 2048, 27971640)],
+)
 
 
 def recognise(path: Path) -> bool:

@@ -11,6 +11,7 @@ import pyarrow as pa
 from flashsim.core.request import READ, SECTOR, WRITE
 from flashsim.core.units import MILLISECONDS
 from traces.format import _text
+from traces.format.base import Example
 from traces.schema import Batches, make_batch
 
 TITLE = "DiskSim ascii (open loop)"
@@ -19,6 +20,7 @@ LEAVES_OUT = "blanks beyond one between fields, digits beyond the nanosecond, fl
 RESOLUTION = 1
 
 _COLUMNS = {"arrival": _text.DECIMAL, "device": pa.int16(), "lbn": pa.int64(), "blocks": pa.int64(), "flags": pa.string()}
+EXAMPLE = Example(b"0.000000 0 40 8 1\n12.500000 1 0 16 0\n", [(READ, 20480, 4096, 0), (WRITE, 0, 8192, 12500000)])
 
 
 def recognise(path: Path) -> bool:

@@ -11,8 +11,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from flashsim.core.request import FLUSH, READ
 from flashsim.core.units import MICROSECONDS
 from traces.format import _fio, _text
+from traces.format.base import Example
 from traces.schema import Batches, make_batch
 
 TITLE = "fio I/O log, version 3"
@@ -21,6 +23,10 @@ LEAVES_OUT = "when files were added, opened and closed; that a sync was a datasy
 RESOLUTION = MICROSECONDS
 
 _COLUMNS = {"time": pa.int64(), "filename": pa.string(), "action": pa.string(), "offset": pa.int64(), "length": pa.int64()}
+EXAMPLE = Example(
+    b"fio version 3 iolog\n0 /sdb add\n0 /sdb open\n5 /sdb read 4096 512\n9 /sdb sync 0 0\n9 /sdb close\n",
+    [(READ, 4096, 512, 5000), (FLUSH, 0, 0, 9000)],
+)
 
 
 def recognise(path: Path) -> bool:

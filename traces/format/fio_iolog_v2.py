@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from flashsim.core.request import READ, TRIM, WRITE
 from flashsim.core.units import MICROSECONDS
 from traces.format import _fio, _text
+from traces.format.base import Example
 from traces.schema import Batches, make_batch
 
 TITLE = "fio I/O log, version 2"
@@ -18,6 +20,10 @@ LEAVES_OUT = "where files were added, opened and closed; that a sync was a datas
 RESOLUTION = MICROSECONDS
 
 _COLUMNS = {"filename": pa.string(), "action": pa.string(), "offset": pa.int64(), "length": pa.int64()}
+EXAMPLE = Example(
+    b"fio version 2 iolog\n/a add\n/a open\n/a read 4096 512\n/a wait 250 0\n/a write 0 512\n/a wait 50 0\n/a trim 0 1024\n/a close\n",
+    [(READ, 4096, 512, 0), (WRITE, 0, 512, 250000), (TRIM, 0, 1024, 300000)],
+)
 
 
 def recognise(path: Path) -> bool:

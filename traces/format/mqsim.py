@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from flashsim.core.request import READ, SECTOR, WRITE
 from traces.format import _text
+from traces.format.base import Example
 from traces.schema import Batches, make_batch
 
 TITLE = "MQSim or SSDSim ascii"
@@ -16,6 +17,10 @@ LEAVES_OUT = "blanks beyond one between fields"
 RESOLUTION = 1
 
 _COLUMNS = {"time": pa.int64(), "device": pa.int16(), "lba": pa.int64(), "sectors": pa.int64(), "type": pa.string()}
+EXAMPLE = Example(
+    b"938513000 4 264719034 16 0\n938828000 3 2 8 1\n",
+    [(WRITE, 264719034 * SECTOR, 8192, 938513000), (READ, 1024, 4096, 938828000)],
+)
 
 
 def recognise(path: Path) -> bool:

@@ -15,6 +15,7 @@ from flashsim.core.errors import InvalidParameterError
 from flashsim.core.request import READ, WRITE
 from flashsim.core.units import NEVER
 from traces.format import _text
+from traces.format.base import Example
 from traces.schema import Batches, make_batch
 
 TITLE = "MSR Cambridge block traces (CSV)"
@@ -31,6 +32,10 @@ _COLUMNS = {
     "Size": pa.int64(),
     "ResponseTime": pa.int64(),
 }
+EXAMPLE = Example(
+    b"128166372003061629,hm,1,Read,383496192,32768,413\n128166372016382155,hm,1,Write,0,4096,5\n",
+    [(READ, 383496192, 32768, 0), (WRITE, 0, 4096, 1332052600)],
+)
 
 
 def recognise(path: Path) -> bool:

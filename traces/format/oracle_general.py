@@ -26,6 +26,7 @@ from flashsim.core.kernel import lean_kernel
 from flashsim.core.request import READ, SECTOR, WRITE, Integers
 from flashsim.core.units import NEVER, SECONDS
 from traces.format import _text
+from traces.format.base import Example
 from traces.schema import Batches, make_batch
 
 TITLE = "libCacheSim oracleGeneral (binary)"
@@ -37,6 +38,10 @@ _RECORD = np.dtype([("time", "<u4"), ("object", "<u8"), ("size", "<u4"), ("next"
 _RECORDS = 1 << 18
 #: Objects of one walk; their table has room for twice as many.
 _OBJECTS = 1 << 22
+EXAMPLE = Example(
+    np.array([(5, 100, 4096, 2), (6, 300, 512, -1), (9, 100, 4096, -1)], _RECORD).tobytes(),
+    [(READ, 51200, 4096, 5 * SECONDS), (READ, 153600, 512, 6 * SECONDS), (READ, 51200, 4096, 9 * SECONDS)],
+)
 
 
 def recognise(path: Path) -> bool:

@@ -10,6 +10,7 @@ import pyarrow as pa
 from flashsim.core.request import READ, SECTOR, WRITE
 from flashsim.core.units import SECONDS
 from traces.format import _text
+from traces.format.base import Example
 from traces.schema import Batches, make_batch
 
 TITLE = "SPC trace (CSV)"
@@ -20,6 +21,10 @@ RESOLUTION = 1
 _COLUMNS = {"ASU": pa.int16(), "LBA": pa.int64(), "Size": pa.int64(), "Opcode": pa.string(), "Timestamp": _text.DECIMAL}
 #: What follows the fifth field is optional, and free.
 _OPTIONAL = re.compile(rb"^((?:[^,\n]*,){4}[^,\n]*),.*$", re.MULTILINE)
+EXAMPLE = Example(
+    b"0,20941264,8192,W,0.551706\n1, 20939840 ,512,r,0.554041,extra\n",
+    [(WRITE, 20941264 * SECTOR, 8192, 551706000), (READ, 20939840 * SECTOR, 512, 554041000)],
+)
 
 
 def recognise(path: Path) -> bool:

@@ -15,6 +15,7 @@ from flashsim.core.errors import InvalidParameterError
 from flashsim.core.request import READ, SECTOR, WRITE
 from flashsim.core.units import SECONDS
 from traces.format import _text
+from traces.format.base import Example
 from traces.schema import Batches, make_batch
 
 TITLE = "Tencent CBS block traces (CSV)"
@@ -23,6 +24,10 @@ LEAVES_OUT = ""
 RESOLUTION = SECONDS
 
 _COLUMNS = {"Timestamp": pa.int64(), "Offset": pa.int64(), "Size": pa.int64(), "IOType": pa.string(), "VolumeID": pa.string()}
+EXAMPLE = Example(
+    b"1538323200,12910952,128,0,1063\n1538323201,6265688,8,1,1064\n",
+    [(READ, 12910952 * SECTOR, 65536, 1538323200 * SECONDS), (WRITE, 6265688 * SECTOR, 4096, 1538323201 * SECONDS)],
+)
 
 
 def recognise(path: Path) -> bool:

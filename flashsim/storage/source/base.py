@@ -17,7 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from flashsim.core.errors import DamagedFileError, FlashsimError, InvalidParameterError, MissingFileError, SchemaError, UnknownNameError
-from flashsim.core.members import Family
+from flashsim.core.members import Family, optional
 from flashsim.core.request import Integers
 from flashsim.storage.columns import is_flat, plain_type
 from flashsim.storage.keys import encode_keys
@@ -41,6 +41,11 @@ class SourceReader(Protocol):
 
     def open_records(self, text: str) -> Source:
         """The rows that a text names, which follows the member's name or is the path of a file."""
+
+    @optional
+    def example(self, folder: Path) -> str:
+        """A source of some rows by its whole name, in a file that is made in a folder if it takes one; for the tests of the family."""
+        raise FlashsimError(f"{SOURCES.kind}: a reader of {self.SUFFIXES} brings no example")
 
 
 SOURCES = Family("flashsim.storage.source", "source", SourceReader)

@@ -23,3 +23,10 @@ def open_records(text: str) -> TableRecords:
     options = csv.ConvertOptions(strings_can_be_null=True, null_values=[""], quoted_strings_can_be_null=False)
     with reading(path):
         return TableRecords(path.stem, csv.read_csv(path, convert_options=options))
+
+
+def example(folder: Path) -> str:
+    """Numbers and texts, with NULL in both."""
+    path = folder / "example.csv"
+    path.write_text("k,text\n5,a\n,b\n70000,\n")
+    return str(path)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from decimal import Decimal
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -131,6 +132,11 @@ class PaperRecords:
 def open_records(text: str) -> PaperRecords:
     """The rows of ``customer@30`` or ``orders@30``; the number is TPC-H's scale factor."""
     return PaperRecords(*table_and_scale(text, "do2009", tuple(PADDING)))
+
+
+def example(folder: Path) -> str:
+    """The least table."""
+    return "do2009:orders@0.0001"
 
 
 def _customers_of_orders(customers: int, orders: int, seed: int) -> npt.NDArray[np.uint32]:

@@ -6,7 +6,9 @@ SQLite makes its alias (INTEGER PRIMARY KEY), and rows that are older than a col
 
 from __future__ import annotations
 
+import sqlite3
 import struct
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -43,6 +45,17 @@ def open_records(text: str) -> TableRecords:
     database = read_database(Path(path))
     name, root, definition = _find(database, table)
     return TableRecords(name, _read(database, root, definition))
+
+
+def example(folder: Path) -> str:
+    """A table with NULL in all columns, and values of several types in two."""
+    path = folder / "example.sqlite"
+    rows = [(5, "a", 1.0), (300, None, 2.5), (None, "ccc" * 50, None), (-7, "", -0.0), (5, "e", 1e300), ("mixed", b"\0\xff", 7)]
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("CREATE TABLE t (k, text TEXT, real REAL)")
+        connection.executemany("INSERT INTO t VALUES (?, ?, ?)", rows)
+        connection.commit()
+    return f"{path}:t"
 
 
 def _find(database: Database, wanted: str) -> tuple[str, int, TableDefinition]:

@@ -37,6 +37,11 @@ def open_records(text: str) -> TableRecords:
     return TableRecords(table, rows)
 
 
+def example(folder: Path) -> str:
+    """The least table."""
+    return "tpch:supplier@0.01"
+
+
 def _folder() -> Path:
     return Path(os.environ.get("FLASHSIM_CACHE") or platformdirs.user_cache_dir("flashsim")) / "tpch"
 
