@@ -128,6 +128,10 @@ class ConcurrentDriver:
 
     def _next_event(self) -> None:
         """Let time pass to the next event, and note who can go on."""
+        busy = [port for port in self._ports if port.busy]
+        if len(busy) == 1 and not self._timers:
+            self._advance(busy[0], NEVER)
+            return
         timer = self._timers[0][0] if self._timers else NEVER
         events = [port.next_event for port in self._ports]
         event = min(events, default=NEVER)
@@ -142,7 +146,10 @@ class ConcurrentDriver:
         others = [other - (number < port.number) for number, other in enumerate(events) if other < NEVER]  # lower numbers come first
         if timer < NEVER:
             others.append(timer - 1)
-        for strand in port.advance(min(others, default=NEVER)):
+        self._advance(port, min(others, default=NEVER))
+
+    def _advance(self, port: Port, until: int) -> None:
+        for strand in port.advance(until):
             self.now = strand.last[0]
             self._ready.append(strand)
 

@@ -71,8 +71,8 @@ class CpuModel:
         return time
 
     def kernel_times(self, kind: str, lengths: Integers, commands: Integers) -> Integers:
-        """Kernel time of each request, ns, given its bytes and device commands, shape (n,)."""
-        times = self.per_request[kind] * commands + self.per_byte[kind] * lengths
+        """Kernel time of each request, ns, given its bytes and device commands, shape (n,); a kind of device without prices takes none."""
+        times = self.per_request.get(kind, 0.0) * commands + self.per_byte.get(kind, 0.0) * lengths
         return np.rint(times).astype(np.int64)
 
     def prices(self) -> Iterator[tuple[str, float]]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from flashsim.core.request import FLUSH, READ, TRIM, WRITE, Requests, make_requests
+from flashsim.core.request import FLUSH, READ, REQUEST, TRIM, WRITE, Requests
 from flashsim.execution.requests import Mode, Read, Write
 from flashsim.storage.content import ColumnContent
 from flashsim.storage.heap_file import File
@@ -27,10 +27,14 @@ class Group:
     label: str
     at_once: bool = False
 
-    def requests(self) -> Requests:
-        """As the device takes them."""
-        extents = self.extents
-        return make_requests(self.operation, extents.offsets, extents.lengths, serial=not self.at_once, device=extents.device)
+    def requests(self, start: int = 0) -> Requests:
+        """As the device takes them, on which the volume begins at byte `start`."""
+        extents, count = self.extents, len(self.extents.lengths)
+        requests = np.zeros(count, REQUEST)
+        requests["device"], requests["operation"] = extents.device, self.operation
+        requests["offset"], requests["length"] = extents.offsets + start, extents.lengths
+        requests["dependency"] = -1 if self.at_once else np.arange(-1, count - 1)
+        return requests
 
 
 class FileAccess:

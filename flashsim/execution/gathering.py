@@ -105,10 +105,12 @@ def _chain(groups: Sequence[Group]) -> tuple[Requests, list[int]]:
     """The requests of groups, each after the one before it unless a single group comes at once; and where each group ends."""
     counts = [len(group.extents.lengths) for group in groups]
     ends = list(accumulate(counts))
+    if len(groups) == 1:
+        return groups[0].requests(), ends
     requests = np.zeros(ends[-1], REQUEST)
     requests["device"] = groups[0].extents.device
     requests["operation"] = np.repeat([group.operation for group in groups], counts)
     requests["offset"] = np.concatenate([group.extents.offsets for group in groups])
     requests["length"] = np.concatenate([group.extents.lengths for group in groups])
-    requests["dependency"] = -1 if len(groups) == 1 and groups[0].at_once else np.arange(-1, ends[-1] - 1)
+    requests["dependency"] = np.arange(-1, ends[-1] - 1)
     return requests, ends

@@ -13,7 +13,7 @@ import numpy as np
 
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.protocols import Sink
-from flashsim.core.request import COMPLETION, Completions, Requests, make_requests
+from flashsim.core.request import COMPLETION, Completions, Requests
 from flashsim.core.units import NEVER
 from flashsim.execution.file_access import FileAccess, Group
 from flashsim.execution.machine import Machine
@@ -183,17 +183,21 @@ class Port:
         self._busy_since = self._latest = 0
 
     @property
+    def busy(self) -> bool:
+        """Whether requests are outstanding."""
+        return bool(self._by_id)
+
+    @property
     def next_event(self) -> int:
         """When something happens that a strand may wait for, at the earliest; NEVER if nothing does.
 
         What the device does while nobody waits for it happens unseen, before the next request arrives.
         """
-        return max(self._latest, self.device.next_event) if self._by_id else NEVER
+        return max(self._latest, self.device.next_event) if self.busy else NEVER
 
     def submit(self, strand: StrandState, group: Group, now: int) -> None:
         """Make requests, all at once."""
-        extents = group.extents
-        requests = make_requests(group.operation, extents.offsets + self._start, extents.lengths, device=self.number)
+        requests = group.requests(self._start)
         ids = self.device.submit(requests, now).tolist()
         requests["think"] = now - strand.last[0] if strand.last[1] >= 0 else 0
         if not self._by_id:

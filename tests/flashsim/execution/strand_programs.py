@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import heapq
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from flashsim.core.errors import DeadlockError
-from flashsim.core.request import COMPLETION, Completions, Integers, Requests
+from flashsim.core.request import Completions, Integers, Requests
 from flashsim.core.rng import generator
-from flashsim.core.units import NEVER
 from flashsim.device.device import Device
 from flashsim.device.presets import Preset
+from flashsim.device.station.parameters import StationParameters
 from flashsim.execution.cpu import CpuModel
 from flashsim.execution.machine import Machine
 from flashsim.execution.requests import (
@@ -45,40 +44,9 @@ PAGE = 2048
 PAGES = 12  # of each base file, and of the room for temporary ones
 
 
-class Station:
-    """A device of `servers` that take a fixed time a request and a byte, first come, first served."""
-
-    name, kind, capacity, maximum_command = "station", "ssd", 1 << 30, 1 << 20
-
-    def __init__(self, servers: int, per_request: int, per_byte: float) -> None:
-        self.now, self._next_id = 0, 0
-        self._free = [0] * servers
-        self._per_request, self._per_byte = per_request, per_byte
-        self._ends: list[tuple[int, int, int]] = []  # (end, id, submitted)
-
-    @property
-    def outstanding(self) -> int:
-        return len(self._ends)
-
-    @property
-    def next_event(self) -> int:
-        return self._ends[0][0] if self._ends else NEVER
-
-    def submit(self, requests: Requests, at: int) -> Integers:
-        first = self._next_id
-        for length in requests["length"].tolist():
-            end = max(at, heapq.heappop(self._free)) + self._per_request + round(self._per_byte * length)
-            heapq.heappush(self._free, end)
-            heapq.heappush(self._ends, (end, self._next_id, at))
-            self._next_id += 1
-        return np.arange(first, self._next_id)
-
-    def advance(self, until: int = NEVER) -> Completions:
-        if not self._ends or self._ends[0][0] > until:
-            self.now = self.now if until == NEVER else until
-            return np.empty(0, COMPLETION)
-        self.now, number, submitted = heapq.heappop(self._ends)
-        return np.array([(number, 0, submitted, submitted, self.now)], COMPLETION)
+def station(servers: int, service: int, rate: int = 0, model: str = "engine") -> Device:
+    """Servers that take a fixed time a request, and for its bytes."""
+    return Device(Preset("station", "station", "", StationParameters(service, service, servers=servers, rate=rate), {}), model)
 
 
 class Places:
@@ -130,18 +98,18 @@ class Kept:
 def cpu_model(cores: int) -> CpuModel:
     """Work of 10 ns a unit, on the host and in the device."""
     prices = {"default": 10.0}
-    kernel = {"hdd": 20.0, "ssd": 10.0}
-    return CpuModel("tiny", {"page": 0.0, **prices}, kernel, {"hdd": 0.0, "ssd": 0.0}, {}, {HOST: cores, "device": 1}, {"device": prices})
+    kernel = {"hdd": 20.0, "ssd": 10.0, "station": 10.0}
+    return CpuModel("tiny", {"page": 0.0, **prices}, kernel, dict.fromkeys(kernel, 0.0), {}, {HOST: cores, "device": 1}, {"device": prices})
 
 
 def machine(seed: int, model: str = "engine", most: int = 3) -> Machine:
-    """1 to 3 devices, or `most`, and 1 to 4 cores; a single one is no station."""
+    """1 to 3 devices, or `most`, and 1 to 4 cores."""
     draw = generator(seed, "machine")
     devices: list[Any] = []
     for number in range(int(draw.integers(1, most + 1))):
-        kind = draw.choice(["hdd", "ssd", "station"] if most > 1 else ["hdd", "ssd"])
+        kind = draw.choice(["hdd", "ssd", "station"])
         if kind == "station":
-            devices.append(Station(int(draw.integers(1, 4)), int(draw.choice([10, 100, 130])), float(draw.choice([0, 1 / 2048]))))
+            devices.append(station(int(draw.integers(1, 4)), int(draw.choice([10, 100, 130])), int(draw.choice([0, 2048 * 10**9])), model))
             continue
         own = int(draw.integers(50)) * 3 + number
         parameters: Any = disks.random_drive(own) if kind == "hdd" else replace(drives.random_drive(own), endurance=0, wear="none")

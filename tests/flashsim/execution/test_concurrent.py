@@ -22,7 +22,7 @@ from flashsim.execution.trace_only import trace_only
 from flashsim.storage.heap_file import HeapFile, heap_file
 from flashsim.storage.placement import PLACEMENTS
 from flashsim.storage.source.base import load_pair, open_source
-from tests.flashsim.execution.strand_programs import LAYOUT, PAGES, Kept, Places, Station, cpu_model
+from tests.flashsim.execution.strand_programs import LAYOUT, PAGES, Kept, Places, cpu_model, station
 from traces.recording import ParquetRecorder
 
 
@@ -75,8 +75,7 @@ def _read(page: int = 0) -> Read:
 def _run(algorithm: Algorithm, cores: int = 1, servers: int = 8) -> ConcurrentRun:
     """On a station that takes 1000 ns a request; the kernel's work for it takes 10."""
     places: Any = Places()
-    devices: Any = [Station(servers, 1000, 0)]
-    return ConcurrentDriver(places, places, Machine(devices, cpu_model(cores), Kept())).run(algorithm)
+    return ConcurrentDriver(places, places, Machine([station(servers, 1000)], cpu_model(cores), Kept())).run(algorithm)
 
 
 def _busy(*requests: Any) -> Algorithm:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -44,19 +46,27 @@ def _spawn(*algorithms: Algorithm) -> Algorithm:
     yield Wait(begun)
 
 
-def _sleeps(latch: Latch) -> Algorithm:
-    yield Acquire(latch)
-    yield Sleep(SLEEP)
-    yield Release(latch)
+def _holds(latches: list[Latch], file: HeapFile, device: RealDevice) -> list[tuple[int, int]]:
+    """When each of some strands held its latch, in which it slept; in order."""
+    held: list[tuple[int, int]] = []
+
+    def strand(latch: Latch) -> Algorithm:
+        yield Acquire(latch)
+        begin = time.perf_counter_ns()
+        yield Sleep(SLEEP)
+        held.append((begin, time.perf_counter_ns()))
+        yield Release(latch)
+
+    run = run_on_file(_spawn(*map(strand, latches)), [file], device)
+    assert all(phase.wait_time >= SLEEP for phase in run.phases[1:])
+    return sorted(held)
 
 
 def test_strands_sleep_at_once_and_hold_a_latch_one_by_one(file: HeapFile, device: RealDevice) -> None:
-    apart = run_on_file(_spawn(*(_sleeps(Latch(str(number))) for number in range(4))), [file], device)
-    assert all(phase.wait_time >= SLEEP for phase in apart.phases)
-    assert apart.phases[0].wait_time < 4 * SLEEP  # of the first strand, which waits for the others
-    one = Latch("one")
-    together = run_on_file(_spawn(*(_sleeps(one) for _ in range(4))), [file], device)
-    assert together.phases[0].wait_time >= 4 * SLEEP
+    apart = _holds([Latch(str(number)) for number in range(4)], file, device)
+    assert any(begin < end for (_, end), (begin, _) in pairwise(apart))
+    together = _holds([Latch("one")] * 4, file, device)
+    assert all(begin > end for (_, end), (begin, _) in pairwise(together))
 
 
 def test_a_deadlock_is_reported_and_ends_all_threads(file: HeapFile, device: RealDevice) -> None:
