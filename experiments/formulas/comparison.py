@@ -27,7 +27,7 @@ WHY = (
 def sizes_of(files: tuple[HeapFile, HeapFile], memory: int) -> Sizes:
     """What a formula needs of two base files: the smaller is R, and temporary files are as full as they are written."""
     r, s = sorted(files, key=lambda file: file.pages)
-    r_temporary, s_temporary = (heap_file(file.relation, file.page_size).pages for file in (r, s))
+    r_temporary, s_temporary = (heap_file(file.relation, file.page_size, page_format=file.layout.page_format).pages for file in (r, s))
     return Sizes(r.pages, s.pages, r_temporary, s_temporary, memory)
 
 

@@ -28,7 +28,7 @@ def needed_size(files: Sequence[HeapFile]) -> int:
 
     A deeper recursion over a skewed bucket reuses what its parent has freed.
     """
-    relations = sum((file.pages + 2) * file.page_size for file in files)
+    relations = sum((file.pages + len(file.layout.reserved_places)) * file.page_size for file in files)
     return -(-3 * relations // SECTOR) * SECTOR
 
 
@@ -87,7 +87,7 @@ def run_on_file(
 
 
 def _load(file: HeapFile, volume: Volume, device: RealDevice, progress: Progress | None) -> None:
-    """Place a base relation and write its leaves."""
+    """Place a base relation and write its pages."""
     device.check_page_size(file.page_size)
     volume.add(file)
     for start in range(0, file.pages, _LOAD_PAGES):

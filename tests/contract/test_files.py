@@ -11,7 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from flashsim.core.errors import DamagedFileError
 from flashsim.core.request import Integers
+from flashsim.device.file import RealDevice
+from flashsim.execution.real import needed_size, run_on_file
 from flashsim.execution.requests import Algorithm, Drop, Emit, Flush, Mode, Phase, Read, Write
 from flashsim.storage.heap_file import File, HeapFile, heap_file, ranges
 from flashsim.storage.layout import Layout
@@ -44,6 +47,23 @@ def test_columns_are_read_from_parts_of_pages_in_all_drivers(files: tuple[HeapFi
     for seed in range(5):
         _, _, requests = run_everywhere(lambda: _program(files[0], seed, str(tmp_path / "columnwise.py")), files, tmp_path, buffered=True)  # noqa: B023
         assert {length for _, _, length, _, label in requests.rows if label.startswith("file 1")} - {PAGE} != set()
+
+
+def test_what_another_program_wrote_over_is_refused_in_one_line(files: tuple[HeapFile, HeapFile], tmp_path: Path) -> None:
+    def program() -> Algorithm:
+        digests = File("digests", Layout(DIGESTS, PAGE))
+        yield Write(digests, np.array([0]), np.array([1]), Tuples({"key": np.arange(9), "row": np.arange(9)}, np.array([0, 9])))
+        data = (tmp_path / "device").read_bytes()
+        place = data.rindex(bytes([3, 6, 4]))  # the header of a digest
+        (tmp_path / "device").write_bytes(data[:place] + b"\xff" + data[place + 1 :])
+        yield Read(digests, np.array([0]), np.array([1]))
+
+    size = needed_size(files[:1])
+    with (
+        RealDevice(tmp_path / "device", size, allow_write=True, replace=True, buffered=True) as device,
+        pytest.raises(DamagedFileError, match=r"^device: .*device holds other pages than digests has: row format digest: .*$"),
+    ):
+        run_on_file(program(), files[:1], device)
 
 
 def _program(base: HeapFile, seed: int, page_format: str) -> Algorithm:
