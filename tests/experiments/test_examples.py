@@ -18,6 +18,8 @@ from tests.experiments.conftest import Run
 from tests.flashsim.hdd.diskspecs.drive_files import write_drive
 
 ROOT = Path(__file__).parents[2]
+#: Pages whose commands and programs all run.
+PAGES = [*sorted((ROOT / "docs" / "tutorials").glob("*.md")), ROOT / "docs" / "explanation" / "strands.md"]
 COMMANDS = (
     "",
     "reproduce",
@@ -77,7 +79,7 @@ def test_no_command_is_left_out(flashsim: Run) -> None:
     assert sorted(groups) == sorted(COMMANDS[1:])
 
 
-@pytest.mark.parametrize("page", sorted((ROOT / "docs" / "tutorials").glob("*.md")), ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_tutorials_run(page: Path, here: Path, small_scale: float) -> None:
     blocks = re.findall(r"^```(sh|python)\n(.*?)^```", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
     names: dict[str, object] = {}
