@@ -64,7 +64,8 @@ class Policy:
                 vector = context.make_array(VECTOR)(context, builder, arguments[0])
                 address = builder.load(cgutils.gep(builder, vector.data, place))
                 function = cgutils.create_struct_proxy(function_type)(context, builder)
-                function.c_addr = builder.inttoptr(address, function.c_addr.type)
+                # As compiled functions call one another: C's way would copy what they take once more.
+                function.jit_addr = builder.inttoptr(address, function.jit_addr.type)
                 return function._getvalue()
 
             return function_type(VECTOR), lower
@@ -84,7 +85,8 @@ def policy_vector(members: Mapping[Policy, str]) -> Policies:
     functions = [policy.function(members[policy]) for policy in in_order]
     if not compiled():
         return tuple(functions)
-    return np.array([function.__wrapper_address__() for function in functions])  # Numba never unloads what it has compiled
+    results = [function.cres for function in functions]  # Numba never unloads what it has compiled
+    return np.array([result.library.get_pointer_to_function(result.fndesc.llvm_func_name) for result in results])
 
 
 def policy_function(family: Family[Any], name: str, attribute: str, function_type: Any) -> Any:

@@ -10,6 +10,7 @@ import pytest
 from flashsim.core.errors import RefusedError
 from flashsim.core.request import READ, TRIM, WRITE
 from flashsim.core.rng import generator
+from flashsim.core.spans import HOST
 from flashsim.ssd.engine.drive import SsdEngine
 from flashsim.ssd.ftl.base import FAMILY, SPECIAL
 from flashsim.ssd.specification.drive import SsdSpecification
@@ -18,7 +19,6 @@ from flashsim.ssd.state.flash_array import (
     CAUSE,
     ERASE_BLOCK,
     FETCH_PAGE,
-    HOST,
     KIND,
     LOGICAL,
     MOVE_PAGE,

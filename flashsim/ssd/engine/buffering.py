@@ -5,20 +5,23 @@ from __future__ import annotations
 from flashsim.core.kernel import lean_kernel
 from flashsim.core.policies import Policies
 from flashsim.core.request import WRITE, Integers
+from flashsim.core.spans import HOST
 from flashsim.ssd.engine.flow import Flow
 from flashsim.ssd.engine.operations import (
     ARRIVED_ID,
+    BEFORE,
     COMMAND,
     DESTAGED_BY,
     DESTAGING,
+    ENTRY,
     FIRST_FLUSH,
     FLUSH_MARK,
     ID,
     IS_PART,
     LEFT,
     NEEDS_ROOM,
+    NEXT_FLUSH,
     NEXT_ID,
-    NEXT_IN_DIE,
     REQUEST,
     SECTORS,
     follow,
@@ -27,7 +30,7 @@ from flashsim.ssd.engine.operations import (
 from flashsim.ssd.engine.queueing import add_operations, add_part
 from flashsim.ssd.ftl.base import translate_of
 from flashsim.ssd.state.flash import Flash
-from flashsim.ssd.state.flash_array import BUFFER_PAGE, CAUSE, DROP_PAGE, HOST, KIND, LOGICAL, NEEDS, PLACE, SOURCE, WRITE_ID, ZERO_PAGE
+from flashsim.ssd.state.flash_array import BUFFER_PAGE, CAUSE, DROP_PAGE, KIND, LOGICAL, NEEDS, WRITE_ID, ZERO_PAGE
 from flashsim.ssd.state.geometry import BROKEN, SEQUENCE
 from flashsim.ssd.state.write_buffer import ARRIVED, ENTRY_ID, FILLING, PAGE, first_needed, is_whole, leave_buffer, remove_entry
 
@@ -50,8 +53,8 @@ def fill_entry(flow: Flow, buffer: Integers, command: int, request: int, entry: 
     """The host's bytes are to come over the link into an entry, after those that are still to come there."""
     row = add_transfer(flow, BUFFER_PAGE, command, request, buffer[entry, PAGE], sectors)
     before = buffer[entry, FILLING]
-    flow.operations[row, PLACE] = entry
-    flow.operations[row, SOURCE] = before
+    flow.operations[row, ENTRY] = entry
+    flow.operations[row, BEFORE] = before
     flow.operations[row, WRITE_ID] = buffer[entry, ENTRY_ID]
     flow.operations[row, NEEDS_ROOM] = is_new
     flow.operations[row, IS_PART] = is_part
@@ -87,7 +90,7 @@ def mark_transfers(operations: Integers, last: int, taken_by: int) -> None:
     row, page = last, operations[last, LOGICAL]
     while row >= 0:
         operations[row, DESTAGED_BY] = taken_by
-        before, number = operations[row, SOURCE], operations[row, ID]
+        before, number = operations[row, BEFORE], operations[row, ID]
         still_to_come = before >= 0 and 0 <= operations[before, ID] < number
         if not still_to_come or operations[before, KIND] != BUFFER_PAGE or operations[before, LOGICAL] != page:
             break
@@ -125,7 +128,7 @@ def arrive(operations: Integers, buffer: Integers, row: int) -> None:
     if taken_by >= 0:
         operations[taken_by, ARRIVED_ID] = operations[row, WRITE_ID]
         return
-    entry = operations[row, PLACE]
+    entry = operations[row, ENTRY]
     buffer[entry, ARRIVED] = operations[row, WRITE_ID]
     if buffer[entry, FILLING] == row:
         buffer[entry, FILLING] = -1
@@ -136,23 +139,23 @@ def await_destaging(flow: Flow, command: int) -> None:
     """A flush waits for all pages on their way to flash, and for the controller."""
     flow.operations[command, FLUSH_MARK] = flow.engine[NEXT_ID]
     flow.operations[command, LEFT] = flow.engine[DESTAGING] + 1
-    flow.operations[command, NEXT_IN_DIE] = -1
+    flow.operations[command, NEXT_FLUSH] = -1
     if flow.engine[FIRST_FLUSH] < 0:
         flow.engine[FIRST_FLUSH] = command
         return
     last = flow.engine[FIRST_FLUSH]
-    while flow.operations[last, NEXT_IN_DIE] >= 0:
-        last = flow.operations[last, NEXT_IN_DIE]
-    flow.operations[last, NEXT_IN_DIE] = command
+    while flow.operations[last, NEXT_FLUSH] >= 0:
+        last = flow.operations[last, NEXT_FLUSH]
+    flow.operations[last, NEXT_FLUSH] = command
 
 
 @lean_kernel
 def forget_flush(flow: Flow, command: int) -> None:
     """A flush has completed."""
     if flow.engine[FIRST_FLUSH] == command:
-        flow.engine[FIRST_FLUSH] = flow.operations[command, NEXT_IN_DIE]
+        flow.engine[FIRST_FLUSH] = flow.operations[command, NEXT_FLUSH]
         return
     before = flow.engine[FIRST_FLUSH]
-    while flow.operations[before, NEXT_IN_DIE] != command:
-        before = flow.operations[before, NEXT_IN_DIE]
-    flow.operations[before, NEXT_IN_DIE] = flow.operations[command, NEXT_IN_DIE]
+    while flow.operations[before, NEXT_FLUSH] != command:
+        before = flow.operations[before, NEXT_FLUSH]
+    flow.operations[before, NEXT_FLUSH] = flow.operations[command, NEXT_FLUSH]

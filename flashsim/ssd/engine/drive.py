@@ -14,7 +14,7 @@ from flashsim.core.host_queue import HostQueue
 from flashsim.core.kernel import kernel_of, lean_kernel
 from flashsim.core.model import PowerCut
 from flashsim.core.request import Commands, Completions, Integers, Requests
-from flashsim.core.spans import Spans
+from flashsim.core.spans import HOST, Spans
 from flashsim.core.state_table import ADVANCE, State, StateTable, state_of
 from flashsim.core.units import NEVER
 from flashsim.ssd.engine.admission import DONE, LOG_FULL, POLICY_FAILED, dispatch
@@ -48,7 +48,6 @@ from flashsim.ssd.state.flash_array import (
     BUFFER_PAGE,
     CAUSE,
     ERASE_BLOCK,
-    HOST,
     KIND,
     LOGICAL,
     PLACE,

@@ -10,6 +10,7 @@ from __future__ import annotations
 from flashsim.core.host import NOW, Host, command_done
 from flashsim.core.kernel import inlined_kernel
 from flashsim.core.request import Integers
+from flashsim.core.spans import HOST
 from flashsim.ssd.engine.buffering import arrive, forget_flush
 from flashsim.ssd.engine.dies import (
     ask_channel,
@@ -42,6 +43,7 @@ from flashsim.ssd.engine.operations import (
     IS_BEHIND,
     IS_PART,
     LEFT,
+    NEXT_FLUSH,
     NEXT_IN_DIE,
     NEXT_PART,
     ON_CHANNEL,
@@ -61,7 +63,6 @@ from flashsim.ssd.state.flash_array import (
     CAUSE,
     ERASE_BLOCK,
     FETCH_PAGE,
-    HOST,
     KIND,
     LOGICAL,
     MOVE_PAGE,
@@ -119,7 +120,7 @@ def destaged(host: Host, flow: Flow, number: int) -> None:
     flow.engine[DESTAGING] -= 1
     command = flow.engine[FIRST_FLUSH]
     while command >= 0:
-        following = flow.operations[command, NEXT_IN_DIE]
+        following = flow.operations[command, NEXT_FLUSH]
         if flow.operations[command, FLUSH_MARK] > number:
             flow.operations[command, LEFT] -= 1
             if flow.operations[command, LEFT] == 0:
@@ -241,6 +242,21 @@ def program_ends(flow: Flow, flash: Flash, times: Times, first: int, now: int) -
 
 
 @inlined_kernel
+def on_flash(host: Host, flow: Flow, flash: Flash, times: Times, row: int, now: int) -> None:
+    """A page is on flash: what left the write buffer gives up its room there, and the command that waits for the page has it."""
+    kind, for_host = flow.operations[row, KIND], flow.operations[row, CAUSE] == HOST
+    from_buffer = kind == STORE_PAGE and for_host
+    if from_buffer:
+        give_room(flow, flash.control, times.links, now)
+    if from_buffer or flow.operations[row, IS_BEHIND]:
+        destaged(host, flow, flow.operations[row, ID])
+    if for_host and kind in (PROGRAM_PAGE, STORE_PAGE) and flow.operations[row, COMMAND] >= 0:
+        finish_part(host, flow, row)
+    else:
+        give_row(flow, row)
+
+
+@inlined_kernel
 def cells_end(flow: Flow, flash: Flash, times: Times, first: int, now: int) -> None:
     """Pages are in their registers, or blocks are erased."""
     if flow.operations[first, KIND] == MOVE_PAGE and flash.control[COPYBACK]:
@@ -294,19 +310,7 @@ def happen(host: Host, flow: Flow, flash: Flash, times: Times, row: int) -> None
         program_ends(flow, flash, times, row, now)
         while row >= 0:
             following = flow.operations[row, NEXT_IN_DIE]
-            if flow.operations[row, KIND] == STORE_PAGE and flow.operations[row, CAUSE] == HOST:
-                give_room(flow, flash.control, times.links, now)
-                destaged(host, flow, flow.operations[row, ID])
-            elif flow.operations[row, IS_BEHIND]:
-                destaged(host, flow, flow.operations[row, ID])
-            if (
-                flow.operations[row, KIND] in (PROGRAM_PAGE, STORE_PAGE)
-                and flow.operations[row, CAUSE] == HOST
-                and flow.operations[row, COMMAND] >= 0
-            ):
-                finish_part(host, flow, row)
-            else:
-                give_row(flow, row)
+            on_flash(host, flow, flash, times, row, now)
             row = following
     else:
         cells_end(flow, flash, times, row, now)

@@ -33,7 +33,7 @@ class Times(NamedTuple):
 
     #: Durations and limits (`flashsim.ssd.state.timing`).
     timing: Integers
-    #: How long so many sectors take on the host link, shape (2, sectors of a page + 1): in, out.
+    #: How long so many sectors take on the host link, shape (2, sectors of a page + 1): out of the drive, into it.
     links: Integers
     #: `flashsim.ssd.state.drive_state.COUNTERS`.
     counters: Integers

@@ -7,32 +7,32 @@ import numpy as np
 from flashsim.core.kernel import inlined_kernel
 from flashsim.core.request import Integers
 from flashsim.ssd.engine.flow import Flow
-from flashsim.ssd.state.flash_array import PLAN_COLUMNS, SUPERSEDED
+from flashsim.ssd.state.flash_array import KIND, PLAN_COLUMNS
 
-# Columns of the operation table.  The first PLAN_COLUMNS are those of a plan (`flash_array`); a row that stands for a whole command has
-# KIND == COMMAND_KIND and uses them as follows; FLUSH_MARK is, of a flush, the first id after those that it waits for.
+#: The KIND of a row of the operation table that stands for a whole command.
 COMMAND_KIND = 9
-LEFT, FIRST_PART, LAST_PART, HOST_COMMAND, OVERHEAD, FLUSH_MARK = range(1, 7)
-# The other columns.  WAITS counts what must happen before the operation is ready for its die: the controller, or for a write its link
-# transfer; what it needs; for an erase the programs that supersede a page of the block and the reads that may overtake it.  Those that
-# wait for this operation are chained from FIRST_FOLLOWER by NEXT_FOLLOWER.  DUE is the time of its pending event (-1: none), LEFT_OVER
-# what is left of an interrupted step, INTERRUPTED how often it was.  A command's operations are chained by NEXT_PART, those that queue for
-# a die or work there together by NEXT_IN_DIE, those that wait for a channel, the link or the controller by NEXT_WAITING; unused rows by
-# NEXT_WAITING too.  IS_BEHIND says of a host's program that it is acknowledged when its bytes have come (see `continuation`).
+# Columns of the operation table.  The first PLAN_COLUMNS are those of a plan (`flash_array`).  WAITS counts what must happen before the
+# operation is ready for its die: the controller, or for a write its link transfer; what it needs; for an erase the programs that supersede
+# a page of the block and the reads that may overtake it.  Those that wait for it are chained from FIRST_FOLLOWER by NEXT_FOLLOWER.  DUE is
+# the time of its pending event (-1: none), LEFT_OVER what is left of an interrupted step, INTERRUPTED how often it was.  A command's
+# operations are chained by NEXT_PART, those that queue for a die or work there together by NEXT_IN_DIE, those that wait for a channel, the
+# link or the controller by NEXT_WAITING; unused rows by NEXT_WAITING too.  IS_BEHIND says of a host's program that it is acknowledged when
+# its bytes have come (see `continuation`).
 (
     ID, PHASE, WAITS, DIE, COMMAND, REQUEST, SECTORS, DUE, LEFT_OVER, INTERRUPTED, FIRST_FOLLOWER, NEXT_FOLLOWER,
     FIRST_READER, NEXT_READER, NEXT_PART, NEXT_IN_DIE, NEXT_WAITING, IS_BEHIND,
 ) = range(PLAN_COLUMNS, PLAN_COLUMNS + 18)  # fmt: skip
-OPERATION_COLUMNS = PLAN_COLUMNS + 18
+# Of a command alone.  LEFT counts the pages that it waits for, FIRST_PART and LAST_PART are its operations.  FLUSH_MARK is, of a flush, the
+# first id after those that it waits for; NEXT_FLUSH chains flushes that wait.
+LEFT, FIRST_PART, LAST_PART, HOST_COMMAND, OVERHEAD, FLUSH_MARK, NEXT_FLUSH = range(PLAN_COLUMNS + 18, PLAN_COLUMNS + 25)
+# Of a BUFFER_PAGE alone, by which a page comes into the write buffer: its ENTRY there, the transfer BEFORE it of the same page (-1: none),
+# whether it takes room and is a part that its command waits for, and the store that took the page away before it came (-1: none).
+ENTRY, BEFORE, NEEDS_ROOM, IS_PART, DESTAGED_BY = range(PLAN_COLUMNS + 25, PLAN_COLUMNS + 30)
+# Of a store of a page from the buffer, which is one for the host: the newest write id that came as a whole.
+ARRIVED_ID = PLAN_COLUMNS + 30
+OPERATION_COLUMNS = PLAN_COLUMNS + 31
 # What an operation's pending event ends.
 WAITING, ON_LINK, IN_CELLS, ON_CHANNEL, IN_PROGRAM = range(5)
-
-# A BUFFER_PAGE (a page comes into the write buffer) uses some of them otherwise: its PLACE is the entry and its SOURCE the transfer before
-# it of the same page; NEEDS_ROOM says that it takes room, IS_PART that its command waits for it, and DESTAGED_BY is the store that took
-# the page away before it came (-1: none).  A store of a page from the buffer, which is one for the host, has in ARRIVED_ID the newest
-# write id that came as a whole.
-NEEDS_ROOM, IS_PART, DESTAGED_BY = SUPERSEDED, INTERRUPTED, LEFT_OVER
-ARRIVED_ID = SECTORS
 
 # Columns of the server table: one row a die, then a channel, then the link, then the controller.  HEAD and TAIL are of the queue; a die has
 # a second one of reads that overtake.  A die's BUSY is the operation at work, or the first of those that work together, plus 1 (0: none);
@@ -50,7 +50,7 @@ GATE_ROWS = 3
 # Scalars of the engine.  The dies that were woken stand between FIRST_WOKEN and LAST_WOKEN, operations that are ready for the link in this
 # event between FIRST_READY and LAST_READY, those that wait for room in the write buffer between FIRST_WANTING and LAST_WANTING.  ROOM is
 # the pages that it can still take, DESTAGING counts acknowledged pages that are on their way to flash, FIRST_FLUSH starts the chain (by
-# NEXT_IN_DIE) of flush commands that wait for such, and FLUSHING is one that is still being admitted.  HAPPENED
+# NEXT_FLUSH) of flush commands that wait for such, and FLUSHING is one that is still being admitted.  HAPPENED
 # counts the events since power came.  READ_END and WRITE_END are where the last read and write ended, and HELD counts the pages of writes
 # that go on there which the controller holds.
 (
@@ -74,7 +74,7 @@ def take_row(flow: Flow, kind: int) -> int:
         row = flow.engine[WATERMARK]
         flow.engine[WATERMARK] += 1
     flow.engine[LIVE] += 1
-    flow.operations[row, 0] = kind
+    flow.operations[row, KIND] = kind
     flow.operations[row, ID] = flow.engine[NEXT_ID]
     flow.engine[NEXT_ID] += 1
     flow.operations[row, PHASE] = WAITING

@@ -7,10 +7,10 @@ import numpy as np
 from flashsim.core import spans as span_kinds
 from flashsim.core.kernel import inlined_kernel
 from flashsim.core.request import Integers
-from flashsim.core.spans import SPAN, Spans
+from flashsim.core.spans import HOST, SPAN, Spans
 from flashsim.ssd.engine.flow import Flow
 from flashsim.ssd.engine.operations import COMMAND_KIND, REQUEST, SINCE
-from flashsim.ssd.state.flash_array import CAUSE, ERASE_BLOCK, FETCH_PAGE, HOST, KIND, LOGICAL, MOVE_PAGE, READ_PAGE
+from flashsim.ssd.state.flash_array import CAUSE, ERASE_BLOCK, FETCH_PAGE, KIND, LOGICAL, MOVE_PAGE, READ_PAGE
 from flashsim.ssd.state.geometry import DIES
 
 SPAN_COLUMNS = 7

@@ -12,6 +12,7 @@ from __future__ import annotations
 from flashsim.core.kernel import lean_kernel
 from flashsim.core.policies import Policies
 from flashsim.core.request import Integers
+from flashsim.core.spans import MAP
 from flashsim.ssd.ftl._map_cache import MAP_BLOCKS, REGIONS, STORES, make_clean
 from flashsim.ssd.state.collection import next_valid
 from flashsim.ssd.state.flash import Flash
@@ -20,7 +21,6 @@ from flashsim.ssd.state.flash_array import (
     FETCH_PAGE,
     FIRST_FREE,
     FREE_PAGES,
-    MAP,
     MAP_BLOCK,
     MOVE_PAGE,
     OWNER,

@@ -23,6 +23,7 @@ from flashsim.core.errors import InvalidParameterError, RefusedError
 from flashsim.core.kernel import lean_kernel
 from flashsim.core.policies import Policies
 from flashsim.core.request import Integers
+from flashsim.core.spans import HOST, MERGE
 from flashsim.ssd.parameters import SsdParameters
 from flashsim.ssd.state.flash import Flash
 from flashsim.ssd.state.flash_array import (
@@ -30,8 +31,6 @@ from flashsim.ssd.state.flash_array import (
     ERASE_BLOCK,
     FETCH_PAGE,
     FREE_PAGES,
-    HOST,
-    MERGE,
     MOVE_PAGE,
     ORDER,
     PROGRAM_PAGE,

@@ -20,6 +20,7 @@ from flashsim.core.errors import InvalidParameterError
 from flashsim.core.kernel import lean_kernel
 from flashsim.core.policies import Policies
 from flashsim.core.request import READ, TRIM, Integers
+from flashsim.core.spans import HOST, MAP
 from flashsim.ssd.ftl._map_blocks import (
     STORE_ROWS,
     blocks_for,
@@ -60,10 +61,8 @@ from flashsim.ssd.state.flash_array import (
     BAD_VICTIM,
     CYCLES,
     FETCH_PAGE,
-    HOST,
     KIND,
     LOGICAL,
-    MAP,
     MOVE_PAGE,
     POOL_VALID,
     PROGRAM_PAGE,

@@ -19,6 +19,7 @@ from flashsim.core.errors import InvalidParameterError
 from flashsim.core.kernel import lean_kernel
 from flashsim.core.policies import Policies
 from flashsim.core.request import READ, TRIM, Integers
+from flashsim.core.spans import HOST
 from flashsim.ssd.ftl._merging import (
     DATA,
     LOGICAL_BLOCKS,
@@ -39,7 +40,7 @@ from flashsim.ssd.parameters import SsdParameters
 from flashsim.ssd.state.collection import next_valid
 from flashsim.ssd.state.drive_state import DriveState
 from flashsim.ssd.state.flash import Flash
-from flashsim.ssd.state.flash_array import DATA_BLOCK, HOST, LOG_BLOCK, OWNER, READ_PAGE, VALID, WRITTEN, ZERO_PAGE, lookup, plan_row
+from flashsim.ssd.state.flash_array import DATA_BLOCK, LOG_BLOCK, OWNER, READ_PAGE, VALID, WRITTEN, ZERO_PAGE, lookup, plan_row
 from flashsim.ssd.state.geometry import PAGES_PER_BLOCK, POOLS, READ_ONLY
 from flashsim.ssd.state.pools import drop_page
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from flashsim.core.kernel import lean_kernel
 from flashsim.core.policies import Policies
 from flashsim.core.request import READ, TRIM
+from flashsim.core.spans import HOST
 from flashsim.ssd.state.collection import make_room
 from flashsim.ssd.state.flash import Flash
-from flashsim.ssd.state.flash_array import BAD_VICTIM, FETCH_PAGE, HOST, PROGRAM_PAGE, READ_PAGE, ZERO_PAGE, lookup, plan_row
+from flashsim.ssd.state.flash_array import BAD_VICTIM, FETCH_PAGE, PROGRAM_PAGE, READ_PAGE, ZERO_PAGE, lookup, plan_row
 from flashsim.ssd.state.pools import drop_page, next_pool, next_write_id, place_page, takes_writes
 
 PLACES_FREELY = True

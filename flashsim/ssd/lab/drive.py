@@ -22,6 +22,7 @@ from typing import Any
 from flashsim.core.errors import InvalidParameterError, RefusedError
 from flashsim.core.parameters import build
 from flashsim.core.request import OPERATIONS, READ, SECTOR, TRIM, WRITE
+from flashsim.core.spans import CAUSES, HOST
 from flashsim.ssd.lab.picture import picture
 from flashsim.ssd.parameters import SsdParameters
 from flashsim.ssd.state.drive_state import (
@@ -39,10 +40,8 @@ from flashsim.ssd.state.drive_state import (
 )
 from flashsim.ssd.state.flash_array import (
     CAUSE,
-    CAUSES,
     ERASE_BLOCK,
     FETCH_PAGE,
-    HOST,
     KIND,
     LOGICAL,
     MOVE_PAGE,

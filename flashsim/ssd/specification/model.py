@@ -35,6 +35,7 @@ import simpy
 
 from flashsim.core.host_specification import HostRequest, SpecifiedHost
 from flashsim.core.request import FLUSH, FORCE_UNIT_ACCESS, READ, SECTOR, TRIM, WRITE
+from flashsim.core.spans import HOST
 from flashsim.ssd.parameters import SsdParameters
 from flashsim.ssd.specification.buffer import SpecifiedBuffer
 from flashsim.ssd.specification.parts import Command, Die, Operation, Shared, Steps
@@ -56,7 +57,6 @@ from flashsim.ssd.state.drive_state import (
 from flashsim.ssd.state.flash_array import (
     ERASE_BLOCK,
     FETCH_PAGE,
-    HOST,
     MOVE_PAGE,
     PROGRAM_PAGE,
     QUEUED,

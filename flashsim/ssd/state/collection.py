@@ -9,6 +9,7 @@ from __future__ import annotations
 from flashsim.core.kernel import lean_kernel
 from flashsim.core.policies import Policies
 from flashsim.core.prefetch import prefetch
+from flashsim.core.spans import GC, WEAR
 from flashsim.ssd.gc.base import victim_of
 from flashsim.ssd.state.flash import Flash
 from flashsim.ssd.state.flash_array import (
@@ -18,7 +19,6 @@ from flashsim.ssd.state.flash_array import (
     ERASE_BLOCK,
     FETCH_PAGE,
     FREE_PAGES,
-    GC,
     MOVE_PAGE,
     OWNER,
     STATE,
@@ -27,7 +27,6 @@ from flashsim.ssd.state.flash_array import (
     VICTIM,
     VICTIM_CAUSE,
     VICTIM_PAGE,
-    WEAR,
     WRITTEN,
     lookup,
     plan_row,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from flashsim.core.errors import FlashsimError, InvalidParameterError, ReadOnlyD
 from flashsim.core.kernel import kernel_of, lean_kernel
 from flashsim.core.policies import Policies, policy_vector
 from flashsim.core.request import COMMAND, FLUSH, OPERATIONS, READ, REQUEST, SECTOR, WRITE, Commands, Integers, Requests
+from flashsim.core.spans import CAUSES
 from flashsim.ssd.ftl import base as ftl_family
 from flashsim.ssd.ftl.base import TRANSLATE, plan_page, translate_of
 from flashsim.ssd.gc import base as gc_family
@@ -20,9 +22,7 @@ from flashsim.ssd.parameters import SsdParameters
 from flashsim.ssd.state.flash import FLASH, MAP, Flash, Narrow
 from flashsim.ssd.state.flash_array import (
     BAD_VICTIM,
-    CAUSES,
     ERASE_BLOCK,
-    ERASES,
     KIND,
     LOGICAL,
     MOVE_PAGE,
@@ -30,27 +30,33 @@ from flashsim.ssd.state.flash_array import (
     PLACE,
     PLAN_COLUMNS,
     PROGRAM_PAGE,
-    RETIRED_BLOCK,
     SOURCE,
-    SPARE_BLOCK,
     SPARES,
-    STATE,
     STORE_PAGE,
     WRITE_ID,
+    count_wear,
     empty_arrays,
     erased,
     lookup,
     programmed,
 )
 from flashsim.ssd.state.geometry import (
+    AT_FEWEST,
+    AT_MOST,
     BROKEN,
     BROKEN_LEVELS,
     BROKEN_OPENS,
+    ERASE_SQUARES,
+    ERASE_SUM,
+    FEWEST,
     GC_STEPS,
+    IN_USE,
     MAP_PAGES,
+    MOST,
     PLAN_ROWS,
     READ_ONLY,
     REFUSED,
+    RETIRED,
     control_array,
 )
 from flashsim.ssd.state.timing import timing_of
@@ -135,6 +141,7 @@ class DriveState:
         (
             self.control, self.pools, self.blocks, self.mapping, self.pages, self.spare, self.trimmed, self.own, self.plan, self.buffer,
         ) = self.flash  # fmt: skip
+        count_wear(self.control, self.blocks)
         self.counters = np.zeros(len(COUNTERS), np.int64)
         self.layer.prepare(self)
 
@@ -268,11 +275,14 @@ class DriveState:
 
     def _wear(self) -> dict[str, Any]:
         """Erases of the blocks in use, retired and spare blocks, refused writes, and the share of endurance that is left."""
-        states, read_only = self.blocks[STATE], bool(self.control[READ_ONLY])
-        erases = self.blocks[ERASES, (states != RETIRED_BLOCK) & (states != SPARE_BLOCK)]
+        control, read_only = self.control, bool(self.control[READ_ONLY])
+        if not control[AT_FEWEST] or not control[AT_MOST]:  # nobody has as few, or as many, any more
+            count_wear(control, self.blocks)
+        in_use, total, squares = (int(control[scalar]) for scalar in (IN_USE, ERASE_SUM, ERASE_SQUARES))
+        deviation = math.sqrt(in_use * squares - total * total) / in_use
         wear: dict[str, Any] = {
-            "block_erases": {"min": int(erases.min()), "max": int(erases.max()), "mean": float(erases.mean()), "std": float(erases.std())},
-            "retired_blocks": int((states == RETIRED_BLOCK).sum()),
+            "block_erases": {"min": int(control[FEWEST]), "max": int(control[MOST]), "mean": total / in_use, "std": deviation},
+            "retired_blocks": int(control[RETIRED]),
             "spare_blocks": int(self.pools[SPARES].sum()),
             "read_only": read_only,
             "refused_writes": int(self.control[REFUSED]),

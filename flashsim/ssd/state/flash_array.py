@@ -15,14 +15,25 @@ import numpy.typing as npt
 from flashsim.core.kernel import lean_kernel
 from flashsim.core.request import Integers
 from flashsim.core.rng import generator
+from flashsim.core.units import NEVER
 from flashsim.ssd.parameters import SsdParameters
 from flashsim.ssd.state.flash import Flash, Narrow
-from flashsim.ssd.state.geometry import PAGES_PER_BLOCK, pool_order
+from flashsim.ssd.state.geometry import (
+    AT_FEWEST,
+    AT_MOST,
+    ERASE_SQUARES,
+    ERASE_SUM,
+    FEWEST,
+    IN_USE,
+    MOST,
+    PAGES_PER_BLOCK,
+    RETIRED,
+    pool_order,
+)
 
-# Kinds of flash operations, and why they are done (docs/decisions/0006); the last two are of the write buffer alone.
+# Kinds of flash operations (docs/decisions/0006; their causes are those of `flashsim.core.spans`); the last two are of the write buffer
+# alone.
 READ_PAGE, ZERO_PAGE, FETCH_PAGE, PROGRAM_PAGE, STORE_PAGE, MOVE_PAGE, ERASE_BLOCK, BUFFER_PAGE, DROP_PAGE = range(9)
-HOST, GC, MERGE, MAP, WEAR = range(5)
-CAUSES = ("host", "gc", "merge", "map", "wear")
 # Columns of a plan, shape (rows, PLAN_COLUMNS): the flash operations of one logical page, in order.  PLACE is a flash page, or the block
 # to erase; SOURCE is what a move or a store copies; SUPERSEDED is the block that holds the page's older version, NEEDS the row of the plan
 # that must have ended before; -1 for none of these.
@@ -112,7 +123,36 @@ def erased(flash: Flash, block: int) -> None:
     """An erase ends."""
     first = block * flash.control[PAGES_PER_BLOCK]
     flash.spare[first : first + flash.control[PAGES_PER_BLOCK]] = 0
-    flash.blocks[ERASES, block] += 1
+    erases = flash.blocks[ERASES, block]
+    flash.blocks[ERASES, block] = erases + 1
+    if flash.blocks[STATE, block] not in (RETIRED_BLOCK, SPARE_BLOCK):
+        note_wear(flash.control, erases, -1)
+        note_wear(flash.control, erases + 1, 1)
+
+
+@lean_kernel
+def note_wear(control: Integers, erases: int, change: int) -> None:
+    """A block with so many erases comes into use (`change` is 1) or goes out of it (-1)."""
+    control[IN_USE] += change
+    control[ERASE_SUM] += change * erases
+    control[ERASE_SQUARES] += change * erases * erases
+    if erases == control[FEWEST]:
+        control[AT_FEWEST] += change
+    elif erases < control[FEWEST]:
+        control[FEWEST], control[AT_FEWEST] = erases, 1
+    if erases == control[MOST]:
+        control[AT_MOST] += change
+    elif erases > control[MOST]:
+        control[MOST], control[AT_MOST] = erases, 1
+
+
+def count_wear(control: Integers, blocks: Integers) -> None:
+    """Count the wear of all blocks, as `note_wear` keeps it from then on."""
+    retired = blocks[STATE] == RETIRED_BLOCK
+    erases = blocks[ERASES, ~retired & (blocks[STATE] != SPARE_BLOCK)]
+    fewest, most = erases.min(initial=NEVER), erases.max(initial=0)
+    control[[IN_USE, ERASE_SUM, ERASE_SQUARES, RETIRED]] = len(erases), erases.sum(), (erases * erases).sum(), retired.sum()
+    control[[FEWEST, AT_FEWEST, MOST, AT_MOST]] = fewest, (erases == fewest).sum(), most, (erases == most).sum()
 
 
 def empty_arrays(parameters: SsdParameters) -> tuple[Integers, Integers]:

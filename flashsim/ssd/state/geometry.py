@@ -34,7 +34,12 @@ from flashsim.ssd.parameters import SsdParameters
 (
     SHARED, COPYBACK, SLICING, START_PAGES, STOP_PAGES, LEAST_PAGES, GC_CHOICES, GC_ROUNDS, GC_DRAWS, GC_STEPS, WEAR_GAP, PLAN_ROWS,
 ) = range(18, 30)  # fmt: skip
-CONTROL_SCALARS = 30
+# Then the wear of the blocks in use, those that are neither spare nor retired: how many they are, the sum of their erases and of the
+# squares; a number that none of them is below and how many have it, a number that none is above and how many have it; the retired blocks.
+(
+    IN_USE, ERASE_SUM, ERASE_SQUARES, FEWEST, AT_FEWEST, MOST, AT_MOST, RETIRED,
+) = range(30, 38)  # fmt: skip
+CONTROL_SCALARS = 38
 
 # How a plane is chosen for a write.
 ROUND_ROBIN, STATIC, DYNAMIC = range(3)

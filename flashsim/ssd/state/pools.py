@@ -5,7 +5,7 @@ Closed blocks stand in rings, so that a policy finds its victim without a scan; 
 
 from __future__ import annotations
 
-from flashsim.core.kernel import lean_kernel
+from flashsim.core.kernel import inlined_kernel, lean_kernel
 from flashsim.core.policies import Policies
 from flashsim.core.request import Integers
 from flashsim.ssd.state.flash import Flash
@@ -16,6 +16,7 @@ from flashsim.ssd.state.flash_array import (
     CHANGED,
     CLOSED_BLOCK,
     CYCLES,
+    ERASES,
     FIRST_FREE,
     FIRST_SPARE,
     FREE,
@@ -37,6 +38,7 @@ from flashsim.ssd.state.flash_array import (
     WITH_VALID,
     WRITTEN,
     lookup,
+    note_wear,
 )
 from flashsim.ssd.state.geometry import (
     ALLOCATION,
@@ -51,6 +53,7 @@ from flashsim.ssd.state.geometry import (
     POOL_LIMIT,
     POOLS,
     READ_ONLY,
+    RETIRED,
     SEQUENCE,
     SHARED,
     STATIC,
@@ -61,20 +64,20 @@ from flashsim.ssd.state.geometry import (
 from flashsim.ssd.wear.base import opens_of
 
 
-@lean_kernel
+@inlined_kernel
 def next_write_id(control: Integers) -> int:
     """Number writes and trims of logical pages in order of admission, from 1 (see `flashsim.ssd.state.write_ids`)."""
     control[SEQUENCE] += 1
     return control[SEQUENCE] - control[ID_BASE]
 
 
-@lean_kernel
+@inlined_kernel
 def collector_of(control: Integers, pool: int) -> int:
     """The column in which a pool's closed blocks, free and valid pages are counted: its own, or 0 where all pools share it."""
     return 0 if control[SHARED] else pool
 
 
-@lean_kernel
+@inlined_kernel
 def takes_writes(flash: Flash, pool: int) -> bool:
     """Whether a write may go to a pool.
 
@@ -86,7 +89,7 @@ def takes_writes(flash: Flash, pool: int) -> bool:
     return flash.pools[POOL_VALID, pool] < flash.control[POOL_LIMIT]
 
 
-@lean_kernel
+@inlined_kernel
 def next_pool(flash: Flash, page: int) -> int:
     """The pool that takes the next write, of logical page `page`: in turn, by its address, or the one whose die has the least to do."""
     count = flash.control[POOLS]
@@ -108,7 +111,7 @@ def next_pool(flash: Flash, page: int) -> int:
     return flash.pools[ORDER, chosen]
 
 
-@lean_kernel
+@inlined_kernel
 def join_ring(flash: Flash, start: int, links: int, pool: int, block: int) -> None:
     """Put a block last in the ring that starts at ``pools[start, pool]`` and is linked by rows `links` and ``links + 1``."""
     first = flash.pools[start, pool]
@@ -121,7 +124,7 @@ def join_ring(flash: Flash, start: int, links: int, pool: int, block: int) -> No
     flash.blocks[links + 1, first] = block
 
 
-@lean_kernel
+@inlined_kernel
 def leave_ring(flash: Flash, start: int, links: int, pool: int, block: int) -> None:
     """Take a block out of its ring."""
     after, before = flash.blocks[links, block], flash.blocks[links + 1, block]
@@ -220,16 +223,19 @@ def recycle_block(flash: Flash, block: int) -> None:
         return
     flash.blocks[STATE, block] = RETIRED_BLOCK
     flash.blocks[WRITTEN, block] = 0
+    flash.control[RETIRED] += 1
+    note_wear(flash.control, flash.blocks[ERASES, block], -1)
     if flash.pools[SPARES, pool] == 0:
         flash.control[READ_ONLY] = 1
         return
     spare = flash.pools[FIRST_SPARE, pool]
     leave_ring(flash, FIRST_SPARE, AFTER, pool, spare)
     flash.pools[SPARES, pool] -= 1
+    note_wear(flash.control, flash.blocks[ERASES, spare], 1)
     free_block(flash, spare)
 
 
-@lean_kernel
+@inlined_kernel
 def place_page(flash: Flash, policies: Policies, pool: int, stream: int, page: int) -> int:
     """Give a logical page the next flash page of a stream's active block, opened if there is none; return it.  A full block is closed."""
     block = flash.pools[ACTIVE + stream, pool]
@@ -244,7 +250,7 @@ def place_page(flash: Flash, policies: Policies, pool: int, stream: int, page: i
     return flash_page
 
 
-@lean_kernel
+@inlined_kernel
 def map_page(flash: Flash, flash_page: int, page: int) -> None:
     """Map a logical page to a flash page, which becomes the last one written of its block (not a closed one)."""
     block = block_of(flash.control, flash_page)
@@ -255,7 +261,7 @@ def map_page(flash: Flash, flash_page: int, page: int) -> None:
     flash.mapping[page] = flash_page + 1
 
 
-@lean_kernel
+@inlined_kernel
 def drop_page(flash: Flash, page: int) -> int:
     """Unmap a logical page; return the block that held it, or -1."""
     flash_page = lookup(flash.mapping, page)

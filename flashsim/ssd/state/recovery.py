@@ -35,6 +35,7 @@ from flashsim.ssd.state.flash_array import (
     STATE,
     VALID,
     WRITTEN,
+    count_wear,
     erased,
     forget_blocks,
     lookup,
@@ -64,6 +65,7 @@ def recover(state: DriveState) -> None:
     else:
         rebuild_pools(state)
         restore_reserve(state)
+    count_wear(state.control, state.blocks)
 
 
 def rebuild_map(state: DriveState) -> None:

@@ -10,8 +10,9 @@ settles at a few times the gap.
 from __future__ import annotations
 
 from flashsim.core.kernel import lean_kernel
+from flashsim.core.spans import WEAR
 from flashsim.ssd.state.flash import Flash
-from flashsim.ssd.state.flash_array import ACTIVE, CLOSED_BLOCK, CYCLES, FREED, STATE, VICTIM, VICTIM_CAUSE, WEAR, WEAR_HAND
+from flashsim.ssd.state.flash_array import ACTIVE, CLOSED_BLOCK, CYCLES, FREED, STATE, VICTIM, VICTIM_CAUSE, WEAR_HAND
 from flashsim.ssd.state.geometry import BLOCKS_PER_POOL, GC_STEPS, SHARED, STREAMS, WEAR_GAP
 from flashsim.ssd.wear._free_blocks import LOOKED_AT, least_worn_free, most_worn_free
 

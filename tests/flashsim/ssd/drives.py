@@ -26,6 +26,7 @@ from flashsim.ssd.state.flash_array import (
     BEFORE,
     CHANGED,
     CLOSED_BLOCK,
+    ERASES,
     FIRST_FREE,
     FIRST_SPARE,
     FREE,
@@ -37,6 +38,7 @@ from flashsim.ssd.state.flash_array import (
     PEER_AFTER,
     PEER_BEFORE,
     POOL_VALID,
+    RETIRED_BLOCK,
     SPARE_BLOCK,
     SPARE_OWNER,
     SPARES,
@@ -204,10 +206,21 @@ def check_invariants(model: Model) -> None:
         assert (
             state.pools[FREE_PAGES, : 1 if shared else pools] >= state.control[LEAST_PAGES if model.parameters.gc_slicing else START_PAGES]
         ).all()
+    check_wear(model)
     for pool in range(pools):
         check_rings(model, pool)
     for pool in range(1 if shared else pools):
         check_closed(model, pool)
+
+
+def check_wear(model: Model) -> None:
+    """The wear that the drive tells is that of its blocks in use, looked at one by one."""
+    states, told = model.state.blocks[STATE], model.state.statistics()
+    erases = model.state.blocks[ERASES, (states != RETIRED_BLOCK) & (states != SPARE_BLOCK)]
+    found = told["block_erases"]
+    assert (found["min"], found["max"], found["mean"]) == (erases.min(), erases.max(), erases.mean())
+    assert np.isclose(found["std"], erases.std(), rtol=1e-9, atol=0)
+    assert told["retired_blocks"] == (states == RETIRED_BLOCK).sum()
 
 
 def ring(pools: Integers, blocks: Integers, start: int, links: int, pool: int) -> list[int]:

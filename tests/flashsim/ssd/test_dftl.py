@@ -13,6 +13,7 @@ import pytest
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.request import READ, TRIM, WRITE, Integers, make_requests
 from flashsim.core.rng import generator
+from flashsim.core.spans import HOST, MAP
 from flashsim.ssd.engine.drive import SsdEngine
 from flashsim.ssd.ftl import _map_cache as cache
 from flashsim.ssd.ftl import dftl
@@ -22,10 +23,8 @@ from flashsim.ssd.state.drive_state import DriveState
 from flashsim.ssd.state.flash_array import (
     CAUSE,
     FETCH_PAGE,
-    HOST,
     KIND,
     LOGICAL,
-    MAP,
     MOVE_PAGE,
     NEEDS,
     PLACE,
