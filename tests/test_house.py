@@ -215,3 +215,32 @@ def test_a_spliced_kernel_has_one_caller() -> None:
         called = [known.get(each.func.id) for each in nodes if isinstance(each, ast.Call) and isinstance(each.func, ast.Name)]
         calls.update(function for function in called if function in spliced)
     assert spliced and calls == Counter(spliced)
+
+
+def functions(path: Path) -> list[ast.FunctionDef]:
+    """The functions of a module, methods and nested ones too."""
+    return [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.FunctionDef)]
+
+
+def test_no_kernel_takes_more_than_twelve_parameters_and_none_that_a_user_writes_more_than_five() -> None:
+    """State travels in named groups; what a member of a family defines is what a user writes."""
+    for path in SOURCES:
+        place = path.relative_to(ROOT).as_posix()
+        for function in functions(path):
+            if not any("kernel" in ast.unparse(decorator) for decorator in function.decorator_list):
+                continue
+            parameters = len(function.args.args)
+            members = re.match(r"flashsim/(ssd/(ftl|gc|wear)|hdd/scheduler)/[a-z]", place)
+            written = members and function.name in ("translate", "victim", "opens", "levels", "choose")
+            assert parameters <= (5 if written else 12), f"{place}: {function.name} takes {parameters}"
+
+
+def test_functions_fit_a_screen_and_modules_are_short() -> None:
+    """Commands are left out: they declare their options."""
+    for path in SOURCES:
+        place = path.relative_to(ROOT).as_posix()
+        lines = path.read_text().count("\n")
+        assert lines <= 400, f"{place} has {lines} lines"
+        for function in functions(path):
+            lines = (function.end_lineno or 0) - function.lineno + 1
+            assert lines <= 60 or place.startswith("experiments/commands/"), f"{place}: {function.name} has {lines} lines"
