@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 import pytest
@@ -15,7 +17,15 @@ from flashsim.core.members import Family
 from flashsim.core.policies import Policies, Policy, policy_vector
 from flashsim.core.request import Integers
 
-FAMILY = Family("flashsim.hdd.scheduler", "rule", ("first", "second"))
+
+class Rule(Protocol):
+    """A member of the family."""
+
+    first: Callable[[Integers, int], int]
+    second: Callable[[Integers, int], int]
+
+
+FAMILY = Family("flashsim.hdd.scheduler", "rule", Rule)
 FUNCTION = types.FunctionType(types.int64(VECTOR, types.int64))
 FIRST, SECOND = (Policy(FAMILY, attribute, place, FUNCTION) for place, attribute in enumerate(("first", "second")))
 first_of, second_of = FIRST.accessor(), SECOND.accessor()
