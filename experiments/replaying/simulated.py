@@ -249,10 +249,13 @@ def _replayed(batch: pa.RecordBatch, requests: Requests, completions: Completion
 
 
 def _grouped(batches: Batches) -> Iterator[pa.RecordBatch]:
-    """The same requests, cut only where the request that is waited for changes, as far as a window allows."""
+    """The same requests, cut only where more than a window has come, and there where the request that is waited for changes, if it does."""
     held: pa.RecordBatch | None = None
     for batch in batches:
         joined = batch if held is None else _joined(held, batch)
+        if joined.num_rows < WINDOW:
+            held = joined
+            continue
         changes = np.flatnonzero(np.diff(column(joined, "dependency")))
         cut = int(changes[-1]) + 1 if len(changes) else 0
         if cut:

@@ -7,18 +7,27 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow.parquet as pq
 import pytest
 
+from algorithms.scanning import parallel_scan
 from experiments.replaying.device_report import DeviceReport
 from experiments.replaying.simulated import Settings, replay
 from experiments.replaying.trace_plan import plan
+from experiments.runs.joining import lay_out, open_pair
 from flashsim.core.errors import CapacityError, InvalidParameterError
 from flashsim.core.request import READ, WRITE, make_requests
 from flashsim.device import presets
 from flashsim.device.device import Device
+from flashsim.execution import cpu
+from flashsim.execution.concurrent import run_strands
+from flashsim.execution.machine import Machine
+from flashsim.execution.requests import Algorithm, Cpu
+from flashsim.storage.rows import Tuples
 from tests.experiments.conftest import Run
 from tests.experiments.trace_events import check, load
 from traces.format.base import load_writable, read_trace
+from traces.recording import ParquetRecorder
 from traces.schema import make_batch
 
 #: Ten requests, a millisecond apart.
@@ -120,6 +129,28 @@ def test_timed_and_thinking_replays_equal_the_device_alone(tmp_path: Path) -> No
         found = np.concatenate(seen)
         for part in ("submitted", "started", "completed"):
             assert np.array_equal(found[part][1:], expected[part][1:]), (pace, part)
+
+
+@pytest.mark.parametrize(("drive", "prices"), [("intel-x25e-64gb", "pentium-d-2009"), ("toshiba-5400-320gb", None)])
+def test_a_replay_of_strands_keeps_what_overlapped(drive: str, prices: str | None, flashsim: Run, here: Path) -> None:
+    """On the same drive every request comes, starts and completes when it did.
+
+    A replay begins with its first request, which on a disk must have come when this one did: at 0, before any work.
+    """
+
+    def digest(tuples: Tuples) -> Algorithm:
+        yield Cpu({"digest": len(tuples)})
+
+    customers, _ = open_pair("do2009:customer@0.01", "do2009:orders@0.01", "c_custkey=o_custkey")
+    file = lay_out(customers, 4096)
+    with ParquetRecorder(here / "strands.parquet") as recorder:
+        machine = Machine([Device.open(drive)], cpu.load(prices) if prices else None, recorder)
+        run_strands(parallel_scan(file, digest, 1, 4), [file], machine)
+    assert flashsim(f"trace replay strands.parquet --on {drive} --pace think --out again.parquet").exit_code == 0
+    recorded, again = (pq.read_table(here / name) for name in ("strands.parquet", "again.parquet"))
+    begin = recorded["arrival"][0].as_py()
+    for column in ("arrival", "started", "completed"):
+        assert np.array_equal(recorded[column].to_numpy() - begin, again[column].to_numpy())
 
 
 def test_what_lies_beyond_the_device_is_refused_or_wrapped(tmp_path: Path) -> None:
