@@ -16,7 +16,7 @@ from flashsim.storage.heap_file import File
 from flashsim.storage.layout import Layout
 from flashsim.storage.page import PAGE_FORMATS
 from flashsim.storage.rows import FixedRows, Tuples
-from tests.contract.guide import write_members
+from tests.contract.guide import guide_or_name
 
 WIDTHS = st.sampled_from([1, 2, 3, 4, 6, 8])
 
@@ -24,11 +24,7 @@ WIDTHS = st.sampled_from([1, 2, 3, 4, 6, 8])
 @pytest.fixture(scope="module", params=[*PAGE_FORMATS.names(), "columnwise.py"])
 def page_format(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> str:
     """Every member, and the one of the guide."""
-    if not request.param.endswith(".py"):
-        return str(request.param)
-    folder = tmp_path_factory.mktemp("guide")
-    write_members(folder)
-    return str(folder / request.param)
+    return guide_or_name(request.param, tmp_path_factory)
 
 
 @st.composite

@@ -16,6 +16,7 @@ from flashsim.storage.placement import PLACEMENTS
 from flashsim.storage.placement.ext3 import BLOCK, COMMIT, JOURNAL, MAPPED
 from flashsim.storage.relation import Relation
 from flashsim.storage.volume import Volume
+from tests.contract.guide import guide_or_name
 
 PAGE = 512
 
@@ -40,17 +41,26 @@ def _base(pages: int, page_size: int = PAGE) -> HeapFile:
 
 
 def _bytes_of_pages(volume: Volume, file: File) -> list[tuple[int, int]]:
-    """(device, offset) of every page, asked for one by one."""
+    """(device, offset) of every page, asked for together and one by one."""
     numbers = np.arange(file.pages)
     extents = volume.locate(file, numbers, np.ones(file.pages, np.int64))
     assert (extents.lengths == file.page_size).all()
+    alone = [volume.locate(file, np.array([page]), np.ones(1, np.int64)) for page in range(file.pages)]
+    assert [one.offsets.tolist() for one in alone] == [[offset] for offset in extents.offsets.tolist()]
+    assert all(one.device == extents.device and one.lengths.tolist() == [file.page_size] for one in alone)
     return [(extents.device, offset) for offset in extents.offsets.tolist()]
+
+
+@pytest.fixture(scope="module", params=[*PLACEMENTS.names(), "apart.py"])
+def placement(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Every member, and the one of the guide."""
+    return guide_or_name(request.param, tmp_path_factory)
 
 
 appends = st.lists(st.tuples(st.integers(0, 4), st.integers(1, 7)), max_size=40)
 
 
-@given(st.sampled_from(PLACEMENTS.names()), st.integers(0, 50), appends, st.integers(0, 20))
+@given(base_pages=st.integers(0, 50), appends=appends, expected=st.integers(0, 20))
 def test_no_two_pages_share_a_place_and_long_extents_agree_with_single_pages(
     placement: str, base_pages: int, appends: list[tuple[int, int]], expected: int
 ) -> None:
@@ -71,7 +81,7 @@ def test_no_two_pages_share_a_place_and_long_extents_agree_with_single_pages(
                 for at in range(0, length, PAGE)
             ]
             assert covered == _bytes_of_pages(volume, file)
-    if placement == "two-disks":
+    if placement.endswith(("two-disks", "apart.py")):
         assert all(device == 1 for file in files if file.pages for device, _ in _bytes_of_pages(volume, file))
 
 
