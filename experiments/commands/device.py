@@ -80,6 +80,8 @@ def show_preset(
         typer.echo(f"{chosen.name} ({chosen.kind}): {chosen.title}\n")
         for name, value, meaning, source in rows:
             typer.echo(f"{name} = {value}\n    {meaning}\n    source: {source}")
+        for name, figure in _array(chosen).items():
+            typer.echo(f"array {name}: {figure['shown']}\n    {figure['meaning']}\n    source: {figure['source']}")
         for name, figure in _derived(chosen).items():
             typer.echo(f"derived {name}: {figure['shown']}\n    {figure['meaning']}")
         for name, figure in _cited(chosen).items():
@@ -195,6 +197,19 @@ def bench_device(
 app.command("calibrate", cls=Command)(calibrate)
 
 
+def _array(chosen: presets.Preset) -> dict[str, dict[str, Any]]:
+    """How many drives there are, where it is more than one, and how bytes are spread over them."""
+    return {
+        name: {
+            "value": getattr(chosen.array, name),
+            "shown": shown,
+            "meaning": meaning,
+            "source": chosen.array_sources.get(name, "default"),
+        }
+        for name, shown, meaning in (describe(chosen.array) if chosen.array else ())
+    }
+
+
 def _derived(chosen: presets.Preset) -> dict[str, dict[str, Any]]:
     """What follows from the values of a flash drive."""
     if chosen.flash is None:
@@ -214,6 +229,7 @@ def _as_dict(chosen: presets.Preset, rows: list[tuple[str, str, str, str]]) -> d
         "kind": chosen.kind,
         "title": chosen.title,
         "parameters": values,
+        "array": _array(chosen),
         "derived": _derived(chosen),
         "cited": _cited(chosen),
         "energy": _energies(chosen),

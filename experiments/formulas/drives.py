@@ -33,7 +33,8 @@ def drive_of(preset: Preset, page_size: int, span: int | None = None) -> Drive:
         return _flash(preset.flash, page_size)
     if not preset.disk:
         raise RefusedError(f"formula: {preset.name} is a queueing station, for which there is none")
-    return _disk(preset, preset.disk, page_size, preset.capacity if span is None else min(span, preset.capacity))
+    span = (preset.capacity if span is None else min(span, preset.capacity)) // (preset.array.drives if preset.array else 1)
+    return _disk(preset, preset.disk, page_size, span)
 
 
 def _disk(preset: Preset, parameters: HddParameters, page_size: int, span: int) -> Drive:
@@ -44,7 +45,7 @@ def _disk(preset: Preset, parameters: HddParameters, page_size: int, span: int) 
     """
     nominal = disk_of(preset, page_size)
     overhead = parameters.overhead / MILLISECONDS
-    curve = seek_curve(parameters)[: _cylinders(parameters, span // parameters.drives)]
+    curve = seek_curve(parameters)[: _cylinders(parameters, span)]
     move = mean_seek(curve, np.ones(len(curve))) / MILLISECONDS + parameters.rotation / 2 / MILLISECONDS
     read, written = nominal.page_transfer_ms, nominal.page_write_ms or nominal.page_transfer_ms
     media, sent = (page_size * MILLISECONDS_A_SECOND / rate for rate in (streaming_rate(parameters), parameters.link_rate))

@@ -139,7 +139,7 @@ class HostQueue:
             arrivals = np.ascontiguousarray(np.broadcast_to(at, count), np.int64)
         rows, command_rows = self.scalars[ROWS] + count, self.scalars[COMMAND_ROWS] + len(commands)
         if rows > len(self.tables.requests) or command_rows > len(self.tables.commands):
-            self._make_room(count, len(commands))
+            self.make_room(count, len(commands))
         first = _enter(self._table.crossing(self.tables), requests, commands, arrivals)
         if first < 0:
             check_arrivals(requests, at, self.now)
@@ -163,7 +163,7 @@ class HostQueue:
         self.scalars[TURN] = FIRST_QUEUE
         self.scalars[FIRST_QUEUE:].reshape(-1, QUEUE_SCALARS)[:] = (-1, -1, 0, 0)  # HEAD, TAIL, DISPATCHED, IN_FLIGHT
 
-    def _make_room(self, requests: int, commands: int) -> None:
+    def make_room(self, requests: int, commands: int) -> None:
         """Drop what is done with, and make tables longer that what is left and what comes would fill by more than half."""
         drop_collected(self.tables)
         needed = (int(self.scalars[ROWS]) + requests, int(self.scalars[COMMAND_ROWS]) + commands)

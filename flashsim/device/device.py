@@ -31,6 +31,10 @@ _CLASSES = {
     ("station", "engine"): ("flashsim.device.station.engine", "StationEngine"),
     ("station", "specification"): ("flashsim.device.station.specification", "StationSpecification"),
 }
+_ARRAYS = {
+    "engine": ("flashsim.device.striped.engine", "StripedEngine"),
+    "specification": ("flashsim.device.striped.specification", "StripedSpecification"),
+}
 
 
 class Device:
@@ -185,5 +189,12 @@ def _model(preset: presets.Preset, model: str) -> DeviceModel:
     if model not in MODELS:
         raise InvalidParameterError("model", repr(model), f"it must be one of {', '.join(MODELS)}")
     module, name = _CLASSES[preset.kind, model]
-    simulator: DeviceModel = getattr(import_module(module), name)(preset.parameters)
-    return simulator
+    kind = getattr(import_module(module), name)
+    if not preset.array:
+        simulator: DeviceModel = kind(preset.parameters)
+        return simulator
+    module, name = _ARRAYS[model]
+    array: DeviceModel = getattr(import_module(module), name)(
+        [kind(preset.parameters) for _ in range(preset.array.drives)], preset.parameters, preset.array
+    )
+    return array

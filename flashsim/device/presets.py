@@ -13,7 +13,7 @@
     idle = { value = "60mW", source = "data sheet" }
 
 `[cited]` (optional) names figures that the drive shows when it is measured (`flashsim.device.cited`), `[energy]` (optional, of an SSD) what
-it takes in energy (`flashsim.ssd.energy`).
+it takes in energy (`flashsim.ssd.energy`), `[array]` (optional, of a disk) how many of them make one device (`flashsim.device.striping`).
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from flashsim.core.request import SECTOR
 from flashsim.device.cited import CitedFigures
 from flashsim.device.nominal import Nominal, nominal_of
 from flashsim.device.station.parameters import StationParameters
+from flashsim.device.striping import Striping
 from flashsim.hdd.diskspecs import drive as diskspecs
 from flashsim.hdd.parameters import HddParameters
 from flashsim.ssd.energy import EnergyFigures
@@ -47,7 +48,7 @@ _KINDS: dict[str, type[HddParameters | SsdParameters | StationParameters]] = {
 class Preset:
     """A device's parameters, the figures that it is meant to show and its energies (None: not known), and the source of each as text.
 
-    `notes` say what a description of the device tells that the parameters cannot.
+    `notes` say what a description of the device tells that the parameters cannot.  With an `array`, it is several such drives.
     """
 
     name: str
@@ -60,11 +61,18 @@ class Preset:
     energy: EnergyFigures | None = None
     energy_sources: dict[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    array: Striping | None = None
+    array_sources: dict[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.array:
+            self.array.check(self.sector_size, self.parameters.capacity)
 
     @property
     def capacity(self) -> int:
         """Bytes that the host can address; of an array those of all its drives."""
-        return self.parameters.total_capacity if isinstance(self.parameters, HddParameters) else self.parameters.capacity
+        each = self.parameters.capacity
+        return self.array.capacity(each) if self.array else each
 
     @property
     def disk(self) -> HddParameters | None:
@@ -122,25 +130,30 @@ def from_document(document: dict[str, Any], path: Path) -> Preset:
         As `load`.
     """
     values = _section(document, "parameters", path)
-    cited, energies = (_section(document, title, path) if title in document else {} for title in ("cited", "energy"))
+    cited, energies, array = (_section(document, title, path) if title in document else {} for title in ("cited", "energy", "array"))
     kind = document.get("kind")
     if kind not in _KINDS:
         raise UnknownNameError(f"device preset {path.name}: kind", str(kind), _KINDS)
     if energies and kind != "ssd":
         raise DamagedFileError(f"device preset: {path} has [energy], but a drive of kind {kind} has none")
+    if array and kind != "hdd":
+        raise DamagedFileError(f"device preset: {path} has [array], but only disks are striped")
     try:
         parameters = build(_KINDS[kind], _values(values))
         figures = build(CitedFigures, _values(cited))
         energy = build(EnergyFigures, _values(energies)) if "energy" in document else None
+        striping = build(Striping, _values(array)) if array else None
     except FlashsimError as problem:
         problem.args = (f"device preset {path.name}: {problem}",)
         raise
-    sources, cited_sources, energy_sources = (
-        {name: str(entry["source"]) for name, entry in section.items()} for section in (values, cited, energies)
+    sources, cited_sources, energy_sources, array_sources = (
+        {name: str(entry["source"]) for name, entry in section.items()} for section in (values, cited, energies, array)
     )
     title = str(document.get("title", ""))
     name = str(document.get("name", path.stem))
-    return Preset(name, kind, title, parameters, sources, figures, cited_sources, energy, energy_sources)
+    return Preset(
+        name, kind, title, parameters, sources, figures, cited_sources, energy, energy_sources, array=striping, array_sources=array_sources
+    )
 
 
 def _values(section: dict[str, dict[str, Any]]) -> dict[str, Any]:

@@ -56,86 +56,86 @@ from flashsim.hdd.write_back import serve_write
 
 
 @spliced_kernel
-def serve(disk: Disk, drive: int, request: int, operation: int, flags: int, first: int, end: int, start: int) -> int:
-    """Serve one command of a drive from `start` on; return when it completes."""
+def serve(disk: Disk, request: int, tag: int, operation: int, flags: int, first: int, end: int, start: int) -> int:
+    """Serve one command from `start` on; return when it completes."""
     time = start + overhead_of(disk.control, operation, end - first)
     if operation == READ:
-        return serve_read(disk, drive, first, end, time)
+        return serve_read(disk, first, end, time)
     if operation == WRITE:
-        return serve_write(disk, drive, request, first, end, flags & FORCE_UNIT_ACCESS != 0, time)
+        return serve_write(disk, request, tag, first, end, flags & FORCE_UNIT_ACCESS != 0, time)
     if operation == FLUSH:
-        disk.drives[drive, FLUSHES] += 1
-        return destaged(disk.drives, drive, time)
+        disk.state[FLUSHES] += 1
+        return destaged(disk, time)
     return time  # a trim means nothing to magnetic media
 
 
 @spliced_kernel
-def serve_read(disk: Disk, drive: int, first: int, end: int, time: int) -> int:
+def serve_read(disk: Disk, first: int, end: int, time: int) -> int:
     """Serve a read that the drive takes up at `time`; return when it completes."""
-    count_crossing(disk, drive, READS, READ_BYTES, end - first, disk.control[BUS_READ])
-    fill(disk, drive, time)
-    after = disk.drives[drive, AFTER]
-    busy = disk.drives[drive, STREAM] == WRITING and disk.drives[drive, REST] > time
+    count_crossing(disk, READS, READ_BYTES, end - first, disk.control[BUS_READ])
+    fill(disk, time)
+    after = disk.state[AFTER]
+    busy = disk.state[STREAM] == WRITING and disk.state[REST] > time
     reselection = disk.control[RESELECT_FIRST] + disk.control[DATA_PREPARATION]
     away = time + disk.control[READ_MISS + after] + disk.control[DISCONNECT_READ + after]
-    row = hit(disk, drive, first, end)
+    row = hit(disk, first, end)
     if row >= 0:
-        disk.drives[drive, READ_HITS] += 1
+        disk.state[READ_HITS] += 1
         link = time + disk.control[READ_HIT + after] + disk.control[DATA_PREPARATION]
         if busy and disk.control[HITS_WHILE_WRITING] == 0:
-            link = max(away, disk.drives[drive, REST]) + reselection
+            link = max(away, disk.state[REST]) + reselection
         arrived = disk.segments[row, SEGMENT_END]
-        link = max(link, _go_on(disk, drive, row, end, time))
+        link = max(link, _go_on(disk, row, end, time))
     else:
-        row = victim(disk, drive)
-        _stream_into(disk, drive, row, first, read_limit(disk, end, first), time, True)
+        row = victim(disk)
+        _stream_into(disk, row, first, read_limit(disk, end, first), time, True)
         last = first + sectors_to_start(disk.control, end - first) - 1
-        link = max(away, sector_end(disk, drive, last)) + reselection
+        link = max(away, sector_end(disk, last)) + reselection
         arrived = first
-    use(disk, drive, row)
-    if disk.drives[drive, CURRENT] == row:
-        disk.drives[drive, LEAST] = min(disk.drives[drive, LIMIT], end + disk.control[READ_AHEAD_LEAST])
-    done = read_out(disk, drive, first, end, arrived, link)
+    use(disk, row)
+    if disk.state[CURRENT] == row:
+        disk.state[LEAST] = min(disk.state[LIMIT], end + disk.control[READ_AHEAD_LEAST])
+    done = read_out(disk, first, end, arrived, link)
     if disk.control[KEEP_READ] == 0:
         disk.segments[row, SEGMENT_FIRST] = end
         disk.segments[row, SEGMENT_END] = max(end, disk.segments[row, SEGMENT_END])
-    disk.drives[drive, AFTER] = 0
-    disk.drives[drive, LAST_END] = end
+    disk.state[AFTER] = 0
+    disk.state[LAST_END] = end
     return done + disk.control[COMPLETE_READ]
 
 
 @lean_kernel
-def _go_on(disk: Disk, drive: int, row: int, end: int, time: int) -> int:
+def _go_on(disk: Disk, row: int, end: int, time: int) -> int:
     """After a hit: the stream goes on, or begins where the segment ends, or is left; return when it can do that for what is missing.
 
     For read-ahead alone the mechanism does not wait until it can leave its stream.
     """
     limit = read_limit(disk, end, disk.segments[row, SEGMENT_FIRST])
-    stopped = interruptible(disk, drive, time)
-    if row == disk.drives[drive, CURRENT] and disk.drives[drive, STREAM] == READING:
-        streams = disk.drives[drive, REST] > time
-        if streams or disk.control[READ_AHEAD_ON_HIT] == 1 or end > disk.drives[drive, LIMIT]:
-            goes = time if streams else time + disk.control[READ_MISS + disk.drives[drive, AFTER]]
-            extend(disk, drive, limit, goes, goes)
+    stopped = interruptible(disk, time)
+    if row == disk.state[CURRENT] and disk.state[STREAM] == READING:
+        streams = disk.state[REST] > time
+        if streams or disk.control[READ_AHEAD_ON_HIT] == 1 or end > disk.state[LIMIT]:
+            goes = time if streams else time + disk.control[READ_MISS + disk.state[AFTER]]
+            extend(disk, limit, goes, goes)
         return time
     reached = disk.segments[row, SEGMENT_END]
     if reached < end or (stopped == time and disk.control[READ_AHEAD_AGAIN] == 1 and reached < limit):
-        _stream_into(disk, drive, row, reached, limit, time, False)
+        _stream_into(disk, row, reached, limit, time, False)
         return stopped if reached < end else time
-    if stopped == time and disk.drives[drive, STREAM] == READING:
-        stop(disk, drive, time)
-        disk.drives[drive, CURRENT] = -1
+    if stopped == time and disk.state[STREAM] == READING:
+        stop(disk, time)
+        disk.state[CURRENT] = -1
     return time
 
 
 @lean_kernel
-def _stream_into(disk: Disk, drive: int, row: int, first: int, limit: int, time: int, fresh: bool) -> None:
+def _stream_into(disk: Disk, row: int, first: int, limit: int, time: int, fresh: bool) -> None:
     """Let the mechanism read from `first` on into a segment, in place of what that holds (`fresh`) or behind it."""
-    stopped = interruptible(disk, drive, time)
-    fill(disk, drive, stopped)
-    moves = max(stopped, time + disk.control[READ_MISS + disk.drives[drive, AFTER]])
-    before = begin(disk, drive, READING, first, limit, stopped, moves, moves)
+    stopped = interruptible(disk, time)
+    fill(disk, stopped)
+    moves = max(stopped, time + disk.control[READ_MISS + disk.state[AFTER]])
+    before = begin(disk, READING, first, limit, stopped, moves, moves)
     if fresh:
         disk.segments[row, SEGMENT_FIRST] = first - before if disk.control[READ_PRECEDING] == 1 else first
     disk.segments[row, SEGMENT_END] = first
-    disk.drives[drive, CURRENT] = row
+    disk.state[CURRENT] = row

@@ -24,7 +24,7 @@ def check_sizes(parameters: DriveDescription) -> None:
     if sector % SECTOR:
         raise InvalidParameterError("sector_size", f"{sector} B", f"it must be a multiple of {SECTOR} B")
     names = ("capacity", "read_ahead", "read_ahead_least", "segment_size", "write_behind", "command_size")
-    for name in (*names, "stripe") if parameters.drives > 1 else names:
+    for name in names:
         if getattr(parameters, name) % sector:
             raise InvalidParameterError(name, f"{getattr(parameters, name)} B", f"it must be a multiple of the sector, {sector} B")
     if parameters.read_ahead_least > parameters.read_ahead:
@@ -83,7 +83,7 @@ def _check_bad(parameters: DriveDescription, name: str, row: Sequence[float], co
 
 
 def check_capacity(parameters: DriveDescription) -> None:
-    """The zones hold what the host can address, and an array a whole stripe on each drive."""
+    """The zones hold what the host can address."""
     sectors = sectors_of(parameters)
     if parameters.capacity < parameters.sector_size or sectors * parameters.sector_size < parameters.capacity:
         raise InvalidParameterError(
@@ -91,8 +91,6 @@ def check_capacity(parameters: DriveDescription) -> None:
             f"{sectors} sectors = {format_size(sectors * parameters.sector_size)}",
             f"the capacity is {format_size(parameters.capacity)}",
         )
-    if parameters.drives > 1 and not 0 < parameters.stripe <= parameters.capacity:
-        raise InvalidParameterError("stripe", format_size(parameters.stripe), f"a drive holds {format_size(parameters.capacity)}")
 
 
 def check_arm(parameters: DriveDescription) -> None:

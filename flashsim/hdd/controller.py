@@ -36,7 +36,7 @@ class Segment:
 
 
 class Controller:
-    """Serves the commands of drive `number` of an array; `done` is told of each one's end."""
+    """Serves the commands of a drive; `done` is told of each one's end."""
 
     def __init__(
         self,
@@ -44,16 +44,14 @@ class Controller:
         parameters: HddParameters,
         geometry: Geometry,
         seeks: Integers,
-        number: int,
         done: Callable[[HostRequest], None],
     ) -> None:
         self.env = env
         self.parameters = parameters
         self.geometry = geometry
-        self.number = number
-        # Of the events of one nanosecond the mechanisms' come last: what the controllers decide then still counts.
-        self.priority = OPERATIONS + number
-        self.mechanism = Mechanism(env, parameters, geometry, seeks, (OPERATIONS + parameters.drives + number, self.priority))
+        # Of the events of one nanosecond the mechanism's come last: what the controller decides then still counts.
+        self.priority = OPERATIONS
+        self.mechanism = Mechanism(env, parameters, geometry, seeks, (OPERATIONS + 1, self.priority))
         sectors = {name: getattr(parameters, name) // parameters.sector_size for name in ("read_ahead", "read_ahead_least", "segment_size")}
         self.read_ahead, self.read_ahead_least, self.segment_size = sectors.values()
         self.write_behind = parameters.write_behind // parameters.sector_size
@@ -63,7 +61,7 @@ class Controller:
         self.uses = 0
         self.last_wrote = False
         self.last_end = 0
-        self.acknowledged: list[tuple[int, int, int]] = []  # (request, first sector, after the last) of writes in the write stream
+        self.acknowledged: list[Command] = []  # those of writes in the write stream
         self.counters = dict.fromkeys(report.COUNTERS, 0)
         self.waiting: list[Command] = []
         self._done = done
@@ -86,6 +84,12 @@ class Controller:
     def busy(self) -> bool:
         """Whether writes are being destaged."""
         return self.mechanism.writing and not self.mechanism.resting
+
+    def unsettled(self) -> list[report.Unsettled]:
+        """Request, its tag, address and length of the acknowledged writes that are not wholly on the media."""
+        size, mechanism = self.parameters.sector_size, self.mechanism
+        left = [one for one in self.acknowledged if mechanism.writing and one[2] > mechanism.position]
+        return [(request.id, request.tag, first * size, (end - first) * size) for request, first, end in left]
 
     def admit(self, request: HostRequest, first: int, end: int) -> None:
         """Let a command wait for its turn."""
@@ -318,7 +322,7 @@ class Controller:
             yield from self._pause(told.reselect_other if extra else told.reselect_first)
         yield from self._pause(told.complete_write)
         if buffered:
-            self.acknowledged.append((request.id, first, end))
+            self.acknowledged.append((request, first, end))
 
     def _ready(self, first: int, end: int, link: int) -> int:
         """When enough of a write that crosses from `link` on is in the buffer to begin on the media, so that the rest arrives in time."""

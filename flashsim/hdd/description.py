@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 from flashsim.core.parameters import count, duration, number, rate, size, switch, table, text
 from flashsim.core.request import READ, SECTOR, WRITE
-from flashsim.core.units import KIB
 
 #: A link that holds nothing up.
 UNLIMITED = 10**12
@@ -30,7 +29,7 @@ BOUNDS = ("none", "track", "cylinder", "next-track")
 
 @dataclass(frozen=True, kw_only=True)
 class DriveDescription:
-    """The fields of a drive, or of an array of equal drives, as declared and not yet checked."""
+    """The fields of a drive as declared and not yet checked."""
 
     # Media and arm.
     capacity: int = size("what the host can address on each drive; 0: all that the zones hold", least=0)
@@ -122,11 +121,9 @@ class DriveDescription:
     read_written: bool = switch("reads may find written data in such a segment", default=False)
     write_behind: int = size("what is acknowledged before it is on the media; 0: no write is", least=0)
 
-    # Queue and array.
+    # Queue.
     queue_depth: int = count("commands that a drive holds at once")
     scheduler: str = text("which of them is next (`flashsim.hdd.scheduler`, or a Python file)", default="fcfs")
-    drives: int = count("equal drives, striped (RAID 0)", default=1)
-    stripe: int = size("bytes of an array on one drive before those on the next", default=64 * KIB)
 
     def overhead_of(self, operation: int, length: int) -> int:
         """The controller's work, ns, on a command before anything else; of a read or write in parts, on all but the first besides."""

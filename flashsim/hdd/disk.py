@@ -1,4 +1,4 @@
-"""The arrays of a disk, or of an array of disks, as one thing, which kernels take; `terms` and `layout` say what their columns mean."""
+"""The arrays of a disk as one thing, which kernels take; `terms` and `layout` say what their columns mean."""
 
 from __future__ import annotations
 
@@ -11,24 +11,25 @@ from flashsim.core.request import Integers
 
 
 class Disk(NamedTuple):
-    """The state of drives of one kind."""
+    """The state of a drive."""
 
     #: The drive's numbers.
     control: Integers
-    #: A row a drive, then one for each as it was when its active command started.
-    drives: Integers
+    #: How the drive is once its active command is served, and how it was before that.
+    state: Integers
+    before: Integers
     #: Where sectors lie (`flashsim.hdd.layout`).
     extents: Integers
     #: The seek curve.
     seeks: Integers
-    #: Segments of the buffers.
+    #: Segments of the buffer.
     segments: Integers
-    #: Writes in the buffers.
+    #: Writes in the buffer.
     ring: Integers
-    #: Commands that wait at their drives; row 0 leads to the free ones.
+    #: Commands that wait, in the order in which they came.
     waiting: Integers
     #: Room for what a scheduler looks at.
     candidates: Integers
 
 
-DISK = types.NamedTuple((VECTOR, MATRIX, MATRIX, VECTOR, MATRIX, MATRIX, MATRIX, MATRIX), Disk)
+DISK = types.NamedTuple((VECTOR, VECTOR, VECTOR, MATRIX, VECTOR, MATRIX, MATRIX, VECTOR, MATRIX), Disk)

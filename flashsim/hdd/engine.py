@@ -1,8 +1,7 @@
 """The fast model of hard disks: a compiled loop over arrivals and completions, with everything in between computed at once.
 
 Every drive serves one command at a time, so all that a command does is known when it starts (`hdd.cache`), and read-ahead and destaging in
-the background are part of that (`hdd.stream`).  Of an array each drive has its own state, queue and buffer.  Equal, to the nanosecond, to
-`hdd.specification`.
+the background are part of that (`hdd.stream`).  Equal, to the nanosecond, to `hdd.specification`.
 """
 
 from __future__ import annotations
@@ -14,14 +13,14 @@ from numba import types
 
 from flashsim.core.array_types import VECTOR
 from flashsim.core.errors import FlashsimError, InvalidParameterError
-from flashsim.core.host import FINISHED, HOST_TABLES, NOW, arrive, command_done, next_arrival
+from flashsim.core.host import FINISHED, HOST_TABLES, NOW, Host, arrive, command_done, next_arrival
 from flashsim.core.host_queue import HostQueue
-from flashsim.core.kernel import kernel_of
-from flashsim.core.policies import policy_vector
+from flashsim.core.kernel import kernel_of, lean_kernel
+from flashsim.core.policies import Policies, policy_vector
 from flashsim.core.request import Commands, Completions, Integers, Requests
 from flashsim.core.state_table import ADVANCE, State, StateTable, state_of
 from flashsim.core.units import NEVER
-from flashsim.hdd import report, striping, terms
+from flashsim.hdd import report, terms
 from flashsim.hdd.control import control_row
 from flashsim.hdd.disk import DISK, Disk
 from flashsim.hdd.layout import TRACK, extent_table
@@ -32,27 +31,21 @@ from flashsim.hdd.seek import seek_curve
 from flashsim.hdd.stream import position
 from flashsim.hdd.terms import ACTIVE, BUSY_UNTIL, DRIVE_COLUMNS, RING_COUNT, RING_END, RING_FIRST, RING_HEAD, RING_REQUEST, STREAM, WRITING
 
-#: An array's host may have any number of commands on the way, since each drive has a queue.
-_ANY_DEPTH = 1 << 40
-
-_STATE = types.Tuple((HOST_TABLES, DISK, VECTOR))
-_state_of = state_of(_STATE)
+#: What a disk's loop works on: its host's queue, the disk, and its policies.
+STATE = types.Tuple((HOST_TABLES, DISK, VECTOR))
+_state_of = state_of(STATE)
 
 
-@kernel_of(ADVANCE)
-def advance(table: State, until: int, wait: int) -> int:
+@lean_kernel
+def run(host: Host, disk: Disk, policies: Policies, until: int, wait: int) -> int:
     """Let events happen up to `until`, or until so many completions wait to be collected.
 
     Returns when something happens next, or BAD_CHOICE, a negative number.
     """
-    host, disk, policies = _state_of(table)
-    count = disk.drives.shape[0] // 2
     while True:
         arrival, _ = next_arrival(host)
-        done, which = NEVER, -1
-        for drive in range(count):
-            if disk.drives[drive, ACTIVE] >= 0 and disk.drives[drive, BUSY_UNTIL] < done:
-                done, which = disk.drives[drive, BUSY_UNTIL], drive
+        command = disk.state[ACTIVE]
+        done = disk.state[BUSY_UNTIL] if command >= 0 else NEVER
         due = min(arrival, done)
         if host.scalars[FINISHED] >= wait:
             return int(due)
@@ -64,16 +57,22 @@ def advance(table: State, until: int, wait: int) -> int:
             arrive(host)
         else:
             host.scalars[NOW] = done
-            command = disk.drives[which, ACTIVE]
-            disk.drives[which, ACTIVE] = -1
+            disk.state[ACTIVE] = -1
             command_done(host, command)
         status = admit(host, disk, policies)
         if status != 0:
             return int(status)
 
 
+@kernel_of(ADVANCE)
+def advance(table: State, until: int, wait: int) -> int:
+    """`run`, as Python calls it."""
+    host, disk, policies = _state_of(table)
+    return run(host, disk, policies, until, wait)
+
+
 class HddEngine:
-    """A hard disk, or an array of them, under a virtual clock (`core.model.DeviceModel`), compiled.
+    """A hard disk under a virtual clock (`core.model.DeviceModel`), compiled.
 
     Parameters
     ----------
@@ -89,43 +88,35 @@ class HddEngine:
     def __init__(self, parameters: HddParameters) -> None:
         self.parameters = parameters
         self._policies = policy_vector({CHOOSE: parameters.scheduler})
-        self._host = HostQueue(parameters.queue_depth if parameters.drives == 1 else _ANY_DEPTH)
+        self._host = HostQueue(parameters.queue_depth)
         # Every write in the ring has a sector in the buffer, but for those that a command not yet acknowledged pushes out.
         writes = parameters.write_behind // parameters.sector_size + 2
         self._disk = Disk(
             control_row(parameters),
-            np.zeros((2 * parameters.drives, DRIVE_COLUMNS), np.int64),
+            np.zeros(DRIVE_COLUMNS, np.int64),
+            np.zeros(DRIVE_COLUMNS, np.int64),
             extent_table(parameters),
             seek_curve(parameters),
-            np.zeros((parameters.drives * parameters.segments, terms.SEGMENT_COLUMNS), np.int64),
-            np.zeros((parameters.drives * writes, terms.RING_COLUMNS), np.int64),
-            np.zeros((1, terms.WAITING_COLUMNS), np.int64),
+            np.zeros((parameters.segments, terms.SEGMENT_COLUMNS), np.int64),
+            np.zeros((writes, terms.RING_COLUMNS), np.int64),
+            np.zeros(parameters.queue_depth, np.int64),
             np.zeros((parameters.queue_depth, CANDIDATE_COLUMNS), np.int64),
         )
-        self._table = StateTable(_STATE)
+        self._table = StateTable(STATE)
         self._power_up()
 
     def _power_up(self) -> None:
-        self._disk.drives[:, : terms.READS] = 0
-        self._disk.drives[:, [terms.CURRENT, ACTIVE]] = -1
-        self._disk.drives[:, terms.DIRECTION] = 1
-        self._disk.drives[:, terms.ARM] = self._disk.extents[0, TRACK]
+        state = self._disk.state
+        state[: terms.READS] = 0
+        state[[terms.CURRENT, ACTIVE]] = -1
+        state[terms.DIRECTION] = 1
+        state[terms.ARM] = self._disk.extents[0, TRACK]
         self._disk.segments[:] = 0
-        self._make_room(np.zeros((1, terms.WAITING_COLUMNS), np.int64), 64)
-
-    def _make_room(self, waiting: Integers, count: int) -> None:
-        """Let `count` commands wait beside those that do; row 0 leads to the free rows."""
-        grown = np.zeros((count + 1, waiting.shape[1]), np.int64)
-        grown[: len(waiting)] = waiting
-        first, old = len(waiting), int(waiting[0, terms.WAITING_NEXT]) if len(waiting) > 1 else -1
-        grown[first:, terms.WAITING_NEXT] = np.append(np.arange(first + 1, count + 1), old)
-        grown[0, terms.WAITING_NEXT] = first
-        self._disk = self._disk._replace(waiting=grown)
 
     @property
     def capacity(self) -> int:
         """Bytes that the host can address."""
-        return self.parameters.total_capacity
+        return self.parameters.capacity
 
     @property
     def now(self) -> int:
@@ -140,18 +131,13 @@ class HddEngine:
     @property
     def next_event(self) -> int:
         """When something happens next; see `core.model.DeviceModel.next_event`."""
-        served = self._disk.drives[: self.parameters.drives]
-        return int(served[served[:, ACTIVE] >= 0, BUSY_UNTIL].min(initial=self._host.next_arrival))
+        state = self._disk.state
+        return min(int(state[BUSY_UNTIL]) if state[ACTIVE] >= 0 else NEVER, self._host.next_arrival)
 
     def submit(self, requests: Requests, commands: Commands, at: int | Integers) -> Integers:
         """Take requests, split into commands, that arrive at `at`; return their ids (see `core.host_queue.HostQueue.append`)."""
         self.parameters.check(requests, commands)
-        ids = self._host.append(requests, striping.split(requests, commands, self.parameters), at)
-        needed = len(self._host.commands) if self.parameters.drives > 1 else self.parameters.queue_depth
-        waiting = self._disk.waiting
-        if len(waiting) <= needed:
-            self._make_room(waiting, max(needed, 2 * len(waiting)))
-        return ids
+        return self._host.append(requests, commands, at)
 
     def advance(self, until: int = NEVER, *, every: bool = False, wait: int = 1) -> Completions:
         """Let time pass; see `flashsim.core.model.DeviceModel.advance`.
@@ -165,10 +151,21 @@ class HddEngine:
         """
         if until < self.now:
             raise InvalidParameterError("until", f"{until} ns", f"the clock is already at {self.now} ns")
-        status = advance(self._table.crossing((self._host.tables, self._disk, self._policies)), until, NEVER if every else wait)
-        if status == BAD_CHOICE:
-            raise FlashsimError(f"{FAMILY.kind}: '{self.parameters.scheduler}' chose a command that does not wait")
+        if advance(self.crossing(), until, NEVER if every else wait) == BAD_CHOICE:
+            raise self.refused()
         return self._host.collect()
+
+    def crossing(self) -> State:
+        """What kernels that drive several devices take for this one (`flashsim.core.state_table`)."""
+        return self._table.crossing((self._host.tables, self._disk, self._policies))
+
+    def make_room(self, commands: int) -> None:
+        """Let a kernel enter a request of so many commands."""
+        self._host.make_room(1, commands)
+
+    def refused(self) -> FlashsimError:
+        """The error for a scheduler that the engine cannot go on with."""
+        return FlashsimError(f"{FAMILY.kind}: '{self.parameters.scheduler}' chose a command that does not wait")
 
     def load(self, offset: int, length: int) -> None:
         """Nothing: whether a sector has been written does not change a hard disk's times."""
@@ -180,27 +177,22 @@ class HddEngine:
         """
         self.advance(at, every=True)
         host = self._host
-        unfinished = host.unfinished
-        unsettled = [entry for drive in range(self.parameters.drives) for entry in self._unsettled(drive, at)]
-        cut = report.power_cut(at, unfinished.tolist(), unsettled, self.parameters)
+        cut = report.power_cut(at, host.unfinished.tolist(), self._unsettled(at))
         host.clear()
         self._power_up()
         return cut
 
-    def _unsettled(self, drive: int, at: int) -> list[tuple[int, int, int]]:
-        """Request, address and length of the writes in a drive's buffer that are not wholly on the media at `at`."""
-        row = drive + self.parameters.drives if self._disk.drives[drive, ACTIVE] >= 0 else drive
-        state = self._disk.drives[row]
-        if state[STREAM] != WRITING:
+    def _unsettled(self, at: int) -> list[report.Unsettled]:
+        """Request, its tag, address and length of the writes in the buffer that are not wholly on the media at `at`."""
+        disk = self._disk._replace(state=self._disk.before) if self._disk.state[ACTIVE] >= 0 else self._disk
+        if disk.state[STREAM] != WRITING:
             return []
-        durable = position(self._disk, row, at, False)
-        rows = len(self._disk.ring) // self.parameters.drives
-        slots = drive * rows + (state[RING_HEAD] + np.arange(state[RING_COUNT])) % rows
-        size, start = self.parameters.sector_size, drive * self.parameters.capacity
-        left = self._disk.ring[slots][self._disk.ring[slots, RING_END] > durable]
-        return [(int(row[RING_REQUEST]), start + int(row[RING_FIRST]) * size, int(row[RING_END] - row[RING_FIRST]) * size) for row in left]
+        durable = position(disk, at, False)
+        slots = (disk.state[RING_HEAD] + np.arange(disk.state[RING_COUNT])) % len(disk.ring)
+        size = self.parameters.sector_size
+        left = disk.ring[slots][disk.ring[slots, RING_END] > durable].tolist()
+        return [(row[RING_REQUEST], row[terms.RING_TAG], row[RING_FIRST] * size, (row[RING_END] - row[RING_FIRST]) * size) for row in left]
 
     def statistics(self) -> dict[str, Any]:
-        """Counters since the drives were made (`hdd.report.COUNTERS`); a command counts from the moment it starts."""
-        counters = self._disk.drives[: self.parameters.drives, terms.READS :].sum(axis=0)
-        return report.statistics(dict(zip(report.COUNTERS, counters.tolist(), strict=True)))
+        """Counters since the drive was made (`hdd.report.COUNTERS`); a command counts from the moment it starts."""
+        return report.statistics(dict(zip(report.COUNTERS, self._disk.state[terms.READS :].tolist(), strict=True)))

@@ -15,7 +15,7 @@ from flashsim.hdd.layout import sectors_of
 
 @dataclass(frozen=True, kw_only=True)
 class HddParameters(DriveDescription):
-    """A drive, or an array of equal drives; make it with `flashsim.core.parameters.build`.
+    """A drive; make it with `flashsim.core.parameters.build`.
 
     Raises
     ------
@@ -32,13 +32,8 @@ class HddParameters(DriveDescription):
             object.__setattr__(self, "capacity", sectors_of(self) * self.sector_size)
         checks.check_capacity(self)
 
-    @property
-    def total_capacity(self) -> int:
-        """Bytes that the host can address on all drives: whole stripes, if there are several."""
-        return self.capacity if self.drives == 1 else self.capacity // self.stripe * self.stripe * self.drives
-
     def check(self, requests: Requests, commands: Commands) -> None:
-        """Refuse commands that lie outside the drives or are not in whole sectors.
+        """Refuse commands that lie outside the drive or are not in whole sectors.
 
         Raises
         ------
@@ -48,11 +43,11 @@ class HddParameters(DriveDescription):
         offset, length = commands["offset"], commands["length"]
         moves_data = (requests["operation"][commands["request"]] & ~1) == 0  # READ and WRITE
         bad = (offset % self.sector_size != 0) | (length % self.sector_size != 0) | (length <= 0)
-        bad |= (offset < 0) | (offset > self.total_capacity - length)
+        bad |= (offset < 0) | (offset > self.capacity - length)
         bad &= moves_data
         if bad.any():
             row = int(np.argmax(bad))
-            bound = f"the drive has {self.total_capacity // self.sector_size} sectors of {self.sector_size} B"
+            bound = f"the drive has {self.capacity // self.sector_size} sectors of {self.sector_size} B"
             raise InvalidParameterError("command", f"{length[row]} B at {offset[row]}", bound)
         unknown = (requests["operation"] < READ) | (requests["operation"] > FLUSH)
         if unknown.any():

@@ -1,8 +1,8 @@
-"""Which command a drive serves next: what the host dispatches waits at its drive, and the scheduler chooses among the first of it."""
+"""Which command a drive serves next: what the host dispatches waits in the drive, and the scheduler chooses."""
 
 from __future__ import annotations
 
-from flashsim.core.host import COMMAND_BASE, FLAGS, LENGTH, NOW, OFFSET, OPERATION, OWNER, Host, next_queue, take_command
+from flashsim.core.host import COMMAND_BASE, FLAGS, LENGTH, NOW, OFFSET, OPERATION, OWNER, REQUEST_BASE, TAG, Host, next_queue, take_command
 from flashsim.core.kernel import inlined_kernel, lean_kernel, spliced_kernel
 from flashsim.core.policies import Policies
 from flashsim.core.request import READ, WRITE
@@ -19,15 +19,9 @@ from flashsim.hdd.terms import (
     DIRECTION,
     DRIVE_COLUMNS,
     HEADS,
-    QUEUE_DEPTH,
     ROTATION,
     SECTOR_SIZE,
-    SECTORS,
-    WAITING_COMMAND,
     WAITING_COUNT,
-    WAITING_HEAD,
-    WAITING_NEXT,
-    WAITING_TAIL,
 )
 from flashsim.hdd.transfer import overhead_of
 
@@ -36,52 +30,25 @@ BAD_CHOICE = -2
 
 
 @inlined_kernel
-def _join(disk: Disk, drive: int, command: int) -> None:
-    """Let a command wait behind the others of its drive; row 0 of the pool of waiting commands leads to the rows that are free."""
-    row = disk.waiting[0, WAITING_NEXT]
-    disk.waiting[0, WAITING_NEXT] = disk.waiting[row, WAITING_NEXT]
-    disk.waiting[row, WAITING_COMMAND] = command
-    disk.waiting[row, WAITING_NEXT] = -1
-    if disk.drives[drive, WAITING_COUNT] == 0:
-        disk.drives[drive, WAITING_HEAD] = row
-    else:
-        disk.waiting[disk.drives[drive, WAITING_TAIL], WAITING_NEXT] = row
-    disk.drives[drive, WAITING_TAIL] = row
-    disk.drives[drive, WAITING_COUNT] += 1
-
-
-@inlined_kernel
-def _leave(disk: Disk, drive: int, index: int) -> int:
-    """Take the command at a place of a drive's queue out of it; return the command."""
-    before = -1
-    row = disk.drives[drive, WAITING_HEAD]
-    for _ in range(index):
-        before = row
-        row = disk.waiting[row, WAITING_NEXT]
-    if before < 0:
-        disk.drives[drive, WAITING_HEAD] = disk.waiting[row, WAITING_NEXT]
-    else:
-        disk.waiting[before, WAITING_NEXT] = disk.waiting[row, WAITING_NEXT]
-    if disk.drives[drive, WAITING_TAIL] == row:
-        disk.drives[drive, WAITING_TAIL] = before
-    disk.drives[drive, WAITING_COUNT] -= 1
-    disk.waiting[row, WAITING_NEXT] = disk.waiting[0, WAITING_NEXT]
-    disk.waiting[0, WAITING_NEXT] = row
-    return disk.waiting[row, WAITING_COMMAND]
+def _leave(disk: Disk, index: int) -> int:
+    """Take the command at a place of the queue out of it; return the command."""
+    command = disk.waiting[index]
+    disk.state[WAITING_COUNT] -= 1
+    for place in range(index, disk.state[WAITING_COUNT]):
+        disk.waiting[place] = disk.waiting[place + 1]
+    return command
 
 
 @lean_kernel
-def _list_candidates(host: Host, disk: Disk, drive: int, count: int) -> int:
-    """Fill in the first commands that wait at a drive as its scheduler sees them; return the cylinder of the arm."""
-    source, source_extent = arm_at(disk, drive, host.scalars[NOW])
-    row = disk.drives[drive, WAITING_HEAD]
+def _list_candidates(host: Host, disk: Disk, count: int) -> int:
+    """Fill in the commands that wait as the scheduler sees them; return the cylinder of the arm."""
+    source, source_extent = arm_at(disk, host.scalars[NOW])
     for index in range(count):
-        at = disk.waiting[row, WAITING_COMMAND] - host.scalars[COMMAND_BASE]
-        row = disk.waiting[row, WAITING_NEXT]
+        at = disk.waiting[index] - host.scalars[COMMAND_BASE]
         disk.candidates[index, CYLINDER] = source // disk.control[HEADS]
         disk.candidates[index, DELAY] = 0
         if host.commands[at, OPERATION] in (READ, WRITE):
-            sector = host.commands[at, OFFSET] // disk.control[SECTOR_SIZE] - drive * disk.control[SECTORS]
+            sector = host.commands[at, OFFSET] // disk.control[SECTOR_SIZE]
             extent = extent_of(disk.extents, sector)
             track = track_of(disk.extents, extent, sector)
             free = host.scalars[NOW] + overhead_of(
@@ -98,41 +65,39 @@ def _list_candidates(host: Host, disk: Disk, drive: int, count: int) -> int:
 
 @spliced_kernel
 def admit(host: Host, disk: Disk, policies: Policies) -> int:
-    """Take what the host dispatches, and start the next command on every drive that is free; return 0, or BAD_CHOICE."""
-    count = disk.drives.shape[0] // 2
-    size = disk.control[SECTOR_SIZE] * disk.control[SECTORS]
+    """Take what the host dispatches, and start the next command if the drive is free; return 0, or BAD_CHOICE."""
     while True:
         queue = next_queue(host)
         if queue < 0:
             break
-        command = take_command(host, queue)
-        _join(disk, min(host.commands[command - host.scalars[COMMAND_BASE], OFFSET] // size, count - 1), command)
-    for drive in range(count):
-        if disk.drives[drive, ACTIVE] >= 0 or disk.drives[drive, WAITING_COUNT] == 0:
-            continue
-        index = 0
-        seen = min(disk.drives[drive, WAITING_COUNT], disk.control[QUEUE_DEPTH])
-        if seen > 1:
-            cylinder = _list_candidates(host, disk, drive, seen)
-            index = choose_of(policies)(disk.candidates, seen, cylinder, disk.drives[drive, DIRECTION])
-            if index < 0 or index >= seen:
-                return BAD_CHOICE
-            if disk.candidates[index, CYLINDER] != cylinder:
-                disk.drives[drive, DIRECTION] = 1 if disk.candidates[index, CYLINDER] > cylinder else -1
-        _begin_command(host, disk, drive, _leave(disk, drive, index))
+        disk.waiting[disk.state[WAITING_COUNT]] = take_command(host, queue)
+        disk.state[WAITING_COUNT] += 1
+    seen = disk.state[WAITING_COUNT]
+    if disk.state[ACTIVE] >= 0 or seen == 0:
+        return 0
+    index = 0
+    if seen > 1:
+        cylinder = _list_candidates(host, disk, seen)
+        index = choose_of(policies)(disk.candidates, seen, cylinder, disk.state[DIRECTION])
+        if index < 0 or index >= seen:
+            return BAD_CHOICE
+        if disk.candidates[index, CYLINDER] != cylinder:
+            disk.state[DIRECTION] = 1 if disk.candidates[index, CYLINDER] > cylinder else -1
+    _begin_command(host, disk, _leave(disk, index))
     return 0
 
 
 @spliced_kernel
-def _begin_command(host: Host, disk: Disk, drive: int, command: int) -> None:
+def _begin_command(host: Host, disk: Disk, command: int) -> None:
     """Serve a command, and keep how the drive was before it: a power cut may come in its midst."""
-    before = drive + disk.drives.shape[0] // 2
     for column in range(DRIVE_COLUMNS):
-        disk.drives[before, column] = disk.drives[drive, column]
+        disk.before[column] = disk.state[column]
     row = command - host.scalars[COMMAND_BASE]
-    first = host.commands[row, OFFSET] // disk.control[SECTOR_SIZE] - drive * disk.control[SECTORS]
+    first = host.commands[row, OFFSET] // disk.control[SECTOR_SIZE]
     end = first + host.commands[row, LENGTH] // disk.control[SECTOR_SIZE]
-    disk.drives[drive, ACTIVE] = command
-    disk.drives[drive, BUSY_UNTIL] = serve(
-        disk, drive, host.commands[row, OWNER], host.commands[row, OPERATION], host.commands[row, FLAGS], first, end, host.scalars[NOW]
-    )
+    disk.state[ACTIVE] = command
+    owner = host.commands[row, OWNER]
+    disk.state[BUSY_UNTIL] = serve(
+        disk, owner, host.requests[owner - host.scalars[REQUEST_BASE], TAG], host.commands[row, OPERATION], host.commands[row, FLAGS],
+        first, end, host.scalars[NOW],
+    )  # fmt: skip

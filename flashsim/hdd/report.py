@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from flashsim.core.model import PowerCut
 from flashsim.core.request import Integers
-from flashsim.hdd.parameters import HddParameters
-from flashsim.hdd.striping import merge
 
 #: Counters of a drive, in the order of the columns in `hdd.terms`; times in ns, distances in cylinders.  Seeks are those to the start
 #: of a stream (a read miss, a destage), settling included; the waits are for the first sector of such a stream.
@@ -19,6 +17,9 @@ COUNTERS = (
     "reads", "writes", "flushes", "read_bytes", "written_bytes", "read_hits", "seeks", "seek_time", "seek_cylinders",
     "waits", "wait_time", "link_time", "destages",
 )  # fmt: skip
+
+#: A received write: its request, that one's tag, its address and length.
+Unsettled = tuple[int, int, int, int]
 
 
 @dataclass(frozen=True)
@@ -33,22 +34,25 @@ class HddPowerCut(PowerCut):
         Ids of requests that had been acknowledged and of which a command was still only in the write-behind segment, ascending.
     extents
         Bytes (offset, length) of those commands, in the order written, shape (n, 2); of an array ascending, joined where they touch.
+    tags
+        Of the requests whose these commands are, shape (n,); of an array nothing.
     """
 
     vanished: Integers
     extents: Integers
+    tags: Integers = field(default_factory=lambda: np.zeros(0, np.int64))
 
 
-def power_cut(at: int, lost: Iterable[int], unsettled: Iterable[tuple[int, int, int]], parameters: HddParameters) -> HddPowerCut:
-    """A `HddPowerCut`; `unsettled` are (request, address, length) of received writes that are not wholly on the media."""
+def power_cut(at: int, lost: Iterable[int], unsettled: Iterable[Unsettled]) -> HddPowerCut:
+    """A `HddPowerCut`; `unsettled` are received writes that are not wholly on the media."""
     unfinished = set(lost)
     gone = [entry for entry in unsettled if entry[0] not in unfinished]
-    extents = np.array([entry[1:] for entry in gone], np.int64).reshape(-1, 2)
     return HddPowerCut(
         int(at),
         np.array(sorted(unfinished), np.int64),
-        np.array(sorted({request for request, _, _ in gone}), np.int64),
-        merge(extents, parameters) if parameters.drives > 1 else extents,
+        np.array(sorted({entry[0] for entry in gone}), np.int64),
+        np.array([entry[2:] for entry in gone], np.int64).reshape(-1, 2),
+        np.array([entry[1] for entry in gone], np.int64),
     )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from flashsim.core.kernel import inlined_kernel
-from flashsim.core.request import Integers
 from flashsim.hdd.description import BOUNDS
 from flashsim.hdd.disk import Disk
 from flashsim.hdd.geometry import cylinder_end, extent_of, track_bounds
@@ -25,7 +24,6 @@ from flashsim.hdd.terms import (
     SEGMENT_FIRST,
     SEGMENT_SIZE,
     SEGMENT_USED,
-    SEGMENTS,
     STREAM,
     USES,
     WRITING,
@@ -35,27 +33,27 @@ _TRACK, _CYLINDER, _NEXT_TRACK = (BOUNDS.index(name) for name in ("track", "cyli
 
 
 @inlined_kernel
-def destaged(drives: Integers, drive: int, time: int) -> int:
+def destaged(disk: Disk, time: int) -> int:
     """When all writes are on the media, not before `time`."""
-    return max(time, drives[drive, REST]) if drives[drive, STREAM] == WRITING else time
+    return max(time, disk.state[REST]) if disk.state[STREAM] == WRITING else time
 
 
 @inlined_kernel
-def interruptible(disk: Disk, drive: int, time: int) -> int:
+def interruptible(disk: Disk, time: int) -> int:
     """When the mechanism can leave its stream, not before `time`: writes are destaged, and the least of a read-ahead is done."""
-    if disk.drives[drive, STREAM] == WRITING:
-        return max(time, disk.drives[drive, REST])
-    if disk.drives[drive, STREAM] == READING and disk.drives[drive, LEAST] > disk.drives[drive, PIVOT]:
-        return max(time, sector_end(disk, drive, disk.drives[drive, LEAST] - 1))
+    if disk.state[STREAM] == WRITING:
+        return max(time, disk.state[REST])
+    if disk.state[STREAM] == READING and disk.state[LEAST] > disk.state[PIVOT]:
+        return max(time, sector_end(disk, disk.state[LEAST] - 1))
     return time
 
 
 @inlined_kernel
-def fill(disk: Disk, drive: int, time: int) -> None:
+def fill(disk: Disk, time: int) -> None:
     """Put into the segment what the stream has read until `time`."""
-    row = disk.drives[drive, CURRENT]
-    if row >= 0 and disk.drives[drive, STREAM] == READING:
-        disk.segments[row, SEGMENT_END] = position(disk, drive, time, True)
+    row = disk.state[CURRENT]
+    if row >= 0 and disk.state[STREAM] == READING:
+        disk.segments[row, SEGMENT_END] = position(disk, time, True)
         bound(disk, row)
 
 
@@ -69,19 +67,19 @@ def bound(disk: Disk, row: int) -> None:
 
 
 @inlined_kernel
-def use(disk: Disk, drive: int, row: int) -> None:
+def use(disk: Disk, row: int) -> None:
     """Note that a segment is used now."""
-    disk.drives[drive, USES] += 1
-    disk.segments[row, SEGMENT_USED] = disk.drives[drive, USES]
+    disk.state[USES] += 1
+    disk.segments[row, SEGMENT_USED] = disk.state[USES]
 
 
 @inlined_kernel
-def hit(disk: Disk, drive: int, first: int, end: int) -> int:
+def hit(disk: Disk, first: int, end: int) -> int:
     """The row of the segment that serves a read; -1 if none does.  One that holds all of it is better, and then the stream's."""
     best = -1
     best_value = 0
-    for row in range(drive * disk.control[SEGMENTS], (drive + 1) * disk.control[SEGMENTS]):
-        streams = row == disk.drives[drive, CURRENT] and disk.drives[drive, STREAM] == READING
+    for row in range(disk.segments.shape[0]):
+        streams = row == disk.state[CURRENT] and disk.state[STREAM] == READING
         within = first < disk.segments[row, SEGMENT_END] or (
             streams and disk.control[NEXT_HITS] == 1 and disk.control[READ_AHEAD] > 0 and first == disk.segments[row, SEGMENT_END]
         )
@@ -94,10 +92,10 @@ def hit(disk: Disk, drive: int, first: int, end: int) -> int:
 
 
 @inlined_kernel
-def victim(disk: Disk, drive: int) -> int:
+def victim(disk: Disk) -> int:
     """The row of the segment that a miss takes: an empty one, or the one that was used the longest time ago."""
-    best = drive * disk.control[SEGMENTS]
-    for row in range(best, best + disk.control[SEGMENTS]):
+    best = 0
+    for row in range(disk.segments.shape[0]):
         if disk.segments[row, SEGMENT_FIRST] == disk.segments[row, SEGMENT_END]:
             return row
         if disk.segments[row, SEGMENT_USED] < disk.segments[best, SEGMENT_USED]:
@@ -106,9 +104,9 @@ def victim(disk: Disk, drive: int) -> int:
 
 
 @inlined_kernel
-def forget_overlapped(disk: Disk, drive: int, first: int, end: int) -> None:
+def forget_overlapped(disk: Disk, first: int, end: int) -> None:
     """Empty the segments that hold what is being written."""
-    for row in range(drive * disk.control[SEGMENTS], (drive + 1) * disk.control[SEGMENTS]):
+    for row in range(disk.segments.shape[0]):
         if first < disk.segments[row, SEGMENT_END] and disk.segments[row, SEGMENT_FIRST] < end:
             disk.segments[row, SEGMENT_END] = disk.segments[row, SEGMENT_FIRST]
 

@@ -1,6 +1,6 @@
-"""The readable model of hard disks: for each drive a controller and a mechanism, two SimPy processes.
+"""The readable model of hard disks: a controller and a mechanism, two SimPy processes.
 
-Order of events that fall on one nanosecond: what follows without delay, arrivals by request id, the controllers, the mechanisms.
+Order of events that fall on one nanosecond: what follows without delay, arrivals by request id, the controller, the mechanism.
 """
 
 from __future__ import annotations
@@ -13,50 +13,15 @@ from flashsim.core.errors import InvalidParameterError
 from flashsim.core.host_specification import HostRequest, SpecifiedHost
 from flashsim.core.request import Commands, Completions, Integers, Requests
 from flashsim.core.units import NEVER
-from flashsim.hdd import report, striping
+from flashsim.hdd import report
 from flashsim.hdd.controller import Controller
 from flashsim.hdd.geometry import Geometry
 from flashsim.hdd.parameters import HddParameters
 from flashsim.hdd.seek import seek_curve
 
-#: An array's host may have any number of commands on the way, since each drive has a queue.
-_ANY_DEPTH = 1 << 40
-
-
-class Drives:
-    """The drives of an array, or the only one, and the host that they serve, from power-up to a power cut."""
-
-    def __init__(self, env: simpy.Environment, parameters: HddParameters, geometry: Geometry, seeks: Integers, first_id: int) -> None:
-        depth = parameters.queue_depth if parameters.drives == 1 else _ANY_DEPTH
-        self.parameters = parameters
-        self.host = SpecifiedHost(env, depth, self._admit, first_id)
-        done = self.host.command_done
-        self.controllers = [Controller(env, parameters, geometry, seeks, number, done) for number in range(parameters.drives)]
-
-    def _admit(self, request: HostRequest, offset: int, length: int) -> None:
-        told = self.parameters
-        drive = min(offset // told.capacity, told.drives - 1)
-        first = (offset - drive * told.capacity) // told.sector_size
-        self.controllers[drive].admit(request, first, first + length // told.sector_size)
-
-    def unsettled(self) -> list[tuple[int, int, int]]:
-        """Request, address and length of the acknowledged writes that are not wholly on the media."""
-        size, found = self.parameters.sector_size, []
-        for controller in self.controllers:
-            start, mechanism = controller.number * self.parameters.capacity, controller.mechanism
-            for request, first, end in controller.acknowledged:
-                if mechanism.writing and end > mechanism.position:
-                    found.append((request, start + first * size, (end - first) * size))
-        return found
-
-    def count(self) -> dict[str, int]:
-        """The counters of all drives together."""
-        counts = [controller.count() for controller in self.controllers]
-        return {name: sum(each[name] for each in counts) for name in report.COUNTERS}
-
 
 class HddSpecification:
-    """A hard disk, or an array of them, under a virtual clock (`core.model.DeviceModel`), told in SimPy.
+    """A hard disk under a virtual clock (`core.model.DeviceModel`), told in SimPy.
 
     Parameters
     ----------
@@ -75,12 +40,17 @@ class HddSpecification:
 
     def _power_up(self, at: int) -> None:
         self._env = simpy.Environment(at)
-        self._drives = Drives(self._env, self.parameters, self._geometry, self._seeks, self._next_id)
+        self._host = SpecifiedHost(self._env, self.parameters.queue_depth, self._admit, self._next_id)
+        self._controller = Controller(self._env, self.parameters, self._geometry, self._seeks, self._host.command_done)
+
+    def _admit(self, request: HostRequest, offset: int, length: int) -> None:
+        first = offset // self.parameters.sector_size
+        self._controller.admit(request, first, first + length // self.parameters.sector_size)
 
     @property
     def capacity(self) -> int:
         """Bytes that the host can address."""
-        return self.parameters.total_capacity
+        return self.parameters.capacity
 
     @property
     def now(self) -> int:
@@ -90,7 +60,7 @@ class HddSpecification:
     @property
     def outstanding(self) -> int:
         """Requests submitted and not yet completed."""
-        return self._drives.host.outstanding
+        return self._host.outstanding
 
     @property
     def next_event(self) -> int:
@@ -100,7 +70,7 @@ class HddSpecification:
     def submit(self, requests: Requests, commands: Commands, at: int | Integers) -> Integers:
         """Take requests, split into commands, that arrive at `at`; return their ids (see `core.host_queue.HostQueue.append`)."""
         self.parameters.check(requests, commands)
-        ids = self._drives.host.append(requests, striping.split(requests, commands, self.parameters), at)
+        ids = self._host.append(requests, commands, at)
         self._unfinished.update(ids.tolist())
         self._next_id += len(ids)
         return ids
@@ -109,7 +79,7 @@ class HddSpecification:
         """Let time pass; see `flashsim.core.model.DeviceModel.advance`."""
         if until < self.now:
             raise InvalidParameterError("until", f"{until} ns", f"the clock is already at {self.now} ns")
-        env, host = self._env, self._drives.host
+        env, host = self._env, self._host
         wait = NEVER if every else wait
         while env.peek() <= until and (until != NEVER or host.outstanding) and len(host.completed) < wait:
             env.step()
@@ -128,16 +98,16 @@ class HddSpecification:
         Completions up to `at` that have not been returned by `advance` are not returned any more.
         """
         self.advance(at, every=True)
-        cut = report.power_cut(at, self._unfinished, self._drives.unsettled(), self.parameters)
+        cut = report.power_cut(at, self._unfinished, self._controller.unsettled())
         self._before = self._counted()
         self._unfinished = set()
         self._power_up(int(at))
         return cut
 
     def _counted(self) -> dict[str, int]:
-        now = self._drives.count()
+        now = self._controller.count()
         return {name: self._before[name] + now[name] for name in report.COUNTERS}
 
     def statistics(self) -> dict[str, Any]:
-        """Counters since the drives were made (`hdd.report.COUNTERS`); each counts when it happens."""
+        """Counters since the drive was made (`hdd.report.COUNTERS`); each counts when it happens."""
         return report.statistics(self._counted())

@@ -6,7 +6,7 @@ revolution's start says when any sector of the piece does; the next piece follow
 a wait for its first slot.  The limit may be moved on.  If the stream has not rested, nothing changes; otherwise it starts again at the old
 limit.  Of a drive's state only the piece that was being transferred at the last command is kept (`catch_up`).
 
-Arrays: `control` (the drive's constants), `drives` (their states, one a row), `extents` and `seeks`; columns in `hdd.terms`, `hdd.layout`.
+What is kept stands in `hdd.disk.Disk`; columns in `hdd.terms` and `hdd.layout`.
 """
 
 from __future__ import annotations
@@ -70,93 +70,93 @@ def _next_piece(disk: Disk, extent: int, track: int, sector: int, left: int, wri
 
 
 @lean_kernel
-def passage(disk: Disk, drive: int, sector: int, edge: int) -> int:
+def passage(disk: Disk, sector: int, edge: int) -> int:
     """When the start (edge 0) or end (edge 1) of a sector, not before the pivot, passes the head while streaming."""
     extent, track, first, end = (
-        disk.drives[drive, EXTENT],
-        disk.drives[drive, PIECE_TRACK],
-        disk.drives[drive, PIVOT],
-        disk.drives[drive, PIECE_END],
+        disk.state[EXTENT],
+        disk.state[PIECE_TRACK],
+        disk.state[PIVOT],
+        disk.state[PIECE_END],
     )
-    angle, base = disk.drives[drive, ANGLE], disk.drives[drive, BASE]
+    angle, base = disk.state[ANGLE], disk.state[BASE]
     while sector >= end:
         left = base + passing(angle + (end - first) * SLOT_UNIT, disk.extents[extent, SLOTS], disk.control[ROTATION])
         first = end
-        extent, track, end, angle, base = _next_piece(disk, extent, track, first, left, disk.drives[drive, STREAM] == WRITING)
+        extent, track, end, angle, base = _next_piece(disk, extent, track, first, left, disk.state[STREAM] == WRITING)
     return base + passing(angle + (sector - first + edge) * SLOT_UNIT, disk.extents[extent, SLOTS], disk.control[ROTATION])
 
 
 @inlined_kernel
-def sector_end(disk: Disk, drive: int, sector: int) -> int:
+def sector_end(disk: Disk, sector: int) -> int:
     """When the stream has transferred a sector, which lies between pivot and limit."""
-    return passage(disk, drive, sector, 1)
+    return passage(disk, sector, 1)
 
 
 @lean_kernel
-def position(disk: Disk, drive: int, time: int, keep: bool) -> int:
+def position(disk: Disk, time: int, keep: bool) -> int:
     """The first sector that the stream has not transferred at `time`.  With `keep` the piece it lies in becomes the drive's."""
-    if time >= disk.drives[drive, REST]:
-        return disk.drives[drive, LIMIT]
+    if time >= disk.state[REST]:
+        return disk.state[LIMIT]
     extent, track, first, end = (
-        disk.drives[drive, EXTENT],
-        disk.drives[drive, PIECE_TRACK],
-        disk.drives[drive, PIVOT],
-        disk.drives[drive, PIECE_END],
+        disk.state[EXTENT],
+        disk.state[PIECE_TRACK],
+        disk.state[PIVOT],
+        disk.state[PIECE_END],
     )
-    angle, base = disk.drives[drive, ANGLE], disk.drives[drive, BASE]
+    angle, base = disk.state[ANGLE], disk.state[BASE]
     while True:
         slots = slots_ended(time - base, angle, disk.extents[extent, SLOTS], disk.control[ROTATION])
         if first + slots < end:
             break
         left = base + passing(angle + (end - first) * SLOT_UNIT, disk.extents[extent, SLOTS], disk.control[ROTATION])
         first = end
-        extent, track, end, angle, base = _next_piece(disk, extent, track, first, left, disk.drives[drive, STREAM] == WRITING)
+        extent, track, end, angle, base = _next_piece(disk, extent, track, first, left, disk.state[STREAM] == WRITING)
     if keep:
-        disk.drives[drive, EXTENT], disk.drives[drive, PIECE_TRACK], disk.drives[drive, PIVOT], disk.drives[drive, PIECE_END] = (
+        disk.state[EXTENT], disk.state[PIECE_TRACK], disk.state[PIVOT], disk.state[PIECE_END] = (
             extent,
             track,
             first,
             end,
         )
-        disk.drives[drive, ANGLE], disk.drives[drive, BASE] = angle, base
+        disk.state[ANGLE], disk.state[BASE] = angle, base
     return first + max(0, slots)
 
 
 @inlined_kernel
-def arm_at(disk: Disk, drive: int, time: int) -> tuple[int, int]:
+def arm_at(disk: Disk, time: int) -> tuple[int, int]:
     """Track and extent of the arm: where the stream's next sector is, and at rest still where the last one was."""
-    if disk.drives[drive, STREAM] == IDLE:
-        return disk.drives[drive, ARM], disk.drives[drive, ARM_EXTENT]
-    sector = position(disk, drive, time, False)
-    if sector == disk.drives[drive, LIMIT]:
+    if disk.state[STREAM] == IDLE:
+        return disk.state[ARM], disk.state[ARM_EXTENT]
+    sector = position(disk, time, False)
+    if sector == disk.state[LIMIT]:
         sector -= 1
     extent = extent_of(disk.extents, sector)
     return track_of(disk.extents, extent, sector), extent
 
 
 @inlined_kernel
-def _start(disk: Disk, drive: int, extent: int, sector: int, time: int) -> int:
+def _start(disk: Disk, extent: int, sector: int, time: int) -> int:
     """Let the transfer begin at a sector, on whose track the arm is, not before `time`; return the rotational wait."""
     track = track_of(disk.extents, extent, sector)
     first = piece_first(disk.extents, extent, sector)
     angle = track_angle(disk.extents, extent, track, disk.control[HEADS]) + (sector - first) * SLOT_UNIT
     offset = passing(angle, disk.extents[extent, SLOTS], disk.control[ROTATION])
-    disk.drives[drive, PIVOT] = sector
-    disk.drives[drive, PIECE_END] = first + disk.extents[extent, HELD]
-    disk.drives[drive, EXTENT] = extent
-    disk.drives[drive, PIECE_TRACK] = track
-    disk.drives[drive, ANGLE] = angle
-    disk.drives[drive, BASE] = revolution_for(time, offset, disk.control[ROTATION])
-    return disk.drives[drive, BASE] + offset - time
+    disk.state[PIVOT] = sector
+    disk.state[PIECE_END] = first + disk.extents[extent, HELD]
+    disk.state[EXTENT] = extent
+    disk.state[PIECE_TRACK] = track
+    disk.state[ANGLE] = angle
+    disk.state[BASE] = revolution_for(time, offset, disk.control[ROTATION])
+    return disk.state[BASE] + offset - time
 
 
 @lean_kernel
-def begin(disk: Disk, drive: int, stream: int, first: int, limit: int, time: int, moves: int, ready: int) -> int:
+def begin(disk: Disk, stream: int, first: int, limit: int, time: int, moves: int, ready: int) -> int:
     """Leave the stream at `time` and begin another: the arm moves from `moves` on, and what is to be written is there at `ready`.
 
     Return how many sectors of its track pass whole while it waits for the first one, at most those before that.
     """
-    source, source_extent = arm_at(disk, drive, time)
+    source, source_extent = arm_at(disk, time)
     extent = extent_of(disk.extents, first)
     target = track_of(disk.extents, extent, first)
     move = move_time(disk, source, source_extent, target, extent, stream == WRITING)
@@ -164,39 +164,39 @@ def begin(disk: Disk, drive: int, stream: int, first: int, limit: int, time: int
         move = max(move, disk.control[WRITE_MOVE])
     distance = abs(source // disk.control[HEADS] - target // disk.control[HEADS])
     if distance > 0:
-        disk.drives[drive, SEEKS] += 1
-        disk.drives[drive, SEEK_TIME] += move
-        disk.drives[drive, SEEK_CYLINDERS] += distance
-    disk.drives[drive, STREAM] = stream
-    wait = _start(disk, drive, extent, first, max(moves + move, ready))
-    disk.drives[drive, WAITS] += 1
-    disk.drives[drive, WAIT_TIME] += wait
-    disk.drives[drive, LIMIT] = limit
-    disk.drives[drive, LEAST] = first
-    disk.drives[drive, REST] = sector_end(disk, drive, limit - 1)
+        disk.state[SEEKS] += 1
+        disk.state[SEEK_TIME] += move
+        disk.state[SEEK_CYLINDERS] += distance
+    disk.state[STREAM] = stream
+    wait = _start(disk, extent, first, max(moves + move, ready))
+    disk.state[WAITS] += 1
+    disk.state[WAIT_TIME] += wait
+    disk.state[LIMIT] = limit
+    disk.state[LEAST] = first
+    disk.state[REST] = sector_end(disk, limit - 1)
     return min(first - piece_first(disk.extents, extent, first), wait * disk.extents[extent, SLOTS] // disk.control[ROTATION])
 
 
 @lean_kernel
-def extend(disk: Disk, drive: int, limit: int, time: int, ready: int) -> None:
+def extend(disk: Disk, limit: int, time: int, ready: int) -> None:
     """Move the stream's limit on; beyond the old one the mechanism goes from `time` on, and writes what is there at `ready`."""
-    if limit <= disk.drives[drive, LIMIT]:
+    if limit <= disk.state[LIMIT]:
         return
-    next_sector = disk.drives[drive, LIMIT]
+    next_sector = disk.state[LIMIT]
     last_extent = extent_of(disk.extents, next_sector - 1)
     extent = last_extent if next_sector < disk.extents[last_extent, END] else last_extent + 1
     source = track_of(disk.extents, last_extent, next_sector - 1)
     target = track_of(disk.extents, extent, next_sector)
-    move = move_time(disk, source, last_extent, target, extent, disk.drives[drive, STREAM] == WRITING)
-    earliest = max(max(time, disk.drives[drive, REST]) + move, ready)
-    if earliest > passage(disk, drive, next_sector, 0):
-        _start(disk, drive, extent, next_sector, earliest)
-    disk.drives[drive, LIMIT] = limit
-    disk.drives[drive, REST] = sector_end(disk, drive, limit - 1)
+    move = move_time(disk, source, last_extent, target, extent, disk.state[STREAM] == WRITING)
+    earliest = max(max(time, disk.state[REST]) + move, ready)
+    if earliest > passage(disk, next_sector, 0):
+        _start(disk, extent, next_sector, earliest)
+    disk.state[LIMIT] = limit
+    disk.state[REST] = sector_end(disk, limit - 1)
 
 
 @inlined_kernel
-def stop(disk: Disk, drive: int, time: int) -> None:
+def stop(disk: Disk, time: int) -> None:
     """Leave the stream at `time`; the arm stays where it is, or goes on to where it was going."""
-    disk.drives[drive, ARM], disk.drives[drive, ARM_EXTENT] = arm_at(disk, drive, time)
-    disk.drives[drive, STREAM] = IDLE
+    disk.state[ARM], disk.state[ARM_EXTENT] = arm_at(disk, time)
+    disk.state[STREAM] = IDLE

@@ -41,22 +41,18 @@ IDLE, READING, WRITING = range(3)
 # The segment that the stream fills (-1: none) and the clock of their uses; 0 if the last command that moved data was a read, 1 if a write,
 # and the sector after it; the ring of acknowledged writes.
 (CURRENT, USES, AFTER, LAST_END, RING_HEAD, RING_COUNT) = range(12, 18)
-# The command being served (-1: none), when it completes, those that wait (-1: none), their number, and which way the arm moves.
-(ACTIVE, BUSY_UNTIL, WAITING_HEAD, WAITING_TAIL, WAITING_COUNT, DIRECTION) = range(18, 24)
+# The command being served (-1: none), when it completes, how many wait, and which way the arm moves.
+(ACTIVE, BUSY_UNTIL, WAITING_COUNT, DIRECTION) = range(18, 22)
 # Counters; their order is that of report.COUNTERS.
 (READS, WRITES, FLUSHES, READ_BYTES, WRITTEN_BYTES, READ_HITS, SEEKS, SEEK_TIME, SEEK_CYLINDERS, WAITS, WAIT_TIME, LINK_TIME, DESTAGES) = (
-    range(24, 37)
+    range(22, 35)
 )
-DRIVE_COLUMNS = 37
+DRIVE_COLUMNS = 35
 
 # Columns of a segment: the sectors in it, and when it was last used.
 SEGMENT_FIRST, SEGMENT_END, SEGMENT_USED = range(3)
 SEGMENT_COLUMNS = 3
 
 # Columns of the ring of acknowledged writes.
-RING_FIRST, RING_END, RING_REQUEST = range(3)
-RING_COLUMNS = 3
-
-# Columns of the pool of waiting commands.
-WAITING_COMMAND, WAITING_NEXT = range(2)
-WAITING_COLUMNS = 2
+RING_FIRST, RING_END, RING_REQUEST, RING_TAG = range(4)
+RING_COLUMNS = 4

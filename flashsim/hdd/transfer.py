@@ -49,12 +49,12 @@ def overhead_of(control: Integers, operation: int, sectors: int) -> int:
 
 
 @inlined_kernel
-def count_crossing(disk: Disk, drive: int, commands: int, moved: int, sectors: int, bus: int) -> int:
+def count_crossing(disk: Disk, commands: int, moved: int, sectors: int, bus: int) -> int:
     """Count a transfer over the link, and return how long it takes."""
     crossing = crossing_time(sectors, disk.control[SECTOR_SIZE], disk.control[LINK_RATE], bus)
-    disk.drives[drive, commands] += 1
-    disk.drives[drive, moved] += sectors * disk.control[SECTOR_SIZE]
-    disk.drives[drive, LINK_TIME] += crossing
+    disk.state[commands] += 1
+    disk.state[moved] += sectors * disk.control[SECTOR_SIZE]
+    disk.state[LINK_TIME] += crossing
     return crossing
 
 
@@ -66,38 +66,38 @@ def sectors_to_start(control: Integers, sectors: int) -> int:
 
 
 @lean_kernel
-def read_out(disk: Disk, drive: int, first: int, end: int, arrived: int, link: int) -> int:
+def read_out(disk: Disk, first: int, end: int, arrived: int, link: int) -> int:
     """When sectors have crossed to the host: the link is theirs at `link`, and from `arrived` on they come with the stream."""
     size, rate, bus = disk.control[SECTOR_SIZE], disk.control[LINK_RATE], disk.control[BUS_READ]
     if disk.control[HOLD_READS] == 0 and arrived < end:
-        return _read_out_in_parts(disk, drive, first, end, arrived, link)
+        return _read_out_in_parts(disk, first, end, arrived, link)
     done = link + crossing_time(end - first, size, rate, bus)
     sector = max(first, arrived)
     while sector < end:
         extent = extent_of(disk.extents, sector)
         last = min(end, piece_first(disk.extents, extent, sector) + disk.extents[extent, HELD]) - 1
-        done = max(done, sector_end(disk, drive, sector) + crossing_time(end - sector, size, rate, bus))
-        done = max(done, sector_end(disk, drive, last) + crossing_time(end - last, size, rate, bus))
+        done = max(done, sector_end(disk, sector) + crossing_time(end - sector, size, rate, bus))
+        done = max(done, sector_end(disk, last) + crossing_time(end - last, size, rate, bus))
         sector = last + 1
     return done
 
 
 @lean_kernel
-def _read_out_in_parts(disk: Disk, drive: int, first: int, end: int, arrived: int, link: int) -> int:
+def _read_out_in_parts(disk: Disk, first: int, end: int, arrived: int, link: int) -> int:
     """As `read_out`, but whenever all that is there has crossed, the link is given away until enough has come again."""
     size, rate, bus = disk.control[SECTOR_SIZE], disk.control[LINK_RATE], disk.control[BUS_READ]
     time = link
     out = first
     while out < end:
         there = arrived
-        if disk.drives[drive, STREAM] == READING:
-            there = max(arrived, position(disk, drive, time, False))
+        if disk.state[STREAM] == READING:
+            there = max(arrived, position(disk, time, False))
         there = min(there, end)
         if there > out:
             time += crossing_time(there - out, size, rate, bus)
             out = there
         else:
             last = out + min(end - out, sectors_to_start(disk.control, end - first)) - 1
-            time = max(time + disk.control[DISCONNECT_READ + disk.drives[drive, AFTER]], sector_end(disk, drive, last))
+            time = max(time + disk.control[DISCONNECT_READ + disk.state[AFTER]], sector_end(disk, last))
             time += disk.control[RESELECT_FIRST] + disk.control[DATA_PREPARATION]
     return time

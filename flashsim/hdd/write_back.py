@@ -36,6 +36,7 @@ from flashsim.hdd.terms import (
     RING_FIRST,
     RING_HEAD,
     RING_REQUEST,
+    RING_TAG,
     ROTATION,
     SECTOR_SIZE,
     SECTORS,
@@ -56,63 +57,76 @@ from flashsim.hdd.transfer import count_crossing, crossing_time
 
 
 @spliced_kernel
-def serve_write(disk: Disk, drive: int, request: int, first: int, end: int, forced: bool, time: int) -> int:
+def serve_write(disk: Disk, request: int, tag: int, first: int, end: int, forced: bool, time: int) -> int:
     """Serve a write that the drive takes up at `time`; return when it completes."""
-    crossing = count_crossing(disk, drive, WRITES, WRITTEN_BYTES, end - first, disk.control[BUS_WRITE])
-    fill(disk, drive, time)
-    after = disk.drives[drive, AFTER]
+    crossing = count_crossing(disk, WRITES, WRITTEN_BYTES, end - first, disk.control[BUS_WRITE])
+    fill(disk, time)
+    after = disk.state[AFTER]
     fits = end - first <= disk.control[WRITE_BEHIND]
     buffered = fits and not forced
     work = disk.control[WRITE_HIT + after] if buffered else disk.control[WRITE_MISS + after]
-    busy = disk.drives[drive, STREAM] == WRITING and disk.drives[drive, REST] > time
+    busy = disk.state[STREAM] == WRITING and disk.state[REST] > time
     extra = False
-    if busy and first == disk.drives[drive, LIMIT] and fits:
-        link = time + work + disk.control[DATA_PREPARATION]
-        full = end - disk.control[WRITE_BEHIND] - 1  # the last sector that must be destaged to make room
-        if full >= disk.drives[drive, PIVOT]:
-            link = max(link, sector_end(disk, drive, full))
-        _forget_destaged(disk, drive, position(disk, drive, link, True))
-        extend(disk, drive, end, link, _ready(disk, first, end, link, crossing))
-        forget_overlapped(disk, drive, first, end)
+    if busy and first == disk.state[LIMIT] and fits:
+        link = _continue(disk, first, end, time + work, crossing)
     else:
-        stopped = interruptible(disk, drive, time)
-        fill(disk, drive, stopped)
-        _forget_destaged(disk, drive, disk.control[SECTORS])
-        extra = disk.control[EXTRA_DISCONNECT] == 1 and not busy and after == 1 and first != disk.drives[drive, LAST_END]
-        moves = time + work
-        link = moves + disk.control[DATA_PREPARATION]
-        if extra:
-            moves = time + disk.control[EXTRA_COMMAND] + disk.control[EXTRA_SEEK_DELAY]
-            link = time + disk.control[EXTRA_COMMAND] + disk.control[EXTRA_DISCONNECT_FIRST] + disk.control[EXTRA_PAUSE]
-            link += disk.control[RESELECT_FIRST] + disk.control[DATA_PREPARATION]
-        elif busy:
-            link = max(moves + disk.control[DISCONNECT_WRITE], stopped) + disk.control[RESELECT_FIRST] + disk.control[DATA_PREPARATION]
-        link = max(link, stopped)
-        disk.drives[drive, DESTAGES] += 1
-        ready = _ready(disk, first, end, link, crossing)
-        begin(disk, drive, WRITING, first, end, stopped, max(moves, stopped), ready)
-        disk.drives[drive, CURRENT] = -1
-        forget_overlapped(disk, drive, first, end)
-        if disk.control[OWN_WRITE_SEGMENT] == 0:
-            row = victim(disk, drive)
-            use(disk, drive, row)
-            disk.segments[row, SEGMENT_FIRST] = first
-            disk.segments[row, SEGMENT_END] = end if disk.control[READ_WRITTEN] == 1 else first
-            bound(disk, row)
-    disk.drives[drive, AFTER] = 1
-    disk.drives[drive, LAST_END] = end
+        extra = disk.control[EXTRA_DISCONNECT] == 1 and not busy and after == 1 and first != disk.state[LAST_END]
+        link = _destage(disk, first, end, time, time + work, busy, extra, crossing)
+    disk.state[AFTER] = 1
+    disk.state[LAST_END] = end
     done = link + crossing
     if not buffered:
         done += disk.control[EXTRA_DISCONNECT_SECOND] if extra else disk.control[DISCONNECT_WRITE]
-        done = max(done, disk.drives[drive, REST]) + (disk.control[RESELECT_OTHER] if extra else disk.control[RESELECT_FIRST])
+        done = max(done, disk.state[REST]) + (disk.control[RESELECT_OTHER] if extra else disk.control[RESELECT_FIRST])
         return done + disk.control[COMPLETE_WRITE]
-    size = _ring_size(disk)
-    slot = drive * size + (disk.drives[drive, RING_HEAD] + disk.drives[drive, RING_COUNT]) % size
+    slot = (disk.state[RING_HEAD] + disk.state[RING_COUNT]) % disk.ring.shape[0]
     disk.ring[slot, RING_FIRST] = first
     disk.ring[slot, RING_END] = end
     disk.ring[slot, RING_REQUEST] = request
-    disk.drives[drive, RING_COUNT] += 1
+    disk.ring[slot, RING_TAG] = tag
+    disk.state[RING_COUNT] += 1
     return done + disk.control[COMPLETE_WRITE]
+
+
+@spliced_kernel
+def _continue(disk: Disk, first: int, end: int, worked: int, crossing: int) -> int:
+    """Let a write join the stream that it goes on; return when it has the link."""
+    link = worked + disk.control[DATA_PREPARATION]
+    full = end - disk.control[WRITE_BEHIND] - 1  # the last sector that must be destaged to make room
+    if full >= disk.state[PIVOT]:
+        link = max(link, sector_end(disk, full))
+    _forget_destaged(disk, position(disk, link, True))
+    extend(disk, end, link, _ready(disk, first, end, link, crossing))
+    forget_overlapped(disk, first, end)
+    return int(link)
+
+
+@spliced_kernel
+def _destage(disk: Disk, first: int, end: int, time: int, worked: int, busy: bool, extra: bool, crossing: int) -> int:
+    """Begin the stream of a write once the mechanism can leave the one before; return when the write has the link."""
+    stopped = interruptible(disk, time)
+    fill(disk, stopped)
+    _forget_destaged(disk, disk.control[SECTORS])
+    moves = worked
+    link = moves + disk.control[DATA_PREPARATION]
+    if extra:
+        moves = time + disk.control[EXTRA_COMMAND] + disk.control[EXTRA_SEEK_DELAY]
+        link = time + disk.control[EXTRA_COMMAND] + disk.control[EXTRA_DISCONNECT_FIRST] + disk.control[EXTRA_PAUSE]
+        link += disk.control[RESELECT_FIRST] + disk.control[DATA_PREPARATION]
+    elif busy:
+        link = max(moves + disk.control[DISCONNECT_WRITE], stopped) + disk.control[RESELECT_FIRST] + disk.control[DATA_PREPARATION]
+    link = max(link, stopped)
+    disk.state[DESTAGES] += 1
+    begin(disk, WRITING, first, end, stopped, max(moves, stopped), _ready(disk, first, end, link, crossing))
+    disk.state[CURRENT] = -1
+    forget_overlapped(disk, first, end)
+    if disk.control[OWN_WRITE_SEGMENT] == 0:
+        row = victim(disk)
+        use(disk, row)
+        disk.segments[row, SEGMENT_FIRST] = first
+        disk.segments[row, SEGMENT_END] = end if disk.control[READ_WRITTEN] == 1 else first
+        bound(disk, row)
+    return int(link)
 
 
 @inlined_kernel
@@ -128,15 +142,8 @@ def _ready(disk: Disk, first: int, end: int, link: int, crossing: int) -> int:
 
 
 @inlined_kernel
-def _ring_size(disk: Disk) -> int:
-    """Rows of the ring that one drive has; of the states every drive has two."""
-    return disk.ring.shape[0] * 2 // disk.drives.shape[0]
-
-
-@inlined_kernel
-def _forget_destaged(disk: Disk, drive: int, sector: int) -> None:
+def _forget_destaged(disk: Disk, sector: int) -> None:
     """Drop writes that are wholly before `sector` from the ring; their rows stay, for a power cut may come before they are destaged."""
-    size = _ring_size(disk)
-    while disk.drives[drive, RING_COUNT] > 0 and disk.ring[drive * size + disk.drives[drive, RING_HEAD], RING_END] <= sector:
-        disk.drives[drive, RING_HEAD] = (disk.drives[drive, RING_HEAD] + 1) % size
-        disk.drives[drive, RING_COUNT] -= 1
+    while disk.state[RING_COUNT] > 0 and disk.ring[disk.state[RING_HEAD], RING_END] <= sector:
+        disk.state[RING_HEAD] = (disk.state[RING_HEAD] + 1) % disk.ring.shape[0]
+        disk.state[RING_COUNT] -= 1

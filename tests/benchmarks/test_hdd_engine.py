@@ -14,18 +14,19 @@ from flashsim.core.request import READ, WRITE, Requests, make_requests
 from flashsim.core.rng import generator
 from flashsim.core.units import KIB
 from flashsim.device import presets
+from flashsim.device.striping import Striping
 from flashsim.hdd.engine import HddEngine
-from flashsim.hdd.parameters import HddParameters
 from flashsim.hdd.specification import HddSpecification
+from tests.flashsim.hdd.drives import array_of
 
 ROUNDS = 5
 ENGINE_REQUESTS, SPECIFICATION_REQUESTS = 100_000, 1_000
 
 
-def _requests(workload: str, drive: HddParameters, count: int, seed: int) -> Requests:
+def _requests(workload: str, drive: DeviceModel, count: int, seed: int) -> Requests:
     if "sequential" in workload:
-        return make_requests(READ, np.arange(count) * 128 * KIB % (drive.total_capacity // 2), 128 * KIB, serial=True)
-    offsets = generator(seed, workload).integers(0, drive.total_capacity // (8 * KIB), count) * 8 * KIB
+        return make_requests(READ, np.arange(count) * 128 * KIB % (drive.capacity // 2), 128 * KIB, serial=True)
+    offsets = generator(seed, workload).integers(0, drive.capacity // (8 * KIB), count) * 8 * KIB
     return make_requests(WRITE if "writes" in workload else READ, offsets, 8 * KIB, serial="queue" not in workload)
 
 
@@ -52,13 +53,15 @@ def test_engine_against_specification(
     workload: str, changes: dict[str, str | int], least_ratio: float, rates: list[tuple[str, float, float, tuple[float, float, float]]]
 ) -> None:
     parameters = presets.load("toshiba-5400-320gb").parameters
-    drive = dataclasses.replace(parameters, **changes)
-    engine, specification = HddEngine(drive), HddSpecification(drive)
-    _rate(engine, _requests(workload, drive, 100, 0))  # loads what was compiled
+    drives = int(changes.get("drives", 1))
+    drive = dataclasses.replace(parameters, **{name: value for name, value in changes.items() if name != "drives"})
+    kinds: tuple[type[HddEngine], type[HddSpecification]] = (HddEngine, HddSpecification)
+    engine, specification = (array_of(kind, drive, Striping(drives=drives)) if drives > 1 else kind(drive) for kind in kinds)
+    _rate(engine, _requests(workload, engine, 100, 0))  # loads what was compiled
     pairs = [
         (
-            _rate(engine, _requests(workload, drive, ENGINE_REQUESTS, seed)),
-            _rate(specification, _requests(workload, drive, SPECIFICATION_REQUESTS, seed)),
+            _rate(engine, _requests(workload, engine, ENGINE_REQUESTS, seed)),
+            _rate(specification, _requests(workload, engine, SPECIFICATION_REQUESTS, seed)),
         )
         for seed in range(ROUNDS)
     ]

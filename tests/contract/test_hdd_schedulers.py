@@ -77,7 +77,7 @@ def test_shortest_positioning_counts_the_platter() -> None:
 @pytest.mark.parametrize("name", FAMILY.names())
 def test_a_drive_works_with_it(name: str) -> None:
     drive = small_drive(scheduler=name, queue_depth=6)
-    requests, arrivals = random_workload(7, drive, 150)
+    requests, arrivals = random_workload(7, drive.capacity, 150)
     both = [serve(model(drive), requests, arrivals) for model in (HddEngine, HddSpecification)]
     assert np.array_equal(both[0], both[1])
     assert sorted(both[0]["id"].tolist()) == list(range(150))

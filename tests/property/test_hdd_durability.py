@@ -11,16 +11,17 @@ from flashsim.core.host_queue import one_command_each
 from flashsim.core.request import FLUSH, FORCE_UNIT_ACCESS, READ, WRITE, make_requests
 from flashsim.core.rng import generator
 from flashsim.core.units import SECONDS
+from flashsim.device.striping import Striping
 from flashsim.hdd.engine import HddEngine
 from flashsim.hdd.specification import HddSpecification
-from tests.flashsim.hdd.drives import SECTOR, deep_drive, random_drive, random_workload, small_drive
+from tests.flashsim.hdd.drives import SECTOR, array_of, deep_drive, random_drive, random_workload, small_drive
 
 
 @pytest.mark.parametrize("seed", range(200, 230))
 def test_only_the_last_acknowledged_writes_vanish(seed: int) -> None:
     """Writes reach the media in order, so what vanishes is the tail of the acknowledged writes, back to the last one known durable."""
-    drive = dataclasses.replace(deep_drive(seed), drives=1) if seed % 2 else random_drive(seed)
-    requests, arrivals = random_workload(seed, drive, 60)
+    drive = deep_drive(seed) if seed % 2 else random_drive(seed)
+    requests, arrivals = random_workload(seed, drive.capacity, 60)
     commands = one_command_each(requests)
     whole = HddEngine(drive)
     whole.submit(requests, commands, arrivals)
@@ -71,14 +72,14 @@ def test_a_drive_without_write_behind_loses_nothing_acknowledged(model: type[Hdd
 
 @pytest.mark.parametrize("seed", range(300, 312))
 def test_on_an_array_a_flush_makes_all_durable_that_was_acknowledged_before(seed: int) -> None:
-    drive = dataclasses.replace(deep_drive(seed), drives=3, stripe=8 * SECTOR, write_behind=40 * SECTOR)
-    requests, arrivals = random_workload(seed, drive, 60)
+    drive, striping = dataclasses.replace(deep_drive(seed), write_behind=40 * SECTOR), Striping(drives=3, stripe=8 * SECTOR)
+    requests, arrivals = random_workload(seed, striping.capacity(drive.capacity), 60)
     commands = one_command_each(requests)
-    whole = HddEngine(drive)
+    whole = array_of(HddEngine, drive, striping)
     whole.submit(requests, commands, arrivals)
     completions = whole.advance(every=True)
     for at in generator(seed, "cuts").integers(0, completions["completed"].max() + 1, 10).tolist():
-        engine = HddEngine(drive)
+        engine = array_of(HddEngine, drive, striping)
         engine.submit(requests, commands, arrivals)
         cut = engine.power_cut(at)
         done = completions[completions["completed"] <= at]

@@ -20,10 +20,10 @@ from tests.flashsim.hdd.drives import deep_drive, random_drive, random_workload,
 def compare(seed: int) -> None:
     """One drive, one workload: in one go, in pieces, and up to a power cut after which work goes on.
 
-    Every third drive is a simple one; the others have layouts, controllers, buffers, schedulers and arrays of all kinds.
+    Every third drive is a simple one; the others have layouts, controllers, buffers and schedulers of all kinds.
     """
     drive = deep_drive(seed) if seed % 3 else random_drive(seed)
-    requests, arrivals = random_workload(seed, drive, 40)
+    requests, arrivals = random_workload(seed, drive.capacity, 40)
     maximum = 512 * int(generator(seed, "split").choice([1, 8, 256, 1024]))
     commands = split(requests, maximum)
     engine, specification = HddEngine(drive), HddSpecification(drive)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import numpy as np
 import pytest
 
@@ -11,6 +9,7 @@ from flashsim.core.host_queue import one_command_each
 from flashsim.core.model import DeviceModel
 from flashsim.core.request import READ, Completions, make_requests
 from flashsim.core.units import NEVER
+from flashsim.device.striping import Striping
 from flashsim.hdd.engine import HddEngine
 from flashsim.hdd.specification import HddSpecification
 from flashsim.ssd.engine.drive import SsdEngine
@@ -54,7 +53,7 @@ def test_flash_drives(kind: type[SsdEngine | SsdSpecification]) -> None:
 def test_disks(kind: type[HddEngine | HddSpecification]) -> None:
     for seed in SEEDS:
         parameters = disks.random_drive(seed)
-        requests, at = disks.random_workload(seed, parameters, 40)
+        requests, at = disks.random_workload(seed, parameters.capacity, 40)
         model = kind(parameters)
         model.submit(requests, one_command_each(requests), at)
         found, _ = stepped(model)
@@ -64,22 +63,22 @@ def test_disks(kind: type[HddEngine | HddSpecification]) -> None:
 @pytest.mark.parametrize("kind", [HddEngine, HddSpecification])
 def test_arrays_of_disks(kind: type[HddEngine | HddSpecification]) -> None:
     for seed in SEEDS:
-        parameters = dataclasses.replace(disks.deep_drive(seed), drives=3, stripe=8 * disks.SECTOR)
-        requests, at = disks.random_workload(seed, parameters, 40)
-        model = kind(parameters)
+        drive, striping = disks.deep_drive(seed), Striping(drives=3, stripe=8 * disks.SECTOR)
+        model = disks.array_of(kind, drive, striping)
+        requests, at = disks.random_workload(seed, model.capacity, 40)
         model.submit(requests, one_command_each(requests), at)
         found, _ = stepped(model)
-        assert np.array_equal(found, disks.serve(kind(parameters), requests, at)), f"seed {seed}"
+        assert np.array_equal(found, disks.serve(disks.array_of(kind, drive, striping), requests, at)), f"seed {seed}"
 
 
 @pytest.mark.parametrize("kind", [HddEngine, HddSpecification])
 def test_an_array_tells_of_every_drive(kind: type[HddEngine | HddSpecification]) -> None:
-    parameters = disks.small_drive(drives=2, stripe=8 * disks.SECTOR)
-    model = kind(parameters)
+    drive, striping = disks.small_drive(), Striping(drives=2, stripe=8 * disks.SECTOR)
+    model = disks.array_of(kind, drive, striping)
     requests = make_requests(READ, 8 * disks.SECTOR, disks.SECTOR)  # on the second drive
     model.submit(requests, one_command_each(requests), 0)
     model.advance(0)
-    completed = int(disks.serve(kind(parameters), requests)["completed"][0])
+    completed = int(disks.serve(disks.array_of(kind, drive, striping), requests)["completed"][0])
     assert model.outstanding == 1 and 0 < model.next_event <= completed
 
 

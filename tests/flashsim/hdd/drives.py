@@ -12,9 +12,14 @@ from flashsim.core.parameters import build
 from flashsim.core.request import COMPLETION, FLUSH, FORCE_UNIT_ACCESS, READ, TRIM, WRITE, Completions, Requests, make_requests
 from flashsim.core.rng import generator
 from flashsim.device.block_layer import split
+from flashsim.device.striped.engine import StripedEngine
+from flashsim.device.striped.specification import StripedSpecification
+from flashsim.device.striping import Striping
 from flashsim.hdd.description import BOUNDS, HEAD_ORDERS, SPARING
+from flashsim.hdd.engine import HddEngine
 from flashsim.hdd.parameters import HddParameters
 from flashsim.hdd.scheduler.base import FAMILY
+from flashsim.hdd.specification import HddSpecification
 from flashsim.hdd.terms import FIELDS
 
 SECTOR = 512
@@ -106,8 +111,6 @@ def deep_drive(seed: int) -> HddParameters:
     }  # fmt: skip
     share = draw.choice([0.1, 0.5, 0.9])
     values |= {name: value for name, value in chosen.items() if draw.random() < share}
-    if draw.random() < 0.4:
-        values |= {"drives": int(draw.integers(2, 5)), "stripe": SECTOR * int(draw.choice([1, 3, 8]))}
     works = [name for name in FIELDS if name.startswith(("read_hit", "read_miss", "write_hit", "write_miss", "extra_"))]
     works += [name for name in FIELDS if name.startswith(("data_", "reselect_", "disconnect_", "complete_"))]
     works.remove("extra_disconnect")
@@ -117,7 +120,7 @@ def deep_drive(seed: int) -> HddParameters:
     return small_drive(**values)
 
 
-def random_workload(seed: int, drive: HddParameters, count: int) -> tuple[Requests, np.ndarray[Any, Any]]:
+def random_workload(seed: int, capacity: int, count: int) -> tuple[Requests, np.ndarray[Any, Any]]:
     """Requests of all kinds, sequential, local and random, and their arrival times, ascending.
 
     Streams of reads and of writes go on from one another's end; others land near by or anywhere.  Arrivals come alone, in bursts of the
@@ -127,7 +130,7 @@ def random_workload(seed: int, drive: HddParameters, count: int) -> tuple[Reques
     requests = make_requests(READ, np.zeros(count, np.int64), SECTOR)
     weights = draw.dirichlet([2, 2, 0.3, 0.1])  # read, write, flush, trim
     sequential, local = draw.uniform(0, 1), draw.uniform(0, 1)
-    sectors = drive.total_capacity // SECTOR
+    sectors = capacity // SECTOR
     longest = int(draw.choice([1, 4, 16, 60, min(1024, sectors)]))
     ends = [0, 0]
     for row in requests:
@@ -152,6 +155,12 @@ def random_workload(seed: int, drive: HddParameters, count: int) -> tuple[Reques
     requests["dependency"] = np.where(dependent, np.arange(count) - back, -1).clip(-1)
     requests["think"] = np.where(draw.random(count) < 0.5, 0, draw.integers(0, 50, count) * 100)
     return requests, arrivals
+
+
+def array_of(kind: type[HddEngine] | type[HddSpecification], drive: HddParameters, striping: Striping) -> DeviceModel:
+    """Fresh drives of one kind, striped."""
+    array = StripedEngine if kind is HddEngine else StripedSpecification
+    return array([kind(drive) for _ in range(striping.drives)], drive, striping)
 
 
 def serve(model: DeviceModel, requests: Requests, at: Any = 0) -> Completions:

@@ -46,8 +46,6 @@ from tests.flashsim.hdd.drives import small_drive
         ({"seek_table": [(4, 0.001), (2, 0.001)]}, "seek_table:"),
         ({"read_ahead_least": "32KiB"}, "read_ahead_least: 32 KiB"),
         ({"read_start": 1.5}, "read_start: 1.5"),
-        ({"drives": 2, "stripe": "1MiB"}, "stripe: 1 MiB"),
-        ({"drives": 2, "stripe": 100}, "stripe: 100 B"),
     ],
 )
 def test_contradictions_are_named(changes: dict[str, Any], message: str) -> None:
@@ -63,8 +61,6 @@ def test_unknown_names_are_refused(field: str) -> None:
 
 def test_a_drive_without_a_capacity_has_all_that_its_zones_hold() -> None:
     assert small_drive(capacity=0).capacity == (12 * 30 + 20 * 15) * 2 * 512
-    array = small_drive(capacity=0, drives=3, stripe="64KiB")
-    assert array.total_capacity == 3 * (array.capacity // 65536) * 65536
 
 
 @pytest.mark.parametrize("model", [HddEngine, HddSpecification])

@@ -1,0 +1,213 @@
+"""The fast model of an array of equal disks: a compiled loop over the compiled loops of its drives.
+
+The array's host holds nothing back, since each drive has a queue of its own.  A request that arrives is handed to the drives at once, each
+gets its commands of it as one request, whose tag is the array's id.  Equal, to the nanosecond, to `device.striped.specification`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numba import types
+
+from flashsim.core.array_types import MATRIX, VECTOR
+from flashsim.core.errors import InvalidParameterError
+from flashsim.core.host import (
+    COLLECTED,
+    COMMAND_BASE,
+    COMMAND_ROWS,
+    COMMANDS,
+    DONE_WITH,
+    FINISHED,
+    FIRST_COMMAND,
+    FLAGS,
+    HOST_TABLES,
+    LEFT,
+    LENGTH,
+    NOW,
+    OFFSET,
+    OPERATION,
+    OWNER,
+    REQUEST_BASE,
+    ROWS,
+    TAG,
+    Host,
+    add_command,
+    add_request,
+    arrive,
+    command_done,
+    drop_collected,
+    expect,
+    next_arrival,
+    next_queue,
+    take_command,
+)
+from flashsim.core.host_queue import HostQueue
+from flashsim.core.kernel import compiled, kernel_of, lean_kernel
+from flashsim.core.request import Commands, Completions, Integers, Requests
+from flashsim.core.state_table import State, StateTable, state_of
+from flashsim.core.units import NEVER
+from flashsim.device.striped.drives import StripedDrives
+from flashsim.device.striping import Striping
+from flashsim.hdd.engine import STATE, HddEngine, run
+from flashsim.hdd.parameters import HddParameters
+from flashsim.hdd.report import HddPowerCut
+
+#: The host may have any number of commands on the way.
+_ANY_DEPTH = 1 << 40
+#: What `advance` returns if a drive's tables are too short for the next request.
+_NO_ROOM = -1 << 40
+
+# Columns of the drives' rows: when each does something next, and the row of the request that is being handed to it (-1: none).
+_EVENT, _ENTERED = range(2)
+
+#: The array's own queue, the rows of its drives, and the capacity of each.
+_ARRAY = types.Tuple((HOST_TABLES, MATRIX, VECTOR))
+_array_of = state_of(_ARRAY)
+_disk_of = state_of(STATE)
+
+
+@lean_kernel
+def _has_room(table: State, commands: int) -> bool:
+    """Whether a drive's tables have room for another request of so many commands, and are not nearly full then."""
+    host, _, _ = _disk_of(table)
+    requests, most = host.requests.shape[0], host.commands.shape[0]
+    if host.scalars[ROWS] < requests and host.scalars[COMMAND_ROWS] + commands <= most:
+        return True
+    drop_collected(host)
+    return bool(2 * (host.scalars[ROWS] + 1) <= requests and 2 * (host.scalars[COMMAND_ROWS] + commands) <= most)
+
+
+@lean_kernel
+def _hand_out(table: State, disks: Any) -> None:
+    """Hand the commands of the request that has arrived to their drives."""
+    host, drives, each = _array_of(table)
+    drives[:, _ENTERED] = -1
+    while True:
+        queue = next_queue(host)
+        if queue < 0:
+            break
+        command = take_command(host, queue) - host.scalars[COMMAND_BASE]
+        drive = host.commands[command, OFFSET] // each[0]
+        own, _, _ = _disk_of(disks[drive])
+        if drives[drive, _ENTERED] < 0:
+            drives[drive, _ENTERED] = add_request(own, host.scalars[NOW], 0, host.commands[command, OWNER], 0)
+        add_command(
+            own, drives[drive, _ENTERED], host.commands[command, OPERATION], host.commands[command, FLAGS],
+            host.commands[command, OFFSET] - drive * each[0], host.commands[command, LENGTH],
+        )  # fmt: skip
+    for drive in range(drives.shape[0]):
+        if drives[drive, _ENTERED] >= 0:
+            own, _, _ = _disk_of(disks[drive])
+            expect(own, drives[drive, _ENTERED])
+            drives[drive, _EVENT] = min(drives[drive, _EVENT], host.scalars[NOW])
+
+
+@lean_kernel
+def _take_back(host: Host, own: Host) -> None:
+    """Account for what a drive, whose own queue is given too, has completed now."""
+    for index in range(own.scalars[FINISHED]):
+        row = own.finished[index] - own.scalars[REQUEST_BASE]
+        command = host.requests[own.requests[row, TAG] - host.scalars[REQUEST_BASE], FIRST_COMMAND]
+        for _ in range(own.requests[row, COMMANDS]):
+            command_done(host, command)
+        own.requests[row, LEFT] = DONE_WITH
+    own.scalars[COLLECTED] += own.scalars[FINISHED]
+    own.scalars[FINISHED] = 0
+
+
+@kernel_of(types.int64(VECTOR, MATRIX, types.int64, types.int64))
+def advance(table: State, disks: Any, until: int, wait: int) -> int:
+    """As `flashsim.hdd.engine.run`, for the disks whose state is given row by row; may also return _NO_ROOM."""
+    host, drives, _ = _array_of(table)
+    while True:
+        arrival, request = next_arrival(host)
+        which = 0
+        for drive in range(1, drives.shape[0]):
+            if drives[drive, _EVENT] < drives[which, _EVENT]:
+                which = drive
+        due = min(arrival, drives[which, _EVENT])
+        if host.scalars[FINISHED] >= wait:
+            return int(due)
+        if due > until or due == NEVER:
+            if until != NEVER:
+                host.scalars[NOW] = until
+            return int(due)
+        if arrival > due:
+            host.scalars[NOW] = due
+            own, disk, policies = _disk_of(disks[which])
+            drives[which, _EVENT] = run(own, disk, policies, due, 1)
+            if drives[which, _EVENT] < 0:
+                return int(drives[which, _EVENT])
+            _take_back(host, own)
+            continue
+        for drive in range(drives.shape[0]):
+            if not _has_room(disks[drive], host.requests[request - host.scalars[REQUEST_BASE], COMMANDS]):
+                return _NO_ROOM
+        arrive(host)
+        _hand_out(table, disks)
+
+
+class StripedEngine(StripedDrives[HddEngine]):
+    """Equal disks under one virtual clock (`core.model.DeviceModel`), compiled."""
+
+    def __init__(self, drives: Sequence[HddEngine], parameters: HddParameters, striping: Striping) -> None:
+        super().__init__(drives, parameters, striping)
+        self._host = HostQueue(_ANY_DEPTH)
+        self._rows = np.full((len(self._drives), 2), NEVER, np.int64)
+        self._each = np.array([parameters.capacity])
+        self._table = StateTable(_ARRAY)
+
+    @property
+    def now(self) -> int:
+        """The clock, ns."""
+        return self._host.now
+
+    @property
+    def outstanding(self) -> int:
+        """Requests submitted and not yet completed."""
+        return self._host.outstanding
+
+    @property
+    def next_event(self) -> int:
+        """When something happens next; see `core.model.DeviceModel.next_event`."""
+        return int(self._rows[:, _EVENT].min(initial=self._host.next_arrival))
+
+    def submit(self, requests: Requests, commands: Commands, at: int | Integers) -> Integers:
+        """Take requests, split into commands, that arrive at `at`; return their ids (see `core.host_queue.HostQueue.append`)."""
+        return self._host.append(requests, self._split(requests, commands), at)
+
+    def advance(self, until: int = NEVER, *, every: bool = False, wait: int = 1) -> Completions:
+        """Let time pass; see `flashsim.core.model.DeviceModel.advance`.
+
+        Raises
+        ------
+        InvalidParameterError
+            `until` is past.
+        FlashsimError
+            The scheduler chose a command that does not wait.
+        """
+        if until < self.now:
+            raise InvalidParameterError("until", f"{until} ns", f"the clock is already at {self.now} ns")
+        while True:
+            states = [drive.crossing() for drive in self._drives]
+            disks = np.array(states) if compiled() else states
+            status = advance(self._table.crossing((self._host.tables, self._rows, self._each)), disks, until, NEVER if every else wait)
+            if status != _NO_ROOM:
+                break
+            most = int(self._host.requests[:, COMMANDS].max())
+            for drive in self._drives:
+                drive.make_room(most)
+        if status < 0:
+            raise self._drives[0].refused()
+        return self._host.collect()
+
+    def power_cut(self, at: int) -> HddPowerCut:
+        """Run to `at`, then lose power; see `flashsim.hdd.engine.HddEngine.power_cut`."""
+        self.advance(at, every=True)
+        cut = self._cut(at, self._host.unfinished.tolist())
+        self._host.clear()
+        self._rows[:, _EVENT] = NEVER
+        return cut
