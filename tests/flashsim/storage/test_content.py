@@ -60,3 +60,24 @@ def test_base_relations_hold_their_rows_in_order(sizes: list[int], data: st.Data
     starts = st.integers(0, len(pages) - 1)
     extents = data.draw(st.lists(starts.flatmap(lambda s: st.tuples(st.just(s), st.integers(1, len(pages) - s))), max_size=5))
     _check(ColumnContent(), file, pages, extents)
+
+
+@given(st.lists(st.integers(0, 4), min_size=1, max_size=8), st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), max_size=60))
+def test_pages_hold_what_was_written_last(sizes: list[int], writes: list[tuple[int, int]]) -> None:
+    """Whether loaded or written, and however often; what they held before does not pile up."""
+    relation = _relation(2000)
+    base = HeapFile("r", Layout(relation, 512), temporary=False, pages=len(sizes), first_rows=np.cumsum([0, *sizes]))
+    temporary, content = File("t", Layout(relation, 512)), ColumnContent()
+    loaded = [list(range(base.first_rows[page], base.first_rows[page + 1])) for page in range(len(sizes))]
+    content.write(temporary, np.array([0]), np.array([len(loaded)]), _tuples(loaded, relation))
+    for file in (base, temporary):
+        pages = list(loaded)
+        for turn, (page, many) in enumerate(writes):
+            page %= len(pages) + file.temporary  # behind the last, a temporary file grows
+            rows = [turn * 30 + row for row in range(many * 20)]
+            content.write(file, np.array([page]), np.array([1]), _tuples([rows], relation))
+            pages[page : page + 1] = [rows]
+        _check(content, file, pages, [(0, len(pages))])
+        _check(content, file, pages, [(page, 1) for page in reversed(range(len(pages)))])
+        held = [len(values) for each in content._written.values() for values in each._kept.values()]
+        assert all(length <= max(4096, 8 * sum(map(len, pages))) for length in held[-1:])
