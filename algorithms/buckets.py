@@ -16,7 +16,10 @@ from algorithms.temporaries import Output, drop, temporary_files
 from flashsim.core.request import Integers
 from flashsim.execution.requests import Algorithm, Cpu, Work
 from flashsim.storage.heap_file import File
-from models.allocation import GraceAllocation, ceil_sqrt, exact, grace_hash, nested_loops
+from models.allocation.bounds import ceil_sqrt
+from models.allocation.buffers import GraceAllocation, exact
+from models.allocation.grace_hash import grace_hash
+from models.allocation.nested_loops import nested_loops
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,8 @@ from functools import partial
 from scipy.optimize import minimize_scalar
 
 from flashsim.core.errors import InvalidParameterError
-from models import allocation as allocations
-from models.allocation import (
+from models.allocation.bounds import ceil_sqrt
+from models.allocation.buffers import (
     FUDGE,
     Allocation,
     GraceAllocation,
@@ -24,8 +24,11 @@ from models.allocation import (
     SortMergeAllocation,
     exact,
 )
+from models.allocation.grace_hash import grace_as_hybrid, grace_buckets, grace_hash
+from models.allocation.hybrid_hash import SecondPhase, hybrid_division
 from models.disk import Disk
 from models.haas import JoinCost, cost
+from models.join_costs.base import allocate
 
 
 def nested_loops_cost(inner: float, r_pages: float, s_pages: float, memory: float, latency_ratio: float, fudge: float = FUDGE) -> float:
@@ -146,7 +149,7 @@ def _simple_hash(r: int, s: int, memory: int, fudge: float) -> Iterator[SimpleHa
 
 def _grace(r: int, s: int, memory: int, fudge: float) -> Iterator[GraceAllocation]:
     table = r * exact(fudge)
-    closed = math.ceil(allocations.grace_buckets(r, memory, fudge))
+    closed = math.ceil(grace_buckets(r, memory, fudge))
     steps = _steps(r, s)
     for buckets in range(math.ceil(table / (memory - 1)), min(memory - 1, 2 * closed + 2) + 1):
         workspace = math.ceil(table / buckets)
@@ -156,15 +159,15 @@ def _grace(r: int, s: int, memory: int, fudge: float) -> Iterator[GraceAllocatio
             yield GraceAllocation(buckets, output, memory - buckets * output, memory - workspace, workspace)
 
 
-def _hybrid(r: int, s: int, memory: int, fudge: float, second: allocations.SecondPhase) -> Iterator[HybridAllocation]:
+def _hybrid(r: int, s: int, memory: int, fudge: float, second: SecondPhase) -> Iterator[HybridAllocation]:
     # Up to M - F |R| every buffer gives one and the same division: all of R in memory.
     first = max(1, memory - math.ceil(r * exact(fudge)))
     for buffer in range(first, max(first, min(memory // 2, r + s)) + 1):
-        made = allocations.hybrid_division(r, memory, buffer, fudge, second)
+        made = hybrid_division(r, memory, buffer, fudge, second)
         if made is not None:
             yield made
-    if memory > allocations.ceil_sqrt(r * exact(fudge)):
-        yield allocations.grace_as_hybrid(allocations.grace_hash(r, s, memory, fudge))
+    if memory > ceil_sqrt(r * exact(fudge)):
+        yield grace_as_hybrid(grace_hash(r, s, memory, fudge))
 
 
 _DIVISIONS: dict[str, Callable[[int, int, int, float], Iterator[Allocation]]] = {
@@ -183,7 +186,7 @@ def discrete(
     disk: Disk,
     *,
     fudge: float = FUDGE,
-    second: allocations.SecondPhase = "do2009",
+    second: SecondPhase = "do2009",
 ) -> JoinCost:
     """The cheapest division in whole pages, and its cost.
 
@@ -200,11 +203,11 @@ def discrete(
     Raises
     ------
     UnknownNameError, InvalidParameterError
-        As for `models.allocation.allocate`.
+        As for `models.join_costs.base.allocate`.
     """
     r, s = max(1, r_pages), max(1, s_pages)
     # Refuses what is out of bounds, with the bound.
-    allocations.allocate(algorithm, r_pages, s_pages, memory, disk.latency_ratio, disk.access_ratio, fudge)
+    allocate(algorithm, r_pages, s_pages, memory, disk.latency_ratio, disk.access_ratio, fudge)
     divisions = partial(_hybrid, second=second) if algorithm == "hybrid-hash" else _DIVISIONS[algorithm]
     candidates: Iterable[Allocation] = divisions(r, s, memory, fudge)
     costs = (cost(algorithm, r_pages, s_pages, memory, disk, candidate, fudge=fudge) for candidate in candidates)

@@ -23,19 +23,11 @@ import numpy.typing as npt
 from scipy.optimize import brute, fmin
 
 from flashsim.core.errors import UnknownNameError
-from models.allocation import (
-    Allocation,
-    GraceAllocation,
-    HybridAllocation,
-    NestedLoopsAllocation,
-    SortMergeAllocation,
-    allocate,
-    exact,
-    grace_as_hybrid,
-    hybrid_division,
-    nested_loops_inner,
-)
-from models.haas import Sizes
+from models.allocation.buffers import Allocation, GraceAllocation, HybridAllocation, NestedLoopsAllocation, SortMergeAllocation, exact
+from models.allocation.grace_hash import grace_as_hybrid
+from models.allocation.hybrid_hash import hybrid_division
+from models.allocation.nested_loops import nested_loops_inner
+from models.join_costs.base import Sizes, allocate
 from models.ssd_joins import JOINS, RUNS_KNOWN_TO, DetailedCost, Drive, Layout, Timing, bursts_a_write, detailed_cost
 
 #: How much larger than its share the largest bucket may be, as a share of memory: hashing spreads tuples by chance.

@@ -27,9 +27,11 @@ from typing import Literal, Protocol, get_args
 
 from flashsim.core.errors import InvalidParameterError, UnknownNameError
 from flashsim.core.units import MILLISECONDS_A_SECOND
-from models.allocation import Allocation, GraceAllocation, HybridAllocation, NestedLoopsAllocation, SortMergeAllocation, grace_as_hybrid
+from models.allocation.buffers import Allocation, GraceAllocation, HybridAllocation, NestedLoopsAllocation, SortMergeAllocation
+from models.allocation.grace_hash import grace_as_hybrid
 from models.disk import Disk
-from models.haas import PhaseCounts, Sizes, Traffic, counts
+from models.haas import counts
+from models.join_costs.base import PhaseCounts, Sizes, Traffic
 
 #: The joins that this model knows.
 JOINS = ("bnl", "sort-merge", "grace-hash", "hybrid-hash")

@@ -15,7 +15,7 @@ from flashsim.core.members import Family
 from flashsim.core.units import KIB, MIB, MILLISECONDS_A_SECOND
 from flashsim.execution.requests import Algorithm, Emit
 from flashsim.storage.heap_file import File, HeapFile
-from models.allocation import FUDGE, Allocation, check, exact
+from models.allocation.buffers import FUDGE, Allocation, check, exact
 
 Division = TypeVar("Division", bound=Allocation)
 
@@ -46,6 +46,10 @@ class JoinParameters:
 
 class Join(Protocol):
     """A member of the family."""
+
+    #: Its formula: a member of `models.join_costs`, or the path of a Python file, from the folder of the join's own file; none if empty.
+    FORMULA: str = ""
+    __file__: str
 
     def allocate(self, r_pages: int, s_pages: int, parameters: JoinParameters) -> Allocation:
         """The default division of memory among the buffers."""

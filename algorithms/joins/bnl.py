@@ -7,7 +7,11 @@ from algorithms.nested_blocks import nested_blocks
 from flashsim.core.errors import InvalidParameterError
 from flashsim.execution.requests import Algorithm, Phase
 from flashsim.storage.heap_file import HeapFile
-from models.allocation import Allocation, NestedLoopsAllocation, nested_loops
+from models.allocation.buffers import Allocation, NestedLoopsAllocation
+from models.allocation.nested_loops import nested_loops
+
+#: In `models.join_costs`.
+FORMULA = "bnl"
 
 
 def allocate(r_pages: int, s_pages: int, parameters: JoinParameters) -> NestedLoopsAllocation:

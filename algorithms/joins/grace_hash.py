@@ -9,7 +9,11 @@ from algorithms.joins.base import JoinParameters, folders, settle
 from algorithms.temporaries import temporary_files
 from flashsim.execution.requests import Algorithm, Phase
 from flashsim.storage.heap_file import File, HeapFile
-from models.allocation import Allocation, GraceAllocation, grace_hash
+from models.allocation.buffers import Allocation, GraceAllocation
+from models.allocation.grace_hash import grace_hash
+
+#: In `models.join_costs`.
+FORMULA = "grace-hash"
 
 
 def allocate(r_pages: int, s_pages: int, parameters: JoinParameters) -> GraceAllocation:

@@ -11,7 +11,11 @@ from algorithms.temporaries import temporary_files
 from flashsim.core.errors import InvalidParameterError
 from flashsim.execution.requests import Algorithm, Phase
 from flashsim.storage.heap_file import HeapFile
-from models.allocation import Allocation, HybridAllocation, exact, hybrid_hash
+from models.allocation.buffers import Allocation, HybridAllocation, exact
+from models.allocation.hybrid_hash import hybrid_hash
+
+#: In `models.join_costs`.
+FORMULA = "hybrid-hash"
 
 
 def allocate(r_pages: int, s_pages: int, parameters: JoinParameters) -> HybridAllocation:

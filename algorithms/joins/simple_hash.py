@@ -11,10 +11,15 @@ from algorithms.temporaries import drop
 from flashsim.core.errors import InvalidParameterError
 from flashsim.execution.requests import Algorithm, Phase
 from flashsim.storage.heap_file import File, HeapFile
-from models.allocation import Allocation, SimpleHashAllocation, exact, nested_loops, simple_hash
+from models.allocation.buffers import Allocation, SimpleHashAllocation, exact
+from models.allocation.nested_loops import nested_loops
+from models.allocation.simple_hash import simple_hash
 
 #: An iteration that fills less of its memory than this met a key that most of R carries.
 _LEAST_FILLED = 0.5
+
+#: In `models.join_costs`.
+FORMULA = "simple-hash"
 
 
 def allocate(r_pages: int, s_pages: int, parameters: JoinParameters) -> SimpleHashAllocation:

@@ -13,7 +13,11 @@ from algorithms.sorting import make_runs, merge, merge_some
 from algorithms.temporaries import drop
 from flashsim.execution.requests import Algorithm, Phase
 from flashsim.storage.heap_file import File, HeapFile
-from models.allocation import Allocation, SortMergeAllocation, exact, sort_merge
+from models.allocation.buffers import Allocation, SortMergeAllocation, exact
+from models.allocation.sort_merge import sort_merge
+
+#: In `models.join_costs`.
+FORMULA = "sort-merge"
 
 
 def allocate(r_pages: int, s_pages: int, parameters: JoinParameters) -> SortMergeAllocation:

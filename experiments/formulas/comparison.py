@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
+from algorithms.joins.base import JOINS
 from experiments.presentation.tables import Entry, Table
 from experiments.runs.joining import JoinResult, PhaseSeconds
-from flashsim.core.errors import UnknownNameError
 from flashsim.core.units import MILLISECONDS
 from flashsim.storage.heap_file import HeapFile, heap_file
-from models.allocation import Allocation
+from models.allocation.buffers import Allocation
 from models.disk import Disk
-from models.haas import JoinCost, Sizes, counts
+from models.haas import JoinCost, counts
+from models.join_costs.base import Sizes
 
 #: Why the counts of a formula and of a simulation may differ.
 WHY = (
@@ -32,11 +34,20 @@ def sizes_of(files: tuple[HeapFile, HeapFile], memory: int) -> Sizes:
 
 
 def formula(algorithm: str, sizes: Sizes, disk: Disk, allocation: Allocation, *, page_io: bool = False) -> JoinCost | None:
-    """The cost model's answer; None for a join it does not know."""
-    try:
-        return JoinCost(algorithm, allocation, disk, counts(algorithm, sizes, allocation, page_io))
-    except UnknownNameError:
+    """The cost model's answer, by the formula that the join's own file names; None where it names none.
+
+    Raises
+    ------
+    UnknownNameError, MissingFileError
+        There is no such formula.
+    InvalidParameterError
+        The allocation is another algorithm's, or does not fit the memory.
+    """
+    join = JOINS.load(algorithm)
+    if not join.FORMULA:
         return None
+    named = str(Path(join.__file__).parent / join.FORMULA) if join.FORMULA.endswith(".py") else join.FORMULA
+    return JoinCost(algorithm, allocation, disk, counts(named, sizes, allocation, page_io))
 
 
 def formulas(result: JoinResult) -> list[JoinCost | None]:

@@ -167,7 +167,7 @@ def _recalled(job: Job) -> Made | None:
 def engines(modules: Iterable[str]) -> list[str]:
     """The modules that compile on import, of all that some modules rest on; those that others of them import are left out."""
     tree = source_tree()
-    compiling = [name for name in sorted(tree.closure(modules)) if _COMPILES.search(tree.sources[name])]
+    compiling = [name for name in sorted(tree.closure(modules, members=True)) if _COMPILES.search(tree.sources[name])]
     below = {name for module in compiling for name in tree.closure([module]) - {module}}
     return [name for name in compiling if name not in below]
 

@@ -26,7 +26,7 @@ from flashsim.storage.layout import check_page_size
 from flashsim.storage.placement import PLACEMENTS
 from flashsim.storage.relation import Relation
 from flashsim.storage.source import load_pair, open_source
-from models.allocation import Allocation
+from models.allocation.buffers import Allocation
 from models.disk import Disk
 
 #: The CPU that runs are priced with unless another is named.

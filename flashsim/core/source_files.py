@@ -14,6 +14,8 @@ ROOMS = ("flashsim", "models", "algorithms", "traces", "experiments")
 _IMPORT = re.compile(rb"^\s*from[ \t]+([\w.]+)[ \t]+import[ \t]+(\([^)]*\)|[^\n]+)", re.MULTILINE)
 _FAMILY = re.compile(rb"\bFamily(?:\[[^\]]*\])?\(\s*\"([\w.]+)\"")
 _NAME = re.compile(rb"\w+")
+#: A text that may be the name of a module, which is then imported by it.
+_NAMED = re.compile(rb"\"(\w+(?:\.\w+)+)\"")
 
 
 class SourceTree:
@@ -55,7 +57,7 @@ class SourceTree:
         Parameters
         ----------
         members
-            Count the members of a family, which are loaded by name, as imported by the module that defines the family.
+            Count what is loaded by name as imported too: modules that a text names, and the members of a family that a module defines.
         """
         found: set[str] = set()
         waiting = list(modules)
@@ -73,8 +75,10 @@ class SourceTree:
 
     def _members_of(self, module: str) -> tuple[str, ...]:
         if module not in self._members:
-            families = [package.decode() + "." for package in _FAMILY.findall(self.sources[module])]
-            self._members[module] = tuple(name for name in self.sources if name.startswith(tuple(families))) if families else ()
+            text = self.sources[module]
+            named = [name for each in _NAMED.findall(text) if (name := each.decode()) in self.sources]
+            families = tuple(package.decode() + "." for package in _FAMILY.findall(text))
+            self._members[module] = (*named, *(name for name in self.sources if families and name.startswith(families)))
         return self._members[module]
 
     def digest(self, modules: Iterable[str], *salt: bytes) -> str:

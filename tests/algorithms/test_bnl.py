@@ -11,7 +11,7 @@ from algorithms.joins import bnl
 from algorithms.joins.base import JoinParameters
 from flashsim.core.errors import InvalidParameterError
 from flashsim.execution.requests import Work
-from models.allocation import NestedLoopsAllocation
+from models.allocation.buffers import NestedLoopsAllocation
 from tests.algorithms.strict_driver import oracle, relation_file, run
 
 

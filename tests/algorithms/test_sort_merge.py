@@ -14,7 +14,7 @@ from algorithms.joins.base import JoinParameters
 from algorithms.sorting import Selection
 from flashsim.execution.requests import Work
 from flashsim.storage.rows import keyed
-from models.allocation import SortMergeAllocation
+from models.allocation.buffers import SortMergeAllocation
 from tests.algorithms.strict_driver import oracle, relation_file, run
 
 

@@ -19,7 +19,7 @@ from flashsim.core.errors import InvalidParameterError, UnknownNameError
 from flashsim.execution.requests import Work
 from flashsim.execution.trace_only import trace_only
 from flashsim.storage.keys import NULL_KEY
-from models.allocation import NestedLoopsAllocation, SimpleHashAllocation, check
+from models.allocation.buffers import NestedLoopsAllocation, SimpleHashAllocation, check
 from tests.algorithms.strict_driver import Outcome, oracle, relation_file, run
 
 NAMES = JOINS.names()

@@ -14,8 +14,8 @@ from experiments.runs.joining import JoinSetting, simulate_join
 from flashsim.core.request import READ, WRITE, Completions, Requests
 from flashsim.device import presets
 from flashsim.storage.heap_file import heap_file
-from models.allocation import GraceAllocation
-from models.haas import Sizes
+from models.allocation.buffers import GraceAllocation
+from models.join_costs.base import Sizes
 from models.ssd_joins import bursts_a_write, detailed_cost
 
 SCALE = 0.05

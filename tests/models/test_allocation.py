@@ -10,23 +10,22 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from flashsim.core.errors import InvalidParameterError, UnknownNameError
-from models.allocation import (
-    ALGORITHMS,
+from models.allocation.buffers import (
     Allocation,
     GraceAllocation,
     HybridAllocation,
     NestedLoopsAllocation,
     SimpleHashAllocation,
     SortMergeAllocation,
-    allocate,
     check,
     exact,
-    grace_hash,
-    hybrid_hash,
-    nested_loops,
-    simple_hash,
-    sort_merge,
 )
+from models.allocation.grace_hash import grace_hash
+from models.allocation.hybrid_hash import hybrid_hash
+from models.allocation.nested_loops import nested_loops
+from models.allocation.simple_hash import simple_hash
+from models.allocation.sort_merge import sort_merge
+from models.join_costs.base import FORMULAS, allocate
 
 relations = st.integers(0, 200_000)
 memories = st.one_of(st.integers(0, 60), st.integers(0, 300_000))
@@ -47,7 +46,7 @@ def least_memory(algorithm: str, r: int, s: int, fudge: float) -> int:
     return high
 
 
-@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@pytest.mark.parametrize("algorithm", FORMULAS.names())
 @given(r=relations, s=relations, memory=memories, y=ratios, x=ratios, fudge=fudges)
 def test_feasible_or_refused(algorithm: str, r: int, s: int, memory: int, y: float, x: float, fudge: float) -> None:
     # A device decides how memory is divided, never whether it is enough.

@@ -10,7 +10,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from flashsim.core.errors import InvalidParameterError, UnknownNameError
-from models.allocation import Allocation, GraceAllocation, NestedLoopsAllocation, SortMergeAllocation, ceil_sqrt, exact
+from models.allocation.bounds import ceil_sqrt
+from models.allocation.buffers import Allocation, GraceAllocation, NestedLoopsAllocation, SortMergeAllocation, exact
 from models.disk import Disk
 from models.haas import cost
 from models.optimum import discrete, hybrid_quadratic

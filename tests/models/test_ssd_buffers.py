@@ -12,18 +12,11 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from flashsim.core.errors import InvalidParameterError, UnknownNameError
-from models.allocation import (
-    Allocation,
-    GraceAllocation,
-    HybridAllocation,
-    NestedLoopsAllocation,
-    SortMergeAllocation,
-    check,
-    hybrid_division,
-    nested_loops_inner,
-    sort_merge_input,
-)
-from models.haas import Sizes
+from models.allocation.buffers import Allocation, GraceAllocation, HybridAllocation, NestedLoopsAllocation, SortMergeAllocation, check
+from models.allocation.hybrid_hash import hybrid_division
+from models.allocation.nested_loops import nested_loops_inner
+from models.allocation.sort_merge import sort_merge_input
+from models.join_costs.base import Sizes
 from models.ssd_buffers import Problem, closed_form, numeric
 from models.ssd_joins import JOINS, Drive, Layout, Rounds, Timing
 

@@ -17,9 +17,10 @@ from flashsim.device.block_layer import command_counts
 from flashsim.device.device import Device
 from flashsim.device.presets import Preset
 from flashsim.ssd.parameters import SsdParameters
-from models.allocation import HybridAllocation, NestedLoopsAllocation, SortMergeAllocation, allocate
+from models.allocation.buffers import HybridAllocation, NestedLoopsAllocation, SortMergeAllocation
 from models.disk import Disk
-from models.haas import Sizes, cost
+from models.haas import cost
+from models.join_costs.base import Sizes, allocate
 from models.ssd_joins import JOINS, Drive, Layout, LogBlocks, PageMapped, Rounds, Timing, detailed_cost
 
 disks = st.sampled_from([Disk(12, 5.56, 0.23), Disk(0, 0.35, 0.065, 0.098), Disk(9.5, 8.3, 2.6), Disk(0, 0, 1)])

@@ -7,7 +7,9 @@ from functools import partial
 
 import pytest
 
-from models.allocation import hybrid_input, nested_loops_inner, sort_merge_input
+from models.allocation.hybrid_hash import hybrid_input
+from models.allocation.nested_loops import nested_loops_inner
+from models.allocation.sort_merge import sort_merge_input
 from models.optimum import (
     continuous,
     hybrid_cost,

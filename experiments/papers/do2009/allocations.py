@@ -28,7 +28,8 @@ from flashsim.core.errors import InvalidParameterError
 from flashsim.core.units import MB
 from flashsim.device import presets
 from flashsim.storage.heap_file import HeapFile
-from models.allocation import Allocation, allocate
+from models.allocation.buffers import Allocation
+from models.join_costs.base import allocate
 from models.ssd_buffers import Problem, closed_form
 from models.ssd_joins import DetailedCost
 

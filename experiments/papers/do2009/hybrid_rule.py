@@ -23,7 +23,7 @@ from flashsim.core.errors import InvalidParameterError
 from flashsim.device import presets
 from flashsim.storage.source.do2009 import PaperRecords
 from models import optimum
-from models.allocation import hybrid_hash
+from models.allocation.hybrid_hash import hybrid_hash
 from models.haas import JoinCost, cost
 
 RULES = ("printed", "derived", "best")

@@ -14,7 +14,7 @@ from flashsim.device import presets
 from flashsim.device.device import Device
 from flashsim.execution.machine import Machine
 from flashsim.execution.simulated import simulate
-from models.allocation import HybridAllocation
+from models.allocation.buffers import HybridAllocation
 
 JOIN = "hybrid-hash"
 #: As TR 1148 assumes: relations and temporary files do not move each other's arm.

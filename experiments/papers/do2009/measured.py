@@ -13,7 +13,8 @@ from experiments.runs.jobs import Results
 from experiments.runs.joining import PhaseSeconds
 from experiments.runs.nominal import disk_of
 from flashsim.device import presets
-from models.haas import JoinCost, Sizes
+from models.haas import JoinCost
+from models.join_costs.base import Sizes
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from flashsim.storage.heap_file import HeapFile, heap_file
 from flashsim.storage.relation import Relation
 from flashsim.storage.source import load_pair
 from flashsim.storage.source.do2009 import KEYS, PaperRecords
-from models.allocation import Allocation
+from models.allocation.buffers import Allocation
 
 JOINS = ("bnl", "sort-merge", "grace-hash", "hybrid-hash")
 LABELS = {"bnl": "BNL", "sort-merge": "SM", "grace-hash": "GH", "hybrid-hash": "HH"}

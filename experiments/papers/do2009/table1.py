@@ -16,17 +16,14 @@ from experiments.runs.nominal import disk_of
 from flashsim.core.units import MIB
 from flashsim.device import presets
 from models import optimum
-from models.allocation import (
-    GraceAllocation,
-    HybridAllocation,
-    allocate,
-    grace_hash,
-    hybrid_hash,
-    nested_loops,
-    sort_merge,
-)
+from models.allocation.buffers import GraceAllocation, HybridAllocation
+from models.allocation.grace_hash import grace_hash
+from models.allocation.hybrid_hash import hybrid_hash
+from models.allocation.nested_loops import nested_loops
+from models.allocation.sort_merge import sort_merge
 from models.disk import Disk
 from models.haas import cost
+from models.join_costs.base import allocate
 
 #: Pages of customer and orders in the paper.
 R_PAGES, S_PAGES = 93_440, 655_360

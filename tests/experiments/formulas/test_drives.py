@@ -10,7 +10,7 @@ from flashsim.core.request import READ, WRITE, make_requests
 from flashsim.core.units import MIB
 from flashsim.device import presets
 from flashsim.device.device import Device
-from models.haas import Sizes
+from models.join_costs.base import Sizes
 from models.ssd_buffers import Problem, closed_form, numeric
 from models.ssd_joins import JOINS, Load, LogBlocks
 

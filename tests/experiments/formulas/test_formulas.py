@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from experiments.formulas.comparison import compare, compare_join, formulas, with_measured_seek
 from experiments.runs.joining import JoinSetting, lay_out, open_pair, simulate_join
 from experiments.runs.nominal import disk_of
+from flashsim.core.errors import MissingFileError
 from flashsim.device import presets
+from models.haas import JoinCost
+from tests.test_house import ROOT
 
 
 def test_presets_have_the_nominal_figures_of_table_2() -> None:
@@ -61,3 +66,35 @@ def test_measured_seek_replaces_the_nominal_one(sort_merge) -> None:
 def test_a_join_without_a_formula_is_compared_with_nothing(sort_merge) -> None:
     rows = compare(sort_merge.measured(), None)
     assert all(row.formula_io is None and row.as_dict()["io_difference"] is None for row in rows)
+
+
+def test_a_join_of_ones_own_brings_its_formula(tmp_path: Path) -> None:
+    """In a file beside it, or in its own; without one the join is shown alone."""
+    member = (ROOT / "algorithms" / "joins" / "bnl.py").read_text()
+    (tmp_path / "twice.py").write_text(
+        "from models.join_costs.base import PhaseCounts, Traffic\n"
+        "from models.join_costs.bnl import counts as once\n"
+        "def counts(sizes, a):\n"
+        "    (phase,) = once(sizes, a)\n"
+        "    return (PhaseCounts('join', phase.reads + phase.reads),)\n"
+    )
+    own = (
+        "from models.join_costs.base import PhaseCounts, Traffic\n"
+        "def counts(sizes, a):\n"
+        "    return (PhaseCounts('join', Traffic(1, 2, 3)),)\n"
+    )
+    pair = open_pair("do2009:customer@0.01", "do2009:orders@0.01", "c_custkey=o_custkey")
+    files = (lay_out(pair[0], 8192), lay_out(pair[1], 8192))
+
+    def told(formula: str, more: str = "") -> JoinCost | None:
+        path = tmp_path / "mine.py"
+        path.write_text(member.replace('FORMULA = "bnl"', formula) + more)
+        return formulas(simulate_join(JoinSetting(str(path), 24, cpu=None), files, ["ocz-core-60gb"]))[0]
+
+    usual, twice, ours = told('FORMULA = "bnl"'), told('FORMULA = "twice.py"'), told("FORMULA = __file__", own)
+    assert usual is not None and twice is not None and ours is not None
+    assert (twice.seeks, twice.requests, twice.pages) == (2 * usual.seeks, 2 * usual.requests, 2 * usual.pages)
+    assert (ours.seeks, ours.requests, ours.pages) == (1, 2, 3)
+    assert told("") is None
+    with pytest.raises(MissingFileError, match=r"formula: no file at .*elsewhere\.py"):
+        told('FORMULA = "elsewhere.py"')

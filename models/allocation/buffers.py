@@ -1,0 +1,135 @@
+"""How the buffers of each join are named, and whether a division of memory is possible."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from fractions import Fraction
+from functools import cache
+
+from flashsim.core.errors import InvalidParameterError
+
+#: do2009, section 3: memory that a hash table needs a page of tuples.
+FUDGE = 1.2
+
+
+@dataclass(frozen=True)
+class NestedLoopsAllocation:
+    """Block nested loops: a chunk of R with its hash table, and an input buffer for S.
+
+    ``outer / F`` pages of R fit at a time.  That need not be whole: R is cut into `chunks` equal chunks of `chunk_pages` pages, which
+    may exceed `outer` by less than F pages.
+    """
+
+    outer: int
+    inner: int
+
+    def phases(self) -> tuple[int, ...]:
+        """Pages used in each phase."""
+        return (self.outer + self.inner,)
+
+    def chunks(self, r_pages: int, fudge: float = FUDGE) -> int:
+        """The number of chunks of R, NB = ceil(|R| F / M_R) (TR section 3)."""
+        return math.ceil(r_pages * exact(fudge) / self.outer)
+
+    def chunk_pages(self, r_pages: int, fudge: float = FUDGE) -> int:
+        """Pages of R in a chunk: R divided evenly among the chunks."""
+        return math.ceil(Fraction(r_pages, max(1, self.chunks(r_pages, fudge))))
+
+
+@dataclass(frozen=True)
+class SortMergeAllocation:
+    """Sort-merge, first pass: the tournament tree, the input and the output buffer; the second pass divides all pages among runs."""
+
+    workspace: int
+    input: int
+    output: int
+
+    def phases(self) -> tuple[int, ...]:
+        """Pages used in each phase that has a fixed division."""
+        return (self.workspace + self.input + self.output,)
+
+    def runs(self, pages: int, fudge: float = FUDGE) -> int:
+        """Runs made of a relation; replacement selection makes them 2 WS / F pages long, rounded up (TR section 4)."""
+        return math.ceil(Fraction(pages, math.ceil(2 * self.workspace / exact(fudge))))
+
+
+@dataclass(frozen=True)
+class SimpleHashAllocation:
+    """Simple hash: the hash table, an input buffer, and an output buffer for what is passed over."""
+
+    workspace: int
+    input: int
+    output: int
+
+    def phases(self) -> tuple[int, ...]:
+        """Pages used in each iteration."""
+        return (self.workspace + self.input + self.output,)
+
+
+@dataclass(frozen=True)
+class GraceAllocation:
+    """Grace hash: `output` pages for each of `buckets` buckets and an input buffer; then one bucket's table and an input buffer."""
+
+    buckets: int
+    output: int
+    input: int
+    phase2_input: int
+    phase2_workspace: int
+
+    def phases(self) -> tuple[int, ...]:
+        """Pages used in each phase."""
+        return (self.buckets * self.output + self.input, self.phase2_input + self.phase2_workspace)
+
+
+@dataclass(frozen=True)
+class HybridAllocation:
+    """Hybrid hash: as Grace hash, and `workspace` pages for a part of R that stays in memory.
+
+    `buckets` counts the buckets on disk.  It is 0 if all of R stays in memory: `output` and the second phase are then 0 as well.
+    `workspace` is 0 if nothing stays in memory, which is Grace hash.
+    """
+
+    buckets: int
+    output: int
+    input: int
+    workspace: int
+    phase2_input: int
+    phase2_workspace: int
+
+    def phases(self) -> tuple[int, ...]:
+        """Pages used in each phase."""
+        return (self.buckets * self.output + self.input + self.workspace, self.phase2_input + self.phase2_workspace)
+
+
+Allocation = NestedLoopsAllocation | SortMergeAllocation | SimpleHashAllocation | GraceAllocation | HybridAllocation
+
+
+def check(allocation: Allocation, memory: int) -> None:
+    """Refuse an allocation that does not fit its memory, such as one given by a user.
+
+    Raises
+    ------
+    InvalidParameterError
+        A part is below 1 page, or a phase needs more than `memory` pages.
+    """
+    parts = asdict(allocation)
+    optional: set[str] = set()
+    if isinstance(allocation, HybridAllocation):
+        in_memory = allocation.buckets == 0
+        optional = {"buckets", "output", "phase2_input", "phase2_workspace"} if in_memory else {"workspace"}
+    for name, pages in parts.items():
+        least = 0 if name in optional else 1
+        if pages < least:
+            raise InvalidParameterError(name, pages, f"it must be at least {least}")
+    for phase, pages in enumerate(allocation.phases(), start=1):
+        if pages > memory:
+            raise InvalidParameterError("allocation", f"{pages} pages in phase {phase}", f"memory is {memory} pages")
+
+
+@cache
+def exact(fudge: float) -> Fraction:
+    """The fudge factor as the decimal it was written as, so that no page appears by rounding."""
+    if not 1 <= fudge < math.inf:
+        raise InvalidParameterError("fudge", fudge, "it must be at least 1")
+    return Fraction(fudge).limit_denominator(10**6)

@@ -1,0 +1,1 @@
+"""What each join reads and writes, by formula: a file a join."""

@@ -1,0 +1,136 @@
+"""What a formula of a join's cost is: seeks, requests and pages of each phase.
+
+A member follows `JoinFormula`.  TR's quotients are taken as they stand, except that a run or bucket which is not empty takes one request at
+least.
+
+Source: Haas, Carey and Livny, "SEEKing the Truth About Ad Hoc Join Costs", UW-Madison TR 1148 (1993), sections 3 to 7: here *TR*.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Protocol
+
+from flashsim.core.errors import FlashsimError
+from flashsim.core.members import Family, optional
+from flashsim.core.units import MILLISECONDS_A_SECOND
+from models.allocation.buffers import (
+    FUDGE,
+    Allocation,
+)
+from models.disk import Disk
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """Seeks, requests and pages moved in one direction."""
+
+    seeks: int = 0
+    requests: int = 0
+    pages: int = 0
+
+    def __add__(self, other: Traffic) -> Traffic:
+        return Traffic(self.seeks + other.seeks, self.requests + other.requests, self.pages + other.pages)
+
+
+@dataclass(frozen=True)
+class PhaseCounts:
+    """What one phase of a join reads and writes."""
+
+    name: str
+    reads: Traffic = Traffic()
+    writes: Traffic = Traffic()
+
+    @property
+    def total(self) -> Traffic:
+        """Reads and writes together."""
+        return self.reads + self.writes
+
+    def seconds(self, disk: Disk) -> float:
+        """NS Ts + NIO Tl + NX Tx, in seconds."""
+        total = self.total
+        write_ms = disk.page_transfer_ms if disk.page_write_ms is None else disk.page_write_ms
+        transfer = self.reads.pages * disk.page_transfer_ms + self.writes.pages * write_ms
+        return (total.seeks * disk.seek_ms + total.requests * disk.latency_ms + transfer) / MILLISECONDS_A_SECOND
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Pages of the relations, of temporaries that would hold all of them, memory, and the fudge factor.
+
+    What memory holds of a relation is counted in pages of the relation, as TR does.
+    """
+
+    r: int
+    s: int
+    r_temporary: int
+    s_temporary: int
+    memory: int
+    fudge: float = FUDGE
+
+
+class JoinFormula(Protocol):
+    """A member of the family; one of a join that brings its own buffers only counts."""
+
+    #: The buffers that it is made for.
+    ALLOCATION: type[Any] = object
+
+    def counts(self, sizes: Sizes, a: Any) -> tuple[PhaseCounts, ...]:
+        """What each phase of the join reads and writes with an allocation of the kind above, in requests that move whole buffers."""
+
+    @optional
+    def allocate(self, sizes: Sizes, latency_ratio: float, access_ratio: float) -> Allocation:
+        """The default division of the buffers, for a device with y = Tl / Tx and x = (Tl + Ts) / Tl."""
+        raise FlashsimError("allocation: this formula has no default; give the join's own")
+
+
+FORMULAS = Family("models.join_costs", "formula", JoinFormula)
+
+
+def allocate(
+    algorithm: str, r_pages: int, s_pages: int, memory: int, latency_ratio: float, access_ratio: float, fudge: float = FUDGE
+) -> Allocation:
+    """The default division of a join's buffers, by the join's name.
+
+    Parameters
+    ----------
+    algorithm
+        A formula's name, which is the join's.
+    r_pages, s_pages, memory
+        |R|, |S| and M, in pages.
+    latency_ratio, access_ratio
+        y = Tl / Tx and x = (Tl + Ts) / Tl of the device.
+    fudge
+        F.
+
+    Raises
+    ------
+    UnknownNameError
+        Another algorithm.
+    InvalidParameterError
+        Too little memory for the algorithm.
+
+    Examples
+    --------
+    >>> allocate("grace-hash", 93_440, 655_360, 12_800, latency_ratio=24.2, access_ratio=3.16)
+    GraceAllocation(buckets=10, output=1163, input=1170, phase2_input=1587, phase2_workspace=11213)
+    """
+    sizes = Sizes(r_pages, s_pages, r_pages, s_pages, memory, fudge)
+    return FORMULAS.load(algorithm).allocate(sizes, latency_ratio, access_ratio)
+
+
+def ceil_div(pages: int, per: int) -> int:
+    """Requests of `per` pages that move `pages` pages."""
+    return -(-pages // per)
+
+
+def in_parts(pages: int, per: Fraction | int, parts: int) -> int:
+    """Requests of `per` pages that move `pages` pages in `parts` runs or buckets: each part takes one at least, unless it is empty."""
+    return max(math.ceil(Fraction(pages) / per), min(parts, pages))
+
+
+def written(part: int, whole: int, temporary: int) -> int:
+    """Pages of a temporary that takes `part` of a relation of `whole` pages; all of it would take `temporary` pages."""
+    return ceil_div(part * temporary, whole) if whole else 0

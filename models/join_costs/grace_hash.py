@@ -1,0 +1,22 @@
+"""Grace hash."""
+
+from __future__ import annotations
+
+from models.allocation.buffers import (
+    GraceAllocation,
+)
+from models.allocation.grace_hash import grace_as_hybrid, grace_hash
+from models.join_costs._partitions import partitioned
+from models.join_costs.base import PhaseCounts, Sizes
+
+ALLOCATION = GraceAllocation
+
+
+def allocate(sizes: Sizes, latency_ratio: float, access_ratio: float) -> GraceAllocation:
+    """The buffers by Haas et al."""
+    return grace_hash(sizes.r, sizes.s, sizes.memory, sizes.fudge)
+
+
+def counts(sizes: Sizes, a: GraceAllocation) -> tuple[PhaseCounts, ...]:
+    """TR section 6: as hybrid hash that keeps nothing in memory."""
+    return partitioned(sizes, grace_as_hybrid(a))

@@ -1,0 +1,20 @@
+"""Hybrid hash."""
+
+from __future__ import annotations
+
+from models.allocation.buffers import (
+    HybridAllocation,
+)
+from models.allocation.hybrid_hash import hybrid_hash
+from models.join_costs._partitions import partitioned
+from models.join_costs.base import Sizes
+
+ALLOCATION = HybridAllocation
+
+
+def allocate(sizes: Sizes, latency_ratio: float, access_ratio: float) -> HybridAllocation:
+    """The buffers by Haas et al."""
+    return hybrid_hash(sizes.r, sizes.s, sizes.memory, latency_ratio, sizes.fudge)
+
+
+counts = partitioned

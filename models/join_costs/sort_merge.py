@@ -1,0 +1,34 @@
+"""Sort-merge."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from models.allocation.buffers import (
+    SortMergeAllocation,
+)
+from models.allocation.sort_merge import sort_merge
+from models.join_costs.base import PhaseCounts, Sizes, Traffic, ceil_div, in_parts
+
+ALLOCATION = SortMergeAllocation
+
+
+def allocate(sizes: Sizes, latency_ratio: float, access_ratio: float) -> SortMergeAllocation:
+    """The buffers by Haas et al."""
+    return sort_merge(sizes.r, sizes.s, sizes.memory, access_ratio, sizes.fudge)
+
+
+def counts(sizes: Sizes, a: SortMergeAllocation) -> tuple[PhaseCounts, ...]:
+    """TR section 4.  The second pass divides memory evenly, MPR = M / (NR_R + NR_S) pages a run, and seeks at every request."""
+    r_runs, s_runs = a.runs(sizes.r, sizes.fudge), a.runs(sizes.s, sizes.fudge)
+    temporary = sizes.r_temporary + sizes.s_temporary
+    share = Fraction(sizes.memory, max(1, r_runs + s_runs))
+    merges = in_parts(sizes.r_temporary, share, r_runs) + in_parts(sizes.s_temporary, share, s_runs)
+    return (
+        PhaseCounts(
+            "sort",
+            Traffic(2, ceil_div(sizes.r, a.input) + ceil_div(sizes.s, a.input), sizes.r + sizes.s),
+            Traffic(2, ceil_div(sizes.r_temporary, a.output) + ceil_div(sizes.s_temporary, a.output), temporary),
+        ),
+        PhaseCounts("merge", Traffic(merges, merges, temporary)),
+    )
