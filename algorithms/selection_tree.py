@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from flashsim.core.kernel import lean_kernel
+from flashsim.core.kernel import inlined_kernel, lean_kernel
 from flashsim.core.prefetch import prefetch
 from flashsim.core.request import Integers
 from flashsim.storage.keys import NULL_KEY
@@ -131,6 +131,48 @@ def regrow(old: Integers, had: int, nodes: Integers, leaves: int) -> None:
         _replay(nodes, node)
 
 
+@inlined_kernel
+def _take_in(nodes: Integers, held: Integers, state: Integers, key: int, leaf: int) -> None:
+    """The next tuple of the input, which a leaf holds, joins the tree."""
+    state[HOT] = -1
+    node = _node(nodes, leaf, held.shape[0])
+    # Before a run's first tuple is given out, the last one is NULL_KEY, the smallest code.
+    _put(nodes, node, state[RUN] + (key < state[LAST]), key, leaf)
+    state[COMPARED] += _replay(nodes, node) + 1
+    if nodes.shape[0] > _FAR:
+        _look_ahead(nodes, held, node)
+    state[FREE] -= held[leaf, 1]
+    state[COUNT] += 1
+    state[NEXT] += 1
+
+
+@inlined_kernel
+def _give_out(nodes: Integers, held: Integers, state: Integers, made: Integers) -> None:
+    """The winner goes to the output; its leaf is still in the tree, for the next tuple to take its place."""
+    key, leaf = winner(nodes)
+    column = state[MADE]
+    made[0, column], made[1, column], made[2, column] = key, held[leaf, 0], held[leaf, 1]
+    state[MADE] += 1
+    state[LAST] = key
+    state[FREE] += held[leaf, 1]
+    state[COUNT] -= 1
+    state[HOT] = leaf
+
+
+@inlined_kernel
+def _leave_empty(nodes: Integers, held: Integers, idle: Integers, state: Integers) -> None:
+    """No tuple takes the place of the last winner."""
+    leaf = state[HOT]
+    node = _node(nodes, leaf, held.shape[0])
+    nodes[node, UPPER] = EMPTY
+    state[COMPARED] += _replay(nodes, node)
+    if nodes.shape[0] > _FAR:
+        _look_ahead(nodes, held, node)
+    idle[state[IDLE]] = leaf
+    state[IDLE] += 1
+    state[HOT] = -1
+
+
 @lean_kernel
 def select(
     keys: Integers,
@@ -162,8 +204,6 @@ def select(
     int
         Why it stopped: one of the constants above; ``state`` says where.
     """
-    room, leaves = made.shape[1], held.shape[0]
-    far = nodes.shape[0] > _FAR
     while True:
         index = state[NEXT]
         if index < keys.shape[0]:
@@ -174,46 +214,22 @@ def select(
                         return NEEDS_LEAVES
                     state[IDLE] -= 1
                     leaf = idle[state[IDLE]]
-                state[HOT] = -1
-                node = _node(nodes, leaf, leaves)
-                # Before a run's first tuple is given out, the last one is NULL_KEY, the smallest code.
-                _put(nodes, node, state[RUN] + (keys[index] < state[LAST]), keys[index], leaf)
                 held[leaf, 0], held[leaf, 1] = rows[index], sizes[index]
-                state[COMPARED] += _replay(nodes, node) + 1
-                if far:
-                    _look_ahead(nodes, held, node)
-                state[FREE] -= sizes[index]
-                state[COUNT] += 1
-                state[NEXT] += 1
+                _take_in(nodes, held, state, keys[index], leaf)
                 continue
         elif not last_input:
             return NEEDS_INPUT
         if state[HOT] >= 0:
-            leaf = state[HOT]
-            node = _node(nodes, leaf, leaves)
-            nodes[node, UPPER] = EMPTY
-            state[COMPARED] += _replay(nodes, node)
-            if far:
-                _look_ahead(nodes, held, node)
-            idle[state[IDLE]] = leaf
-            state[IDLE] += 1
-            state[HOT] = -1
+            _leave_empty(nodes, held, idle, state)
         if nodes[1, UPPER] >= EMPTY:
             return ENDS
         if nodes[1, UPPER] >> _HALF > state[RUN]:
             state[RUN] += 1
             state[LAST] = NULL_KEY
             return RUN_ENDS
-        if state[MADE] == room:
+        if state[MADE] == made.shape[1]:
             return OUTPUT_FULL
-        key, leaf = winner(nodes)
-        column = state[MADE]
-        made[0, column], made[1, column], made[2, column] = key, held[leaf, 0], held[leaf, 1]
-        state[MADE] += 1
-        state[LAST] = key
-        state[FREE] += held[leaf, 1]
-        state[COUNT] -= 1
-        state[HOT] = leaf
+        _give_out(nodes, held, state, made)
 
 
 @lean_kernel

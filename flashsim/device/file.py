@@ -18,7 +18,8 @@ from flashsim.core.errors import CapacityError, FlashsimError, InvalidParameterE
 from flashsim.core.request import COMPLETION, READ, WRITE, Completions, Integers
 from flashsim.core.units import format_size
 from flashsim.device.access import check_readable, check_writable
-from flashsim.device.aio import Batch, Queue, call, closed_loop, open_queue
+from flashsim.device.aio import Queue, call, closed_loop, open_queue
+from flashsim.device.batch import Batch
 from flashsim.device.direct_memory import Bytes, LastingMemory, aligned_buffer
 
 _ALIGNMENTS = (512, 4096)

@@ -9,7 +9,8 @@ from time import perf_counter_ns
 import numpy as np
 
 from flashsim.core.request import Integers
-from flashsim.device.aio import AT_ONCE, Batch, Queue, wait_until
+from flashsim.device.aio import AT_ONCE, Queue, wait_until
+from flashsim.device.batch import Batch
 
 
 def timed(to: Queue, batch: Batch, due: Integers, look: Callable[[], None]) -> None:

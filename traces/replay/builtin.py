@@ -14,7 +14,8 @@ from flashsim.core.protocols import Progress
 from flashsim.core.request import WRITE, Integers
 from flashsim.core.rng import generator
 from flashsim.core.units import MIB, MILLISECONDS
-from flashsim.device.aio import Batch, Queue, closed_loop
+from flashsim.device.aio import Queue, closed_loop
+from flashsim.device.batch import Batch
 from flashsim.device.direct_memory import Bytes, aligned_buffer
 from flashsim.device.file import RealDevice
 from traces.replay import _pacing

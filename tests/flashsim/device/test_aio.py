@@ -18,7 +18,8 @@ from hypothesis import strategies as st
 from flashsim.core.errors import FlashsimError
 from flashsim.core.request import FLUSH, READ, WRITE
 from flashsim.device import aio
-from flashsim.device.aio import Batch, KernelQueue, Queue, ThreadQueue, closed_loop, open_queue, wait_until
+from flashsim.device.aio import KernelQueue, Queue, ThreadQueue, closed_loop, open_queue, wait_until
+from flashsim.device.batch import Batch
 from flashsim.device.direct_memory import aligned_buffer
 from flashsim.device.file import RealDevice
 
