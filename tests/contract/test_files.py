@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from algorithms.joins.base import JOINS, JoinParameters, plan
 from flashsim.core.errors import DamagedFileError
 from flashsim.core.request import Integers
 from flashsim.device.file import RealDevice
@@ -47,6 +48,18 @@ def test_columns_are_read_from_parts_of_pages_in_all_drivers(files: tuple[HeapFi
     for seed in range(5):
         _, _, requests = run_everywhere(lambda: _program(files[0], seed, str(tmp_path / "columnwise.py")), files, tmp_path, buffered=True)  # noqa: B023
         assert {length for _, _, length, _, label in requests.rows if label.startswith("file 1")} - {PAGE} != set()
+
+
+@pytest.mark.parametrize("join", JOINS.names())
+def test_joins_run_on_pages_of_any_format(join: str, files: tuple[HeapFile, HeapFile], tmp_path: Path) -> None:
+    """A page of columns holds many tuples where whole rows do not matter: the same pairs come of fewer pages."""
+    write_members(tmp_path)
+    narrow = [heap_file(file.relation, 512, page_format=str(tmp_path / "columnwise.py")) for file in files]
+    assert all(few.pages < file.pages * PAGE // 512 / 4 for few, file in zip(narrow, files, strict=True))
+    sides = narrow[0], narrow[1]
+    pairs, _, _ = run_everywhere(lambda: plan(join, *sides, JoinParameters(memory=40)), sides, tmp_path, buffered=True)
+    assert np.array_equal(files[0].relation.keys(pairs[:, 0]), files[1].relation.keys(pairs[:, 1]))
+    assert len(np.unique(pairs, axis=0)) == len(pairs) == len(files[1].relation)  # every order has one customer
 
 
 def test_what_another_program_wrote_over_is_refused_in_one_line(files: tuple[HeapFile, HeapFile], tmp_path: Path) -> None:
