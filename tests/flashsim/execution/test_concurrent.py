@@ -33,7 +33,7 @@ def relations() -> tuple[HeapFile, HeapFile]:
 
 
 @pytest.mark.parametrize("placement", PLACEMENTS.names())
-@pytest.mark.parametrize("drive", ["toshiba-5400-320gb", "ocz-core-60gb", "intel-x25e-64gb"])
+@pytest.mark.parametrize("drive", ["toshiba-5400-320gb", "ocz-core-60gb", "intel-x25e-64gb", "station"])
 @pytest.mark.parametrize("join", JOINS.names())
 def test_a_serial_algorithm_takes_the_same_time_under_both_drivers(
     join: str, drive: str, placement: str, relations: tuple[HeapFile, HeapFile], tmp_path: Path
@@ -43,7 +43,8 @@ def test_a_serial_algorithm_takes_the_same_time_under_both_drivers(
     runs, traces, ends = [], [], []
     for name in ("serial", "concurrent"):
         parameters = JoinParameters(memory=16, page_io=join != "bnl")
-        devices = [Device.open(drive) for _ in range(PLACEMENTS.load(placement).DEVICE_MAP.devices)]
+        count = PLACEMENTS.load(placement).DEVICE_MAP.devices
+        devices = [station(1, 5000) if drive == "station" else Device.open(drive) for _ in range(count)]
         with ParquetRecorder(tmp_path / name) as recorder:
             machine = Machine(devices, prices, recorder)
             algorithm = plan(join, *relations, parameters)
