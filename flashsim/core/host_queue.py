@@ -163,7 +163,7 @@ class HostQueue:
         self.scalars[TURN] = FIRST_QUEUE
         self.scalars[FIRST_QUEUE:].reshape(-1, QUEUE_SCALARS)[:] = (-1, -1, 0, 0)  # HEAD, TAIL, DISPATCHED, IN_FLIGHT
 
-    def make_room(self, requests: int, commands: int) -> None:
+    def make_room(self, requests: int = 1, commands: int = 1) -> None:
         """Drop what is done with, and make tables longer that what is left and what comes would fill by more than half."""
         drop_collected(self.tables)
         needed = (int(self.scalars[ROWS]) + requests, int(self.scalars[COMMAND_ROWS]) + commands)

@@ -105,10 +105,22 @@ def kernel_of(signature: Any) -> Callable[[Function], Function]:
 
     def decorate(function: Function) -> Function:
         decorated: Any = _decorated(function, **_LEAN)
-        only: Function = decorated.compile(signature) if compiled() else decorated
+        if not compiled():
+            return function
+        only: Function = decorated.compile(signature)
+        (result,) = decorated.overloads.values()
+        _addresses[only] = result.library.get_pointer_to_function(result.fndesc.llvm_func_name)
         return only
 
     return decorate
+
+
+_addresses: dict[Any, int] = {}
+
+
+def address_of(function: Any) -> Any:
+    """Where a function that `kernel_of` compiled stands, for kernels that are given addresses; uncompiled, the function itself."""
+    return _addresses[function] if compiled() else function
 
 
 class _Called(CPUDispatcher):  # type: ignore[misc]

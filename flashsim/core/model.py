@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from flashsim.core.request import Commands, Completions, Integers, Requests
+from flashsim.core.state_table import State
 from flashsim.core.units import NEVER
 
 
@@ -57,3 +58,16 @@ class DeviceModel(Protocol):
 
     def statistics(self) -> dict[str, Any]:
         """Counters since the device was made."""
+
+
+class CompiledModel(DeviceModel, Protocol):
+    """An engine that a compiled loop can drive beside others (`flashsim.execution.compiled_loop`)."""
+
+    def compiled_loop(self) -> tuple[Any, State]:
+        """The address of its own compiled loop (`flashsim.core.state_table.ADVANCE`), and its state, valid until it makes room."""
+
+    def room_for(self, longest: int) -> int:
+        """Let at least one more request be entered; how many commands of at most so many bytes may be, before it must be asked again."""
+
+    def recover(self, status: int) -> None:
+        """Do what its loop stopped for when it returned that negative number."""

@@ -12,6 +12,7 @@ from operator import itemgetter
 from typing import Any
 
 import numpy as np
+from numba import types
 from numba.core import cgutils
 from numba.core.dispatcher import Dispatcher
 from numba.core.errors import NumbaError
@@ -62,15 +63,34 @@ class Policy:
         def policy_of(typing: Any, policies: Any) -> Any:
             def lower(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
                 vector = context.make_array(VECTOR)(context, builder, arguments[0])
-                address = builder.load(cgutils.gep(builder, vector.data, place))
-                function = cgutils.create_struct_proxy(function_type)(context, builder)
-                # As compiled functions call one another: C's way would copy what they take once more.
-                function.jit_addr = builder.inttoptr(address, function.jit_addr.type)
-                return function._getvalue()
+                return _function(context, builder, function_type, builder.load(cgutils.gep(builder, vector.data, place)))
 
             return function_type(VECTOR), lower
 
         return policy_of
+
+
+def function_at(function_type: Any) -> Callable[[Any], Any]:
+    """What a kernel calls with an address to get a function of that type; it must be a global name of the kernel's module."""
+    if not compiled():
+        return lambda function: function
+
+    @intrinsic  # type: ignore[untyped-decorator]
+    def function_of(typing: Any, address: Any) -> Any:
+        def lower(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            return _function(context, builder, function_type, arguments[0])
+
+        return function_type(types.int64), lower
+
+    return function_of
+
+
+def _function(context: Any, builder: Any, function_type: Any, address: Any) -> Any:
+    """The code that makes a function of an address."""
+    function = cgutils.create_struct_proxy(function_type)(context, builder)
+    # As compiled functions call one another: C's way would copy what they take once more.
+    function.jit_addr = builder.inttoptr(address, function.jit_addr.type)
+    return function._getvalue()
 
 
 def policy_vector(members: Mapping[Policy, str]) -> Policies:

@@ -102,6 +102,30 @@ def state_of(state_type: Any) -> Callable[[State], Any]:
     return made_again
 
 
+if compiled():
+
+    @intrinsic  # type: ignore[untyped-decorator]
+    def vector_at(typing: Any, address: Any, length: Any) -> Any:
+        """The int64 vector at an address."""
+
+        def lower(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            from numba.np.arrayobj import make_array, populate_array
+
+            array = make_array(VECTOR)(context, builder)
+            size = context.get_constant(types.intp, 8)
+            data = builder.inttoptr(arguments[0], array.data.type)
+            populate_array(array, data=data, shape=[arguments[1]], strides=[size], itemsize=size, meminfo=None)
+            return array._getvalue()
+
+        return VECTOR(types.int64, types.int64), lower
+
+else:
+
+    def vector_at(state: Any, length: int) -> Any:
+        """The state itself, which stands where its address would."""
+        return state
+
+
 def _leaves(state: Any) -> list[Any]:
     """The arrays of a state, or their types, in order."""
     return [leaf for part in state for leaf in _leaves(part)] if isinstance(state, (tuple, types.BaseTuple)) else [state]

@@ -15,7 +15,7 @@ from flashsim.core.array_types import VECTOR
 from flashsim.core.errors import FlashsimError, InvalidParameterError
 from flashsim.core.host import FINISHED, HOST_TABLES, NOW, Host, arrive, command_done, next_arrival
 from flashsim.core.host_queue import HostQueue
-from flashsim.core.kernel import kernel_of, lean_kernel
+from flashsim.core.kernel import address_of, kernel_of, lean_kernel
 from flashsim.core.policies import Policies, policy_vector
 from flashsim.core.request import Commands, Completions, Integers, Requests
 from flashsim.core.state_table import ADVANCE, State, StateTable, state_of
@@ -25,8 +25,8 @@ from flashsim.hdd.control import control_row
 from flashsim.hdd.disk import DISK, Disk
 from flashsim.hdd.layout import TRACK, extent_table
 from flashsim.hdd.parameters import HddParameters
-from flashsim.hdd.queueing import BAD_CHOICE, admit
-from flashsim.hdd.scheduler.base import CANDIDATE_COLUMNS, CHOOSE, FAMILY
+from flashsim.hdd.queueing import admit
+from flashsim.hdd.scheduler.base import CANDIDATE_COLUMNS, CHOOSE
 from flashsim.hdd.seek import seek_curve
 from flashsim.hdd.stream import position
 from flashsim.hdd.terms import ACTIVE, BUSY_UNTIL, DRIVE_COLUMNS, RING_COUNT, RING_END, RING_FIRST, RING_HEAD, RING_REQUEST, STREAM, WRITING
@@ -40,7 +40,7 @@ _state_of = state_of(STATE)
 def run(host: Host, disk: Disk, policies: Policies, until: int, wait: int) -> int:
     """Let events happen up to `until`, or until so many completions wait to be collected.
 
-    Returns when something happens next, or BAD_CHOICE, a negative number.
+    Returns when something happens next, or a negative number.
     """
     while True:
         arrival, _ = next_arrival(host)
@@ -151,8 +151,9 @@ class HddEngine:
         """
         if until < self.now:
             raise InvalidParameterError("until", f"{until} ns", f"the clock is already at {self.now} ns")
-        if advance(self.crossing(), until, NEVER if every else wait) == BAD_CHOICE:
-            raise self.refused()
+        status = advance(self.crossing(), until, NEVER if every else wait)
+        if status < 0:
+            self.recover(status)
         return self._host.collect()
 
     def crossing(self) -> State:
@@ -162,6 +163,19 @@ class HddEngine:
     def make_room(self, commands: int) -> None:
         """Let a kernel enter a request of so many commands."""
         self._host.make_room(1, commands)
+
+    def compiled_loop(self) -> tuple[Any, State]:
+        """See `core.model.CompiledModel.compiled_loop`."""
+        return address_of(advance), self.crossing()
+
+    def room_for(self, longest: int) -> int:
+        """See `core.model.CompiledModel.room_for`."""
+        self.make_room(1)
+        return NEVER
+
+    def recover(self, status: int) -> None:
+        """Say what is wrong with the scheduler: nothing else stops the loop."""
+        raise self.refused()
 
     def refused(self) -> FlashsimError:
         """The error for a scheduler that the engine cannot go on with."""

@@ -27,7 +27,7 @@ from flashsim.core.host import (
     take_command,
 )
 from flashsim.core.host_queue import HostQueue
-from flashsim.core.kernel import inlined_kernel, kernel_of
+from flashsim.core.kernel import address_of, inlined_kernel, kernel_of
 from flashsim.core.model import PowerCut
 from flashsim.core.request import READ, Commands, Completions, Integers, Requests
 from flashsim.core.state_table import ADVANCE, State, StateTable, state_of
@@ -121,7 +121,7 @@ class StationEngine:
         self._table = StateTable(_STATE)
 
     def _advance(self, until: int, wait: int) -> None:
-        advance(self._table.crossing((self._host.tables, self._station)), until, wait)
+        advance(self.compiled_loop()[1], until, wait)
 
     @property
     def capacity(self) -> int:
@@ -152,6 +152,18 @@ class StationEngine:
         """Let time pass; see `flashsim.core.model.DeviceModel.advance`."""
         self._advance(until, NEVER if every else wait)
         return self._host.collect()
+
+    def compiled_loop(self) -> tuple[Any, State]:
+        """See `flashsim.core.model.CompiledModel.compiled_loop`."""
+        return address_of(advance), self._table.crossing((self._host.tables, self._station))
+
+    def room_for(self, longest: int) -> int:
+        """See `flashsim.core.model.CompiledModel.room_for`."""
+        self._host.make_room()
+        return NEVER
+
+    def recover(self, status: int) -> None:
+        """Nothing: a station's loop never stops short."""
 
     def load(self, offset: int, length: int) -> None:
         """Nothing: what was written does not change a station's times."""

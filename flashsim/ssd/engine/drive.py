@@ -11,7 +11,7 @@ from flashsim.core.array_types import VECTOR
 from flashsim.core.errors import CapacityError
 from flashsim.core.host import FINISHED, HOST_TABLES, NOW, arrive, heap_pop, next_arrival
 from flashsim.core.host_queue import HostQueue
-from flashsim.core.kernel import kernel_of, lean_kernel
+from flashsim.core.kernel import address_of, kernel_of, lean_kernel
 from flashsim.core.model import PowerCut
 from flashsim.core.request import Commands, Completions, Integers, Requests
 from flashsim.core.spans import HOST, Spans
@@ -42,7 +42,7 @@ from flashsim.ssd.engine.operations import (
 )
 from flashsim.ssd.engine.span_log import RECORDING, empty_log, is_full, taken_spans
 from flashsim.ssd.parameters import SsdParameters
-from flashsim.ssd.state.drive_state import DriveState, ids_needed, statistics_with_times
+from flashsim.ssd.state.drive_state import DriveState, ids_needed, ids_of_command, statistics_with_times
 from flashsim.ssd.state.flash import FLASH
 from flashsim.ssd.state.flash_array import (
     BUFFER_PAGE,
@@ -64,6 +64,8 @@ from flashsim.ssd.state.write_ids import ids_left
 
 _FIRST_ROWS = 1024
 _SPAN_ROWS = 65536
+#: For so many commands of a compiled loop there are write ids before it must ask again.
+_COMMANDS_AT_ONCE = 1 << 16
 
 _STATE = types.Tuple((HOST_TABLES, FLOW, FLASH, TIMES, VECTOR))
 _state_of = state_of(_STATE)
@@ -200,17 +202,30 @@ class SsdEngine:
         return self._host.collect()
 
     def _run(self, until: int, wait: int) -> None:
-        state = self.state
-        while True:
-            status = advance(self._table.crossing((self._host.tables, self._flow, state.flash, self._times, state.policies)), until, wait)
-            if status == POLICY_FAILED:
-                raise state.bad_victim()
-            if status >= DONE:
-                return
-            if status == LOG_FULL:
-                self._spans.append(taken_spans(self._flow.log))
-            else:
-                self._grow()
+        while (status := advance(self.compiled_loop()[1], until, wait)) < DONE:
+            self.recover(status)
+
+    def compiled_loop(self) -> tuple[Any, State]:
+        """See `flashsim.core.model.CompiledModel.compiled_loop`."""
+        state = self._host.tables, self._flow, self.state.flash, self._times, self.state.policies
+        return address_of(advance), self._table.crossing(state)
+
+    def room_for(self, longest: int) -> int:
+        """See `flashsim.core.model.CompiledModel.room_for`."""
+        self._host.make_room()
+        needed = ids_of_command(self.state, longest)
+        if ids_left(self.state.control) < _COMMANDS_AT_ONCE * needed:
+            self._renumber(_COMMANDS_AT_ONCE * needed)
+        return int(ids_left(self.state.control)) // needed
+
+    def recover(self, status: int) -> None:
+        """See `flashsim.core.model.CompiledModel.recover`."""
+        if status == POLICY_FAILED:
+            raise self.state.bad_victim()
+        if status == LOG_FULL:
+            self._spans.append(taken_spans(self._flow.log))
+        else:
+            self._grow()
 
     def record_spans(self, on: bool) -> None:
         """Begin or stop to record what the parts of the drive do; see `flashsim.core.spans.SpanSource`."""

@@ -315,7 +315,16 @@ def ids_needed(state: DriveState, requests: Requests, commands: Commands) -> int
     pages = _pages_touched(requests, commands, state.parameters.capacity, state.parameters.page_size)
     if pages < 0:
         _refuse(state.parameters, requests, commands)
-    return int(pages) * (int(state.control[PLAN_ROWS]) if state.control[MAP_PAGES] else 2)
+    return int(pages) * _ids_of_page(state)
+
+
+def ids_of_command(state: DriveState, length: int) -> int:
+    """The most write ids that a command of so many bytes can take."""
+    return (length // state.parameters.page_size + 2) * _ids_of_page(state)
+
+
+def _ids_of_page(state: DriveState) -> int:
+    return int(state.control[PLAN_ROWS]) if state.control[MAP_PAGES] else 2
 
 
 @kernel_of(types.int64(REQUESTS, COMMANDS, types.int64, types.int64))

@@ -1,0 +1,149 @@
+"""The smallest host side: closed clients, each of which thinks, asks for one random page, and waits for it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numba import types
+
+from flashsim.core.array_types import MATRIX, VECTOR
+from flashsim.core.draws import mixed
+from flashsim.core.errors import InvalidParameterError
+from flashsim.core.host import heap_pop, heap_push
+from flashsim.core.kernel import kernel_of, lean_kernel
+from flashsim.core.request import READ, SECTOR, WRITE, Integers
+from flashsim.core.state_table import State, state_of
+from flashsim.core.units import NEVER
+from flashsim.execution.compiled_loop import ACT, HostSide, issue
+
+_RANGE = 1 << 32
+# Numbers of the clients: what they are, and how many of them think.
+_THINK, _EXPONENTIAL, _SEED, _PAGE_SIZE, _WRITES, _THINKING = range(6)
+# What is drawn for a client's page reference.
+_DEVICE, _PAGE, _OPERATION, _PAUSE = range(4)
+
+
+@dataclass(frozen=True)
+class ClosedClients:
+    """Clients that each reference random pages one after the other.
+
+    Parameters
+    ----------
+    clients
+        How many.
+    think
+        Nanoseconds before each reference, or their mean.
+    exponential
+        Whether think times are exponentially distributed.
+    page_size
+        Bytes.
+    write_share
+        Of the references, from 0 to 1.
+    seed
+        Of all that is drawn: each draw is a function of the client and the number of its reference.
+
+    Raises
+    ------
+    InvalidParameterError
+        A value out of bounds.
+    """
+
+    clients: int
+    think: int = 0
+    exponential: bool = False
+    page_size: int = 4096
+    write_share: float = 0.0
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        bounds = {"clients": self.clients >= 1, "think": 0 <= self.think < NEVER, "write_share": 0 <= self.write_share <= 1}
+        bounds["page_size"] = self.page_size >= SECTOR and self.page_size % SECTOR == 0
+        for name, holds in bounds.items():
+            if not holds:
+                raise InvalidParameterError(name, getattr(self, name), "it is out of bounds")
+
+    def tables(self, pages: Sequence[int], start: int = 0) -> ClientTables:
+        """The clients as kernels take them, all of them thinking from `start` on; `pages` are those of each device."""
+        if not pages or not all(1 <= count < _RANGE // 2 for count in pages):
+            raise InvalidParameterError("pages", list(pages), f"a device has from 1 to {_RANGE // 2 - 1}")
+        numbers = [self.think, self.exponential, self.seed, self.page_size, round(self.write_share * _RANGE), self.clients]
+        counts = np.zeros((len(pages), 2), np.int64)
+        tables = ClientTables(
+            np.array(numbers, np.int64), np.array(pages, np.int64), np.zeros((self.clients, 2), np.int64),
+            np.zeros(self.clients, np.int64), np.zeros(self.clients, np.int64), counts,
+        )  # fmt: skip
+        for client in range(self.clients):
+            heap_push(tables.heap, client, start + int(think_time(tables.numbers, client, 0)), client)
+        return tables
+
+    def side(self, pages: Sequence[int], start: int = 0) -> HostSide:
+        """The clients as the host side of a loop that begins at `start`."""
+        tables = self.tables(pages, start)
+        return HostSide(act, (tables,), _STATE, int(tables.heap[0, 0]), self.clients, self.page_size)
+
+
+class ClientTables(NamedTuple):
+    """What the clients' function works on."""
+
+    numbers: Integers
+    #: Pages of each device.
+    pages: Integers
+    #: A heap of the clients that think, shape (clients, 2): until when, and which.
+    heap: Integers
+    #: References of each client so far.
+    references: Integers
+    #: When each client issued its last request.
+    issued: Integers
+    #: Of each device the requests that it completed, and the sum of their response times, shape (devices, 2).
+    counts: Integers
+
+
+_STATE = types.Tuple((types.NamedTuple((VECTOR, VECTOR, MATRIX, VECTOR, VECTOR, MATRIX), ClientTables),))
+_tables_of = state_of(_STATE)
+
+
+@lean_kernel
+def _draw(numbers: Integers, client: int, reference: int, what: int) -> int:
+    """32 bits for one of the things that are drawn for a reference."""
+    return mixed(mixed(mixed(int(numbers[_SEED])) + int(client)) + 4 * int(reference) + what)
+
+
+@lean_kernel
+def think_time(numbers: Integers, client: int, reference: int) -> int:
+    """How long a client thinks before a reference, ns."""
+    if numbers[_EXPONENTIAL] == 0:
+        return int(numbers[_THINK])
+    return int(-math.log((_draw(numbers, client, reference, _PAUSE) + 1) / _RANGE) * numbers[_THINK])
+
+
+@lean_kernel
+def page_reference(numbers: Integers, pages: Integers, client: int, reference: int) -> tuple[int, int, int]:
+    """Device, operation and offset of a client's reference."""
+    device = (_draw(numbers, client, reference, _DEVICE) * pages.shape[0]) >> 32
+    page = (_draw(numbers, client, reference, _PAGE) * int(pages[device])) >> 32
+    operation = WRITE if _draw(numbers, client, reference, _OPERATION) < numbers[_WRITES] else READ
+    return device, operation, page * numbers[_PAGE_SIZE]
+
+
+@kernel_of(ACT)
+def act(state: State, outbox: Integers, now: int, device: int, tag: int) -> int:
+    """A client's request completed, and it thinks; or the one that thinks no longer issues the next."""
+    clients = _tables_of(state)[0]
+    numbers = clients.numbers
+    if device >= 0:
+        clients.counts[device, 0] += 1
+        clients.counts[device, 1] += now - clients.issued[tag]
+        until = now + think_time(numbers, tag, clients.references[tag])
+        numbers[_THINKING] = heap_push(clients.heap, numbers[_THINKING], until, tag)
+    else:
+        client = clients.heap[0, 1]
+        numbers[_THINKING] = heap_pop(clients.heap, numbers[_THINKING])
+        to, operation, offset = page_reference(numbers, clients.pages, client, clients.references[client])
+        clients.references[client] += 1
+        clients.issued[client] = now
+        issue(outbox, to, operation, offset, numbers[_PAGE_SIZE], client)
+    return int(clients.heap[0, 0]) if numbers[_THINKING] > 0 else NEVER

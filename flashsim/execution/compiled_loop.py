@@ -1,0 +1,309 @@
+"""The compiled loop: several device engines and a host side under one clock, all compiled, for work of very many requests.
+
+At every step the clock goes to the earliest event of all.  First each engine that has one at that time lets it happen; then the host
+side is told of the requests that completed, by engine and in the order in which they did; then it acts for itself, if it wanted to at that
+time; and last the requests that it issued meanwhile arrive at their devices.  What these do with them at the same nanosecond belongs to the
+next step.
+
+The host side is one compiled function, `ACT`, which is given by its address.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numba import types
+
+from flashsim.core.array_types import MATRIX, VECTOR
+from flashsim.core.errors import FlashsimError, InvalidParameterError
+from flashsim.core.host import (
+    COLLECTED,
+    COMMAND_ROWS,
+    DONE_WITH,
+    FINISHED,
+    HOST_TABLES,
+    LEFT,
+    REQUEST_BASE,
+    ROWS,
+    TAG,
+    add_command,
+    add_request,
+    drop_collected,
+    expect,
+)
+from flashsim.core.kernel import address_of, compiled, inlined_kernel, kernel_of, lean_kernel
+from flashsim.core.model import CompiledModel
+from flashsim.core.policies import function_at
+from flashsim.core.request import FLUSH, READ, SECTOR, Integers
+from flashsim.core.state_table import ADVANCE, State, StateTable, state_of, vector_at
+from flashsim.core.units import NEVER
+
+#: The one signature of a host side: ``act(state, outbox, now, device, tag)``.  It is told that a request with that tag completed at that
+#: device, or, with device -1, that it may act for itself as it wanted.  It issues requests into the outbox (`issue`), and returns when it
+#: wants to act next; NEVER, if only completions matter to it.
+ACT = types.int64(VECTOR, MATRIX, types.int64, types.int64, types.int64)
+
+# Columns of the engines: the address of an engine's loop, that and the length of its state, when something happens there, how many commands
+# may be entered before it must make room, whether completions may wait, and the device that it is part of.
+_LOOP, _STATE, _STATE_LENGTH, _DUE, _ROOM, _ADVANCED, _DEVICE = range(7)
+# Columns of the devices: the first of their engines, how many there are, and how bytes are spread over these.
+_FIRST, _ENGINES, _STRIPE, _CAPACITY = range(4)
+# Entries of the clock: the time, when the host side acts, requests completed, rows of the log, rows of the outbox that were sent, and the
+# engine, or the row of the outbox, on account of which the loop stopped short.
+_NOW, _ACTS, _COMPLETED, _LOGGED, _SENT, _REASON = range(6)
+# Why the loop stopped; an engine's own reasons are negative.
+_DONE, _NO_ROOM, _REFUSED, _OVERFLOW = range(4)
+# Columns of the outbox, below its first row, of which the first entry is their number.
+_TO, _OPERATION, _OFFSET, _LENGTH, _TAG = range(5)
+
+_loop_at, _act_at = function_at(types.FunctionType(ADVANCE)), function_at(types.FunctionType(ACT))
+_host_of = state_of(types.Tuple((HOST_TABLES,)))  # with which every engine's state begins
+
+
+@inlined_kernel
+def issue(outbox: Integers, device: int, operation: int, offset: int, length: int, tag: int) -> None:
+    """Issue a request of at most the loop's longest command; of a striped device one that lies within one stripe."""
+    row = outbox[0, 0] + 1
+    outbox[0, 0] = row
+    if row < outbox.shape[0]:
+        outbox[row, _TO] = device
+        outbox[row, _OPERATION] = operation
+        outbox[row, _OFFSET] = offset
+        outbox[row, _LENGTH] = length
+        outbox[row, _TAG] = tag
+
+
+@inlined_kernel
+def _is_refused(devices: Integers, request: Integers, longest: int) -> bool:
+    """Whether no device can serve a request of the outbox."""
+    device, operation, offset, length = request[_TO], request[_OPERATION], request[_OFFSET], request[_LENGTH]
+    if device < 0 or device >= devices.shape[0] or operation < READ or operation > FLUSH:
+        return True
+    if offset < 0 or offset % SECTOR != 0 or length % SECTOR != 0 or length > longest or offset > devices[device, _CAPACITY] - length:
+        return True
+    stripe = devices[device, _STRIPE]
+    return length < (0 if operation == FLUSH else 1) or offset % stripe > stripe - length
+
+
+@inlined_kernel
+def _send(engines: Integers, devices: Integers, clock: Integers, outbox: Integers, longest: int) -> int:
+    """Let the requests of the outbox arrive at their devices now."""
+    if outbox[0, 0] >= outbox.shape[0]:
+        return _OVERFLOW
+    while clock[_SENT] < outbox[0, 0]:
+        request = outbox[clock[_SENT] + 1]
+        if _is_refused(devices, request, longest):
+            clock[_REASON] = clock[_SENT] + 1
+            return _REFUSED
+        device = request[_TO]
+        stripe, drives = devices[device, _STRIPE], devices[device, _ENGINES]
+        number = request[_OFFSET] // stripe
+        engine, offset = devices[device, _FIRST] + number % drives, number // drives * stripe + request[_OFFSET] % stripe
+        host = _host_of(vector_at(engines[engine, _STATE], engines[engine, _STATE_LENGTH]))[0]
+        rows, commands = host.requests.shape[0], host.commands.shape[0]
+        if host.scalars[ROWS] == rows or host.scalars[COMMAND_ROWS] == commands:
+            drop_collected(host)
+            if 2 * (host.scalars[ROWS] + 1) > rows or 2 * (host.scalars[COMMAND_ROWS] + 1) > commands:
+                engines[engine, _ROOM] = 0
+        if engines[engine, _ROOM] == 0:
+            clock[_REASON] = engine
+            return _NO_ROOM
+        row = add_request(host, clock[_NOW], 0, request[_TAG], 0)
+        add_command(host, row, request[_OPERATION], 0, offset, request[_LENGTH])
+        expect(host, row)
+        engines[engine, _ROOM] -= 1
+        engines[engine, _DUE] = clock[_NOW]
+        clock[_SENT] += 1
+    clock[_SENT] = outbox[0, 0] = 0
+    return _DONE
+
+
+@lean_kernel
+def _advance_engines(engines: Integers, clock: Integers) -> int:
+    """Let happen what is due in the engines; the reason of one that stopped short, a negative number, or 0."""
+    for engine in range(engines.shape[0]):
+        if engines[engine, _DUE] <= clock[_NOW]:
+            state = vector_at(engines[engine, _STATE], engines[engine, _STATE_LENGTH])
+            due = _loop_at(engines[engine, _LOOP])(state, clock[_NOW], NEVER)
+            engines[engine, _ADVANCED] = 1
+            if due < 0:
+                clock[_REASON] = engine
+                return int(due)
+            engines[engine, _DUE] = due
+    return 0
+
+
+@kernel_of(types.int64(MATRIX, MATRIX, VECTOR, types.int64, VECTOR, MATRIX, MATRIX, types.int64, types.int64, types.int64))
+def _run(
+    engines: Integers, devices: Integers, clock: Integers, side: Any, state: State, outbox: Integers, log: Integers, longest: int,
+    until: int, completions: int,
+) -> int:  # fmt: skip
+    """Take steps up to `until`, or until so many requests have completed since the beginning; why it stopped."""
+    act = _act_at(side)
+    while True:
+        status = _send(engines, devices, clock, outbox, longest)
+        if status != _DONE:
+            return status
+        time = clock[_ACTS]
+        for engine in range(engines.shape[0]):
+            time = min(time, engines[engine, _DUE])
+        if time > until or time == NEVER or clock[_COMPLETED] >= completions:
+            return _DONE
+        clock[_NOW] = time
+        status = _advance_engines(engines, clock)
+        if status < 0:
+            return status
+        for engine in range(engines.shape[0]):
+            if engines[engine, _ADVANCED] == 0:
+                continue
+            engines[engine, _ADVANCED] = 0
+            host = _host_of(vector_at(engines[engine, _STATE], engines[engine, _STATE_LENGTH]))[0]
+            for index in range(host.scalars[FINISHED]):
+                row = host.finished[index] - host.scalars[REQUEST_BASE]
+                device, tag = engines[engine, _DEVICE], host.requests[row, TAG]
+                host.requests[row, LEFT] = DONE_WITH
+                clock[_COMPLETED] += 1
+                if clock[_LOGGED] < log.shape[0]:
+                    log[clock[_LOGGED], 0] = time
+                    log[clock[_LOGGED], 1] = device
+                    log[clock[_LOGGED], 2] = tag
+                    clock[_LOGGED] += 1
+                clock[_ACTS] = act(state, outbox, time, device, tag)
+            host.scalars[COLLECTED] += host.scalars[FINISHED]
+            host.scalars[FINISHED] = 0
+        while clock[_ACTS] <= time:
+            clock[_ACTS] = act(state, outbox, time, -1, 0)
+
+
+@dataclass(frozen=True)
+class HostSide:
+    """A host side for the loop.
+
+    Parameters
+    ----------
+    act
+        The function, compiled by ``kernel_of(ACT)``.
+    state, state_type
+        What it works on, as `flashsim.core.state_table.StateTable` takes it.
+    first
+        When it acts for itself first, ns.
+    most
+        The most requests that it issues between two steps.
+    longest
+        Bytes of its longest request.
+    """
+
+    act: Any
+    state: tuple[Any, ...]
+    state_type: Any
+    first: int
+    most: int
+    longest: int
+
+
+@dataclass(frozen=True)
+class Striped:
+    """Equal drives as one device: stripe after stripe of so many bytes goes to the next in turn."""
+
+    drives: Sequence[CompiledModel]
+    stripe: int
+
+
+class CompiledLoop:
+    """Devices and a host side under one clock.
+
+    Parameters
+    ----------
+    devices
+        Engines, or striped ones; all idle.
+    side
+        The host side.
+    log
+        How many of the first completions to keep in `completed`.
+
+    Raises
+    ------
+    InvalidParameterError
+        No device, requests outstanding, or a stripe of no whole sectors or longer than a drive.
+    """
+
+    def __init__(self, devices: Sequence[CompiledModel | Striped], side: HostSide, log: int = 0) -> None:
+        arrays = [each if isinstance(each, Striped) else Striped([each], each.capacity) for each in devices]
+        for each in arrays:
+            if each.stripe < SECTOR or each.stripe > each.drives[0].capacity or (len(each.drives) > 1 and each.stripe % SECTOR):
+                raise InvalidParameterError("stripe", f"{each.stripe} B", "it must be whole sectors, and no more than a drive holds")
+        self._engines = [drive for each in arrays for drive in each.drives]
+        if not self._engines or any(engine.outstanding for engine in self._engines):
+            raise InvalidParameterError("devices", len(devices), "there must be some, and all idle")
+        self._side, self._table = side, StateTable(side.state_type)
+        self._rows = np.zeros((len(self._engines), 7), np.int64 if compiled() else object)
+        self._devices = np.zeros((len(arrays), 4), np.int64)
+        engine = 0
+        for number, each in enumerate(arrays):
+            held = sum(drive.capacity // each.stripe * each.stripe for drive in each.drives)
+            self._devices[number] = engine, len(each.drives), each.stripe, held
+            self._rows[engine : engine + len(each.drives), _DEVICE] = number
+            engine += len(each.drives)
+        self._clock = np.zeros(6, np.int64)
+        self._clock[_NOW] = max(engine.now for engine in self._engines)
+        self._clock[_ACTS] = side.first
+        self._outbox = np.zeros((side.most + 1, 5), np.int64)
+        self._log = np.zeros((log, 3), np.int64)
+        for number, drive in enumerate(self._engines):
+            self._rows[number, _DUE] = drive.next_event
+            self._make_room(number)
+
+    @property
+    def now(self) -> int:
+        """The clock, ns."""
+        return int(self._clock[_NOW])
+
+    @property
+    def completions(self) -> int:
+        """Requests completed since the beginning."""
+        return int(self._clock[_COMPLETED])
+
+    @property
+    def completed(self) -> Integers:
+        """The first completions, shape (n, 3): time, device and tag."""
+        return self._log[: self._clock[_LOGGED]]
+
+    def run(self, until: int = NEVER, completions: int = NEVER) -> None:
+        """Let time pass up to `until`, or until at least so many requests have completed since the beginning.
+
+        Raises
+        ------
+        InvalidParameterError
+            The host side issued a request that its device cannot serve, or more than it said.
+        FlashsimError
+            A policy broke its contract, or a flash drive ran out of blocks.
+        """
+        state, side = self._table.crossing(self._side.state), address_of(self._side.act)
+        while status := _run(
+            self._rows, self._devices, self._clock, side, state, self._outbox, self._log, self._side.longest, until, completions
+        ):  # fmt: skip
+            reason = int(self._clock[_REASON])
+            if status == _NO_ROOM:
+                self._make_room(reason)
+            elif status < 0:
+                self._engines[reason].recover(status)
+                self._refresh(reason)
+            elif status == _REFUSED:
+                told = dict(zip(("device", "operation", "offset", "length"), self._outbox[reason].tolist(), strict=False))
+                raise InvalidParameterError("request", str(told), f"no device serves that, or it is longer than {self._side.longest} B")
+            else:
+                raise FlashsimError(f"host side: it issued {self._outbox[0, 0]} requests at once, but said at most {self._side.most}")
+
+    def _make_room(self, engine: int) -> None:
+        self._rows[engine, _ROOM] = self._engines[engine].room_for(self._side.longest)
+        self._refresh(engine)
+
+    def _refresh(self, engine: int) -> None:
+        """Take the addresses of an engine's state anew."""
+        loop, state = self._engines[engine].compiled_loop()
+        self._rows[engine, _LOOP] = loop
+        self._rows[engine, _STATE] = state.ctypes.data if compiled() else state
+        self._rows[engine, _STATE_LENGTH] = len(state)

@@ -1,0 +1,174 @@
+"""The compiled loop and its specification agree event by event on drawn systems, and it refuses what no device can serve."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from numba import types
+
+from flashsim.core.array_types import VECTOR
+from flashsim.core.errors import FlashsimError, InvalidParameterError
+from flashsim.core.kernel import kernel_of
+from flashsim.core.model import CompiledModel, DeviceModel
+from flashsim.core.request import READ, Integers
+from flashsim.core.rng import generator
+from flashsim.core.state_table import State, state_of
+from flashsim.core.units import MICROSECONDS, MILLISECONDS, NEVER
+from flashsim.device.station.engine import StationEngine
+from flashsim.device.station.parameters import StationParameters
+from flashsim.device.station.specification import StationSpecification
+from flashsim.execution.closed_clients import ClosedClients
+from flashsim.execution.closed_clients_specification import SpecifiedSystem
+from flashsim.execution.compiled_loop import ACT, CompiledLoop, HostSide, Striped, issue
+from flashsim.hdd.engine import HddEngine
+from flashsim.hdd.specification import HddSpecification
+from flashsim.ssd.engine.drive import SsdEngine
+from flashsim.ssd.specification.drive import SsdSpecification
+from tests.flashsim.hdd import drives as disks
+from tests.flashsim.ssd import drives as flash
+
+COMPLETIONS = 150
+
+
+def drawn_device(draw: np.random.Generator, seed: int) -> tuple[list[CompiledModel], list[DeviceModel], int]:
+    """Engines and specifications of a device's drives, and its stripe; a single drive's is all of it."""
+    kind, drives = draw.integers(3), int(draw.choice([1, 1, 2, 3]))
+    if kind == 0:
+        times = draw.integers(1, 50, 2).tolist()
+        station = StationParameters(
+            *times, capacity=1 << 16, servers=int(draw.integers(1, 4)), exponential=bool(draw.integers(2)), seed=seed
+        )
+        pairs: list[Any] = [(StationEngine(station), StationSpecification(station)) for _ in range(drives)]
+    elif kind == 1:
+        disk = disks.random_drive(seed)
+        pairs = [(HddEngine(disk), HddSpecification(disk)) for _ in range(drives)]
+    else:
+        ssd = flash.random_drive(seed)
+        while ssd.endurance:  # would refuse writes in the midst
+            seed += 1000
+            ssd = flash.random_drive(seed)
+        pairs = [(SsdEngine(ssd), SsdSpecification(ssd)) for _ in range(drives)]
+    capacity = pairs[0][0].capacity
+    stripe = capacity if drives == 1 else 512 * min(int(draw.integers(1, 9)), capacity // 512)
+    return [engine for engine, _ in pairs], [specification for _, specification in pairs], stripe
+
+
+def agree(seed: int) -> None:
+    draw = generator(seed, "system")
+    devices = [drawn_device(draw, seed * 10 + number) for number in range(int(draw.integers(1, 4)))]
+    page = 512 * int(draw.integers(1, 4))
+    stripes, pages = [], []
+    for engines, _, stripe in devices:  # whole pages, at least one
+        capacity = engines[0].capacity
+        stripes.append(min(max(page, stripe // page * page), capacity // page * page))
+        pages.append(len(engines) * (capacity // stripes[-1]) * (stripes[-1] // page))
+    clients = ClosedClients(
+        int(draw.integers(1, 20)), int(draw.choice([0, 1, 50, 3000])), bool(draw.integers(2)), page, float(draw.choice([0, 0.3, 1])), seed
+    )
+    loop = CompiledLoop(
+        [Striped(engines, stripe) for stripe, (engines, _, _) in zip(stripes, devices, strict=True)], clients.side(pages), COMPLETIONS
+    )
+    loop.run(completions=COMPLETIONS)
+    expected = SpecifiedSystem([models for _, models, _ in devices], stripes, clients, pages).run(COMPLETIONS)
+    assert np.array_equal(loop.completed, expected), f"seed {seed}"
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_loop_and_specification_agree_on_drawn_systems(seed: int) -> None:
+    agree(seed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(12, 512))
+def test_loop_and_specification_agree_on_many_drawn_systems(seed: int) -> None:
+    agree(seed)
+
+
+def stations(*servers: int) -> list[StationEngine]:
+    mean = 100 * MICROSECONDS
+    return [
+        StationEngine(StationParameters(mean, mean, servers=count, exponential=True, seed=seed))
+        for seed, count in enumerate(servers)
+    ]
+
+
+def test_it_stops_and_goes_on_anywhere() -> None:
+    clients = ClosedClients(7, 20 * MICROSECONDS, True, seed=3)
+    whole, stepped = (CompiledLoop(stations(1, 3), clients.side([1000, 50]), 400) for _ in range(2))
+    whole.run(completions=400)
+    for until in range(0, 10 * MILLISECONDS, MILLISECONDS // 3):
+        stepped.run(until)
+        assert stepped.now <= until
+    stepped.run(completions=400)
+    assert np.array_equal(whole.completed, stepped.completed) and len(whole.completed) == 400
+
+
+def test_long_work_keeps_the_tables_of_its_engines_small() -> None:
+    (engine,) = stations(2)
+    loop = CompiledLoop([engine], ClosedClients(40).side([1000]))
+    loop.run(completions=50_000)
+    assert loop.completions >= 50_000
+    assert len(engine._host.tables.requests) < 1000
+
+
+def test_clients_get_what_mean_value_analysis_says() -> None:
+    """A closed network of two stations with one server each, equal exponential service, and think time (Reiser and Lavenberg, 1980)."""
+    service, think, clients = 100 * MICROSECONDS, 300 * MICROSECONDS, 6
+    queue, throughput = 0.0, 0.0
+    for population in range(1, clients + 1):
+        response = service * (1 + queue)
+        throughput = population / (think + response)
+        queue = throughput / 2 * response
+    rates = []
+    for seed in range(8):
+        loop = CompiledLoop(stations(1, 1), ClosedClients(clients, think, True, seed=seed).side([1000, 1000]))
+        loop.run(completions=20_000)
+        rates.append(loop.completions / loop.now)
+    assert abs(np.mean(rates) - throughput) < 4 * np.std(rates, ddof=1) / np.sqrt(len(rates))
+
+
+_WANTED = types.Tuple((VECTOR,))
+_wanted_of = state_of(_WANTED)
+
+
+@kernel_of(ACT)
+def _issue_what_the_state_says(state: State, outbox: Integers, now: int, device: int, tag: int) -> int:
+    wanted = _wanted_of(state)[0]
+    for _ in range(wanted[0] if device < 0 else 0):
+        issue(outbox, wanted[1], wanted[2], wanted[3], wanted[4], 0)
+    return NEVER
+
+
+def issue_once(wanted: Sequence[int]) -> CompiledLoop:
+    """A loop of one station of 1 MiB with a host side that issues so many requests: device, operation, offset and length."""
+    station = StationEngine(StationParameters(1, 1, capacity=1 << 20))
+    return CompiledLoop([station], HostSide(_issue_what_the_state_says, (np.array(wanted, np.int64),), _WANTED, 0, 2, 4096))
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [(1, 1, READ, 0, 512), (1, -1, READ, 0, 512), (1, 0, 9, 0, 512), (1, 0, READ, 1 << 20, 512), (1, 0, READ, -512, 512),
+     (1, 0, READ, 7, 512), (1, 0, READ, 0, 0), (1, 0, READ, 0, 8192), (1, 0, READ, 0, 100)],
+)  # fmt: skip
+def test_requests_that_no_device_serves_are_refused(wanted: tuple[int, ...]) -> None:
+    with pytest.raises(InvalidParameterError, match="request"):
+        issue_once(wanted).run()
+
+
+def test_more_requests_than_was_said_are_refused() -> None:
+    loop = issue_once((2, 0, READ, 0, 512))
+    loop.run()
+    assert loop.completions == 2
+    with pytest.raises(FlashsimError, match="it issued 3 requests at once, but said at most 2"):
+        issue_once((3, 0, READ, 0, 512)).run()
+
+
+def test_devices_must_be_idle_and_stripes_whole() -> None:
+    side = ClosedClients(1).side([10])
+    with pytest.raises(InvalidParameterError, match="devices"):
+        CompiledLoop([], side)
+    with pytest.raises(InvalidParameterError, match="stripe"):
+        CompiledLoop([Striped(stations(1, 1), 100)], side)
