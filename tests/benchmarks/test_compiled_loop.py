@@ -14,9 +14,7 @@ from flashsim.device.station.parameters import StationParameters
 from flashsim.execution.closed_clients import ClosedClients
 from flashsim.execution.compiled_loop import CompiledLoop, Striped
 from flashsim.hdd.engine import HddEngine
-from flashsim.hdd.parameters import HddParameters
 from flashsim.ssd.engine.drive import SsdEngine
-from flashsim.ssd.parameters import SsdParameters
 
 ROUNDS, REQUESTS = 7, 100_000
 PAGE = 4 * KIB
@@ -41,8 +39,8 @@ def _told(what: str, rates: np.ndarray) -> float:
 
 
 def test_a_flash_drive_and_an_array_of_disks_under_one_clock() -> None:
-    flash, disk = presets.load("intel-x25e-64gb").parameters, presets.load("toshiba-5400-320gb").parameters
-    assert isinstance(flash, SsdParameters) and isinstance(disk, HddParameters)
+    flash, disk = presets.load("intel-x25e-64gb").flash, presets.load("toshiba-5400-320gb").disk
+    assert flash and disk
     drive = SsdEngine(flash)
     drive.load(0, GIB)
     array = Striped([HddEngine(disk) for _ in range(4)], 64 * KIB)

@@ -89,10 +89,7 @@ def test_loop_and_specification_agree_on_many_drawn_systems(seed: int) -> None:
 
 def stations(*servers: int) -> list[StationEngine]:
     mean = 100 * MICROSECONDS
-    return [
-        StationEngine(StationParameters(mean, mean, servers=count, exponential=True, seed=seed))
-        for seed, count in enumerate(servers)
-    ]
+    return [StationEngine(StationParameters(mean, mean, servers=count, exponential=True, seed=seed)) for seed, count in enumerate(servers)]
 
 
 def test_it_stops_and_goes_on_anywhere() -> None:
