@@ -179,7 +179,7 @@ class HddEngine:
 
     def refused(self) -> FlashsimError:
         """The error for a scheduler that the engine cannot go on with."""
-        return FlashsimError(f"{FAMILY.kind}: '{self.parameters.scheduler}' chose a command that does not wait")
+        return FlashsimError(f"{CHOOSE.family.kind}: '{self.parameters.scheduler}' chose a command that does not wait")
 
     def load(self, offset: int, length: int) -> None:
         """Nothing: whether a sector has been written does not change a hard disk's times."""
