@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from experiments.commands import device, interrupts, join, reproduce, trace, validate
-from experiments.commands.shared import Command, Group
+from experiments.commands.shared import CommandWithExamples, Group
 from flashsim import __version__
 from flashsim.core.errors import FlashsimError
 
@@ -84,8 +84,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     invoke_without_command=True,
 )
-app.command("reproduce", cls=Command)(reproduce.reproduce)
-app.command("join", cls=Command)(join.join)
+app.command("reproduce", cls=CommandWithExamples)(reproduce.reproduce)
+app.command("join", cls=CommandWithExamples)(join.join)
 app.add_typer(device.app, name="device")
 app.add_typer(trace.app, name="trace")
 app.add_typer(validate.app, name="validate")

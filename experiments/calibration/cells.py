@@ -18,7 +18,7 @@ _CHAIN, _CHAIN_BYTES = 8, MIB
 
 
 @dataclass(frozen=True)
-class Cell:
+class CalibrationCell:
     """One kind of work.
 
     Parameters
@@ -95,15 +95,15 @@ _HELD_OUT = (
 )
 
 
-def cells(least: int, write: bool) -> list[Cell]:
+def cells(least: int, write: bool) -> list[CalibrationCell]:
     """All cells of a device whose requests are multiples of `least` bytes."""
     found = []
     for operation in (READ, WRITE) if write else (READ,):
         if least < 4 * KIB and operation == READ:  # such writes are a matter of the flash page's size, which is assumed
-            found.append(Cell(operation, (least,)))
-        found += [Cell(operation, (size,), depth) for size, depths in _FITTED for depth in depths]
-        found += [Cell(operation, (size,), sequential=True) for size in _SEQUENTIAL]
-        found += [Cell(operation, sizes, depth, held_out=True) for sizes, depths in _HELD_OUT for depth in depths]
+            found.append(CalibrationCell(operation, (least,)))
+        found += [CalibrationCell(operation, (size,), depth) for size, depths in _FITTED for depth in depths]
+        found += [CalibrationCell(operation, (size,), sequential=True) for size in _SEQUENTIAL]
+        found += [CalibrationCell(operation, sizes, depth, held_out=True) for sizes, depths in _HELD_OUT for depth in depths]
     return found
 
 

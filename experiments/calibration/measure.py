@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from experiments.bench.targets import Target
-from experiments.calibration.cells import Cell
+from experiments.calibration.cells import CalibrationCell
 from flashsim.core.protocols import Progress
 from flashsim.core.request import Completions, Requests
 from flashsim.core.rng import generator
@@ -43,7 +43,7 @@ class Measured:
         The median time of a single request, ns.
     """
 
-    cell: Cell
+    cell: CalibrationCell
     visits: list[Floats]
     latency: float
 
@@ -85,7 +85,7 @@ def undisturbed(values: Floats) -> float:
     return float(np.sort(values)[: -(-len(values) // 2)].mean())
 
 
-def samples(cell: Cell, completions: Completions) -> Floats:
+def samples(cell: CalibrationCell, completions: Completions) -> Floats:
     """The samples of one call, ns: see `Measured`.  A chain of requests of several sizes counts as one sample, its mean."""
     if cell.depth > 1:
         return np.array([completions["completed"].max() - completions["submitted"].min()], np.float64)
@@ -94,7 +94,7 @@ def samples(cell: Cell, completions: Completions) -> Floats:
 
 
 def measure(
-    target: Target, cells: Sequence[Cell], time: int, seed: int, progress: Progress | None = None, rounds: int = ROUNDS
+    target: Target, cells: Sequence[CalibrationCell], time: int, seed: int, progress: Progress | None = None, rounds: int = ROUNDS
 ) -> list[Measured]:
     """Measure all cells within about `time` ns of the device's own time (a simulated drive's is virtual)."""
     clock = _Clock(target)

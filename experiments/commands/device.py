@@ -13,7 +13,7 @@ from experiments.commands.calibrate import calibrate
 from experiments.commands.drawing import Timeline, TimelineFrom, TimelineTo, draw, timeline_window
 from experiments.commands.outputs import Outputs, write_json
 from experiments.commands.progress import progress_bar
-from experiments.commands.shared import Command, Force, Group, JsonFile
+from experiments.commands.shared import CommandWithExamples, Force, Group, JsonFile
 from experiments.presentation.tables import Table
 from experiments.replaying import preconditioning
 from flashsim.core.errors import InvalidParameterError
@@ -41,7 +41,7 @@ def device() -> None:
     """
 
 
-@app.command("list", cls=Command)
+@app.command("list", cls=CommandWithExamples)
 def list_presets(json: JsonFile = None, force: Force = False) -> None:
     """List the device presets.
 
@@ -60,7 +60,7 @@ def list_presets(json: JsonFile = None, force: Force = False) -> None:
             write_json(target, {"presets": [dict(zip(keys, row, strict=True)) for row in values]})
 
 
-@app.command("show", cls=Command)
+@app.command("show", cls=CommandWithExamples)
 def show_preset(
     preset: Annotated[str, typer.Argument(metavar="PRESET", help="A preset's name, or a TOML file.")],
     json: JsonFile = None,
@@ -95,7 +95,7 @@ def show_preset(
             write_json(target, _as_dict(chosen, rows))
 
 
-@app.command("import-diskspecs", cls=Command)
+@app.command("import-diskspecs", cls=CommandWithExamples)
 def import_diskspecs(
     file: Annotated[Path, typer.Argument(metavar="FILE.parv", help="A parameter file of DiskSim; what it names and sources is read too.")],
     out: Annotated[Path, typer.Option(metavar="PRESET.toml", help="The preset to write.")],
@@ -131,10 +131,10 @@ def import_diskspecs(
         typer.echo(f"note: {note}")
 
 
-app.command("serve", cls=Command)(serve.serve_device)
+app.command("serve", cls=CommandWithExamples)(serve.serve_device)
 
 
-@app.command("bench", cls=Command)
+@app.command("bench", cls=CommandWithExamples)
 def bench_device(
     device: Annotated[
         str, typer.Argument(metavar="DEVICE", help="A preset's name, a TOML file, or the path of a real file or block device.")
@@ -194,7 +194,7 @@ def bench_device(
             write_json(target, done.as_dict() | {"provenance": provenance(asked, seed)})
 
 
-app.command("calibrate", cls=Command)(calibrate)
+app.command("calibrate", cls=CommandWithExamples)(calibrate)
 
 
 def _array(chosen: presets.Preset) -> dict[str, dict[str, Any]]:

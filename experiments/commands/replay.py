@@ -14,13 +14,15 @@ from experiments.commands.drawing import Timeline, TimelineFrom, TimelineTo, dra
 from experiments.commands.outputs import Outputs, write_json
 from experiments.commands.progress import progress_bar
 from experiments.commands.shared import Force, JsonFile, YesDestroy
-from experiments.replaying import preconditioning, trace_plan
+from experiments.replaying import preconditioning
 from experiments.replaying import simulated as replaying
 from experiments.replaying.comparison import Comparison, recorded
 from experiments.replaying.device_plots import write_folder
 from experiments.replaying.device_report import DeviceReport
 from experiments.replaying.observation import Observation
 from experiments.replaying.real import Lateness, RealSettings, replay_on
+from experiments.replaying.survey import Survey, survey
+from experiments.replaying.survey import load as load_what_is_read
 from flashsim.core.errors import RefusedError
 from flashsim.core.protocols import Progress
 from flashsim.core.provenance import provenance
@@ -29,7 +31,7 @@ from flashsim.device import presets
 from flashsim.device.access import is_path
 from flashsim.device.device import Device
 from traces.parquet_writer import ParquetWriter
-from traces.replay.base import load_engine
+from traces.replay.base import Observer, load_engine
 
 TraceFile = Annotated[Path, typer.Argument(metavar="FILE", help="A trace of any format; the format is told by its content.")]
 
@@ -94,7 +96,7 @@ def replay(
             outputs.file("--out", out) if out else None,
             outputs.folder("--out-dir", out_dir) if out_dir else None,
         )
-        what = trace_plan.plan(file, limit)
+        what = survey(file, limit)
         if real:
             knows = what.pace() if what.pace() in load_engine(engine or "builtin").PACES else "asap"
             settings = RealSettings(
@@ -102,7 +104,7 @@ def replay(
             )
             _real(file, Path(on), settings, what, limit, against, targets, progress)
         else:
-            asked = _Asked(replaying.Settings(pace or what.pace(), depth, scale_offsets), limit, empty, precondition)
+            asked = _Asked(replaying.ReplaySettings(pace or what.pace(), depth, scale_offsets), limit, empty, precondition)
             drawn = _Drawn(timeline, outputs.file("--timeline", timeline), window) if timeline else None
             _simulated(file, on, asked, what, targets, drawn, progress)
 
@@ -126,7 +128,7 @@ class _Targets:
 class _Asked:
     """How a replay on a simulated device was asked for."""
 
-    settings: replaying.Settings
+    settings: replaying.ReplaySettings
     limit: int | None = None
     empty: bool = False
     precondition: str | None = None
@@ -142,7 +144,7 @@ class _Drawn:
 
 
 def _simulated(
-    file: Path, on: str, asked: _Asked, what: trace_plan.Plan, targets: _Targets, timeline: _Drawn | None, progress: Progress | None
+    file: Path, on: str, asked: _Asked, what: Survey, targets: _Targets, timeline: _Drawn | None, progress: Progress | None
 ) -> None:
     device, settings = Device.open(on), asked.settings
     begins = preconditioning.bring_into(device, asked.precondition, progress=progress) if asked.precondition else None
@@ -154,7 +156,7 @@ def _simulated(
         drawing = draw(timeline.target, timeline.named, timeline.window, told, device) if timeline else nullcontext()
         observation = Observation(device, open_files.enter_context(drawing), record=bool(targets.json or targets.folder))
         report = DeviceReport(device.preset, observation)
-        observers: list[replaying.Observer] = [report.add, observation.add]
+        observers: list[Observer] = [report.add, observation.add]
         if targets.trace:
             observers.append(_written(open_files.enter_context(ParquetWriter(targets.trace, provenance(told)))))
         moved = replaying.replay(file, device, settings, what, replaying.observers(*observers), asked.limit, progress, observation)
@@ -171,16 +173,16 @@ def _simulated(
         typer.echo("\n" + table.as_text())
 
 
-def _load(device: Device, settings: replaying.Settings, what: trace_plan.Plan, progress: Progress | None) -> None:
+def _load(device: Device, settings: replaying.ReplaySettings, what: Survey, progress: Progress | None) -> None:
     if what.reach <= device.capacity or settings.scale_offsets:
-        trace_plan.load(device, what, progress)
+        load_what_is_read(device, what, progress)
 
 
 def _real(
     file: Path,
     on: Path,
     settings: RealSettings,
-    what: trace_plan.Plan,
+    what: Survey,
     limit: int | None,
     against: str | None,
     targets: _Targets,
@@ -191,7 +193,7 @@ def _real(
     with tempfile.TemporaryDirectory(prefix="flashsim-") as folder:
         kept = targets.trace or (Path(folder) / "replayed.parquet" if against else None)
         with ParquetWriter(kept, provenance(told)) if kept else nullcontext() as writer:
-            observers: list[replaying.Observer] = [report.add, lateness.add, *([_written(writer)] if writer else [])]
+            observers: list[Observer] = [report.add, lateness.add, *([_written(writer)] if writer else [])]
             done = replay_on(file, on, settings, what, replaying.observers(*observers), limit, progress)
         others = {"recorded": recorded(file, limit)}
         if against and kept:
@@ -217,15 +219,15 @@ def _real(
 
 def _beside(path: Path, preset: str, settings: RealSettings, progress: Progress | None) -> DeviceReport:
     """The very requests that were replayed, on a simulated device."""
-    device, what = Device.open(preset), trace_plan.plan(path)
-    same = replaying.Settings(settings.pace, settings.depth, settings.scale_offsets)
+    device, what = Device.open(preset), survey(path)
+    same = replaying.ReplaySettings(settings.pace, settings.depth, settings.scale_offsets)
     _load(device, same, what, progress)
     report = DeviceReport(device.preset)
     replaying.replay(path, device, same, what, report.add, None, progress)
     return report
 
 
-def _written(writer: ParquetWriter) -> replaying.Observer:
+def _written(writer: ParquetWriter) -> Observer:
     return lambda batch, completions: writer.write(batch)
 
 
@@ -234,7 +236,7 @@ def _paced(pace: str, depth: int) -> str:
     return words.get(pace, f"as fast as it goes with {depth} outstanding")
 
 
-def _say_changed(what: trace_plan.Plan, moved: int, capacity: int | None) -> None:
+def _say_changed(what: Survey, moved: int, capacity: int | None) -> None:
     if what.devices > 1:
         typer.echo(f"the trace is of {what.devices} devices; all were replayed on this one")
     if moved:

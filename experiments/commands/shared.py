@@ -20,7 +20,7 @@ def with_examples(text: str | None) -> str | None:
     return text.replace("::\n\n    ", ":\n\n\b\n    ") if text else text
 
 
-class Command(TyperCommand):
+class CommandWithExamples(TyperCommand):
     """A command whose docstring may hold examples."""
 
     def __init__(self, name: str | None, *, help: str | None = None, **rest: Any) -> None:

@@ -10,7 +10,7 @@ import typer
 from experiments.commands.outputs import Outputs, write_json
 from experiments.commands.progress import progress_bar
 from experiments.commands.replay import TraceFile, replay
-from experiments.commands.shared import Command, Force, Group, JsonFile
+from experiments.commands.shared import CommandWithExamples, Force, Group, JsonFile
 from experiments.presentation import trace_plots, trace_tables
 from traces import information
 from traces.conversion import convert as convert_file
@@ -30,7 +30,7 @@ def trace() -> None:
     """
 
 
-@app.command("info", cls=Command)
+@app.command("info", cls=CommandWithExamples)
 def info(
     file: TraceFile,
     json: JsonFile = None,
@@ -58,7 +58,7 @@ def info(
         typer.echo("\n" + table.as_text())
 
 
-@app.command("convert", cls=Command)
+@app.command("convert", cls=CommandWithExamples)
 def convert(
     file: TraceFile,
     target: Annotated[Path, typer.Argument(metavar="OUT", help="The file to write.")],
@@ -84,4 +84,4 @@ def convert(
         typer.echo(f"{to} holds coarser times: they were rounded down")
 
 
-app.command("replay", cls=Command)(replay)
+app.command("replay", cls=CommandWithExamples)(replay)

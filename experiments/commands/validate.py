@@ -9,7 +9,7 @@ import typer
 
 from experiments.commands.outputs import Outputs, write_json
 from experiments.commands.progress import progress_bar
-from experiments.commands.shared import Command, Force, Group, JsonFile
+from experiments.commands.shared import CommandWithExamples, Force, Group, JsonFile
 from experiments.commands.validate_joins import joins
 from flashsim.core.errors import RefusedError
 from flashsim.core.provenance import provenance
@@ -28,7 +28,7 @@ def validate() -> None:
     """
 
 
-@app.command("hdd", cls=Command)
+@app.command("hdd", cls=CommandWithExamples)
 def validate_hdd(
     drive: Annotated[str, typer.Option(metavar="PRESET", help="A preset's name, a TOML file, or DiskSim's FILE.parv.")],
     trace: Annotated[Path, typer.Option(metavar="FILE", help="A closed loop with measured times, such as DiskSim's validation traces.")],
@@ -77,4 +77,4 @@ def validate_hdd(
         typer.echo(f"note: {note}")
 
 
-app.command("joins", cls=Command)(joins)
+app.command("joins", cls=CommandWithExamples)(joins)

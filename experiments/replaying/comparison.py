@@ -15,7 +15,7 @@ from experiments.presentation.tables import Entry, Table
 from experiments.replaying.demerit import histogram_demerit
 from experiments.replaying.device_plots import latencies
 from experiments.replaying.device_report import DeviceReport
-from experiments.replaying.trace_plan import column, limited
+from experiments.replaying.survey import column, limited
 from flashsim.core.request import COMPLETION, OPERATIONS
 from flashsim.core.units import format_duration
 from traces.format.base import read_trace

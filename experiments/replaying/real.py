@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from experiments.replaying.trace_plan import Plan, column, limited
+from experiments.replaying.survey import Survey, column, limited
 from flashsim.core.errors import CapacityError, InvalidParameterError, RefusedError
 from flashsim.core.protocols import Progress
 from flashsim.core.request import FLUSH, OPERATIONS, READ, TRIM, WRITE, Completions, Integers
@@ -119,7 +119,7 @@ def replay_on(
     path: Path,
     target: Path,
     settings: RealSettings,
-    what: Plan,
+    what: Survey,
     observe: Observer,
     limit: int | None = None,
     progress: Progress | None = None,
@@ -203,7 +203,7 @@ def _request(batch: pa.RecordBatch, row: int, first: int) -> str:
 
 @contextmanager
 def _opened(
-    target: Path, settings: RealSettings, what: Plan, path: Path, limit: int | None, progress: Progress | None
+    target: Path, settings: RealSettings, what: Survey, path: Path, limit: int | None, progress: Progress | None
 ) -> Iterator[RealDevice]:
     """The device, once it is certain that it can serve the trace."""
     write = settings.allow_write and not settings.writes_as_reads
@@ -241,7 +241,7 @@ def check_typed(target: Path, typed: str | None) -> None:
         raise RefusedError(f"device: what the block device {target} holds would be destroyed; allow it with --yes-destroy {target}")
 
 
-def _check_size(device: RealDevice, settings: RealSettings, what: Plan) -> None:
+def _check_size(device: RealDevice, settings: RealSettings, what: Survey) -> None:
     if what.reach > device.size and not settings.scale_offsets:
         raise CapacityError(
             f"trace: it reaches to {format_size(what.reach)}, but {device.path} holds {format_size(device.size)}; "

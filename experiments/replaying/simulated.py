@@ -6,19 +6,20 @@ from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from experiments.replaying.observation import Observation
-from experiments.replaying.trace_plan import WINDOW, Plan, column, limited
+from experiments.replaying.survey import WINDOW, Survey, column, limited
 from flashsim.core.errors import CapacityError, InvalidParameterError
 from flashsim.core.protocols import Progress
 from flashsim.core.request import COMPLETION, FLUSH, READ, REQUEST, SECTOR, WRITE, Completions, Integers, Requests
 from flashsim.core.units import NEVER, SECONDS, format_size
 from flashsim.device.device import Device
 from traces.format.base import read_trace
+from traces.replay.base import Observer
 from traces.schema import Batches, make_batch
 
 PACES = ("asap", "timed", "think")
@@ -27,7 +28,7 @@ _CLOSEST = 1 / 16
 
 
 @dataclass(frozen=True)
-class Settings:
+class ReplaySettings:
     """How to replay.
 
     Parameters
@@ -52,18 +53,11 @@ class Settings:
             raise InvalidParameterError("depth", self.depth, f"it must be in [1, {WINDOW // 2}]")
 
 
-class Observer(Protocol):
-    """Is told of every replayed request once."""
-
-    def __call__(self, batch: pa.RecordBatch, completions: Completions) -> None:
-        """Requests as they were replayed, with their times, and their completions, in order."""
-
-
 def replay(
     path: Path,
     device: Device,
-    settings: Settings,
-    what: Plan,
+    settings: ReplaySettings,
+    what: Survey,
     observe: Observer,
     limit: int | None = None,
     progress: Progress | None = None,
@@ -105,7 +99,7 @@ def replay(
 class _Run:
     """A replay under way: requests that were submitted, and of each window which have completed."""
 
-    def __init__(self, device: Device, settings: Settings, observe: Observer, observation: Observation | None) -> None:
+    def __init__(self, device: Device, settings: ReplaySettings, observe: Observer, observation: Observation | None) -> None:
         self.device, self.settings, self.observe, self.observation = device, settings, observe, observation
         self.moved = self.done = 0
         self._origin: int | None = None

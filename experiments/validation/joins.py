@@ -21,7 +21,7 @@ import pyarrow as pa
 from algorithms.joins.base import plan as plan_join
 from experiments.formulas.comparison import formula, sizes_of
 from experiments.replaying.real import RealSettings, check_typed, replay_on
-from experiments.replaying.trace_plan import plan as plan_trace
+from experiments.replaying.survey import survey
 from experiments.runs.joining import JoinSetting, divide
 from experiments.validation.device_figures import disk_shown_by
 from flashsim.core.errors import FlashsimError
@@ -331,7 +331,7 @@ def _execute(
 def _replay(one: Witnesses, on: Path, trace: Path, engine: str, destroy: str | None) -> None:
     found = _Replayed()
     settings = RealSettings("asap", 1, engine, allow_write=True, replace=True, destroy=destroy)
-    replay_on(trace, on, settings, plan_trace(trace), found.add)
+    replay_on(trace, on, settings, survey(trace), found.add)
     one.replayed.setdefault(engine, []).append(np.array(found.times))
     one.replayed_bytes[engine] = found.bytes
     if found.bytes != one.bytes:

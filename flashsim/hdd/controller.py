@@ -23,7 +23,7 @@ from flashsim.hdd.scheduler.base import CANDIDATE_COLUMNS, CYLINDER, FAMILY
 from flashsim.hdd.terms import SHARE_UNIT
 from flashsim.hdd.transfer import crossing_time
 
-Command = tuple[HostRequest, int, int]  # with the first sector, and the one after the last
+QueuedCommand = tuple[HostRequest, int, int]  # with the first sector, and the one after the last
 
 
 @dataclass(eq=False)
@@ -61,9 +61,9 @@ class Controller:
         self.uses = 0
         self.last_wrote = False
         self.last_end = 0
-        self.acknowledged: list[Command] = []  # those of writes in the write stream
+        self.acknowledged: list[QueuedCommand] = []  # those of writes in the write stream
         self.counters = dict.fromkeys(report.COUNTERS, 0)
-        self.waiting: list[Command] = []
+        self.waiting: list[QueuedCommand] = []
         self._done = done
         self._choose: Any = FAMILY.load(parameters.scheduler).choose
         self._direction = 1
@@ -114,7 +114,7 @@ class Controller:
             self._done(request)
             yield delay(self.env, 0, DISPATCH)  # what the host now dispatches can be next
 
-    def _next_command(self) -> Command:
+    def _next_command(self) -> QueuedCommand:
         seen = self.waiting[: self.parameters.queue_depth]
         index = 0
         if len(seen) > 1:

@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 
 from experiments.replaying.device_report import DeviceReport
-from experiments.replaying.simulated import Settings, replay
-from experiments.replaying.trace_plan import WINDOW, plan
+from experiments.replaying.simulated import ReplaySettings, replay
+from experiments.replaying.survey import WINDOW, survey
 from flashsim.core.request import REQUEST
 from flashsim.device.device import Device
 from traces.conversion import convert
@@ -67,7 +67,7 @@ def test_a_replay_keeps_half_the_bare_speed_of_the_drive(million: Path) -> None:
     requests = np.zeros(COUNT, REQUEST)
     for name in ("operation", "offset", "length"):
         requests[name] = table.column(name).to_numpy()
-    what = plan(million)
+    what = survey(million)
 
     def bare() -> None:
         device = Device.open("intel-x25e-64gb")
@@ -79,7 +79,7 @@ def test_a_replay_keeps_half_the_bare_speed_of_the_drive(million: Path) -> None:
 
     def replayed() -> None:
         device = Device.open("intel-x25e-64gb")
-        replay(million, device, Settings("asap", DEPTH), what, DeviceReport(device.preset).add)
+        replay(million, device, ReplaySettings("asap", DEPTH), what, DeviceReport(device.preset).add)
 
     alone, traced = least(bare), least(replayed)
     print(f"bare {alone:.2f} s, replayed and reported {traced:.2f} s: {alone / traced:.2f}")

@@ -12,8 +12,8 @@ import pytest
 
 from algorithms.scanning import parallel_scan
 from experiments.replaying.device_report import DeviceReport
-from experiments.replaying.simulated import Settings, replay
-from experiments.replaying.trace_plan import plan
+from experiments.replaying.simulated import ReplaySettings, replay
+from experiments.replaying.survey import survey
 from experiments.runs.joining import lay_out, open_pair
 from flashsim.core.errors import CapacityError, InvalidParameterError
 from flashsim.core.request import READ, WRITE, make_requests
@@ -123,9 +123,9 @@ def test_timed_and_thinking_replays_equal_the_device_alone(tmp_path: Path) -> No
     ):
         path = _written(tmp_path / pace, **columns, **more)
         seen = []
-        what = plan(path)
+        what = survey(path)
         assert what.pace() == pace
-        replay(path, Device.open("ocz-core-60gb"), Settings(pace), what, lambda _, done, seen=seen: seen.append(done.copy()))
+        replay(path, Device.open("ocz-core-60gb"), ReplaySettings(pace), what, lambda _, done, seen=seen: seen.append(done.copy()))
         found = np.concatenate(seen)
         for part in ("submitted", "started", "completed"):
             assert np.array_equal(found[part][1:], expected[part][1:]), (pace, part)
@@ -158,17 +158,17 @@ def test_what_lies_beyond_the_device_is_refused_or_wrapped(tmp_path: Path) -> No
     path = _written(tmp_path / "far", offset=[0, device.capacity + 4096], length=[512, 512])
     report = DeviceReport()
     with pytest.raises(CapacityError, match="--scale-offsets"):
-        replay(path, device, Settings("asap"), plan(path), report.add)
-    assert replay(path, device, Settings("asap", scale_offsets=True), plan(path), report.add) == 1
+        replay(path, device, ReplaySettings("asap"), survey(path), report.add)
+    assert replay(path, device, ReplaySettings("asap", scale_offsets=True), survey(path), report.add) == 1
     assert report.as_dict(device.statistics())["requests"] == 2
 
 
 def test_what_is_read_in_many_places_is_loaded_in_larger_units(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     offset = np.random.default_rng(1).integers(0, 1 << 25, 3000) * 4096
     path = _written(tmp_path / "wide", offset=offset, length=np.full(3000, 4096))
-    fine = plan(path).read
-    monkeypatch.setattr("experiments.replaying.trace_plan._MOST_PLACES", 500)
-    coarse = plan(path).read
+    fine = survey(path).read
+    monkeypatch.setattr("experiments.replaying.survey._MOST_PLACES", 500)
+    coarse = survey(path).read
     assert len(coarse) <= 500 < len(fine) and (np.diff(coarse.reshape(-1)) > 0).all()
     place = np.searchsorted(coarse[:, 0], offset, side="right") - 1
     assert (coarse[place, 0] <= offset).all() and (offset + 4096 <= coarse[place, 1]).all()
@@ -177,6 +177,6 @@ def test_what_is_read_in_many_places_is_loaded_in_larger_units(tmp_path: Path, m
 def test_a_pace_that_the_trace_does_not_know_is_refused(tmp_path: Path) -> None:
     path = _written(tmp_path / "untimed", offset=[0], length=[512])
     with pytest.raises(InvalidParameterError, match="pace: timed"):
-        replay(path, Device.open("ocz-core-60gb"), Settings("timed"), plan(path), DeviceReport().add)
+        replay(path, Device.open("ocz-core-60gb"), ReplaySettings("timed"), survey(path), DeviceReport().add)
     with pytest.raises(InvalidParameterError, match="depth"):
-        Settings("asap", depth=0)
+        ReplaySettings("asap", depth=0)

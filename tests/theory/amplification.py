@@ -23,7 +23,7 @@ BATCH = 2
 
 
 @dataclass(frozen=True)
-class Cell:
+class Trial:
     """One policy on one drive under one kind of traffic: uniform, or the share `hot_writes` of writes to the share `hot_data` of pages."""
 
     gc: str
@@ -121,7 +121,7 @@ class Amplification:
         return float((halves[1].mean() - halves[0].mean()) / widest)
 
 
-def overwrites(cell: Cell, logical: int, count: int) -> Integers:
+def overwrites(cell: Trial, logical: int, count: int) -> Integers:
     """Pages to write; hot pages lie spread over the drive."""
     numbers = generator(1, "overwrites", cell)
     if not cell.hot_writes:
@@ -131,7 +131,7 @@ def overwrites(cell: Cell, logical: int, count: int) -> Integers:
     return order[np.where(is_hot, numbers.integers(0, size, count), numbers.integers(size, logical, count))]
 
 
-def simulated(cell: Cell, blocks: int, warm_up: int = 4, measured: int | None = None) -> Amplification:
+def simulated(cell: Trial, blocks: int, warm_up: int = 4, measured: int | None = None) -> Amplification:
     """Fill a drive in order, overwrite it `warm_up` times over and measure from then on, by default for the cell's run length.
 
     After three overwrites no batch differs from later ones by more than chance; a plain fill starts 4 to 13 % too low.

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.theory.amplification import Cell
+from tests.theory.amplification import Trial
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "explanation" / "write_amplification.md"
 ROW = re.compile(r"\| (?P<gc>[\w-]+)(, d = (?P<d>\d+))?(, (?P<writes>\d+)% to (?P<data>\d+)%)? \| (?P<alpha>1\.\d+) \|(?P<columns>.*)\|")
@@ -29,7 +29,7 @@ def test_table_of_the_explanation() -> None:
             if (entry := ENTRY.search(column)) is None:
                 continue
             writes, data = (int(row[name] or 0) / 100 for name in ("writes", "data"))
-            cell = Cell(row["gc"], float(row["alpha"]), pages_per_block, int(row["d"] or 1), writes, data)
+            cell = Trial(row["gc"], float(row["alpha"]), pages_per_block, int(row["d"] or 1), writes, data)
             # Logical pages are whole, so that the drive's alpha is not exactly the one asked for.
             assert float(entry["predicted"]) == pytest.approx(cell.predicted(cell.alpha), rel=2e-4, abs=5e-4)
             error = float(entry["simulated"]) / float(entry["predicted"]) - 1

@@ -18,7 +18,7 @@ from flashsim.core.request import WRITE, make_requests
 from flashsim.core.rng import generator
 from flashsim.ssd.engine.drive import SsdEngine
 from tests.flashsim.ssd.drives import PAGE, drive, served
-from tests.theory.amplification import BATCH, Amplification, Cell, simulated
+from tests.theory.amplification import BATCH, Amplification, Trial, simulated
 
 PAGES_PER_BLOCK = (32, 64, 128)
 ALPHAS = (1.07, 1.15, 1.28)
@@ -27,7 +27,7 @@ BLOCKS = {32: 4000, 64: 2000, 128: 1500}
 HOT = ((0.8, 0.2), (0.9, 0.1), (0.9, 0.5))
 POLICIES = (("fifo", 1), ("greedy", 1), ("random", 1), ("d-choices", 2), ("d-choices", 10), ("d-choices", 100))
 
-Table = dict[Cell, Amplification]
+Table = dict[Trial, Amplification]
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +45,7 @@ def table() -> Iterator[Table]:
         print(f"| {label} | {alpha} | " + " | ".join(columns.get(pages, "") for pages in PAGES_PER_BLOCK) + " |")
 
 
-def check(cell: Cell, found: Amplification) -> None:
+def check(cell: Trial, found: Amplification) -> None:
     """In steady state, known well enough to judge by, and within the tolerance."""
     assert abs(found.drift) < 1
     assert found.half_width < 2 / 3 * cell.tolerance * found.predicted
@@ -55,24 +55,24 @@ def check(cell: Cell, found: Amplification) -> None:
 @pytest.mark.parametrize(
     "cell",
     [
-        Cell("greedy", 1.15, 32),
-        Cell("greedy", 1.28, 64),
-        Cell("fifo", 1.15, 32),
-        Cell("random", 1.28, 32),
-        Cell("d-choices", 1.28, 32, 2),
-        Cell("d-choices", 1.15, 32, 10),
-        Cell("d-choices", 1.28, 32, 100),
+        Trial("greedy", 1.15, 32),
+        Trial("greedy", 1.28, 64),
+        Trial("fifo", 1.15, 32),
+        Trial("random", 1.28, 32),
+        Trial("d-choices", 1.28, 32, 2),
+        Trial("d-choices", 1.15, 32, 10),
+        Trial("d-choices", 1.28, 32, 100),
     ],
     ids=str,
 )
-def test_uniform_writes(cell: Cell) -> None:
+def test_uniform_writes(cell: Trial) -> None:
     """Small drives vary more than those of the grid, so that six batches are the least."""
     check(cell, simulated(cell, blocks=1500, measured=max(6 * BATCH, cell.run_length(1500))))
 
 
 @pytest.mark.parametrize("gc", ["fifo", "greedy"])
 def test_skewed_writes(gc: str) -> None:
-    cell = Cell(gc, 1.28, 32, hot_writes=0.8, hot_data=0.2)
+    cell = Trial(gc, 1.28, 32, hot_writes=0.8, hot_data=0.2)
     check(cell, simulated(cell, blocks=1000, warm_up=10, measured=12))
 
 
@@ -81,7 +81,7 @@ def test_skewed_writes(gc: str) -> None:
 @pytest.mark.parametrize("alpha", ALPHAS)
 @pytest.mark.parametrize(("gc", "choices"), POLICIES)
 def test_uniform_writes_over_the_grid(gc: str, choices: int, alpha: float, pages_per_block: int, table: Table) -> None:
-    cell = Cell(gc, alpha, pages_per_block, choices)
+    cell = Trial(gc, alpha, pages_per_block, choices)
     table[cell] = simulated(cell, BLOCKS[pages_per_block])
     check(cell, table[cell])
 
@@ -90,7 +90,7 @@ def test_uniform_writes_over_the_grid(gc: str, choices: int, alpha: float, pages
 @pytest.mark.parametrize("alpha", ALPHAS)
 def test_one_choice(alpha: float, table: Table) -> None:
     """It does what random does, see below, but half the tolerance takes four times the writes: at 64 pages only."""
-    cell = Cell("d-choices", alpha, 64)
+    cell = Trial("d-choices", alpha, 64)
     table[cell] = simulated(cell, BLOCKS[64])
     check(cell, table[cell])
 
@@ -101,14 +101,14 @@ def test_one_choice(alpha: float, table: Table) -> None:
 @pytest.mark.parametrize("gc", ["fifo", "greedy"])
 def test_hot_and_cold_writes(gc: str, alpha: float, hot: tuple[float, float], table: Table) -> None:
     """Cold pages settle slowly, so that the warm-up is longer."""
-    cell = Cell(gc, alpha, 64, 1, *hot)
+    cell = Trial(gc, alpha, 64, 1, *hot)
     table[cell] = simulated(cell, blocks=1000, warm_up=20, measured=12)
     check(cell, table[cell])
 
 
 def test_cost_benefit_lies_between_greedy_and_fifo() -> None:
     """It weighs the gain, which is all that greedy goes by, and the age, which is all of FIFO; no policy beats greedy here."""
-    cells = [Cell(gc, 1.28, 32) for gc in ("greedy", "cost-benefit", "fifo")]
+    cells = [Trial(gc, 1.28, 32) for gc in ("greedy", "cost-benefit", "fifo")]
     greedy, cost_benefit, fifo = (simulated(cell, blocks=500).mean for cell in cells)
     assert greedy < cost_benefit < fifo
 

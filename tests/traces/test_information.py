@@ -110,12 +110,12 @@ load_writable("parquet").write(batches(int(sys.argv[2]) << 17), trace)
 if what == "info":
     describe(trace)
 elif what == "replay":
-    from experiments.replaying import trace_plan
-    from experiments.replaying.simulated import Settings, replay
+    from experiments.replaying.survey import load, survey
+    from experiments.replaying.simulated import ReplaySettings, replay
     from flashsim.device.device import Device
-    device, plan = Device.open("ocz-core-60gb"), trace_plan.plan(trace)
-    trace_plan.load(device, plan)
-    replay(trace, device, Settings("asap", 8, scale_offsets=True), plan, lambda batch, completions: None)
+    device, what = Device.open("ocz-core-60gb"), survey(trace)
+    load(device, what)
+    replay(trace, device, ReplaySettings("asap", 8, scale_offsets=True), what, lambda batch, completions: None)
 else:
     convert(trace, trace.with_suffix(".other"), what)
     describe(trace.with_suffix(".other"))

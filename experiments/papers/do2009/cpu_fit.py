@@ -57,7 +57,7 @@ class Kernel:
 
 
 @dataclass(frozen=True)
-class Cell:
+class FittedValue:
     """One published value and what predicts it: ``(hdd + user) / (ssd + user)``, or user time alone; seconds.
 
     Parameters
@@ -106,7 +106,7 @@ def fit_kernel() -> dict[str, Kernel]:
     }
 
 
-def cells(kernel: Mapping[str, Kernel]) -> list[Cell]:
+def cells(kernel: Mapping[str, Kernel]) -> list[FittedValue]:
     """The twelve values that user prices are fitted to."""
     counted = _counted()
     found = []
@@ -117,11 +117,11 @@ def cells(kernel: Mapping[str, Kernel]) -> list[Cell]:
             run = counted[join, memory]
             hdd = _hdd_seconds(join, memory)
             times = (hdd + kernel["HDD"].seconds(run), hdd / io_speedup + kernel["SSD"].seconds(run))
-            found.append(Cell(f"table 3, {join} {memory} MB", speedup, _in_order(run), *times))
+            found.append(FittedValue(f"table 3, {join} {memory} MB", speedup, _in_order(run), *times))
     for device in DEVICES:
         for kilobytes, seconds in zip(CALIBRATION_ROWS, _published("table5", f"{device}, user", CALIBRATION_ROWS, ROWS), strict=True):
             run = page_sized(counted["bnl", 500], kilobytes)
-            found.append(Cell(f"table 5, {device} {kilobytes} KB", seconds, _in_order(run)))
+            found.append(FittedValue(f"table 5, {device} {kilobytes} KB", seconds, _in_order(run)))
     return found
 
 
@@ -136,7 +136,7 @@ def _hdd_seconds(join: str, memory: int) -> float:
     return cost(join, r, s, pool, _HDD, r_temporary=r_full, s_temporary=s_full).seconds
 
 
-def fit_user(given: list[Cell]) -> Floats:
+def fit_user(given: list[FittedValue]) -> Floats:
     """Prices in the order of `Work`, ns."""
     per_tuple = np.array([kind is not Work.PAGE for kind in Work])
 

@@ -23,10 +23,10 @@ from flashsim.device.nbd.messages import (
     REQUEST,
     REQUEST_MAGIC,
     Answer,
-    Command,
     Export,
     HandshakeFlag,
     Info,
+    NbdCommand,
     Option,
     Request,
 )
@@ -135,10 +135,10 @@ class Conversation:
             magic, flags, command, cookie, offset, length = REQUEST.unpack((yield REQUEST.size))
             if magic != REQUEST_MAGIC:
                 raise _BreachError
-            if command == Command.DISCONNECT:
+            if command == NbdCommand.DISCONNECT:
                 return
             data = b""
-            if command == Command.WRITE:
+            if command == NbdCommand.WRITE:
                 if length > MAXIMUM_BLOCK:
                     raise _BreachError  # rather than to take in what will be refused
                 data = yield length

@@ -15,10 +15,10 @@ from flashsim.core.request import FLUSH, FORCE_UNIT_ACCESS, READ, REQUEST, TRIM,
 from flashsim.core.units import NEVER
 from flashsim.device.device import Device
 from flashsim.device.nbd.content import Content
-from flashsim.device.nbd.messages import EIO, EPERM, OK, Command, CommandFlag, Export, Request, error_number, refusal
+from flashsim.device.nbd.messages import EIO, EPERM, OK, CommandFlag, Export, NbdCommand, Request, error_number, refusal
 from flashsim.device.nbd.pacing import Pacer
 
-_OPERATIONS = {Command.READ: READ, Command.WRITE: WRITE, Command.FLUSH: FLUSH, Command.TRIM: TRIM}
+_OPERATIONS = {NbdCommand.READ: READ, NbdCommand.WRITE: WRITE, NbdCommand.FLUSH: FLUSH, NbdCommand.TRIM: TRIM}
 
 
 @dataclass(slots=True, eq=False)
@@ -97,7 +97,7 @@ class ServedDrive:
     def take(self, request: Request, stream: int, received: int) -> Served:
         """Let a request have its effect and enter the drive, or be refused; `stream` says whose it is, `received` (real, ns) since when."""
         error, data = refusal(request, self.export), b""
-        if not error and self.read_only_because and request.command in (Command.WRITE, Command.WRITE_ZEROES):
+        if not error and self.read_only_because and request.command in (NbdCommand.WRITE, NbdCommand.WRITE_ZEROES):
             error = EPERM
         if not error:
             try:
@@ -105,7 +105,7 @@ class ServedDrive:
             except OSError as problem:
                 error = error_number(problem)
         operation = _OPERATIONS.get(request.command, WRITE)  # type: ignore[call-overload]
-        if request.command == Command.WRITE_ZEROES and self.export.trim and not request.flags & CommandFlag.NO_HOLE:
+        if request.command == NbdCommand.WRITE_ZEROES and self.export.trim and not request.flags & CommandFlag.NO_HOLE:
             operation = TRIM
         flags = FORCE_UNIT_ACCESS if request.flags & CommandFlag.FUA else 0
         if error:
@@ -118,11 +118,11 @@ class ServedDrive:
 
     def _affect(self, request: Request) -> bytes:
         """Do to the content what a request asks; return what it reads."""
-        if request.command == Command.READ:
+        if request.command == NbdCommand.READ:
             return self.content.read(request.offset, request.length)
-        if request.command == Command.WRITE:
+        if request.command == NbdCommand.WRITE:
             self.content.write(request.offset, request.data)
-        elif request.command in (Command.TRIM, Command.WRITE_ZEROES):
+        elif request.command in (NbdCommand.TRIM, NbdCommand.WRITE_ZEROES):
             self.content.clear(request.offset, request.length)
         return b""
 

@@ -98,7 +98,7 @@ class Info(IntEnum):
     BLOCK_SIZE = 3
 
 
-class Command(IntEnum):
+class NbdCommand(IntEnum):
     """What a client may ask for in transmission; any other number is refused as invalid."""
 
     READ = 0
@@ -183,23 +183,23 @@ class Request:
 def refusal(request: Request, export: Export) -> int:
     """The error that a request is refused with at once, OK if it is not."""
     command = request.command
-    allowed = int(CommandFlag.FUA | CommandFlag.NO_HOLE) if command == Command.WRITE_ZEROES else int(CommandFlag.FUA)
-    if command not in _SERVED or request.flags & ~allowed or (command == Command.TRIM and not export.trim):
+    allowed = int(CommandFlag.FUA | CommandFlag.NO_HOLE) if command == NbdCommand.WRITE_ZEROES else int(CommandFlag.FUA)
+    if command not in _SERVED or request.flags & ~allowed or (command == NbdCommand.TRIM and not export.trim):
         return EINVAL
-    if command == Command.FLUSH:
+    if command == NbdCommand.FLUSH:
         return EINVAL if request.offset or request.length else OK
-    if command != Command.READ and export.read_only:
+    if command != NbdCommand.READ and export.read_only:
         return EPERM
     if request.offset % export.block or request.length % export.block or not request.length:
         return EINVAL
-    if command == Command.READ and request.length > MAXIMUM_BLOCK:
+    if command == NbdCommand.READ and request.length > MAXIMUM_BLOCK:
         return EINVAL
     if request.offset + request.length > export.size:
-        return EINVAL if command == Command.READ else ENOSPC
+        return EINVAL if command == NbdCommand.READ else ENOSPC
     return OK
 
 
-_SERVED = frozenset(Command) - {Command.DISCONNECT}
+_SERVED = frozenset(NbdCommand) - {NbdCommand.DISCONNECT}
 
 
 def reply(cookie: int, error: int = OK, data: bytes = b"") -> bytes:

@@ -11,8 +11,8 @@ import pytest
 from experiments.replaying.amplification import MOST_SAMPLES, History, by_cause, write_amplification
 from experiments.replaying.device_report import DeviceReport
 from experiments.replaying.observation import Observation
-from experiments.replaying.simulated import Settings, replay
-from experiments.replaying.trace_plan import load, plan
+from experiments.replaying.simulated import ReplaySettings, replay
+from experiments.replaying.survey import load, survey
 from flashsim.core.request import READ, WRITE
 from flashsim.core.spans import CAUSES
 from flashsim.core.units import MIB, MILLISECONDS
@@ -79,12 +79,12 @@ def _trace(path: Path, count: int, spacing: int | None) -> Path:
     return path
 
 
-def _looking_changes_nothing(preset: presets.Preset, settings: Settings, path: Path) -> None:
+def _looking_changes_nothing(preset: presets.Preset, settings: ReplaySettings, path: Path) -> None:
     """The clock is never sent beyond the last completion, and samples are taken in the middle of a window."""
     found, looks = [], 0
     for watched in (False, True):
         device = Device(preset)
-        what = plan(path)
+        what = survey(path)
         load(device, what)
         observation = Observation(device) if watched else None
         seen: list[np.ndarray] = []
@@ -102,7 +102,7 @@ def _looking_changes_nothing(preset: presets.Preset, settings: Settings, path: P
 @pytest.mark.parametrize("name", [name for name in presets.names() if presets.load(name).kind == "ssd"])
 @pytest.mark.parametrize(("pace", "depth", "spacing"), [("asap", 1, None), ("asap", 40, None), ("timed", 1, 300_000), ("timed", 1, 30_000)])
 def test_looking_changes_nothing(name: str, pace: str, depth: int, spacing: int | None, tmp_path: Path) -> None:
-    _looking_changes_nothing(presets.load(name), Settings(pace, depth), _trace(tmp_path / "t", 400, spacing))
+    _looking_changes_nothing(presets.load(name), ReplaySettings(pace, depth), _trace(tmp_path / "t", 400, spacing))
 
 
 @pytest.mark.parametrize(("pace", "depth", "spacing"), [("asap", 7, None), ("timed", 1, 30_000)])
@@ -113,7 +113,7 @@ def test_looking_changes_nothing_of_a_drive_with_much_to_decide(pace: str, depth
         preset.parameters, capacity=9 * MIB, blocks_per_plane=10, channels=2, packages_per_channel=2, **options
     )
     path = _trace(tmp_path / "t", 1500, spacing)
-    _looking_changes_nothing(dataclasses.replace(preset, parameters=parameters), Settings(pace, depth), path)
+    _looking_changes_nothing(dataclasses.replace(preset, parameters=parameters), ReplaySettings(pace, depth), path)
 
 
 def test_reports_of_a_drive_hold_energy_and_write_amplification(tmp_path: Path) -> None:
@@ -122,7 +122,7 @@ def test_reports_of_a_drive_hold_energy_and_write_amplification(tmp_path: Path) 
         device = Device.open(name)
         observation = Observation(device)
         report = DeviceReport(device.preset, observation)
-        replay(path, device, Settings("asap", 4), plan(path), report.add, observation=observation)
+        replay(path, device, ReplaySettings("asap", 4), survey(path), report.add, observation=observation)
         told = report.as_dict(device.statistics())
         assert 0 < told["active"] == told["duration"], "with clients that never think the drive always serves one"
         shown = "\n".join(table.as_text() for table in report.tables(device.statistics()))
@@ -146,7 +146,7 @@ def test_time_in_which_nothing_is_served_is_not_active(tmp_path: Path) -> None:
     device = Device.open("intel-x25e-64gb")
     report = DeviceReport(device.preset)
     seen = []
-    replay(path, device, Settings("timed"), plan(path), lambda batch, done: (report.add(batch, done), seen.append(done.copy()))[0])
+    replay(path, device, ReplaySettings("timed"), survey(path), lambda batch, done: (report.add(batch, done), seen.append(done.copy()))[0])
     every = np.concatenate(seen)
     served = np.zeros(0, np.int64)
     for begin, end in sorted(zip(every["started"].tolist(), every["completed"].tolist(), strict=True)):

@@ -15,7 +15,7 @@ from flashsim.core.units import NEVER
 from flashsim.device.device import Device
 from flashsim.device.nbd.content import MemoryContent
 from flashsim.device.nbd.drive import Served, ServedDrive
-from flashsim.device.nbd.messages import Command, Export, Request
+from flashsim.device.nbd.messages import Export, NbdCommand, Request
 from flashsim.device.presets import Preset
 from tests.flashsim.device import nbd_client as nbd
 from tests.flashsim.hdd.drives import small_drive
@@ -42,13 +42,16 @@ def requests_of(seed: int, capacity: int, count: int) -> list[tuple[int, Request
     found = []
     for arrival in at.tolist():
         command = int(
-            random.choice([Command.READ, Command.WRITE, Command.FLUSH, Command.TRIM, Command.WRITE_ZEROES], p=[0.4, 0.4, 0.1, 0.05, 0.05])
+            random.choice(
+                [NbdCommand.READ, NbdCommand.WRITE, NbdCommand.FLUSH, NbdCommand.TRIM, NbdCommand.WRITE_ZEROES],
+                p=[0.4, 0.4, 0.1, 0.05, 0.05],
+            )
         )
-        length = 0 if command == Command.FLUSH else 512 * int(random.integers(1, 9))
+        length = 0 if command == NbdCommand.FLUSH else 512 * int(random.integers(1, 9))
         offset = 512 * int(random.integers(0, (capacity - length) // 512)) if length else 0
-        data = bytes(length) if command == Command.WRITE else b""
+        data = bytes(length) if command == NbdCommand.WRITE else b""
         forced = (
-            command in (Command.READ, Command.WRITE, Command.FLUSH) and random.random() < 0.2
+            command in (NbdCommand.READ, NbdCommand.WRITE, NbdCommand.FLUSH) and random.random() < 0.2
         )  # a forced trim is two requests of the drive
         found.append((arrival, Request(command, int(forced), 0, offset, length, data)))
     return found
@@ -83,7 +86,9 @@ def test_simulated_times_are_those_of_the_bare_drive(kind: str, scale: float, ov
     """However late the drive is stepped, provided that requests are taken when they come."""
     for seed in range(4):
         served, bare = served_drive(kind, scale), device(kind)
-        asked = [(at, request) for at, request in requests_of(seed, bare.capacity, 60) if kind == "ssd" or request.command != Command.TRIM]
+        asked = [
+            (at, request) for at, request in requests_of(seed, bare.capacity, 60) if kind == "ssd" or request.command != NbdCommand.TRIM
+        ]
         done = sorted(run(served, asked, scale, oversleep, seed), key=lambda each: each.number)
         assert [each.number for each in done] == list(range(len(asked)))
         requests = np.array([(0, e.operation, 0, 3, e.flags, e.offset, e.length, 0, -1, 0) for e in done], REQUEST)
@@ -98,7 +103,7 @@ def test_simulated_times_are_those_of_the_bare_drive(kind: str, scale: float, ov
 def test_requests_that_come_together_run_together_without_imposed_latency() -> None:
     served, bare = served_drive("ssd", 0), device("ssd")
     for page in range(8):
-        served.take(Request(Command.READ, 0, page, page * PAGE, PAGE), 1, START)
+        served.take(Request(NbdCommand.READ, 0, page, page * PAGE, PAGE), 1, START)
     done = served.step(START)
     expected = bare.serve(make_requests(READ, np.arange(8) * PAGE, PAGE))
     assert sorted(each.completed for each in done) == sorted(expected["completed"].tolist())
@@ -107,7 +112,7 @@ def test_requests_that_come_together_run_together_without_imposed_latency() -> N
 
 def test_nothing_is_done_before_it_is_due() -> None:
     served = served_drive("hdd")
-    served.take(Request(Command.READ, 0, 7, 0, 512), 1, START + 50)
+    served.take(Request(NbdCommand.READ, 0, 7, 0, 512), 1, START + 50)
     assert served.next() == 0
     assert served.step(START + 50) == []
     due = served.next()

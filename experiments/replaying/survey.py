@@ -26,7 +26,7 @@ _MOST_PLACES = 1 << 20
 
 
 @dataclass(frozen=True)
-class Plan:
+class Survey:
     """What a first pass over a trace tells: `reach` is where the furthest request ends, `read` what is read, shape (n, 2)."""
 
     requests: int
@@ -54,7 +54,7 @@ def limited(batches: Batches, limit: int | None) -> Batches:
             return
 
 
-def plan(path: Path, limit: int | None = None) -> Plan:
+def survey(path: Path, limit: int | None = None) -> Survey:
     """A first pass over a trace file.
 
     Raises
@@ -85,7 +85,7 @@ def plan(path: Path, limit: int | None = None) -> Plan:
             _read_from(footprint, finer[:, 0], finer[:, 1], unit)
     if not requests:
         raise InvalidParameterError("trace", str(path), "there must be a request in it")
-    return Plan(requests, reach, footprint.ranges, timed, dependent, len(devices))
+    return Survey(requests, reach, footprint.ranges, timed, dependent, len(devices))
 
 
 def _read_from(footprint: Footprint, begin: Integers, end: Integers, unit: int) -> None:
@@ -94,7 +94,7 @@ def _read_from(footprint: Footprint, begin: Integers, end: Integers, unit: int) 
     footprint.add(first, -(-end // unit) * unit - first)
 
 
-def load(device: Device, what: Plan, progress: Progress | None = None) -> None:
+def load(device: Device, what: Survey, progress: Progress | None = None) -> None:
     """Mark what a trace reads as written, so that reads move data; a range beyond the end wraps around with the requests."""
     end = device.capacity // SECTOR * SECTOR
     pieces = what.read
