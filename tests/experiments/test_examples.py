@@ -19,7 +19,8 @@ from tests.flashsim.hdd.diskspecs.drive_files import write_drive
 
 ROOT = Path(__file__).parents[2]
 #: Pages whose commands and programs all run.
-PAGES = [*sorted((ROOT / "docs" / "tutorials").glob("*.md")), ROOT / "docs" / "explanation" / "strands.md"]
+EXPLANATIONS = [ROOT / "docs" / "explanation" / f"{name}.md" for name in ("compiled_loop", "strands")]
+PAGES = [*sorted((ROOT / "docs" / "tutorials").glob("*.md")), *EXPLANATIONS]
 COMMANDS = (
     "",
     "reproduce",
