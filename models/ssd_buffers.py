@@ -1,4 +1,4 @@
-"""The best buffers of a join for the detailed cost of `models.ssd_joins`: in closed form, and by search.
+"""The best buffers of a join for the detailed cost of `models.ssd_joins`, in closed form; `models.ssd_search` finds them by search.
 
 The closed forms come from the same continuous costs as those of Haas et al., with one difference that decides all: where only commands
 wait, what a page waits falls with the length of its request no further than to the length of a command.  So each rule gives a size for a
@@ -11,140 +11,18 @@ The derivations stand in docs/explanation/optimal_allocations.md.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from itertools import product
-from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-from scipy.optimize import brute, fmin
-
-from flashsim.core.errors import UnknownNameError
 from models.allocation.buffers import Allocation, GraceAllocation, HybridAllocation, NestedLoopsAllocation, SortMergeAllocation, exact
 from models.allocation.grace_hash import grace_as_hybrid
 from models.allocation.hybrid_hash import hybrid_division
 from models.allocation.nested_loops import nested_loops_inner
-from models.join_costs.base import Sizes, allocate
-from models.ssd_joins import JOINS, RUNS_KNOWN_TO, DetailedCost, Drive, Layout, Timing, bursts_a_write, detailed_cost
-
-#: How much larger than its share the largest bucket may be, as a share of memory: hashing spreads tuples by chance.
-SPREAD = 0.02
-
-
-@dataclass(frozen=True)
-class Problem:
-    """A join on a drive whose buffers are to be divided.
-
-    Parameters
-    ----------
-    algorithm
-        One of `models.ssd_joins.JOINS`.
-    sizes
-        Relations, temporaries and memory, in pages.
-    layout
-        See `models.ssd_joins.Layout`.
-    """
-
-    algorithm: str
-    sizes: Sizes
-    drive: Drive
-    layout: Layout = "packed"
-
-    def __post_init__(self) -> None:
-        if self.algorithm not in JOINS:
-            raise UnknownNameError("algorithm", self.algorithm, JOINS)
-        self.fallback()
-
-    def fallback(self) -> Allocation:
-        """A division by Haas et al. that fits where the rules here find none, in hardly any memory; refuses too little, with the bound."""
-        return allocate(self.algorithm, self.sizes.r, self.sizes.s, self.sizes.memory, 1, 2, self.sizes.fudge)
-
-    def cost(self, allocation: Allocation) -> DetailedCost:
-        """What an allocation costs."""
-        return detailed_cost(self.algorithm, self.sizes, self.drive, allocation, self.layout)
-
-    def least(self, candidates: Iterable[Allocation]) -> DetailedCost:
-        """The cheapest of some allocations, with input buffers as they are or cut down to whole commands."""
-        divisions = list(candidates) or [self.fallback()]
-        return min((self.cost(each) for made in divisions for each in self._trimmed(made)), key=lambda join: join.seconds)
-
-    def _trimmed(self, allocation: Allocation) -> Iterator[Allocation]:
-        yield allocation
-        names = [name for name in ("inner", "input", "phase2_input") if getattr(allocation, name, 0) > self.command]
-        if names:
-            cut: dict[str, Any] = {name: self.whole(getattr(allocation, name)) for name in names}
-            yield replace(allocation, **cut)
-        if isinstance(allocation, (GraceAllocation, HybridAllocation)) and allocation.phase2_input > allocation.output > 0:
-            # Buckets are read back in whole pieces.
-            yield replace(allocation, phase2_input=allocation.phase2_input // allocation.output * allocation.output)
-
-    @property
-    def command(self) -> int:
-        """c: pages of the largest command."""
-        return self.drive.command_pages
-
-    def whole(self, pages: float) -> int:
-        """At least one page; above a command, whole commands."""
-        return max(1, math.ceil(pages)) if pages <= self.command else int(pages // self.command) * self.command
-
-    def rounded(self, pages: float) -> set[int]:
-        """Whole commands, no more and no fewer pages than that, also with a quicker command at their end; up to a command, whole pages."""
-        found = {self.whole(pages)}
-        if pages > self.command:
-            found |= {math.ceil(pages), self.whole(pages + self.command)}
-        if self.quicker:
-            found |= {length + more for length in found if length >= self.command for more in (self.quicker - self.command, self.quicker)}
-        return found
-
-    @property
-    def quicker(self) -> int:
-        """The length of command that waits least for a page, if a shorter one does than a whole one; else 0."""
-        rounds, once = self.drive.rounds, self.drive.write.command_ms
-        if not rounds.rotation_ms:
-            return 0
-        best = min(range(self.command, 0, -1), key=lambda pages: (once + rounds(pages)) / pages)
-        return best if best < self.command else 0
-
-    @property
-    def table(self) -> Fraction:
-        """F |R|."""
-        return max(1, self.sizes.r) * exact(self.sizes.fudge)
-
-    @property
-    def reserve(self) -> int:
-        """Pages of the second phase that are left for input: a command, and what chance may add to a bucket."""
-        return min(max(1, self.sizes.memory // 4), self.command + math.ceil(SPREAD * self.sizes.memory))
-
-    def second_page(self) -> tuple[float, float]:
-        """Milliseconds a page of reading and of writing in requests of many commands."""
-        read, write = self.drive.read, self.drive.write
-        rounds = self.drive.rounds(self.command)
-        return read.page_ms + read.command_ms / self.command, write.page_ms + (write.command_ms + rounds) / self.command
-
-
-@dataclass(frozen=True)
-class Price:
-    """What a request costs besides its pages: once if it is long, and how much more if it is one command."""
-
-    start: float
-    command: float
-
-    @classmethod
-    def of(cls, timing: Timing, rounds: float = 0.0) -> Price:
-        """The price in one direction, where a command also waits for the platter."""
-        return cls(timing.start_ms + timing.several_ms, timing.command_ms + rounds - timing.several_ms)
-
-    @property
-    def first(self) -> float:
-        """Of a request of one command."""
-        return self.start + self.command
-
-    def dearer(self, ms: float) -> Price:
-        """With so much more for any request."""
-        return replace(self, start=self.start + ms)
+from models.ssd_joins import JOINS, RUNS_KNOWN_TO, DetailedCost, bursts_a_write
+from models.ssd_problem import Price, Problem
 
 
 def _sized(price: Price, rule: Callable[[float], float], command: int) -> float:
@@ -248,11 +126,11 @@ def _quick_sort_merge(problem: Problem) -> Iterator[Allocation]:
     ruled = {problem.whole(_sized(price, lambda ms: _divided(problem, ms, 0.0, merging)[0], command)) for price in (read, dearer)}
     for output in outputs:
         inputs = {memory - output - _tree(problem, commands) for commands in _merge_commands(problem)} | ruled
-        for made in (_sort_merge(problem, input, output) for input in inputs):
+        for made in (divided_sort_merge(problem, input, output) for input in inputs):
             if made is None:
                 continue
             yield made
-            yield _sort_merge(problem, memory - output - _tight(problem, made), output) or made
+            yield divided_sort_merge(problem, memory - output - _tight(problem, made), output) or made
 
 
 def _priced_sort_merge(problem: Problem, read: Price, write: Price, merge: Price) -> Iterator[Allocation]:
@@ -265,10 +143,10 @@ def _priced_sort_merge(problem: Problem, read: Price, write: Price, merge: Price
         lengths_of_both.append((min(input, command), memory - min(input, command) - _tree(problem, commands)))
     for lengths in lengths_of_both:
         for first, second in product(*(problem.rounded(length) for length in lengths)):
-            made = _sort_merge(problem, first, second)
+            made = divided_sort_merge(problem, first, second)
             if made is not None:
                 yield made
-                yield _sort_merge(problem, first, memory - first - _tight(problem, made)) or made
+                yield divided_sort_merge(problem, first, memory - first - _tight(problem, made)) or made
 
 
 def _divided(problem: Problem, reading: float, writing: float, merging: float) -> tuple[float, float]:
@@ -310,7 +188,7 @@ def _tree(problem: Problem, commands: int) -> int:
     return math.ceil((max(1, sizes.r) + max(1, sizes.s)) * sizes.fudge / (2 * runs))
 
 
-def _sort_merge(problem: Problem, input: int, output: int) -> SortMergeAllocation | None:
+def divided_sort_merge(problem: Problem, input: int, output: int) -> SortMergeAllocation | None:
     """Buffers of the first pass, if all runs can be merged in one."""
     sizes = problem.sizes
     workspace = sizes.memory - input - output
@@ -342,10 +220,10 @@ def _closed_grace(problem: Problem) -> Iterator[Allocation]:
 
             input = max(1.0, _sized(read, rule, problem.command))
             for rounded in problem.rounded(input):
-                yield from _grace(problem, buckets, rounded)
+                yield from divided_grace(problem, buckets, rounded)
 
 
-def _grace(problem: Problem, buckets: int, input: int) -> Iterator[GraceAllocation]:
+def divided_grace(problem: Problem, buckets: int, input: int) -> Iterator[GraceAllocation]:
     """Output buffers of all that is left, or whole commands of it."""
     memory = problem.sizes.memory
     workspace = math.ceil(problem.table / buckets)
@@ -378,21 +256,21 @@ def _priced_hybrid(problem: Problem, hidden: bool) -> Iterator[Allocation]:
         output = problem.whole(
             min(memory / 4, _sized(write, lambda ms: math.sqrt(ms * spilled / (buckets * page)), command))  # noqa: B023
         )
-        buckets = max(1, _hybrid(problem, input, output, problem.reserve).buckets)
+        buckets = max(1, divided_hybrid(problem, input, output, problem.reserve).buckets)
     outputs = {output, *problem.rounded(output)}
     if hidden:  # so long that a move to it is hidden
         outputs.add(problem.whole(problem.drive.move_ms / problem.drive.behind_ms + command))
     if problem.quicker:
         outputs |= {problem.quicker, command + problem.quicker}
     for first, second in product({input, *problem.rounded(input)}, outputs):
-        yield _hybrid(problem, first, second, problem.reserve)
-        yield _hybrid(problem, first, second, max(problem.reserve, second))
+        yield divided_hybrid(problem, first, second, problem.reserve)
+        yield divided_hybrid(problem, first, second, max(problem.reserve, second))
     # The longest output buffers that get by with one bucket fewer.
     longest = memory - problem.reserve - (table - memory + input) / max(1, buckets - 1)
-    yield _hybrid(problem, input, max(1, min(output, math.floor(longest))), problem.reserve)
+    yield divided_hybrid(problem, input, max(1, min(output, math.floor(longest))), problem.reserve)
 
 
-def _hybrid(problem: Problem, input: int, output: int, least: int) -> HybridAllocation:
+def divided_hybrid(problem: Problem, input: int, output: int, least: int) -> HybridAllocation:
     """Hybrid hash's division for given buffers, or Grace hash's where they leave no workspace."""
     sizes = problem.sizes
     made = hybrid_division(sizes.r, sizes.memory, input, sizes.fudge, output=output, least=least)
@@ -409,72 +287,3 @@ def _best_grace(problem: Problem) -> GraceAllocation:
 _CLOSED: dict[str, Callable[[Problem], Iterator[Allocation]]] = dict(
     zip(JOINS, (_closed_nested_loops, _closed_sort_merge, _closed_grace, _closed_hybrid), strict=True)
 )
-
-
-def numeric(problem: Problem) -> DetailedCost:
-    """The best division that a search finds, without use of the closed forms, and its cost.
-
-    Block nested loops: every number of chunks that can matter.  The others: SciPy's search on a grid of the logarithms of the buffers'
-    lengths, and Nelder and Mead's from its best point; of Grace hash for each number of buckets up to twice the fewest.
-
-    Raises
-    ------
-    InvalidParameterError
-        Too little memory for the join.
-    """
-    return problem.least(_SEARCHES[problem.algorithm](problem))
-
-
-def _search_nested_loops(problem: Problem) -> Iterator[Allocation]:
-    memory = problem.sizes.memory
-    fewest = math.ceil(problem.table / (memory - 1))
-    for chunks in range(fewest, 4 * fewest + 1):
-        outer = max(math.ceil(exact(problem.sizes.fudge)), math.ceil(problem.table / chunks))
-        if outer < memory:
-            yield NestedLoopsAllocation(outer, memory - outer)
-
-
-def _search_sort_merge(problem: Problem) -> Iterator[Allocation]:
-    yield from _searched(problem, lambda lengths: [_sort_merge(problem, *lengths)], 2)
-
-
-def _search_grace(problem: Problem) -> Iterator[Allocation]:
-    fewest = math.ceil(problem.table / (problem.sizes.memory - problem.reserve))
-    for buckets in range(fewest, min(2 * fewest + 2, problem.sizes.memory)):
-        yield from _searched(problem, lambda lengths: list(_grace(problem, buckets, lengths[0])), 1)  # noqa: B023
-
-
-def _search_hybrid(problem: Problem) -> Iterator[Allocation]:
-    def divide(lengths: Sequence[int]) -> list[HybridAllocation]:
-        input, output = lengths
-        leasts = (problem.reserve, max(problem.reserve, output), 2 * problem.reserve, 4 * problem.reserve)
-        return [_hybrid(problem, input, output, least) for least in leasts if least < problem.sizes.memory]
-
-    yield from _searched(problem, divide, 2)
-
-
-_SEARCHES: dict[str, Callable[[Problem], Iterator[Allocation]]] = dict(
-    zip(JOINS, (_search_nested_loops, _search_sort_merge, _search_grace, _search_hybrid), strict=True)
-)
-
-
-#: From how many of the grid's points the search goes on.
-_STARTS = 4
-
-
-def _searched(problem: Problem, divide: Callable[[Sequence[int]], Sequence[Allocation | None]], buffers: int) -> Iterator[Allocation]:
-    """What `divide` makes of the best lengths of some buffers, each between a page and half of memory, in whole commands or not."""
-
-    def divisions(logarithms: npt.NDArray[np.float64]) -> list[Allocation]:
-        lengths = np.exp2(np.clip(logarithms, 0, most)).tolist()
-        made = [*divide([problem.whole(length) for length in lengths]), *divide([max(1, round(length)) for length in lengths])]
-        return [each for each in made if each is not None]
-
-    def seconds(logarithms: npt.NDArray[np.float64]) -> float:
-        return min((problem.cost(each).seconds for each in divisions(logarithms)), default=math.inf)
-
-    most = math.log2(max(1, problem.sizes.memory // 2))
-    _, _, grid, costs = brute(seconds, ((0.0, most),) * buffers, Ns=12, finish=None, full_output=True)
-    points = np.reshape(grid, (buffers, -1)).T
-    for start in points[np.argsort(costs, axis=None, kind="stable")[:_STARTS]]:
-        yield from divisions(fmin(seconds, start, xtol=1e-3, ftol=1e-7, disp=False, maxiter=100))

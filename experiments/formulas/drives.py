@@ -18,7 +18,7 @@ from flashsim.hdd.parameters import HddParameters
 from flashsim.hdd.seek import mean_seek, seek_curve
 from flashsim.ssd.parameters import SsdParameters
 from flashsim.ssd.state.timing import timing_of
-from models.ssd_joins import Amplification, Drive, LogBlocks, PageMapped, Rounds, Timing
+from models.ssd_drive import Amplification, Drive, LogBlocks, PageMapped, Rounds, Timing
 
 
 def drive_of(preset: Preset, page_size: int, span: int | None = None) -> Drive:

@@ -17,8 +17,11 @@ from models.allocation.hybrid_hash import hybrid_division
 from models.allocation.nested_loops import nested_loops_inner
 from models.allocation.sort_merge import sort_merge_input
 from models.join_costs.base import Sizes
-from models.ssd_buffers import Problem, closed_form, numeric
-from models.ssd_joins import JOINS, Drive, Layout, Rounds, Timing
+from models.ssd_buffers import closed_form
+from models.ssd_drive import Drive, Rounds, Timing
+from models.ssd_joins import JOINS, Layout
+from models.ssd_problem import Problem
+from models.ssd_search import numeric
 
 R, S = 93_440, 655_360
 PAGE = 8192 / 1000

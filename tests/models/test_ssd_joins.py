@@ -21,7 +21,8 @@ from models.allocation.buffers import HybridAllocation, NestedLoopsAllocation, S
 from models.disk import Disk
 from models.haas import cost
 from models.join_costs.base import Sizes, allocate
-from models.ssd_joins import JOINS, Drive, Layout, LogBlocks, PageMapped, Rounds, Timing, detailed_cost
+from models.ssd_drive import Drive, LogBlocks, PageMapped, Rounds, Timing
+from models.ssd_joins import JOINS, Layout, detailed_cost
 
 disks = st.sampled_from([Disk(12, 5.56, 0.23), Disk(0, 0.35, 0.065, 0.098), Disk(9.5, 8.3, 2.6), Disk(0, 0, 1)])
 

@@ -30,8 +30,9 @@ from flashsim.device import presets
 from flashsim.storage.heap_file import HeapFile
 from models.allocation.buffers import Allocation
 from models.join_costs.base import allocate
-from models.ssd_buffers import Problem, closed_form
+from models.ssd_buffers import closed_form
 from models.ssd_joins import DetailedCost
+from models.ssd_problem import Problem
 
 TITLE = "What the paper left open: the best buffers on every device"
 #: The closed form is allowed so much over the best that a search finds.

@@ -11,8 +11,11 @@ from flashsim.core.units import MIB
 from flashsim.device import presets
 from flashsim.device.device import Device
 from models.join_costs.base import Sizes
-from models.ssd_buffers import Problem, closed_form, numeric
-from models.ssd_joins import JOINS, Load, LogBlocks
+from models.ssd_buffers import closed_form
+from models.ssd_drive import LogBlocks
+from models.ssd_joins import JOINS, Load
+from models.ssd_problem import Problem
+from models.ssd_search import numeric
 
 PAGE = 8192
 FLASH = [name for name in presets.names() if presets.load(name).kind == "ssd"]
