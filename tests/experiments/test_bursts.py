@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from experiments.formulas.drives import drive_of
-from experiments.papers.do2009.allocations import PLACES, bytes_needed, places
+from experiments.papers.do2009.every_device import PLACES, bytes_needed, places
 from experiments.papers.do2009.runs import Setup, laid_out
 from experiments.runs.joining import JoinSetting, simulate_join
 from flashsim.core.request import READ, WRITE, Completions, Requests
