@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from flashsim.core.errors import InvalidParameterError
-from flashsim.core.request import FLUSH, READ, Commands, Requests
+from flashsim.core.kernel import lean_kernel
+from flashsim.core.request import FLUSH, READ, WRITE, Commands, Requests
 from flashsim.hdd import checks
 from flashsim.hdd.description import DriveDescription
 from flashsim.hdd.layout import sectors_of
@@ -40,6 +41,8 @@ class HddParameters(DriveDescription):
         InvalidParameterError
             The first such command, by its offset and length; or an operation that no drive knows.
         """
+        if not _is_one_refused(np.ascontiguousarray(requests), np.ascontiguousarray(commands), self.sector_size, self.capacity):
+            return
         offset, length = commands["offset"], commands["length"]
         moves_data = (requests["operation"][commands["request"]] & ~1) == 0  # READ and WRITE
         bad = (offset % self.sector_size != 0) | (length % self.sector_size != 0) | (length <= 0)
@@ -52,3 +55,20 @@ class HddParameters(DriveDescription):
         unknown = (requests["operation"] < READ) | (requests["operation"] > FLUSH)
         if unknown.any():
             raise InvalidParameterError("operation", int(requests["operation"][unknown][0]), f"it must be {READ} to {FLUSH}")
+
+
+@lean_kernel
+def _is_one_refused(requests: Requests, commands: Commands, sector_size: int, capacity: int) -> bool:
+    """Whether a command is to be refused; `HddParameters.check` says why."""
+    for row in range(requests.shape[0]):
+        if requests[row]["operation"] < READ or requests[row]["operation"] > FLUSH:
+            return True
+    for row in range(commands.shape[0]):
+        request, offset, length = commands[row]["request"], commands[row]["offset"], commands[row]["length"]
+        if request < 0 or request >= requests.shape[0]:
+            return True
+        if requests[request]["operation"] in (READ, WRITE) and (
+            offset % sector_size != 0 or length % sector_size != 0 or length <= 0 or offset < 0 or offset > capacity - length
+        ):
+            return True
+    return False

@@ -8,9 +8,12 @@ import sys
 import numpy as np
 import pytest
 
+from flashsim.core.errors import InvalidParameterError
+from flashsim.core.host_queue import one_command_each
 from flashsim.core.kernel import compiled
-from flashsim.core.request import READ, make_requests
+from flashsim.core.request import FLUSH, READ, TRIM, WRITE, make_requests
 from flashsim.hdd.engine import HddEngine
+from flashsim.hdd.specification import HddSpecification
 from tests.flashsim.hdd.drives import serve, small_drive
 
 #: Runs engine and specification, and prints how many kernels were compiled rather than read from the cache.
@@ -39,3 +42,22 @@ def test_queued_requests_are_served_first_come_first_served() -> None:
     completions = serve(HddEngine(small_drive(queue_depth=8)), requests)
     assert completions["id"].tolist() == [0, 1, 2, 3, 4]
     assert completions["started"].tolist() == [0] * 5
+
+
+@pytest.mark.parametrize("kind", [HddEngine, HddSpecification])
+@pytest.mark.parametrize(
+    ("operation", "offset", "length", "message"),
+    [(READ, 100, 512, "command: 512 B at 100"), (WRITE, 0, 700, "command: 700 B at 0"), (READ, 0, 0, "command: 0 B"),
+     (WRITE, -512, 512, "command: 512 B at -512"), (READ, 512 * 1024, 512, "1024 sectors of 512 B"), (7, 0, 512, "operation: 7")],
+)  # fmt: skip
+def test_commands_that_a_drive_cannot_serve_are_refused(
+    kind: type[HddEngine | HddSpecification], operation: int, offset: int, length: int, message: str
+) -> None:
+    requests = make_requests([READ, operation], [0, offset], [512, length])
+    with pytest.raises(InvalidParameterError, match=message):
+        kind(small_drive()).submit(requests, one_command_each(requests), 0)
+
+
+def test_what_moves_no_data_may_lie_anywhere() -> None:
+    requests = make_requests([FLUSH, TRIM], [7, -1], 0)
+    assert len(serve(HddEngine(small_drive()), requests)) == 2
