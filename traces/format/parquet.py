@@ -45,8 +45,7 @@ def read(path: Path) -> Batches:
 
 def _batches(file: pq.ParquetFile) -> Batches:
     """A file's batches; Arrow keeps what it has read of all row groups that are asked for at once, so they are asked for one by one."""
-    for group in range(file.num_row_groups):
-        yield from file.iter_batches(batch_size=1 << 18, row_groups=[group])
+    return chain.from_iterable(file.iter_batches(batch_size=1 << 18, row_groups=[group]) for group in range(file.num_row_groups))
 
 
 def _check(path: Path, batch: pa.RecordBatch, first: int) -> None:
