@@ -233,3 +233,14 @@ def test_no_kernel_takes_more_than_twelve_parameters_and_none_that_a_user_writes
             members = re.match(r"flashsim/(ssd/(ftl|gc|wear)|hdd/scheduler)/[a-z]", place)
             written = members and function.name in ("translate", "victim", "opens", "levels", "choose")
             assert parameters <= (5 if written else 12), f"{place}: {function.name} takes {parameters}"
+
+
+def test_functions_fit_a_screen_and_modules_are_short() -> None:
+    """Commands are left out: they declare their options."""
+    for path in SOURCES:
+        place = path.relative_to(ROOT).as_posix()
+        lines = path.read_text().count("\n")
+        assert lines <= 400, f"{place} has {lines} lines"
+        for function in functions(path):
+            lines = (function.end_lineno or 0) - function.lineno + 1
+            assert lines <= 60 or place.startswith("experiments/commands/"), f"{place}: {function.name} has {lines} lines"

@@ -45,6 +45,10 @@ class StateTable:
         places = np.cumsum([0] + [len(_leaves(part)) * _ENTRIES for part in self._types])
         self._places, self._vector = places.tolist(), np.zeros(places[-1], np.int64)
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> StateTable:
+        """A table that knows of no arrays yet: those of a copied engine stand elsewhere."""
+        return StateTable(self._types)
+
     def crossing(self, state: tuple[Any, ...]) -> State:
         """What a kernel takes for the state, of which some parts may be others than at the last crossing."""
         if not compiled():

@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from flashsim.core.errors import RefusedError
+from flashsim.core.errors import ReadOnlyDeviceError
 from flashsim.core.host_queue import one_command_each
 from flashsim.ssd.engine.drive import SsdEngine
 from flashsim.ssd.ftl import dftl
@@ -52,9 +52,9 @@ def test_cuts_while_blocks_wear_out(seed: int) -> None:
         requests, at = random_workload(seed + 1000 * again, parameters, 60)
         requests["dependency"] = -1
         engine.submit(requests, one_command_each(requests), np.sort(at) + engine.now)
-        with contextlib.suppress(RefusedError):  # said once for each call that meets refused writes
+        with contextlib.suppress(ReadOnlyDeviceError):  # said once for each call that meets refused writes
             engine.advance(engine.now + int(at.max()) // 2 + 100, every=True)
-        with contextlib.suppress(RefusedError):
+        with contextlib.suppress(ReadOnlyDeviceError):
             engine.advance(engine.now, every=True)
         before = engine.statistics()["read_only"]
         engine.power_cut(engine.now)

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from flashsim.core.errors import RefusedError
+from flashsim.core.errors import ReadOnlyDeviceError
 from flashsim.core.host_queue import one_command_each
 from flashsim.core.request import WRITE, Requests, make_requests
 from flashsim.core.rng import generator
@@ -107,7 +107,7 @@ def test_cuts_while_blocks_wear_out(name: str) -> None:
             first_id = int(engine.state.control[SEQUENCE]) + 1
             end = engine.now + int(generator(seed, "cut", cut).integers(0, 10_000))
             ids = engine.submit(requests, one_command_each(requests), engine.now)
-            with contextlib.suppress(RefusedError):
+            with contextlib.suppress(ReadOnlyDeviceError):
                 done = engine.advance(end, every=True)["id"] - ids[0]
             if engine.state.control[READ_ONLY]:
                 break

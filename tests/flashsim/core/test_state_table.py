@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import NamedTuple
 
 import numpy as np
@@ -67,6 +68,15 @@ def test_an_array_that_is_replaced_is_the_one_that_kernels_see_next() -> None:
     longer = whole._replace(rows=Rows(np.zeros(7, np.int64), np.ones((7, 1), np.int64)))
     assert _work(table.crossing(longer), 3) == 7
     assert longer.rows.sums.tolist() == [3] * 7 and not whole.rows.sums.any()
+
+
+def test_a_copy_works_on_arrays_of_its_own() -> None:
+    """As copied engines do, whose tables are copied together with what they stand for."""
+    table, whole = StateTable(WHOLE), make_whole()
+    table.crossing(whole)
+    copied_table, copied_whole = copy.deepcopy((table, whole))
+    _work(copied_table.crossing(copied_whole), 2)
+    assert not whole.rows.sums.any() and copied_whole.rows.sums.any()
 
 
 @pytest.mark.skipif(not compiled(), reason="uncompiled kernels take any array")
