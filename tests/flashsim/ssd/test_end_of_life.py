@@ -14,9 +14,10 @@ from flashsim.core.rng import generator
 from flashsim.ssd.engine.drive import SsdEngine
 from flashsim.ssd.parameters import SsdParameters
 from flashsim.ssd.specification.drive import SsdSpecification
+from flashsim.ssd.state import drive_state
 from flashsim.ssd.state.drive_state import DriveState
-from flashsim.ssd.state.flash_array import CYCLES, LIMIT, RETIRED_BLOCK, SPARE_BLOCK, SPARES, STATE
-from tests.flashsim.ssd.drives import PAGE, Model, check_invariants, drive, served
+from flashsim.ssd.state.flash_array import CYCLES, LIMIT, RETIRED_BLOCK, SPARE_BLOCK, SPARES, STATE, count_wear
+from tests.flashsim.ssd.drives import PAGE, Model, check_invariants, check_wear, drive, served
 
 MODELS = pytest.mark.parametrize("model", [SsdEngine, SsdSpecification])
 WORN = "^drive: read-only, as a plane has no spare block left; refused so far: {} write commands; reads go on$"
@@ -155,3 +156,20 @@ def test_state_a_flash_page_takes_at_most_24_bytes() -> None:
     arrays = [value for value in vars(state).values() if isinstance(value, np.ndarray)]
     assert len(arrays) >= 9
     assert sum(array.nbytes for array in arrays) <= 24 * 2 * 2000 * 64
+
+
+def test_a_sample_of_wear_does_not_look_at_every_block(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All blocks are counted again only when none has as few erases any more, however many samples are taken."""
+    counts = []
+
+    def counted(*arrays: Any) -> None:
+        counts.append(0)
+        count_wear(*arrays)
+
+    engine, random = SsdEngine(drive()), generator(1, "samples")
+    monkeypatch.setattr(drive_state, "count_wear", counted)
+    for _ in range(200):
+        served(engine, make_requests(WRITE, random.integers(0, engine.parameters.logical_pages, 5) * PAGE, PAGE), engine.now)
+        check_wear(engine)
+    told = engine.statistics()["block_erases"]
+    assert told["max"] > 10 and len(counts) <= told["min"] < 50
