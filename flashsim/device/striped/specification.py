@@ -114,15 +114,15 @@ class StripedSpecification(StripedDrives[DeviceModel]):
         if until < self._now:
             raise InvalidParameterError("until", f"{until} ns", f"the clock is already at {self._now} ns")
         found: list[tuple[int, int, int, int, int]] = []
-        apart = not self._arrivals and not self._blocked and (every or wait >= len(self._open))
+        apart = until == NEVER and not self._arrivals and not self._blocked and (every or wait >= len(self._open))
         if apart:
-            self._advance_apart(until, every, found)
+            self._advance_apart(every, found)
         while not apart and (every or len(found) < wait):
             drive = min(range(len(self._events)), key=self._events.__getitem__)
             due, event = self._arrivals[0][0] if self._arrivals else NEVER, self._events[drive]
             if min(due, event) > until or min(due, event) == NEVER:
                 break
-            self._now = min(due, event)
+            self._now = max(self._now, min(due, event))  # a drive that nobody waits for may be behind
             if due <= event:
                 self._arrive(heappop(self._arrivals)[1])
             else:
@@ -133,12 +133,12 @@ class StripedSpecification(StripedDrives[DeviceModel]):
             self._now = until
         return np.array(found, COMPLETION)
 
-    def _advance_apart(self, until: int, every: bool, found: list[tuple[int, int, int, int, int]]) -> None:
-        """Let all drives go on by themselves, up to `until` or, unless it is for `every`, up to their last completions."""
+    def _advance_apart(self, every: bool, found: list[tuple[int, int, int, int, int]]) -> None:
+        """Let all drives go on by themselves, to their end or, unless it is for `every`, to their last completions."""
         done = []
         for number, drive in enumerate(self._drives):
             if every or drive.outstanding:
-                done.append(drive.advance(until, every=every, wait=max(1, drive.outstanding)))
+                done.append(drive.advance(every=every, wait=max(1, drive.outstanding)))
                 self._events[number] = drive.next_event
         completions = np.concatenate([*done, np.zeros(0, COMPLETION)])
         for row in np.argsort(completions["completed"], kind="stable"):

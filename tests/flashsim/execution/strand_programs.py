@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 
 from flashsim.core.errors import DeadlockError
-from flashsim.core.request import Completions, Integers, Requests
+from flashsim.core.request import SECTOR, Completions, Integers, Requests
 from flashsim.core.rng import generator
 from flashsim.device.device import Device
 from flashsim.device.presets import Preset
 from flashsim.device.station.parameters import StationParameters
+from flashsim.device.striping import Striping
 from flashsim.execution.cpu import CpuModel
 from flashsim.execution.machine import Machine
 from flashsim.execution.requests import (
@@ -115,7 +116,8 @@ def machine(seed: int, model: str = "engine", most: int = 3) -> Machine:
         parameters: Any = disks.random_drive(own) if kind == "hdd" else replace(drives.random_drive(own), endurance=0, wear="none")
         if parameters.capacity < 2 * PAGES * PAGE:
             parameters = disks.small_drive() if kind == "hdd" else drives.drive()
-        devices.append(Device(Preset(str(kind), str(kind), "", parameters, {}), model))
+        array = Striping(drives=int(draw.integers(2, 4)), stripe=8 * SECTOR) if kind == "hdd" and draw.random() < 0.3 else None
+        devices.append(Device(Preset(str(kind), str(kind), "", parameters, {}, array=array), model))
     return Machine(devices, cpu_model(int(draw.integers(1, 5))), Kept())
 
 
