@@ -14,8 +14,8 @@ FIELDS = (
     "data_preparation", "reselect_first", "reselect_other", "disconnect_read_after_read", "disconnect_read_after_write",
     "disconnect_write", "complete_read", "complete_write", "extra_disconnect", "extra_command", "extra_disconnect_first", "extra_pause",
     "extra_disconnect_second", "extra_seek_delay",
-    "read_ahead", "read_ahead_least", "read_ahead_bound", "read_ahead_on_hit", "read_ahead_again", "segments", "segment_size", "keep_read",
-    "next_hits", "partial_hits", "hits_while_writing", "read_preceding", "own_write_segment", "read_written", "write_behind", "queue_depth",
+    "read_ahead", "read_ahead_least", "read_ahead_bound", "read_ahead_on_hit", "read_ahead_again", "segment_size", "keep_read",
+    "next_hits", "partial_hits", "hits_while_writing", "read_preceding", "own_write_segment", "read_written", "write_behind",
 )  # fmt: skip
 # Of a pair `..._after_read`, `..._after_write` only the first has a name; the second is in the next column.
 (
@@ -26,10 +26,10 @@ FIELDS = (
     DATA_PREPARATION, RESELECT_FIRST, RESELECT_OTHER, DISCONNECT_READ, _,
     DISCONNECT_WRITE, COMPLETE_READ, COMPLETE_WRITE, EXTRA_DISCONNECT, EXTRA_COMMAND, EXTRA_DISCONNECT_FIRST, EXTRA_PAUSE,
     EXTRA_DISCONNECT_SECOND, EXTRA_SEEK_DELAY,
-    READ_AHEAD, READ_AHEAD_LEAST, READ_AHEAD_BOUND, READ_AHEAD_ON_HIT, READ_AHEAD_AGAIN, SEGMENTS, SEGMENT_SIZE, KEEP_READ,
-    NEXT_HITS, PARTIAL_HITS, HITS_WHILE_WRITING, READ_PRECEDING, OWN_WRITE_SEGMENT, READ_WRITTEN, WRITE_BEHIND, QUEUE_DEPTH,
-) = range(56)  # fmt: skip
-CONTROL_COLUMNS = 56
+    READ_AHEAD, READ_AHEAD_LEAST, READ_AHEAD_BOUND, READ_AHEAD_ON_HIT, READ_AHEAD_AGAIN, SEGMENT_SIZE, KEEP_READ,
+    NEXT_HITS, PARTIAL_HITS, HITS_WHILE_WRITING, READ_PRECEDING, OWN_WRITE_SEGMENT, READ_WRITTEN, WRITE_BEHIND,
+) = range(54)  # fmt: skip
+CONTROL_COLUMNS = 54
 
 #: What the mechanism streams.
 IDLE, READING, WRITING = range(3)
