@@ -45,7 +45,7 @@ class SeekCurve:
         return float(self.root * np.sqrt(distance - 1) + self.slope * (distance - 1) + self.single)
 
     def average(self, cylinders: int) -> float:
-        """What Lee's formula calls the average of a drive with so many cylinders (`flashsim.hdd.seek.lee_curve`), ns."""
+        """What Lee's formula calls the average of a drive with so many cylinders (`flashsim.hdd.state.seek.lee_curve`), ns."""
         return (3 * np.sqrt(cylinders) * self.root + 10 * self.single + 5 * self.full(cylinders)) / 15
 
     def full(self, cylinders: int) -> float:

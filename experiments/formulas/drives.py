@@ -13,9 +13,9 @@ from flashsim.core.units import MILLISECONDS, MILLISECONDS_A_SECOND, SECONDS
 from flashsim.device.block_layer import MAXIMUM_COMMAND
 from flashsim.device.nominal import streaming_rate
 from flashsim.device.presets import Preset
-from flashsim.hdd.layout import zones_of
 from flashsim.hdd.parameters import HddParameters
-from flashsim.hdd.seek import mean_seek, seek_curve
+from flashsim.hdd.state.layout import zones_of
+from flashsim.hdd.state.seek import mean_seek, seek_curve
 from flashsim.ssd.parameters import SsdParameters
 from flashsim.ssd.state.timing import timing_of
 from models.ssd_drive import Amplification, Drive, LogBlocks, PageMapped, Rounds, Timing

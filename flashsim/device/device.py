@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 #: The two witnesses of each kind of drive.
 MODELS = ("engine", "specification")
 _CLASSES = {
-    ("hdd", "engine"): ("flashsim.hdd.engine", "HddEngine"),
-    ("hdd", "specification"): ("flashsim.hdd.specification", "HddSpecification"),
+    ("hdd", "engine"): ("flashsim.hdd.engine.drive", "HddEngine"),
+    ("hdd", "specification"): ("flashsim.hdd.specification.drive", "HddSpecification"),
     ("ssd", "engine"): ("flashsim.ssd.engine.drive", "SsdEngine"),
     ("ssd", "specification"): ("flashsim.ssd.specification.drive", "SsdSpecification"),
     ("station", "engine"): ("flashsim.device.station.engine", "StationEngine"),

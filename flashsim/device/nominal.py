@@ -9,9 +9,9 @@ import numpy as np
 
 from flashsim.core.units import SECONDS
 from flashsim.device.station.parameters import StationParameters
-from flashsim.hdd.layout import SLOT_UNIT, zones_of
 from flashsim.hdd.parameters import HddParameters
-from flashsim.hdd.seek import mean_seek, seek_curve
+from flashsim.hdd.state.layout import SLOT_UNIT, zones_of
+from flashsim.hdd.state.seek import mean_seek, seek_curve
 from flashsim.ssd.parameters import SsdParameters
 
 

@@ -10,9 +10,9 @@ from flashsim.core.errors import InvalidParameterError, UnknownNameError
 from flashsim.core.request import SECTOR
 from flashsim.core.units import NEVER, format_size
 from flashsim.hdd.description import BOUNDS, HEAD_ORDERS, SPARING, DriveDescription
-from flashsim.hdd.layout import SLOT_UNIT, sectors_of
 from flashsim.hdd.scheduler.base import FAMILY
-from flashsim.hdd.seek import seek_curve
+from flashsim.hdd.state.layout import SLOT_UNIT, sectors_of
+from flashsim.hdd.state.seek import seek_curve
 
 #: A drive has at most so many sectors; the times of a stream then stay below 2**62 ns.
 _MOST_SECTORS = 2**40

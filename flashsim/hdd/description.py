@@ -1,7 +1,7 @@
 """What a hard disk drive is made of: the declared parameters of a drive, and the names that they choose among.
 
 Every field beyond the first group has a default that switches its part off, so that a simple drive stays a simple table.  What follows from
-the fields (`hdd.layout`, `hdd.seek`) and what they must fulfil together (`hdd.checks`) stand above; `hdd.parameters` puts all together.
+the fields (`hdd.state`) and what they must fulfil together (`hdd.checks`) stand above; `hdd.parameters` puts all together.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from flashsim.core.request import READ, SECTOR, WRITE
 #: A link that holds nothing up.
 UNLIMITED = 10**12
 
-#: Schemes of sparing, in the order of DiskSim's numbers for them; see `hdd.layout`.
+#: Schemes of sparing, in the order of DiskSim's numbers for them; see `hdd.state.layout`.
 SPARING = (
     "none", "tracks", "cylinder", "track", "cylinder-slip-on", "cylinder-front", "cylinder-front-slip-on", "end", "range", "zone",
     "zone-slip-on",

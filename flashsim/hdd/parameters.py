@@ -11,7 +11,7 @@ from flashsim.core.kernel import lean_kernel
 from flashsim.core.request import FLUSH, READ, WRITE, Commands, Requests
 from flashsim.hdd import checks
 from flashsim.hdd.description import DriveDescription
-from flashsim.hdd.layout import sectors_of
+from flashsim.hdd.state.layout import sectors_of
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,7 +13,7 @@ from flashsim.device.station.engine import StationEngine
 from flashsim.device.station.parameters import StationParameters
 from flashsim.execution.closed_clients import ClosedClients
 from flashsim.execution.compiled_loop import CompiledLoop, Striped
-from flashsim.hdd.engine import HddEngine
+from flashsim.hdd.engine.drive import HddEngine
 from flashsim.ssd.engine.drive import SsdEngine
 
 ROUNDS, REQUESTS = 7, 100_000

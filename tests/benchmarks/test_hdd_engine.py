@@ -15,8 +15,8 @@ from flashsim.core.rng import generator
 from flashsim.core.units import KIB
 from flashsim.device import presets
 from flashsim.device.striping import Striping
-from flashsim.hdd.engine import HddEngine
-from flashsim.hdd.specification import HddSpecification
+from flashsim.hdd.engine.drive import HddEngine
+from flashsim.hdd.specification.drive import HddSpecification
 from tests.flashsim.hdd.drives import array_of
 
 ROUNDS = 5

@@ -11,9 +11,9 @@ from flashsim.core.errors import FlashsimError, MissingFileError, UnknownNameErr
 from flashsim.core.kernel import compiled
 from flashsim.core.request import READ, make_requests
 from flashsim.core.rng import generator
-from flashsim.hdd.engine import HddEngine
+from flashsim.hdd.engine.drive import HddEngine
 from flashsim.hdd.scheduler.base import CANDIDATE_COLUMNS, CYLINDER, DELAY, FAMILY
-from flashsim.hdd.specification import HddSpecification
+from flashsim.hdd.specification.drive import HddSpecification
 from tests.flashsim.hdd.drives import SECTOR, random_workload, serve, small_drive
 
 MINE = '''

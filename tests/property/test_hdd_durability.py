@@ -12,8 +12,8 @@ from flashsim.core.request import FLUSH, FORCE_UNIT_ACCESS, READ, WRITE, make_re
 from flashsim.core.rng import generator
 from flashsim.core.units import SECONDS
 from flashsim.device.striping import Striping
-from flashsim.hdd.engine import HddEngine
-from flashsim.hdd.specification import HddSpecification
+from flashsim.hdd.engine.drive import HddEngine
+from flashsim.hdd.specification.drive import HddSpecification
 from tests.flashsim.hdd.drives import SECTOR, array_of, deep_drive, random_drive, random_workload, small_drive
 
 

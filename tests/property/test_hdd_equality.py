@@ -12,8 +12,8 @@ import pytest
 from flashsim.core.rng import generator
 from flashsim.core.units import SECONDS
 from flashsim.device.block_layer import split
-from flashsim.hdd.engine import HddEngine
-from flashsim.hdd.specification import HddSpecification
+from flashsim.hdd.engine.drive import HddEngine
+from flashsim.hdd.specification.drive import HddSpecification
 from tests.flashsim.hdd.drives import deep_drive, random_drive, random_workload, serve_in_pieces
 
 

@@ -11,11 +11,11 @@ from flashsim.core.request import READ, WRITE, make_requests
 from flashsim.core.rng import generator
 from flashsim.core.units import KIB
 from flashsim.device import presets
-from flashsim.hdd.engine import HddEngine
-from flashsim.hdd.geometry import sectors_by_cylinder
-from flashsim.hdd.layout import SLOT_UNIT, zones_of
+from flashsim.hdd.engine.drive import HddEngine
 from flashsim.hdd.parameters import HddParameters
-from flashsim.hdd.seek import lee_curve, mean_seek, random_distances
+from flashsim.hdd.state.geometry import sectors_by_cylinder
+from flashsim.hdd.state.layout import SLOT_UNIT, zones_of
+from flashsim.hdd.state.seek import lee_curve, mean_seek, random_distances
 from tests.flashsim.hdd.drives import serve, small_drive
 
 PAGE = 8 * KIB

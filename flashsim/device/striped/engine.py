@@ -51,7 +51,7 @@ from flashsim.core.state_table import State, StateTable, state_of
 from flashsim.core.units import NEVER
 from flashsim.device.striped.drives import StripedDrives
 from flashsim.device.striping import Striping
-from flashsim.hdd.engine import STATE, HddEngine, run
+from flashsim.hdd.engine.drive import STATE, HddEngine, run
 from flashsim.hdd.parameters import HddParameters
 from flashsim.hdd.report import HddPowerCut
 
@@ -120,7 +120,7 @@ def _take_back(host: Host, own: Host) -> None:
 
 @kernel_of(types.int64(VECTOR, MATRIX, types.int64, types.int64))
 def advance(table: State, disks: Any, until: int, wait: int) -> int:
-    """As `flashsim.hdd.engine.run`, for the disks whose state is given row by row; may also return _NO_ROOM."""
+    """As `flashsim.hdd.engine.drive.run`, for the disks whose state is given row by row; may also return _NO_ROOM."""
     host, drives, _ = _array_of(table)
     while True:
         arrival, request = next_arrival(host)
@@ -205,7 +205,7 @@ class StripedEngine(StripedDrives[HddEngine]):
         return self._host.collect()
 
     def power_cut(self, at: int) -> HddPowerCut:
-        """Run to `at`, then lose power; see `flashsim.hdd.engine.HddEngine.power_cut`."""
+        """Run to `at`, then lose power; see `flashsim.hdd.engine.drive.HddEngine.power_cut`."""
         self.advance(at, every=True)
         cut = self._cut(at, self._host.unfinished.tolist())
         self._host.clear()

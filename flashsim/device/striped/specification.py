@@ -163,7 +163,7 @@ class StripedSpecification(StripedDrives[DeviceModel]):
                 heappush(self._arrivals, (time + self._open[other].think, other))
 
     def power_cut(self, at: int) -> HddPowerCut:
-        """Run to `at`, then lose power; see `flashsim.hdd.engine.HddEngine.power_cut`."""
+        """Run to `at`, then lose power; see `flashsim.hdd.engine.drive.HddEngine.power_cut`."""
         self.advance(at, every=True)
         cut = self._cut(at, sorted(self._open))
         self._open, self._arrivals, self._blocked = {}, [], 0

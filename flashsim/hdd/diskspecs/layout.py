@@ -1,4 +1,4 @@
-"""The layout of a drive's sectors: DiskSim's ``dm_layout_g1`` in the words of `flashsim.hdd.layout`."""
+"""The layout of a drive's sectors: DiskSim's ``dm_layout_g1`` in the words of `flashsim.hdd.state.layout`."""
 
 from __future__ import annotations
 

@@ -128,7 +128,7 @@ def test_an_edit_in_a_joins_kernel_compiles_no_engine_anew() -> None:
     def kept_as(tree: SourceTree, module: str) -> str:
         return tree.digest(tree.closure([module]))
 
-    for engine in ("flashsim.ssd.engine.drive", "flashsim.hdd.engine"):
+    for engine in ("flashsim.ssd.engine.drive", "flashsim.hdd.engine.drive"):
         assert kept_as(edited, engine) == kept_as(genuine, engine)
     assert kept_as(edited, "algorithms.matching") != kept_as(genuine, "algorithms.matching")
 

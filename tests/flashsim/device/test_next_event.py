@@ -10,8 +10,8 @@ from flashsim.core.model import DeviceModel
 from flashsim.core.request import READ, Completions, make_requests
 from flashsim.core.units import NEVER
 from flashsim.device.striping import Striping
-from flashsim.hdd.engine import HddEngine
-from flashsim.hdd.specification import HddSpecification
+from flashsim.hdd.engine.drive import HddEngine
+from flashsim.hdd.specification.drive import HddSpecification
 from flashsim.ssd.engine.drive import SsdEngine
 from flashsim.ssd.specification.drive import SsdSpecification
 from tests.flashsim.hdd import drives as disks

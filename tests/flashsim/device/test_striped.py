@@ -22,8 +22,8 @@ from flashsim.device.device import Device
 from flashsim.device.presets import from_document
 from flashsim.device.striped.specification import StripedSpecification
 from flashsim.device.striping import Striping
-from flashsim.hdd.engine import HddEngine
-from flashsim.hdd.specification import HddSpecification
+from flashsim.hdd.engine.drive import HddEngine
+from flashsim.hdd.specification.drive import HddSpecification
 from tests.flashsim.hdd.drives import SECTOR, array_of, deep_drive, random_workload, serve, serve_in_pieces, small_drive
 
 #: What arrays of seeds 400 to 439 did when striping was part of a disk's kernels (completions, counters, and a power cut halfway).

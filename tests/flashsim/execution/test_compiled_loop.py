@@ -23,8 +23,8 @@ from flashsim.device.station.specification import StationSpecification
 from flashsim.execution.closed_clients import ClosedClients
 from flashsim.execution.closed_clients_specification import SpecifiedSystem
 from flashsim.execution.compiled_loop import ACT, CompiledLoop, HostSide, Striped, issue
-from flashsim.hdd.engine import HddEngine
-from flashsim.hdd.specification import HddSpecification
+from flashsim.hdd.engine.drive import HddEngine
+from flashsim.hdd.specification.drive import HddSpecification
 from flashsim.ssd.engine.drive import SsdEngine
 from flashsim.ssd.specification.drive import SsdSpecification
 from tests.flashsim.hdd import drives as disks

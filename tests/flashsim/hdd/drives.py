@@ -16,11 +16,11 @@ from flashsim.device.striped.engine import StripedEngine
 from flashsim.device.striped.specification import StripedSpecification
 from flashsim.device.striping import Striping
 from flashsim.hdd.description import BOUNDS, HEAD_ORDERS, SPARING
-from flashsim.hdd.engine import HddEngine
+from flashsim.hdd.engine.drive import HddEngine
 from flashsim.hdd.parameters import HddParameters
 from flashsim.hdd.scheduler.base import FAMILY
-from flashsim.hdd.specification import HddSpecification
-from flashsim.hdd.terms import FIELDS
+from flashsim.hdd.specification.drive import HddSpecification
+from flashsim.hdd.state.terms import FIELDS
 
 SECTOR = 512
 

@@ -7,8 +7,8 @@ import pytest
 
 from flashsim.core.host_queue import one_command_each
 from flashsim.core.request import FLUSH, FORCE_UNIT_ACCESS, READ, TRIM, WRITE, make_requests
-from flashsim.hdd.engine import HddEngine
-from flashsim.hdd.specification import HddSpecification
+from flashsim.hdd.engine.drive import HddEngine
+from flashsim.hdd.specification.drive import HddSpecification
 from tests.flashsim.hdd.drives import SECTOR, serve, small_drive
 
 Model = type[HddEngine] | type[HddSpecification]

@@ -11,8 +11,8 @@ import pytest
 
 from flashsim.core.model import DeviceModel
 from flashsim.core.request import READ, WRITE, make_requests
-from flashsim.hdd.engine import HddEngine
-from flashsim.hdd.specification import HddSpecification
+from flashsim.hdd.engine.drive import HddEngine
+from flashsim.hdd.specification.drive import HddSpecification
 from tests.flashsim.hdd.drives import SECTOR, serve, small_drive
 
 Model = type[HddEngine] | type[HddSpecification]

@@ -12,8 +12,8 @@ from flashsim.core.errors import InvalidParameterError
 from flashsim.core.host_queue import one_command_each
 from flashsim.core.kernel import compiled
 from flashsim.core.request import FLUSH, READ, TRIM, WRITE, make_requests
-from flashsim.hdd.engine import HddEngine
-from flashsim.hdd.specification import HddSpecification
+from flashsim.hdd.engine.drive import HddEngine
+from flashsim.hdd.specification.drive import HddSpecification
 from tests.flashsim.hdd.drives import serve, small_drive
 
 #: Runs engine and specification, and prints how many kernels were compiled rather than read from the cache.
@@ -21,8 +21,8 @@ PROGRAM = """
 from numba.core import event
 with event.install_recorder("numba:compile") as recorder:
     from flashsim.core.request import READ, make_requests
-    from flashsim.hdd.engine import HddEngine
-    from flashsim.hdd.specification import HddSpecification
+    from flashsim.hdd.engine.drive import HddEngine
+    from flashsim.hdd.specification.drive import HddSpecification
     from tests.flashsim.hdd.drives import serve, small_drive
     for model in (HddEngine, HddSpecification):
         serve(model(small_drive(queue_depth=4, scheduler="sptf")), make_requests(READ, [0, 51200, 512], 512))

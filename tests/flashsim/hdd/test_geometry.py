@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flashsim.core.kernel import compiled
-from flashsim.hdd import geometry as kernels
 from flashsim.hdd.description import SPARING
-from flashsim.hdd.geometry import Geometry, sectors_by_cylinder
-from flashsim.hdd.layout import HELD, SLOT, SLOT_UNIT, SLOTS, extent_table, sectors_of, zones_of
 from flashsim.hdd.parameters import HddParameters
-from flashsim.hdd.rotation import passing, revolution_for, slots_ended
+from flashsim.hdd.state import geometry as kernels
+from flashsim.hdd.state.geometry import Geometry, sectors_by_cylinder
+from flashsim.hdd.state.layout import HELD, SLOT, SLOT_UNIT, SLOTS, extent_table, sectors_of, zones_of
+from flashsim.hdd.state.rotation import passing, revolution_for, slots_ended
 from tests.flashsim.hdd.drives import deep_drive, random_drive, small_drive
 
 WEEK = 7 * 24 * 3600 * 10**9

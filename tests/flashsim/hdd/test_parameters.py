@@ -11,8 +11,8 @@ from flashsim.core.host_queue import one_command_each
 from flashsim.core.request import READ, WRITE, make_requests
 from flashsim.core.units import KIB
 from flashsim.device import presets
-from flashsim.hdd.engine import HddEngine
-from flashsim.hdd.specification import HddSpecification
+from flashsim.hdd.engine.drive import HddEngine
+from flashsim.hdd.specification.drive import HddSpecification
 from tests.flashsim.hdd.drives import small_drive
 
 

@@ -14,8 +14,8 @@ from flashsim.core.preset_files import as_toml
 from flashsim.core.rng import generator
 from flashsim.device import presets
 from flashsim.hdd.diskspecs.drive import ImportedDrive, read
-from flashsim.hdd.layout import END, FIRST, HELD, SLOT, TRACK, extent_table
 from flashsim.hdd.parameters import HddParameters
+from flashsim.hdd.state.layout import END, FIRST, HELD, SLOT, TRACK, extent_table
 from tests.flashsim.hdd.diskspecs.drive_files import MODEL, write_drive
 
 MICROSECOND = 1000
@@ -120,7 +120,7 @@ def test_a_preset_file_gives_the_same_drive(tmp_path: Path) -> None:
     ],
 )  # fmt: skip
 def test_seek_types(tmp_path: Path, kind: str, mechanics: str, at: list[int], milliseconds: list[float]) -> None:
-    from flashsim.hdd.seek import seek_curve
+    from flashsim.hdd.state.seek import seek_curve
 
     old = "Seek type = extracted,\n      Full seek curve = small.seek"
     drive = parameters_of(write_drive(tmp_path, model=(old, f"Seek type = {kind}, {mechanics}")))

@@ -18,10 +18,12 @@ from __future__ import annotations
 
 from flashsim.core.kernel import lean_kernel, spliced_kernel
 from flashsim.core.request import FLUSH, FORCE_UNIT_ACCESS, READ, WRITE
-from flashsim.hdd.disk import Disk
-from flashsim.hdd.segments import destaged, fill, hit, interruptible, read_limit, use, victim
-from flashsim.hdd.stream import begin, extend, sector_end, stop
-from flashsim.hdd.terms import (
+from flashsim.hdd.engine.segments import destaged, fill, hit, interruptible, read_limit, use, victim
+from flashsim.hdd.engine.stream import begin, extend, sector_end, stop
+from flashsim.hdd.engine.transfer import count_crossing, overhead_of, read_out, sectors_to_start
+from flashsim.hdd.engine.write_back import serve_write
+from flashsim.hdd.state.disk import Disk
+from flashsim.hdd.state.terms import (
     AFTER,
     BUS_READ,
     COMPLETE_READ,
@@ -51,8 +53,6 @@ from flashsim.hdd.terms import (
     STREAM,
     WRITING,
 )
-from flashsim.hdd.transfer import count_crossing, overhead_of, read_out, sectors_to_start
-from flashsim.hdd.write_back import serve_write
 
 
 @spliced_kernel

@@ -8,7 +8,7 @@ a rotation more.
 from __future__ import annotations
 
 from flashsim.core.kernel import inlined_kernel
-from flashsim.hdd.layout import SLOT_UNIT
+from flashsim.hdd.state.layout import SLOT_UNIT
 
 
 @inlined_kernel

@@ -1,6 +1,6 @@
 """The drive's controller as a SimPy process: one command after another, over the link, from the buffer and through the mechanism.
 
-What it does is told in `hdd.cache`; here it is acted out.
+What it does is told in `hdd.engine.cache`; here it is acted out.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from flashsim.core.errors import FlashsimError
 from flashsim.core.host_specification import DISPATCH, OPERATIONS, HostRequest, delay
 from flashsim.core.request import FLUSH, FORCE_UNIT_ACCESS, READ, WRITE, Integers
 from flashsim.hdd import report
-from flashsim.hdd.geometry import Geometry
-from flashsim.hdd.mechanism import Mechanism, Steps
 from flashsim.hdd.parameters import HddParameters
 from flashsim.hdd.scheduler.base import CANDIDATE_COLUMNS, CYLINDER, FAMILY
-from flashsim.hdd.terms import SHARE_UNIT
-from flashsim.hdd.transfer import crossing_time
+from flashsim.hdd.specification.mechanism import Mechanism, Steps
+from flashsim.hdd.state.geometry import Geometry
+from flashsim.hdd.state.link import crossing_time
+from flashsim.hdd.state.terms import SHARE_UNIT
 
 QueuedCommand = tuple[HostRequest, int, int]  # with the first sector, and the one after the last
 

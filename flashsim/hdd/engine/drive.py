@@ -1,7 +1,7 @@
 """The fast model of hard disks: a compiled loop over arrivals and completions, with everything in between computed at once.
 
-Every drive serves one command at a time, so all that a command does is known when it starts (`hdd.cache`), and read-ahead and destaging in
-the background are part of that (`hdd.stream`).  Equal, to the nanosecond, to `hdd.specification`.
+Every drive serves one command at a time, so all that a command does is known when it starts (`hdd.engine.cache`), and read-ahead and
+destaging in the background are part of that (`hdd.engine.stream`).  Equal, to the nanosecond, to `hdd.specification.drive`.
 """
 
 from __future__ import annotations
@@ -20,16 +20,28 @@ from flashsim.core.policies import Policies, policy_vector
 from flashsim.core.request import Commands, Completions, Integers, Requests
 from flashsim.core.state_table import ADVANCE, State, StateTable, state_of
 from flashsim.core.units import NEVER
-from flashsim.hdd import report, terms
-from flashsim.hdd.control import control_row
-from flashsim.hdd.disk import DISK, Disk
-from flashsim.hdd.layout import TRACK, extent_table
+from flashsim.hdd import report
+from flashsim.hdd.engine.control import control_row
+from flashsim.hdd.engine.queueing import admit
+from flashsim.hdd.engine.stream import position
 from flashsim.hdd.parameters import HddParameters
-from flashsim.hdd.queueing import admit
 from flashsim.hdd.scheduler.base import CANDIDATE_COLUMNS, CHOOSE
-from flashsim.hdd.seek import seek_curve
-from flashsim.hdd.stream import position
-from flashsim.hdd.terms import ACTIVE, BUSY_UNTIL, DRIVE_COLUMNS, RING_COUNT, RING_END, RING_FIRST, RING_HEAD, RING_REQUEST, STREAM, WRITING
+from flashsim.hdd.state import terms
+from flashsim.hdd.state.disk import DISK, Disk
+from flashsim.hdd.state.layout import TRACK, extent_table
+from flashsim.hdd.state.seek import seek_curve
+from flashsim.hdd.state.terms import (
+    ACTIVE,
+    BUSY_UNTIL,
+    DRIVE_COLUMNS,
+    RING_COUNT,
+    RING_END,
+    RING_FIRST,
+    RING_HEAD,
+    RING_REQUEST,
+    STREAM,
+    WRITING,
+)
 
 #: What a disk's loop works on: its host's queue, the disk, and its policies.
 STATE = types.Tuple((HOST_TABLES, DISK, VECTOR))

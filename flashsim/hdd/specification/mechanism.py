@@ -9,10 +9,10 @@ import simpy
 
 from flashsim.core.host_specification import delay
 from flashsim.core.request import Integers
-from flashsim.hdd.geometry import Geometry, Place
-from flashsim.hdd.layout import SLOT_UNIT
 from flashsim.hdd.parameters import HddParameters
-from flashsim.hdd.rotation import passing, slots_ended
+from flashsim.hdd.state.geometry import Geometry, Place
+from flashsim.hdd.state.layout import SLOT_UNIT
+from flashsim.hdd.state.rotation import passing, slots_ended
 
 Steps = Generator[simpy.Event, Any, None]
 

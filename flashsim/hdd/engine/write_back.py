@@ -1,14 +1,16 @@
-"""Writes: into the buffer, acknowledged there or from the media, and destaged at once (the rules are told in `hdd.cache`)."""
+"""Writes: into the buffer, acknowledged there or from the media, and destaged at once (the rules are told in `hdd.engine.cache`)."""
 
 from __future__ import annotations
 
 from flashsim.core.kernel import inlined_kernel, spliced_kernel
-from flashsim.hdd.disk import Disk
-from flashsim.hdd.geometry import extent_of
-from flashsim.hdd.layout import SLOTS
-from flashsim.hdd.segments import bound, fill, forget_overlapped, interruptible, use, victim
-from flashsim.hdd.stream import begin, extend, position, sector_end
-from flashsim.hdd.terms import (
+from flashsim.hdd.engine.segments import bound, fill, forget_overlapped, interruptible, use, victim
+from flashsim.hdd.engine.stream import begin, extend, position, sector_end
+from flashsim.hdd.engine.transfer import count_crossing
+from flashsim.hdd.state.disk import Disk
+from flashsim.hdd.state.geometry import extent_of
+from flashsim.hdd.state.layout import SLOTS
+from flashsim.hdd.state.link import crossing_time
+from flashsim.hdd.state.terms import (
     AFTER,
     BUS_WRITE,
     COMPLETE_WRITE,
@@ -53,7 +55,6 @@ from flashsim.hdd.terms import (
     WRITING,
     WRITTEN_BYTES,
 )
-from flashsim.hdd.transfer import count_crossing, crossing_time
 
 
 @spliced_kernel

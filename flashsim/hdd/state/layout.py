@@ -27,7 +27,7 @@ import numpy as np
 
 from flashsim.core.request import Integers
 from flashsim.hdd.description import DriveDescription
-from flashsim.hdd.seek import seek_curve
+from flashsim.hdd.state.seek import seek_curve
 
 #: Slots are counted in millionths, since skews need not be whole sectors.
 SLOT_UNIT = 1_000_000

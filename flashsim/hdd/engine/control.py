@@ -7,7 +7,7 @@ import numpy as np
 from flashsim.core.request import Integers
 from flashsim.hdd.description import BOUNDS, HEAD_ORDERS
 from flashsim.hdd.parameters import HddParameters
-from flashsim.hdd.terms import CONTROL_COLUMNS, FIELDS, SHARE_UNIT
+from flashsim.hdd.state.terms import CONTROL_COLUMNS, FIELDS, SHARE_UNIT
 
 _SIZES = ("read_ahead", "read_ahead_least", "segment_size", "write_behind", "command_size")
 _SHARES = ("read_start", "write_start")

@@ -14,10 +14,10 @@ from flashsim.core.host_specification import HostRequest, SpecifiedHost
 from flashsim.core.request import Commands, Completions, Integers, Requests
 from flashsim.core.units import NEVER
 from flashsim.hdd import report
-from flashsim.hdd.controller import Controller
-from flashsim.hdd.geometry import Geometry
 from flashsim.hdd.parameters import HddParameters
-from flashsim.hdd.seek import seek_curve
+from flashsim.hdd.specification.controller import Controller
+from flashsim.hdd.state.geometry import Geometry
+from flashsim.hdd.state.seek import seek_curve
 
 
 class HddSpecification:

@@ -18,7 +18,7 @@ class Disk(NamedTuple):
     #: How the drive is once its active command is served, and how it was before that.
     state: Integers
     before: Integers
-    #: Where sectors lie (`flashsim.hdd.layout`).
+    #: Where sectors lie (`flashsim.hdd.state.layout`).
     extents: Integers
     #: The seek curve.
     seeks: Integers

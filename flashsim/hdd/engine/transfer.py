@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from flashsim.core.kernel import inlined_kernel, lean_kernel
 from flashsim.core.request import READ, WRITE, Integers
-from flashsim.core.units import SECONDS
-from flashsim.hdd.disk import Disk
-from flashsim.hdd.geometry import extent_of, piece_first
-from flashsim.hdd.layout import HELD
-from flashsim.hdd.stream import position, sector_end
-from flashsim.hdd.terms import (
+from flashsim.hdd.engine.stream import position, sector_end
+from flashsim.hdd.state.disk import Disk
+from flashsim.hdd.state.geometry import extent_of, piece_first
+from flashsim.hdd.state.layout import HELD
+from flashsim.hdd.state.link import crossing_time
+from flashsim.hdd.state.terms import (
     AFTER,
     BUS_READ,
     COMMAND_SIZE,
@@ -29,13 +29,6 @@ from flashsim.hdd.terms import (
     STREAM,
     WRITE_HIT,
 )
-
-
-@inlined_kernel
-def crossing_time(sectors: int, size: int, rate: int, bus: int) -> int:
-    """Nanoseconds for sectors of `size` bytes to cross a link of `rate` bytes a second and a bus of `bus` ns a sector, at least 1."""
-    total = sectors * size
-    return max(1, total // rate * SECONDS + (total % rate * SECONDS + rate // 2) // rate, sectors * bus)
 
 
 @inlined_kernel

@@ -10,7 +10,7 @@ import numpy as np
 from flashsim.core.kernel import inlined_kernel
 from flashsim.core.request import Integers
 from flashsim.hdd.description import HEAD_ORDERS, DriveDescription
-from flashsim.hdd.layout import (
+from flashsim.hdd.state.layout import (
     CYLINDER_SKEW,
     END,
     FIRST,

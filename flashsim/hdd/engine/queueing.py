@@ -6,14 +6,15 @@ from flashsim.core.host import COMMAND_BASE, FLAGS, LENGTH, NOW, OFFSET, OPERATI
 from flashsim.core.kernel import inlined_kernel, lean_kernel, spliced_kernel
 from flashsim.core.policies import Policies
 from flashsim.core.request import READ, WRITE
-from flashsim.hdd.cache import serve
-from flashsim.hdd.disk import Disk
-from flashsim.hdd.geometry import extent_of, piece_first, track_angle, track_of
-from flashsim.hdd.layout import SLOT_UNIT, SLOTS
-from flashsim.hdd.rotation import passing, revolution_for
+from flashsim.hdd.engine.cache import serve
+from flashsim.hdd.engine.stream import arm_at, move_time
+from flashsim.hdd.engine.transfer import overhead_of
 from flashsim.hdd.scheduler.base import CYLINDER, DELAY, choose_of
-from flashsim.hdd.stream import arm_at, move_time
-from flashsim.hdd.terms import (
+from flashsim.hdd.state.disk import Disk
+from flashsim.hdd.state.geometry import extent_of, piece_first, track_angle, track_of
+from flashsim.hdd.state.layout import SLOT_UNIT, SLOTS
+from flashsim.hdd.state.rotation import passing, revolution_for
+from flashsim.hdd.state.terms import (
     ACTIVE,
     BUSY_UNTIL,
     DIRECTION,
@@ -23,7 +24,6 @@ from flashsim.hdd.terms import (
     SECTOR_SIZE,
     WAITING_COUNT,
 )
-from flashsim.hdd.transfer import overhead_of
 
 #: What `choose` may answer that the engine cannot go on with.
 BAD_CHOICE = -2

@@ -6,17 +6,17 @@ revolution's start says when any sector of the piece does; the next piece follow
 a wait for its first slot.  The limit may be moved on.  If the stream has not rested, nothing changes; otherwise it starts again at the old
 limit.  Of a drive's state only the piece that was being transferred at the last command is kept (`catch_up`).
 
-What is kept stands in `hdd.disk.Disk`; columns in `hdd.terms` and `hdd.layout`.
+What is kept stands in `hdd.state.disk.Disk`; columns in `hdd.state.terms` and `hdd.state.layout`.
 """
 
 from __future__ import annotations
 
 from flashsim.core.kernel import inlined_kernel, lean_kernel
-from flashsim.hdd.disk import Disk
-from flashsim.hdd.geometry import extent_of, head_of, piece_first, track_angle, track_of
-from flashsim.hdd.layout import END, HELD, SLOT_UNIT, SLOTS
-from flashsim.hdd.rotation import passing, revolution_for, slots_ended
-from flashsim.hdd.terms import (
+from flashsim.hdd.state.disk import Disk
+from flashsim.hdd.state.geometry import extent_of, head_of, piece_first, track_angle, track_of
+from flashsim.hdd.state.layout import END, HELD, SLOT_UNIT, SLOTS
+from flashsim.hdd.state.rotation import passing, revolution_for, slots_ended
+from flashsim.hdd.state.terms import (
     ANGLE,
     ARM,
     ARM_EXTENT,

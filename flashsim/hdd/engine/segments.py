@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from flashsim.core.kernel import inlined_kernel
 from flashsim.hdd.description import BOUNDS
-from flashsim.hdd.disk import Disk
-from flashsim.hdd.geometry import cylinder_end, extent_of, track_bounds
-from flashsim.hdd.layout import SLOTS
-from flashsim.hdd.stream import position, sector_end
-from flashsim.hdd.terms import (
+from flashsim.hdd.engine.stream import position, sector_end
+from flashsim.hdd.state.disk import Disk
+from flashsim.hdd.state.geometry import cylinder_end, extent_of, track_bounds
+from flashsim.hdd.state.layout import SLOTS
+from flashsim.hdd.state.terms import (
     CURRENT,
     HEADS,
     LEAST,

@@ -1,0 +1,1 @@
+"""The fast model of a disk, compiled."""

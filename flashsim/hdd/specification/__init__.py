@@ -1,0 +1,1 @@
+"""The readable model of a disk, in SimPy."""
