@@ -15,7 +15,7 @@ from flashsim.core.array_types import VECTOR
 from flashsim.core.errors import FlashsimError, InvalidParameterError
 from flashsim.core.host import FINISHED, HOST_TABLES, NOW, Host, arrive, command_done, next_arrival
 from flashsim.core.host_queue import HostQueue
-from flashsim.core.kernel import address_of, kernel_of, lean_kernel
+from flashsim.core.kernel import address_of, kernel_of, spliced_kernel
 from flashsim.core.policies import Policies, policy_vector
 from flashsim.core.request import Commands, Completions, Integers, Requests
 from flashsim.core.state_table import ADVANCE, State, StateTable, state_of
@@ -48,7 +48,7 @@ STATE = types.Tuple((HOST_TABLES, DISK, VECTOR))
 _state_of = state_of(STATE)
 
 
-@lean_kernel
+@spliced_kernel
 def run(host: Host, disk: Disk, policies: Policies, until: int, wait: int) -> int:
     """Let events happen up to `until`, or until so many completions wait to be collected.
 
