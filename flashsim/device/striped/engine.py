@@ -45,13 +45,15 @@ from flashsim.core.host import (
     take_command,
 )
 from flashsim.core.host_queue import HostQueue
-from flashsim.core.kernel import compiled, kernel_of, lean_kernel
+from flashsim.core.kernel import address_of, compiled, kernel_of, lean_kernel
+from flashsim.core.policies import function_at
 from flashsim.core.request import Commands, Completions, Integers, Requests
-from flashsim.core.state_table import State, StateTable, state_of
+from flashsim.core.state_table import ADVANCE, State, StateTable, state_of
 from flashsim.core.units import NEVER
 from flashsim.device.striped.drives import StripedDrives
 from flashsim.device.striping import Striping
-from flashsim.hdd.engine.drive import STATE, HddEngine, run
+from flashsim.hdd.engine.drive import STATE, HddEngine
+from flashsim.hdd.engine.drive import advance as advance_disk
 from flashsim.hdd.parameters import HddParameters
 from flashsim.hdd.report import HddPowerCut
 
@@ -63,10 +65,11 @@ _NO_ROOM = -1 << 40
 # Columns of the drives' rows: when each does something next, and the row of the request that is being handed to it (-1: none).
 _EVENT, _ENTERED = range(2)
 
-#: The array's own queue, the rows of its drives, and the capacity of each.
+#: The array's own queue, the rows of its drives, and the capacity of each with the address of their loop.
 _ARRAY = types.Tuple((HOST_TABLES, MATRIX, VECTOR))
 _array_of = state_of(_ARRAY)
 _disk_of = state_of(STATE)
+_loop_at = function_at(types.FunctionType(ADVANCE))
 
 
 @lean_kernel
@@ -121,7 +124,7 @@ def _take_back(host: Host, own: Host) -> None:
 @kernel_of(types.int64(VECTOR, MATRIX, types.int64, types.int64))
 def advance(table: State, disks: Any, until: int, wait: int) -> int:
     """As `flashsim.hdd.engine.drive.run`, for the disks whose state is given row by row; may also return _NO_ROOM."""
-    host, drives, _ = _array_of(table)
+    host, drives, numbers = _array_of(table)
     while True:
         arrival, request = next_arrival(host)
         which = 0
@@ -137,8 +140,8 @@ def advance(table: State, disks: Any, until: int, wait: int) -> int:
             return int(due)
         if arrival > due:
             host.scalars[NOW] = due
-            own, disk, policies = _disk_of(disks[which])
-            drives[which, _EVENT] = run(own, disk, policies, due, 1)
+            own, _, _ = _disk_of(disks[which])
+            drives[which, _EVENT] = _loop_at(numbers[1])(disks[which], due, 1)
             if drives[which, _EVENT] < 0:
                 return int(drives[which, _EVENT])
             _take_back(host, own)
@@ -157,7 +160,7 @@ class StripedEngine(StripedDrives[HddEngine]):
         super().__init__(drives, parameters, striping)
         self._host = HostQueue(_ANY_DEPTH)
         self._rows = np.full((len(self._drives), 2), NEVER, np.int64)
-        self._each = np.array([parameters.capacity])
+        self._each = np.array([parameters.capacity, address_of(advance_disk)], np.int64 if compiled() else object)
         self._table = StateTable(_ARRAY)
 
     @property
