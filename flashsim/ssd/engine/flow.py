@@ -16,7 +16,7 @@ class Flow(NamedTuple):
 
     #: The engine's scalars.
     engine: Integers
-    #: Pending events, shape (capacity, 2): time and key.
+    #: Pending events in a heap, a row with time and key for each.
     heap: Integers
     #: What the parts did (`flashsim.ssd.engine.span_log`).
     log: Integers
@@ -33,7 +33,7 @@ class Times(NamedTuple):
 
     #: Durations and limits (`flashsim.ssd.state.timing`).
     timing: Integers
-    #: How long so many sectors take on the host link, shape (2, sectors of a page + 1): out of the drive, into it.
+    #: How long so many sectors take on the host link, out of the drive and into it, shape (2, sectors of a page + 1).
     links: Integers
     #: `flashsim.ssd.state.drive_state.COUNTERS`.
     counters: Integers
