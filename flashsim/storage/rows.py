@@ -24,6 +24,8 @@ Columns = dict[str, Integers]
 _NO_PAGES = np.zeros(1, np.int64)
 #: SQLite's serial type of a number, by the bytes that it takes.
 _SERIAL_TYPES = {1: 1, 2: 2, 3: 3, 4: 4, 6: 5, 8: 6}
+#: So that a record's header has a length of one byte.
+_MOST_COLUMNS = 126
 
 
 @dataclass
@@ -141,8 +143,8 @@ class FixedRows:
     widths: Mapping[str, int]
 
     def __post_init__(self) -> None:
-        if not self.widths:
-            raise InvalidParameterError(f"{self.title}: columns", 0, "it needs at least one")
+        if not 0 < len(self.widths) <= _MOST_COLUMNS:
+            raise InvalidParameterError(f"{self.title}: columns", len(self.widths), f"it must have 1 to {_MOST_COLUMNS}")
         for column, width in self.widths.items():
             if width not in _SERIAL_TYPES:
                 bound = f"it must be one of {', '.join(map(str, _SERIAL_TYPES))}"

@@ -105,6 +105,8 @@ def test_impossible_row_formats_and_unknown_page_formats_are_refused() -> None:
         FixedRows("digest", {"key": 5})
     with pytest.raises(InvalidParameterError, match="columns: 0"):
         FixedRows("nothing", {})
+    with pytest.raises(InvalidParameterError, match="columns: 127, but it must have 1 to 126"):
+        FixedRows("wide", {f"c{number}": 1 for number in range(127)})
     rows = FixedRows("digest", {"key": 4})
     with pytest.raises(UnknownNameError, match="sqlite"):
         Layout(rows, 512, "sqlight")
