@@ -6,7 +6,7 @@ import numpy as np
 
 from flashsim.core.errors import CapacityError, InvalidParameterError
 from flashsim.core.request import SECTOR
-from flashsim.execution.requests import Mode, Read, Write
+from flashsim.execution.requests import Drop, Mode, Read, Write
 from flashsim.storage.heap_file import File, ranges
 
 
@@ -32,7 +32,22 @@ def check_read(request: Read) -> None:
     _check_columns(request, file)
 
 
+def check_drop(request: Drop) -> None:
+    """Refuse to drop a base relation.
+
+    Raises
+    ------
+    InvalidParameterError
+        It is one.
+    """
+    if not request.file.temporary:
+        raise InvalidParameterError("drop", request.file.name, "only temporary files are dropped")
+
+
 def _check_extents(kind: str, request: Read | Write) -> None:
+    if request.starts.shape != request.counts.shape:
+        extents = f"{request.starts.size} first pages of {request.file.name} with {request.counts.size} counts"
+        raise InvalidParameterError(kind, extents, "an extent has one of each")
     if request.starts.min(initial=0) < 0 or request.counts.min(initial=1) < 1:
         extents = f"{int(request.counts.min())} pages of {request.file.name} from {int(request.starts.min())}"
         raise InvalidParameterError(kind, extents, "extents have at least one page, and pages count from 0")
@@ -60,9 +75,10 @@ def check_write(request: Write) -> None:
     Raises
     ------
     InvalidParameterError
-        An extent leaves a gap, lengthens a base relation, or is written twice at once; tuples of other columns or another number of pages.
+        An extent leaves a gap, lengthens a base relation, or is written twice at once; tuples of other columns, of columns that differ in
+        length, or of another number of pages.
     CapacityError
-        A number that its column does not hold, or more tuples than a page holds.
+        A number that its column does not hold, a row that a relation does not have, or more tuples than a page holds.
     """
     file, tuples = request.file, request.tuples
     _check_extents("write", request)
@@ -79,6 +95,10 @@ def check_write(request: Write) -> None:
     layout, known = file.layout, file.layout.row_format.columns
     if set(tuples.columns) != set(known):
         raise InvalidParameterError("write", f"columns {', '.join(tuples.columns)}", f"{file.name} has {', '.join(known)}")
+    lengths = {len(column) for column in tuples.columns.values()}
+    if len(lengths) > 1:
+        uneven = f"columns of {min(lengths)} to {max(lengths)} tuples of {file.name}"
+        raise InvalidParameterError("write", uneven, "they must be equally long")
     boundaries = tuples.pages
     if len(boundaries) != len(pages) + 1:
         raise InvalidParameterError("write", f"{len(boundaries) - 1} pages of tuples", f"the extents have {len(pages)}")

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from flashsim.core.errors import RefusedError
 from flashsim.core.request import Integers
-from flashsim.execution.checks import check_read, check_write
+from flashsim.execution.checks import check_drop, check_read, check_write
 from flashsim.execution.requests import Algorithm, Cpu, Drop, Emit, Flush, Phase, Read, Request, Work, Write
 from flashsim.execution.run import PhaseCost, Run
 from flashsim.storage.heap_file import File
@@ -92,6 +92,7 @@ def answer(request: Request, backend: Backend, results: ResultRows | None) -> Tu
     elif isinstance(request, Flush):
         backend.flush(request.file)
     elif isinstance(request, Drop):
+        check_drop(request)
         backend.drop(request.file)
     elif not isinstance(request, Phase):
         name = type(request).__name__.lower()

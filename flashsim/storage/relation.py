@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from flashsim.core.errors import DamagedFileError
+from flashsim.core.errors import CapacityError, DamagedFileError
 from flashsim.core.request import Integers
 from flashsim.storage.keys import StoredKeys
 from flashsim.storage.record import Bytes, locate_values, stored_values
@@ -95,7 +95,16 @@ class Relation:
         return {"key": self.keys(rows), "row": rows}
 
     def check(self, tuples: Tuples) -> None:
-        """Nothing: any row has a record."""
+        """Refuse a row id that no row has.
+
+        Raises
+        ------
+        CapacityError
+            There is one.
+        """
+        for extreme in (int(tuples.rows.min(initial=0)), int(tuples.rows.max(initial=0))):
+            if len(tuples) and not 0 <= extreme < len(self):
+                raise CapacityError(f"{self.title}: row {extreme}, but it has {len(self)}, from 0")
 
     def largest_record(self) -> int:
         """Bytes of the largest row as a SQLite record."""

@@ -126,9 +126,10 @@ class Volume:
                 file.pages += run
 
     def drop(self, file: File) -> list[tuple[int, int, int]]:
-        """Forget a temporary file; the (device, offset, length) of what it held are free again."""
+        """Forget a temporary file, which is empty then; the (device, offset, length) of what it held are free again."""
         if self._files.pop(file, None) is None:
             return []
+        file.pages = 0
         device = self.device(file)
         return [(device, offset, length) for offset, length in self._systems[device].drop(file)]
 
@@ -138,8 +139,18 @@ class Volume:
         return [Extents(device, *written) for device, written in due if written is not None]
 
     def locate(self, file: File, starts: Integers, counts: Integers) -> Extents:
-        """Where extents of a file are, in order; one that lies in several places is cut."""
-        segments = self._files.get(file) or _Segments(file.page_size)
+        """Where extents of a file are, in order; one that lies in several places is cut.
+
+        Raises
+        ------
+        InvalidParameterError
+            There are some, of a file that has no room here.
+        """
+        segments = self._files.get(file)
+        if segments is None:
+            if len(starts):
+                raise InvalidParameterError("file", file.name, "it has pages that are on no device of this run")
+            segments = _Segments(file.page_size)
         return segments.locate(self.device(file), starts, counts)
 
 

@@ -12,15 +12,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from algorithms.joins.base import JOINS, JoinParameters, plan
-from flashsim.core.errors import DamagedFileError
+from flashsim.core.errors import DamagedFileError, FlashsimError
 from flashsim.core.request import Integers
 from flashsim.device.file import RealDevice
 from flashsim.execution.real import needed_size, run_on_file
 from flashsim.execution.requests import Algorithm, Drop, Emit, Flush, Mode, Phase, Read, Write
+from flashsim.execution.trace_only import trace_only
 from flashsim.storage.heap_file import File, HeapFile, heap_file, ranges
 from flashsim.storage.layout import Layout
 from flashsim.storage.relation import Relation
-from flashsim.storage.rows import Columns, FixedRows, Tuples
+from flashsim.storage.rows import Columns, FixedRows, Tuples, keyed
 from flashsim.storage.source.base import load_pair, open_source
 from tests.contract.drivers import run_everywhere
 from tests.contract.guide import write_members
@@ -77,6 +78,45 @@ def test_what_another_program_wrote_over_is_refused_in_one_line(files: tuple[Hea
         pytest.raises(DamagedFileError, match=r"^device: .*device holds other pages than digests has: row format digest: .*$"),
     ):
         run_on_file(program(), files[:1], device)
+
+
+@pytest.mark.parametrize(
+    "step", ["uneven columns", "uneven extents", "no such row", "no such row before", "not loaded", "drop of a relation", "dropped"]
+)
+def test_what_cannot_be_is_refused_in_one_line(files: tuple[HeapFile, HeapFile], step: str) -> None:
+    def program() -> Algorithm:
+        one, digests = (np.array([0]), np.array([1])), File("digests", Layout(DIGESTS, PAGE))
+        if step == "uneven columns":
+            yield Write(digests, *one, Tuples({"key": np.arange(9), "row": np.arange(1)}, np.array([0, 9])))
+        elif step == "uneven extents":
+            yield Read(files[0], np.array([0, 1]), np.array([1]))
+        elif step.startswith("no such row"):
+            row = -1 if step.endswith("before") else len(files[0].relation)
+            yield Write(File("copy", files[0].layout), *one, keyed(np.array([1]), np.array([row]), np.array([0, 1])))
+        elif step == "not loaded":
+            yield Read(heap_file(files[0].relation, PAGE), *one)
+        elif step == "drop of a relation":
+            yield Drop(files[0])
+        else:
+            yield Write(digests, *one, keyed(np.arange(9), np.arange(9), np.array([0, 9])))
+            yield Drop(digests)
+            yield Read(digests, *one)
+
+    with pytest.raises(FlashsimError, match=r"^.+, but .+$"):
+        trace_only(program(), files)
+
+
+def test_a_file_that_was_dropped_is_empty_and_may_be_written_again(files: tuple[HeapFile, HeapFile], tmp_path: Path) -> None:
+    def program() -> Algorithm:
+        digests, one = File("digests", Layout(DIGESTS, PAGE)), (np.array([0]), np.array([1]))
+        for begin in (0, 100):
+            yield Write(digests, *one, keyed(np.arange(9) + begin, np.arange(9), np.array([0, 9])))
+            found = yield Read(digests, *one)
+            assert isinstance(found, Tuples) and np.array_equal(found.keys, np.arange(9) + begin)
+            yield Drop(digests)
+            assert digests.pages == 0
+
+    run_everywhere(program, files, tmp_path)
 
 
 def _program(base: HeapFile, seed: int, page_format: str) -> Algorithm:
