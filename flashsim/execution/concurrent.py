@@ -18,12 +18,12 @@ from heapq import heappop, heappush
 from flashsim.core.protocols import Sink
 from flashsim.core.units import NEVER
 from flashsim.execution.coordination import Coordination
-from flashsim.execution.driver import ResultRows, answer, enter_phase
+from flashsim.execution.driver import ResultRows, answer, enter_phase, stop
 from flashsim.execution.file_access import Group
 from flashsim.execution.machine import Machine, load
 from flashsim.execution.requests import Acquire, Algorithm, Latch, Release, Sleep, Spawn, Strand, Wait
 from flashsim.execution.run import ConcurrentRun
-from flashsim.execution.strand_state import Port, Record, Site, Step, StrandState, check_sleep
+from flashsim.execution.strand_state import Port, Record, Site, Step, StrandState, check_duration, check_strand
 from flashsim.storage.content import ColumnContent
 from flashsim.storage.heap_file import HeapFile
 from flashsim.storage.rows import Tuples
@@ -99,7 +99,7 @@ class ConcurrentDriver:
                 self._next_event()
         finally:
             for strand in self._lives:
-                strand.algorithm.close()
+                stop(strand.algorithm)
         if self.site.machine is not None:
             self.site.machine.now = self.now
         return ConcurrentRun(
@@ -171,7 +171,7 @@ class ConcurrentDriver:
                 for other in request.strands:
                     yield from self._wait(strand, other)
             elif isinstance(request, Sleep):
-                check_sleep(request)
+                check_duration("sleep", request.duration, self.now)
                 yield from self._pass(strand, request.duration)
             elif isinstance(request, Acquire):
                 yield from self._acquire(strand, request.latch)
@@ -190,6 +190,7 @@ class ConcurrentDriver:
         yield
 
     def _wait(self, strand: StrandState, other: Strand) -> Iterator[None]:
+        check_strand(other, self._strands)
         if not self._coordination.wait(strand.handle, other):
             yield
         strand.follows(self._strands[other].last)

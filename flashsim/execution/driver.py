@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Protocol
 
 from flashsim.core.errors import RefusedError
@@ -68,6 +69,12 @@ def drive(algorithm: Algorithm, backend: Backend, results: ResultRows | None = N
                 return backend.runs
             tuples = answer(request, backend, results)
     finally:
+        stop(algorithm)
+
+
+def stop(algorithm: Algorithm) -> None:
+    """Close an algorithm whose run ends; what it asks for meanwhile, or how it fails, must not hide why the run ends."""
+    with suppress(Exception):
         algorithm.close()
 
 

@@ -6,7 +6,7 @@ When a step begins, and in which order, is not decided here.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -18,7 +18,7 @@ from flashsim.core.units import NEVER
 from flashsim.execution.file_access import FileAccess, Group
 from flashsim.execution.machine import Machine
 from flashsim.execution.pricing import kernel_times
-from flashsim.execution.requests import HOST, Algorithm, Cpu, Sleep, Strand
+from flashsim.execution.requests import HOST, Algorithm, Cpu, Strand
 from flashsim.execution.run import Run
 from flashsim.storage.content import ColumnContent
 from flashsim.storage.volume import Extents, Volume
@@ -33,10 +33,16 @@ class Step:
     group: Group | None = None
 
 
-def check_sleep(request: Sleep) -> None:
-    """Refuse to go back in time."""
-    if request.duration < 0:
-        raise InvalidParameterError("sleep", f"{request.duration} ns", "it must be at least 0")
+def check_duration(name: str, duration: object, now: int = 0) -> None:
+    """Refuse to go back in time, or past its end."""
+    if not (isinstance(duration, int | np.integer) and 0 <= duration < NEVER - now):
+        raise InvalidParameterError(name, f"{duration} ns", f"it must be a whole number from 0 to {NEVER - now - 1}")
+
+
+def check_strand(other: Strand, strands: Container[Strand]) -> None:
+    """Refuse to wait for what is no strand of this run."""
+    if other not in strands:
+        raise InvalidParameterError("wait", getattr(other, "name", other), "this run has no such strand")
 
 
 @dataclass(frozen=True)
@@ -84,6 +90,7 @@ class StrandState(FileAccess):
         if machine is None or machine.cpu is None:
             return
         time = round(machine.cpu.user_time(request.work, request.place))
+        check_duration("work", time, self.site.clock())
         self.runs[0].phases[-1].user_time += time
         self._steps.append(Step(request.place, time))
 

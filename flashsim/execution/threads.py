@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import time
-from threading import Condition, Thread
+from threading import Condition, Event, Thread
 
 from flashsim.core.request import Integers
 from flashsim.core.units import SECONDS
 from flashsim.execution.coordination import Coordination
-from flashsim.execution.driver import ResultRows, answer, enter_phase
+from flashsim.execution.driver import ResultRows, answer, enter_phase, stop
 from flashsim.execution.real_strand import RealStrand
 from flashsim.execution.requests import Acquire, Algorithm, Latch, Release, Request, Sleep, Spawn, Strand, Wait
 from flashsim.execution.run import Run
-from flashsim.execution.strand_state import check_sleep
+from flashsim.execution.strand_state import check_duration, check_strand
 from flashsim.storage.rows import Tuples
 
 
@@ -40,6 +40,7 @@ class StrandThreads:
         self._coordination = Coordination()
         self._live = 1
         self._problem: BaseException | None = None
+        self._failed = Event()  # wakes those that sleep
 
     def run(self, algorithm: Algorithm) -> list[Run]:
         """Run an algorithm until it and all strands that it began have ended; returns a run a strand.
@@ -52,7 +53,13 @@ class StrandThreads:
             A strand failed, or asked for something impossible.
         """
         self._strand(next(iter(self._backends)), algorithm)
-        for thread in self._threads:  # it grows as strands begin others
+        while self._live:
+            try:
+                with self._turn:
+                    self._turn.wait_for(lambda: not self._live)
+            except BaseException as problem:  # an interrupt; no thread must outlive the run
+                self._fail(problem)
+        for thread in self._threads:
             thread.join()
         if self._problem is not None:
             raise self._problem
@@ -74,14 +81,20 @@ class StrandThreads:
             with self._turn:
                 self._coordination.end(strand)
         except BaseException as problem:
-            with self._turn:
-                if self._problem is None and not isinstance(problem, _StoppedError):
-                    self._problem = problem
+            self._fail(problem)
         finally:
-            algorithm.close()
+            stop(algorithm)
             with self._turn:
                 self._live -= 1
                 self._check_deadlock()
+                self._turn.notify_all()
+
+    def _fail(self, problem: BaseException) -> None:
+        """Let all strands stop at their next request."""
+        with self._turn:
+            if self._problem is None and not isinstance(problem, _StoppedError):
+                self._problem = problem
+                self._failed.set()
                 self._turn.notify_all()
 
     def _answer(self, strand: Strand, backend: RealStrand, request: Request) -> Tuples | Strand | None:
@@ -99,8 +112,9 @@ class StrandThreads:
             return None
         begin = time.perf_counter_ns()
         if isinstance(request, Sleep):
-            check_sleep(request)
-            time.sleep(request.duration / SECONDS)
+            check_duration("sleep", request.duration)
+            if self._failed.wait(request.duration / SECONDS):
+                raise _StoppedError
         else:
             self._wait(strand, backend, request)
         backend.waited(time.perf_counter_ns() - begin)
@@ -111,14 +125,17 @@ class StrandThreads:
             number = len(self._backends)
             strand = Strand(request.name or f"strand {number}", number)
             self._backends[strand] = backend.strand(strand.name)
-            self._live += 1
             thread = Thread(target=self._strand, args=(strand, request.algorithm), name=strand.name)
+            thread.start()  # which the machine may refuse
             self._threads.append(thread)
-        thread.start()
+            self._live += 1
         return strand
 
     def _wait(self, strand: Strand, backend: RealStrand, request: Wait | Acquire) -> None:
         awaited: list[Strand | Latch] = [request.latch] if isinstance(request, Acquire) else list(request.strands)
+        if isinstance(request, Wait):
+            for other in request.strands:
+                check_strand(other, self._backends)
         with self._turn:
             for one in awaited:
                 waits = self._coordination

@@ -11,6 +11,7 @@ import pytest
 
 from algorithms.joins.base import JOINS, JoinParameters, plan
 from flashsim.core.errors import DeadlockError, InvalidParameterError, RefusedError
+from flashsim.core.units import NEVER
 from flashsim.device.device import Device
 from flashsim.execution import cpu
 from flashsim.execution.concurrent import ConcurrentDriver, run_strands
@@ -196,3 +197,34 @@ def test_without_a_machine_strands_take_turns(relations: tuple[HeapFile, HeapFil
     assert [((requests[0][5] - first) // 4096, after) for requests, _, _, after in kept.rows] == [(0, -1), (4, -1), (1, 0), (5, 1)]
     assert run.total().reads == 4
     assert [phase.name for phase in run.phases] == ["run", "strand 1: run", "strand 2: run"]
+
+
+@pytest.mark.parametrize(
+    "asked", [Sleep(NEVER), Sleep(1.5), Cpu({"hash": -1}), Cpu({"hash": NEVER}), Wait([Strand("stranger", 1, ended=True)])]  # type: ignore[arg-type]
+)  # fmt: skip
+def test_what_is_impossible_is_refused(asked: Any) -> None:
+    def algorithm() -> Algorithm:
+        yield Sleep(5)
+        yield asked
+
+    with pytest.raises(InvalidParameterError, match="whole number from 0|no such strand"):
+        _run(algorithm())
+
+
+def test_a_strand_that_asks_for_something_while_it_is_closed_does_not_hide_the_error() -> None:
+    latch = Latch("index")
+
+    def holding() -> Algorithm:
+        yield Acquire(latch)
+        try:
+            yield Sleep(1000)
+        finally:
+            yield Release(latch)
+
+    def failing() -> Algorithm:
+        yield Spawn(holding())
+        yield _read()
+        yield _read(PAGES)
+
+    with pytest.raises(InvalidParameterError, match="read: pages up to"):
+        _run(failing())

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+import threading
 import time
 from collections.abc import Iterator
 from itertools import pairwise
@@ -13,6 +15,7 @@ import pytest
 
 from algorithms.scanning import parallel_scan
 from flashsim.core.errors import DeadlockError, InvalidParameterError
+from flashsim.core.units import NEVER, SECONDS
 from flashsim.device.file import RealDevice
 from flashsim.execution.real import needed_size, run_on_file
 from flashsim.execution.requests import Acquire, Algorithm, Cpu, Latch, Phase, Read, Release, Sleep, Spawn, Strand, Wait
@@ -139,3 +142,46 @@ def test_a_serial_algorithm_is_recorded_as_before(file: HeapFile, device: RealDe
     kept = Kept()
     run_on_file(reads(), [file], device, sink=kept)
     assert [([row[8] for row in requests], after) for requests, _, _, after in kept.rows] == [([-1, 0], -1), ([-1], 1)]
+
+
+def test_a_strand_that_asks_for_something_while_it_is_closed_does_not_hide_the_error(file: HeapFile, device: RealDevice) -> None:
+    latch = Latch("index")
+
+    def holding() -> Algorithm:
+        yield Acquire(latch)
+        try:
+            yield Sleep(SLEEP)
+            yield Read(file, np.array([file.pages]), np.array([1]))
+        finally:
+            yield Release(latch)
+
+    with pytest.raises(InvalidParameterError, match="read: pages up to"):
+        run_on_file(_spawn(holding(), holding()), [file], device)
+
+
+@pytest.mark.parametrize("busy", [False, True])
+def test_an_interrupt_leaves_no_thread_behind(busy: bool, file: HeapFile, device: RealDevice) -> None:
+    def endless() -> Algorithm:
+        while True:
+            yield Read(file, np.array([0]), np.array([1])) if busy else Sleep(600 * SECONDS)
+
+    def begins() -> Algorithm:
+        yield Spawn(endless())
+
+    timer = threading.Timer(0.2, signal.pthread_kill, [threading.get_ident(), signal.SIGINT])
+    timer.start()
+    begin = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        run_on_file(begins(), [file], device)
+    timer.join()
+    assert "strand 1" not in [thread.name for thread in threading.enumerate()]
+    assert time.monotonic() - begin < 60
+
+
+@pytest.mark.parametrize("asked", [Sleep(-1), Sleep(NEVER), Wait([Strand("stranger", 1, ended=True)])])
+def test_what_is_impossible_is_refused(asked: Sleep | Wait, file: HeapFile, device: RealDevice) -> None:
+    def algorithm() -> Algorithm:
+        yield asked
+
+    with pytest.raises(InvalidParameterError, match="whole number from 0|no such strand"):
+        run_on_file(algorithm(), [file], device)
