@@ -227,17 +227,18 @@ class CompiledLoop:
     Raises
     ------
     InvalidParameterError
-        No device, requests outstanding, or a stripe of no whole sectors or longer than a drive.
+        No device, the same drive twice, requests outstanding, or a stripe of no whole sectors or longer than a drive.
     """
 
     def __init__(self, devices: Sequence[CompiledModel | Striped], side: HostSide, log: int = 0) -> None:
         arrays = [each if isinstance(each, Striped) else Striped([each], each.capacity) for each in devices]
+        self._engines = [drive for each in arrays for drive in each.drives]
+        different = len({id(engine) for engine in self._engines}) == len(self._engines)
+        if not arrays or not all(each.drives for each in arrays) or not different or any(engine.outstanding for engine in self._engines):
+            raise InvalidParameterError("devices", len(devices), "there must be some, each of its own drives, and all idle")
         for each in arrays:
             if each.stripe < SECTOR or each.stripe > each.drives[0].capacity or (len(each.drives) > 1 and each.stripe % SECTOR):
                 raise InvalidParameterError("stripe", f"{each.stripe} B", "it must be whole sectors, and no more than a drive holds")
-        self._engines = [drive for each in arrays for drive in each.drives]
-        if not self._engines or any(engine.outstanding for engine in self._engines):
-            raise InvalidParameterError("devices", len(devices), "there must be some, and all idle")
         self._side, self._table = side, StateTable(side.state_type)
         self._rows = np.zeros((len(self._engines), 7), np.int64 if compiled() else object)
         self._devices = np.zeros((len(arrays), 4), np.int64)
@@ -281,6 +282,8 @@ class CompiledLoop:
         FlashsimError
             A policy broke its contract, or a flash drive ran out of blocks.
         """
+        for engine in range(len(self._engines)):  # a copy's stand elsewhere
+            self._refresh(engine)
         state, side = self._table.crossing(self._side.state), address_of(self._side.act)
         while status := _run(
             self._rows, self._devices, self._clock, side, state, self._outbox, self._log, self._side.longest, until, completions

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import deepcopy
 from typing import Any
 
 import numpy as np
@@ -169,3 +170,20 @@ def test_devices_must_be_idle_and_stripes_whole() -> None:
         CompiledLoop([], side)
     with pytest.raises(InvalidParameterError, match="stripe"):
         CompiledLoop([Striped(stations(1, 1), 100)], side)
+
+
+def test_a_copy_goes_on_by_itself() -> None:
+    loop = CompiledLoop(stations(1, 2), ClosedClients(4, 50).side([8, 8]), log=200)
+    loop.run(completions=100)
+    copy = deepcopy(loop)
+    copy.run(completions=200)
+    assert loop.completions == 100
+    loop.run(completions=200)
+    assert np.array_equal(copy.completed, loop.completed)
+
+
+def test_drives_must_be_some_and_different() -> None:
+    (one,) = stations(1)
+    for devices in ([one, one], [Striped([one, one], 512)], [Striped([], 512)], []):
+        with pytest.raises(InvalidParameterError, match="devices"):
+            CompiledLoop(devices, ClosedClients(4).side([8, 8]))
