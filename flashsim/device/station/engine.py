@@ -8,6 +8,7 @@ import numpy as np
 from numba import types
 
 from flashsim.core.array_types import MATRIX, VECTOR
+from flashsim.core.engine import CompiledEngine
 from flashsim.core.host import (
     COMMAND_BASE,
     FINISHED,
@@ -27,10 +28,10 @@ from flashsim.core.host import (
     take_command,
 )
 from flashsim.core.host_queue import HostQueue
-from flashsim.core.kernel import address_of, inlined_kernel, kernel_of
+from flashsim.core.kernel import inlined_kernel, kernel_of
 from flashsim.core.model import PowerCut
-from flashsim.core.request import READ, Commands, Completions, Integers, Requests
-from flashsim.core.state_table import ADVANCE, State, StateTable, state_of
+from flashsim.core.request import READ, Integers
+from flashsim.core.state_table import ADVANCE, State, state_of
 from flashsim.core.units import NEVER
 from flashsim.device.station.parameters import StationParameters, service_time
 
@@ -110,18 +111,14 @@ def advance(table: State, until: int, wait: int) -> int:
             _end_service(host, station)
 
 
-class StationEngine:
+class StationEngine(CompiledEngine):
     """A queueing station under a virtual clock (`flashsim.core.model.DeviceModel`), compiled."""
 
     def __init__(self, parameters: StationParameters) -> None:
         self.parameters = parameters
-        self._host = HostQueue(parameters.servers)
+        super().__init__(HostQueue(parameters.servers), advance, _STATE)
         servers = parameters.servers
         self._station = Station(parameters.vector(), np.zeros(6, np.int64), np.zeros((servers, 2), np.int64), np.arange(1, servers + 1))
-        self._table = StateTable(_STATE)
-
-    def _advance(self, until: int, wait: int) -> None:
-        advance(self.compiled_loop()[1], until, wait)
 
     @property
     def capacity(self) -> int:
@@ -129,38 +126,15 @@ class StationEngine:
         return self.parameters.capacity
 
     @property
-    def now(self) -> int:
-        """The clock, ns."""
-        return self._host.now
-
-    @property
-    def outstanding(self) -> int:
-        """Requests submitted and not yet completed."""
-        return self._host.outstanding
-
-    @property
     def next_event(self) -> int:
         """When something happens next; see `flashsim.core.model.DeviceModel.next_event`."""
         end = int(self._station.heap[0, 0]) if self._station.scalars[_BUSY] else NEVER
         return min(end, self._host.next_arrival)
 
-    def submit(self, requests: Requests, commands: Commands, at: int | Integers) -> Integers:
-        """Take requests, split into commands; see `flashsim.core.host_queue.HostQueue.append`."""
-        return self._host.append(requests, commands, at)
-
-    def advance(self, until: int = NEVER, *, every: bool = False, wait: int = 1) -> Completions:
-        """Let time pass; see `flashsim.core.model.DeviceModel.advance`."""
-        self._advance(until, NEVER if every else wait)
-        return self._host.collect()
-
-    def compiled_loop(self) -> tuple[Any, State]:
-        """See `flashsim.core.model.CompiledModel.compiled_loop`."""
-        return address_of(advance), self._table.crossing((self._host.tables, self._station))
-
-    def room_for(self, longest: int) -> int:
-        """See `flashsim.core.model.CompiledModel.room_for`."""
-        self._host.make_room()
-        return NEVER
+    @property
+    def state_arrays(self) -> tuple[Any, ...]:
+        """The groups of arrays that `advance` works on."""
+        return self._host.tables, self._station
 
     def recover(self, status: int) -> None:
         """Nothing: a station's loop never stops short."""
@@ -170,7 +144,7 @@ class StationEngine:
 
     def power_cut(self, at: int) -> PowerCut:
         """Run to `at`, then lose power: nothing is served any more; see `flashsim.core.model.DeviceModel.power_cut`."""
-        self._advance(at, NEVER)
+        self._run(at, NEVER)
         lost = self._host.unfinished
         self._host.clear()
         self._station.scalars[[_BUSY, _FREE]] = 0

@@ -12,13 +12,14 @@ import numpy as np
 from numba import types
 
 from flashsim.core.array_types import VECTOR
+from flashsim.core.engine import CompiledEngine
 from flashsim.core.errors import FlashsimError, InvalidParameterError
 from flashsim.core.host import FINISHED, HOST_TABLES, NOW, Host, arrive, command_done, next_arrival
 from flashsim.core.host_queue import HostQueue
-from flashsim.core.kernel import address_of, kernel_of, spliced_kernel
+from flashsim.core.kernel import kernel_of, spliced_kernel
 from flashsim.core.policies import Policies, policy_vector
 from flashsim.core.request import Commands, Completions, Integers, Requests
-from flashsim.core.state_table import ADVANCE, State, StateTable, state_of
+from flashsim.core.state_table import ADVANCE, State, state_of
 from flashsim.core.units import NEVER
 from flashsim.hdd import report
 from flashsim.hdd.engine.control import control_row
@@ -83,7 +84,7 @@ def advance(table: State, until: int, wait: int) -> int:
     return run(host, disk, policies, until, wait)
 
 
-class HddEngine:
+class HddEngine(CompiledEngine):
     """A hard disk under a virtual clock (`core.model.DeviceModel`), compiled.
 
     Parameters
@@ -100,7 +101,7 @@ class HddEngine:
     def __init__(self, parameters: HddParameters) -> None:
         self.parameters = parameters
         self._policies = policy_vector({CHOOSE: parameters.scheduler})
-        self._host = HostQueue(parameters.queue_depth)
+        super().__init__(HostQueue(parameters.queue_depth), advance, STATE)
         # Every write in the ring has a sector in the buffer, but for those that a command not yet acknowledged pushes out.
         writes = parameters.write_behind // parameters.sector_size + 2
         self._disk = Disk(
@@ -114,7 +115,6 @@ class HddEngine:
             np.zeros(parameters.queue_depth, np.int64),
             np.zeros((parameters.queue_depth, CANDIDATE_COLUMNS), np.int64),
         )
-        self._table = StateTable(STATE)
         self._power_up()
 
     def _power_up(self) -> None:
@@ -131,16 +131,6 @@ class HddEngine:
         return self.parameters.capacity
 
     @property
-    def now(self) -> int:
-        """The clock, ns."""
-        return self._host.now
-
-    @property
-    def outstanding(self) -> int:
-        """Requests submitted and not yet completed."""
-        return self._host.outstanding
-
-    @property
     def next_event(self) -> int:
         """When something happens next; see `core.model.DeviceModel.next_event`."""
         state = self._disk.state
@@ -149,7 +139,7 @@ class HddEngine:
     def submit(self, requests: Requests, commands: Commands, at: int | Integers) -> Integers:
         """Take requests, split into commands, that arrive at `at`; return their ids (see `core.host_queue.HostQueue.append`)."""
         self.parameters.check(requests, commands)
-        return self._host.append(requests, commands, at)
+        return super().submit(requests, commands, at)
 
     def advance(self, until: int = NEVER, *, every: bool = False, wait: int = 1) -> Completions:
         """Let time pass; see `flashsim.core.model.DeviceModel.advance`.
@@ -163,27 +153,16 @@ class HddEngine:
         """
         if until < self.now:
             raise InvalidParameterError("until", f"{until} ns", f"the clock is already at {self.now} ns")
-        status = advance(self.crossing(), until, NEVER if every else wait)
-        if status < 0:
-            self.recover(status)
-        return self._host.collect()
+        return super().advance(until, every=every, wait=wait)
 
-    def crossing(self) -> State:
-        """What kernels that drive several devices take for this one (`flashsim.core.state_table`)."""
-        return self._table.crossing((self._host.tables, self._disk, self._policies))
+    @property
+    def state_arrays(self) -> tuple[Any, ...]:
+        """The groups of arrays that `advance` works on."""
+        return self._host.tables, self._disk, self._policies
 
     def make_room(self, commands: int) -> None:
         """Let a kernel enter a request of so many commands."""
         self._host.make_room(1, commands)
-
-    def compiled_loop(self) -> tuple[Any, State]:
-        """See `core.model.CompiledModel.compiled_loop`."""
-        return address_of(advance), self.crossing()
-
-    def room_for(self, longest: int) -> int:
-        """See `core.model.CompiledModel.room_for`."""
-        self.make_room(1)
-        return NEVER
 
     def recover(self, status: int) -> None:
         """Say what is wrong with the scheduler: nothing else stops the loop."""

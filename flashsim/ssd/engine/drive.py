@@ -8,14 +8,15 @@ import numpy as np
 from numba import types
 
 from flashsim.core.array_types import VECTOR
+from flashsim.core.engine import CompiledEngine
 from flashsim.core.errors import CapacityError
 from flashsim.core.host import FINISHED, HOST_TABLES, NOW, arrive, heap_pop, next_arrival
 from flashsim.core.host_queue import HostQueue
-from flashsim.core.kernel import address_of, kernel_of, lean_kernel
+from flashsim.core.kernel import kernel_of, lean_kernel
 from flashsim.core.model import PowerCut
 from flashsim.core.request import Commands, Completions, Integers, Requests
 from flashsim.core.spans import HOST, Spans
-from flashsim.core.state_table import ADVANCE, State, StateTable, state_of
+from flashsim.core.state_table import ADVANCE, State, state_of
 from flashsim.core.units import NEVER
 from flashsim.ssd.engine.admission import DONE, LOG_FULL, POLICY_FAILED, dispatch
 from flashsim.ssd.engine.events import happen
@@ -114,7 +115,7 @@ def advance(table: State, until: int, wait: int) -> int:
             happen(host, flow, flash, times, row)
 
 
-class SsdEngine:
+class SsdEngine(CompiledEngine):
     """A solid state drive under a virtual clock (`flashsim.core.model.DeviceModel`).
 
     Parameters
@@ -133,10 +134,9 @@ class SsdEngine:
         self.state = DriveState(parameters)
         self._times = Times(self.state.timing.scalars(), self.state.timing.links(), self.state.counters)
         self._spans: list[Spans] = []
-        self._host = HostQueue(parameters.queue_depth, parameters.queues)
+        super().__init__(HostQueue(parameters.queue_depth, parameters.queues), advance, _STATE)
         self._refused = 0  # write commands that the caller knows to have been refused
         self._flow = self._idle(empty_log(0))
-        self._table = StateTable(_STATE)
 
     def _idle(self, log: Integers) -> Flow:
         """Nothing is under way."""
@@ -158,21 +158,10 @@ class SsdEngine:
         return self.parameters.capacity
 
     @property
-    def now(self) -> int:
-        """The clock, ns."""
-        return self._host.now
-
-    @property
-    def outstanding(self) -> int:
-        """Requests submitted and not yet completed."""
-        return self._host.outstanding
-
-    @property
     def next_event(self) -> int:
         """When something happens next; see `flashsim.core.model.DeviceModel.next_event`."""
-        event = (
-            int(self._flow.heap[0, 0]) if self._flow.engine[EVENTS] else NEVER
-        )  # an interrupted step's, dropped in time, is early at worst
+        # an interrupted step's event, which is dropped in time, is early at worst
+        event = int(self._flow.heap[0, 0]) if self._flow.engine[EVENTS] else NEVER
         return max(self.now, min(event, self._host.next_arrival))
 
     @property
@@ -185,7 +174,7 @@ class SsdEngine:
         needed = ids_needed(self.state, requests, commands)
         if ids_left(self.state.control) < needed:
             self._renumber(needed)
-        return self._host.append(requests, commands, at)
+        return super().submit(requests, commands, at)
 
     def advance(self, until: int = NEVER, *, every: bool = False, wait: int = 1) -> Completions:
         """Let time pass; see `flashsim.core.model.DeviceModel.advance`.
@@ -201,18 +190,14 @@ class SsdEngine:
             raise self.state.read_only()
         return self._host.collect()
 
-    def _run(self, until: int, wait: int) -> None:
-        while (status := advance(self.compiled_loop()[1], until, wait)) < DONE:
-            self.recover(status)
-
-    def compiled_loop(self) -> tuple[Any, State]:
-        """See `flashsim.core.model.CompiledModel.compiled_loop`."""
-        state = self._host.tables, self._flow, self.state.flash, self._times, self.state.policies
-        return address_of(advance), self._table.crossing(state)
+    @property
+    def state_arrays(self) -> tuple[Any, ...]:
+        """The groups of arrays that `advance` works on."""
+        return self._host.tables, self._flow, self.state.flash, self._times, self.state.policies
 
     def room_for(self, longest: int) -> int:
         """See `flashsim.core.model.CompiledModel.room_for`."""
-        self._host.make_room()
+        super().room_for(longest)
         needed = ids_of_command(self.state, longest)
         if ids_left(self.state.control) < _COMMANDS_AT_ONCE * needed:
             self._renumber(_COMMANDS_AT_ONCE * needed)
