@@ -14,7 +14,7 @@ import typer
 from experiments.commands.outputs import Outputs, write_json
 from experiments.commands.progress import progress_bar
 from experiments.commands.shared import Force, JsonFile
-from experiments.formulas.comparison import WHY, as_dict, compare_join, comparison_table, formulas
+from experiments.formulas.comparison import WHY, as_dict, check_formula, compare_join, comparison_table, formulas
 from experiments.presentation.rows import RowWriter
 from experiments.presentation.tables import Table
 from experiments.runs.joining import (
@@ -85,6 +85,7 @@ def join(
     setting = JoinSetting(algorithm, pages, io is Io.PAGE, placement, buffers_for, None if cpu == "none" else cpu)
     real = is_path(device)
     check_names(setting, None if real else device)
+    check_formula(algorithm)
     with Outputs(force) as outputs:
         wanted = {"--trace": trace, "--out": out, "--json": json}
         if real:

@@ -10,12 +10,13 @@ from typing import Any
 from algorithms.joins.base import JOINS
 from experiments.presentation.tables import Entry, Table
 from experiments.runs.joining import JoinResult, PhaseSeconds
+from flashsim.core.errors import InvalidParameterError
 from flashsim.core.units import MILLISECONDS
 from flashsim.storage.heap_file import HeapFile, heap_file
 from models.allocation.buffers import Allocation
 from models.disk import Disk
 from models.haas import JoinCost, counts
-from models.join_costs.base import Sizes
+from models.join_costs.base import FORMULAS, Sizes
 
 #: Why the counts of a formula and of a simulation may differ.
 WHY = (
@@ -43,11 +44,30 @@ def formula(algorithm: str, sizes: Sizes, disk: Disk, allocation: Allocation, *,
     InvalidParameterError
         The allocation is another algorithm's, or does not fit the memory.
     """
+    named = _formula_of(algorithm)
+    return JoinCost(algorithm, allocation, disk, counts(named, sizes, allocation, page_io)) if named else None
+
+
+def check_formula(algorithm: str) -> None:
+    """Refuse a join that names a formula which cannot be had, before it is run.
+
+    Raises
+    ------
+    UnknownNameError, MissingFileError
+        There is no such formula.
+    FlashsimError
+        Its file cannot be imported, or it is no name.
+    """
+    if named := _formula_of(algorithm):
+        FORMULAS.load(named)
+
+
+def _formula_of(algorithm: str) -> str:
+    """What a join's file names: a member's name or a path; empty where it names none."""
     join = JOINS.load(algorithm)
-    if not join.FORMULA:
-        return None
-    named = str(Path(join.__file__).parent / join.FORMULA) if join.FORMULA.endswith(".py") else join.FORMULA
-    return JoinCost(algorithm, allocation, disk, counts(named, sizes, allocation, page_io))
+    if not isinstance(join.FORMULA, str):
+        raise InvalidParameterError("formula", join.FORMULA, "it must be a name or the path of a Python file")
+    return str(Path(join.__file__).parent / join.FORMULA) if join.FORMULA.endswith(".py") else join.FORMULA
 
 
 def formulas(result: JoinResult) -> list[JoinCost | None]:

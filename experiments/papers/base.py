@@ -22,7 +22,7 @@ from typing import Any, Protocol
 
 from experiments.presentation.tables import Entry, Table
 from experiments.runs.jobs import Job, Results, Settings
-from flashsim.core.errors import FlashsimError, UnknownNameError
+from flashsim.core.errors import DamagedFileError, FlashsimError, UnknownNameError
 from flashsim.core.members import Family, optional
 
 
@@ -216,13 +216,21 @@ def load(name: str) -> Paper:
     ------
     UnknownNameError
         There is none; close names are suggested.
+    DamagedFileError
+        Its claims are no TOML, or lack what every paper or claim says.
     """
     folder = PAPERS.load(name)
-    document = tomllib.loads((Path(folder.__file__).parent / "claims.toml").read_text(encoding="utf-8"))
-    claims = [_claim(name, entry) for entry in document["claims"]]
-    optional_parts = {key: document[key] for key in ("least_scale", "least_scales", "translation_layers") if key in document}
+    path = Path(folder.__file__).parent / "claims.toml"
     exhibits = Family(folder.__name__, f"exhibit of {name}", Exhibit)
-    return Paper(name, exhibits, document["title"], document["reference"], document["exhibits"], claims, **optional_parts)
+    try:
+        document = tomllib.loads(path.read_text(encoding="utf-8"))
+        claims = [_claim(name, entry) for entry in document["claims"]]
+        optional_parts = {key: document[key] for key in ("least_scale", "least_scales", "translation_layers") if key in document}
+        return Paper(name, exhibits, document["title"], document["reference"], document["exhibits"], claims, **optional_parts)
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
+        raise DamagedFileError(f"{path}: {problem}") from problem
+    except KeyError as missing:
+        raise DamagedFileError(f"{path}: {missing} is missing") from missing
 
 
 def _claim(paper: str, entry: Mapping[str, Any]) -> Claim:

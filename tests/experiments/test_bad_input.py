@@ -142,6 +142,14 @@ def test_one_line_and_exit_code_2(line: str, files: Path, flashsim: Run) -> None
     assert (files / "kept.txt").read_text() == "kept"
 
 
+@pytest.mark.parametrize("formula, told", [("'none.py'", "none.py"), ("'nbl'", "did you mean bnl"), ("5", "formula: 5")])
+def test_a_formula_that_cannot_be_had_is_refused_before_the_run(formula: str, told: str, here: Path, flashsim: Run) -> None:
+    (here / "mine.py").write_text(f"from algorithms.joins.bnl import allocate, join\nFORMULA = {formula}\n")
+    result = flashsim(changed(algorithm="mine.py"))
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.count("\n") == 1 and told in result.stderr
+
+
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
 def test_a_folder_that_may_not_be_written(here: Path, flashsim: Run) -> None:
     (here / "locked").mkdir(mode=0o500)

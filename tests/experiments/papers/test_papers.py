@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from types import MethodType
+from pathlib import Path
+from types import MethodType, SimpleNamespace
 
 import pytest
 
 from experiments.papers import base as papers
 from experiments.papers.base import Cell, Claim, Verdict, judge_holds, judge_numbers, not_attempted
+from flashsim.core.errors import DamagedFileError
 
 
 def claim(fitted: str = "", **limits: float) -> Claim:
@@ -19,6 +21,16 @@ def test_all_claims_of_do2009_are_listed() -> None:
     wanted += " fig2 fig3-blocked fig3-2kb slides-erase"
     found = papers.load("do2009")
     assert [each.id for each in found.claims] == wanted.split()
+
+
+@pytest.mark.parametrize(
+    "claims, told", [("title = [", "Invalid value"), ("title = 'x'", "'claims' is missing"), ("[[claims]]", "'id' is missing")]
+)
+def test_claims_that_say_too_little_are_refused(claims: str, told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "claims.toml").write_text(claims)
+    monkeypatch.setattr(papers.PAPERS, "load", lambda name: SimpleNamespace(__name__="mine", __file__=str(tmp_path / "__init__.py")))
+    with pytest.raises(DamagedFileError, match=rf"^.*claims\.toml: .*{told}.*$"):
+        papers.load("mine")
 
 
 @pytest.mark.parametrize("name", papers.PAPERS.names())
