@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from inspect import signature
 from operator import itemgetter
 from typing import Any
 
@@ -117,18 +118,21 @@ def policy_function(family: Family[Any], name: str, attribute: str, function_typ
     UnknownNameError, MissingFileError
         There is no such member or file.
     FlashsimError
-        The member lacks the function, or it is no kernel, or it does not compile.
+        The member lacks the function, or it takes another number of parameters, or it is no kernel, or it does not compile.
     """
     function = getattr(family.load(name), attribute)
+    takes, wanted = len(signature(getattr(function, "py_func", function)).parameters), len(function_type.signature.args)
+    if takes != wanted:
+        raise FlashsimError(f"{family.kind}: {attribute} of '{name}' takes {takes} parameters, but the family's takes {wanted}")
     if not compiled():
         return function
     if not isinstance(function, Dispatcher):
         raise FlashsimError(f"{family.kind}: {attribute} of '{name}' must be decorated with flashsim.core.kernel.lean_kernel")
     try:
         function.compile(function_type.signature)
+        return CompileResultWAP(function.get_compile_result(function_type.signature))
     except NumbaError as problem:
         reason = next((line for line in reversed(str(problem).splitlines()) if "Error" in line), type(problem).__name__).strip()
         raise FlashsimError(
             f"{family.kind}: '{name}' does not compile ({reason}); run with NUMBA_DISABLE_JIT=1 to step through it"
         ) from problem
-    return CompileResultWAP(function.get_compile_result(function_type.signature))

@@ -89,6 +89,10 @@ def test_one_array_crosses_for_all_policies(tmp_path: Path) -> None:
             "from flashsim.core.kernel import lean_kernel\n@lean_kernel\ndef first(values, index):\n    return values.missing\n",
             "does not compile",
         ),
+        (
+            "from flashsim.core.kernel import lean_kernel\n@lean_kernel\ndef first(values, index):\n    raise ValueError\n",
+            "does not compile",
+        ),
     ],
 )
 def test_what_is_wrong_with_a_member_is_told_in_one_line(tmp_path: Path, source: str, message: str) -> None:
@@ -97,6 +101,15 @@ def test_what_is_wrong_with_a_member_is_told_in_one_line(tmp_path: Path, source:
     with pytest.raises(FlashsimError, match=message) as problem:
         policy_vector({FIRST: str(path), SECOND: str(path)})
     assert "\n" not in str(problem.value)
+
+
+@pytest.mark.parametrize("parameters", ["", "values", "values, index, more"])
+def test_a_member_that_takes_other_parameters_is_refused_in_one_line(tmp_path: Path, parameters: str) -> None:
+    path = tmp_path / "other.py"
+    decorated = f"from flashsim.core.kernel import lean_kernel\n@lean_kernel\ndef first({parameters}):\n    return 0\n"
+    path.write_text(decorated + "def second(values, index):\n    return 0\n")
+    with pytest.raises(FlashsimError, match=f"first of '.*' takes {len(parameters.split())} parameters, but the family's takes 2$"):
+        policy_vector({FIRST: str(path), SECOND: str(path)})
 
 
 def test_a_member_without_the_function_is_refused(tmp_path: Path) -> None:
