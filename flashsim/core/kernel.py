@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 
 import platformdirs
 
-from flashsim.core.source_files import source_tree
+from flashsim.core.source_files import own_sources, source_tree
 
 # Numba loads scipy.linalg only to see whether it is there, which is a quarter of the time to a first request.  SciPy is required here, so
 # Numba is shown an empty module; a kernel that multiplies matrices loads the real one.
@@ -57,14 +57,11 @@ def kernels_folder() -> Path:
 
 @cache
 def _digest(module: str, file: str) -> str:
-    """A hash of a module, which may be a file of the user's own, and of all that it imports."""
-    tree, salt = source_tree(), [numba.__version__.encode()]
-    needed = {module}
-    if module not in tree.sources:
-        own = Path(file).read_bytes() if os.path.isfile(file) else b""
-        salt.append(own)
-        needed = set(tree.imported(own))
-    return tree.digest(tree.closure(needed), *salt)
+    """A hash of a module, which may be a file of the user's own with others beside it, and of all that it imports."""
+    tree = source_tree()
+    own = [] if module in tree.sources else own_sources(Path(file))
+    needed = {name for text in own for name in tree.imported(text)} if own else {module}
+    return tree.digest(tree.closure(needed), numba.__version__.encode(), *own)
 
 
 def cache_folder(function: Callable[..., Any]) -> Path:

@@ -12,14 +12,36 @@ from pathlib import Path
 #: The top-level packages of flashsim whose modules may rest on one another.
 ROOMS = ("flashsim", "models", "algorithms", "traces", "experiments")
 _IMPORT = re.compile(rb"^\s*from[ \t]+([\w.]+)[ \t]+import[ \t]+(\([^)]*\)|[^\n]+)", re.MULTILINE)
+_PLAIN = re.compile(rb"^\s*import[ \t]+([^\n#;]+)", re.MULTILINE)
 _FAMILY = re.compile(rb"\bFamily(?:\[[^\]]*\])?\(\s*\"([\w.]+)\"")
-_NAME = re.compile(rb"\w+")
+_NAME, _DOTTED = re.compile(rb"\w+"), re.compile(rb"[\w.]+")
 #: A text that may be the name of a module, which is then imported by it.
 _NAMED = re.compile(rb"\"(\w+(?:\.\w+)+)\"")
 
 
+def own_sources(file: Path) -> list[bytes]:
+    """The texts of a file of the user's own, and of all beside it that it imports, however indirectly."""
+    found: dict[Path, bytes] = {}
+    waiting = [file]
+    while waiting:
+        path = waiting.pop()
+        if path not in found and path.is_file():
+            found[path] = path.read_bytes()
+            names = sorted({name.decode().rpartition(".")[2] for name in _imported_names(found[path])})
+            waiting += [path.parent / f"{name}.py" for name in names if name]
+    return list(found.values())
+
+
+def _imported_names(source: bytes) -> set[bytes]:
+    """All that may be the name of a module which a text imports."""
+    named = {name for names in _PLAIN.findall(source) for name in _DOTTED.findall(names)}
+    for package, names in _IMPORT.findall(source):
+        named |= {package, *(package + b"." + name for name in _NAME.findall(names))}
+    return named
+
+
 class SourceTree:
-    """The modules of some packages by import name, and what they import of one another by ``from ... import``.
+    """The modules of some packages by import name, and what they import of one another.
 
     Parameters
     ----------
@@ -46,10 +68,7 @@ class SourceTree:
 
     def imported(self, source: bytes) -> tuple[str, ...]:
         """The modules of the tree that a text imports."""
-        named = set()
-        for package, names in _IMPORT.findall(source):
-            named |= {package, *(package + b"." + name for name in _NAME.findall(names))}
-        return tuple(name for each in named if (name := each.decode()) in self.sources)
+        return tuple(name for each in _imported_names(source) if (name := each.decode()) in self.sources)
 
     def closure(self, modules: Iterable[str], *, members: bool = False) -> set[str]:
         """Modules, and all that they import, however indirectly.

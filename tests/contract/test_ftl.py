@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from flashsim.core.errors import RefusedError
+from flashsim.core.errors import FlashsimError, RefusedError
 from flashsim.core.request import READ, TRIM, WRITE
 from flashsim.core.rng import generator
 from flashsim.core.spans import HOST
@@ -96,3 +97,12 @@ def test_what_it_has_no_use_for_is_refused(name: str, special: str) -> None:
     if not uses:
         with pytest.raises(RefusedError, match=f"{special}: 512, but ftl '{name}' has no use for it"):
             SsdEngine(replace(parameters, **{special: 512}))
+
+
+@pytest.mark.parametrize("table", ["np.zeros(4)", "np.zeros((2, 2), np.int64)", "[0, 0]"])
+def test_an_own_table_that_kernels_cannot_take_is_refused(table: str, tmp_path: Path) -> None:
+    path = tmp_path / "mine.py"
+    returns = f"def own_table(parameters):\n    return {table}\n"
+    path.write_text(f"import numpy as np\nfrom flashsim.ssd.ftl.page import translate\n\n\n{returns}")
+    with pytest.raises(FlashsimError, match="own_table of '.*mine.py' must return an int64 vector$"):
+        DriveState(drive(ftl=str(path)))

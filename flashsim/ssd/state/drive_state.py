@@ -126,6 +126,9 @@ class DriveState:
         self.policies = policy_vector({TRANSLATE: parameters.ftl, VICTIM: policy, OPENS: parameters.wear, LEVELS: parameters.wear})
         map_pages, plan_rows = self.layer.map_pages(parameters), self.layer.plan_rows(parameters)
         control = control_array(parameters, gc_family.rounds_of(policy), map_pages, plan_rows)
+        own: Any = self.layer.own_table(parameters)
+        if not isinstance(own, np.ndarray) or own.dtype != np.int64 or own.ndim != 1:
+            raise FlashsimError(f"flash translation layer: own_table of '{parameters.ftl}' must return an int64 vector")
         flash_pages = parameters.pools * parameters.blocks_per_plane * parameters.pages_per_block
         self.flash = Flash(
             control,
@@ -134,7 +137,7 @@ class DriveState:
             np.zeros((flash_pages, PAGE_COLUMNS), np.int32),
             np.zeros(flash_pages, np.int32),
             np.zeros(parameters.logical_pages, np.int32),
-            self.layer.own_table(parameters),
+            own,
             np.zeros((int(control[PLAN_ROWS]), PLAN_COLUMNS), np.int64),
             empty_buffer(parameters),
         )

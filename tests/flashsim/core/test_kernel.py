@@ -120,6 +120,21 @@ def test_a_loaded_kernel_may_make_arrays(tmp_path: Path) -> None:
     assert [(done.returncode, done.stdout.split()) for done in told] == [(0, ["161700", "0"]), (0, ["161700", "1"])]
 
 
+@pytest.mark.parametrize("imported", ["from helper import step", "import helper; step = helper.step"])
+def test_an_edit_beside_a_file_of_ones_own_is_noticed(imported: str, tmp_path: Path) -> None:
+    (tmp_path / "own.py").write_text(
+        f"from flashsim.core.kernel import kernel\n{imported}\n@kernel\ndef stepped(value):\n    return step(value)\nprint(stepped(1))\n"
+    )
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "FLASHSIM_CACHE": str(tmp_path / "cache")}
+    told = []
+    for step in (1, 1, 41):
+        helper = f"from flashsim.core.kernel import kernel\n@kernel\ndef step(value):\n    return value + {step:2}\n"
+        (tmp_path / "helper.py").write_text(helper)
+        done = subprocess.run([sys.executable, "own.py"], cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
+        told.append(done.stdout.strip())
+    assert told == ["2", "2", "42"]
+
+
 def test_an_edit_in_a_joins_kernel_compiles_no_engine_anew() -> None:
     """Kernels are kept by what their own module imports."""
     genuine = source_tree()
