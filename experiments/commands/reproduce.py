@@ -12,7 +12,7 @@ import typer
 from experiments.commands.outputs import Outputs, write_json
 from experiments.commands.progress import progress_bar
 from experiments.commands.shared import Force, JsonFile
-from experiments.reproduction.judging import Reproduced, as_dict, differing, summary, verdict_table
+from experiments.reproduction.judging import Reproduced, as_dict, differing, summary, tally, verdict_table
 from experiments.reproduction.judging import reproduce as reproduce_papers
 from experiments.runs.jobs import Settings
 
@@ -74,11 +74,11 @@ def _show(one: Reproduced, scale: float) -> None:
             for table in section.tables:
                 typer.echo(table.as_text())
             typer.echo(section.text + "\n" if section.text else "")
-    typer.echo(f"Claims: {summary(one)}")
+    typer.echo(f"Claims: {summary(one, scale)}; {tally([one])} published numbers inside")
     typer.echo(verdict_table(one, scale).as_text() + "\n")
-    notes = dict.fromkeys(each.note for each in one.judgements if each.note)
-    for note in notes:
-        claims = ", ".join(each.claim.id for each in one.judgements if each.note == note)
+    notes = dict.fromkeys(each.note_at(scale) for each in one.judgements)
+    for note in filter(None, notes):
+        claims = ", ".join(each.claim.id for each in one.judgements if each.note_at(scale) == note)
         typer.echo(fill(f"{claims}: {note}", 110, subsequent_indent="  "))
     for each in one.judgements:
         if outside := each.outside():

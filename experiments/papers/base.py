@@ -35,6 +35,10 @@ class Verdict(Enum):
     NOT_ATTEMPTED = "not attempted"
 
 
+#: What is said of a claim that differs below scale 1.
+OUTSIDE = "outside"
+
+
 @dataclass(frozen=True)
 class Claim:
     """One published result.
@@ -89,6 +93,22 @@ class Cell:
     runs: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True)
+class Tally:
+    """How many of the published numbers that were judged are inside their tolerance; as text ``23 of 24``, or ``-`` where none was."""
+
+    inside: int = 0
+    numbers: int = 0
+
+    def __add__(self, other: Tally) -> Tally:
+        """Both together."""
+        return Tally(self.inside + other.inside, self.numbers + other.numbers)
+
+    def __str__(self) -> str:
+        """In words."""
+        return f"{self.inside} of {self.numbers}" if self.numbers else "-"
+
+
 def _told(cell: Cell) -> str:
     if isinstance(cell.measured, float) and isinstance(cell.published, (int, float)):
         return f"{cell.name} {cell.measured:.2f} against {cell.published:g}"
@@ -103,6 +123,8 @@ class Judgement:
     ----------
     published, measured
         Each in one line.
+    note
+        What the exhibit has to say; `note_at` adds what the claim says.
     scaled
         Whether the verdict depends on the scale.
     """
@@ -115,14 +137,39 @@ class Judgement:
     note: str = ""
     scaled: bool = True
 
+    @property
+    def tally(self) -> Tally:
+        """How many of its cells are inside, of those that were judged."""
+        judged = [cell.inside for cell in self.cells if cell.inside is not None]
+        return Tally(sum(judged), len(judged))
+
     def outside(self) -> list[str]:
         """The cells outside the tolerance, each with both numbers if it has them."""
         return [_told(cell) for cell in self.cells if cell.inside is False]
 
+    def kind_at(self, scale: float) -> str:
+        """The verdict's value; of one that differs at another scale than the paper's, ``outside``: there it tells nothing of the paper."""
+        return OUTSIDE if self.verdict is Verdict.DIFFERS and self._is_miniature(scale) else self.verdict.value
+
     def verdict_at(self, scale: float) -> str:
         """The verdict as it is shown: below scale 1 it says so."""
         judged = self.verdict is not Verdict.NOT_ATTEMPTED
-        return f"{self.verdict.value} at scale {scale:g}" if judged and self.scaled and scale != 1 else self.verdict.value
+        return f"{self.kind_at(scale)} at {scale:g}" if judged and self._is_miniature(scale) else self.verdict.value
+
+    def note_at(self, scale: float) -> str:
+        """What is to be said of the verdict: which parameter was fitted, or why the claim differs at scale 1, where that was found."""
+        match self.verdict:
+            case Verdict.DIFFERS:
+                cause = self.claim.cause
+                parts = [self.note, f"at scale 1: {cause}" if cause and self._is_miniature(scale) else cause]
+            case Verdict.FITTED:
+                parts = [self.claim.fitted, self.note]
+            case _:
+                parts = [self.note]
+        return ". ".join(filter(None, parts))
+
+    def _is_miniature(self, scale: float) -> bool:
+        return self.scaled and scale != 1
 
     def as_dict(self, scale: float) -> dict[str, Any]:
         """JSON-ready."""
@@ -136,7 +183,8 @@ class Judgement:
             "measured": self.measured,
             "tolerance": self.claim.tolerance,
             "cells": [vars(cell) for cell in self.cells],
-            "note": self.note,
+            **vars(self.tally),
+            "note": self.note_at(scale),
         }
 
 
@@ -287,7 +335,7 @@ def judge_holds(claim: Claim, cells: Sequence[Cell], note: str = "") -> Judgemen
     inside = sum(bool(cell.inside) for cell in cells)
     measured = f"holds in {inside} of {len(cells)} comparisons"
     holds = inside == len(cells)
-    return Judgement(claim, decided(claim, holds), "holds", measured, cells, _note(claim, holds, note))
+    return Judgement(claim, decided(claim, holds), "holds", measured, cells, note)
 
 
 def judge_numbers(claim: Claim, cells: Sequence[tuple[str, float, float | None]], note: str = "") -> Judgement:
@@ -308,13 +356,9 @@ def judge_numbers(claim: Claim, cells: Sequence[tuple[str, float, float | None]]
     published = f"{min(cell[1] for cell in cells):g} to {max(cell[1] for cell in cells):g}"
     values = [cell[2] or 0 for cell in cells]
     measured = f"{min(values):.2f} to {max(values):.2f}; median error {100 * middle:.1f} %, largest {100 * max(errors):.1f} %"
-    return Judgement(claim, decided(claim, holds), published, measured, judged, _note(claim, holds, note))
+    return Judgement(claim, decided(claim, holds), published, measured, judged, note)
 
 
 def traced(judgement: Judgement, runs: Mapping[str, Sequence[str]]) -> Judgement:
     """The judgement with its cells' runs: ids by the name of a cell."""
     return replace(judgement, cells=[replace(cell, runs=tuple(runs.get(cell.name, ()))) for cell in judgement.cells])
-
-
-def _note(claim: Claim, holds: bool, note: str) -> str:
-    return ". ".join(part for part in ((claim.fitted, note) if holds else (note, claim.cause)) if part)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from experiments.papers.base import Claim, Judgement, Paper, Section, Verdict, chosen, not_attempted
+from experiments.papers.base import OUTSIDE, Claim, Judgement, Paper, Section, Tally, Verdict, chosen, not_attempted
 from experiments.presentation.tables import Table
 from experiments.runs.jobs import Results, Settings, make
 from flashsim.core.errors import InvalidParameterError
@@ -70,14 +70,20 @@ def _not_run(paper: Paper, exhibit: str) -> Section:
 
 def verdict_table(done: Reproduced, scale: float) -> Table:
     """Every claim with its verdict and both numbers."""
-    rows = [[each.claim.id, each.verdict_at(scale), each.published, each.measured] for each in done.judgements]
-    return Table(["claim", "verdict", "published", "measured"], rows)
+    rows = [[each.claim.id, each.verdict_at(scale), str(each.tally), each.published, each.measured] for each in done.judgements]
+    return Table(["claim", "verdict", "inside", "published", "measured"], rows)
 
 
-def summary(done: Reproduced) -> str:
-    """How many claims got each verdict, such as ``reproduced 1, differs 5, not attempted 10``."""
-    counts = Counter(each.verdict for each in done.judgements)
-    return ", ".join(f"{verdict.value} {counts[verdict]}" for verdict in Verdict if counts[verdict])
+def tally(done: Sequence[Reproduced]) -> Tally:
+    """How many of all published numbers are inside."""
+    return sum((each.tally for one in done for each in one.judgements), Tally())
+
+
+def summary(done: Reproduced, scale: float) -> str:
+    """How many claims got each verdict, such as ``reproduced 1, differs 5, not attempted 10``; below scale 1 none differs."""
+    counts = Counter(each.kind_at(scale) for each in done.judgements)
+    kinds = [*(verdict.value for verdict in Verdict), OUTSIDE]
+    return ", ".join(f"{kind} {counts[kind]}" for kind in kinds if counts[kind])
 
 
 def differing(done: Sequence[Reproduced]) -> int:
@@ -90,6 +96,7 @@ def as_dict(done: Sequence[Reproduced], settings: Settings) -> dict[str, Any]:
     return {
         "papers": [one.paper.name for one in done],
         "scale": settings.scale,
+        **vars(tally(done)),
         "claims": [each.as_dict(settings.scale) for one in done for each in one.judgements],
         "provenance": provenance(vars(settings) | {"papers": [one.paper.name for one in done]}, settings.seed),
     }

@@ -12,7 +12,7 @@ from typing import Any
 from experiments.papers.base import Claim, Section
 from experiments.presentation.page import page
 from experiments.presentation.tables import Table
-from experiments.reproduction.judging import Reproduced, as_dict, summary
+from experiments.reproduction.judging import Reproduced, as_dict, summary, tally
 from experiments.runs.jobs import Job, Made, Settings
 
 #: So many digits of a run's id are shown: enough to tell apart far more runs than a paper has.
@@ -37,10 +37,18 @@ def write_report(folder: Path, done: Sequence[Reproduced], settings: Settings) -
 
 def _claims_table(one: Reproduced, settings: Settings) -> Table:
     rows = [
-        [each.claim.name, each.verdict_at(settings.scale), each.published, each.measured, each.claim.tolerance, each.note]
+        [
+            each.claim.name,
+            each.verdict_at(settings.scale),
+            str(each.tally),
+            each.published,
+            each.measured,
+            each.claim.tolerance,
+            each.note_at(settings.scale),
+        ]
         for each in one.judgements
     ]
-    return Table(["claim", "verdict", "published", "measured", "tolerance", "note"], rows)
+    return Table(["claim", "verdict", "inside", "published", "measured", "tolerance", "note"], rows)
 
 
 def _runs_table(one: Reproduced) -> Table:
@@ -82,11 +90,11 @@ def _run(job: Job, made: Made) -> _Run:
 def html(done: Sequence[Reproduced], settings: Settings) -> str:
     """The page."""
     origin = as_dict(done, settings)["provenance"]
-    shown = [_shown(one) for one in done]
+    shown = [_shown(one, settings.scale) for one in done]
     return page("report.html.j2", papers=shown, settings=settings, version=origin["flashsim"], provenance=json.dumps(origin, indent=2))
 
 
-def _shown(one: Reproduced) -> dict[str, Any]:
+def _shown(one: Reproduced, scale: float) -> dict[str, Any]:
     """What the template needs of one paper."""
     runs = [_run(job, made) for job, made in one.results.made.items()]
     by_id = {run.id: run for run in runs}
@@ -102,7 +110,8 @@ def _shown(one: Reproduced) -> dict[str, Any]:
     runs_of = {each.claim.id: [by_id[job.id] for job in _jobs(one, each.claim) if job.id in by_id] for each in one.judgements}
     return {
         "paper": one.paper,
-        "summary": summary(one),
+        "summary": summary(one, scale),
+        "tally": tally([one]),
         "judgements": one.judgements,
         "exhibits": exhibits,
         "runs": runs,

@@ -67,6 +67,25 @@ def test_what_the_slides_count_is_reproduced_exactly(told: dict) -> None:
     assert [cell["measured"] for cell in erases["cells"]] == ["[1, 64]", "[64, 64]", "[2, 3, 3]"]
 
 
+def test_how_many_numbers_are_inside_is_told_by_claim_and_over_all(result: Result, told: dict, folder: Path) -> None:
+    for each in told["claims"]:
+        inside = [cell["inside"] for cell in each["cells"]]
+        assert (each["inside"], each["numbers"]) == (sum(inside), len(inside))
+        assert re.search(
+            rf"^{each['id'].split('/')[1]} .*{each['shown']} +{each['inside']} of {each['numbers']} ", result.stdout, re.MULTILINE
+        )
+    assert (told["inside"], told["numbers"]) == tuple(sum(each[name] for each in told["claims"]) for name in ("inside", "numbers"))
+    words = f"{told['inside']} of {told['numbers']} published numbers"
+    assert words in result.stdout and words in whole((folder / "out" / "report.html").read_text()).words
+
+
+def test_below_scale_1_nothing_differs_and_causes_speak_of_scale_1(result: Result, told: dict) -> None:
+    assert {each["shown"].split(" at ")[0] for each in told["claims"]} <= {"reproduced", "fitted", "outside"}
+    causes = {each.name: each.cause for each in papers.load("do2009").claims if each.cause}
+    for each in told["claims"]:
+        assert ("at scale 1: " in each["note"]) == (each["verdict"] == "differs" and each["id"] in causes)
+
+
 def test_both_numbers_are_printed(result: Result, told: dict) -> None:
     for each in told["claims"]:
         assert each["id"].split("/")[1] in result.stdout and each["shown"] in result.stdout

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from types import MethodType, SimpleNamespace
 
@@ -85,6 +86,22 @@ def test_a_claim_that_holds_must_hold_everywhere() -> None:
 
 def test_below_scale_1_the_verdict_says_so() -> None:
     judged = judge_numbers(claim(each=0.2), [("a", 2.0, 2.0)])
-    assert judged.verdict_at(0.1) == "reproduced at scale 0.1"
+    assert judged.verdict_at(0.1) == "reproduced at 0.1"
     assert judged.verdict_at(1) == "reproduced"
     assert papers.not_attempted(claim()).verdict_at(0.1) == "not attempted"
+
+
+def test_what_differs_below_scale_1_is_outside_at_that_scale_and_its_cause_is_that_of_scale_1() -> None:
+    judged = judge_numbers(replace(claim(each=0.2), cause="it is so"), [("a", 2.0, 2.0), ("b", 2.0, 4.0)], "a is near")
+    assert (judged.verdict, judged.kind_at(1), judged.verdict_at(1)) == (Verdict.DIFFERS, "differs", "differs")
+    assert (judged.kind_at(0.1), judged.verdict_at(0.1)) == ("outside", "outside at 0.1")
+    assert judged.note_at(1) == "a is near. it is so" and judged.note_at(0.1) == "a is near. at scale 1: it is so"
+    anyway = replace(judged, scaled=False)
+    assert anyway.verdict_at(0.1) == "differs" and anyway.note_at(0.1) == "a is near. it is so"
+
+
+def test_the_published_numbers_inside_are_counted() -> None:
+    judged = judge_numbers(claim(each=0.2), [("a", 2.0, 2.0), ("b", 2.0, 4.0), ("c", 2.0, 2.1)])
+    assert str(judged.tally) == "2 of 3" and str(judged.tally + judged.tally) == "4 of 6"
+    assert {"inside": 2, "numbers": 3}.items() <= judged.as_dict(1).items()
+    assert str(not_attempted(claim()).tally) == "-"

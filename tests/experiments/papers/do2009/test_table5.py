@@ -27,7 +27,8 @@ def test_the_claim_holds_and_is_told_to_be_fitted(claim: Claim, results: Results
     assert judged.verdict is Verdict.FITTED
     assert [cell.name for cell in judged.cells][:2] == ["HDD, user, 2 KB", "HDD, user, 4 KB"]
     assert len(judged.cells) == 20
-    assert "8 of the 20 cells" in judged.note and "predicted cells inside: 12 of 12" in judged.note
+    note = judged.note_at(1)
+    assert "8 of the 20 cells" in note and "predicted cells inside: 12 of 12" in note
 
 
 def test_the_section_shows_every_time_and_what_was_fitted(results: Results) -> None:
