@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import sys
 from collections.abc import Sequence
+from importlib import import_module
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
-from experiments.commands import device, interrupts, join, reproduce, trace, validate
-from experiments.commands.shared import CommandWithExamples, Group
+from experiments import commands
+from experiments.commands import interrupts
+from experiments.commands.shared import CommandWithExamples, Group, with_examples
 from flashsim import __version__
 from flashsim.core.errors import FlashsimError
 
 #: Usage errors of Typer derive from this class, whose home differs between its versions.
 _ClickException: Any = typer.BadParameter.__mro__[2]
+
+#: The subcommands: modules of `experiments.commands`, each with a function of its name, which is the command or heads its `app`.
+_COMMANDS = ("reproduce", "join", "device", "trace", "validate")
 
 #: Bad input, and anything else that flashsim refuses.
 REFUSED = 2
@@ -53,6 +61,45 @@ class OneLineErrors(Group):
         sys.exit(status or 0)
 
 
+class Commands(OneLineErrors):
+    """The subcommands, each imported when it is run: some load libraries that take longer than all the rest of a start."""
+
+    def __init__(self, **rest: Any) -> None:
+        super().__init__(**rest)
+        self.commands.update({name: TyperCommand(name) for name in _COMMANDS})
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """What stands for a command in lists; the command itself once it is resolved."""
+        command = self.commands.get(cmd_name)
+        if command and command.help is None:
+            command.help = _summary(cmd_name)
+        return command
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """The command that arguments begin with, imported."""
+        if args[0] in _COMMANDS:
+            self.commands[args[0]] = _imported(args[0])
+        return super().resolve_command(ctx, args)
+
+
+def _summary(name: str) -> str | None:
+    """The help text of a subcommand, read without importing it."""
+    source = Path(*commands.__path__, f"{name}.py").read_text(encoding="utf-8")
+    functions = [each for each in ast.parse(source).body if isinstance(each, ast.FunctionDef)]
+    return next(with_examples(ast.get_docstring(each)) for each in functions if each.name == name)
+
+
+def _imported(name: str) -> Any:
+    module = import_module(f"{commands.__name__}.{name}")
+    part = getattr(module, "app", None)
+    if part is None:
+        part = typer.Typer(rich_markup_mode=None, add_completion=False)
+        part.command(name, cls=CommandWithExamples)(getattr(module, name))
+    command = typer.main.get_command(part)
+    command.name = name
+    return command
+
+
 def _report(problem: BaseException) -> int:
     """Say what went wrong in one line; return the exit code."""
     if isinstance(problem, (KeyboardInterrupt, typer.Abort)):
@@ -78,17 +125,12 @@ def _say(message: str) -> None:
 
 app = typer.Typer(
     name="flashsim",
-    cls=OneLineErrors,
+    cls=Commands,
     rich_markup_mode=None,
     add_completion=False,
     pretty_exceptions_enable=False,
     invoke_without_command=True,
 )
-app.command("reproduce", cls=CommandWithExamples)(reproduce.reproduce)
-app.command("join", cls=CommandWithExamples)(join.join)
-app.add_typer(device.app, name="device")
-app.add_typer(trace.app, name="trace")
-app.add_typer(validate.app, name="validate")
 
 
 @app.callback()
