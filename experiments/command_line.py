@@ -18,6 +18,7 @@ from experiments.commands import interrupts
 from experiments.commands.shared import CommandWithExamples, Group, with_examples
 from flashsim import __version__
 from flashsim.core.errors import FlashsimError
+from flashsim.core.preset_files import ALLOW_CODE, printable
 
 #: Usage errors of Typer derive from this class, whose home differs between its versions.
 _ClickException: Any = typer.BadParameter.__mro__[2]
@@ -49,6 +50,9 @@ class OneLineErrors(Group):
             status = super().main(args, prog_name, complete_var, False, windows_expand_args, **extra)
             if sys.stdout:  # None if the shell closed it
                 sys.stdout.flush()
+        except SystemExit as problem:  # not ours: Typer's own end as exceptions of Click
+            _say(f"a Python file that the command runs ended it (SystemExit: {problem.code})")
+            status = REFUSED
         except (FlashsimError, OSError, MemoryError, KeyboardInterrupt, typer.Abort, _ClickException) as problem:
             status = _report(problem)
         except Exception:
@@ -119,8 +123,7 @@ def _report(problem: BaseException) -> int:
 
 
 def _say(message: str) -> None:
-    plain = "".join(character if character.isprintable() else " " for character in message)  # no control codes from damaged files
-    print(f"flashsim: {' '.join(plain.split())}", file=sys.stderr)
+    print(f"flashsim: {' '.join(printable(message).split())}", file=sys.stderr)
 
 
 app = typer.Typer(
@@ -137,6 +140,7 @@ app = typer.Typer(
 def flashsim(
     context: typer.Context,
     version: Annotated[bool, typer.Option("--version", help="Print the version and stop.")] = False,
+    allow_code: Annotated[bool, typer.Option("--allow-code", help="Presets may name Python files, which are run.")] = False,
 ) -> None:
     r"""What a database algorithm costs on a storage device, and why.
 
@@ -149,6 +153,8 @@ def flashsim(
             --device ocz-core-60gb --memory 1MiB
         flashsim device list
     """
+    if allow_code:
+        os.environ[ALLOW_CODE] = "1"
     if version:
         typer.echo(f"flashsim {__version__}")
     elif context.invoked_subcommand is None:

@@ -21,6 +21,7 @@ from typing import Any, TypeVar
 import platformdirs
 
 from flashsim.core.source_files import own_sources, source_tree
+from flashsim.core.trusted_folder import check_trusted
 
 # Numba loads scipy.linalg only to see whether it is there, which is a quarter of the time to a first request.  SciPy is required here, so
 # Numba is shown an empty module; a kernel that multiplies matrices loads the real one.
@@ -65,8 +66,16 @@ def _digest(module: str, file: str) -> str:
 
 
 def cache_folder(function: Callable[..., Any]) -> Path:
-    """The folder that holds compiled kernels of exactly the sources that a function's module rests on."""
-    return kernels_folder() / _digest(function.__module__ or "", function.__code__.co_filename)[:16]
+    """The folder that holds compiled kernels of exactly the sources that a function's module rests on.
+
+    Raises
+    ------
+    RefusedError
+        Somebody else can have put something there: what is kept there is run.
+    """
+    folder = kernels_folder() / _digest(function.__module__ or "", function.__code__.co_filename)[:16]
+    check_trusted(kernels_folder(), folder)
+    return folder
 
 
 def kernel(function: Function) -> Function:

@@ -97,7 +97,7 @@ class Family(Generic[Member]):
             return load()
         except FlashsimError:
             raise
-        except Exception as problem:
+        except (Exception, SystemExit) as problem:
             reason = " ".join(str(problem).split()) or "no reason given"
             raise FlashsimError(f"{self.kind}: {name} cannot be imported: {type(problem).__name__}: {reason}") from problem
 

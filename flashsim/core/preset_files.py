@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from flashsim.core.errors import DamagedFileError, MissingFileError, UnknownNameError
+from flashsim.core.errors import DamagedFileError, MissingFileError, RefusedError, UnknownNameError
+
+#: The variable that lets presets name Python files; processes that a command starts inherit it.
+ALLOW_CODE = "FLASHSIM_ALLOW_CODE"
 
 
 @dataclass(frozen=True)
@@ -57,6 +61,25 @@ class PresetFolder:
             raise DamagedFileError(f"{self.kind}: {path} is no valid TOML: {problem}") from problem
 
 
+def printable(text: str) -> str:
+    """A text from a file, as it may reach a terminal: without control characters."""
+    return "".join(character if character.isprintable() else " " for character in text)
+
+
+def check_members(kind: str, values: Mapping[str, Any]) -> None:
+    """Refuse values that name a Python file, unless the environment's ``FLASHSIM_ALLOW_CODE`` says that files may name code to be run.
+
+    Raises
+    ------
+    RefusedError
+        Whoever shows a file that he was given should not run what it names.
+    """
+    for name, value in values.items():
+        if isinstance(value, str) and value.endswith(".py") and not os.environ.get(ALLOW_CODE):
+            bound = "names a Python file, which would be run; if you trust it, say flashsim --allow-code ..., or in Python set"
+            raise RefusedError(f"{kind}: {name}: {value!r} {bound} os.environ['{ALLOW_CODE}'] = '1'")
+
+
 def as_toml(document: Mapping[str, Any], comments: Sequence[str] = ()) -> str:
     """A preset as the text of its file: names, then sections in which every value has its source.
 
@@ -86,7 +109,7 @@ def as_toml(document: Mapping[str, Any], comments: Sequence[str] = ()) -> str:
     """
     lines = [f"{name} = {_entry(value)}" for name, value in document.items() if not isinstance(value, Mapping)]
     if comments:
-        lines += ["", *(f"# {_printable(line)}" for line in comments)]
+        lines += ["", *(f"# {printable(line)}" for line in comments)]
     for title, section in document.items():
         if isinstance(section, Mapping):
             lines += ["", f"[{title}]", *(line for name, told in section.items() for line in _value_lines(name, told))]
@@ -103,8 +126,4 @@ def _value_lines(name: str, told: Mapping[str, Any]) -> list[str]:
 
 def _entry(value: str | float) -> str:
     """A basic string, number or boolean of TOML, which JSON writes alike."""
-    return json.dumps(_printable(value) if isinstance(value, str) else value, ensure_ascii=False)
-
-
-def _printable(text: str) -> str:
-    return "".join(character if character.isprintable() else " " for character in text)
+    return json.dumps(printable(value) if isinstance(value, str) else value, ensure_ascii=False)

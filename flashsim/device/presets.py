@@ -25,7 +25,7 @@ from typing import Any
 
 from flashsim.core.errors import DamagedFileError, FlashsimError, UnknownNameError
 from flashsim.core.parameters import build
-from flashsim.core.preset_files import PresetFolder
+from flashsim.core.preset_files import PresetFolder, check_members, printable
 from flashsim.core.request import SECTOR
 from flashsim.device.cited import CitedFigures
 from flashsim.device.nominal import Nominal, nominal_of
@@ -113,6 +113,8 @@ def load(name: str) -> Preset:
         The file is no TOML or not a preset.
     InvalidParameterError
         A value is missing or out of bounds.
+    RefusedError
+        A value names a Python file (see `flashsim.core.preset_files.check_members`).
     """
     if name.endswith(diskspecs.ENDINGS):
         drive = diskspecs.read(Path(name))
@@ -138,6 +140,7 @@ def from_document(document: dict[str, Any], path: Path) -> Preset:
         raise DamagedFileError(f"device preset: {path} has [energy], but a drive of kind {kind} has none")
     if array and kind != "hdd":
         raise DamagedFileError(f"device preset: {path} has [array], but only disks are striped")
+    check_members(f"device preset {path.name}", _values(values))
     try:
         parameters = build(_KINDS[kind], _values(values))
         figures = build(CitedFigures, _values(cited))
@@ -147,10 +150,10 @@ def from_document(document: dict[str, Any], path: Path) -> Preset:
         problem.args = (f"device preset {path.name}: {problem}",)
         raise
     sources, cited_sources, energy_sources, array_sources = (
-        {name: str(entry["source"]) for name, entry in section.items()} for section in (values, cited, energies, array)
+        {name: printable(str(entry["source"])) for name, entry in section.items()} for section in (values, cited, energies, array)
     )
-    title = str(document.get("title", ""))
-    name = str(document.get("name", path.stem))
+    title = printable(str(document.get("title", "")))
+    name = printable(str(document.get("name", path.stem)))
     return Preset(
         name, kind, title, parameters, sources, figures, cited_sources, energy, energy_sources, array=striping, array_sources=array_sources
     )

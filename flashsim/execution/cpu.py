@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from flashsim.core.errors import DamagedFileError, InvalidParameterError
-from flashsim.core.preset_files import PresetFolder
+from flashsim.core.preset_files import PresetFolder, printable
 from flashsim.core.request import Integers
 from flashsim.execution.requests import HOST, Work
 
@@ -124,7 +124,7 @@ def load(name: str) -> CpuModel:
     sources: dict[str, str] = {}
 
     def price(entry: Mapping[str, Any], name: str) -> float:
-        sources[name] = str(entry.get("source", ""))
+        sources[name] = printable(str(entry.get("source", "")))
         value = float(entry["nanoseconds"])
         if not 0 <= value < math.inf:
             raise DamagedFileError(f"CPU preset: {path}: {name}: {value:g}, but a price is a number of at least 0")
