@@ -50,7 +50,9 @@ class OneLineErrors(Group):
             status = super().main(args, prog_name, complete_var, False, windows_expand_args, **extra)
             if sys.stdout:  # None if the shell closed it
                 sys.stdout.flush()
-        except SystemExit as problem:  # not ours: Typer's own end as exceptions of Click
+        except SystemExit as problem:  # not ours
+            if isinstance(problem.__context__, BrokenPipeError):  # Typer's answer to it
+                raise
             _say(f"a Python file that the command runs ended it (SystemExit: {problem.code})")
             status = REFUSED
         except (FlashsimError, OSError, MemoryError, KeyboardInterrupt, typer.Abort, _ClickException) as problem:
@@ -163,5 +165,4 @@ def flashsim(
 
 def main() -> None:
     """Run the command and exit."""
-    interrupts.heed()
     app(prog_name="flashsim")

@@ -40,6 +40,17 @@ def answered() -> bool:
     return _requested
 
 
+def settle() -> bool:
+    """Nothing is left to do but to exit: later interrupts have no effect; whether there was one."""
+    while True:
+        try:
+            for number in (signal.SIGALRM, signal.SIGINT, signal.SIGTERM):  # a timer that fires when Python's handlers are gone kills
+                signal.signal(number, signal.SIG_IGN)
+            return answered()
+        except KeyboardInterrupt:  # a last one
+            continue
+
+
 def finish() -> None:
     """All that a command does is done but to put its files in place: an interrupt that had no effect is raised, and later ones have none.
 

@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from experiments.commands import interrupts
+from experiments.runs.partial_files import hold, partial_name, remove, remove_leftovers
 from flashsim.core.errors import FlashsimError, RefusedError
 
 
@@ -35,6 +36,7 @@ class Outputs:
     def __init__(self, force: bool) -> None:
         self.force = force
         self._pending: list[tuple[str, Path, Path]] = []  # option, partial, final
+        self._held: list[int] = []
         self._spared: dict[Path, str] = {}
 
     def file(self, option: str, path: Path) -> Path:
@@ -53,9 +55,11 @@ class Outputs:
             raise FlashsimError(f"{option}: {path} is a folder, but a file is needed")
         if final.exists() and not special and not self.force:
             raise RefusedError(f"{option}: {path} exists; add --force to replace it")
-        partial = Path(tempfile.gettempdir(), _partial_name(final)) if special else final.with_name(_partial_name(final))
+        partial = Path(tempfile.gettempdir(), partial_name(final)) if special else final.with_name(partial_name(final))
         try:
+            remove_leftovers(partial.with_name(final.name))
             partial.open("xb").close()
+            self._held.append(hold(partial))
             if special:
                 final.open("wb").close()
         except OSError as problem:
@@ -76,12 +80,14 @@ class Outputs:
         final = self._final(option, path)
         if final.exists() and not final.is_dir():
             raise FlashsimError(f"{option}: {path} is a file, but a folder is needed")
-        partial = final.with_name(_partial_name(final))
+        partial = final.with_name(partial_name(final))
         try:
             if final.is_dir() and any(final.iterdir()) and not self.force:
                 raise RefusedError(f"{option}: {path} is not empty; add --force to replace files in it")
             final.parent.mkdir(parents=True, exist_ok=True)
+            remove_leftovers(final)
             partial.mkdir()
+            self._held.append(hold(partial))
             if final.is_dir() and not os.access(final, os.W_OK | os.X_OK):
                 raise PermissionError(13, os.strerror(13))
         except OSError as problem:
@@ -119,10 +125,9 @@ class Outputs:
                 _put([each for each in self._pending if each not in pipes])
         finally:
             for _, partial, _ in self._pending:
-                if partial.is_dir():
-                    shutil.rmtree(partial, ignore_errors=True)
-                else:
-                    partial.unlink(missing_ok=True)
+                remove(partial)
+            for descriptor in self._held:
+                os.close(descriptor)
 
 
 def _is_special(path: Path) -> bool:
@@ -137,10 +142,6 @@ def _put(pending: Iterable[tuple[str, Path, Path]]) -> None:
             _move(partial, final)
         except OSError as failure:
             raise _unwritable(option, final, failure) from failure
-
-
-def _partial_name(final: Path) -> str:
-    return f".{final.name}.{os.getpid()}.partial"
 
 
 def _move(partial: Path, final: Path) -> None:

@@ -7,6 +7,7 @@ import json
 import os
 import platform
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -15,6 +16,7 @@ from typing import Any
 import numpy
 import platformdirs
 
+from experiments.runs.partial_files import whole
 from flashsim.core.provenance import flashsim_version
 from flashsim.core.source_files import source_tree
 
@@ -61,10 +63,7 @@ def recall(name: str) -> Any:
 def keep(result: Any, name: str) -> None:
     """Keep a JSON-ready result under an `identity`; where there is nowhere to write, it is not kept."""
     path = _path(name)
-    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
-    try:
+    with suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
-        partial.write_text(json.dumps(result), encoding="utf-8")
-        os.replace(partial, path)
-    except OSError:
-        partial.unlink(missing_ok=True)
+        with whole(path) as partial:
+            partial.write_text(json.dumps(result), encoding="utf-8")

@@ -14,6 +14,9 @@ from pathlib import Path
 import platformdirs
 import pytest
 
+from experiments.runs import kept
+from experiments.runs.partial_files import hold
+
 ROOT = Path(__file__).parents[3]
 LONG_JOIN = "join bnl --r do2009:customer@1 --s do2009:orders@1 --on c_custkey=o_custkey --device ocz-core-60gb --memory 512KiB --io page"
 
@@ -84,7 +87,8 @@ def test_an_interrupt_while_modules_load_is_one_line(tmp_path: Path) -> None:
         """
 import flashsim.__main__ as start
 def interrupted(name): exec("raise KeyboardInterrupt")
-start.import_module = interrupted
+genuine = start.import_module
+start.import_module = lambda name: genuine(name) if name.endswith("interrupts") else interrupted(name)
 start.main()
 """,
         """
@@ -97,15 +101,55 @@ except KeyboardInterrupt:
     interrupts.answered()
     sys.exit(130)
 """,
+        """
+import atexit, os, signal, time
+import flashsim.__main__ as start
+genuine = start.import_module
+def interrupted(name):
+    if name.endswith("interrupts"):
+        return genuine(name)
+    atexit.register(time.sleep, 0.5)  # longer than an interrupt without effect is repeated
+    os.kill(os.getpid(), signal.SIGINT)
+start.import_module = interrupted
+start.main()
+""",
+        """
+import os, signal, time
+import flashsim.__main__ as start
+genuine = start.import_module
+def terminated(name):
+    if name.endswith("interrupts"):
+        return genuine(name)
+    os.kill(os.getpid(), signal.SIGTERM)
+    time.sleep(5)
+start.import_module = terminated
+start.main()
+""",
+        """
+import os, signal
+import flashsim.__main__ as start
+genuine = start.import_module
+def interrupted(name):
+    if name.endswith("interrupts"):
+        return genuine(name)
+    try:
+        os.kill(os.getpid(), signal.SIGINT)
+    except KeyboardInterrupt:
+        raise ImportError("numpy.core failed to import")
+start.import_module = interrupted
+start.main()
+""",
     ],
-    ids=["loading", "working"],
+    ids=["loading", "working", "ending", "first thing", "another error"],
 )
 def test_an_interrupt_in_code_compiled_from_text_ends_with_the_same_status(code: str, tmp_path: Path) -> None:
     """Named tuples and data classes are made so: ``python -m`` would end by the signal, though the interrupt was handled."""
     (tmp_path / "interrupted.py").write_text(code)
     environment = {**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{tmp_path}"}
-    run = subprocess.run([sys.executable, "-m", "interrupted"], env=environment, preexec_fn=heed_interrupts)
-    assert run.returncode == 130
+    command = [sys.executable, "-m", "interrupted"]
+    run = subprocess.run(command, env=environment, preexec_fn=heed_interrupts, stderr=subprocess.PIPE, text=True)
+    told = "" if "answered" in code else "flashsim: interrupted; nothing was written\n"
+    assert (run.returncode, run.stderr) == (130, told)
 
 
 def test_an_interrupt_once_files_are_put_in_place_changes_nothing(tmp_path: Path) -> None:
@@ -160,6 +204,85 @@ except KeyboardInterrupt:
     )
     assert (run.returncode, run.stdout, run.stderr) == (0, "interrupted True\n", "")
     assert not list(tmp_path.iterdir())
+
+
+WRITES = """
+import sys, time
+from pathlib import Path
+from experiments.commands.outputs import Outputs
+with Outputs(force=True) as outputs:
+    outputs.file("--json", Path("a.json")).write_text("half")
+    (outputs.folder("--out", Path("folder")) / "b").write_text("half")
+    print("writing", flush=True)
+    sys.stdin.readline()
+"""
+
+
+def writing(folder: Path) -> subprocess.Popen[str]:
+    """A process that has begun to write a file and a folder."""
+    pipe = subprocess.PIPE
+    process = subprocess.Popen(
+        [sys.executable, "-c", WRITES], cwd=folder, env={**os.environ, "PYTHONPATH": str(ROOT)}, stdin=pipe, stdout=pipe, text=True
+    )
+    assert process.stdout is not None and process.stdout.readline() == "writing\n"
+    return process
+
+
+def test_what_a_killed_process_left_is_removed_by_the_next_and_what_others_write_is_not(tmp_path: Path) -> None:
+    killed, other = writing(tmp_path), writing(tmp_path)
+    killed.kill()
+    ended(killed)
+    theirs = sorted(tmp_path.glob(f".*.{other.pid}.partial"))
+    assert len(theirs) == 2 and len(list(tmp_path.glob(f".*.{killed.pid}.partial"))) == 2
+    far = tmp_path / ".a.json.{killed.pid + 1}.partial"  # of another machine, where that process runs and holds it
+    far.write_text("theirs")
+    held = hold(far)
+    last = writing(tmp_path)
+    mine = sorted(tmp_path.glob(f".*.{last.pid}.partial"))
+    assert sorted(tmp_path.iterdir()) == sorted([*theirs, *mine, far])
+    os.close(held)
+    for process in (other, last):
+        process.communicate("go on\n")
+        assert process.returncode == 0
+    assert sorted(path.name for path in tmp_path.iterdir()) == [far.name, "a.json", "folder"]
+
+
+def test_a_result_left_half_kept_is_removed_when_it_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FLASHSIM_CACHE", str(tmp_path))
+    (tmp_path / "results").mkdir()
+    (tmp_path / "results" / ".one.json.4194305.partial").write_text("{")  # no process has a number above 2**22
+    kept.keep({"a": 1}, "one")
+    assert [path.name for path in (tmp_path / "results").iterdir()] == ["one.json"] and kept.recall("one") == {"a": 1}
+
+
+def test_workers_end_with_the_process_that_started_them(tmp_path: Path) -> None:
+    code = """
+import os, time
+from pathlib import Path
+from experiments.runs.parallel import each
+def work(number):
+    Path(f"begun-{os.getpid()}").touch()
+    time.sleep(60)
+for _ in each(work, range(2), 2):
+    pass
+"""
+    process = subprocess.Popen([sys.executable, "-c", code], cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)})
+    deadline = time.monotonic() + 60
+    while len(list(tmp_path.iterdir())) < 2:
+        assert process.poll() is None and time.monotonic() < deadline
+        time.sleep(0.05)
+    process.kill()
+    process.wait()
+    workers = [int(path.name.partition("-")[2]) for path in tmp_path.iterdir()]
+    while any(runs(worker) for worker in workers):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def runs(process: int) -> bool:
+    """Whether a process has not ended."""
+    status = Path(f"/proc/{process}/stat")
+    return status.exists() and status.read_text().rpartition(")")[2].split()[0] != "Z"
 
 
 @pytest.mark.slow
