@@ -36,7 +36,7 @@ def cells_table(done: Calibration, held_out: bool) -> Table:
             ]
         )
     title = "held out: not seen by the fit" if held_out else "fitted"
-    return Table(["cell", "measured us", "+-", "noise", "MB/s", "simulated us", "MB/s", "differs by"], rows, title, digits=1)
+    return Table(["cell", "measured us", "+-", "noise", "MB/s", "simulated us", "simulated MB/s", "differs by"], rows, title, digits=1)
 
 
 def summary(done: Calibration) -> str:

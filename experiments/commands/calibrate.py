@@ -10,6 +10,7 @@ import typer
 from experiments.commands.outputs import Outputs, write_json
 from experiments.commands.progress import progress_bar
 from experiments.commands.shared import Force, JsonFile, YesDestroy
+from experiments.commands.terminal import explain, say
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.provenance import provenance
 from flashsim.core.units import SECONDS, format_size, parse_duration, parse_size
@@ -78,10 +79,11 @@ def calibrate(
         ):
             done = run(opened, out.stem, time=duration, write=allow_write, seed=seed, progress=progress)
         target.write_text(done.text(), encoding="utf-8")
-        typer.echo(f"{done.device}, {format_size(done.size)}; {'read and written' if allow_write else 'only read'}\n")
+        say(f"{done.device}, {format_size(done.size)}; {'read and written' if allow_write else 'only read'}\n")
         for held_out in (False, True):
-            typer.echo(report.cells_table(done, held_out).as_text() + "\n")
-        typer.echo(f"{report.summary(done)}\n\n{report.NOTE}")
+            say(report.cells_table(done, held_out), "")
+        say(report.summary(done), "")
+        explain(report.NOTE)
         if result:
             asked = {"device": device, "size": done.size, "time": duration, "allow_write": allow_write}
             write_json(result, done.as_dict() | {"provenance": provenance(asked, seed)})
@@ -96,6 +98,6 @@ def _calibrate_cpu(out: Path, duration: int, json: Path | None, seed: int, *, fo
         with progress_bar("measuring") as progress:
             done = measure(out.stem, target.parent, duration=duration, seed=seed, progress=progress)
         target.write_text(done.text(), encoding="utf-8")
-        typer.echo(done.table().as_text())
+        say(done.table())
         if result:
             write_json(result, done.as_dict() | {"provenance": provenance({"cpu": True, "time": duration}, seed)})

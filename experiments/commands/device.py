@@ -14,6 +14,7 @@ from experiments.commands.drawing import Timeline, TimelineFrom, TimelineTo, dra
 from experiments.commands.outputs import Outputs, write_json
 from experiments.commands.progress import progress_bar
 from experiments.commands.shared import CommandWithExamples, Force, Group, JsonFile
+from experiments.commands.terminal import say
 from experiments.presentation.tables import Table
 from experiments.replaying import preconditioning
 from flashsim.core.errors import InvalidParameterError
@@ -53,7 +54,7 @@ def list_presets(json: JsonFile = None, force: Force = False) -> None:
         target = outputs.file("--json", json) if json else None
         found = [presets.load(name) for name in presets.names()]
         rows = [(preset.name, preset.kind, format_size(preset.capacity), preset.title) for preset in found]
-        typer.echo(Table(["preset", "kind", "capacity", "title"], rows).as_text())
+        say(Table(["preset", "kind", "capacity", "title"], rows))
         if target:
             keys = ("name", "kind", "capacity", "title")
             values = [(preset.name, preset.kind, preset.capacity, preset.title) for preset in found]
@@ -77,20 +78,20 @@ def show_preset(
         target = outputs.file("--json", json) if json else None
         chosen = presets.load(preset)
         rows = [(name, value, meaning, chosen.sources.get(name, "default")) for name, value, meaning in describe(chosen.parameters)]
-        typer.echo(f"{chosen.name} ({chosen.kind}): {chosen.title}\n")
+        say(f"{chosen.name} ({chosen.kind}): {chosen.title}\n")
         for name, value, meaning, source in rows:
-            typer.echo(f"{name} = {value}\n    {meaning}\n    source: {source}")
+            say(f"{name} = {value}\n    {meaning}\n    source: {source}")
         for name, figure in _array(chosen).items():
-            typer.echo(f"array {name}: {figure['shown']}\n    {figure['meaning']}\n    source: {figure['source']}")
+            say(f"array {name}: {figure['shown']}\n    {figure['meaning']}\n    source: {figure['source']}")
         for name, figure in _derived(chosen).items():
-            typer.echo(f"derived {name}: {figure['shown']}\n    {figure['meaning']}")
+            say(f"derived {name}: {figure['shown']}\n    {figure['meaning']}")
         for name, figure in _cited(chosen).items():
-            typer.echo(f"cited {name}: {figure['shown']}\n    {figure['meaning']}\n    source: {figure['source']}")
+            say(f"cited {name}: {figure['shown']}\n    {figure['meaning']}\n    source: {figure['source']}")
         energies = _energies(chosen)
         for name, figure in energies.items():
-            typer.echo(f"energy {name}: {figure['shown']}\n    {figure['meaning']}\n    source: {figure['source']}")
+            say(f"energy {name}: {figure['shown']}\n    {figure['meaning']}\n    source: {figure['source']}")
         if chosen.kind == "ssd" and not energies:
-            typer.echo("no energy figures")
+            say("no energy figures")
         if target:
             write_json(target, _as_dict(chosen, rows))
 
@@ -126,9 +127,9 @@ def import_diskspecs(
         if json_target:
             write_json(json_target, document | {"notes": list(drive.notes), "files": [str(path) for path in drive.files]})
     blocks = preset.capacity // SECTOR
-    typer.echo(f"{drive.name}: {blocks:,} blocks, {len(drive.values['zones'])} zones; {len(drive.values)} values in {out}")
+    say(f"{drive.name}: {blocks:,} blocks, {len(drive.values['zones'])} zones; {len(drive.values)} values in {out}")
     for note in drive.notes:
-        typer.echo(f"note: {note}")
+        say(f"note: {note}")
 
 
 app.command("serve", cls=CommandWithExamples)(serve.serve_device)
@@ -183,11 +184,11 @@ def bench_device(
         drawn = partial(draw, outputs.file("--timeline", timeline), timeline, window, asked) if timeline else None
         with progress_bar("runs") as progress:
             done = bench(device, options, method, progress, drawn)
-        typer.echo(f"{done.device}, {format_size(done.size)}; state: {done.state}; {format_duration(done.pause)} between runs\n")
+        say(f"{done.device}, {format_size(done.size)}; state: {done.state}; {format_duration(done.pause)} between runs\n")
         if done.figures:
-            typer.echo(report.figures_table(done.figures).as_text() + "\n")
+            say(report.figures_table(done.figures), "")
         for table in report.benchmark_tables(done.runs).values():
-            typer.echo(table.as_text() + "\n")
+            say(table, "")
         if folder:
             report.write_folder(folder, done.runs)
         if target:

@@ -6,7 +6,6 @@ import os
 from contextlib import ExitStack
 from enum import Enum
 from pathlib import Path
-from textwrap import fill
 from typing import Annotated, Any
 
 import typer
@@ -14,6 +13,7 @@ import typer
 from experiments.commands.outputs import Outputs, write_json
 from experiments.commands.progress import progress_bar
 from experiments.commands.shared import Force, JsonFile
+from experiments.commands.terminal import explain, say
 from experiments.formulas.comparison import WHY, as_dict, check_formula, compare_join, comparison_table, formulas
 from experiments.presentation.rows import RowWriter
 from experiments.presentation.tables import Table
@@ -121,22 +121,20 @@ def _show(result: JoinResult) -> None:
     setting, run = result.setting, result.runs[0]
     page_size = result.files[0].page_size
     sides = ", ".join(f"{file.name} {len(file.relation):,} rows on {file.pages:,} pages" for file in result.files)
-    typer.echo(f"{setting.algorithm} on {run.machine}: {sides}; {format_size(page_size)} a page")
+    say(f"{setting.algorithm} on {run.machine}: {sides}; {format_size(page_size)} a page")
     buffers = ", ".join(f"{name.replace('_', ' ')} {value:,}" for name, value in vars(result.allocation).items())
-    typer.echo(f"memory {setting.memory:,} pages ({buffers}), placement {setting.placement}, {run.result_rows:,} result rows\n")
+    say(f"memory {setting.memory:,} pages ({buffers}), placement {setting.placement}, {run.result_rows:,} result rows\n")
     formula = formulas(result)[0]
     if formula is None:
-        typer.echo(_costs(result).as_text())
+        say(_costs(result))
         return
-    typer.echo(comparison_table(compare_join(result)[0]).as_text())
+    say(comparison_table(compare_join(result)[0]))
     disk = formula.disk
     rates = f"a seek {disk.seek_ms:g} ms, a request {disk.latency_ms:g} ms, a page {disk.page_transfer_ms:.4g} ms"
     total = run.total()
     seeks = f" Measured: {total.seeks:,} seeks of {total.seek_time / total.seeks / MILLISECONDS:.2f} ms." if total.seeks else ""
-    typer.echo("")
-    typer.echo(
-        fill(f"Formula (Haas et al.) with {rates} read, {disk.page_write_ms or disk.page_transfer_ms:.4g} ms written.{seeks} {WHY}", 110)
-    )
+    say("")
+    explain(f"Formula (Haas et al.) with {rates} read, {disk.page_write_ms or disk.page_transfer_ms:.4g} ms written.{seeks} {WHY}")
 
 
 def _costs(result: JoinResult) -> Table:

@@ -14,6 +14,7 @@ from experiments.commands.drawing import Timeline, TimelineFrom, TimelineTo, dra
 from experiments.commands.outputs import Outputs, write_json
 from experiments.commands.progress import progress_bar
 from experiments.commands.shared import Force, JsonFile, YesDestroy
+from experiments.commands.terminal import say
 from experiments.replaying import preconditioning
 from experiments.replaying import simulated as replaying
 from experiments.replaying.comparison import Comparison, recorded
@@ -165,12 +166,12 @@ def _simulated(
             write_json(targets.json, report.as_dict(statistics) | {"moved": moved, "state": begins, "provenance": provenance(told)})
         if targets.folder:
             write_folder(targets.folder, report, statistics, device.block_map())
-    typer.echo(f"{file.name} on {device.name}, {_paced(settings.pace, settings.depth)}: {format_duration(report.duration)}")
+    say(f"{file.name} on {device.name}, {_paced(settings.pace, settings.depth)}: {format_duration(report.duration)}")
     if begins:
-        typer.echo(f"state before: {begins}")
+        say(f"state before: {begins}")
     _say_changed(what, moved, device.capacity)
     for table in report.tables(statistics):
-        typer.echo("\n" + table.as_text())
+        say("", table)
 
 
 def _load(device: Device, settings: replaying.ReplaySettings, what: Survey, progress: Progress | None) -> None:
@@ -205,16 +206,16 @@ def _real(
     if targets.folder:
         write_folder(targets.folder, report, {}, None)
         comparison.write_folder(targets.folder)
-    typer.echo(f"{file.name} on {on} by {done.how}, {_paced(settings.pace, settings.depth)}: {format_duration(report.duration)}")
+    say(f"{file.name} on {on} by {done.how}, {_paced(settings.pace, settings.depth)}: {format_duration(report.duration)}")
     if settings.pace != "asap" and settings.engine == "builtin":
-        typer.echo(str(lateness))
+        say(str(lateness))
     if done.holes:
-        typer.echo(f"{format_size(done.holes)} of {on} were never written: reading them moves no data")
+        say(f"{format_size(done.holes)} of {on} were never written: reading them moves no data")
     if done.widened:
-        typer.echo(f"{done.widened:,} of {what.requests:,} requests were widened to whole blocks")
+        say(f"{done.widened:,} of {what.requests:,} requests were widened to whole blocks")
     _say_changed(what, done.moved, None)
     for table in [*report.tables({})[:2], comparison.table()]:
-        typer.echo("\n" + table.as_text())
+        say("", table)
 
 
 def _beside(path: Path, preset: str, settings: RealSettings, progress: Progress | None) -> DeviceReport:
@@ -238,7 +239,7 @@ def _paced(pace: str, depth: int) -> str:
 
 def _say_changed(what: Survey, moved: int, capacity: int | None) -> None:
     if what.devices > 1:
-        typer.echo(f"the trace is of {what.devices} devices; all were replayed on this one")
+        say(f"the trace is of {what.devices} devices; all were replayed on this one")
     if moved:
         end = f" {format_size(capacity)}" if capacity else " end"
-        typer.echo(f"{moved:,} of {what.requests:,} requests lay beyond the device's{end} and were wrapped around")
+        say(f"{moved:,} of {what.requests:,} requests lay beyond the device's{end} and were wrapped around")

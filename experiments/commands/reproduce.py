@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import time
+from collections.abc import Mapping
 from pathlib import Path
-from textwrap import fill
 from typing import Annotated
 
 import typer
@@ -12,16 +13,24 @@ import typer
 from experiments.commands.outputs import Outputs, write_json
 from experiments.commands.progress import progress_bar
 from experiments.commands.shared import Force, JsonFile
-from experiments.reproduction.judging import Reproduced, as_dict, differing, summary, tally, verdict_table
+from experiments.commands.terminal import explain, say
+from experiments.papers.base import PAPERS, load
+from experiments.presentation.tables import Table
+from experiments.reproduction.judging import Reproduced, as_dict, differing, share, tally, verdict_table
 from experiments.reproduction.judging import reproduce as reproduce_papers
 from experiments.runs.jobs import Settings
+from flashsim.core.errors import RefusedError
 
 #: So many cells outside the tolerance are named on a terminal; the report names all.
 _NAMED = 3
+#: The first words of the first lines take so many characters.
+_HEAD = 15
 
 
 def reproduce(
-    target: Annotated[str | None, typer.Argument(metavar="[PAPER[/CLAIM]]", help="What to reproduce; without it, every paper.")] = None,
+    target: Annotated[
+        str | None, typer.Argument(metavar="[PAPER[/CLAIM]]", help="What to reproduce; without it, the papers are listed.")
+    ] = None,
     scale: Annotated[float, typer.Option("--scale", metavar="F", help="Multiplies tuples and memory, above 0 and up to 1.")] = 1.0,
     jobs: Annotated[int | None, typer.Option("--jobs", metavar="N", help="Processes at the same time; one a core by default.")] = None,
     cluster: Annotated[
@@ -29,6 +38,7 @@ def reproduce(
         typer.Option("--cluster", metavar="ADDRESS", help="A Dask scheduler whose workers make the runs, such as tcp://host:8786."),
     ] = None,
     out: Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Write report.html, tables (CSV) and pictures (SVG).")] = None,
+    details: Annotated[bool, typer.Option("--details", help="Also print the main tables, both numbers of claims, and causes.")] = False,
     strict: Annotated[bool, typer.Option("--strict", help="Exit with 1 if a claim differs.")] = False,
     json: JsonFile = None,
     seed: Annotated[int, typer.Option("--seed", metavar="N", help="Of the generated relations.")] = 2009,
@@ -37,50 +47,83 @@ def reproduce(
 ) -> None:
     """Make a paper's runs again, and judge every claim: reproduced, fitted, differs or not attempted.
 
-    Both numbers are printed whatever the verdict. Results are kept, so that an interrupted run goes on where it stopped. The exit code is 0
-    whatever the verdicts, unless --strict is given.
+    Printed are what ran, what holds and what does not, and every verdict with how many of its published numbers are inside their tolerance;
+    --details and --out say more. Without a paper, the papers are listed. Results are kept, so that an interrupted run goes on where it
+    stopped. The exit code is 0 whatever the verdicts, unless --strict is given.
 
     Examples::
 
-        flashsim reproduce do2009 --scale 0.01
+        flashsim reproduce
+        flashsim reproduce do2009 --scale 0.01 --details
         flashsim reproduce do2009/table3-io --scale 0.01 --json table3.json
         flashsim reproduce do2009 --scale 0.01 --out results/do2009
     """
-    settings = Settings(scale, os.cpu_count() or 1 if jobs is None else jobs, seed, fresh, cluster)
+    if target is None:
+        _list({"--out": out, "--strict": strict, "--cluster": cluster}, json, force=force)
+        return
+    settings, begun = Settings(scale, os.cpu_count() or 1 if jobs is None else jobs, seed, fresh, cluster), time.monotonic()
     with Outputs(force) as outputs:
         folder = outputs.folder("--out", out) if out else None
         target_file = outputs.file("--json", json) if json else None
         with progress_bar("runs") as progress:
             done = reproduce_papers(target, settings, progress)
-        for one in done:
-            _show(one, scale)
         if folder:
             from experiments.reproduction.report import write_report  # its libraries take a while to load
 
             write_report(folder, done, settings)
-            typer.echo(f"\nReport, tables and pictures: {out}/report.html")
-        else:
-            typer.echo("\nAll comparisons, tables and pictures: add --out DIR, which writes DIR/report.html.")
         if target_file:
             write_json(target_file, as_dict(done, settings))
+        for one in done:
+            _show(one, scale, time.monotonic() - begun, out, details)
     if strict and differing(done):
         raise typer.Exit(1)
 
 
-def _show(one: Reproduced, scale: float) -> None:
-    typer.echo(f"{one.paper.title} ({one.paper.reference}), scale {scale:g}\n")
+def _list(given: Mapping[str, object], json: Path | None, *, force: bool) -> None:
+    """The papers that can be reproduced, how long they take, and how to ask for one."""
+    for option, value in given.items():
+        if value:
+            raise RefusedError(f"{option}: no paper is named; flashsim reproduce lists them")
+    with Outputs(force) as outputs:
+        papers = [load(name) for name in PAPERS.names()]
+        if json:
+            listed = [{"name": each.name, "title": each.title, "reference": each.reference, "takes": each.takes} for each in papers]
+            claims = [{"claims": [claim.id for claim in each.claims]} for each in papers]
+            write_json(outputs.file("--json", json), {"papers": [one | two for one, two in zip(listed, claims, strict=True)]})
+        say(Table(["paper", "claims", "title", "takes"], [[each.name, len(each.claims), each.title, each.takes] for each in papers]), "")
+        say("Run one:   flashsim reproduce PAPER --scale 0.1 --out DIR", "One claim: flashsim reproduce PAPER/CLAIM, such as")
+        say(*(f"           {each.claims[0].name}" for each in papers))
+
+
+def _show(one: Reproduced, scale: float, seconds: float, out: Path | None, details: bool) -> None:
+    """Five lines, the verdicts, and if asked for everything that a terminal can show."""
+    made = one.results.made.values()
+    kept = sum(run.recalled for run in made)
+    for head, text in (
+        ("What ran", f"{one.paper.name} at scale {scale:g}: {len(made)} runs for {len(one.judgements)} claims"),
+        ("What holds", f"{share(one, scale, holding=True)}; {tally([one])} published numbers"),
+        ("What does not", share(one, scale, holding=False)),
+        ("How long", f"{seconds:.0f} s; {len(made) - kept} runs were made, {kept} kept from before"),
+        ("Where to look", f"{out}/report.html" if out else "--details, or --out DIR for a report, DIR/report.html"),
+    ):
+        say(f"{head:<{_HEAD}}{text}")
+    say("", verdict_table(one, scale, details=details))
+    if details:
+        _show_details(one, scale)
+
+
+def _show_details(one: Reproduced, scale: float) -> None:
+    say("", f"{one.paper.title} ({one.paper.reference}), scale {scale:g}", "")
     for section in one.sections:
         if section.on_terminal:
-            for table in section.tables:
-                typer.echo(table.as_text())
-            typer.echo(section.text + "\n" if section.text else "")
-    typer.echo(f"Claims: {summary(one, scale)}; {tally([one])} published numbers inside")
-    typer.echo(verdict_table(one, scale).as_text() + "\n")
+            say(*section.tables)
+            explain(section.text)
+            say("")
     notes = dict.fromkeys(each.note_at(scale) for each in one.judgements)
     for note in filter(None, notes):
         claims = ", ".join(each.claim.id for each in one.judgements if each.note_at(scale) == note)
-        typer.echo(fill(f"{claims}: {note}", 110, subsequent_indent="  "))
+        explain(f"{claims}: {note}", "  ")
     for each in one.judgements:
         if outside := each.outside():
             more = f" and {len(outside) - _NAMED} more" if len(outside) > _NAMED else ""
-            typer.echo(fill(f"{each.claim.id}: outside are {'; '.join(outside[:_NAMED])}{more}", 110, subsequent_indent="  "))
+            explain(f"{each.claim.id}: outside are {'; '.join(outside[:_NAMED])}{more}", "  ")

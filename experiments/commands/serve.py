@@ -13,6 +13,7 @@ import typer
 from experiments.commands.outputs import Outputs, write_json
 from experiments.commands.progress import progress_bar
 from experiments.commands.shared import Force, JsonFile
+from experiments.commands.terminal import say
 from experiments.replaying import preconditioning
 from experiments.serving import address as addresses
 from experiments.serving.journal import LATE, Journal
@@ -88,9 +89,9 @@ def serve_device(
         journal = Journal(device.preset, writer)
 
         def ready() -> None:
-            typer.echo(f"{device.name}, {format_size(device.capacity)}, {_paced(time_scale)}, at {place.uri}")
+            say(f"{device.name}, {format_size(device.capacity)}, {_paced(time_scale)}, at {place.uri}")
             if state:
-                typer.echo(f"state before: {state}")
+                say(f"state before: {state}")
             sys.stdout.flush()
 
         ended = serve(device, held, place, journal, scale=time_scale, read_only=read_only, command=run, ready=ready)
@@ -99,9 +100,9 @@ def serve_device(
         if target:
             told = {"session": vars(ended), **journal.as_dict(statistics), "state": state, "provenance": provenance(asked)}
             write_json(target, told)
-    typer.echo(_told(ended, journal))
+    say(_told(ended, journal))
     for table in journal.tables(statistics):
-        typer.echo("\n" + table.as_text())
+        say("", table)
     if ended.status:
         raise typer.Exit(ended.status)
 

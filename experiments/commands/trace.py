@@ -11,6 +11,7 @@ from experiments.commands.outputs import Outputs, write_json
 from experiments.commands.progress import progress_bar
 from experiments.commands.replay import TraceFile, replay
 from experiments.commands.shared import CommandWithExamples, Force, Group, JsonFile
+from experiments.commands.terminal import say
 from experiments.presentation import trace_plots, trace_tables
 from traces import information
 from traces.conversion import convert as convert_file
@@ -53,9 +54,9 @@ def info(
             write_json(target, summary)
         if folder:
             trace_plots.write_folder(folder, summary)
-    typer.echo(f"format: {summary['format']}")
+    say(f"format: {summary['format']}")
     for table in trace_tables.tables(summary):
-        typer.echo("\n" + table.as_text())
+        say("", table)
 
 
 @app.command("convert", cls=CommandWithExamples)
@@ -75,13 +76,13 @@ def convert(
     with Outputs(force) as outputs, progress_bar("converting") as progress:
         outputs.spare("FILE", file)
         done = convert_file(file, outputs.file("OUT", target), to, progress)
-    typer.echo(f"{done.requests:,} requests in {target}")
+    say(f"{done.requests:,} requests in {target}")
     if done.left_out:
-        typer.echo(f"what a trace does not keep of such files: {done.left_out}")
+        say(f"what a trace does not keep of such files: {done.left_out}")
     if done.dropped:
-        typer.echo(f"{to} does not hold: {', '.join(done.dropped)}")
+        say(f"{to} does not hold: {', '.join(done.dropped)}")
     if done.rounded:
-        typer.echo(f"{to} holds coarser times: they were rounded down")
+        say(f"{to} holds coarser times: they were rounded down")
 
 
 app.command("replay", cls=CommandWithExamples)(replay)

@@ -10,6 +10,7 @@ import typer
 from experiments.commands.outputs import Outputs, write_json
 from experiments.commands.progress import progress_bar
 from experiments.commands.shared import CommandWithExamples, Force, Group, JsonFile
+from experiments.commands.terminal import say
 from experiments.commands.validate_joins import joins
 from flashsim.core.errors import RefusedError
 from flashsim.core.provenance import provenance
@@ -68,13 +69,13 @@ def validate_hdd(
             write_json(target, told | {"provenance": provenance({"drive": drive, "trace": trace.name})})
         if folder:
             plots.write_folder(folder, loop, groups)
-    typer.echo(f"{trace.name} on {preset.name}: demerit {groups[0].demerit:.3f} ms\n")
-    typer.echo(comparison.summary_table(groups).as_text() + "\n")
-    typer.echo(comparison.percentile_table(groups).as_text())
+    say(f"{trace.name} on {preset.name}: demerit {groups[0].demerit:.3f} ms\n")
+    say(comparison.summary_table(groups), "")
+    say(comparison.percentile_table(groups))
     if parts:
-        typer.echo("\n" + ablation.ablation_table(parts).as_text())
+        say("", ablation.ablation_table(parts))
     for note in preset.notes:
-        typer.echo(f"note: {note}")
+        say(f"note: {note}")
 
 
 app.command("joins", cls=CommandWithExamples)(joins)

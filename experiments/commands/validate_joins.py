@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 from enum import Enum
 from pathlib import Path
-from textwrap import fill
 from typing import Annotated
 
 import typer
@@ -13,6 +12,7 @@ import typer
 from experiments.commands.outputs import Outputs, write_json
 from experiments.commands.progress import progress_bar
 from experiments.commands.shared import Force, JsonFile, YesDestroy
+from experiments.commands.terminal import explain, say
 from experiments.replaying.real import RealSettings
 from experiments.runs.joining import lay_out, memory_pages, open_pair
 from flashsim.core.errors import InvalidParameterError, RefusedError
@@ -92,12 +92,12 @@ def joins(
         setting = validation.JoinsSetting(validation.JOINS, pages, repeats)
         done = validation.validate(Path(on), preset, files, setting, engines, access, progress)
         origin = provenance({"on": on, "device": device, "scale": scale, "memory": pages, "engines": engines, "repeats": repeats}, seed)
-        typer.echo(fill(report.conditions(done), 120) + "\n")
-        typer.echo(report.table(done).as_text() + "\n")
-        typer.echo(report.noise_table(done).as_text() + "\n")
+        explain(report.conditions(done))
+        say("", report.table(done), "")
+        say(report.noise_table(done), "")
         for name, text in report.MEANING:
-            typer.echo(fill(f"{name}: {text}", 120))
-        typer.echo(fill(report.WHY, 120))
+            explain(f"{name}: {text}")
+        explain(report.WHY)
         if folder:
             report.write_folder(folder, done, origin)
         if target:

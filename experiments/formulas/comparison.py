@@ -158,7 +158,7 @@ def relative(value: float, reference: float | None) -> float | None:
 def comparison_table(rows: Sequence[Compared], title: str = "") -> Table:
     """The comparison as a table for people."""
     header = ["phase", "requests", "pages", "I/O s", "CPU s", "total s"]
-    header += ["formula: requests", "pages", "I/O s", "I/O s, measured seek", "I/O differs by"]
+    header += ["formula requests", "formula pages", "formula I/O s", "with measured seek", "I/O differs by"]
     body: list[list[Entry]] = []
     for row in rows:
         difference = relative(row.io, row.formula_io)

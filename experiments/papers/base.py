@@ -3,7 +3,7 @@
 Such a folder, say ``do2009``, has
 
 - ``claims.toml``: title, reference, the names of its exhibits in the order of the report, the least scale that its runs make sense at, the
-  flash translation layers of the drives that they use, and every claim with its published values;
+  flash translation layers of the drives that they use, how long it takes, and every claim with its published values;
 - a module an exhibit (a table or figure) that follows `Exhibit`.  An exhibit may judge no claim: then it belongs to the report of the
   whole paper.
 
@@ -222,7 +222,7 @@ class Exhibit(Protocol):
 
 @dataclass(frozen=True)
 class Paper:
-    """A paper and what it claims; `family` is its folder, of whose modules some are exhibits."""
+    """A paper and what it claims; `family` is its folder, of whose modules some are exhibits; `takes` says how long it takes."""
 
     name: str
     family: Family[Exhibit]
@@ -233,6 +233,7 @@ class Paper:
     least_scale: float = 0.0
     least_scales: Mapping[str, float] = field(default_factory=dict)
     translation_layers: Sequence[str] = ()
+    takes: str = ""
 
     def claim(self, claim_id: str) -> Claim:
         """The claim of that id."""
@@ -273,7 +274,7 @@ def load(name: str) -> Paper:
     try:
         document = tomllib.loads(path.read_text(encoding="utf-8"))
         claims = [_claim(name, entry) for entry in document["claims"]]
-        optional_parts = {key: document[key] for key in ("least_scale", "least_scales", "translation_layers") if key in document}
+        optional_parts = {key: document[key] for key in ("least_scale", "least_scales", "translation_layers", "takes") if key in document}
         return Paper(name, exhibits, document["title"], document["reference"], document["exhibits"], claims, **optional_parts)
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
         raise DamagedFileError(f"{path}: {problem}") from problem

@@ -3,12 +3,24 @@
 from __future__ import annotations
 
 import csv
+import re
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import zip_longest
 from pathlib import Path
 
 Entry = str | int | float | None
+
+#: Entries that say nothing.
+_NOTHING = (None, "", "-")
+#: A number, with its unit if it has one.
+_QUANTITY = re.compile(r"[-+±<>]?\d[\d,.]*( ?[^\d\s]+)?")
+#: Between a number and what it counts; they are not parted.
+_COUNTS = re.compile(r"(?<=\d) (?=\S)")
+_GAP = "  "
+#: A column of texts is made no narrower, as long as another way is left.
+_READABLE = 24
 
 
 @dataclass(frozen=True)
@@ -39,31 +51,36 @@ class Table:
         return [[show(entry, self.digits) for entry in row] for row in self.rows]
 
     def numeric(self) -> list[bool]:
-        """Which columns hold numbers and are set flush right."""
-        columns = range(len(self.header))
-        return [any(isinstance(row[index], (int, float)) for row in self.rows) for index in columns]
+        """Which columns hold numbers or quantities, such as ``75 us``, and are set flush right."""
+        return [
+            any(isinstance(row[index], (int, float)) for row in self.rows)
+            or all(_QUANTITY.fullmatch(str(row[index])) for row in self.rows if row[index] not in _NOTHING)
+            for index in range(len(self.header))
+        ]
 
-    def as_text(self) -> str:
-        """The table for a terminal.
+    def as_text(self, width: int | None = None) -> str:
+        """The table for a terminal of so many characters a line, or of any.
+
+        Columns without an entry are left out. Where the width is too small, heads and texts are wrapped at words, numbers never, and what
+        is still too wide is stacked: its columns stand in groups, one below the other, each beside the columns that name the rows.
 
         Examples
         --------
-        >>> print(Table(["join", "s"], [["bnl", 1.5], ["sort-merge", 12.25]]).as_text())
-        join            s
+        >>> table = Table(["join", "I/O s", "why"], [["bnl", 1.5, None], ["sort-merge", 12.25, None]])
+        >>> print(table.as_text())
+        join        I/O s
         ----------  -----
         bnl          1.50
         sort-merge  12.25
         """
-        lines = [list(self.header), *self.shown()]
-        widths = [max(len(line[index]) for line in lines) for index in range(len(self.header))]
-        right = self.numeric()
-        lines.insert(1, ["-" * width for width in widths])
-        body = [
-            "  ".join(entry.rjust(width) if flush else entry.ljust(width) for entry, width, flush in zip(line, widths, right, strict=True))
-            for line in lines
+        columns = [
+            _Column(head, [row[index] for row in self.shown()], flush)
+            for index, (head, flush) in enumerate(zip(self.header, self.numeric(), strict=True))
+            if not self.rows or any(row[index] not in _NOTHING for row in self.rows)
         ]
-        parts = [self.title] if self.title else []
-        return "\n".join(line.rstrip() for line in [*parts, *body, *([self.note] if self.note else [])])
+        stacks = [columns] if width is None else stacked(columns, width)
+        body = "\n\n".join(_lines(stack, width) for stack in stacks)
+        return "\n".join(part for part in (wrapped(self.title, width), body, wrapped(self.note, width)) if part)
 
     def write_csv(self, path: Path) -> None:
         """The table as CSV, with numbers in full."""
@@ -72,6 +89,103 @@ class Table:
             writer.writerow([*self.header, *(["run"] if self.runs else [])])
             for row, run in zip_longest(self.rows, self.runs):
                 writer.writerow(["" if entry is None else entry for entry in row] + ([run] if run else []))
+
+
+@dataclass(frozen=True)
+class _Column:
+    """A column as text; one that holds numbers is set flush right."""
+
+    head: str
+    entries: Sequence[str]
+    numbers: bool
+
+    @property
+    def natural(self) -> int:
+        """The width that it takes if nothing is wrapped."""
+        return max(map(len, (self.head, *self.entries)))
+
+    @property
+    def least(self) -> int:
+        """The width below which a word or a number would be broken."""
+        return max(len(word) for entry in (self.head, *self.entries, "-") for word in _words(entry))
+
+    @property
+    def readable(self) -> int:
+        """The width that it should have: a column of texts with one word a line is hard to read."""
+        return max(self.least, min(max(map(len, self.entries), default=0), _READABLE))
+
+    def lines(self, entry: str, width: int) -> list[str]:
+        """An entry in lines of one width."""
+        return [line.rjust(width) if self.numbers else line.ljust(width) for line in wrapped(entry, width).split("\n")]
+
+
+def _words(text: str) -> list[str]:
+    return _COUNTS.sub("_", text).split()
+
+
+def wrapped(text: str, width: int | None, indent: str = "") -> str:
+    """A text in lines of at most so many characters, as far as its words allow; a number stays beside its unit.
+
+    Examples
+    --------
+    >>> print(wrapped("it takes 12.5 ms", 13))
+    it takes
+    12.5 ms
+    """
+    if width is None or len(text) <= width:
+        return text
+    kept = _COUNTS.sub("\N{NO-BREAK SPACE}", text)
+    lines = textwrap.wrap(kept, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+    return "\n".join(lines).replace("\N{NO-BREAK SPACE}", " ")
+
+
+def stacked(columns: Sequence[_Column], width: int) -> list[list[_Column]]:
+    """Groups of columns that each fit the width, about equally wide; those that name the rows begin every group."""
+    if _needs(columns) <= width:
+        return [list(columns)]
+    names = next((index for index, column in enumerate(columns) if column.numbers), 1) or 1
+    names = names if _needs(columns[:names]) <= width // 2 else 1
+    keys, rest = columns[:names], columns[names:]
+    groups = _groups(keys, rest, width)
+    while width > 0 and len(fewer := _groups(keys, rest, width - 1)) == len(groups):
+        groups, width = fewer, width - 1
+    return groups
+
+
+def _groups(keys: Sequence[_Column], rest: Sequence[_Column], width: int) -> list[list[_Column]]:
+    groups = [list(keys)]
+    for column in rest:
+        if len(groups[-1]) > len(keys) and _needs([*groups[-1], column]) > width:
+            groups.append(list(keys))
+        groups[-1].append(column)
+    return groups
+
+
+def _needs(columns: Sequence[_Column]) -> int:
+    return sum(column.readable for column in columns) + len(_GAP) * (len(columns) - 1)
+
+
+def _lines(columns: Sequence[_Column], width: int | None) -> str:
+    """Columns as text; what the width leaves over goes to those that lack most."""
+    widths = [column.natural for column in columns]
+    spare = 0 if width is None else width - len(_GAP) * (len(columns) - 1)
+    if width is not None and sum(widths) > spare:
+        widths = [column.readable if _needs(columns) <= width else column.least for column in columns]
+        lack = [column.natural / wide for column, wide in zip(columns, widths, strict=True)]
+        while sum(widths) < spare and max(lack) > 1:
+            most = lack.index(max(lack))
+            widths[most] += 1
+            lack[most] = columns[most].natural / widths[most]
+    rows = zip(*([column.head, *column.entries] for column in columns), strict=True)
+    lines = []
+    for number, row in enumerate(rows):
+        cells = [column.lines(entry, wide) for column, entry, wide in zip(columns, row, widths, strict=True)]
+        deep = max(map(len, cells))
+        pad = [[" " * wide] * (deep - len(cell)) for cell, wide in zip(cells, widths, strict=True)]
+        filled = [(more + cell) if number == 0 else (cell + more) for cell, more in zip(cells, pad, strict=True)]
+        lines += [_GAP.join(line).rstrip() for line in zip(*filled, strict=True)]
+        lines += [_GAP.join("-" * wide for wide in widths)] if number == 0 else []
+    return "\n".join(lines)
 
 
 def show(entry: Entry, digits: int = 2) -> str:

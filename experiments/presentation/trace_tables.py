@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from experiments.presentation.tables import Entry, Table
-from flashsim.core.units import GIB, KIB, MIB, TIB, format_duration
+from flashsim.core.units import format_duration, format_size
 
 _PERCENTILES = ("p50", "p90", "p99", "p99.9")
 _HEADS = ("median", "90 %", "99 %", "99.9 %")
@@ -21,25 +21,11 @@ def tables(summary: dict[str, Any]) -> list[Table]:
     return [table for table in every if table.rows]
 
 
-def about(size: int) -> str:
-    """A size to four digits.
-
-    Examples
-    --------
-    >>> about(512), about(34780 * 1024)
-    ('512 B', '33.96 MiB')
-    """
-    for unit, name in ((TIB, "TiB"), (GIB, "GiB"), (MIB, "MiB"), (KIB, "KiB")):
-        if size >= unit:
-            return f"{size / unit:.4g} {name}"
-    return f"{size} B"
-
-
 def _operations(summary: dict[str, Any]) -> Table:
     rows: list[list[Entry]] = []
     for name, told in summary["operations"].items():
-        sizes = [about(round(told["size"][key])) for key in ("mean", *_PERCENTILES)]
-        rows.append([name, told["requests"], about(told["bytes"]), *sizes])
+        sizes = [format_size(round(told["size"][key])) for key in ("mean", *_PERCENTILES)]
+        rows.append([name, told["requests"], format_size(told["bytes"]), *sizes])
     return Table(["operation", "requests", "bytes", "mean size", *_HEADS], rows)
 
 
@@ -61,7 +47,7 @@ def _facts(summary: dict[str, Any]) -> Table:
     rows: list[list[Entry]] = [
         ["requests", f"{summary['requests']:,}"],
         ["devices", f"{summary['devices']:,}"],
-        ["distinct bytes read or written", about(summary["footprint"]) + (f" (estimate, ± {100 * error:.1f} %)" if error else "")],
+        ["distinct bytes read or written", format_size(summary["footprint"]) + (f" (estimate, ± {100 * error:.1f} %)" if error else "")],
         ["share of bytes read", share(summary["read_share"])],
         ["share of requests that continue the one before", share(summary["sequential_share"])],
         ["duration", None if duration is None else format_duration(duration)],
@@ -81,7 +67,7 @@ def _windows(summary: dict[str, Any]) -> Table:
     for number in range(0, len(told["requests"]), step):
         begin = number * told["length"]
         when = format_duration(begin) if told["unit"] == "ns" else f"{begin:,}"
-        rows.append([when, told["requests"][number], *(about(told[key][number]) for key in ("bytes", "working_set", "footprint"))])
+        rows.append([when, told["requests"][number], *(format_size(told[key][number]) for key in ("bytes", "working_set", "footprint"))])
     length = format_duration(told["length"]) if told["unit"] == "ns" else f"{told['length']:,} requests"
     error = f"distinct bytes are estimates, ± {100 * told['standard_error']:.1f} %"
     some = "" if step == 1 else f"; shown is one window of {step}"

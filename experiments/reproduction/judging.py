@@ -14,6 +14,9 @@ from flashsim.core.errors import InvalidParameterError
 from flashsim.core.protocols import Progress
 from flashsim.core.provenance import provenance
 
+#: The verdicts on claims that hold.
+HOLD = (Verdict.REPRODUCED, Verdict.FITTED)
+
 
 @dataclass(frozen=True)
 class Reproduced:
@@ -68,10 +71,18 @@ def _not_run(paper: Paper, exhibit: str) -> Section:
     return Section(paper.exhibit(exhibit).TITLE, f"Not run: it means nothing below scale {paper.least_scales[exhibit]:g}.")
 
 
-def verdict_table(done: Reproduced, scale: float) -> Table:
-    """Every claim with its verdict and both numbers."""
-    rows = [[each.claim.id, each.verdict_at(scale), str(each.tally), each.published, each.measured] for each in done.judgements]
-    return Table(["claim", "verdict", "inside", "published", "measured"], rows)
+def verdict_table(done: Reproduced, scale: float, *, details: bool) -> Table:
+    """Every claim with its verdict, and what it says, or in detail both numbers."""
+    told = [(each.published, each.measured) if details else (each.claim.title,) for each in done.judgements]
+    rows = [[each.claim.id, each.verdict_at(scale), str(each.tally), *more] for each, more in zip(done.judgements, told, strict=True)]
+    return Table(["claim", "verdict", "inside", *(("published", "measured") if details else ("what it says",))], rows)
+
+
+def share(done: Reproduced, scale: float, *, holding: bool) -> str:
+    """How many claims hold, or do not, and why, such as ``6 of 16 claims (differs 4, not attempted 2)``."""
+    kinds = Counter(each.kind_at(scale) for each in done.judgements if (each.verdict in HOLD) == holding)
+    told = ", ".join(f"{kind} {count}" for kind, count in kinds.items())
+    return f"{kinds.total()} of {len(done.judgements)} claims{f' ({told})' if told else ''}"
 
 
 def tally(done: Sequence[Reproduced]) -> Tally:

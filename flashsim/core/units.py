@@ -31,6 +31,9 @@ NEVER = 2**62
 _SIZE_UNITS = {
     "b": 1, "kb": KB, "mb": MB, "gb": GB, "tb": TB, "kib": KIB, "mib": MIB, "gib": GIB, "tib": TIB,
 }  # fmt: skip
+#: What sizes are told in, the largest first.
+_BINARY = ((TIB, "TiB"), (GIB, "GiB"), (MIB, "MiB"), (KIB, "KiB"))
+_DECIMAL = ((TB, "TB"), (GB, "GB"), (MB, "MB"), (KB, "KB"))
 _DURATION_UNITS = {"ns": NANOSECONDS, "us": MICROSECONDS, "ms": MILLISECONDS, "s": SECONDS, "min": 60 * SECONDS}
 _ENERGY_UNITS = {"pj": 1, "nj": 10**3, "uj": MICROJOULES, "mj": 10**9, "j": JOULES}
 _POWER_UNITS = {"mw": 1, "w": WATTS}
@@ -114,23 +117,24 @@ def _short(value: float) -> str:
 
 
 def format_size(size: int) -> str:
-    """A size for people, in binary units unless decimal ones are exact.
+    """A size for people: exact where four digits will do, otherwise about, in decimal units, as drives are sold.
+
+    Of several units that will do the one with the fewest digits is taken, and of those a binary one.
 
     Examples
     --------
     >>> format_size(8192), format_size(100_000_000), format_size(1536)
     ('8 KiB', '100 MB', '1.5 KiB')
+    >>> format_size(500_000_000_000), format_size(320_072_933_376)
+    ('500 GB', '320.1 GB')
     """
-    for unit, name in ((TIB, "TiB"), (GIB, "GiB"), (MIB, "MiB"), (KIB, "KiB")):
-        if size >= unit and size % unit == 0:
-            return f"{size // unit} {name}"
-    for unit, name in ((TB, "TB"), (GB, "GB"), (MB, "MB")):
-        if size >= unit and size % unit == 0:
-            return f"{size // unit} {name}"
-    for unit, name in ((TIB, "TiB"), (GIB, "GiB"), (MIB, "MiB"), (KIB, "KiB")):
-        if size >= unit:
-            return f"{_short(size / unit)} {name}"
-    return f"{size} B"
+    if size < KB:
+        return f"{size} B"
+    exact = [(unit, name) for unit, name in (*_BINARY, *_DECIMAL) if unit <= size < 10_000 * unit]
+    few = [told for unit, name in exact if float((told := f"{size / unit:.4g} {name}").split()[0]) * unit == size]
+    if few:
+        return min(few, key=lambda told: len(told.split()[0].replace(".", "")))
+    return next(f"{_short(size / unit)} {name}" for unit, name in _DECIMAL if size >= unit)
 
 
 def format_duration(duration: int) -> str:

@@ -63,3 +63,14 @@ def test_a_transfer_takes_time_and_its_rate_is_kept(size: int, rate: int) -> Non
     taken = transfer_time(size, rate)
     assert taken >= 1
     assert abs(taken - Fraction(size * units.SECONDS, rate)) <= max(1, Fraction(taken, 10**15))
+
+
+@pytest.mark.parametrize("text", ["512B", "8KiB", "64KB", "100MB", "100MiB", "1.5GiB", "500GB", "60GB", "4TB", "2TiB", "1GiB"])
+def test_a_size_is_told_in_the_units_that_it_was_written_in(text: str) -> None:
+    assert format_size(parse_size(text)).replace(" ", "") == text
+
+
+@given(st.integers(0, 2**61))
+def test_a_size_is_told_in_few_digits_and_within_a_thousandth(size: int) -> None:
+    shown = format_size(size)
+    assert len(shown.split()[0].replace(".", "")) <= 7 and abs(parse_size(shown.replace(" ", "")) - size) <= size / 1000
