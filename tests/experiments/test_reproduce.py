@@ -14,6 +14,7 @@ from typer.testing import CliRunner, Result
 from experiments.command_line import app
 from experiments.papers import base as papers
 from experiments.runs.jobs import Settings
+from tests.experiments.conftest import Run
 from tests.experiments.html_page import whole
 
 
@@ -25,7 +26,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def result(folder: Path, small_scale: float) -> Result:
     """The whole command."""
-    line = f"reproduce do2009 --scale {small_scale} --jobs 1 --out {folder / 'out'} --json {folder / 'r.json'}"
+    line = f"reproduce do2009 --scale {small_scale} --jobs 1 --details --out {folder / 'out'} --json {folder / 'r.json'}"
     return CliRunner().invoke(app, line.split())
 
 
@@ -84,6 +85,27 @@ def test_below_scale_1_nothing_differs_and_causes_speak_of_scale_1(result: Resul
     causes = {each.name: each.cause for each in papers.load("do2009").claims if each.cause}
     for each in told["claims"]:
         assert ("at scale 1: " in each["note"]) == (each["verdict"] == "differs" and each["id"] in causes)
+
+
+def test_the_first_five_lines_say_what_ran_what_holds_what_does_not_how_long_and_where_to_look(
+    result: Result, told: dict, folder: Path
+) -> None:
+    first = result.stdout.splitlines()[:6]
+    holds = [each for each in told["claims"] if each["verdict"] in ("reproduced", "fitted")]
+    assert first[0].split()[:3] == ["What", "ran", "do2009"] and first[0].endswith("for 16 claims") and first[5] == ""
+    assert f"{len(holds)} of 16 claims" in first[1] and f"{told['inside']} of {told['numbers']} published numbers" in first[1]
+    assert f"{16 - len(holds)} of 16 claims" in first[2] and "differs" not in first[2]
+    assert re.match(r"How long +\d+ s", first[3]) and first[4].endswith(f"{folder / 'out'}/report.html")
+
+
+def test_without_a_paper_the_papers_are_listed(flashsim: Run) -> None:
+    shown = flashsim("reproduce --json papers.json")
+    paper = papers.load("do2009")
+    assert shown.exit_code == 0 and paper.title in shown.stdout and paper.takes in shown.stdout
+    (listed,) = json.loads(Path("papers.json").read_text())["papers"]
+    assert listed["claims"] == [claim.id for claim in paper.claims] and paper.claims[0].name in shown.stdout
+    refused = flashsim("reproduce --out here")
+    assert refused.exit_code == 2 and "--out: no paper is named" in refused.stderr and not Path("here").exists()
 
 
 def test_both_numbers_are_printed(result: Result, told: dict) -> None:
