@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,12 +12,9 @@ from typing import Any
 
 from experiments.runs import kept
 from experiments.runs.parallel import each
+from flashsim.core.compiling import Compilation, parts_of
 from flashsim.core.protocols import Progress
-from flashsim.core.source_files import source_tree
 from flashsim.ssd.ftl.base import TRANSLATE
-
-#: What a module has that compiles a kernel, perhaps for many seconds, when it is first imported on a machine.
-_COMPILES = re.compile(rb"^@kernel_of\(", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -121,7 +117,7 @@ class Results(Mapping[Job, Any]):
 def make(jobs: Iterable[Job], settings: Settings, progress: Progress | None = None, layers: Sequence[str] = ()) -> Results:
     """Make every run once, as many at a time as the settings say; those kept from earlier are not made again.
 
-    What a machine has not compiled yet is compiled first, each part by one process, since others would only repeat it.
+    What a machine has not compiled yet is compiled first, since every process would only repeat it.
 
     Parameters
     ----------
@@ -141,9 +137,7 @@ def make(jobs: Iterable[Job], settings: Settings, progress: Progress | None = No
                 made[job] = found
     left = [job for job in wanted if job not in made]
     if len(left) > 1 and settings.cluster is None:
-        for compile_part, parts in ((_compile_engine, engines(job.module for job in left)), (_compile_layer, layers)):
-            for _ in each(compile_part, parts, settings.jobs):
-                pass
+        Compilation(parts_of({job.module for job in left}, [(TRANSLATE, layer) for layer in layers], members=True)).wait("the engines")
     for done, (job, (result, seconds)) in enumerate(each(timed, left, settings.jobs, settings.cluster), start=len(made) + 1):
         kept.keep(_origin(job) | {"seconds": seconds, "result": result}, job.id)
         made[job] = Made(result, seconds, recalled=False)
@@ -162,22 +156,6 @@ def _recalled(job: Job) -> Made | None:
         case {"result": result, "seconds": int() | float() as seconds, **origin} if origin == _origin(job):
             return Made(result, seconds, recalled=True)
     return None
-
-
-def engines(modules: Iterable[str]) -> list[str]:
-    """The modules that compile on import, of all that some modules rest on; those that others of them import are left out."""
-    tree = source_tree()
-    compiling = [name for name in sorted(tree.closure(modules, members=True)) if _COMPILES.search(tree.sources[name])]
-    below = {name for module in compiling for name in tree.closure([module]) - {module}}
-    return [name for name in compiling if name not in below]
-
-
-def _compile_engine(module: str) -> None:
-    import_module(module)
-
-
-def _compile_layer(name: str) -> None:
-    TRANSLATE.function(name)
 
 
 def timed(job: Job) -> tuple[Any, float]:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from flashsim.core.host_queue import HostQueue
-from flashsim.core.kernel import address_of
+from flashsim.core.kernel import address_of, entry
 from flashsim.core.request import Commands, Completions, Integers, Requests
 from flashsim.core.state_table import State, StateTable
 from flashsim.core.units import NEVER
@@ -28,7 +28,7 @@ class CompiledEngine(ABC):
 
     def __init__(self, host: HostQueue, loop: Callable[[State, int, int], int], state_type: Any) -> None:
         self._host = host
-        self._loop = loop
+        self._loop = entry(loop)
         self._table = StateTable(state_type)
 
     @property

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -13,28 +12,13 @@ from flashsim.core.protocols import Progress
 from flashsim.core.request import COMPLETION, SECTOR, Completions, Integers, Requests
 from flashsim.core.spans import SPAN, Spans, SpanSource
 from flashsim.core.units import NEVER
-from flashsim.device import block_layer, presets
+from flashsim.device import block_layer, engines, presets
 from flashsim.ssd.setup.precondition import Precondition, Preconditioned, precondition
 from flashsim.ssd.state.block_map import BlockMap, block_map
 
 if TYPE_CHECKING:
     from flashsim.ssd.engine.drive import SsdEngine
     from flashsim.ssd.specification.drive import SsdSpecification
-
-#: The two witnesses of each kind of drive.
-MODELS = ("engine", "specification")
-_CLASSES = {
-    ("hdd", "engine"): ("flashsim.hdd.engine.drive", "HddEngine"),
-    ("hdd", "specification"): ("flashsim.hdd.specification.drive", "HddSpecification"),
-    ("ssd", "engine"): ("flashsim.ssd.engine.drive", "SsdEngine"),
-    ("ssd", "specification"): ("flashsim.ssd.specification.drive", "SsdSpecification"),
-    ("station", "engine"): ("flashsim.device.station.engine", "StationEngine"),
-    ("station", "specification"): ("flashsim.device.station.specification", "StationSpecification"),
-}
-_ARRAYS = {
-    "engine": ("flashsim.device.striped.engine", "StripedEngine"),
-    "specification": ("flashsim.device.striped.specification", "StripedSpecification"),
-}
 
 
 class Device:
@@ -185,16 +169,11 @@ class Device:
 
 
 def _model(preset: presets.Preset, model: str) -> DeviceModel:
-    """The simulator; those that are not asked for are not loaded, as each takes a tenth of a second."""
-    if model not in MODELS:
-        raise InvalidParameterError("model", repr(model), f"it must be one of {', '.join(MODELS)}")
-    module, name = _CLASSES[preset.kind, model]
-    kind = getattr(import_module(module), name)
+    """The simulator."""
+    kind, array_kind = engines.classes_of(preset, model)
+    engines.finish(preset, model)
     if not preset.array:
         simulator: DeviceModel = kind(preset.parameters)
         return simulator
-    module, name = _ARRAYS[model]
-    array: DeviceModel = getattr(import_module(module), name)(
-        [kind(preset.parameters) for _ in range(preset.array.drives)], preset.parameters, preset.array
-    )
+    array: DeviceModel = array_kind([kind(preset.parameters) for _ in range(preset.array.drives)], preset.parameters, preset.array)
     return array

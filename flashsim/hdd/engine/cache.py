@@ -16,13 +16,15 @@ drive.
 
 from __future__ import annotations
 
-from flashsim.core.kernel import lean_kernel, spliced_kernel
+from numba import types
+
+from flashsim.core.kernel import compiled_apart, lean_kernel, spliced_kernel
 from flashsim.core.request import FLUSH, FORCE_UNIT_ACCESS, READ, WRITE
 from flashsim.hdd.engine.segments import destaged, fill, hit, interruptible, read_limit, use, victim
 from flashsim.hdd.engine.stream import begin, extend, sector_end, stop
 from flashsim.hdd.engine.transfer import count_crossing, overhead_of, read_out, sectors_to_start
 from flashsim.hdd.engine.write_back import serve_write
-from flashsim.hdd.state.disk import Disk
+from flashsim.hdd.state.disk import DISK, Disk
 from flashsim.hdd.state.terms import (
     AFTER,
     BUS_READ,
@@ -104,6 +106,7 @@ def serve_read(disk: Disk, first: int, end: int, time: int) -> int:
     return done + disk.control[COMPLETE_READ]
 
 
+@compiled_apart(DISK, types.int64, types.int64, types.int64)
 @lean_kernel
 def _go_on(disk: Disk, row: int, end: int, time: int) -> int:
     """After a hit: the stream goes on, or begins where the segment ends, or is left; return when it can do that for what is missing.

@@ -2,15 +2,31 @@
 
 from __future__ import annotations
 
-from flashsim.core.host import COMMAND_BASE, FLAGS, LENGTH, NOW, OFFSET, OPERATION, OWNER, REQUEST_BASE, TAG, Host, next_queue, take_command
-from flashsim.core.kernel import inlined_kernel, lean_kernel, spliced_kernel
+from numba import types
+
+from flashsim.core.host import (
+    COMMAND_BASE,
+    FLAGS,
+    HOST_TABLES,
+    LENGTH,
+    NOW,
+    OFFSET,
+    OPERATION,
+    OWNER,
+    REQUEST_BASE,
+    TAG,
+    Host,
+    next_queue,
+    take_command,
+)
+from flashsim.core.kernel import compiled_apart, inlined_kernel, lean_kernel, spliced_kernel
 from flashsim.core.policies import Policies
 from flashsim.core.request import READ, WRITE
 from flashsim.hdd.engine.cache import serve
 from flashsim.hdd.engine.stream import arm_at, move_time
 from flashsim.hdd.engine.transfer import overhead_of
 from flashsim.hdd.scheduler.base import CYLINDER, DELAY, choose_of
-from flashsim.hdd.state.disk import Disk
+from flashsim.hdd.state.disk import DISK, Disk
 from flashsim.hdd.state.geometry import extent_of, piece_first, track_angle, track_of
 from flashsim.hdd.state.layout import SLOT_UNIT, SLOTS
 from flashsim.hdd.state.rotation import passing, revolution_for
@@ -39,6 +55,7 @@ def _leave(disk: Disk, index: int) -> int:
     return command
 
 
+@compiled_apart(HOST_TABLES, DISK, types.int64)
 @lean_kernel
 def _list_candidates(host: Host, disk: Disk, count: int) -> int:
     """Fill in the commands that wait as the scheduler sees them; return the cylinder of the arm."""

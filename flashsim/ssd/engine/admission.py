@@ -2,14 +2,28 @@
 
 from __future__ import annotations
 
-from flashsim.core.host import COMMAND_BASE, FLAGS, HEAD, LENGTH, NOW, OFFSET, OPERATION, Host, next_command, next_queue, take_command
-from flashsim.core.kernel import inlined_kernel
+from flashsim.core.array_types import VECTOR
+from flashsim.core.host import (
+    COMMAND_BASE,
+    FLAGS,
+    HEAD,
+    HOST_TABLES,
+    LENGTH,
+    NOW,
+    OFFSET,
+    OPERATION,
+    Host,
+    next_command,
+    next_queue,
+    take_command,
+)
+from flashsim.core.kernel import compiled_apart, inlined_kernel
 from flashsim.core.policies import Policies
 from flashsim.core.request import FLUSH, FORCE_UNIT_ACCESS, READ, SECTOR, TRIM, WRITE, Integers
 from flashsim.ssd.engine.buffering import await_destaging, destage, drop_entry, fill_entry, read_entry
 from flashsim.ssd.engine.continuation import goes_on, read_ahead, write_behind
 from flashsim.ssd.engine.dies import schedule
-from flashsim.ssd.engine.flow import Flow, Times
+from flashsim.ssd.engine.flow import FLOW, TIMES, Flow, Times
 from flashsim.ssd.engine.operations import (
     COMMAND_KIND,
     FIRST_PART,
@@ -27,7 +41,7 @@ from flashsim.ssd.engine.operations import (
 from flashsim.ssd.engine.queueing import add_operations
 from flashsim.ssd.ftl.base import translate_of
 from flashsim.ssd.state.drive_state import BUFFER_HITS, BUFFER_OVERWRITES, FLUSHES, READ_BYTES, READS, TRIMS, WRITE_BYTES, WRITES
-from flashsim.ssd.state.flash import Flash
+from flashsim.ssd.state.flash import FLASH, Flash
 from flashsim.ssd.state.geometry import BROKEN, CHANNELS, DIES, MAP_PAGES, PAGE_SECTORS, PLAN_ROWS, READ_ONLY, REFUSED
 from flashsim.ssd.state.pools import next_write_id
 from flashsim.ssd.state.timing import CONTINUATION, POWER_PROTECTED, READ_OVERHEAD, WRITE_OVERHEAD
@@ -203,6 +217,7 @@ def admit_flush(flow: Flow, flash: Flash, policies: Policies, timing: Integers, 
     return DONE
 
 
+@compiled_apart(HOST_TABLES, FLOW, FLASH, TIMES, VECTOR)
 @inlined_kernel
 def dispatch(host: Host, flow: Flow, flash: Flash, times: Times, policies: Policies) -> int:
     """Admit waiting commands, the submission queues in turn, while those have room; DONE, or why it stopped short."""

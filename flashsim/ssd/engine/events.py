@@ -7,8 +7,10 @@ last the dies that got free, or got something ready, look for work in the order 
 
 from __future__ import annotations
 
-from flashsim.core.host import NOW, Host, command_done
-from flashsim.core.kernel import inlined_kernel
+from numba import types
+
+from flashsim.core.host import HOST_TABLES, NOW, Host, command_done
+from flashsim.core.kernel import compiled_apart, inlined_kernel
 from flashsim.core.request import Integers
 from flashsim.core.spans import HOST
 from flashsim.ssd.engine.buffering import arrive, forget_flush
@@ -24,7 +26,7 @@ from flashsim.ssd.engine.dies import (
     use_channel,
     wake,
 )
-from flashsim.ssd.engine.flow import Flow, Times
+from flashsim.ssd.engine.flow import FLOW, TIMES, Flow, Times
 from flashsim.ssd.engine.link import ask_link, give_room, let_transfers_start, use_link
 from flashsim.ssd.engine.operations import (
     BUSY,
@@ -57,7 +59,7 @@ from flashsim.ssd.engine.operations import (
 )
 from flashsim.ssd.engine.span_log import note_span
 from flashsim.ssd.state.drive_state import ERASES_FOR, FETCHES, PROGRAMS_FOR, READS_FOR
-from flashsim.ssd.state.flash import Flash, Narrow
+from flashsim.ssd.state.flash import FLASH, Flash, Narrow
 from flashsim.ssd.state.flash_array import (
     BUFFER_PAGE,
     CAUSE,
@@ -284,6 +286,7 @@ def cells_end(flow: Flow, flash: Flash, times: Times, first: int, now: int) -> N
         row = following
 
 
+@compiled_apart(HOST_TABLES, FLOW, FLASH, TIMES, types.int64)
 @inlined_kernel
 def happen(host: Host, flow: Flow, flash: Flash, times: Times, row: int) -> None:
     """Let one operation's event happen, at the host's clock."""

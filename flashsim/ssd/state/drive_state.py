@@ -11,7 +11,7 @@ from numba import types
 from flashsim.core.array_types import COMMANDS, REQUESTS, VECTOR
 from flashsim.core.errors import FlashsimError, InvalidParameterError, ReadOnlyDeviceError, RefusedError
 from flashsim.core.kernel import kernel_of, lean_kernel
-from flashsim.core.policies import Policies, policy_vector
+from flashsim.core.policies import Policies, Policy, policy_vector
 from flashsim.core.request import COMMAND, FLUSH, OPERATIONS, READ, REQUEST, SECTOR, WRITE, Commands, Integers, Requests
 from flashsim.core.spans import CAUSES
 from flashsim.ssd.ftl import base as ftl_family
@@ -108,6 +108,12 @@ def _write_pages(targets: Narrow, flash: Flash, policies: Policies, programs: In
     return len(targets)
 
 
+def policies_of(parameters: SsdParameters) -> dict[Policy, str]:
+    """The members that decide in a drive."""
+    collector = parameters.gc if parameters.gc != "none" else "greedy"  # never asked
+    return {TRANSLATE: parameters.ftl, VICTIM: collector, OPENS: parameters.wear, LEVELS: parameters.wear}
+
+
 class DriveState:
     """The flash array of one drive and the policies that manage it.
 
@@ -121,9 +127,8 @@ class DriveState:
         self.parameters = parameters
         self.timing = timing_of(parameters)
         self.layer = ftl_family.checked(parameters)
-        collects = parameters.gc != "none"
-        policy = parameters.gc if collects else "greedy"  # never asked
-        self.policies = policy_vector({TRANSLATE: parameters.ftl, VICTIM: policy, OPENS: parameters.wear, LEVELS: parameters.wear})
+        chosen = policies_of(parameters)
+        policy, self.policies = chosen[VICTIM], policy_vector(chosen)
         map_pages, plan_rows = self.layer.map_pages(parameters), self.layer.plan_rows(parameters)
         control = control_array(parameters, gc_family.rounds_of(policy), map_pages, plan_rows)
         own: Any = self.layer.own_table(parameters)

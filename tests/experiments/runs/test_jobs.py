@@ -123,12 +123,6 @@ def test_every_simulation_of_a_paper_rests_on_no_formula() -> None:
         assert {name for name in closure if name.startswith(("models.", "experiments.formulas"))} <= {"models.disk", *_DIVISIONS}
 
 
-def test_the_engines_that_runs_need_are_found() -> None:
-    found = jobs.engines(["experiments.papers.do2009.runs"])
-    assert {"flashsim.hdd.engine.drive", "flashsim.ssd.engine.drive"} <= source_tree().closure(found) and len(found) < 6
-    assert jobs.engines(["flashsim.hdd.state.seek", "of.ones.own"]) == []
-
-
 def _jobs(paper: papers.Paper, exhibit: str) -> list[Job]:
     return paper.exhibit(exhibit).jobs([claim.id for claim in paper.claims], Settings(scale=SCALE))
 

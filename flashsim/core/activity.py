@@ -1,0 +1,35 @@
+"""What takes a while is announced here, and shown by whoever can: the command line, a notebook, or a line on stderr."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+
+from flashsim.core.protocols import Progress
+
+#: Shows one activity while it lasts; is handed what is being done, in words.
+Display = Callable[[str], AbstractContextManager[Progress]]
+
+
+@contextmanager
+def activity(what: str) -> Iterator[Progress]:
+    """Say that something takes a while; what is yielded is to be told how far it has come."""
+    with _display(what) as progress:
+        yield progress
+
+
+def show_by(display: Display) -> None:
+    """Let activities be shown by something else from now on."""
+    global _display
+    _display = display
+
+
+@contextmanager
+def _plainly(what: str) -> Iterator[Progress]:
+    """Where nobody shows activities, one line says what is being done."""
+    print(f"flashsim: {what}", file=sys.stderr, flush=True)
+    yield lambda done, total, message="": None
+
+
+_display: Display = _plainly

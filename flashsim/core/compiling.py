@@ -1,0 +1,246 @@
+"""Kernels compiled beforehand by processes side by side, each of which leaves its parts in the cache.
+
+A part is a function that `flashsim.core.kernel.kernel_of` or `compiled_apart` decorates, or what a policy's member defines.  They are found
+in the sources, so that nothing is imported to know them.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import queue
+import re
+import subprocess
+import sys
+import threading
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from importlib import import_module
+
+from flashsim.core.activity import activity
+from flashsim.core.kernel import compile_part, compiled, folder_of_module, kernels_folder
+from flashsim.core.policies import Policy
+from flashsim.core.source_files import source_tree
+
+_ONLY = re.compile(rb"^@kernel_of\([^\n]*\ndef (\w+)", re.MULTILINE)
+_APART = re.compile(rb"^@compiled_apart\([^\n]*\n@\w+\ndef (\w+)", re.MULTILINE)
+#: Seconds that a part takes to compile, about: one that is compiled apart, one that calls such, a policy, and any other.
+_APART_TAKES, _CALLER_TAKES, _POLICY_TAKES, _OTHER_TAKES = 5.5, 3.5, 1.0, 0.4
+#: Seconds between two looks at whether all is compiled.
+_POLL = 0.1
+#: Processes at the same time, at most: no engine has more large parts.
+_MOST = 4
+_START = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from flashsim.core.compiling import work; work()"
+
+
+@dataclass(frozen=True)
+class Part:
+    """Something that is compiled at once.
+
+    Parameters
+    ----------
+    module, function
+        Where it stands.
+    family
+        Of a policy, the module that defines the family.
+    needs
+        Parts that it calls.
+    seconds
+        How long it takes, about.
+    """
+
+    module: str
+    function: str
+    family: str = ""
+    needs: tuple[Part, ...] = ()
+    seconds: float = _OTHER_TAKES
+
+    def is_kept(self) -> bool:
+        """Whether the cache holds it."""
+        folder, file = folder_of_module(self.module), f"{self.module.rpartition('.')[2]}.{self.function}-*.nbi"
+        return folder.is_dir() and any(folder.rglob(file))
+
+    def compile(self) -> None:
+        """Compile it in this process, unless the cache holds it."""
+        module = import_module(self.module)
+        if not self.family:
+            compile_part(getattr(module, self.function))
+            return
+        for policy in vars(import_module(self.family)).values():
+            if isinstance(policy, Policy) and policy.attribute == self.function:
+                policy.function(self.module.rpartition(".")[2].replace("_", "-"))
+
+
+def parts_of(modules: Iterable[str], policies: Iterable[tuple[Policy, str]] = (), *, members: bool = False) -> list[Part]:
+    """What some modules, and all that they import, compile; the largest parts first.
+
+    Parameters
+    ----------
+    policies
+        Members of families that are compiled as well; those from files of the user's own are left out.
+    members
+        As of `flashsim.core.source_files.SourceTree.closure`.
+    """
+    tree = source_tree()
+    texts = {module: tree.sources[module] for module in sorted(tree.closure(modules, members=members))}
+    apart = [Part(module, name.decode(), seconds=_APART_TAKES) for module, text in texts.items() for name in _APART.findall(text)]
+    found = list(apart)
+    for module, text in texts.items():
+        names = _ONLY.findall(text)
+        below = tree.closure([module]) if names else ()
+        needs = tuple(part for part in apart if part.module in below)
+        found += [Part(module, name.decode(), needs=needs, seconds=_CALLER_TAKES if needs else _OTHER_TAKES) for name in names]
+    for policy, member in policies:
+        module = f"{policy.family.package}.{member.replace('-', '_')}"
+        if module in tree.sources:
+            found.append(Part(module, policy.attribute, f"{policy.family.package}.base", seconds=_POLICY_TAKES))
+    return sorted(found, key=lambda part: -part.seconds)
+
+
+class Compilation:
+    """Parts that are being compiled in the background, by as many processes as there are cores; those that the cache holds are left out.
+
+    What cannot be compiled so, since a process ended or has nowhere to write to, is left to whoever calls it.
+    """
+
+    def __init__(self, parts: Iterable[Part]) -> None:
+        wanted = [part for part in parts if not part.is_kept()] if compiled() else []
+        self._wanted, self._left, self._ended = frozenset(wanted), wanted, set[Part]()
+        self._seconds, self._cores = sum(part.seconds for part in wanted), min(_cores(), _MOST)
+        self._changed = threading.Condition()
+        self._workers: set[subprocess.Popen[str]] = set()
+        if not wanted or not sys.executable or not _can_write():
+            self._left, self._threads = [], []
+        else:
+            self._threads = [threading.Thread(target=self._serve, daemon=True) for _ in range(min(self._cores, len(wanted)))]
+        for thread in self._threads:
+            thread.start()
+
+    @property
+    def seconds(self) -> float:
+        """How long all of it takes, about."""
+        return self._seconds / self._cores
+
+    @property
+    def done(self) -> float:
+        """The share that is compiled."""
+        return sum(part.seconds for part in self._ended) / self._seconds if self._seconds else 1.0
+
+    def wait(self, what: str) -> None:
+        """Wait for its end, and tell how it comes along; an interrupt ends it.
+
+        Parameters
+        ----------
+        what
+            What is compiled, in words.
+        """
+        if self.is_over(0):
+            return
+        try:
+            with activity(f"compiling {what}, once (about {self.seconds:.0f} s)") as progress:
+                while not self.is_over(_POLL):
+                    progress(self.done, 1)
+        except BaseException:
+            self.stop()
+            raise
+
+    def is_over(self, seconds: float) -> bool:
+        """Wait so long for its end; whether it has come."""
+        for thread in self._threads:
+            thread.join(seconds)
+        return not any(thread.is_alive() for thread in self._threads)
+
+    def stop(self) -> None:
+        """End the processes."""
+        with self._changed:
+            self._left.clear()
+            self._changed.notify_all()
+            for worker in self._workers:
+                worker.kill()
+
+    def _serve(self) -> None:
+        """Have one process compile part after part."""
+        with suppress(OSError), _started() as worker:
+            with self._changed:
+                self._workers.add(worker)
+            answer = "ready"
+            while answer and (part := self._next()) is not None:
+                answer = _ask(worker, part)
+                with self._changed:
+                    self._ended.add(part)
+                    self._changed.notify_all()
+
+    def _next(self) -> Part | None:
+        """The next part all of whose needs are met, once there is one; None where nothing is left."""
+        with self._changed:
+            while self._left:
+                for part in self._left:
+                    if self._ended.issuperset(need for need in part.needs if need in self._wanted):
+                        self._left.remove(part)
+                        return part
+                self._changed.wait()
+            return None
+
+
+def _cores() -> int:
+    """Those that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _can_write() -> bool:
+    with suppress(OSError):
+        kernels_folder().mkdir(parents=True, exist_ok=True)
+    return os.access(kernels_folder(), os.W_OK | os.X_OK)
+
+
+def _started() -> subprocess.Popen[str]:
+    """A process that compiles; in a session of its own, so that a terminal interrupts only this one."""
+    command = [sys.executable, "-c", _START, json.dumps(sys.path)]
+    pipe = subprocess.PIPE
+    return subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, text=True, start_new_session=True)
+
+
+def _ask(worker: subprocess.Popen[str], part: Part) -> str:
+    """Have a process compile a part; what it says then, nothing if it ended instead."""
+    assert worker.stdin and worker.stdout
+    with suppress(OSError):
+        worker.stdin.write(json.dumps([part.module, part.function, part.family]) + "\n")
+        worker.stdin.flush()
+        return worker.stdout.readline()
+    return ""
+
+
+def work() -> None:
+    """Compile what the standard input says, part after part; end with it, whatever is being done: then nobody waits for it any more."""
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    wanted: queue.SimpleQueue[str] = queue.SimpleQueue()
+
+    def listen() -> None:
+        for line in sys.stdin:
+            wanted.put(line)
+        os._exit(0)
+
+    threading.Thread(target=listen, daemon=True).start()
+    while True:
+        part = Part(*json.loads(wanted.get()))
+        try:
+            with _locked(part):
+                part.compile()
+        except Exception as problem:  # whoever needs it meets it again
+            answers.write(f"{type(problem).__name__}\n")
+        else:
+            answers.write("compiled\n")
+        answers.flush()
+
+
+@contextmanager
+def _locked(part: Part) -> Iterator[None]:
+    """Let no other process compile the same part at the same time: it finds it in the cache."""
+    folder = folder_of_module(part.module)
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / f"{part.function}.lock").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield

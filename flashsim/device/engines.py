@@ -1,0 +1,77 @@
+"""The simulators of each kind of drive, and compiling those that a preset needs, once on a machine."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+from flashsim.core.compiling import Compilation, parts_of
+from flashsim.core.errors import InvalidParameterError
+from flashsim.core.policies import Policy
+from flashsim.device.presets import Preset
+from flashsim.hdd.parameters import HddParameters
+
+#: The two witnesses of each kind of drive.
+MODELS = ("engine", "specification")
+_CLASSES = {
+    ("hdd", "engine"): ("flashsim.hdd.engine.drive", "HddEngine"),
+    ("hdd", "specification"): ("flashsim.hdd.specification.drive", "HddSpecification"),
+    ("ssd", "engine"): ("flashsim.ssd.engine.drive", "SsdEngine"),
+    ("ssd", "specification"): ("flashsim.ssd.specification.drive", "SsdSpecification"),
+    ("station", "engine"): ("flashsim.device.station.engine", "StationEngine"),
+    ("station", "specification"): ("flashsim.device.station.specification", "StationSpecification"),
+}
+_ARRAYS = {
+    "engine": ("flashsim.device.striped.engine", "StripedEngine"),
+    "specification": ("flashsim.device.striped.specification", "StripedSpecification"),
+}
+_TITLES = {"hdd": "disk", "ssd": "flash"}
+
+
+def classes_of(preset: Preset, model: str) -> tuple[Any, Any]:
+    """A preset's simulator, and that of an array of such, None of a single drive; what is not asked for is not loaded.
+
+    Raises
+    ------
+    InvalidParameterError
+        There is no such model.
+    """
+    if model not in MODELS:
+        raise InvalidParameterError("model", repr(model), f"it must be one of {', '.join(MODELS)}")
+    places = [_CLASSES[preset.kind, model], *([_ARRAYS[model]] if preset.array else [])]
+    drive, *array = [getattr(import_module(module), name) for module, name in places]
+    return drive, array[0] if array else None
+
+
+def begin(preset: Preset, model: str = "engine") -> Compilation | None:
+    """Begin to compile what a preset's simulator needs and the cache does not hold, in the background."""
+    if model != "engine":
+        return None
+    modules = [_CLASSES[preset.kind, model][0], *([_ARRAYS[model][0]] if preset.array else [])]
+    return _begun(tuple(modules), tuple(_policies(preset).items()))
+
+
+def finish(preset: Preset, model: str = "engine") -> None:
+    """Wait until what a preset's simulator needs is compiled."""
+    compilation = begin(preset, model)
+    if compilation is not None:
+        compilation.wait(f"the {_TITLES.get(preset.kind, preset.kind)} engine")
+
+
+@cache
+def _begun(modules: tuple[str, ...], policies: tuple[tuple[Policy, str], ...]) -> Compilation:
+    return Compilation(parts_of(modules, policies))
+
+
+def _policies(preset: Preset) -> dict[Policy, str]:
+    """The members of families that decide in a preset's drive."""
+    if preset.flash is not None:
+        from flashsim.ssd.state.drive_state import policies_of
+
+        return policies_of(preset.flash)
+    if isinstance(preset.parameters, HddParameters):
+        from flashsim.hdd.scheduler.base import CHOOSE
+
+        return {CHOOSE: preset.parameters.scheduler}
+    return {}
