@@ -10,6 +10,7 @@ from typing import Any
 
 import matplotlib
 import numpy as np
+import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
@@ -206,6 +207,51 @@ def _handles(panels: Iterable[Beside]) -> list[Any]:
     if any(panel.outside() for panel in every):
         handles.append(Line2D([], [], label="outside", **_OUTSIDE))
     return handles
+
+
+def series_over(frame: pd.DataFrame, x: str, y: str, series: str | None, panels: Sequence[str], x_label: str) -> Figure:
+    """A line a series over `x`, in a panel for each combination of values of the columns `panels`.
+
+    Parameters
+    ----------
+    frame
+        Its column `x` holds numbers, or texts that stand in the order of their appearance.
+    """
+    groups = list(frame.groupby(list(panels), sort=False)) if panels else [((), frame)]
+    with style():
+        figure = Figure(figsize=(_WIDTH, 0.4 + 2.6 * len(groups)), layout="constrained")
+        for axes, (values, rows) in zip(figure.subplots(len(groups), 1, squeeze=False)[:, 0], groups, strict=True):
+            lines = list(rows.groupby(series, sort=False)) if series else [(None, rows)]
+            for number, (name, points) in enumerate(lines):
+                colour, marker = LINES[number % len(LINES)]
+                ordered = points.sort_values(x) if pd.api.types.is_numeric_dtype(points[x]) else points
+                axes.plot(ordered[x], ordered[y], color=colour, marker=marker, markersize=4, label=name)
+            axes.set_title(", ".join(map(str, values)), fontsize=9)
+            axes.set_xlabel(x_label)
+            axes.set_ylabel(y)
+            axes.set_ylim(0, None)
+            if series:
+                axes.legend(frameon=False, fontsize=8)
+    return figure
+
+
+def scatter_beside(cells: pd.DataFrame) -> Figure:
+    """Every published number beside ours, on logarithmic axes (columns `published`, `measured`, `inside`)."""
+    with style():
+        figure = Figure(figsize=(4.6, 4.4), layout="constrained")
+        axes = figure.subplots()
+        ours = cells[(cells["published"] > 0) & (cells["measured"] > 0)]
+        for inside, kind in ((True, _OURS), (False, _OUTSIDE)):
+            chosen = ours[ours["inside"].astype(bool) == inside]
+            axes.plot(chosen["published"], chosen["measured"], **kind | {"linestyle": ""}, label="inside" if inside else "outside")
+        ends = [ours[["published", "measured"]].min().min(), ours[["published", "measured"]].max().max()] if len(ours) else [1, 10]
+        axes.plot(ends, ends, color="#999999", linewidth=0.8)
+        axes.set_xscale("log")
+        axes.set_yscale("log")
+        axes.set_xlabel("published")
+        axes.set_ylabel("flashsim")
+        axes.legend(frameon=False, loc="upper left")
+    return figure
 
 
 def svg(figure: Figure) -> str:

@@ -16,7 +16,7 @@ from flashsim.core.units import GIB, KIB, MIB, MICROSECONDS, SECONDS
 
 def write_folder(folder: Path, summary: dict[str, Any]) -> None:
     """Write tables (CSV) and pictures (SVG) of what `traces.information.describe` told, each where there is something to show."""
-    sizes = _sizes(summary)
+    sizes = sizes_frame(summary)
     sizes.to_csv(folder / "sizes.csv", index=False)
     pictures = {"sizes": share_by_size(sizes)} if len(sizes) else {}
     if summary["between"]:
@@ -24,7 +24,7 @@ def write_folder(folder: Path, summary: dict[str, Any]) -> None:
         between.to_csv(folder / "between.csv", index=False)
         pictures["between"] = times_between(between)
     if summary["over_time"]:
-        windows = _windows(summary["over_time"])
+        windows = windows_frame(summary["over_time"])
         windows.to_csv(folder / "over_time.csv", index=False)
         pictures["working_set"] = working_set(windows, summary["over_time"])
         pictures["offsets"] = offsets(summary["over_time"])
@@ -32,14 +32,16 @@ def write_folder(folder: Path, summary: dict[str, Any]) -> None:
         (folder / f"{name}.svg").write_text(svg(figure), encoding="utf-8")
 
 
-def _sizes(summary: dict[str, Any]) -> pd.DataFrame:
+def sizes_frame(summary: dict[str, Any]) -> pd.DataFrame:
+    """A row an operation and size: bytes, and how many requests."""
     rows = [
         (name, int(size), count) for name, told in summary["operations"].items() for size, count in told["sizes"].items() if size.isdigit()
     ]
     return pd.DataFrame(rows, columns=["operation", "bytes", "requests"])
 
 
-def _windows(over_time: dict[str, Any]) -> pd.DataFrame:
+def windows_frame(over_time: dict[str, Any]) -> pd.DataFrame:
+    """A row a window: where it begins (in its unit), requests, bytes moved, and distinct bytes in it and until its end."""
     columns = {name: over_time[name] for name in ("requests", "bytes", "working_set", "footprint")}
     begin = np.arange(len(over_time["requests"])) * over_time["length"]
     return pd.DataFrame({f"begin_{over_time['unit']}": begin, **columns})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -128,3 +129,33 @@ def _heat(figure: Figure, axes: Axes, values: Any, label: str, most: float) -> N
     axes.set_ylabel("die")
     axes.set_yticks(np.arange(0, dies, max(1, dies // 8)) + 0.5, [str(die) for die in range(0, dies, max(1, dies // 8))])
     figure.colorbar(picture, ax=axes, label=label)
+
+
+def over_time(timelines: Mapping[str, pd.DataFrame]) -> Figure:
+    """Latencies of one drive or several over time, and below them write amplification where there is any.
+
+    Parameters
+    ----------
+    timelines
+        By drive: columns `begin_s`, `end_s`, `p50_us`, `p99_us` and perhaps `write_amplification`.
+    """
+    amplified = [name for name, frame in timelines.items() if "write_amplification" in frame and frame["write_amplification"].notna().any()]
+    with style():
+        figure = Figure(figsize=(7, 4.6 if amplified else 3), layout="constrained")
+        every = figure.subplots(2 if amplified else 1, 1, squeeze=False, sharex=len(timelines) == 1)[:, 0]
+        for number, (name, frame) in enumerate(timelines.items()):
+            colour = LINES[number % len(LINES)][0]
+            middle = (frame["begin_s"] + frame["end_s"]) / 2
+            every[0].plot(middle, frame["p50_us"], color=colour, label=f"{name}, median")
+            every[0].plot(middle, frame["p99_us"], color=colour, linestyle=":", label="99 %")
+            if name in amplified:
+                every[1].plot(middle, frame["write_amplification"], color=colour, label=name)
+        every[0].set_yscale("log")
+        every[0].set_ylabel("latency, µs")
+        every[0].legend(frameon=False, fontsize=7, ncols=2)
+        if amplified:
+            every[1].set_ylim(0, None)
+            every[1].set_ylabel("flash bytes a host byte")
+            every[1].legend(frameon=False, fontsize=7)
+        every[-1].set_xlabel("time, s")
+    return figure

@@ -113,7 +113,7 @@ class _Run:
         requests = self._requests(batch)
         arrival = batch.column("arrival").fill_null(0).to_numpy()
         if self._origin is None:
-            self._origin = int(arrival.min())
+            self._origin = int(arrival.min()) - self.device.now
         at: int | Integers = arrival - self._origin
         if self.settings.pace == "timed":
             if int(np.min(at)) > self.device.now + 1:

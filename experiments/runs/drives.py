@@ -7,8 +7,9 @@ is drawn where on it the volume begins; a flash drive also is full, and random p
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import deepcopy
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Protocol
 
 from flashsim.core.request import WRITE, make_requests
 from flashsim.core.rng import generator
@@ -19,6 +20,41 @@ from flashsim.device.device import Device
 _STARTS = 16_384
 #: Random pages written before a run: some tens of log blocks are in use, or none.
 _OVERWRITES = 256
+
+
+class HeldDrive(Protocol):
+    """A drive that a join is to run on."""
+
+    @property
+    def start(self) -> int:
+        """Bytes from its begin to the join's volume."""
+
+    @property
+    def full(self) -> bool:
+        """Whether it holds data everywhere, so that relations need not be loaded."""
+
+    def load(self) -> presets.Preset:
+        """What drive it is."""
+
+    def device(self, touched: int) -> Device:
+        """The drive itself, of which a join touches so many bytes."""
+
+
+@dataclass(frozen=True)
+class ReadyDrive:
+    """A drive as it stands: a join runs on a copy of it, so that it stays so, and several may run on the same."""
+
+    given: Device
+    full: bool = False
+    start: int = 0
+
+    def load(self) -> presets.Preset:
+        """What drive it is."""
+        return self.given.preset
+
+    def device(self, touched: int) -> Device:
+        """A copy of the drive."""
+        return deepcopy(self.given)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from algorithms.joins.base import JOINS, JoinParameters, plan
-from experiments.runs.drives import DriveInUse
+from experiments.runs.drives import DriveInUse, HeldDrive
 from experiments.runs.nominal import disk_of
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.protocols import Progress, Sink
@@ -21,11 +21,12 @@ from flashsim.execution.machine import Machine
 from flashsim.execution.real import check_real_placement, needed_size, run_on_file
 from flashsim.execution.run import PhaseCost, Run
 from flashsim.execution.simulated import simulate
+from flashsim.execution.trace_only import trace_only
 from flashsim.storage.heap_file import HeapFile, heap_file
 from flashsim.storage.layout import check_page_size
 from flashsim.storage.placement import PLACEMENTS
 from flashsim.storage.relation import Relation
-from flashsim.storage.source import load_pair, open_source
+from flashsim.storage.source import Source, load_pair, open_source
 from models.allocation.buffers import Allocation
 from models.disk import Disk
 
@@ -94,6 +95,7 @@ class JoinResult:
 
     setting: JoinSetting
     files: tuple[HeapFile, HeapFile]
+    parameters: JoinParameters
     allocation: Allocation
     runs: list[Run]
     disks: list[Disk | None]
@@ -102,6 +104,11 @@ class JoinResult:
         """One of the devices, by phase; all phases together are the last."""
         run = self.runs[index]
         return [PhaseSeconds.of(cost) for cost in (*run.phases, run.total())]
+
+    def emit(self, results: ResultRows) -> None:
+        """Hand out the pairs of row ids again, in the same order: the join runs once more, without a device and in no time."""
+        algorithm = plan(self.setting.algorithm, *self.files, self.parameters, self.allocation)
+        trace_only(algorithm, self.files, placement=self.setting.placement, results=results)
 
     def as_dict(self) -> dict[str, Any]:
         """JSON-ready."""
@@ -114,18 +121,21 @@ class JoinResult:
         }
 
 
-def open_pair(r: str, s: str, on: str) -> tuple[Relation, Relation]:
-    """The relations that two sources' names stand for, joined on ``COLUMN`` or ``COLUMN=COLUMN``.
+def open_pair(r: str | Source, s: str | Source, on: str) -> tuple[Relation, Relation]:
+    """The relations of two sources, given or by name, joined on ``COLUMN`` or ``COLUMN=COLUMN``.
 
     Raises
     ------
     FlashsimError
         A source or column does not exist, cannot be read, or cannot be compared.
     """
+    left, right = (open_source(source) if isinstance(source, str) else source for source in (r, s))
     r_column, equals, s_column = on.partition("=")
     if not r_column or (equals and not s_column):
         raise InvalidParameterError("on", repr(on), "it must be COLUMN or COLUMN=COLUMN")
-    return load_pair(open_source(r), open_source(s), r_column, s_column or r_column)
+    if on in left.names and on in right.names:  # a name may hold the sign
+        r_column = s_column = on
+    return load_pair(left, right, r_column, s_column or r_column)
 
 
 def lay_out(relation: Relation, page_size: int) -> HeapFile:
@@ -171,7 +181,7 @@ def divide_pages(setting: JoinSetting, r_pages: int, s_pages: int, disk: Disk) -
 def simulate_join(
     setting: JoinSetting,
     files: tuple[HeapFile, HeapFile],
-    devices: Sequence[str | DriveInUse],
+    devices: Sequence[str | HeldDrive],
     *,
     allocation: Allocation | None = None,
     sink: Sink | None = None,
@@ -182,7 +192,7 @@ def simulate_join(
     Parameters
     ----------
     devices
-        Presets, by name or TOML file, of fresh drives; or drives that have a history.
+        Presets, by name or TOML file, of fresh drives; or drives that have a history or stand ready.
     allocation
         The join's buffers, if they are not to be divided as `setting` says.
     sink
@@ -195,7 +205,7 @@ def simulate_join(
     FlashsimError
         An unknown name, too little memory, or a device too small.
     """
-    drives = [DriveInUse(drive) if isinstance(drive, str) else drive for drive in devices]
+    drives: list[HeldDrive] = [DriveInUse(drive) if isinstance(drive, str) else drive for drive in devices]
     chosen = [drive.load() for drive in drives]
     parameters, divided = divide(setting, files, presets.load(setting.buffers_for) if setting.buffers_for else chosen[0])
     allocation = allocation or divided
@@ -209,7 +219,7 @@ def simulate_join(
     algorithm = plan(setting.algorithm, *files, parameters, allocation)
     runs = simulate(algorithm, files, machines, placement=setting.placement, results=results)
     disks = {preset.name: disk_of(preset, files[0].page_size) for preset in chosen}
-    return JoinResult(setting, files, allocation, runs, [disks[preset.name] for preset in chosen])
+    return JoinResult(setting, files, parameters, allocation, runs, [disks[preset.name] for preset in chosen])
 
 
 def _touched(files: tuple[HeapFile, HeapFile]) -> int:
@@ -261,4 +271,4 @@ def run_join_on_file(
         algorithm = plan(setting.algorithm, *files, parameters, allocation)
         run = run_on_file(algorithm, files, device, placement=setting.placement, sink=sink, results=results, progress=progress)
         device.remove_if_made()
-    return JoinResult(setting, files, allocation, [run], [None])
+    return JoinResult(setting, files, parameters, allocation, [run], [None])

@@ -47,23 +47,34 @@ def identity(what: Mapping[str, Any], module: str) -> str:
     return hashlib.sha256(json.dumps([dict(what), versions], sort_keys=True).encode()).hexdigest()[:32]
 
 
-def _path(name: str) -> Path:
+def place(kind: str, name: str) -> Path:
+    """Where a file of that kind is kept, whether it is there or not."""
     root = os.environ.get("FLASHSIM_CACHE") or platformdirs.user_cache_dir("flashsim")
-    return Path(root) / "results" / f"{name}.json"
+    return Path(root) / kind / name
+
+
+def write(path: Path, content: bytes) -> None:
+    """Write a file that appears under its name only once it is complete.
+
+    Raises
+    ------
+    OSError
+        It cannot be written.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with whole(path) as partial:
+        partial.write_bytes(content)
 
 
 def recall(name: str) -> Any:
     """The result that is kept under an `identity` (JSON-ready), or None."""
     try:
-        return json.loads(_path(name).read_text(encoding="utf-8"))
+        return json.loads(place("results", f"{name}.json").read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
 
 
 def keep(result: Any, name: str) -> None:
     """Keep a JSON-ready result under an `identity`; where there is nowhere to write, it is not kept."""
-    path = _path(name)
     with suppress(OSError):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with whole(path) as partial:
-            partial.write_text(json.dumps(result), encoding="utf-8")
+        write(place("results", f"{name}.json"), json.dumps(result).encode())

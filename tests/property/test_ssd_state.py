@@ -7,7 +7,6 @@ import copy
 from collections.abc import Container
 from dataclasses import replace
 from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -175,13 +174,6 @@ class EngineMachine(RuleBasedStateMachine):
         check_invariants(self.engine)
 
 
-def copied(engine: SsdEngine) -> SsdEngine:
-    """The drive as it stands, with the same policies."""
-    state = engine.state
-    shared: list[Any] = [state.layer]
-    return copy.deepcopy(engine, {id(thing): thing for thing in shared})
-
-
 def step(engine: SsdEngine, until: int) -> list[int]:
     """Let time pass, whatever is refused meanwhile; the ids that completed."""
     ids: list[int] = []
@@ -229,7 +221,7 @@ def assert_every_cut_keeps_what_was_durable(seed: int, ftl: str, *, only: Contai
     before = np.array([engine.version(page) for page in range(parameters.logical_pages)])
     first_id = int(engine.state.control[SEQUENCE]) + 1
     ids = engine.submit(requests, one_command_each(requests), engine.now)
-    whole = copied(engine)
+    whole = copy.deepcopy(engine)
     step(whole, NEVER)
     refused = int(whole.state.control[REFUSED])
     assert not in_order or refused or whole.statistics()["continued_writes"] > 3
@@ -243,7 +235,7 @@ def assert_every_cut_keeps_what_was_durable(seed: int, ftl: str, *, only: Contai
         at_rest = engine.next_event == NEVER
         if engine.now not in only and not at_rest:
             continue
-        cut = copied(engine)
+        cut = copy.deepcopy(engine)
         lost = cut.power_cut(cut.now).lost
         assert sorted([*lost.tolist(), *done]) == ids.tolist()
         check_invariants(cut)

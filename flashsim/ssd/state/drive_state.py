@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from copy import deepcopy
 from typing import Any
 
 import numpy as np
@@ -152,6 +153,13 @@ class DriveState:
         count_wear(self.control, self.blocks)
         self.counters = np.zeros(len(COUNTERS), np.int64)
         self.layer.prepare(self)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> DriveState:
+        """Arrays of its own, and the same translation layer: a module cannot be copied."""
+        memo[id(self.layer)] = self.layer
+        copied = memo[id(self)] = object.__new__(type(self))
+        vars(copied).update(deepcopy(vars(self), memo))
+        return copied
 
     def plan_page(self, operation: int, page: int, partial: bool) -> list[tuple[int, ...]]:
         """The flash operations (rows of a plan) that one logical page of a command takes; the logical state changes at once."""

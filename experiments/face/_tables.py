@@ -1,0 +1,104 @@
+"""Tables as they come: sources by name, files, DataFrames and anything that Arrow reads, as the sources of a join."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from os import PathLike
+from typing import Any, Protocol
+
+import pandas as pd
+import pyarrow as pa
+
+from experiments.face._units import text
+from flashsim.core.errors import InvalidParameterError, SchemaError
+from flashsim.storage.source import Source, open_source
+from flashsim.storage.source.base import TableRecords
+
+
+class ArrowStream(Protocol):
+    """Arrow tables and readers, and the frames of pandas, Polars and DuckDB."""
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """Arrow's stream interface."""
+
+
+#: What a join takes as a relation.
+Table = str | PathLike[str] | pd.DataFrame | ArrowStream | Mapping[str, Any]
+
+
+def source(value: Any, parameter: str) -> Source:
+    """The rows of a relation.
+
+    Parameters
+    ----------
+    value
+        ``tpch:customer@0.1``, ``do2009:orders@3``, a path, a DataFrame, whatever has Arrow's stream interface, or columns by name.
+    parameter
+        Which relation it is.
+
+    Raises
+    ------
+    SchemaError
+        Columns that cannot be stored, or whose names are no texts or are not unique.
+    FlashsimError
+        A source or file that does not exist or cannot be read.
+    """
+    if isinstance(value, str | PathLike):
+        return open_source(text(value, parameter))
+    return TableRecords(parameter, arrow_table(value, parameter))
+
+
+def arrow_table(value: Any, parameter: str) -> pa.Table:
+    """A frame, or columns by name, as an Arrow table; an index that has names becomes columns.
+
+    Raises
+    ------
+    InvalidParameterError
+        It is nothing of the kind.
+    SchemaError
+        Its columns have no texts for names, share one, or mix types.
+    """
+    try:
+        if isinstance(value, pd.DataFrame):
+            return _of_pandas(value, parameter)
+        if isinstance(value, Mapping) or hasattr(value, "__arrow_c_stream__"):
+            return pa.table(value)
+    except (pa.ArrowException, TypeError, ValueError) as problem:
+        reason = (str(problem).strip().splitlines() or [type(problem).__name__])[0]
+        raise SchemaError(f"{parameter}: the table cannot be taken: {reason}") from problem
+    raise InvalidParameterError(
+        parameter,
+        f"a {type(value).__name__}",
+        "a table is needed: a DataFrame, an Arrow table, a path, or a source such as tpch:customer@0.1",
+    )
+
+
+def _of_pandas(frame: pd.DataFrame, parameter: str) -> pa.Table:
+    if any(name is not None for name in frame.index.names):
+        frame = frame.reset_index()
+    for name in frame.columns:
+        if not isinstance(name, str):
+            raise SchemaError(
+                f"{parameter}: a column is named {name!r}, but names are texts; rename it, such as by frame.rename(columns=str)"
+            )
+    if frame.columns.has_duplicates:
+        raise SchemaError(f"{parameter}: two columns are named {frame.columns[frame.columns.duplicated()][0]}")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return pa.Table.from_pandas(frame, preserve_index=False)
+
+
+def key(on: Any) -> str:
+    """The key as ``COLUMN`` or ``R_COLUMN=S_COLUMN``, also from a list of just one such.
+
+    Raises
+    ------
+    InvalidParameterError
+        It is something else.
+    """
+    if isinstance(on, list | tuple) and len(on) == 1:
+        on = on[0]
+    if not isinstance(on, str):
+        raise InvalidParameterError("on", repr(on), "one column is needed, as text: 'COLUMN', or 'R_COLUMN=S_COLUMN' where names differ")
+    return on

@@ -1,0 +1,144 @@
+"""``fs.reproduce``: a paper's runs made again, and its claims judged."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from experiments.commands.outputs import Outputs
+from experiments.commands.progress import progress_bar
+from experiments.face._outcome import Outcome
+from experiments.face._units import count, text
+from experiments.presentation.plots import scatter_beside
+from experiments.reproduction.judging import Reproduced, as_dict, summary
+from experiments.reproduction.judging import reproduce as reproduce_papers
+from experiments.reproduction.report import html, write_report
+from experiments.runs.jobs import Settings
+from flashsim.core.errors import InvalidParameterError
+
+
+class ReproductionOutcome(Outcome):
+    """A paper's claims, judged.
+
+    Parameters
+    ----------
+    done
+        Judgements, exhibits and runs.
+    """
+
+    def __init__(self, title: str, provenance: dict[str, Any], done: Sequence[Reproduced], settings: Settings) -> None:
+        super().__init__(title, provenance)
+        self.done = list(done)
+        self.settings = settings
+
+    def summary(self) -> pd.DataFrame:
+        """A row a claim: its verdict at this scale, and both numbers in a line each."""
+        rows = [
+            {"claim": each.claim.name, "verdict": each.verdict_at(self.settings.scale), "published": each.published}
+            | {"measured": each.measured, "tolerance": each.claim.tolerance, "note": each.note}
+            for one in self.done
+            for each in one.judgements
+        ]
+        return pd.DataFrame(rows)
+
+    def cells(self) -> pd.DataFrame:
+        """A row a published number or statement: both sides, and whether ours is inside the tolerance (None: not measured)."""
+        rows = [
+            {"claim": each.claim.name, "cell": cell.name, "published": cell.published, "measured": cell.measured, "inside": cell.inside}
+            for one in self.done
+            for each in one.judgements
+            for cell in each.cells
+        ]
+        return pd.DataFrame(rows, columns=["claim", "cell", "published", "measured", "inside"])
+
+    def pictures(self) -> dict[str, str]:
+        """The pictures of the report, as SVG, by name."""
+        return {name: drawn for one in self.done for section in one.sections for name, drawn in section.pictures.items()}
+
+    def tables(self) -> dict[str, pd.DataFrame]:
+        """The tables of the report, by name."""
+        return {
+            table.title: pd.DataFrame([list(row) for row in table.rows], columns=list(table.header))
+            for one in self.done
+            for section in one.sections
+            for table in section.tables
+        }
+
+    def report(self, folder: str | PathLike[str], *, force: bool = False) -> Path:
+        """Write ``report.html``, every table (CSV) and every picture (SVG) into a folder; return the page's path.
+
+        Raises
+        ------
+        RefusedError
+            The folder is not empty, and its files may not be replaced.
+        FlashsimError
+            It cannot be written.
+        """
+        with Outputs(force) as outputs:
+            write_report(outputs.folder("folder", Path(folder)), self.done, self.settings)
+        return Path(folder) / "report.html"
+
+    def html(self) -> str:
+        """The report as one page."""
+        return html(self.done, self.settings)
+
+    def _draw(self) -> Figure:
+        cells = self.cells()
+        both = cells[["published", "measured"]].apply(pd.to_numeric, errors="coerce")
+        numbers = cells.assign(**both).replace([np.inf, -np.inf], np.nan).dropna(subset=["published", "measured"])
+        return scatter_beside(numbers)
+
+
+def reproduce(
+    target: str | None = None,
+    *,
+    scale: float = 1.0,
+    jobs: int | None = None,
+    cluster: str | None = None,
+    seed: int = 2009,
+    fresh: bool = False,
+) -> ReproductionOutcome:
+    """Make a paper's runs again, and judge its claims; runs are kept, so that what was interrupted goes on where it stopped.
+
+    Parameters
+    ----------
+    target
+        ``PAPER`` or ``PAPER/CLAIM``; `fs.papers` lists them.
+    scale
+        Multiplies tuples and memory, above 0 and up to 1.
+    jobs
+        Processes that work at the same time; one a core by default.
+    cluster
+        The address of a Dask scheduler whose workers make the runs instead.
+    seed
+        Of the generated relations.
+    fresh
+        Whether what is kept of earlier runs is left unused.
+
+    Raises
+    ------
+    UnknownNameError
+        There is no such paper or claim.
+    InvalidParameterError
+        A scale or a number of jobs out of bounds.
+
+    Examples
+    --------
+    >>> import flashsim as fs
+    >>> told = fs.reproduce("do2009/table3-io", scale=0.01)  # doctest: +SKIP
+    """
+    chosen = None if target is None else text(target, "target")
+    if isinstance(scale, bool) or not isinstance(scale, int | float):
+        raise InvalidParameterError("scale", repr(scale), "a number above 0 and up to 1 is needed")
+    settings = Settings(float(scale), os.cpu_count() or 1 if jobs is None else count(jobs, "jobs"), count(seed, "seed", 0), fresh, cluster)
+    with progress_bar("runs") as progress:
+        done = reproduce_papers(chosen, settings, progress)
+    title = "; ".join(f"{one.paper.title} ({one.paper.reference}), scale {scale:g}: {summary(one)}" for one in done)
+    return ReproductionOutcome(title, as_dict(done, settings)["provenance"], done, settings)

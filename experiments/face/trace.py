@@ -1,0 +1,107 @@
+"""``fs.trace``: what a trace says of its workload, in frames, and the trace in another format."""
+
+from __future__ import annotations
+
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+from matplotlib.figure import Figure
+
+from experiments.commands.progress import progress_bar
+from experiments.face._outcome import Outcome
+from experiments.face._traces import trace_file
+from experiments.presentation import trace_plots
+from flashsim.core.errors import RefusedError
+from flashsim.core.provenance import provenance
+from flashsim.core.request import OPERATIONS
+from flashsim.core.units import SECONDS
+from traces import information
+from traces.conversion import Conversion
+from traces.conversion import convert as convert_file
+from traces.format.base import read_trace
+
+
+class TraceOutcome(Outcome):
+    """A trace, summarised.
+
+    Parameters
+    ----------
+    trace
+        As it was given.
+    told
+        What `traces.information.describe` says.
+    """
+
+    def __init__(self, title: str, provenance: dict[str, Any], trace: Any, told: dict[str, Any]) -> None:
+        super().__init__(title, provenance)
+        self.trace = trace
+        self.told = told
+
+    def summary(self) -> pd.DataFrame:
+        """A row an operation: requests, bytes, and mean and percentiles of the sizes (bytes)."""
+        rows = [
+            {"operation": name, "requests": told["requests"], "bytes": told["bytes"]}
+            | {f"size_{share}": value for share, value in told["size"].items()}
+            for name, told in self.told["operations"].items()
+        ]
+        return pd.DataFrame(rows)
+
+    def requests(self) -> pd.DataFrame:
+        """A row a request, with the columns of a trace; operations by name."""
+        with trace_file(self.trace) as path:
+            frame: pd.DataFrame = pa.Table.from_batches(list(read_trace(path))).to_pandas()
+        return frame.assign(operation=frame["operation"].map(dict(enumerate(OPERATIONS))))
+
+    def over_time(self) -> pd.DataFrame:
+        """A row a window of time (or of requests, where nothing is timed): requests, bytes, working set and footprint (bytes)."""
+        return trace_plots.windows_frame(self.told["over_time"]) if self.told["over_time"] else pd.DataFrame()
+
+    def convert(self, target: str | PathLike[str], to: str, *, force: bool = False) -> Conversion:
+        """Write the trace in another format; what that format does not hold is told.
+
+        Raises
+        ------
+        RefusedError
+            The file exists, and may not be replaced.
+        FlashsimError
+            There is no such format, it cannot hold a request, or the file cannot be written.
+        """
+        if Path(target).exists() and not force:
+            raise RefusedError(f"target: {target} exists; force=True replaces it")
+        with trace_file(self.trace) as path, progress_bar("converting") as progress:
+            return convert_file(path, Path(target), to, progress)
+
+    def _draw(self) -> Figure:
+        if self.told["over_time"]:
+            return trace_plots.working_set(self.over_time(), self.told["over_time"])
+        return trace_plots.share_by_size(trace_plots.sizes_frame(self.told))
+
+
+def trace(trace: Any) -> TraceOutcome:
+    """What a trace says of its workload.
+
+    Parameters
+    ----------
+    trace
+        A file of any format (Parquet as flashsim records it, blktrace, blkparse, fio's logs, MSR, SPC, DiskSim, MQSim and others), or a
+        frame with columns operation, offset and length (bytes).
+
+    Raises
+    ------
+    MissingFileError, DamagedFileError, SchemaError
+        It is not there, or cannot be read.
+
+    Examples
+    --------
+    >>> import flashsim as fs, pandas as pd
+    >>> fs.trace(pd.DataFrame({"operation": ["read", "write"], "offset": [0, 4096], "length": 4096})).summary()["operation"].tolist()
+    ['read', 'write']
+    """
+    with trace_file(trace) as path, progress_bar("reading") as progress:
+        told = information.describe(path, progress)
+    name = path.name if isinstance(trace, str | PathLike) else "frame"
+    lasts = f" over {told['duration'] / SECONDS:,.3g} s" if told["duration"] else ""
+    return TraceOutcome(f"{name} ({told['format']}): {told['requests']:,} requests{lasts}", provenance({"trace": name}), trace, told)

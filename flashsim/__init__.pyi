@@ -1,0 +1,13 @@
+# What type checkers and editors see of the lazy names in __init__.py: a line a module of experiments.face.
+from experiments.face.algorithms import algorithms as algorithms
+from experiments.face.compare import compare as compare
+from experiments.face.devices import devices as devices
+from experiments.face.drive import drive as drive
+from experiments.face.join import join as join
+from experiments.face.papers import papers as papers
+from experiments.face.replay import replay as replay
+from experiments.face.reproduce import reproduce as reproduce
+from experiments.face.sweep import sweep as sweep
+from experiments.face.trace import trace as trace
+
+__version__: str
