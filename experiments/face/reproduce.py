@@ -140,5 +140,5 @@ def reproduce(
     settings = Settings(float(scale), os.cpu_count() or 1 if jobs is None else count(jobs, "jobs"), count(seed, "seed", 0), fresh, cluster)
     with progress_bar("runs") as progress:
         done = reproduce_papers(chosen, settings, progress)
-    title = "; ".join(f"{one.paper.title} ({one.paper.reference}), scale {scale:g}: {summary(one)}" for one in done)
+    title = "; ".join(f"{one.paper.title} ({one.paper.reference}), scale {scale:g}: {summary(one, scale)}" for one in done)
     return ReproductionOutcome(title, as_dict(done, settings)["provenance"], done, settings)
