@@ -17,7 +17,7 @@ from experiments import commands
 from experiments.commands import interrupts
 from experiments.commands.shared import CommandWithExamples, Group, with_examples
 from flashsim import __version__
-from flashsim.core.errors import FlashsimError
+from flashsim.core.errors import FlashsimError, shortened
 from flashsim.core.preset_files import ALLOW_CODE, printable
 
 #: Usage errors of Typer derive from this class, whose home differs between its versions.
@@ -29,6 +29,9 @@ _COMMANDS = ("reproduce", "join", "device", "trace", "validate")
 #: Bad input, and anything else that flashsim refuses.
 REFUSED = 2
 INTERRUPTED = 130
+
+#: The longest word, and message, that is shown whole.
+_LONGEST_WORD, _LONGEST_LINE = 400, 2000
 
 
 class OneLineErrors(Group):
@@ -125,7 +128,8 @@ def _report(problem: BaseException) -> int:
 
 
 def _say(message: str) -> None:
-    print(f"flashsim: {' '.join(printable(message).split())}", file=sys.stderr)
+    words = (shortened(word, _LONGEST_WORD) for word in printable(message).split())
+    print(f"flashsim: {shortened(' '.join(words), _LONGEST_LINE)}", file=sys.stderr)
 
 
 app = typer.Typer(

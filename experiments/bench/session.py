@@ -19,7 +19,8 @@ from experiments.presentation.timeline import Timeline
 from experiments.replaying.preconditioning import bring_into
 from flashsim.core.errors import InvalidParameterError, RefusedError
 from flashsim.core.protocols import Progress
-from flashsim.core.units import GIB, KIB
+from flashsim.core.request import SECTOR
+from flashsim.core.units import GIB, KIB, format_size
 from flashsim.device import presets
 from flashsim.device.access import is_path
 from flashsim.device.device import Device
@@ -79,6 +80,8 @@ def bench(device: str, options: Options, method: Method, progress: Progress | No
         A device that may not be written, is not there, is too small, or options out of bounds.
     """
     names(options.only)
+    if options.size is not None and options.size < SECTOR:
+        raise InvalidParameterError("--size", format_size(options.size), f"it must be at least {SECTOR} B")
     if is_path(device):
         if options.precondition:
             raise RefusedError(f"--precondition: {device} is no preset; only simulated drives are brought into a state in no time")

@@ -53,7 +53,7 @@ class Outputs:
         special = _is_special(final)
         if final.is_dir():
             raise FlashsimError(f"{option}: {path} is a folder, but a file is needed")
-        if final.exists() and not special and not self.force:
+        if os.path.lexists(final) and not special and not self.force:  # a symbolic link to itself too
             raise RefusedError(f"{option}: {path} exists; add --force to replace it")
         partial = Path(tempfile.gettempdir(), partial_name(final)) if special else final.with_name(partial_name(final))
         try:
@@ -102,6 +102,10 @@ class Outputs:
     def _final(self, option: str, path: Path) -> Path:
         if str(path) == "-":
             raise FlashsimError(f"{option}: '-' stands for no file; name one (the standard output holds the tables)")
+        try:
+            str(path).encode()
+        except UnicodeEncodeError:
+            raise FlashsimError(f"{option}: {str(path)!a} is no name in UTF-8") from None
         final = path.absolute() if _is_special(path) else Path(os.path.realpath(path))  # a pipe behind /dev/stdout has no path of its own
         if final in self._spared:
             raise RefusedError(f"{option}: {path} is also what {self._spared[final]} names")

@@ -9,6 +9,21 @@ import difflib
 from collections.abc import Iterable
 from typing import Any
 
+#: The longest value that a message shows whole.
+_LONGEST = 200
+
+
+def shortened(text: str, most: int = _LONGEST) -> str:
+    """A text that a message can hold: of a longer one its beginning and end, and how long it is.
+
+    Examples
+    --------
+    >>> shortened("9" * 5000, 20)
+    '9999999999...9999999999 (5,000 characters)'
+    """
+    half = most // 2
+    return text if len(text) <= most else f"{text[:half]}...{text[-half:]} ({len(text):,} characters)"
+
 
 class FlashsimError(Exception):
     """Anything that flashsim refuses to do; the message is one line for people."""
@@ -26,7 +41,7 @@ class InvalidParameterError(FlashsimError, ValueError):
     """A value outside the bounds of its parameter."""
 
     def __init__(self, parameter: str, value: object, bound: str) -> None:
-        super().__init__(f"{parameter}: {value}, but {bound}")
+        super().__init__(f"{parameter}: {shortened(str(value))}, but {bound}")
         self.parameter = parameter
         self.value = value
         self.bound = bound
@@ -36,7 +51,7 @@ class UnknownNameError(FlashsimError, LookupError):
     """A name that no member, preset or column carries; close names are suggested."""
 
     def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
-        choices = sorted(known)
+        name, choices = shortened(name), sorted(known)
         close = difflib.get_close_matches(name, choices, n=3, cutoff=0.5)
         hint = f"did you mean {' or '.join(close)}?" if close else f"known: {', '.join(choices) or 'none'}"
         super().__init__(f"{kind}: '{name}' is unknown; {hint}")

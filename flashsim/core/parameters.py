@@ -12,9 +12,11 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from flashsim.core.errors import InvalidParameterError, UnknownNameError
-from flashsim.core.units import format_duration, format_size, parse_duration, parse_size
+from flashsim.core.units import NEVER, SECONDS, format_duration, format_size, parse_duration, parse_size
 
 Declared = TypeVar("Declared")
+#: What the entries of a table stay below: milliseconds, cylinders, sectors; as nanoseconds they still fit into 63 bits.
+_MOST_ENTRY = 2**40
 
 
 def _field(
@@ -43,8 +45,8 @@ def switch(meaning: str, default: bool | None = None) -> Any:
 
 
 def duration(meaning: str, least: int = 0, default: int | None = None) -> Any:
-    """Nanoseconds."""
-    return _with_default(_field(meaning, parse_duration, format_duration, least, type=int), default)
+    """Nanoseconds, at most an hour: the clock then lasts for a million of them."""
+    return _with_default(_field(meaning, parse_duration, format_duration, least, most=3600 * SECONDS, type=int), default)
 
 
 def size(meaning: str, least: int = 1, default: int | None = None) -> Any:
@@ -73,15 +75,24 @@ def _parse_rate(written: str, parameter: str) -> int:
     return parse_size(written[:-2], parameter)
 
 
+def _shown(value: float) -> str:
+    """A number in a message; Python writes no integer of thousands of digits."""
+    return f"an integer of {value.bit_length()} bits" if isinstance(value, int) and abs(value) >= NEVER else repr(value)
+
+
 def _rows(name: str, value: Any) -> tuple[tuple[float, ...], ...]:
     rows: Any = value if isinstance(value, (list, tuple)) else [None]
     if not all(isinstance(row, (list, tuple)) and all(isinstance(entry, (int, float)) for entry in row) for row in rows):
         raise InvalidParameterError(name, repr(value), "it must be a table: rows of numbers")
+    if strange := [entry for row in rows for entry in row if not abs(entry) < _MOST_ENTRY]:  # NaN too
+        raise InvalidParameterError(name, _shown(strange[0]), f"an entry must be a number below {_MOST_ENTRY}")
     return tuple(tuple(row) for row in rows)
 
 
 def _checked(name: str, value: Any, declared: Mapping[str, Any]) -> Any:
     kind = declared["type"]
+    if isinstance(value, int) and abs(value) >= NEVER:
+        raise InvalidParameterError(name, _shown(value), f"it must be below {NEVER}")
     if kind is tuple:
         return _rows(name, value)
     if kind is bool:

@@ -57,7 +57,7 @@ class PresetFolder:
             return path, tomllib.loads(path.read_text(encoding="utf-8"))
         except OSError as problem:
             raise MissingFileError(f"{self.kind}: cannot read {path}: {problem.strerror}") from problem
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
+        except (ValueError, RecursionError) as problem:  # no TOML, no UTF-8, numbers of thousands of digits; nested too deep
             raise DamagedFileError(f"{self.kind}: {path} is no valid TOML: {problem}") from problem
 
 

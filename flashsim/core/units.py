@@ -37,6 +37,8 @@ _DECIMAL = ((TB, "TB"), (GB, "GB"), (MB, "MB"), (KB, "KB"))
 _DURATION_UNITS = {"ns": NANOSECONDS, "us": MICROSECONDS, "ms": MILLISECONDS, "s": SECONDS, "min": 60 * SECONDS}
 _ENERGY_UNITS = {"pj": 1, "nj": 10**3, "uj": MICROJOULES, "mj": 10**9, "j": JOULES}
 _POWER_UNITS = {"mw": 1, "w": WATTS}
+#: Digits that a number below `NEVER` has at most, and more than any unit tells apart behind the point.
+_MOST_DIGITS = 19
 _QUANTITY = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([A-Za-z]+)\s*")
 
 
@@ -46,8 +48,8 @@ def _parse(text: str, parameter: str, units: dict[str, int], examples: str) -> i
     if match is None or scale is None:
         raise InvalidParameterError(parameter, repr(text), f"a number with a unit is needed, such as {examples}")
     whole, _, fraction = match[1].partition(".")
-    value = int(whole) * scale
-    if fraction:
+    value = NEVER if len(whole.lstrip("0")) > _MOST_DIGITS else int(whole[-_MOST_DIGITS:]) * scale
+    if fraction := fraction[:_MOST_DIGITS]:
         value += round(int(fraction) * scale / 10 ** len(fraction))
     if value >= NEVER:
         raise InvalidParameterError(parameter, repr(text), "it is too large for any device")

@@ -134,7 +134,7 @@ def from_document(document: dict[str, Any], path: Path) -> Preset:
     values = _section(document, "parameters", path)
     cited, energies, array = (_section(document, title, path) if title in document else {} for title in ("cited", "energy", "array"))
     kind = document.get("kind")
-    if kind not in _KINDS:
+    if not isinstance(kind, str) or kind not in _KINDS:
         raise UnknownNameError(f"device preset {path.name}: kind", str(kind), _KINDS)
     if energies and kind != "ssd":
         raise DamagedFileError(f"device preset: {path} has [energy], but a drive of kind {kind} has none")

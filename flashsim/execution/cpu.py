@@ -139,7 +139,7 @@ def load(name: str) -> CpuModel:
         }
         counted = {place: _cores(path, place, count) for place, count in document.get("cores", {}).items()}
         cores = dict.fromkeys([HOST, *places], 1) | counted
-    except (KeyError, TypeError, AttributeError, ValueError) as problem:
+    except (KeyError, TypeError, AttributeError, ValueError, OverflowError) as problem:
         raise DamagedFileError(f"CPU preset: {path} lacks or misspells {problem}") from problem
     missing = [kind for kind in Work if kind not in user]
     if missing:

@@ -77,7 +77,7 @@ class SsdParameters:
     read_priority: bool = switch("whether host reads overtake other work of their die", default=False)
     suspend: str = text("what a host read interrupts: none, program, erase or both", "none")
     suspend_overhead: int = duration("time to go on with what was interrupted", 0, default=0)
-    suspend_limit: int = count("how often one program or erase is interrupted", default=4)
+    suspend_limit: int = count("how often one program or erase is interrupted", most=1000, default=4)
     multi_plane: bool = switch("whether planes of a die work together", default=False)
     cache_read: bool = switch("whether a die reads on while a page crosses the channel", default=False)
     cache_program: bool = switch("whether a page crosses the channel while its die programs the one before", default=False)
@@ -85,7 +85,7 @@ class SsdParameters:
     write_buffer_mode: str = text("write-back (acknowledged when buffered) or write-through (when programmed)", "write-back")
     write_buffer_threshold: float = number("share of the write buffer that may wait to be written", 0, 1, default=0.5)
     power_protected: bool = switch("whether the write buffer survives a power cut", default=False)
-    queues: int = count("submission queues, served in turn, each with its own queue_depth", default=1)
+    queues: int = count("submission queues, served in turn, each with its own queue_depth", most=65535, default=1)
     continuation_latency: int = duration(
         "time, without the host link, of a short read or write that goes on where the last one ended; 0 for as any other",
         default=0,

@@ -6,6 +6,7 @@ Integers of any width are their own codes.  Everything else takes its rank in on
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -146,11 +147,17 @@ def _comparable(r: pa.ChunkedArray, s: pa.ChunkedArray, kinds: set[str]) -> tupl
     if kinds == {"timestamp"}:
         if len({kind.tz is None for kind in types}) > 1:
             raise pa.ArrowInvalid("one has a time zone, the other not")
-        finest = max((kind.unit for kind in types), key=["s", "ms", "us", "ns"].index)
-        return r.cast(pa.timestamp(finest, types[0].tz)), s.cast(pa.timestamp(finest, types[0].tz))
+        return (r.cast(pa.int64()), s.cast(pa.int64())) if types[0].unit == types[1].unit else (_nanoseconds(r), _nanoseconds(s))
     (kind,) = kinds
     common = {"boolean": pa.uint8(), "date": pa.date32(), "time": pa.time64("ns"), "text": pa.large_binary()}.get(kind, types[0])
     return r.cast(common), s.cast(common)
+
+
+def _nanoseconds(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Times since 1970, exactly: 64 bits of nanoseconds end in 2262, and coarser units go on."""
+    scale = 1000 ** (3 - ["s", "ms", "us", "ns"].index(column.type.unit))
+    counted = column.cast(pa.int64()).cast(pa.decimal128(19, 0))
+    return pc.multiply(counted, pa.scalar(Decimal(scale), pa.decimal128(10, 0)))
 
 
 def _without_nan(column: pa.ChunkedArray) -> pa.ChunkedArray:

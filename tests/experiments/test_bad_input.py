@@ -13,6 +13,8 @@ import pytest
 
 from tests.experiments.conftest import SMALL_JOIN, Run
 
+PRESETS = Path(__file__).parents[2] / "flashsim" / "device" / "presets"
+
 
 def changed(**options: str) -> str:
     """The small join with some options changed; `algorithm` is the argument."""
@@ -78,6 +80,25 @@ BAD = {
     changed(out="no/such/folder/rows.parquet", device="./disk.img"): "--out: cannot write",
     changed(memory="1e3MB"): "--memory: '1e3MB'",
     changed(memory="-1MB"): "--memory: '-1MB'",
+    changed(memory="9" * 5000 + "B"): "(5,003 characters), but it is too large",
+    changed(page_size="1." + "5" * 5000 + "KiB"): "a power of two",
+    changed(r="x" * 5000 + "@1"): "(5,002 characters)",
+    changed(json="loop"): "--json: loop exists; add --force",
+    changed(json="na\udcffme.json"): "is no name in UTF-8",
+    changed(out="na\udcffme.parquet"): "is no name in UTF-8",
+    changed(device="digits.toml"): "digits.toml is no valid TOML",
+    changed(device="nested.toml"): "nested.toml is no valid TOML",
+    changed(device="kind.toml"): "kind: '[1]' is unknown",
+    changed(device="gap.toml"): "wear_gap: an integer of 71 bits, but it must be below",
+    changed(device="queues.toml"): "queues: 100000000, but it must be at most 65535",
+    changed(device="interrupts.toml"): "suspend_limit: 1000000000, but",
+    changed(device="turning.toml"): "rotation: 100000000000000000, but it must be at most",
+    changed(device="table-inf.toml"): "seek_table: inf",
+    changed(device="table-nan.toml"): "seek_table: nan",
+    changed(device="table-huge.toml"): "seek_table: 1e+300",
+    changed(cpu="digits.toml"): "digits.toml is no valid TOML",
+    "device bench ocz-core-60gb --quick --size 0B": "--size: 0 B, but it must be at least 512 B",
+    "device bench nvme-tlc-1tb --quick --only order --precondition empty,erases=1e30": "erases: 1e+30, but",
     changed(memory="0B"): "memory: 0 B",
     changed(page_size="256B"): "512 B",
     changed(out="no/such/folder/rows.parquet"): "--out: cannot write",
@@ -125,8 +146,24 @@ def files(here: Path) -> Path:
     (here / "cut.sqlite").write_bytes((here / "view.sqlite").read_bytes()[:5000])
     for name, text in (("ragged", "a,b\n1\n"), ("twice", "a,a\n1,2\n"), ("empty", ""), ("control", "a,b\n\x1b[31m\x07\n")):
         (here / f"{name}.csv").write_text(text)
-    preset = Path(__file__).parents[2] / "flashsim" / "device" / "presets" / "ocz-core-60gb.toml"
-    (here / "small.toml").write_text(preset.read_text().replace('"60GB"', '"1MiB"'))
+    (here / "loop").symlink_to("loop")
+    (here / "digits.toml").write_text("kind = 1" + "0" * 5000)
+    (here / "nested.toml").write_text(f"kind = {'[' * 1000}{']' * 1000}")
+    (here / "kind.toml").write_text('kind = [1]\n[parameters]\nread = { value = 1, source = "" }\n')
+    for name, kind, line in (
+        ("gap", "nvme-tlc-1tb", "wear_gap = { value = 2000000000000000000000, "),
+        ("queues", "nvme-tlc-1tb", "queues = { value = 100000000, "),
+        ("interrupts", "nvme-tlc-1tb", "suspend_limit = { value = 1000000000, "),
+        ("turning", "toshiba-5400-320gb", 'rotation = { value = "100000000s", '),
+        ("table-inf", "toshiba-5400-320gb", "seek_table = { value = [[1, 1.0], [2, inf]], "),
+        ("table-nan", "toshiba-5400-320gb", "seek_table = { value = [[1, nan]], "),
+        ("table-huge", "toshiba-5400-320gb", "seek_table = { value = [[1, 1e300]], "),
+    ):
+        lines = (PRESETS / f"{kind}.toml").read_text().splitlines()
+        kept = [each for each in lines if not each.startswith(f"{line.partition(' ')[0]} =")]
+        begin = kept.index("[parameters]") + 1
+        (here / f"{name}.toml").write_text("\n".join([*kept[:begin], f'{line}source = "" }}', *kept[begin:]]))
+    (here / "small.toml").write_text((PRESETS / "ocz-core-60gb.toml").read_text().replace('"60GB"', '"1MiB"'))
     return here
 
 

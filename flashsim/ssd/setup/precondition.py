@@ -20,6 +20,8 @@ from flashsim.ssd.state.recovery import recover
 
 #: What `Precondition.fill` may be.
 FILLS = ("empty", "sequential", "random", "steady")
+#: The most erases of a block: far more than any lasts, and any number of deviations away still far from the end of what counts them.
+_MOST_ERASES = 10**12
 #: Draws so many logical pages that the host writes, in order.
 Workload = Callable[[np.random.Generator, int], Narrow]
 
@@ -78,8 +80,8 @@ class Precondition:
         if self.longest < 1:
             raise InvalidParameterError("longest", self.longest, "it must be at least 1")
         for name, value in (("erases", self.erases or 0.0), ("erases_spread", self.erases_spread)):
-            if not 0 <= value < math.inf:
-                raise InvalidParameterError(name, value, "it must be at least 0, and finite")
+            if not 0 <= value <= _MOST_ERASES:
+                raise InvalidParameterError(name, value, f"it must be from 0 to {_MOST_ERASES}")
         if self.seed < 0:
             raise InvalidParameterError("seed", self.seed, "it must be at least 0")
         if (self.fill == "steady") != (self.occupancy is not None):

@@ -114,6 +114,17 @@ def test_one_kind_in_several_forms() -> None:
         assert codes[0].tolist() == codes[1].tolist()
 
 
+def test_times_that_the_finer_unit_cannot_hold_compare_with_those_that_it_can() -> None:
+    """64 bits of nanoseconds end in 2262."""
+    moment = datetime.datetime(2020, 2, 29, 1, 2, 3)
+    coarse = [None, datetime.datetime(1, 1, 1), moment, moment + datetime.timedelta(microseconds=1), datetime.datetime(9999, 12, 31)]
+    for unit in ("s", "ms", "us"):
+        r, s = encode(pa.array([coarse[0], *coarse[1:3], coarse[4]], pa.timestamp(unit)), pa.array([moment], pa.timestamp("ns")))
+        assert r[0] == NULL_KEY and r[1] < r[2] == s[0] < r[3]
+    r, s = encode(pa.array(coarse, pa.timestamp("us", "UTC")), pa.array([moment], pa.timestamp("ns", "Europe/Berlin")))
+    assert r[0] == NULL_KEY and r[1] < r[2] == s[0] < r[3] < r[4]
+
+
 @pytest.mark.parametrize(
     ("r", "s"),
     [
