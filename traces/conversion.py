@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from flashsim.core.errors import FlashsimError
 from flashsim.core.protocols import Progress
-from traces.format.base import left_out, load_writable, read_trace, recognise
-from traces.schema import SCHEMA, Batches, default
+from traces.excerpt import Source, recognised
+from traces.format.base import WritableFormat, left_out, load_writable
+from traces.schema import SCHEMA, Batches, default, unknown_columns
 
 
 @dataclass
@@ -29,18 +32,33 @@ class Conversion:
         Whether the target holds coarser times.
     left_out
         What files of the source's format may hold that no trace does (`traces.format.base.left_out`).
+    labels_lost, label_lost
+        Requests whose label the target does not hold although it holds others, and the first such label.
+    filled
+        What the target holds where a column is not known, by column.
     """
 
     requests: int = 0
     dropped: list[str] = field(default_factory=list)
     rounded: bool = False
     left_out: str = ""
+    labels_lost: int = 0
+    label_lost: str = ""
+    filled: dict[str, str] = field(default_factory=dict)
+
+    def lines(self, to: str) -> list[str]:
+        """What was lost on the way to a format, one line each."""
+        told = [f"what a trace does not keep of such files: {self.left_out}"] if self.left_out else []
+        if self.dropped:
+            told.append(f"{to} does not hold: {', '.join(self.dropped)}")
+        if self.labels_lost:
+            told.append(f"{to} does not hold the labels of {self.labels_lost:,} requests, such as {self.label_lost!r}")
+        told += [f"{column} is not known of all requests: {to} holds {value} there" for column, value in self.filled.items()]
+        return told + ([f"{to} holds coarser times: they were rounded down"] if self.rounded else [])
 
 
-def convert(
-    source: str | Path, target: str | Path, to: str, progress: Progress | None = None, from_format: str | None = None
-) -> Conversion:
-    """Write a trace file in another format; it appears under its name only once it is complete.
+def convert(source: Source, target: str | Path, to: str, progress: Progress | None = None) -> Conversion:
+    """Write a trace file, or a part of it, in another format; it appears under its name only once it is complete.
 
     Raises
     ------
@@ -51,12 +69,11 @@ def convert(
     FlashsimError
         The target cannot be written.
     """
-    member, target = load_writable(to), Path(target)
-    name = from_format or recognise(source)
-    told = Conversion(left_out=left_out(name))
+    member, target, whole = load_writable(to), Path(target), recognised(source)
+    told = Conversion(left_out=left_out(whole.format or ""))
     partial = target.with_name(f".{target.name}.{os.getpid()}.converting")
     try:
-        member.write(_watched(read_trace(source, name), told, member.CARRIES, member.RESOLUTION, progress), partial)
+        member.write(_watched(whole.batches(), told, member, progress), partial)
         os.replace(partial, target)
     except OSError as problem:
         raise FlashsimError(f"trace: cannot write {target}: {problem.strerror or problem}") from problem
@@ -66,21 +83,40 @@ def convert(
     return told
 
 
-def _watched(batches: Batches, told: Conversion, carries: frozenset[str], resolution: int, progress: Progress | None) -> Batches:
+def _watched(batches: Batches, told: Conversion, member: WritableFormat, progress: Progress | None) -> Batches:
     """The batches, noting what in them is lost."""
     for batch in batches:
         for name in SCHEMA.names:
-            if name == "id" or name in carries or name in told.dropped:
-                continue
-            values, empty = batch.column(name), "" if name == "label" else default(name)
-            if values.null_count == len(values):
-                continue
-            plain = values.cast("string") if name == "label" else values
-            if empty is None or pc.any(pc.not_equal(plain, empty)).as_py():
+            values = batch.column(name)
+            if name in member.FILLS and values.null_count:
+                told.filled[name] = member.FILLS[name]
+            if name == "label" and name in member.CARRIES:
+                _note_labels(values, member.LABELS, told)
+            elif name != "id" and name not in member.CARRIES | {*told.dropped} and _has_content(name, values):
                 told.dropped.append(name)
+        if "operation" in unknown_columns(batch.schema) & member.CARRIES and not member.KEEPS_UNKNOWN:
+            told.filled["operation"] = "reads"
         times = batch.column("arrival").drop_null().to_numpy(zero_copy_only=False)
-        told.rounded |= resolution > 1 and bool(np.any(times % resolution))
+        told.rounded |= member.RESOLUTION > 1 and bool(np.any(times % member.RESOLUTION))
         told.requests += batch.num_rows
         if progress:
             progress(told.requests, told.requests)
         yield batch
+
+
+def _has_content(name: str, values: pa.Array) -> bool:
+    """Whether a column has more than what stands where nothing is known."""
+    if values.null_count == len(values):
+        return False
+    plain, empty = (values.cast("string"), "") if name == "label" else (values, default(name))
+    return empty is None or bool(pc.any(pc.not_equal(plain, empty)).as_py())
+
+
+def _note_labels(labels: pa.DictionaryArray, held: str, told: Conversion) -> None:
+    lost = [bool(label) and not re.fullmatch(held, label) for label in labels.dictionary.to_pylist()]
+    if any(lost):
+        rows = pc.fill_null(pa.array(lost).take(labels.indices), False)
+        count = int(pc.sum(rows).as_py() or 0)
+        if count and not told.labels_lost:
+            told.label_lost = str(labels[pc.index(rows, True).as_py()].as_py())
+        told.labels_lost += count

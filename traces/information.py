@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,11 +10,12 @@ import pyarrow as pa
 from flashsim.core.protocols import Progress
 from flashsim.core.request import FLUSH, OPERATIONS, READ, WRITE, Integers
 from flashsim.core.units import GIB
+from traces.clock import Clock
 from traces.distinct import Touched
-from traces.format.base import read_trace, recognise
+from traces.excerpt import Source, recognised
 from traces.histogram import Histogram
 from traces.over_time import OverTime
-from traces.schema import open_trace, provenance_of
+from traces.schema import open_trace, provenance_of, unknown_columns
 
 _PERCENTILES = (50, 90, 99, 99.9)
 #: Labels, and sizes of an operation, that are counted one by one; those that come later are counted together, as "(others)".
@@ -25,8 +25,8 @@ _OTHERS = "(others)"
 _MOST_TOUCHED = 4 * GIB
 
 
-def describe(path: str | Path, progress: Progress | None = None) -> dict[str, Any]:
-    """Summarise a trace file, of any format that is recognised.
+def describe(source: Source, progress: Progress | None = None) -> dict[str, Any]:
+    """Summarise a trace file, of any format that is recognised or named, or a part of it.
 
     Returns
     -------
@@ -36,7 +36,9 @@ def describe(path: str | Path, progress: Progress | None = None) -> dict[str, An
         that begin where the one before on the same device ended); ``footprint`` (distinct bytes read or written, in whole sectors, and
         ``footprint_error``, its relative standard error: 0 where it is exact); ``devices``; ``labels`` (requests by file); ``duration``
         (ns); ``between`` (ns from an arrival to the next: mean and percentiles, and ``values`` with ``shares``, the distribution);
-        ``backward`` (arrivals before the one before, which count as 0 in ``between``); ``over_time`` (`traces.over_time.OverTime`);
+        ``backward`` (arrivals before the one before, which count as 0 in ``between``); ``step`` (ns, of which all arrivals are multiples)
+        and ``bursts``, a warning where that is coarse; ``unknown`` (columns that are not in the file, such as ``operation``);
+        ``over_time`` (`traces.over_time.OverTime`);
         ``provenance``.
 
     Raises
@@ -44,17 +46,18 @@ def describe(path: str | Path, progress: Progress | None = None) -> dict[str, An
     MissingFileError, DamagedFileError
         See `traces.format.base.recognise` and `traces.format.base.Format.read`.
     """
-    name = recognise(path)
+    whole = recognised(source)
     summary = _Summary()
-    for batch in read_trace(path, name):
+    for batch in whole.batches():
         if batch.num_rows:
             summary.add(batch)
         if progress:
             progress(summary.requests, summary.requests)
+    own = whole.format == "parquet"
     return {
-        "format": name,
+        "format": whole.format,
         **summary.as_dict(),
-        "provenance": provenance_of(open_trace(path).schema_arrow) if name == "parquet" else {},
+        "provenance": provenance_of(open_trace(whole.path).schema_arrow) if own else {},
     }
 
 
@@ -91,6 +94,7 @@ class _Summary:
         self.operations: dict[int, _Operation] = {}
         self.labels: dict[str, int] = {}
         self.touched, self.over_time, self.between = Touched(), OverTime(), Histogram()
+        self.clock, self.unknown = Clock(), frozenset[str]()
         self._ends = np.full(1 << 15, -1)  # where the last request on each device ended
         self._begin: int | None = None
         self._end = 0
@@ -109,6 +113,7 @@ class _Summary:
         self.over_time.add(self.requests, batch.column("arrival"), device, offset, touched)
         _count(self.labels, {entry["values"] or "": entry["counts"] for entry in batch.column("label").value_counts().to_pylist()})
         self.requests += batch.num_rows
+        self.unknown |= unknown_columns(batch.schema)
         self._time(batch, operation)
 
     def _follow(self, device: Integers, offset: Integers, length: Integers) -> None:
@@ -127,6 +132,7 @@ class _Summary:
             return
         arrival = batch.column("arrival").fill_null(0).to_numpy()
         times = arrival[known]
+        self.clock.add(times)
         steps = np.diff(times, prepend=times[0] if self._last is None else self._last)[1 if self._last is None else 0 :]
         self.between.add(np.maximum(steps, 0))
         self.backward += int((steps < 0).sum())
@@ -148,7 +154,7 @@ class _Summary:
         return {
             "requests": self.requests,
             "operations": operations,
-            "read_share": read / (read + written) if read + written else None,
+            "read_share": read / (read + written) if read + written and "operation" not in self.unknown else None,
             "sequential_share": self.sequential / self.requests if self.requests else None,
             "footprint": self.touched.size,
             "footprint_error": self.touched.error,
@@ -157,6 +163,9 @@ class _Summary:
             "duration": None if self._begin is None else self._end - self._begin,
             "between": _spread(self.between) | {"values": values.tolist(), "shares": shares.tolist()} if self.between.count else None,
             "backward": self.backward,
+            "step": self.clock.step if self.clock.count else None,
+            "bursts": self.clock.bursts,
+            "unknown": sorted(self.unknown),
             "over_time": self.over_time.as_dict(),
         }
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -27,6 +27,8 @@ class ParquetWriter:
         The file to make; an existing one is replaced.
     provenance
         Goes into the file (`flashsim.core.provenance`).
+    unknown
+        Columns that the source does not tell (`traces.schema.unknown_columns`).
 
     Raises
     ------
@@ -34,11 +36,11 @@ class ParquetWriter:
         The file cannot be written.
     """
 
-    def __init__(self, path: str | Path, provenance: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, path: str | Path, provenance: Mapping[str, Any] | None = None, unknown: Collection[str] = ()) -> None:
         self.path = Path(path)
         self._partial = self.path.with_name(f".{self.path.name}.{os.getpid()}.writing")
         try:
-            schema = schema_with(dict(provenance or {}))
+            schema = schema_with(dict(provenance or {}), unknown)
             self._writer = pq.ParquetWriter(self._partial, schema, compression="zstd", write_page_checksum=True)
         except OSError as problem:
             raise FlashsimError(f"trace: cannot write {self.path}: {os.strerror(problem.errno or 0)}") from problem

@@ -24,7 +24,7 @@ label               the file that was accessed
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +37,7 @@ from flashsim.core.errors import DamagedFileError, MissingFileError
 VERSION = 1
 _VERSION_KEY = b"flashsim.trace.version"
 _PROVENANCE_KEY = b"flashsim.provenance"
+_UNKNOWN_KEY = b"flashsim.trace.unknown"
 
 SCHEMA = pa.schema(
     [
@@ -69,7 +70,7 @@ def default(column: str) -> int | None:
     return -1 if column == "dependency" else 0
 
 
-def make_batch(columns: Mapping[str, Any], first: int = 0, label: Any = "") -> pa.RecordBatch:
+def make_batch(columns: Mapping[str, Any], first: int = 0, label: Any = "", unknown: Collection[str] = ()) -> pa.RecordBatch:
     """A batch of the schema, shape (n,), from the columns that are known.
 
     Parameters
@@ -80,6 +81,8 @@ def make_batch(columns: Mapping[str, Any], first: int = 0, label: Any = "") -> p
         The id of the first row.
     label
         One for all rows, or one a row.
+    unknown
+        Columns that the source does not tell, although their values cannot be null (`unknown_columns`).
 
     Examples
     --------
@@ -103,12 +106,23 @@ def make_batch(columns: Mapping[str, Any], first: int = 0, label: Any = "") -> p
         elif value is None:
             value = np.full(count, default(field.name))
         arrays.append(value if isinstance(value, pa.Array) and value.type == field.type else pa.array(value, field.type))
-    return pa.record_batch(arrays, schema=SCHEMA)
+    return pa.record_batch(arrays, schema=SCHEMA.with_metadata(_told_unknown(unknown)))
 
 
-def schema_with(provenance: dict[str, Any]) -> pa.Schema:
-    """The schema, carrying its version and where the trace comes from."""
-    return SCHEMA.with_metadata({_VERSION_KEY: str(VERSION).encode(), _PROVENANCE_KEY: json.dumps(provenance).encode()})
+def schema_with(provenance: dict[str, Any], unknown: Collection[str] = ()) -> pa.Schema:
+    """The schema, carrying its version, where the trace comes from, and what that did not tell."""
+    told = {_VERSION_KEY: str(VERSION).encode(), _PROVENANCE_KEY: json.dumps(provenance).encode()}
+    return SCHEMA.with_metadata(told | (_told_unknown(unknown) or {}))
+
+
+def _told_unknown(unknown: Collection[str]) -> dict[bytes, bytes] | None:
+    return {_UNKNOWN_KEY: ",".join(sorted(unknown)).encode()} if unknown else None
+
+
+def unknown_columns(schema: pa.Schema) -> frozenset[str]:
+    """Columns that the source of a trace did not tell, such as ``operation``, and that hold what stands for it."""
+    told = (schema.metadata or {}).get(_UNKNOWN_KEY, b"").decode(errors="replace")
+    return frozenset(told.split(",")) & set(SCHEMA.names)
 
 
 def open_trace(path: str | Path) -> pq.ParquetFile:

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import tempfile
 from contextlib import ExitStack, nullcontext
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from experiments.commands.drawing import Timeline, TimelineFrom, TimelineTo, draw, timeline_window
+from experiments.commands.excerpts import Columns, Devices, FormatName, Speed, Start, TraceFile, Window, excerpt
 from experiments.commands.outputs import Outputs, write_json
 from experiments.commands.progress import progress_bar
 from experiments.commands.shared import Force, JsonFile, YesDestroy
 from experiments.commands.terminal import say
+from experiments.commands.warned import warnings_as_lines
 from experiments.replaying import preconditioning
 from experiments.replaying import simulated as replaying
 from experiments.replaying.comparison import Comparison, recorded
@@ -31,10 +33,9 @@ from flashsim.core.units import format_duration, format_size
 from flashsim.device import presets
 from flashsim.device.access import is_path
 from flashsim.device.device import Device
+from traces.excerpt import Excerpt, path_of
 from traces.parquet_writer import ParquetWriter
 from traces.replay.base import Observer, load_engine
-
-TraceFile = Annotated[Path, typer.Argument(metavar="FILE", help="A trace of any format; the format is told by its content.")]
 
 
 def replay(
@@ -48,6 +49,12 @@ def replay(
     json: JsonFile = None,
     out_dir: Annotated[Path | None, typer.Option(metavar="DIR", help="Write tables and plots into this folder.")] = None,
     limit: Annotated[int | None, typer.Option(metavar="N", help="Only the first N requests.")] = None,
+    format_name: FormatName = None,
+    columns: Columns = None,
+    device_number: Devices = None,
+    start: Start = None,
+    window: Window = None,
+    speed: Speed = 1,
     timeline: Timeline = None,
     timeline_from: TimelineFrom = None,
     timeline_to: TimelineTo = None,
@@ -76,6 +83,7 @@ def replay(
         flashsim trace replay bnl.parquet --on mtron-msd-sata3025-16gb --precondition random:0.8
         flashsim trace replay bnl.parquet --on ocz-core-60gb --out-dir shown --timeline bnl.json.gz --timeline-to 10ms
         flashsim trace replay bnl.parquet --on ./disk.bin --allow-write --against ocz-core-60gb
+        flashsim trace replay msr.csv.gz --on ocz-core-60gb --device-number 1 --start 10min --window 60s --speed 2
     """
     real_only = {"--engine": engine, "--against": against, "--writes-as-reads": writes_as_reads, "--widen": widen, "--buffered": buffered}
     real_only |= {"--allow-write": allow_write, "--yes-destroy": yes_destroy}
@@ -84,11 +92,12 @@ def replay(
     _refuse_options(simulated_only if real else real_only, f"{on} is {'no' if real else 'a'} preset")
     if empty and precondition:
         raise RefusedError("--empty: --precondition says in which state the drive begins; take one of them")
-    window = timeline_window(timeline, timeline_from, timeline_to)
+    drawn_window = timeline_window(timeline, timeline_from, timeline_to)
     for preset in (None if real else on, against):
         if preset:
             presets.load(preset)
-    with Outputs(force) as outputs, progress_bar("replaying") as progress:
+    source = excerpt(file, format_name, columns, device_number, start, window, speed)
+    with Outputs(force) as outputs, progress_bar("replaying") as progress, warnings_as_lines():
         outputs.spare("FILE", file)
         if real:
             outputs.spare("--on", Path(on))
@@ -97,17 +106,17 @@ def replay(
             outputs.file("--out", out) if out else None,
             outputs.folder("--out-dir", out_dir) if out_dir else None,
         )
-        what = survey(file, limit)
+        what = survey(source, limit)
         if real:
             knows = what.pace() if what.pace() in load_engine(engine or "builtin").PACES else "asap"
             settings = RealSettings(
                 pace or knows, depth, engine or "builtin", scale_offsets, widen, writes_as_reads, allow_write, force, yes_destroy, buffered
             )
-            _real(file, Path(on), settings, what, limit, against, targets, progress)
+            _real(source, Path(on), settings, what, limit, against, targets, progress)
         else:
             asked = _Asked(replaying.ReplaySettings(pace or what.pace(), depth, scale_offsets), limit, empty, precondition)
-            drawn = _Drawn(timeline, outputs.file("--timeline", timeline), window) if timeline else None
-            _simulated(file, on, asked, what, targets, drawn, progress)
+            drawn = _Drawn(timeline, outputs.file("--timeline", timeline), drawn_window) if timeline else None
+            _simulated(source, on, asked, what, targets, drawn, progress)
 
 
 def _refuse_options(given: dict[str, Any], why: str) -> None:
@@ -145,13 +154,19 @@ class _Drawn:
 
 
 def _simulated(
-    file: Path, on: str, asked: _Asked, what: Survey, targets: _Targets, timeline: _Drawn | None, progress: Progress | None
+    source: Excerpt, on: str, asked: _Asked, what: Survey, targets: _Targets, timeline: _Drawn | None, progress: Progress | None
 ) -> None:
     device, settings = Device.open(on), asked.settings
     begins = preconditioning.bring_into(device, asked.precondition, progress=progress) if asked.precondition else None
     if not asked.empty and not asked.precondition:
         _load(device, settings, what, progress)
-    told = {"trace": file.name, "device": device.name, "limit": asked.limit, "empty": asked.empty, "precondition": asked.precondition}
+    told: dict[str, Any] = {
+        **_asked_part(source),
+        "device": device.name,
+        "limit": asked.limit,
+        "empty": asked.empty,
+        "precondition": asked.precondition,
+    }
     told |= vars(settings)
     with ExitStack() as open_files:
         drawing = draw(timeline.target, timeline.named, timeline.window, told, device) if timeline else nullcontext()
@@ -160,13 +175,13 @@ def _simulated(
         observers: list[Observer] = [report.add, observation.add]
         if targets.trace:
             observers.append(_written(open_files.enter_context(ParquetWriter(targets.trace, provenance(told)))))
-        moved = replaying.replay(file, device, settings, what, replaying.observers(*observers), asked.limit, progress, observation)
+        moved = replaying.replay(source, device, settings, what, replaying.observers(*observers), asked.limit, progress, observation)
         statistics = device.statistics()
         if targets.json:
             write_json(targets.json, report.as_dict(statistics) | {"moved": moved, "state": begins, "provenance": provenance(told)})
         if targets.folder:
             write_folder(targets.folder, report, statistics, device.block_map())
-    say(f"{file.name} on {device.name}, {_paced(settings.pace, settings.depth)}: {format_duration(report.duration)}")
+    say(f"{path_of(source).name} on {device.name}, {_paced(settings.pace, settings.depth)}: {format_duration(report.duration)}")
     if begins:
         say(f"state before: {begins}")
     _say_changed(what, moved, device.capacity)
@@ -180,7 +195,7 @@ def _load(device: Device, settings: replaying.ReplaySettings, what: Survey, prog
 
 
 def _real(
-    file: Path,
+    source: Excerpt,
     on: Path,
     settings: RealSettings,
     what: Survey,
@@ -189,14 +204,14 @@ def _real(
     targets: _Targets,
     progress: Progress | None,
 ) -> None:
-    told = {"trace": file.name, "device": str(on), "limit": limit, "against": against, **vars(settings)}
+    told = {**_asked_part(source), "device": str(on), "limit": limit, "against": against, **vars(settings)}
     report, lateness = DeviceReport(), Lateness()
     with tempfile.TemporaryDirectory(prefix="flashsim-") as folder:
         kept = targets.trace or (Path(folder) / "replayed.parquet" if against else None)
         with ParquetWriter(kept, provenance(told)) if kept else nullcontext() as writer:
             observers: list[Observer] = [report.add, lateness.add, *([_written(writer)] if writer else [])]
-            done = replay_on(file, on, settings, what, replaying.observers(*observers), limit, progress)
-        others = {"recorded": recorded(file, limit)}
+            done = replay_on(source, on, settings, what, replaying.observers(*observers), limit, progress)
+        others = {"recorded": recorded(source, limit)}
         if against and kept:
             others[against] = _beside(kept, against, settings, progress)
     comparison = Comparison(str(on), report, {name: run for name, run in others.items() if run})
@@ -206,7 +221,7 @@ def _real(
     if targets.folder:
         write_folder(targets.folder, report, {}, None)
         comparison.write_folder(targets.folder)
-    say(f"{file.name} on {on} by {done.how}, {_paced(settings.pace, settings.depth)}: {format_duration(report.duration)}")
+    say(f"{path_of(source).name} on {on} by {done.how}, {_paced(settings.pace, settings.depth)}: {format_duration(report.duration)}")
     if settings.pace != "asap" and settings.engine == "builtin":
         say(str(lateness))
     if done.holes:
@@ -228,6 +243,11 @@ def _beside(path: Path, preset: str, settings: RealSettings, progress: Progress 
     return report
 
 
+def _asked_part(source: Excerpt) -> dict[str, Any]:
+    """What a replay was made of, for its provenance."""
+    return {**asdict(source), "path": None, "trace": path_of(source).name}
+
+
 def _written(writer: ParquetWriter) -> Observer:
     return lambda batch, completions: writer.write(batch)
 
@@ -239,7 +259,7 @@ def _paced(pace: str, depth: int) -> str:
 
 def _say_changed(what: Survey, moved: int, capacity: int | None) -> None:
     if what.devices > 1:
-        say(f"the trace is of {what.devices} devices; all were replayed on this one")
+        say(f"the trace is of {what.devices} devices; all were replayed on this one (--device-number chooses)")
     if moved:
         end = f" {format_size(capacity)}" if capacity else " end"
         say(f"{moved:,} of {what.requests:,} requests lay beyond the device's{end} and were wrapped around")

@@ -7,11 +7,13 @@ from typing import Annotated
 
 import typer
 
+from experiments.commands.excerpts import Columns, Devices, FormatName, Speed, Start, TraceFile, Window, excerpt
 from experiments.commands.outputs import Outputs, write_json
 from experiments.commands.progress import progress_bar
-from experiments.commands.replay import TraceFile, replay
+from experiments.commands.replay import replay
 from experiments.commands.shared import CommandWithExamples, Force, Group, JsonFile
 from experiments.commands.terminal import say
+from experiments.commands.warned import warnings_as_lines
 from experiments.presentation import trace_plots, trace_tables
 from traces import information
 from traces.conversion import convert as convert_file
@@ -36,20 +38,27 @@ def info(
     file: TraceFile,
     json: JsonFile = None,
     out_dir: Annotated[Path | None, typer.Option(metavar="DIR", help="Write tables and plots into this folder.")] = None,
+    format_name: FormatName = None,
+    columns: Columns = None,
+    device_number: Devices = None,
+    start: Start = None,
+    window: Window = None,
     force: Force = False,
 ) -> None:
-    """Summarise a trace: format, requests, sizes, sequentiality, footprint, working set over time, and times.
+    """Summarise a trace: format, requests, sizes, sequentiality, footprint, working set, reuse distances, and times.
 
     Examples::
 
         flashsim trace info bnl.parquet
         flashsim trace info bnl.parquet --json bnl.json --out-dir shown
+        flashsim trace info requests.csv --columns time=Stamp:ms,offset=LBA:sectors,length=Size:bytes
     """
-    with Outputs(force) as outputs, progress_bar("reading") as progress:
+    source = excerpt(file, format_name, columns, device_number, start, window)
+    with Outputs(force) as outputs, progress_bar("reading") as progress, warnings_as_lines():
         outputs.spare("FILE", file)
         target = outputs.file("--json", json) if json else None
         folder = outputs.folder("--out-dir", out_dir) if out_dir else None
-        summary = information.describe(file, progress)
+        summary = information.describe(source, progress)
         if target:
             write_json(target, summary)
         if folder:
@@ -64,6 +73,12 @@ def convert(
     file: TraceFile,
     target: Annotated[Path, typer.Argument(metavar="OUT", help="The file to write.")],
     to: Annotated[str, typer.Option(metavar="FORMAT", help="The format to write, such as parquet or fio-iolog.")],
+    format_name: FormatName = None,
+    columns: Columns = None,
+    device_number: Devices = None,
+    start: Start = None,
+    window: Window = None,
+    speed: Speed = 1,
     force: Force = False,
 ) -> None:
     """Write a trace in another format, and say what that format does not hold.
@@ -72,17 +87,15 @@ def convert(
 
         flashsim trace convert bnl.parquet bnl.iolog --to fio-iolog
         flashsim trace convert bnl.parquet bnl.csv --to spc
+        flashsim trace convert bnl.parquet first.parquet --to parquet --window 2s --device-number 0
     """
-    with Outputs(force) as outputs, progress_bar("converting") as progress:
+    source = excerpt(file, format_name, columns, device_number, start, window, speed)
+    with Outputs(force) as outputs, progress_bar("converting") as progress, warnings_as_lines():
         outputs.spare("FILE", file)
-        done = convert_file(file, outputs.file("OUT", target), to, progress)
+        done = convert_file(source, outputs.file("OUT", target), to, progress)
     say(f"{done.requests:,} requests in {target}")
-    if done.left_out:
-        say(f"what a trace does not keep of such files: {done.left_out}")
-    if done.dropped:
-        say(f"{to} does not hold: {', '.join(done.dropped)}")
-    if done.rounded:
-        say(f"{to} holds coarser times: they were rounded down")
+    for line in done.lines(to):
+        say(line)
 
 
 app.command("replay", cls=CommandWithExamples)(replay)

@@ -23,14 +23,20 @@ def tables(summary: dict[str, Any]) -> list[Table]:
 
 def _operations(summary: dict[str, Any]) -> Table:
     rows: list[list[Entry]] = []
-    for name, told in summary["operations"].items():
+    for name, told in _named(summary).items():
         sizes = [format_size(round(told["size"][key])) for key in ("mean", *_PERCENTILES)]
         rows.append([name, told["requests"], format_size(told["bytes"]), *sizes])
     return Table(["operation", "requests", "bytes", "mean size", *_HEADS], rows)
 
 
+def _named(summary: dict[str, Any]) -> dict[str, Any]:
+    """What there is by operation; requests of a file that does not tell operations are plain requests."""
+    operations: dict[str, Any] = summary["operations"]
+    return {"request": operations["read"]} if "operation" in summary["unknown"] and [*operations] == ["read"] else operations
+
+
 def _times(summary: dict[str, Any]) -> Table:
-    spreads = {f"latency of {name}s": told["latency"] for name, told in summary["operations"].items() if "latency" in told}
+    spreads = {f"latency of {name}s": told["latency"] for name, told in _named(summary).items() if "latency" in told}
     if summary["between"]:
         spreads["from one arrival to the next"] = summary["between"]
     rows: list[list[Entry]] = [
@@ -52,6 +58,10 @@ def _facts(summary: dict[str, Any]) -> Table:
         ["share of requests that continue the one before", share(summary["sequential_share"])],
         ["duration", None if duration is None else format_duration(duration)],
     ]
+    if "operation" in summary["unknown"]:
+        rows.insert(1, ["operations", "not in the file"])
+    if summary["step"]:
+        rows.append(["step of times", format_duration(summary["step"])])
     if summary["backward"]:
         rows.append(["arrivals earlier than the one before", f"{summary['backward']:,}"])
     return Table(["fact", "value"], rows)

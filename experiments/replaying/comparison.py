@@ -18,17 +18,17 @@ from experiments.replaying.device_report import DeviceReport
 from experiments.replaying.survey import column, limited
 from flashsim.core.request import COMPLETION, OPERATIONS
 from flashsim.core.units import format_duration
-from traces.format.base import read_trace
+from traces.excerpt import Source, requests_of
 from traces.histogram import Histogram
 
 #: All operations together.
 ALL = "all"
 
 
-def recorded(path: Path, limit: int | None = None) -> DeviceReport | None:
+def recorded(source: Source, limit: int | None = None) -> DeviceReport | None:
     """What a trace says of the run that it was recorded from; None if it does not know when all its requests completed."""
     report = DeviceReport()
-    for batch in limited(read_trace(path), limit):
+    for batch in limited(requests_of(source), limit):
         if batch.column("arrival").null_count or batch.column("completed").null_count:
             return None
         report.add(batch, _completions(batch))

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from experiments.replaying.survey import Survey, column, limited
+from experiments.replaying.survey import Survey, column, limited, warn_of
 from flashsim.core.errors import CapacityError, InvalidParameterError, RefusedError
 from flashsim.core.protocols import Progress
 from flashsim.core.request import FLUSH, OPERATIONS, READ, TRIM, WRITE, Completions, Integers
@@ -20,7 +20,7 @@ from flashsim.core.units import MIB, MICROSECONDS, format_duration, format_size
 from flashsim.device.access import check_readable
 from flashsim.device.direct_memory import aligned_buffer
 from flashsim.device.file import MOST_OUTSTANDING, NoDirectIOError, RealDevice
-from traces.format.base import read_trace
+from traces.excerpt import Source, requests_of
 from traces.replay.base import BACK, Observer, load_engine
 from traces.replay.builtin import fill
 from traces.schema import make_batch
@@ -116,7 +116,7 @@ class Lateness:
 
 
 def replay_on(
-    path: Path,
+    source: Source,
     target: Path,
     settings: RealSettings,
     what: Survey,
@@ -147,10 +147,11 @@ def replay_on(
         raise InvalidParameterError("pace", "timed", "the trace does not say when requests arrived; take asap or think")
     if not 1 <= settings.depth <= MOST_OUTSTANDING:
         raise InvalidParameterError("depth", settings.depth, f"it must be in [1, {MOST_OUTSTANDING}]")
-    _check_requests(path, settings, limit)
-    with _opened(target, settings, what, path, limit, progress) as device:
+    _check_requests(source, settings, limit)
+    warn_of(what, settings.pace)
+    with _opened(target, settings, what, source, limit, progress) as device:
         fitting = _Fitting(device, settings)
-        batches = (fitting.fit(batch, first) for batch, first in _numbered(path, limit))
+        batches = (fitting.fit(batch, first) for batch, first in _numbered(source, limit))
         told = _of(what.requests, progress) if progress else None
         how = engine.replay(batches, device, settings.pace, settings.depth, observe, told)
         return Replayed(how, fitting.moved, fitting.widened, _holes(target, min(what.reach, device.size)))
@@ -163,17 +164,17 @@ def _of(all_of_them: int, progress: Progress) -> Progress:
     return tell
 
 
-def _numbered(path: Path, limit: int | None) -> Iterator[tuple[pa.RecordBatch, int]]:
+def _numbered(source: Source, limit: int | None) -> Iterator[tuple[pa.RecordBatch, int]]:
     first = 0
-    for batch in limited(read_trace(path), limit):
+    for batch in limited(requests_of(source), limit):
         yield batch, first
         first += batch.num_rows
 
 
-def _check_requests(path: Path, settings: RealSettings, limit: int | None) -> None:
+def _check_requests(source: Source, settings: RealSettings, limit: int | None) -> None:
     """Refuse what no device would be asked for, by the first request of its kind."""
     last = -1
-    for batch, first in _numbered(path, limit):
+    for batch, first in _numbered(source, limit):
         operation, dependency, arrival = (column(batch, name) for name in ("operation", "dependency", "arrival"))
 
         def refuse(rows: npt.NDArray[np.bool_], problem: str, batch: pa.RecordBatch = batch, first: int = first) -> None:
@@ -203,7 +204,7 @@ def _request(batch: pa.RecordBatch, row: int, first: int) -> str:
 
 @contextmanager
 def _opened(
-    target: Path, settings: RealSettings, what: Survey, path: Path, limit: int | None, progress: Progress | None
+    target: Path, settings: RealSettings, what: Survey, source: Source, limit: int | None, progress: Progress | None
 ) -> Iterator[RealDevice]:
     """The device, once it is certain that it can serve the trace."""
     write = settings.allow_write and not settings.writes_as_reads
@@ -216,7 +217,7 @@ def _opened(
         raise NoDirectIOError(f"{problem}; --buffered goes through the page cache") from problem
     with opened as device:
         _check_size(device, settings, what)
-        _check_blocks(device, settings, path, limit)
+        _check_blocks(device, settings, source, limit)
         if device.made:
             _fill(device, progress)
         if device.made or not write:
@@ -249,11 +250,11 @@ def _check_size(device: RealDevice, settings: RealSettings, what: Survey) -> Non
         )
 
 
-def _check_blocks(device: RealDevice, settings: RealSettings, path: Path, limit: int | None) -> None:
+def _check_blocks(device: RealDevice, settings: RealSettings, source: Source, limit: int | None) -> None:
     """Refuse requests that are not whole blocks or larger than the device."""
     block = device.alignment
     end = device.size // block * block
-    for batch, first in _numbered(path, limit):
+    for batch, first in _numbered(source, limit):
         offset, length, moves = column(batch, "offset"), column(batch, "length"), column(batch, "operation") != FLUSH
         odd = moves & ((offset % block != 0) | (length % block != 0))
         if odd.any() and not settings.widen:

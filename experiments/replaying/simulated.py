@@ -5,20 +5,19 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from experiments.replaying.observation import Observation
-from experiments.replaying.survey import WINDOW, Survey, column, limited
+from experiments.replaying.survey import WINDOW, Survey, column, limited, warn_of
 from flashsim.core.errors import CapacityError, InvalidParameterError
 from flashsim.core.protocols import Progress
 from flashsim.core.request import COMPLETION, FLUSH, READ, REQUEST, SECTOR, WRITE, Completions, Integers, Requests
 from flashsim.core.units import NEVER, SECONDS, format_size
 from flashsim.device.device import Device
-from traces.format.base import read_trace
+from traces.excerpt import Source, requests_of
 from traces.replay.base import Observer
 from traces.schema import Batches, make_batch
 
@@ -54,7 +53,7 @@ class ReplaySettings:
 
 
 def replay(
-    path: Path,
+    source: Source,
     device: Device,
     settings: ReplaySettings,
     what: Survey,
@@ -84,7 +83,8 @@ def replay(
         )
     if settings.pace == "timed" and not what.timed:
         raise InvalidParameterError("pace", "timed", "the trace does not say when requests arrived; take asap or think")
-    windows = limited(read_trace(path), limit)
+    warn_of(what, settings.pace)
+    windows = limited(requests_of(source), limit)
     run = _Run(device, settings, observe, observation)
     for batch in _grouped(windows) if settings.pace == "think" else windows:
         run.window(batch)

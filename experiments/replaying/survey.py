@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 
-from flashsim.core.errors import InvalidParameterError
+from flashsim.core.errors import FlashsimWarning, InvalidParameterError
 from flashsim.core.protocols import Progress
 from flashsim.core.request import READ, SECTOR, Integers
 from flashsim.core.units import MIB
 from flashsim.device.device import Device
+from traces.clock import Clock
 from traces.distinct import Footprint
-from traces.format.base import read_trace
-from traces.schema import Batches
+from traces.excerpt import Source, path_of, requests_of
+from traces.schema import Batches, unknown_columns
 
 #: Requests that are in memory at once, and the distance over which a request may wait for an earlier one.
 WINDOW = 1 << 16
@@ -27,7 +28,11 @@ _MOST_PLACES = 1 << 20
 
 @dataclass(frozen=True)
 class Survey:
-    """What a first pass over a trace tells: `reach` is where the furthest request ends, `read` what is read, shape (n, 2)."""
+    """What a first pass over a trace tells.
+
+    `reach` is where the furthest request ends, `read` what is read, shape (n, 2); `bursts` warns of coarse times (`traces.clock`), and
+    `unknown` are columns that the trace's source did not tell.
+    """
 
     requests: int
     reach: int
@@ -35,10 +40,20 @@ class Survey:
     timed: bool
     dependent: bool
     devices: int
+    bursts: str = ""
+    unknown: frozenset[str] = frozenset()
 
     def pace(self) -> str:
         """The pace that keeps most of what the trace knows."""
         return "think" if self.dependent else "timed" if self.timed else "asap"
+
+
+def warn_of(what: Survey, pace: str) -> None:
+    """Warn of what a replay of a trace takes for granted although the trace does not tell it."""
+    if pace == "timed" and what.bursts:
+        warnings.warn(f"trace: {what.bursts}", FlashsimWarning, stacklevel=3)
+    if "operation" in what.unknown:
+        warnings.warn("trace: operations are not in the file: all requests are replayed as reads", FlashsimWarning, stacklevel=3)
 
 
 def limited(batches: Batches, limit: int | None) -> Batches:
@@ -54,13 +69,13 @@ def limited(batches: Batches, limit: int | None) -> Batches:
             return
 
 
-def survey(path: Path, limit: int | None = None) -> Survey:
-    """A first pass over a trace file.
+def survey(source: Source, limit: int | None = None) -> Survey:
+    """A first pass over a trace file, or a part of it.
 
     Raises
     ------
     MissingFileError, DamagedFileError
-        See `traces.format.base.read_trace`.
+        See `traces.excerpt.Excerpt.batches`.
     InvalidParameterError
         There is no request in it, or the limit is below 1.
     """
@@ -68,13 +83,16 @@ def survey(path: Path, limit: int | None = None) -> Survey:
         raise InvalidParameterError("limit", limit, "it must be at least 1")
     requests = reach = 0
     timed, dependent, footprint, devices, unit = True, False, Footprint(), set[int](), _LOAD_UNIT
-    for batch in limited(read_trace(path), limit):
+    clock, unknown = Clock(), frozenset[str]()
+    for batch in limited(requests_of(source), limit):
         offset, length, operation, dependency, device = (
             column(batch, name) for name in ("offset", "length", "operation", "dependency", "device")
         )
         requests += batch.num_rows
         reach = max(reach, int((offset + length).max()))
         timed &= batch.column("arrival").null_count == 0
+        clock.add(batch.column("arrival").drop_null().to_numpy())
+        unknown |= unknown_columns(batch.schema)
         dependent |= bool((dependency >= 0).any())
         devices.update(np.unique(device).tolist())
         reads = operation == READ
@@ -84,8 +102,8 @@ def survey(path: Path, limit: int | None = None) -> Survey:
             finer, footprint = footprint.ranges, Footprint()
             _read_from(footprint, finer[:, 0], finer[:, 1], unit)
     if not requests:
-        raise InvalidParameterError("trace", str(path), "there must be a request in it")
-    return Survey(requests, reach, footprint.ranges, timed, dependent, len(devices))
+        raise InvalidParameterError("trace", str(path_of(source)), "there must be a request in it")
+    return Survey(requests, reach, footprint.ranges, timed, dependent, len(devices), clock.bursts, unknown)
 
 
 def _read_from(footprint: Footprint, begin: Integers, end: Integers, unit: int) -> None:

@@ -37,6 +37,10 @@ def _remade(kind: type[FlashsimError], args: tuple[Any, ...]) -> FlashsimError:
     return kind.__new__(kind, *args)
 
 
+class FlashsimWarning(UserWarning):
+    """Something that a user should know of a result that flashsim gives all the same; the message is one line for people."""
+
+
 class InvalidParameterError(FlashsimError, ValueError):
     """A value outside the bounds of its parameter."""
 

@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from algorithms.scanning import parallel_scan
+from experiments.replaying.comparison import recorded
 from experiments.replaying.device_report import DeviceReport
 from experiments.replaying.simulated import ReplaySettings, replay
 from experiments.replaying.survey import survey
@@ -180,3 +181,91 @@ def test_a_pace_that_the_trace_does_not_know_is_refused(tmp_path: Path) -> None:
         replay(path, Device.open("ocz-core-60gb"), ReplaySettings("timed"), survey(path), DeviceReport().add)
     with pytest.raises(InvalidParameterError, match="depth"):
         ReplaySettings("asap", depth=0)
+
+
+#: Ten seconds of eight requests each, of two volumes, with times in whole seconds.
+TENCENT = "".join(f"{1538323200 + number // 8},{number * 64},8,{number % 2},{number % 2}\n" for number in range(80))
+
+
+def test_a_format_is_named_and_a_wrong_guess_overridden(flashsim: Run, here: Path) -> None:
+    (here / "whole.txt").write_text("".join(f"{number * 700} 0 {number * 64} 8 1\n" for number in range(11)))
+    refused = flashsim("trace info whole.txt")
+    assert refused.exit_code == 2 and "it could be disksim-ascii or mqsim; name it with --format" in refused.stderr
+    for name, duration in (("disksim-ascii", 7 * 10**9), ("mqsim", 7000)):
+        assert flashsim(f"trace info whole.txt --format {name} --json i.json --force").exit_code == 0
+        assert json.loads((here / "i.json").read_text())["duration"] == duration
+        assert flashsim(f"trace convert whole.txt w.parquet --from {name} --to parquet --force").exit_code == 0
+        assert pq.read_table(here / "w.parquet")["arrival"].to_pylist()[-1] == duration
+    assert flashsim("trace replay whole.txt --on ocz-core-60gb --format mqsim --limit 3").exit_code == 0
+
+
+def test_a_format_of_ones_own_and_named_columns(flashsim: Run, here: Path) -> None:
+    (here / "mine.py").write_text(
+        "from traces.schema import make_batch\n"
+        "TITLE = 'mine'\n"
+        "def recognise(path):\n    return False\n"
+        "def read(path):\n    numbers = [int(line) for line in path.read_text().split()]\n"
+        "    yield make_batch({'offset': [512 * number for number in numbers], 'length': [512] * len(numbers)})\n"
+    )
+    (here / "a.txt").write_text("1\n2\n3\n")
+    result = flashsim("trace info a.txt --format mine.py")
+    assert result.exit_code == 0 and "mine.py" in result.stdout and "1.5 KiB" in result.stdout
+    (here / "b.csv").write_text("Stamp,Where,Count\n1,8,1\n3,16,2\n")
+    columns = "time=Stamp:s,offset=Where:sectors,length=Count:4KiB"
+    result = flashsim(f"trace info b.csv --columns {columns}")
+    assert result.exit_code == 0 and "not in the file" in result.stdout and "12 KiB" in result.stdout
+    for line in ("--format mqsim --columns a=b", "--columns a=b", "--format nosuch", "--format none.py"):
+        refused = flashsim(f"trace info b.csv {line}")
+        assert refused.exit_code == 2 and refused.stdout == ""
+
+
+def test_a_part_of_a_trace_is_told_converted_and_replayed(flashsim: Run, here: Path) -> None:
+    (here / "a.csv").write_text(TENCENT)
+    part = "--device-number 1 --start 2s --window 3s"
+    assert flashsim(f"trace info a.csv {part} --json i.json").exit_code == 0
+    told = json.loads((here / "i.json").read_text())
+    assert (told["requests"], told["devices"], told["duration"]) == (12, 1, 2 * 10**9)
+    assert flashsim(f"trace convert a.csv c.parquet --to parquet {part} --speed 4").exit_code == 0
+    assert np.ptp(pq.read_table(here / "c.parquet")["arrival"].to_numpy()) == 5 * 10**8
+    result = flashsim(f"trace replay a.csv --on ocz-core-60gb {part} --speed 4 --out r.parquet --json r.json")
+    assert result.exit_code == 0 and "devices" not in result.stdout
+    assert np.ptp(pq.read_table(here / "r.parquet")["arrival"].to_numpy()) == 5 * 10**8
+    given = json.loads((here / "r.json").read_text())["provenance"]
+    assert "2000000000" in json.dumps(given)
+
+
+def test_bursts_and_unknown_operations_are_warned_of_once(flashsim: Run, here: Path) -> None:
+    (here / "a.csv").write_text(TENCENT)
+    replayed = flashsim("trace replay a.csv --on ocz-core-60gb")
+    assert replayed.exit_code == 0
+    assert replayed.stderr == (
+        "flashsim: warning: trace: times are told in steps of 1 s: 70 of 80 requests arrive with the one before; "
+        "--pace asap replays without times\n"
+    )
+    assert "steps" not in flashsim("trace replay a.csv --on ocz-core-60gb --pace asap").stderr
+    assert "--device-number" in replayed.stdout
+    assert flashsim("trace convert a.csv o.bin --to oracle-general").exit_code == 0
+    told = flashsim("trace info o.bin")
+    assert "not in the file" in told.stdout and "share of bytes read" in told.stdout and "100.0 %" not in told.stdout
+    assert flashsim("trace replay o.bin --on ocz-core-60gb --pace asap").stderr.count("operations are not in the file") == 1
+
+
+def test_a_capture_that_is_cut_short_is_told_once(flashsim: Run, here: Path) -> None:
+    (here / "a.txt").write_text(MQSIM)
+    assert flashsim("trace convert a.txt a.bin --to blktrace").exit_code == 0
+    whole = (here / "a.bin").read_bytes()
+    (here / "cut.bin").write_bytes(whole[:-5])
+    for line in ("info cut.bin", "convert cut.bin b.parquet --to parquet", "replay cut.bin --on ocz-core-60gb"):
+        result = flashsim(f"trace {line}")
+        assert result.exit_code == 0
+        assert result.stderr.splitlines()[0].endswith("cut.bin is cut short in record 9 at byte 432: it was read up to there")
+        assert result.stderr.count("cut short") == 1
+
+
+def test_unknown_latencies_are_not_compared_with(flashsim: Run, here: Path) -> None:
+    (here / "a.txt").write_text(MQSIM)
+    told = flashsim("trace convert a.txt m.csv --to msr")
+    assert told.exit_code == 0 and "completed is not known of all requests: msr holds a ResponseTime of -1 there" in told.stdout
+    assert flashsim("trace info m.csv --json m.json").exit_code == 0
+    assert all("latency" not in operation for operation in json.loads((here / "m.json").read_text())["operations"].values())
+    assert recorded(here / "m.csv") is None

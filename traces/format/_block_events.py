@@ -8,6 +8,7 @@ extent when it completed.  Where a file holds no D (drivers without a queue), it
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
@@ -18,7 +19,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from flashsim.core.errors import DamagedFileError, InvalidParameterError
+from flashsim.core.errors import DamagedFileError, FlashsimWarning, InvalidParameterError
 from flashsim.core.kernel import inlined_kernel, lean_kernel
 from flashsim.core.request import FLUSH, FORCE_UNIT_ACCESS, OPERATIONS, READ, SECTOR, TRIM, WRITE, Integers
 from flashsim.core.units import NEVER
@@ -50,7 +51,9 @@ Events = npt.NDArray[Any]
 #: A device that has no label is written with this major number, one of those that Linux keeps for local use, and its number as minor.
 _LOCAL_MAJOR = 240
 _MINORS = 1 << 20
-_MAJOR_MINOR = re.compile(r"(\d{1,4}),(\d{1,7})")
+#: The labels that events hold: the numbers of a device.
+LABELS = r"(\d{1,4}),(\d{1,7})"
+_MAJOR_MINOR = re.compile(LABELS)
 #: A window: requests over which times may go back when written, and events that are paired when read.
 #: Beyond it, events that may be held for the order in time.
 _WINDOW = 1 << 16
@@ -67,6 +70,20 @@ def new_events(count: int) -> Events:
 def joined(pieces: Sequence[Events]) -> Events:
     """Events one after the other (NumPy copies records of numbers several times as fast as records of fields)."""
     return np.concatenate([piece.view(np.int64) for piece in pieces]).view(EVENT)
+
+
+def cut_short(path: Path, where: str, at: int, before: int) -> None:
+    """Warn that a capture ends in the middle of an event, before which so many others were read.
+
+    Raises
+    ------
+    DamagedFileError
+        There are none.
+    """
+    problem = f"trace: {path} is cut short in {where} at byte {at}"
+    if not before:
+        raise DamagedFileError(problem)
+    warnings.warn(f"{problem}: it was read up to there", FlashsimWarning, stacklevel=2)
 
 
 # --- from events to requests

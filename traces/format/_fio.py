@@ -17,7 +17,9 @@ from flashsim.core.request import FLUSH, READ, TRIM, WRITE, Integers
 from traces.format import _text
 from traces.schema import Batches
 
-CARRIES = frozenset({"device", "operation", "offset", "length", "arrival"})
+CARRIES = frozenset({"device", "operation", "offset", "length", "arrival", "label"})
+#: Names of files are paths.
+LABELS = r"/.*"
 
 #: Requests first, so that an action's place among them tells the operation; then what manages files, then `wait`.
 ACTIONS = ["read", "write", "trim", "sync", "datasync", "add", "open", "close", "wait"]
@@ -36,7 +38,7 @@ def begins_with(path: Path, version: int) -> bool:
 
 def read(path: Path, version: int, columns: Mapping[str, pa.DataType]) -> Iterator[_text.Lines]:
     """The lines after the first one, those of files with offset and length 0."""
-    for first, data in _text.chunks(path):
+    for first, _, data in _text.chunks(path):
         body = data
         if first == 1:
             title, _, body = data.partition(b"\n")

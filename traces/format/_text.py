@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import gzip
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +18,7 @@ import pyarrow.csv
 from flashsim.core.errors import DamagedFileError, InvalidParameterError
 from flashsim.core.request import OPERATIONS, Integers
 from flashsim.core.units import NEVER
+from traces.format._packed import open_bytes
 from traces.schema import Batches
 
 _CHUNK = 8 << 20
@@ -32,28 +32,14 @@ Bools = npt.NDArray[np.bool_]
 Bytes = npt.NDArray[np.uint8]
 
 
-def open_bytes(path: Path) -> BinaryIO:
-    """A file's bytes, unpacked if it is gzip."""
-    file = path.open("rb")
-    packed = file.read(2) == b"\x1f\x8b"
-    file.seek(0)
-    if not packed:
-        return file
-    file.close()
-    return cast(BinaryIO, gzip.open(path, "rb"))
-
-
-def head(path: Path) -> list[bytes]:
-    """The first lines of a file, without what ends them; none of a file that is no text."""
-    try:
-        with open_bytes(path) as file:
-            begin = file.read(_HEAD)
-    except (EOFError, gzip.BadGzipFile):
-        return []
+def head(path: Path, most: int = _HEAD_LINES) -> list[bytes]:
+    """The first lines of a file, without what ends them, as far as they are in its first 64 KiB; none of a file that is no text."""
+    with open_bytes(path) as file:
+        begin = file.read(_HEAD)
     lines = begin.splitlines()
     if len(lines) > 1 and len(begin) == _HEAD:
         lines.pop()
-    return [] if b"\0" in begin else [line.strip() for line in lines[:_HEAD_LINES]]
+    return [] if b"\0" in begin else [line.strip() for line in lines[:most]]
 
 
 def looks_like(path: Path, pattern: bytes) -> bool:
@@ -62,9 +48,12 @@ def looks_like(path: Path, pattern: bytes) -> bool:
     return bool(lines) and 2 * sum(re.fullmatch(pattern, line) is not None for line in lines) >= len(lines)
 
 
-def chunks(path: Path) -> Iterator[tuple[int, bytes]]:
-    """Whole lines of a file, some megabytes at a time, each with the number of its first line."""
-    line, rest = 1, b""
+def chunks(path: Path) -> Iterator[tuple[int, int, bytes]]:
+    """Whole lines of a file, some megabytes at a time, each with the number of its first line and the byte where that begins.
+
+    What comes after the last line end, if anything, comes alone.
+    """
+    line, at, rest = 1, 0, b""
     with open_bytes(path) as file:
         while block := file.read(_CHUNK):
             cut = block.rfind(b"\n") + 1
@@ -72,12 +61,12 @@ def chunks(path: Path) -> Iterator[tuple[int, bytes]]:
                 raise DamagedFileError(f"trace: {path}, line {line}: it has more than {_CHUNK} bytes")
             if cut:
                 whole, rest = rest + block[:cut], block[cut:]
-                yield line, whole.replace(b"\r\n", b"\n") if b"\r" in whole else whole
-                line += whole.count(b"\n")
+                yield line, at, whole.replace(b"\r\n", b"\n") if b"\r" in whole else whole
+                line, at = line + whole.count(b"\n"), at + len(whole)
             else:
                 rest += block
     if rest:
-        yield line, rest.replace(b"\r", b"")
+        yield line, at, rest.replace(b"\r", b"")
 
 
 @dataclass(frozen=True)
@@ -126,8 +115,8 @@ class Lines:
         return {"offset": begin, "length": size}
 
 
-def parse(path: Path, first: int, data: bytes, columns: Mapping[str, pa.DataType], delimiter: str) -> Lines:
-    """Lines as columns.
+def parse(path: Path, first: int, data: bytes, columns: Mapping[str, pa.DataType], delimiter: str, nulls: Sequence[str] = ()) -> Lines:
+    """Lines as columns; fields of `nulls` are null.
 
     Raises
     ------
@@ -135,14 +124,14 @@ def parse(path: Path, first: int, data: bytes, columns: Mapping[str, pa.DataType
         A line has another number of fields, or one that is not of its type.
     """
     try:
-        return Lines(path, first, _table(data, columns, delimiter))
+        return Lines(path, first, _table(data, columns, delimiter, nulls))
     except pa.ArrowInvalid:
         lines = data.splitlines(keepends=True)
         good, bad = 0, len(lines)
         while bad - good > 1:
             middle = (good + bad) // 2
             try:
-                _table(b"".join(lines[good:middle]), columns, delimiter)
+                _table(b"".join(lines[good:middle]), columns, delimiter, nulls)
                 good = middle
             except pa.ArrowInvalid:
                 bad = middle
@@ -150,19 +139,19 @@ def parse(path: Path, first: int, data: bytes, columns: Mapping[str, pa.DataType
         raise DamagedFileError(f"trace: {path}, line {first + good}: {text!r} is not {delimiter.join(columns)}") from None
 
 
-def _table(data: bytes, columns: Mapping[str, pa.DataType], delimiter: str) -> pa.Table:
+def _table(data: bytes, columns: Mapping[str, pa.DataType], delimiter: str, nulls: Sequence[str]) -> pa.Table:
     return pyarrow.csv.read_csv(
         pa.BufferReader(data),
         pyarrow.csv.ReadOptions(column_names=list(columns), block_size=len(data) + 1),
         pyarrow.csv.ParseOptions(delimiter=delimiter, quote_char=False, ignore_empty_lines=False),
-        pyarrow.csv.ConvertOptions(column_types=columns, null_values=[], strings_can_be_null=False),
+        pyarrow.csv.ConvertOptions(column_types=columns, null_values=list(nulls), strings_can_be_null=False),
     )
 
 
 def read_csv(path: Path, columns: Mapping[str, pa.DataType], edit: Callable[[bytes], bytes] | None = None) -> Iterator[Lines]:
     """Lines with commas; a first line that begins with a letter and no digit holds names, and is skipped."""
     names = re.compile(rb"[A-Za-z_]+\s*,[^0-9\n]*\n")
-    for first, data in chunks(path):
+    for first, _, data in chunks(path):
         match = names.match(data) if first == 1 else None
         body = data[match.end() :] if match else data
         if body:
@@ -171,7 +160,7 @@ def read_csv(path: Path, columns: Mapping[str, pa.DataType], edit: Callable[[byt
 
 def read_words(path: Path, columns: Mapping[str, pa.DataType], edit: Callable[[bytes], bytes] | None = None) -> Iterator[Lines]:
     """Lines with fields between blanks."""
-    for first, data in chunks(path):
+    for first, _, data in chunks(path):
         plain = data.replace(b"\t", b" ")
         if b"  " in plain or b" \n" in plain or b"\n " in plain or plain[:1] == b" ":
             plain = re.sub(rb" +", b" ", plain).replace(b" \n", b"\n").replace(b"\n ", b"\n").strip(b" ")

@@ -5,13 +5,13 @@ A member follows `Format`, and one that can be written `WritableFormat`: record 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple, Protocol, TypeGuard
 
 from flashsim.core.errors import DamagedFileError, InvalidParameterError, MissingFileError
-from flashsim.core.members import Family
+from flashsim.core.members import Family, optional
 from traces.schema import Batches
 
 
@@ -28,6 +28,7 @@ class Format(Protocol):
     TITLE: str  # a line that says what it is
     LEAVES_OUT: str = ""  # what its files hold that the schema does not, in a few words
     EXAMPLE: Example | None = None  # for the tests of the family; a format that can be written does without
+    GENERIC: bool = False  # it is only recognised where no other format fits
 
     def recognise(self, path: Path) -> bool:
         """Whether the file has this format, judged by its first bytes."""
@@ -41,6 +42,17 @@ class Format(Protocol):
             Names the file, and the line or record.
         """
 
+    @optional
+    def configured(self, options: str) -> Format:
+        """The same format, told what its files do not say of themselves.
+
+        Raises
+        ------
+        InvalidParameterError
+            It takes no such options.
+        """
+        raise InvalidParameterError("trace format", repr(options), "only formats with columns of any name, such as csv, take options")
+
 
 FORMATS = Family("traces.format", "trace format", Format)
 
@@ -50,6 +62,9 @@ class WritableFormat(Format, Protocol):
 
     CARRIES: frozenset[str]  # the columns that it holds
     RESOLUTION: int  # the step of its times, ns
+    FILLS: Mapping[str, str] = {}  # what it writes for a time that is not known, by column; other formats refuse, or leave it out
+    LABELS: str = ".*"  # the labels that it holds, if it holds labels, as a regular expression
+    KEEPS_UNKNOWN: bool = False  # it holds which columns the source did not tell
 
     def write(self, batches: Batches, path: Path) -> None:
         """Write requests into a file.
@@ -63,8 +78,9 @@ class WritableFormat(Format, Protocol):
 
 @cache
 def load_format(name: str) -> Format:
-    """A member, by name or as the path of a Python file."""
-    return FORMATS.load(name)
+    """A member, by name or as the path of a Python file, or as ``name:options`` (`Format.configured`)."""
+    member, colon, options = name.partition(":")
+    return FORMATS.load(member).configured(options) if colon else FORMATS.load(name)
 
 
 @cache
@@ -84,7 +100,12 @@ def writable() -> list[str]:
 
 
 def _is_writable(member: Format) -> TypeGuard[WritableFormat]:
-    return hasattr(member, "write")
+    if not hasattr(member, "write"):
+        return False
+    for part in ("FILLS", "LABELS", "KEEPS_UNKNOWN"):
+        if not hasattr(member, part):
+            setattr(member, part, getattr(WritableFormat, part))
+    return True
 
 
 def load_writable(name: str) -> WritableFormat:
@@ -101,6 +122,24 @@ def load_writable(name: str) -> WritableFormat:
     return member
 
 
+def candidates(path: str | Path) -> list[str]:
+    """The names of all formats that a file could have.
+
+    Raises
+    ------
+    MissingFileError, DamagedFileError
+        There is no file, or it cannot be read; it is packed, and damaged.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise MissingFileError(f"trace: {'it is no file' if path.exists() else 'no file at'} {path}")
+    try:
+        found = [name for name, member in formats().items() if member.recognise(path)]
+    except OSError as problem:
+        raise MissingFileError(f"trace: cannot read {path}: {problem.strerror or problem}") from problem
+    return [name for name in found if not load_format(name).GENERIC] or found
+
+
 def recognise(path: str | Path) -> str:
     """The name of the format that a file has.
 
@@ -111,16 +150,12 @@ def recognise(path: str | Path) -> str:
     DamagedFileError
         No format fits, or more than one.
     """
-    path = Path(path)
-    if not path.is_file():
-        raise MissingFileError(f"trace: {'it is no file' if path.exists() else 'no file at'} {path}")
-    try:
-        found = [name for name, member in formats().items() if member.recognise(path)]
-    except OSError as problem:
-        raise MissingFileError(f"trace: cannot read {path}: {problem.strerror or problem}") from problem
-    if len(found) != 1:
-        problem_is = f"it could be {' or '.join(found)}" if found else f"known are {', '.join(FORMATS.names())}"
-        raise DamagedFileError(f"trace: {path} has no format that can be told: {problem_is}")
+    found = candidates(path)
+    if len(found) > 1:
+        named = " or ".join(found)
+        raise DamagedFileError(f"trace: {path} has no format that can be told: it could be {named}; name it with --format")
+    if not found:
+        raise DamagedFileError(f"trace: {path} has no format that can be told: known are {', '.join(FORMATS.names())}")
     return found[0]
 
 
@@ -137,7 +172,5 @@ def read_trace(path: str | Path, name: str | None = None) -> Batches:
         raise MissingFileError(f"trace: no file at {path}")
     try:
         yield from member.read(Path(path))
-    except EOFError as problem:
-        raise DamagedFileError(f"trace: {path} is cut short") from problem
     except OSError as problem:
         raise DamagedFileError(f"trace: {path} cannot be read: {problem}".split("\n", 1)[0]) from problem

@@ -6,6 +6,7 @@ of the same trace in blktrace's binary format, if its first event is at 0: blkpa
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -24,6 +25,7 @@ from traces.schema import Batches
 TITLE = "blkparse text"
 CARRIES = _block_events.CARRIES
 LEAVES_OUT = _block_events.LEAVES_OUT
+LABELS = _block_events.LABELS
 RESOLUTION = 1
 
 _BEGIN = rb"\d+,\d+[ \t]+\d+[ \t]+\d+[ \t]+\d+\.\d{9}[ \t]+\d+[ \t]+[A-Zm][ \t]+.*"
@@ -69,16 +71,24 @@ def read(path: Path) -> Batches:
 
 
 def _events(path: Path) -> Iterator[Events]:
-    for first, data in _text.chunks(path):
+    for first, begin, data in _text.chunks(path):
         text = np.frombuffer(data if data.endswith(b"\n") else data + b"\n", np.uint8)
         rows = np.empty((data.count(b"\n") + 1, _COLUMNS), np.int64)
         count, line, how = _scan(text, rows)
+        if how == _NO_EVENT and not data.endswith(b"\n") and _is_begun(data):
+            _block_events.cut_short(path, f"line {first}", begin, first - 1)
+            return
         if how in (_NO_EVENT, _TOO_LARGE):
             what = "it is no event that blkparse prints" if how == _NO_EVENT else "a number is too large"
             raise DamagedFileError(f"trace: {path}, line {first + line}: {what}")
         yield _told(rows[:count])
         if how == _SUMMARY:
             return
+
+
+def _is_begun(line: bytes) -> bool:
+    """Whether the last line, which nothing ends, may be an event that was cut short, and is not something else."""
+    return re.fullmatch(rb"[\s\d,.]*([A-Zm](\s.*)?)?", line) is not None
 
 
 def _told(rows: Integers) -> Events:

@@ -32,7 +32,7 @@ from flashsim.core.errors import DamagedFileError, InvalidParameterError
 from flashsim.core.kernel import lean_kernel
 from flashsim.core.request import FLUSH, FORCE_UNIT_ACCESS, READ, SECTOR, TRIM, WRITE, Integers
 from flashsim.core.units import NEVER
-from traces.format import _block_events, _text
+from traces.format import _block_events, _packed, _text
 from traces.format._block_events import COMPLETED, ISSUED, QUEUED, Events
 from traces.format.base import Example
 from traces.schema import Batches
@@ -40,6 +40,7 @@ from traces.schema import Batches
 TITLE = "blktrace binary, of one or all processors"
 CARRIES = _block_events.CARRIES
 LEAVES_OUT = _block_events.LEAVES_OUT
+LABELS = _block_events.LABELS
 RESOLUTION = 1
 
 _MAGIC, _VERSION = 0x65617400, 7
@@ -84,11 +85,8 @@ EXAMPLE = Example(
 
 def recognise(path: Path) -> bool:
     """The first record's magic number, in either byte order."""
-    try:
-        with _text.open_bytes(path) as file:
-            return _order(file.read(4)) is not None
-    except EOFError:
-        return False
+    with _packed.open_bytes(path) as file:
+        return _order(file.read(4)) is not None
 
 
 def _order(begin: bytes) -> str | None:
@@ -134,7 +132,7 @@ def _merged(paths: list[Path]) -> Iterator[Events]:
 
 def _events(path: Path) -> Iterator[Events]:
     """The events Q, D and C of a file."""
-    with _text.open_bytes(path) as file:
+    with _packed.open_bytes(path) as file:
         begin = file.read(4)
         order = _order(begin)
         if order is None:
@@ -148,8 +146,15 @@ def _events(path: Path) -> Iterator[Events]:
                 _refuse_version(path, first + count, at + used, data[used : used + 4], order)
             yield _decoded(path, first, at, data, places[:count], order)
             data, at, first = data[used:], at + used, first + count
+        if data and _record_follows(data, order):
+            raise DamagedFileError(f"trace: {path}, record {first} at byte {at}: its payload is longer than the file")
         if data:
-            raise DamagedFileError(f"trace: {path} is cut short in record {first} at byte {at}")
+            _block_events.cut_short(path, f"record {first}", at, first)
+
+
+def _record_follows(rest: bytes, order: str) -> bool:
+    """Whether records follow the last one, which is not whole: then it is damaged rather than cut short."""
+    return (_MAGIC | _VERSION).to_bytes(4, "little" if order == "<" else "big") in rest[_SIZE:]
 
 
 def _refuse_version(path: Path, record: int, at: int, begin: bytes, order: str) -> None:

@@ -19,13 +19,22 @@ CARRIES = frozenset({"device", "operation", "offset", "length", "arrival"})
 LEAVES_OUT = "blanks beyond one between fields, digits beyond the nanosecond, flags other than that of reads"
 RESOLUTION = 1
 
+#: Lines that are judged, and the mean time between requests, ms, beyond which a trace is not taken for one of milliseconds.
+_JUDGED, _LONGEST_PAUSE = 1000, 10_000
 _COLUMNS = {"arrival": _text.DECIMAL, "device": pa.int16(), "lbn": pa.int64(), "blocks": pa.int64(), "flags": pa.string()}
 EXAMPLE = Example(b"0.000000 0 40 8 1\n12.500000 1 0 16 0\n", [(READ, 20480, 4096, 0), (WRITE, 0, 8192, 12500000)])
 
 
 def recognise(path: Path) -> bool:
-    """Five numbers, of which the first has decimals."""
-    return _text.looks_like(path, rb"\d+\.\d*\s+\d+\s+\d+\s+\d+\s+[0-9a-fA-F]{1,8}")
+    """Five numbers, of which the first has decimals, or is of milliseconds rather than of MQSim's nanoseconds as far as can be told.
+
+    Where times are whole numbers, MQSim's lines look the same.  They are certainly not milliseconds if so few requests came a second.
+    """
+    if not _text.looks_like(path, rb"\d+(\.\d*)?\s+\d+\s+\d+\s+\d+\s+[0-9a-fA-F]{1,8}"):
+        return False
+    words = [line.split()[0] for line in _text.head(path, _JUDGED) if line]
+    times = [float(word) for word in words if re.fullmatch(rb"\d+(\.\d*)?", word)]
+    return any(b"." in word for word in words) or len(times) < 2 or max(times) - min(times) < _LONGEST_PAUSE * (len(times) - 1)
 
 
 def read(path: Path) -> Batches:

@@ -19,8 +19,10 @@ from traces.schema import Batches, make_batch
 
 TITLE = "fio I/O log, version 3"
 CARRIES = _fio.CARRIES
+LABELS = _fio.LABELS
 LEAVES_OUT = "when files were added, opened and closed; that a sync was a datasync"
 RESOLUTION = MICROSECONDS
+FILLS = {"arrival": "0"}
 
 _COLUMNS = {"time": pa.int64(), "filename": pa.string(), "action": pa.string(), "offset": pa.int64(), "length": pa.int64()}
 EXAMPLE = Example(

@@ -16,6 +16,7 @@ from traces.schema import Batches, make_batch
 
 TITLE = "fio I/O log, version 2"
 CARRIES = _fio.CARRIES
+LABELS = _fio.LABELS
 LEAVES_OUT = "where files were added, opened and closed; that a sync was a datasync; waits after the last request"
 RESOLUTION = MICROSECONDS
 
@@ -33,7 +34,7 @@ def recognise(path: Path) -> bool:
 
 def read(path: Path) -> Batches:
     """A request arrives at the sum of the waits before it; in a file without waits, nothing is timed."""
-    timed = any(b" wait " in data for _, data in _text.chunks(path))
+    timed = any(b" wait " in data for *_, data in _text.chunks(path))
     first, now, files = 0, 0, _fio.Files()
     for lines in _fio.read(path, 2, _COLUMNS):
         actions = lines.choice("action", _fio.ACTIONS)

@@ -7,8 +7,8 @@
     12  size             uint32   bytes
     16  next access      int64    the number of the record that asks for the object next; -1 (or the largest number): none
 
-It does not tell reads from writes: all requests are read as reads.  The object is taken for the number of a 512-byte sector; objects that
-are hashes are no places on a device and are refused.
+It does not tell reads from writes: all requests are read as reads, and marked as of unknown operation.  The object is taken for the
+number of a 512-byte sector; objects that are hashes are no places on a device and are refused.
 
 A record needs to know the future.  It is written without at first; then the file is walked from its end to its begin, with a table of
 objects and where each was asked for last.  As many walks are made as keep that table small, each for its share of the objects.
@@ -25,7 +25,7 @@ from flashsim.core.errors import DamagedFileError, InvalidParameterError
 from flashsim.core.kernel import lean_kernel
 from flashsim.core.request import READ, SECTOR, WRITE, Integers
 from flashsim.core.units import NEVER, SECONDS
-from traces.format import _text
+from traces.format import _packed, _text
 from traces.format.base import Example
 from traces.schema import Batches, make_batch
 
@@ -46,14 +46,11 @@ EXAMPLE = Example(
 
 def recognise(path: Path) -> bool:
     """Nothing in it says so: the first records must be plausible, with times that rise and accesses that lie ahead."""
-    try:
-        with _text.open_bytes(path) as file:
-            begin = file.read(64 * _RECORD.itemsize)
-    except EOFError:
+    with _packed.open_bytes(path) as file:
+        begin = file.read(64 * _RECORD.itemsize)
+    if not begin or len(begin) % _RECORD.itemsize or b"\0" not in begin:
         return False
-    if len(begin) < _RECORD.itemsize or b"\0" not in begin:
-        return False
-    records = np.frombuffer(begin[: len(begin) // _RECORD.itemsize * _RECORD.itemsize], _RECORD)
+    records = np.frombuffer(begin, _RECORD)
     ahead = (records["next"] == -1) | (records["next"] > np.arange(len(records)))
     return bool(ahead.all() and (np.diff(records["time"].astype(np.int64)) >= 0).all() and (records["size"] > 0).all())
 
@@ -61,7 +58,7 @@ def recognise(path: Path) -> bool:
 def read(path: Path) -> Batches:
     """Time, object and size; the next access is checked and dropped."""
     first = 0
-    with _text.open_bytes(path) as file:
+    with _packed.open_bytes(path) as file:
         while data := file.read(_RECORDS * _RECORD.itemsize):
             if len(data) % _RECORD.itemsize:
                 raise DamagedFileError(f"trace: {path} is cut short in record {first + len(data) // _RECORD.itemsize}")
@@ -72,7 +69,7 @@ def read(path: Path) -> Batches:
             _refuse(path, first, records["size"] == 0, "its size is 0")
             columns = {"offset": records["object"].astype(np.int64) * SECTOR, "length": records["size"].astype(np.int64)}
             columns |= {"operation": np.full(len(records), READ), "arrival": records["time"].astype(np.int64) * SECONDS}
-            yield make_batch(columns, first)
+            yield make_batch(columns, first, unknown=("operation",))
             first += len(records)
 
 

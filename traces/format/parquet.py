@@ -14,11 +14,12 @@ from flashsim.core.request import OPERATIONS
 from flashsim.core.units import NEVER
 from traces.format._text import Bools
 from traces.parquet_writer import ParquetWriter
-from traces.schema import SCHEMA, Batches, open_trace, provenance_of
+from traces.schema import SCHEMA, Batches, open_trace, provenance_of, unknown_columns
 
 TITLE = "flashsim's own trace (Parquet)"
 CARRIES = frozenset(SCHEMA.names)
 RESOLUTION = 1
+KEEPS_UNKNOWN = True
 
 #: Where the values of a column end; they begin at 0.
 _BOUNDS = {"operation": len(OPERATIONS), "device": 1 << 15}
@@ -69,6 +70,7 @@ def _refuse(path: Path, batch: pa.RecordBatch, first: int, name: str, bad: Bools
 def write(batches: Batches, path: Path) -> None:
     """Write everything, with where the trace came from, if the first batch says so."""
     begun = next(batches, None)
-    with ParquetWriter(path, provenance_of(begun.schema) if begun is not None else None) as writer:
+    schema = SCHEMA if begun is None else begun.schema
+    with ParquetWriter(path, provenance_of(schema), unknown_columns(schema)) as writer:
         for batch in chain([] if begun is None else [begun], batches):
             writer.write(batch)

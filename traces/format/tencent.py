@@ -22,6 +22,7 @@ TITLE = "Tencent CBS block traces (CSV)"
 CARRIES = frozenset({"device", "operation", "offset", "length", "arrival", "label"})
 LEAVES_OUT = ""
 RESOLUTION = SECONDS
+LABELS = r"[0-9]+"
 
 _COLUMNS = {"Timestamp": pa.int64(), "Offset": pa.int64(), "Size": pa.int64(), "IOType": pa.string(), "VolumeID": pa.string()}
 EXAMPLE = Example(

@@ -1,0 +1,209 @@
+"""A trace as it is wanted: of a format that is recognised or named, all of it or some devices and a stretch of time, at any speed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from flashsim.core.errors import InvalidParameterError
+from flashsim.core.request import Integers
+from flashsim.core.units import NEVER, format_duration
+from traces.format.base import read_trace, recognise
+from traces.schema import SCHEMA, Batches, make_batch, unknown_columns
+
+#: How far before a request the one that it waits for may be, where requests in between are left out.
+_BACK = 1 << 20
+_SLOWEST, _FASTEST = 1e-6, 1e6
+
+
+@dataclass(frozen=True)
+class Excerpt:
+    """A trace file, or a part of it.
+
+    Parameters
+    ----------
+    path
+        The file.
+    format
+        A format's name, the path of a Python file, or ``csv:`` and columns; recognised by the content if None.
+    devices
+        The numbers of the devices whose requests are wanted; all if empty.
+    start
+        How long after the trace's first request the part begins, ns.
+    window
+        How long it lasts, ns; None: to the end.
+    speed
+        How many times as fast requests arrive, and programs think; latencies that were recorded stay.
+
+    Raises
+    ------
+    InvalidParameterError
+        A value out of its bounds.
+    """
+
+    path: str | Path
+    format: str | None = None
+    devices: Collection[int] = ()
+    start: int = 0
+    window: int | None = None
+    speed: float = 1
+
+    def __post_init__(self) -> None:
+        if self.start < 0:
+            raise InvalidParameterError("start", format_duration(self.start), "it must not be negative")
+        if self.window is not None and self.window <= 0:
+            raise InvalidParameterError("window", format_duration(self.window), "it must be longer than 0")
+        if not (math.isfinite(self.speed) and _SLOWEST <= self.speed <= _FASTEST):
+            raise InvalidParameterError("speed", self.speed, f"it must be in [{_SLOWEST:g}, {_FASTEST:g}]")
+        for device in self.devices:
+            if not 0 <= device < 1 << 15:
+                raise InvalidParameterError("device number", device, f"it must be in [0, {(1 << 15) - 1}]")
+
+    @property
+    def whole(self) -> bool:
+        """Whether no request is left out."""
+        return not self.devices and not self.start and self.window is None
+
+    @property
+    def timed(self) -> bool:
+        """Whether the part depends on times."""
+        return bool(self.start) or self.window is not None
+
+    def batches(self) -> Batches:
+        """The requests, numbered anew.
+
+        Raises
+        ------
+        MissingFileError, DamagedFileError
+            See `traces.format.base.read_trace`.
+        InvalidParameterError
+            A part by time of a trace without times; nothing in the part; a request that waits for one too far back.
+        """
+        batches = read_trace(self.path, self.format)
+        return batches if self.whole and self.speed == 1 else _Cutting(self).cut(batches)
+
+
+#: A trace file, by its path or as an excerpt.
+Source = str | Path | Excerpt
+
+
+def requests_of(source: Source) -> Batches:
+    """The requests of a trace file, or of a part of it."""
+    return source.batches() if isinstance(source, Excerpt) else read_trace(source)
+
+
+def recognised(source: Source) -> Excerpt:
+    """An excerpt whose format is known.
+
+    Raises
+    ------
+    MissingFileError, DamagedFileError
+        See `traces.format.base.recognise`.
+    """
+    excerpt = source if isinstance(source, Excerpt) else Excerpt(source)
+    return excerpt if excerpt.format else replace(excerpt, format=recognise(excerpt.path))
+
+
+def path_of(source: Source) -> Path:
+    """Where the file lies."""
+    return Path(source.path if isinstance(source, Excerpt) else source)
+
+
+class _Cutting:
+    """The work under way: what is known of the requests so far."""
+
+    def __init__(self, excerpt: Excerpt) -> None:
+        self._excerpt = excerpt
+        self._end = NEVER if excerpt.window is None else excerpt.start + excerpt.window
+        self._origin: int | None = None
+        self._latest = 0
+        self._numbers = np.zeros(0, np.int64)  # new numbers of the last requests, -1 of those that were left out
+        self._seen = self._kept = 0
+        self._devices: set[int] = set()
+
+    def cut(self, batches: Batches) -> Batches:
+        for batch in batches:
+            rows = self._chosen(batch) if batch.num_rows else np.zeros(0, np.int64)
+            columns: dict[str, Any] = {name: batch.column(name).take(pa.array(rows)) for name in SCHEMA.names if name != "id"}
+            if not self._excerpt.whole:
+                columns |= self._waits(batch, rows)
+            if self._excerpt.speed != 1:
+                columns |= self._faster(columns)
+            if len(rows):
+                yield make_batch(columns, self._kept, columns["label"], unknown_columns(batch.schema))
+            self._seen += batch.num_rows
+            self._kept += len(rows)
+        if not self._kept and self._seen:
+            raise InvalidParameterError("excerpt", self._asked(), f"none of {self._seen:,} requests is in it{self._there()}")
+
+    def _asked(self) -> str:
+        parts = [f"device {', '.join(map(str, sorted(self._excerpt.devices)))}"] if self._excerpt.devices else []
+        if self._excerpt.timed:
+            until = "the end" if self._end == NEVER else format_duration(self._end)
+            parts.append(f"from {format_duration(self._excerpt.start)} to {until}")
+        return " ".join(parts)
+
+    def _there(self) -> str:
+        if self._excerpt.devices:
+            named = ", ".join(map(str, sorted(self._devices)[:20]))
+            return f"; the trace is of {named}{' and more' if len(self._devices) > 20 else ''}"
+        return f"; the last comes at {format_duration(self._latest)}"
+
+    def _chosen(self, batch: pa.RecordBatch) -> Integers:
+        """The rows that are wanted; a request whose time is not known counts with the latest before it."""
+        wanted = np.ones(batch.num_rows, np.bool_)
+        if self._excerpt.devices:
+            device = batch.column("device").to_numpy()
+            self._devices.update(np.unique(device).tolist())
+            wanted &= np.isin(device, list(self._excerpt.devices))
+        arrival = batch.column("arrival")
+        if self._origin is None:
+            if self._excerpt.timed and not arrival[0].is_valid:
+                raise InvalidParameterError("start", self._asked(), "the trace does not say when its first request arrived")
+            self._origin = int(arrival[0].as_py() or 0)
+        if self._excerpt.timed:
+            since = arrival.fill_null(self._origin).to_numpy() - self._origin
+            if arrival.null_count:
+                latest = np.maximum(np.maximum.accumulate(since), self._latest)
+                since = np.where(_valid(arrival), since, latest)
+            wanted &= (since >= self._excerpt.start) & (since < self._end)
+            self._latest = max(self._latest, int(since.max()))
+        return np.flatnonzero(wanted)
+
+    def _waits(self, batch: pa.RecordBatch, rows: Integers) -> dict[str, Any]:
+        """Dependencies by new numbers; a request that waited for one which is left out waits for none, and arrives when it did."""
+        numbers = np.full(batch.num_rows, -1)
+        numbers[rows] = np.arange(self._kept, self._kept + len(rows))
+        known, begin = np.concatenate([self._numbers, numbers]), self._seen - len(self._numbers)
+        self._numbers = known[-_BACK:]
+        dependency = batch.column("dependency").to_numpy()[rows]
+        far = (dependency >= 0) & (dependency < begin)
+        if far.any():
+            row = int(np.argmax(far))
+            waits = f"request {self._seen + rows[row]} waits for {dependency[row]}"
+            raise InvalidParameterError("dependency", waits, f"in an excerpt it may be {_BACK} back at most")
+        dependency = np.where(dependency >= 0, known[np.maximum(dependency - begin, 0)], -1)
+        return {"dependency": dependency, "think": np.where(dependency >= 0, batch.column("think").to_numpy()[rows], 0)}
+
+    def _faster(self, columns: dict[str, Any]) -> dict[str, Any]:
+        """Times as they are at another speed: latencies stay."""
+        speed, origin = self._excerpt.speed, self._origin or 0
+        since, think = columns["arrival"].fill_null(origin).to_numpy() - origin, np.asarray(columns["think"])
+        most = max(abs(since).max(initial=0), think.max(initial=0)) / speed
+        if most >= NEVER // 4:
+            raise InvalidParameterError("speed", speed, f"the trace would take more than {format_duration(NEVER // 4)}")
+        earlier = since - np.rint(since / speed).astype(np.int64)
+        moved = {name: np.maximum(columns[name].fill_null(0).to_numpy() - earlier, 0) for name in ("arrival", "started", "completed")}
+        times = {name: pa.array(values, pa.int64(), mask=~_valid(columns[name])) for name, values in moved.items()}
+        return times | {"think": np.rint(think / speed).astype(np.int64)}
+
+
+def _valid(column: pa.Array) -> npt.NDArray[np.bool_]:
+    return column.is_valid().to_numpy(zero_copy_only=False)
