@@ -1,7 +1,7 @@
 """What a database algorithm costs on a storage device, in virtual time, from Python: ``import flashsim as fs``.
 
 ``dir(fs)`` lists the names, such as `fs.drive` and `fs.join`.  Each is a module of ``experiments.face`` and is imported when it is first
-asked for.  Importing this package first makes sure that its four siblings are flashsim's own (see `flashsim.siblings`).
+asked for.  Importing this package first makes sure that its four siblings can be imported (see `flashsim.siblings`).
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from flashsim.siblings import shadowed, started_as_command
+from flashsim.siblings import settle, started_as_command
 
 __version__ = "0.1.0"
 
-_problem = shadowed(Path(__file__).parent)
+_problem = settle(Path(__file__).parent)
 if _problem:
     if started_as_command():  # the command itself may be what is shadowed, so nobody else could report this
         print(f"flashsim: {_problem}", file=sys.stderr)

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import os
 import signal
-import threading
-import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures.process import BrokenProcessPool
-from functools import cache
 from multiprocessing import resource_tracker
 from typing import Any, TypeVar
 
@@ -17,11 +14,10 @@ import joblib
 from joblib.externals.loky.backend import resource_tracker as lokys_tracker
 
 from flashsim.core.errors import FlashsimError
+from flashsim.core.workers import watched
 
 #: Seconds in which a cluster must answer.
 _REACHED_WITHIN = 10
-#: Seconds after which a worker looks whether the process that started it is still there.
-_LOOKS_EVERY = 0.5
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -51,7 +47,7 @@ def each(function: Callable[[Item], Result], items: Sequence[Item], jobs: int, c
     warnings.filterwarnings("ignore", "A worker stopped while some jobs were given")  # one that grew was replaced: no loss
     pool = joblib.Parallel(n_jobs=workers, return_as="generator_unordered", batch_size=1)
     try:
-        yield from _started(pool, [joblib.delayed(_watched)(os.getpid(), function, item) for item in items])
+        yield from _started(pool, [joblib.delayed(watched)(os.getpid(), _named, function, item) for item in items])
     except BrokenProcessPool as problem:
         raise FlashsimError("jobs: a worker process was killed, perhaps for want of memory; use fewer jobs or a smaller scale") from problem
 
@@ -77,22 +73,6 @@ def _on_cluster(function: Callable[[Item], Result], items: Sequence[Item], addre
 
 def _named(function: Callable[[Item], Result], item: Item) -> tuple[Item, Result]:
     return item, function(item)
-
-
-def _watched(parent: int, function: Callable[[Item], Result], item: Item) -> tuple[Item, Result]:
-    """As `_named`, in a process that ends with the one that started it, even if that was killed."""
-    _watch(parent)
-    return _named(function, item)
-
-
-@cache
-def _watch(parent: int) -> None:
-    def end_with_parent() -> None:
-        while os.getppid() == parent:
-            time.sleep(_LOOKS_EVERY)
-        os._exit(1)
-
-    threading.Thread(target=end_with_parent, daemon=True).start()
 
 
 def _started(pool: Any, tasks: Sequence[Any]) -> Any:

@@ -60,7 +60,8 @@ class SourceTree:
         sources = {}
         for room in rooms:
             spec = find_spec(room)
-            for place in (spec.submodule_search_locations or []) if spec else []:
+            places = list(spec.submodule_search_locations or []) if spec else []
+            for place in places[-1:]:  # before ours may stand a package of the user's that has the name too
                 for path in Path(place).rglob("*.py"):
                     parts = (room, *path.relative_to(place).with_suffix("").parts)
                     sources[".".join(parts).removesuffix(".__init__")] = path.read_bytes()
