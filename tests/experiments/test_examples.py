@@ -19,7 +19,7 @@ from tests.flashsim.hdd.diskspecs.drive_files import write_drive
 
 ROOT = Path(__file__).parents[2]
 #: Pages whose commands and programs all run.
-EXPLANATIONS = [ROOT / "docs" / "explanation" / f"{name}.md" for name in ("compiled_loop", "strands")]
+EXPLANATIONS = [ROOT / "docs" / "explanation" / f"{name}.md" for name in ("compiled_loop", "page_access", "strands")]
 PAGES = [*sorted((ROOT / "docs" / "tutorials").glob("*.md")), *EXPLANATIONS]
 COMMANDS = (
     "",

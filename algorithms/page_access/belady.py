@@ -1,0 +1,133 @@
+"""Belady's rule: the plan with the fewest fetches that takes the edges of a page graph in a given order.
+
+Source: Belady, "A study of replacement algorithms for a virtual-storage computer", IBM Systems Journal 5(2), 1966.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from algorithms.page_access.graph import PageGraph, Pages
+from algorithms.page_access.plan import LEAST_FRAMES, NONE, FetchPlan, check_frames
+from flashsim.core.errors import InvalidParameterError
+from flashsim.core.kernel import lean_kernel
+
+#: Columns of the heap of pages in memory: the page, and when it is needed next.
+_PAGE, _USE = range(2)
+
+
+class Replay(NamedTuple):
+    """What is needed to go through an order of edges, and what comes of it (`fetched`, `victims`, `after`: see `FetchPlan`)."""
+
+    first: Pages
+    second: Pages
+    #: When each page is needed next, shape (pages,), and after each edge its two pages, shape (edges, 2): steps of the order.
+    next_use: Pages
+    uses: Pages
+    #: Where in the heap each page is, or `NONE`, and the heap itself, shape (frames, 2).
+    places: Pages
+    heap: Pages
+    fetched: Pages
+    victims: Pages
+    after: Pages
+
+
+def replay(graph: PageGraph, frames: int) -> Replay:
+    """Room to go through orders of a graph's edges."""
+    room = min(frames, max(LEAST_FRAMES, graph.needed_pages))
+    next_use, places = np.empty((2, graph.pages), np.int32)
+    uses, heap = np.empty((graph.edges, 2), np.int32), np.empty((room, 2), np.int32)
+    fetched, victims = np.empty((2, 2 * graph.edges), np.int32)
+    return Replay(graph.first, graph.second, next_use, uses, places, heap, fetched, victims, np.empty(graph.edges, np.int32))
+
+
+def belady(graph: PageGraph, order: npt.ArrayLike, frames: int) -> FetchPlan:
+    """The plan with the fewest fetches that takes the edges in a given order: the page replaced is the one needed again last.
+
+    Parameters
+    ----------
+    order
+        All edges, by their numbers in the graph.
+
+    Raises
+    ------
+    InvalidParameterError
+        Fewer than 2 frames; an order that is none of all edges.
+
+    Examples
+    --------
+    >>> graph = PageGraph.of([0, 0, 0, 1, 1], [2, 3, 4, 2, 4])
+    >>> belady(graph, [1, 0, 2, 4, 3], 2).pages.tolist()
+    [0, 3, 2, 4, 1, 2]
+    """
+    check_frames(frames)
+    numbers = np.asarray(order, np.int32)
+    seen = np.zeros(graph.edges, np.bool_)
+    seen[numbers[(numbers >= 0) & (numbers < graph.edges)]] = True
+    if len(numbers) != graph.edges or not seen.all():
+        raise InvalidParameterError("order", f"{len(numbers)} edges", f"it must hold each of the graph's {graph.edges} once")
+    room = replay(graph, frames)
+    fetches = go_through(numbers, room)
+    return FetchPlan(graph, frames, room.fetched[:fetches].copy(), room.victims[:fetches].copy(), numbers, room.after)
+
+
+@lean_kernel
+def go_through(order: Pages, room: Replay) -> int:
+    """Let the edges of an order meet, and replace by Belady's rule; returns the number of fetches."""
+    room.next_use[:] = order.shape[0]
+    room.places[:] = NONE
+    for step in range(order.shape[0] - 1, -1, -1):
+        one, other = room.first[order[step]], room.second[order[step]]
+        room.uses[step, 0], room.uses[step, 1] = room.next_use[one], room.next_use[other]
+        room.next_use[one] = room.next_use[other] = step
+    size = fetches = 0
+    for step in range(order.shape[0]):
+        page, other = room.first[order[step]], room.second[order[step]]
+        for side in range(2):
+            place = room.places[page]
+            if place < 0:
+                if size < room.heap.shape[0]:
+                    place, size = size, size + 1
+                    room.victims[fetches] = NONE
+                else:
+                    place = _last_needed(room.heap, other)
+                    room.victims[fetches] = room.heap[place, _PAGE]
+                    room.places[room.heap[place, _PAGE]] = NONE
+                room.fetched[fetches] = page
+                fetches += 1
+            _sift(room.heap, room.places, size, place, page, room.uses[step, side])
+            page, other = other, page
+        room.after[step] = fetches
+    return fetches
+
+
+@lean_kernel
+def _last_needed(heap: Pages, stays: int) -> int:
+    """The place of the page needed again last, but for one that stays."""
+    if heap[0, _PAGE] != stays:
+        return 0
+    return 2 if heap.shape[0] > 2 and heap[2, _USE] > heap[1, _USE] else 1
+
+
+@lean_kernel
+def _sift(heap: Pages, places: Pages, size: int, place: int, page: int, use: int) -> None:
+    """Put a page, whose next use has changed, where it belongs; the one needed last is on top."""
+    while place > 0 and heap[(place - 1) // 2, _USE] < use:
+        above = (place - 1) // 2
+        heap[place, _PAGE], heap[place, _USE] = heap[above, _PAGE], heap[above, _USE]
+        places[heap[place, _PAGE]] = place
+        place = above
+    while True:
+        below = 2 * place + 1
+        if below + 1 < size and heap[below + 1, _USE] > heap[below, _USE]:
+            below += 1
+        if below >= size or heap[below, _USE] <= use:
+            break
+        heap[place, _PAGE], heap[place, _USE] = heap[below, _PAGE], heap[below, _USE]
+        places[heap[place, _PAGE]] = place
+        place = below
+    heap[place, _PAGE], heap[place, _USE] = page, use
+    places[page] = place

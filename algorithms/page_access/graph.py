@@ -1,0 +1,196 @@
+"""The page graph: pages as vertices, and an edge for every two pages that must be in memory together once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from flashsim.core.errors import InvalidParameterError, SchemaError
+
+if TYPE_CHECKING:
+    import networkx
+    import pandas as pd
+
+Pages = npt.NDArray[np.int32]
+
+#: Columns of `PageGraph.adjacency`.
+NEIGHBOUR, EDGE = range(2)
+#: Ends of edges are counted in 32 bits.
+_MOST_EDGES = (1 << 30) - 1
+
+
+@dataclass(frozen=True, eq=False)
+class PageGraph:
+    """Pages and the pairs of them that must meet (a join graph, if the pairs are those of a join index).
+
+    Make one by `of`, `from_frame` or `from_networkx`.
+
+    Parameters
+    ----------
+    first, second
+        The two pages of each edge, int32, shape (edges,); no pair stands twice, first < second, and edges ascend.
+    offsets, adjacency
+        The same by pages: ``adjacency[offsets[p]:offsets[p + 1]]`` are the neighbours of page p and the edges to them, int32, shape
+        (2 edges, 2).
+    results
+        What each edge is worth, such as the tuples that it joins: int64, shape (edges,).
+    names
+        What each page is called, if that is not its number.
+    """
+
+    first: Pages
+    second: Pages
+    offsets: Pages
+    adjacency: Pages
+    results: npt.NDArray[np.int64]
+    names: list[Any] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, first: npt.ArrayLike, second: npt.ArrayLike, pages: int | None = None, results: npt.ArrayLike | None = None) -> PageGraph:
+        """A graph from the two ends of its edges, in any order; pairs that stand several times are one edge.
+
+        Parameters
+        ----------
+        pages
+            How many there are, if the last ones may have no edge.
+        results
+            What each edge is worth, at least 0, shape (edges,); 1 without it.
+
+        Raises
+        ------
+        InvalidParameterError
+            Ends of unequal number, no whole numbers, negative, equal to one another (a self-loop), or not below `pages`; negative results.
+
+        Examples
+        --------
+        >>> graph = PageGraph.of([0, 0, 0, 1, 1], [2, 3, 4, 2, 4])
+        >>> graph
+        PageGraph(5 pages, 5 edges)
+        >>> graph.degrees.tolist()
+        [3, 2, 2, 1, 2]
+        """
+        ends = [_whole("edges", each) for each in (first, second)]
+        worth = np.ones(len(ends[0]), np.int64) if results is None else _whole("results", results)
+        if not len(ends[0]) == len(ends[1]) == len(worth):
+            raise InvalidParameterError(
+                "edges", f"{len(ends[0])} and {len(ends[1])} ends, {len(worth)} results", "their numbers must agree"
+            )
+        if len(worth) > _MOST_EDGES:
+            raise InvalidParameterError("edges", len(worth), f"at most {_MOST_EDGES} can be counted")
+        least = min((int(each.min(initial=0)) for each in (*ends, worth)), default=0)
+        if least < 0:
+            raise InvalidParameterError("edges", least, "pages and results must be at least 0")
+        low, high = np.minimum(*ends), np.maximum(*ends)
+        last = int(high.max(initial=-1))
+        count = last + 1 if pages is None else pages
+        if not last < count <= _MOST_EDGES:
+            raise InvalidParameterError(
+                "pages", count, f"it must be above {last}, the last page that has an edge, and at most {_MOST_EDGES}"
+            )
+        if (loops := np.flatnonzero(low == high)).size:
+            raise InvalidParameterError("edges", f"({low[loops[0]]}, {low[loops[0]]})", "a page cannot be paired with itself (a self-loop)")
+        pairs, places = np.unique(low * count + high, return_inverse=True)
+        sums = np.bincount(places, worth, len(pairs)).astype(np.int64) if len(pairs) < len(worth) else worth[np.argsort(places)]
+        return cls(*_adjacency((pairs // max(1, count)).astype(np.int32), (pairs % max(1, count)).astype(np.int32), count), sums)
+
+    @classmethod
+    def from_frame(cls, frame: pd.DataFrame, results: str = "") -> PageGraph:
+        """A graph from a pandas edge list: the first two columns are the ends, of any type; `results` names a column of worths.
+
+        Raises
+        ------
+        SchemaError
+            Fewer than two columns, an end that is missing, or no such column.
+        InvalidParameterError
+            As `of`.
+        """
+        import pandas as pd
+
+        if frame.shape[1] < 2:
+            raise SchemaError("edge list: it needs two columns, the ends of each edge")
+        if results and results not in frame:
+            raise SchemaError(f"edge list: there is no column '{results}'")
+        ends = pd.concat([frame.iloc[:, 0], frame.iloc[:, 1]], ignore_index=True)
+        if ends.isna().any():
+            raise SchemaError("edge list: an end is missing")
+        codes, names = pd.factorize(ends, sort=ends.map(type).nunique() == 1)
+        graph = cls.of(codes[: len(frame)], codes[len(frame) :], len(names), frame[results].to_numpy() if results else None)
+        graph.names.extend(names)
+        return graph
+
+    @classmethod
+    def from_networkx(cls, graph: networkx.Graph[Any], results: str = "") -> PageGraph:
+        """A graph of NetworkX; `results` names an attribute of edges that says what each is worth.
+
+        Raises
+        ------
+        InvalidParameterError
+            As `of`.
+        """
+        numbers = {name: number for number, name in enumerate(graph)}
+        ends = np.array([(numbers[u], numbers[v]) for u, v in graph.edges()], np.int64).reshape(-1, 2)
+        worth = [attributes.get(results, 1) for _, _, attributes in graph.edges(data=True)] if results else None
+        made = cls.of(ends[:, 0], ends[:, 1], len(numbers), worth)
+        made.names.extend(numbers)
+        return made
+
+    def to_networkx(self) -> networkx.Graph[Any]:
+        """The same as a graph of NetworkX, with each edge's worth as ``results``."""
+        import networkx
+
+        graph: networkx.Graph[Any] = networkx.Graph()
+        graph.add_nodes_from(self.names or range(self.pages))
+        for u, v, worth in zip(self.first.tolist(), self.second.tolist(), self.results.tolist(), strict=True):
+            graph.add_edge(self.name(u), self.name(v), results=worth)
+        return graph
+
+    def name(self, page: int) -> Any:
+        """What a page is called."""
+        return self.names[page] if self.names else page
+
+    @property
+    def pages(self) -> int:
+        """How many pages there are."""
+        return len(self.offsets) - 1
+
+    @property
+    def edges(self) -> int:
+        """How many pairs must meet."""
+        return len(self.first)
+
+    @property
+    def degrees(self) -> Pages:
+        """With how many others each page must meet, shape (pages,)."""
+        return np.diff(self.offsets)
+
+    @property
+    def needed_pages(self) -> int:
+        """Pages that have an edge: each is fetched at least once."""
+        return int(np.count_nonzero(self.degrees))
+
+    def __repr__(self) -> str:
+        return f"PageGraph({self.pages} pages, {self.edges} edges)"
+
+
+def _whole(what: str, values: npt.ArrayLike) -> npt.NDArray[np.int64]:
+    array = np.asarray(values)
+    if array.ndim != 1 or (array.size and not np.issubdtype(array.dtype, np.integer)):
+        raise InvalidParameterError(what, f"{array.dtype} of shape {array.shape}", "they must be a list of whole numbers")
+    if array.size and int(array.max()) >= 1 << 62:
+        raise InvalidParameterError(what, int(array.max()), "numbers must be below 2^62")
+    return array.astype(np.int64)
+
+
+def _adjacency(first: Pages, second: Pages, pages: int) -> tuple[Pages, Pages, Pages, Pages]:
+    """The edges once more, by pages."""
+    ends = np.concatenate([first, second])
+    order = np.argsort(ends, kind="stable")
+    offsets = np.zeros(pages + 1, np.int32)
+    np.cumsum(np.bincount(ends, minlength=pages), out=offsets[1:])
+    adjacency = np.empty((len(ends), 2), np.int32)
+    adjacency[:, NEIGHBOUR] = np.concatenate([second, first])[order]
+    adjacency[:, EDGE] = order % max(1, len(first))
+    return first, second, offsets, adjacency

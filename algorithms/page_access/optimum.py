@@ -1,0 +1,117 @@
+"""Exact page-access scheduling of small graphs, by search: the fewest fetches with given frames (OPAS2), and the fewest frames (OPAS1)."""
+
+from __future__ import annotations
+
+import heapq
+from itertools import count
+
+from algorithms.page_access.graph import PageGraph
+from algorithms.page_access.plan import check_frames
+from flashsim.core.errors import InvalidParameterError
+
+#: Sets of pages and of edges are the bits of a number; beyond some twenty pages the search takes minutes or more anyway.
+MOST_PAGES = 64
+
+
+def fewest_fetches(graph: PageGraph, frames: int, most: int | None = None) -> int | None:
+    """The least number of fetches with which all pairs meet (OPAS2), by a best-first search over what is in memory and left to meet.
+
+    Parameters
+    ----------
+    most
+        Give up beyond this many.
+
+    Returns
+    -------
+    int or None
+        None if it takes more than `most`.
+
+    Raises
+    ------
+    InvalidParameterError
+        Fewer than 2 frames, or more than 64 pages.
+
+    Examples
+    --------
+    >>> graph = PageGraph.of([0, 0, 0, 1, 1], [2, 3, 4, 2, 4])
+    >>> [fewest_fetches(graph, frames) for frames in (2, 3, 4)]
+    [6, 5, 5]
+    """
+    check_frames(frames)
+    if graph.pages > MOST_PAGES:
+        raise InvalidParameterError("pages", graph.pages, f"the optimum is searched for up to {MOST_PAGES}")
+    edges = [(1 << u) | (1 << v) for u, v in zip(graph.first.tolist(), graph.second.tolist(), strict=True)]
+    number = count()
+    begin = (0, (1 << len(edges)) - 1)
+    waiting = [(graph.needed_pages, 0, next(number), begin)]
+    seen = {begin: 0}
+    while waiting:
+        bound, _, _, (resident, left) = heapq.heappop(waiting)
+        fetches = seen[resident, left]
+        if not left:
+            return fetches
+        if bound > fetches + _least(edges, left, resident, frames):
+            continue  # reached by fewer fetches since
+        for page in _bits(_still_needed(edges, left, resident)):
+            for victim in _bits(resident) if resident.bit_count() == frames else [0]:
+                memory = resident ^ victim | page
+                after = sum(1 << edge for edge in _numbers(left) if edges[edge] & ~memory)
+                needed = _useful(edges, after)
+                state = (memory & needed, after)  # a page that is done with is as good as a free frame
+                cost = fetches + 1
+                least = cost + _least(edges, after, memory, frames)
+                if (most is None or least <= most) and cost < seen.get(state, 1 << 62):
+                    seen[state] = cost
+                    heapq.heappush(waiting, (least, -cost, next(number), state))
+    return None
+
+
+def fewest_frames(graph: PageGraph) -> int:
+    """The least number of frames with which no page is fetched twice (OPAS1): the graph's pathwidth and one.
+
+    Raises
+    ------
+    InvalidParameterError
+        More than 64 pages.
+
+    Examples
+    --------
+    >>> fewest_frames(PageGraph.of([0, 0, 0, 1, 1], [2, 3, 4, 2, 4]))
+    3
+    """
+    frames = 2
+    while fewest_fetches(graph, frames, most=graph.needed_pages) is None:
+        frames += 1
+    return frames
+
+
+def _bits(number: int) -> list[int]:
+    """The single bits of a number."""
+    bits = []
+    while number:
+        bits.append(number & -number)
+        number &= number - 1
+    return bits
+
+
+def _numbers(number: int) -> list[int]:
+    """The places of its bits."""
+    return [bit.bit_length() - 1 for bit in _bits(number)]
+
+
+def _useful(edges: list[int], left: int) -> int:
+    """The pages that have an edge left."""
+    pages = 0
+    for edge in _numbers(left):
+        pages |= edges[edge]
+    return pages
+
+
+def _least(edges: list[int], left: int, resident: int, frames: int) -> int:
+    """At least so many fetches are to come: one a page that is not there, and each lets at most ``frames - 1`` pairs meet."""
+    return max(_still_needed(edges, left, resident).bit_count(), -(-left.bit_count() // (frames - 1)))
+
+
+def _still_needed(edges: list[int], left: int, resident: int) -> int:
+    """The pages that must be fetched still, at least once."""
+    return _useful(edges, left) & ~resident

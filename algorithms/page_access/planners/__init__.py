@@ -1,0 +1,1 @@
+"""Planners of page accesses: one file a member."""
