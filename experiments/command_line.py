@@ -8,6 +8,7 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
+from traceback import walk_tb
 from typing import Annotated, Any
 
 import typer
@@ -54,7 +55,7 @@ class OneLineErrors(Group):
             if sys.stdout:  # None if the shell closed it
                 sys.stdout.flush()
         except SystemExit as problem:  # not ours
-            if isinstance(problem.__context__, BrokenPipeError):  # Typer's answer to it
+            if _of_typer(problem):  # its answer to a broken pipe, or a completion
                 raise
             _say(f"a Python file that the command runs ended it (SystemExit: {problem.code})")
             status = REFUSED
@@ -127,6 +128,12 @@ def _report(problem: BaseException) -> int:
     return REFUSED
 
 
+def _of_typer(problem: SystemExit) -> bool:
+    """Whether Typer itself ended the command, and no file that the command runs."""
+    *_, (frame, _) = walk_tb(problem.__traceback__)
+    return str(frame.f_globals.get("__name__")).startswith("typer.")
+
+
 def _say(message: str) -> None:
     words = (shortened(word, _LONGEST_WORD) for word in printable(message).split())
     print(f"flashsim: {shortened(' '.join(words), _LONGEST_LINE)}", file=sys.stderr)
@@ -136,7 +143,6 @@ app = typer.Typer(
     name="flashsim",
     cls=Commands,
     rich_markup_mode=None,
-    add_completion=False,
     pretty_exceptions_enable=False,
     invoke_without_command=True,
 )
@@ -155,8 +161,8 @@ def flashsim(
     Examples::
 
         flashsim reproduce do2009 --scale 0.01
-        flashsim join bnl --r do2009:customer@0.1 --s do2009:orders@0.1 --on c_custkey=o_custkey \
-            --device ocz-core-60gb --memory 1MiB
+        flashsim join bnl --r do2009:customer@0.1 --s do2009:orders@0.1 \
+            --on c_custkey=o_custkey --device ocz-core-60gb --memory 1MiB
         flashsim device list
     """
     if allow_code:

@@ -15,6 +15,7 @@ from experiments.commands.outputs import Outputs, write_json
 from experiments.commands.progress import progress_bar
 from experiments.commands.shared import CommandWithExamples, Force, Group, JsonFile
 from experiments.commands.terminal import say
+from experiments.commands.values import completes
 from experiments.presentation.tables import Table
 from experiments.replaying import preconditioning
 from flashsim.core.errors import InvalidParameterError
@@ -63,7 +64,14 @@ def list_presets(json: JsonFile = None, force: Force = False) -> None:
 
 @app.command("show", cls=CommandWithExamples)
 def show_preset(
-    preset: Annotated[str, typer.Argument(metavar="PRESET", help="A preset's name, or a TOML file.")],
+    preset: Annotated[
+        str,
+        typer.Argument(
+            metavar="PRESET",
+            help="A preset's name, or a TOML file.",
+            autocompletion=completes("presets"),
+        ),
+    ],
     json: JsonFile = None,
     force: Force = False,
 ) -> None:
@@ -138,9 +146,22 @@ app.command("serve", cls=CommandWithExamples)(serve.serve_device)
 @app.command("bench", cls=CommandWithExamples)
 def bench_device(
     device: Annotated[
-        str, typer.Argument(metavar="DEVICE", help="A preset's name, a TOML file, or the path of a real file or block device.")
+        str,
+        typer.Argument(
+            metavar="DEVICE",
+            help="A preset's name, a TOML file, or the path of a real file or block device.",
+            autocompletion=completes("presets"),
+        ),
     ],
-    only: Annotated[list[str] | None, typer.Option("--only", metavar="NAME", help="Only this micro-benchmark; may be repeated.")] = None,
+    only: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--only",
+            metavar="NAME",
+            help="Only this micro-benchmark, of {benchmarks}; may be repeated.",
+            autocompletion=completes("benchmarks"),
+        ),
+    ] = None,
     size: Annotated[str | None, typer.Option("--size", metavar="SIZE", help="How much of the device is used, such as 4GiB.")] = None,
     count: Annotated[int | None, typer.Option("--count", metavar="N", min=1, help="Requests of a run (1,024; quick: 256).")] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Fewer values, shorter runs, 1 GiB of a simulated drive.")] = False,

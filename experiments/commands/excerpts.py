@@ -7,13 +7,21 @@ from typing import Annotated
 
 import typer
 
+from experiments.commands.values import completes
 from flashsim.core.errors import RefusedError
 from flashsim.core.units import parse_duration
 from traces.excerpt import Excerpt
 
 TraceFile = Annotated[Path, typer.Argument(metavar="FILE", help="A trace of any format; the format is told by its content.")]
 FormatName = Annotated[
-    str | None, typer.Option("--format", "--from", metavar="NAME|FILE.py", help="The trace's format, if its content does not tell.")
+    str | None,
+    typer.Option(
+        "--format",
+        "--from",
+        metavar="NAME|FILE.py",
+        help="The trace's format, if its content does not tell: {formats}.",
+        autocompletion=completes("formats"),
+    ),
 ]
 Columns = Annotated[
     str | None,

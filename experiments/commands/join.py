@@ -14,6 +14,7 @@ from experiments.commands.outputs import Outputs, write_json
 from experiments.commands.progress import progress_bar
 from experiments.commands.shared import Force, JsonFile
 from experiments.commands.terminal import explain, say
+from experiments.commands.values import completes
 from experiments.formulas.comparison import WHY, as_dict, check_formula, compare_join, comparison_table, formulas
 from experiments.presentation.rows import RowWriter
 from experiments.presentation.tables import Table
@@ -46,19 +47,52 @@ class Io(Enum):
 
 def join(
     algorithm: Annotated[
-        str, typer.Argument(metavar="ALGORITHM", help="bnl, sort-merge, simple-hash, grace-hash, hybrid-hash, or a Python file.")
+        str,
+        typer.Argument(
+            metavar="ALGORITHM",
+            help="One of {joins}; or a Python file.",
+            autocompletion=completes("joins"),
+        ),
     ],
     r: Annotated[str, typer.Option("--r", metavar="SOURCE", help="One relation; its columns come first in the result.")],
     s: Annotated[str, typer.Option("--s", metavar="SOURCE", help="The other relation.")],
     on: Annotated[str, typer.Option("--on", metavar="COLUMN[=COLUMN]", help="The key, in both relations or in each.")],
-    device: Annotated[str, typer.Option("--device", metavar="DEVICE", help="A preset, its TOML file, or the path of a real file or disk.")],
+    device: Annotated[
+        str,
+        typer.Option(
+            "--device",
+            metavar="DEVICE",
+            help="A preset (see flashsim device list), its TOML file, or the path of a real file or disk.",
+            autocompletion=completes("presets"),
+        ),
+    ],
     memory: Annotated[str, typer.Option("--memory", metavar="SIZE", help="The buffer pool, such as 10MiB.")],
     page_size: Annotated[str, typer.Option("--page-size", metavar="SIZE", help="512B to 64KiB.")] = "8KiB",
     io: Annotated[Io, typer.Option("--io", help="Requests of whole buffers, or of single pages.")] = Io.BLOCKED,
-    placement: Annotated[str, typer.Option(metavar="PLACEMENT", help="packed, spread, two-disks, ext3 or FILE.py.")] = "packed",
-    cpu: Annotated[str, typer.Option("--cpu", metavar="PRESET", help="The CPU that prices work, or 'none'.")] = CPU,
+    placement: Annotated[
+        str,
+        typer.Option(
+            metavar="PLACEMENT",
+            help="One of {placements}; or a Python file.",
+            autocompletion=completes("placements"),
+        ),
+    ] = "packed",
+    cpu: Annotated[
+        str,
+        typer.Option(
+            "--cpu",
+            metavar="PRESET",
+            help="The CPU that prices work, of {cpus}; or a TOML file.",
+            autocompletion=completes("cpus"),
+        ),
+    ] = CPU,
     buffers_for: Annotated[
-        str | None, typer.Option(metavar="PRESET", help="Divide the buffers as for this device rather than the one that is run on.")
+        str | None,
+        typer.Option(
+            metavar="PRESET",
+            help="Divide the buffers as for this device rather than the one that is run on.",
+            autocompletion=completes("presets"),
+        ),
     ] = None,
     trace: Annotated[Path | None, typer.Option("--trace", metavar="FILE", help="Record every request into a Parquet file.")] = None,
     out: Annotated[Path | None, typer.Option("--out", metavar="ROWS.parquet", help="Write the joined rows.")] = None,
@@ -76,10 +110,11 @@ def join(
 
     Examples::
 
-        flashsim join bnl --r do2009:customer@0.1 --s do2009:orders@0.1 --on c_custkey=o_custkey \
-            --device toshiba-5400-320gb --memory 1MiB
-        flashsim join grace-hash --r do2009:customer@0.1 --s do2009:orders@0.1 --on c_custkey=o_custkey \
-            --device ocz-core-60gb --memory 1MiB --trace grace.parquet --out rows.parquet
+        flashsim join bnl --r do2009:customer@0.1 --s do2009:orders@0.1 \
+            --on c_custkey=o_custkey --device toshiba-5400-320gb --memory 1MiB
+        flashsim join grace-hash --r do2009:customer@0.1 --s do2009:orders@0.1 \
+            --on c_custkey=o_custkey --device ocz-core-60gb --memory 1MiB \
+            --trace grace.parquet --out rows.parquet
     """
     pages = memory_pages(parse_size(memory, "--memory"), parse_size(page_size, "--page-size"))
     setting = JoinSetting(algorithm, pages, io is Io.PAGE, placement, buffers_for, None if cpu == "none" else cpu)

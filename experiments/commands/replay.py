@@ -16,6 +16,7 @@ from experiments.commands.outputs import Outputs, write_json
 from experiments.commands.progress import progress_bar
 from experiments.commands.shared import Force, JsonFile, YesDestroy
 from experiments.commands.terminal import say
+from experiments.commands.values import completes
 from experiments.commands.warned import warnings_as_lines
 from experiments.replaying import preconditioning
 from experiments.replaying import simulated as replaying
@@ -40,7 +41,14 @@ from traces.replay.base import Observer, load_engine
 
 def replay(
     file: TraceFile,
-    on: Annotated[str, typer.Option(metavar="DEVICE", help="A preset, its TOML file, or the path of a real file or block device.")],
+    on: Annotated[
+        str,
+        typer.Option(
+            metavar="DEVICE",
+            help="A preset, its TOML file, or the path of a real file or block device.",
+            autocompletion=completes("presets"),
+        ),
+    ],
     pace: Annotated[
         str | None, typer.Option(metavar="asap|timed|think", help="When requests arrive; by default as the trace knows.")
     ] = None,
@@ -61,8 +69,22 @@ def replay(
     scale_offsets: Annotated[bool, typer.Option("--scale-offsets", help="Wrap requests beyond the device's end around.")] = False,
     empty: Annotated[bool, typer.Option("--empty", help="Begin with an empty device; otherwise what is read was written before.")] = False,
     precondition: preconditioning.Asked = None,
-    engine: Annotated[str | None, typer.Option(metavar="builtin|fio", help="What replays on a real device (builtin).")] = None,
-    against: Annotated[str | None, typer.Option(metavar="PRESET", help="Also simulate what is replayed on a real device.")] = None,
+    engine: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="What replays on a real device, of {engines} (builtin).",
+            autocompletion=completes("engines"),
+        ),
+    ] = None,
+    against: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PRESET",
+            help="Also simulate what is replayed on a real device.",
+            autocompletion=completes("presets"),
+        ),
+    ] = None,
     writes_as_reads: Annotated[bool, typer.Option("--writes-as-reads", help="Read on a real device what the trace writes.")] = False,
     widen: Annotated[bool, typer.Option("--widen", help="Widen requests to whole blocks of a real device.")] = False,
     buffered: Annotated[bool, typer.Option("--buffered", help="Go through the page cache, where there is no direct I/O.")] = False,

@@ -14,6 +14,7 @@ from experiments.commands.outputs import Outputs, write_json
 from experiments.commands.progress import progress_bar
 from experiments.commands.shared import Force, JsonFile
 from experiments.commands.terminal import explain, say
+from experiments.commands.values import completes
 from experiments.papers.base import PAPERS, load
 from experiments.presentation.tables import Table
 from experiments.reproduction.judging import Reproduced, as_dict, differing, share, tally, verdict_table
@@ -29,7 +30,12 @@ _HEAD = 15
 
 def reproduce(
     target: Annotated[
-        str | None, typer.Argument(metavar="[PAPER[/CLAIM]]", help="What to reproduce; without it, the papers are listed.")
+        str | None,
+        typer.Argument(
+            metavar="[PAPER[/CLAIM]]",
+            help="What to reproduce, of {papers}; without it, they are listed.",
+            autocompletion=completes("papers", "claims"),
+        ),
     ] = None,
     scale: Annotated[float, typer.Option("--scale", metavar="F", help="Multiplies tuples and memory, above 0 and up to 1.")] = 1.0,
     jobs: Annotated[int | None, typer.Option("--jobs", metavar="N", help="Processes at the same time; one a core by default.")] = None,

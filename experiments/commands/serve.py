@@ -14,6 +14,7 @@ from experiments.commands.outputs import Outputs, write_json
 from experiments.commands.progress import progress_bar
 from experiments.commands.shared import Force, JsonFile
 from experiments.commands.terminal import say
+from experiments.commands.values import completes
 from experiments.replaying import preconditioning
 from experiments.serving import address as addresses
 from experiments.serving.journal import LATE, Journal
@@ -30,7 +31,14 @@ _LOOPBACK = "127.0.0.1"
 
 
 def serve_device(
-    preset: Annotated[str, typer.Argument(metavar="PRESET", help="A preset's name, or a TOML file.")],
+    preset: Annotated[
+        str,
+        typer.Argument(
+            metavar="PRESET",
+            help="A preset's name, or a TOML file.",
+            autocompletion=completes("presets"),
+        ),
+    ],
     socket: Annotated[Path | None, typer.Option("--socket", metavar="PATH", help="Listen on a socket in the file system.")] = None,
     port: Annotated[int | None, typer.Option("--port", metavar="N", min=0, max=65535, help="Listen on a TCP port; 0: any.")] = None,
     listen: Annotated[

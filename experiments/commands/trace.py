@@ -13,6 +13,7 @@ from experiments.commands.progress import progress_bar
 from experiments.commands.replay import replay
 from experiments.commands.shared import CommandWithExamples, Force, Group, JsonFile
 from experiments.commands.terminal import say
+from experiments.commands.values import completes
 from experiments.commands.warned import warnings_as_lines
 from experiments.presentation import trace_plots, trace_tables
 from traces import information
@@ -72,7 +73,14 @@ def info(
 def convert(
     file: TraceFile,
     target: Annotated[Path, typer.Argument(metavar="OUT", help="The file to write.")],
-    to: Annotated[str, typer.Option(metavar="FORMAT", help="The format to write, such as parquet or fio-iolog.")],
+    to: Annotated[
+        str,
+        typer.Option(
+            metavar="FORMAT",
+            help="The format to write, of {writable}; or a Python file.",
+            autocompletion=completes("writable"),
+        ),
+    ],
     format_name: FormatName = None,
     columns: Columns = None,
     device_number: Devices = None,

@@ -12,6 +12,7 @@ from experiments.commands.progress import progress_bar
 from experiments.commands.shared import CommandWithExamples, Force, Group, JsonFile
 from experiments.commands.terminal import say
 from experiments.commands.validate_joins import joins
+from experiments.commands.values import completes
 from flashsim.core.errors import RefusedError
 from flashsim.core.provenance import provenance
 from flashsim.device import presets
@@ -31,7 +32,14 @@ def validate() -> None:
 
 @app.command("hdd", cls=CommandWithExamples)
 def validate_hdd(
-    drive: Annotated[str, typer.Option(metavar="PRESET", help="A preset's name, a TOML file, or DiskSim's FILE.parv.")],
+    drive: Annotated[
+        str,
+        typer.Option(
+            metavar="PRESET",
+            help="A preset's name, a TOML file, or DiskSim's FILE.parv.",
+            autocompletion=completes("presets"),
+        ),
+    ],
     trace: Annotated[Path, typer.Option(metavar="FILE", help="A closed loop with measured times, such as DiskSim's validation traces.")],
     out_dir: Annotated[
         Path | None, typer.Option("--out-dir", metavar="DIR", help="Write the distributions (SVG) and tables (CSV) into this folder.")

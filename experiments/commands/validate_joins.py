@@ -13,6 +13,7 @@ from experiments.commands.outputs import Outputs, write_json
 from experiments.commands.progress import progress_bar
 from experiments.commands.shared import Force, JsonFile, YesDestroy
 from experiments.commands.terminal import explain, say
+from experiments.commands.values import completes
 from experiments.replaying.real import RealSettings
 from experiments.runs.joining import lay_out, memory_pages, open_pair
 from flashsim.core.errors import InvalidParameterError, RefusedError
@@ -39,7 +40,13 @@ class Engine(Enum):
 def joins(
     on: Annotated[str, typer.Option("--on", metavar="PATH", help="A real file, made if there is none, or a block device.")],
     device: Annotated[
-        str, typer.Option("--device", metavar="PRESET|calibrated", help="What is simulated; calibrated: a preset fitted to PATH first.")
+        str,
+        typer.Option(
+            "--device",
+            metavar="PRESET|calibrated",
+            help="What is simulated; calibrated: a preset fitted to PATH first.",
+            autocompletion=completes("presets"),
+        ),
     ],
     scale: Annotated[float, typer.Option("--scale", metavar="F", help="Of do2009's customer and orders.")] = 0.1,
     memory: Annotated[str, typer.Option("--memory", metavar="SIZE", help="The buffer pool, such as 512KiB.")] = "512KiB",

@@ -6,6 +6,7 @@ member's name.  A member may also be given as ``path/to/mine.py`` or come from a
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import importlib
 import importlib.util
@@ -56,6 +57,10 @@ class Family(Generic[Member]):
         files |= {path.parent for place in places for path in place.glob("*/__init__.py")}
         own = {path.stem.replace("_", "-") for path in files if path.stem != "base" and not path.stem.startswith("_")}
         return sorted(own | {point.name for point in _installed(self.group)})
+
+    def files(self, folder: Path) -> list[str]:
+        """Paths of the Python files in a folder that define all that a member must; they are read, and not run."""
+        return sorted(f"./{path.name}" for path in folder.glob("*.py") if set(self.needs) <= _defined(path))
 
     def load(self, name: str) -> Member:
         """Import one member, given its name or the path of a Python file.
@@ -117,6 +122,24 @@ def _parts(contract: Any) -> tuple[list[str], dict[str, Any]]:
                 usual[name] = value
         needs |= dict.fromkeys(name for name in vars(kind).get("__annotations__", {}) if name not in own)
     return list(needs), usual
+
+
+def _defined(path: Path) -> set[str]:
+    """The names that a Python file defines or imports at its top; none if it is not understood."""
+    names: set[str] = set()
+    try:
+        body = ast.parse(path.read_bytes()).body
+    except (OSError, ValueError, SyntaxError, RecursionError, MemoryError):
+        return names
+    for node in body:
+        match node:
+            case ast.FunctionDef(name=name) | ast.ClassDef(name=name) | ast.AnnAssign(target=ast.Name(id=name)):
+                names.add(name)
+            case ast.Assign(targets=targets):
+                names |= {each.id for target in targets for each in ast.walk(target) if isinstance(each, ast.Name)}
+            case ast.ImportFrom(names=aliases):
+                names |= {alias.asname or alias.name for alias in aliases}
+    return names
 
 
 @cache

@@ -1,0 +1,52 @@
+"""Values that arguments and options take: what exists now, listed by help texts and completed by shells."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+
+#: The families that members are asked of, by what help texts call them: package and name of each.
+_FAMILIES = {
+    "joins": ("algorithms.joins.base", "JOINS"),
+    "placements": ("flashsim.storage.placement.base", "PLACEMENTS"),
+    "formats": ("traces.format.base", "FORMATS"),
+    "engines": ("traces.replay.base", "ENGINES"),
+    "benchmarks": ("traces.workload.base", "FAMILY"),
+}
+_PLACE = re.compile(r"\{([a-z]+)\}")
+
+
+def values(kind: str) -> list[str]:
+    """What there is of a kind: members of a family and files in this folder that could be one, presets, or papers."""
+    if kind in _FAMILIES:
+        module, name = _FAMILIES[kind]
+        family = getattr(import_module(module), name)
+        return [*family.names(), *family.files(Path())]
+    match kind:
+        case "presets":
+            return list(import_module("flashsim.device.presets").names())
+        case "cpus":
+            return [*import_module("flashsim.execution.cpu").names(), "none"]
+        case "writable":
+            return list(import_module("traces.format.base").writable())
+        case "papers":
+            return list(import_module("experiments.papers.base").PAPERS.names())
+        case _:  # all claims of all papers, as PAPER/CLAIM
+            papers = import_module("experiments.papers.base")
+            return [claim.name for name in papers.PAPERS.names() for claim in papers.load(name).claims]
+
+
+def completes(*kinds: str) -> Callable[[str], list[str]]:
+    """A completion for shells: all values of some kinds that begin as what was typed."""
+
+    def complete(incomplete: str) -> list[str]:
+        return [value for kind in kinds for value in values(kind) if value.startswith(incomplete)]
+
+    return complete
+
+
+def filled(text: str) -> str:
+    """A help text with the values that exist in place of ``{kind}``."""
+    return _PLACE.sub(lambda place: ", ".join(values(place[1])), text)
