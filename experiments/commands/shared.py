@@ -32,7 +32,7 @@ def _continued(example: re.Match[str]) -> str:
     """A command in lines that end as a shell wants it, each begun by an option."""
     lines = [example[1]]
     for part in re.split(r" (?=--)", re.sub(r"\s*\\\n\s*", " ", example[2])):
-        if len(lines[-1]) + len(part) > _WIDTH - len("   \\"):  # two more stand before each line
+        if len(lines[-1]) + len(part) > _WIDTH - len("     \\"):  # two of them stand before each line
             lines.append(f"{example[1]}   ")
         lines[-1] += part if lines[-1] == example[1] else f" {part}"
     return " \\\n".join(lines)

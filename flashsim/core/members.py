@@ -60,7 +60,8 @@ class Family(Generic[Member]):
 
     def files(self, folder: Path) -> list[str]:
         """Paths of the Python files in a folder that define all that a member must; they are read, and not run."""
-        return sorted(f"./{path.name}" for path in folder.glob("*.py") if set(self.needs) <= _defined(path))
+        written = {need for need in self.needs if not need.startswith("__")}
+        return sorted(f"./{path.name}" for path in folder.glob("*.py") if written <= _defined(path))
 
     def load(self, name: str) -> Member:
         """Import one member, given its name or the path of a Python file.
