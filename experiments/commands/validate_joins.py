@@ -16,7 +16,7 @@ from experiments.commands.terminal import explain, say
 from experiments.commands.values import completes
 from experiments.replaying.real import RealSettings
 from experiments.runs.joining import lay_out, memory_pages, open_pair
-from flashsim.core.errors import InvalidParameterError, RefusedError
+from flashsim.core.errors import InvalidParameterError
 from flashsim.core.protocols import Progress
 from flashsim.core.provenance import provenance
 from flashsim.core.units import MIB, parse_duration, parse_size
@@ -80,8 +80,6 @@ def joins(
 
     if not 0 < scale <= 1000:
         raise InvalidParameterError("--scale", scale, "it must be in (0, 1000]")
-    if on in presets.names() or on.endswith(".toml"):
-        raise RefusedError(f"--on: {on} is a preset, but a real file or block device is needed")
     pages = memory_pages(parse_size(memory, "--memory"), parse_size(page_size, "--page-size"))
     duration = parse_duration(time, "--time")
     if device != CALIBRATED:

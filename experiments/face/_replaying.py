@@ -17,8 +17,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from matplotlib.figure import Figure
 
-from experiments.commands.progress import progress_bar
 from experiments.face._outcome import Outcome
+from experiments.face._working import working
 from experiments.presentation.percentiles import SUMMARY
 from experiments.replaying import simulated
 from experiments.replaying.amplification import write_amplification
@@ -119,7 +119,7 @@ def run_on(
     report = DeviceReport(device.preset, observation)
     flash = device.preset.flash
     run = DriveRun(device.name, report, {}, folder, flash.page_size if flash else None)
-    with progress_bar(f"simulating {device.name}") as progress, ParquetWriter(run.trace, provenance(dict(asked))) as writer:
+    with working(f"simulating {device.name}") as progress, ParquetWriter(run.trace, provenance(dict(asked))) as writer:
 
         def keep(batch: pa.RecordBatch, completions: Any) -> None:
             writer.write(batch)

@@ -50,7 +50,7 @@ def source(value: Any, parameter: str) -> Source:
 
 
 def arrow_table(value: Any, parameter: str) -> pa.Table:
-    """A frame, or columns by name, as an Arrow table; an index that has names becomes columns.
+    """A frame, or columns by name, as an Arrow table; an index that has names of its own becomes columns.
 
     Raises
     ------
@@ -62,20 +62,22 @@ def arrow_table(value: Any, parameter: str) -> pa.Table:
     try:
         if isinstance(value, pd.DataFrame):
             return _of_pandas(value, parameter)
-        if isinstance(value, Mapping) or hasattr(value, "__arrow_c_stream__"):
+        if isinstance(value, Mapping) or (hasattr(value, "__arrow_c_stream__") and not isinstance(value, pd.Series)):
             return pa.table(value)
     except (pa.ArrowException, TypeError, ValueError) as problem:
-        reason = (str(problem).strip().splitlines() or [type(problem).__name__])[0]
+        told = "; ".join(map(str, problem.args)) or type(problem).__name__
+        reason = told.strip().splitlines()[0]
         raise SchemaError(f"{parameter}: the table cannot be taken: {reason}") from problem
     raise InvalidParameterError(
         parameter,
-        f"a {type(value).__name__}",
+        f"an object of type {type(value).__name__}",
         "a table is needed: a DataFrame, an Arrow table, a path, or a source such as tpch:customer@0.1",
     )
 
 
 def _of_pandas(frame: pd.DataFrame, parameter: str) -> pa.Table:
-    if any(name is not None for name in frame.index.names):
+    named = [name for name in frame.index.names if name is not None]
+    if named and not set(named) & set(frame.columns):
         frame = frame.reset_index()
     for name in frame.columns:
         if not isinstance(name, str):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from os import PathLike, fspath
 from typing import Any
 
@@ -89,7 +89,7 @@ def several(value: Any, parameter: str) -> list[Any]:
     >>> several("bnl", "algorithm"), several(("bnl", "grace-hash"), "algorithm")
     (['bnl'], ['bnl', 'grace-hash'])
     """
-    many = isinstance(value, Iterable) and not isinstance(value, str | bytes | PathLike)
+    many = isinstance(value, Iterable) and not isinstance(value, str | bytes | PathLike | Mapping)
     found = list(value) if many else [value]
     if not found:
         raise InvalidParameterError(parameter, repr(value), "at least one is needed")

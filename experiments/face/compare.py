@@ -9,10 +9,10 @@ from typing import Any
 import pandas as pd
 from matplotlib.figure import Figure
 
-from experiments.commands.progress import progress_bar
 from experiments.face._outcome import Outcome
 from experiments.face._tables import Table, key, source
 from experiments.face._units import count, several, size, text
+from experiments.face._working import working
 from experiments.replaying.real import RealSettings
 from experiments.runs.joining import lay_out, memory_pages, open_pair
 from experiments.validation import joins as validation
@@ -112,7 +112,7 @@ def compare(
     files = (lay_out(relations[0], size(page_size, "page_size")), lay_out(relations[1], size(page_size, "page_size")))
     access = RealSettings("asap", allow_write=allow_write, replace=force, destroy=yes_destroy)
     setting = validation.JoinsSetting(names, pages, count(repeats, "repeats"))
-    with progress_bar("joins") as progress:
+    with working("joins") as progress:
         done = validation.validate(target, chosen, files, setting, engines, access, progress)
     asked = {"on": on, "path": str(target), "device": chosen.name, "memory": pages, "algorithms": names, "repeats": repeats}
     return ComparisonOutcome(conditions(done), provenance(asked), done)

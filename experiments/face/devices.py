@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
+from experiments.face._units import text
 from flashsim.core.parameters import describe
 from flashsim.core.units import GB
 from flashsim.device import presets
@@ -34,6 +35,6 @@ def devices(preset: str | None = None) -> pd.DataFrame:
         found = [presets.load(name) for name in presets.names()]
         rows = [(each.name, each.kind, each.capacity / GB, each.title) for each in found]
         return pd.DataFrame(rows, columns=["preset", "kind", "capacity_gb", "title"])
-    chosen = presets.load(preset)
+    chosen = presets.load(text(preset, "preset"))
     values = [(name, value, meaning, chosen.sources.get(name, "default")) for name, value, meaning in describe(chosen.parameters)]
     return pd.DataFrame(values, columns=["parameter", "value", "meaning", "source"])

@@ -7,10 +7,10 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from experiments.commands.progress import progress_bar
 from experiments.face._replaying import ReplayOutcome, run_on, titled
 from experiments.face._traces import drawn, trace_file
 from experiments.face._units import count, size, text
+from experiments.face._working import working
 from experiments.replaying.preconditioning import bring_into
 from experiments.replaying.simulated import ReplaySettings
 from experiments.replaying.survey import survey
@@ -34,14 +34,15 @@ class Drive:
     ----------
     device
         The drive itself.
-    state
+    preset, state, seed
         As `drive` was asked for.
     told
         What was done to bring it into this state, in words.
     """
 
-    def __init__(self, device: Device, state: str, seed: int, told: str) -> None:
+    def __init__(self, device: Device, preset: str, state: str, seed: int, told: str) -> None:
         self.device = device
+        self.preset = preset
         self.state = state
         self.seed = seed
         self.told = told
@@ -71,7 +72,7 @@ class Drive:
         """
         if self._used:
             raise RefusedError(f"device: {self.name} has been used since it was made; give its name, or a new fs.drive(...)")
-        return {"preset": self.device.name, "state": self.state, "seed": self.seed}
+        return {"preset": self.preset, "state": self.state, "seed": self.seed}
 
     def ready(self) -> ReadyDrive:
         """The drive for a join, which runs on a copy of it."""
@@ -240,7 +241,7 @@ def drive(preset: str | PathLike[str], state: str = "full", *, seed: int = 0) ->
         raise RefusedError(f"preset: {name} is a real file; fs.join, fs.replay and fs.compare take its path as their device")
     device = Device.open(name)
     if device.preset.flash is None and wanted in (*_STATES, *_STATES.values(), "random", "steady"):
-        return Drive(device, wanted, seed, "a disk, which has no state")
-    with progress_bar(f"preparing {Path(name).name}") as progress:
+        return Drive(device, name, wanted, seed, "a disk, which has no state")
+    with working(f"preparing {Path(name).name}") as progress:
         told = bring_into(device, _STATES.get(wanted, wanted), count(seed, "seed", 0), progress)
-    return Drive(device, wanted, seed, told)
+    return Drive(device, name, wanted, seed, told)

@@ -14,11 +14,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from matplotlib.figure import Figure
 
-from experiments.commands.progress import progress_bar
 from experiments.face._devices import device_of
 from experiments.face._outcome import Outcome, point_of
 from experiments.face._tables import Table, key, source
 from experiments.face._units import several, size, text
+from experiments.face._working import working
 from experiments.face.drive import Drive
 from experiments.formulas.comparison import check_formula, compare_join
 from experiments.presentation.plots import Bar, stacked_bars
@@ -203,8 +203,8 @@ def join(
     asked = {"on": on, "devices": [_preset(each) for each in devices], "page_size": files[0].page_size, **vars(setting)}
     origin = provenance(asked)
     with ExitStack() as stack:
-        sink = stack.enter_context(ParquetRecorder(Path(trace), origin)) if trace is not None else None
-        progress = stack.enter_context(progress_bar("joining"))
+        sink = stack.enter_context(ParquetRecorder(Path(text(trace, "trace")), origin)) if trace is not None else None
+        progress = stack.enter_context(working("joining"))
         if real:
             result = run_join_on_file(setting, files, RealFile(Path(real[0]), allow_write, force), sink=sink, progress=progress)
         else:
@@ -213,7 +213,7 @@ def join(
 
 
 def _preset(device: str | Drive) -> str:
-    return device if isinstance(device, str) else device.name
+    return device if isinstance(device, str) else device.preset
 
 
 def _held(device: str | Drive) -> HeldDrive:

@@ -13,9 +13,9 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from experiments.commands.outputs import Outputs
-from experiments.commands.progress import progress_bar
 from experiments.face._outcome import Outcome
 from experiments.face._units import count, text
+from experiments.face._working import working
 from experiments.presentation.plots import scatter_beside
 from experiments.reproduction.judging import Reproduced, as_dict, summary
 from experiments.reproduction.judging import reproduce as reproduce_papers
@@ -138,7 +138,7 @@ def reproduce(
     if isinstance(scale, bool) or not isinstance(scale, int | float):
         raise InvalidParameterError("scale", repr(scale), "a number above 0 and up to 1 is needed")
     settings = Settings(float(scale), os.cpu_count() or 1 if jobs is None else count(jobs, "jobs"), count(seed, "seed", 0), fresh, cluster)
-    with progress_bar("runs") as progress:
+    with working("runs") as progress:
         done = reproduce_papers(chosen, settings, progress)
     title = "; ".join(f"{one.paper.title} ({one.paper.reference}), scale {scale:g}: {summary(one, scale)}" for one in done)
     return ReproductionOutcome(title, as_dict(done, settings)["provenance"], done, settings)

@@ -17,11 +17,11 @@ import pandas as pd
 import pyarrow.parquet as pq
 from matplotlib.figure import Figure
 
-from experiments.commands.progress import progress_bar
 from experiments.face._outcome import Outcome
 from experiments.face._tables import arrow_table
 from experiments.face._traces import as_trace
 from experiments.face._units import count
+from experiments.face._working import working
 from experiments.face.drive import Drive
 from experiments.presentation.plots import series_over
 from experiments.runs import kept
@@ -153,7 +153,7 @@ def sweep(function: Swept, *, jobs: int | None = None, cluster: str | None = Non
         label = ", ".join(str(shown[name][place]) for name, place in zip(axes, places, strict=True))
         wanted.append(Job.of(f"{module.__name__}:point", label, arguments=fixed | varied, stamps=stamps))
     settings = Settings(jobs=os.cpu_count() or 1 if jobs is None else count(jobs, "jobs"), fresh=fresh, cluster=cluster)
-    with progress_bar("runs") as progress:
+    with working("runs") as progress:
         results = make(wanted, settings, progress)
     told = [
         {"varied": {name: shown[name][place] for name, place in zip(axes, places, strict=True)}, "told": results[job]}

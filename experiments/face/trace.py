@@ -10,9 +10,9 @@ import pandas as pd
 import pyarrow as pa
 from matplotlib.figure import Figure
 
-from experiments.commands.progress import progress_bar
 from experiments.face._outcome import Outcome
 from experiments.face._traces import trace_file
+from experiments.face._working import working
 from experiments.presentation import trace_plots
 from flashsim.core.errors import RefusedError
 from flashsim.core.provenance import provenance
@@ -71,7 +71,7 @@ class TraceOutcome(Outcome):
         """
         if Path(target).exists() and not force:
             raise RefusedError(f"target: {target} exists; force=True replaces it")
-        with trace_file(self.trace) as path, progress_bar("converting") as progress:
+        with trace_file(self.trace) as path, working("converting") as progress:
             return convert_file(path, Path(target), to, progress)
 
     def _draw(self) -> Figure:
@@ -100,7 +100,7 @@ def trace(trace: Any) -> TraceOutcome:
     >>> fs.trace(pd.DataFrame({"operation": ["read", "write"], "offset": [0, 4096], "length": 4096})).summary()["operation"].tolist()
     ['read', 'write']
     """
-    with trace_file(trace) as path, progress_bar("reading") as progress:
+    with trace_file(trace) as path, working("reading") as progress:
         told = information.describe(path, progress)
     name = path.name if isinstance(trace, str | PathLike) else "frame"
     lasts = f" over {told['duration'] / SECONDS:,.3g} s" if told["duration"] else ""

@@ -24,10 +24,11 @@ from experiments.replaying.real import RealSettings, check_typed, replay_on
 from experiments.replaying.survey import survey
 from experiments.runs.joining import JoinSetting, divide
 from experiments.validation.device_figures import disk_shown_by
-from flashsim.core.errors import FlashsimError
+from flashsim.core.errors import FlashsimError, RefusedError
 from flashsim.core.protocols import Progress
 from flashsim.core.request import FLUSH, Completions, Requests
 from flashsim.core.units import SECONDS
+from flashsim.device import presets
 from flashsim.device.access import check_writable
 from flashsim.device.device import Device
 from flashsim.device.file import RealDevice
@@ -280,6 +281,8 @@ def check(on: Path, files: tuple[HeapFile, HeapFile], access: RealSettings, engi
     FlashsimError
         As `validate`.
     """
+    if str(on) in presets.names() or on.suffix == ".toml":
+        raise RefusedError(f"path: {on} is a preset, but a real file or block device is needed")
     for engine in engines:
         load_engine(engine).check()
     if check_writable(on, needed_size(files), allow_write=access.allow_write, replace=access.replace):

@@ -1,0 +1,106 @@
+"""What cannot be right is refused in one line that names the argument; what can be understood just works."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+import flashsim as fs
+from flashsim.core.errors import FlashsimError
+
+R = pd.DataFrame({"k": [1, 2, 3], "a": ["x", "y", "z"]})
+S = pd.DataFrame({"k": [3, 1, 3], "b": [1.0, 2.0, 3.0]})
+ONE_READ = {"operation": ["read"], "offset": [0], "length": [4096]}
+
+
+def join(r: Any = R, s: Any = S, **more: Any) -> Any:
+    return fs.join(r, s, **{"on": "k", "device": "ocz-core-60gb", "memory": "64KiB"} | more)
+
+
+def frame(**columns: Any) -> pd.DataFrame:
+    return pd.DataFrame(columns)
+
+
+@pytest.mark.parametrize(
+    "call, told",
+    [
+        (lambda: join(memory=64), "memory: 64, but a size with a unit is needed, such as '64MiB'"),
+        (lambda: join(memory="64"), "memory: '64', but a number with a unit"),
+        (lambda: join(page_size=8192), "page_size: 8192, but a size with a unit"),
+        (lambda: join(on=["k", "a"]), r"on: \['k', 'a'\], but one column is needed"),
+        (lambda: join(on="kk"), "column: 'kk' is unknown; did you mean k"),
+        (lambda: join(device="ocz-core"), "did you mean ocz-core-60gb"),
+        (lambda: join(device=[]), r"device: \[\], but at least one"),
+        (lambda: join(device=3), "device: 3, but a preset's name, an fs.drive or a path"),
+        (lambda: join(algorithm="hybrid"), "did you mean hybrid-hash"),
+        (lambda: join(io=["page"]), "io: .*blocked, page"),
+        (lambda: join(trace=5), "trace: 5, but a name or a path"),
+        (lambda: join([1, 2]), "r: an object of type list, but a table is needed"),
+        (lambda: join(pd.Series([1], name="k")), "r: an object of type Series"),
+        (lambda: join(pd.DataFrame([[1, 2]])), "r: a column is named 0, but names are texts"),
+        (lambda: join(pd.DataFrame([[1, 2]], columns=["k", "k"])), "r: two columns are named k"),
+        (lambda: join(pd.DataFrame()), "it has no columns"),
+        (lambda: join(frame(k=[1, 2], o=[1, "a"])), "r: the table cannot be taken: Could not convert 'a'.*column o"),
+        (lambda: join(frame(k=list("abc"))), "r.k is large_string, but s.k is int64"),
+        (lambda: join("customers"), "source: 'customers' is unknown"),
+        (lambda: join(device="./disk.bin"), "allow it with allow_write=True"),
+        (lambda: join(device=["./disk.bin", "ocz-core-60gb"]), "which runs alone; fs.compare"),
+        (lambda: join().plot("x.gif"), "a picture's name must end in .svg"),
+        (lambda: fs.drive("intel-x25e-64gb", "stedy"), "state: 'stedy' is unknown; did you mean steady"),
+        (lambda: fs.drive("./disk.bin"), "is a real file; fs.join, fs.replay and fs.compare"),
+        (lambda: fs.drive("toshiba-5400-320gb", "steady,erases=5"), "state: .* is a disk"),
+        (lambda: fs.drive("toshiba-5400-320gb").write(), "one of them says how much"),
+        (lambda: fs.drive("toshiba-5400-320gb").write(random=5), "random: 5, but a size with a unit"),
+        (lambda: fs.drive("toshiba-5400-320gb").write(random="1MiB", request="1000B"), "request: .*multiple of 512 B"),
+        (lambda: fs.drive("toshiba-5400-320gb").read(random="1MiB", within="10TB"), "within: 10 TB, but toshiba-5400-320gb holds"),
+        (lambda: fs.drive("toshiba-5400-320gb").read(random="1MiB", depth=0), "depth: 0, but a whole number"),
+        (lambda: fs.replay(frame(offset=[0], length=[4096]), "ocz-core-60gb"), "the frame has no column operation"),
+        (lambda: fs.replay(frame(**ONE_READ | {"operation": ["rd"]}), "ocz-core-60gb"), "'rd' is unknown; did you mean read"),
+        (lambda: fs.replay(frame(**ONE_READ | {"offset": [-1]}), "ocz-core-60gb"), "offset: .*no whole number of at least 0"),
+        (lambda: fs.replay(frame(**ONE_READ | {"offset": [10**15]}), "ocz-core-60gb"), "add wrap=True"),
+        (lambda: fs.replay(frame(**ONE_READ), "./disk.bin"), "./disk.bin is a real file"),
+        (lambda: fs.sweep(fs.devices, preset=["x"]), "a sweep is of fs.join or fs.replay"),
+        (lambda: fs.sweep(fs.join, r=R, s=S, on="k", device="ocz-core-60gb", memory="64KiB"), "none is a list"),
+        (lambda: fs.sweep(fs.join, algoritm=["bnl"]), "'algoritm' is unknown; did you mean algorithm"),
+        (lambda: fs.sweep(fs.join, r=R, s=S, on="k", device="ocz-core-60gb", algorithm=["bnl"]), "memory: not given"),
+        (lambda: fs.compare(R, S, "k", path="intel-x25e-64gb", device="intel-x25e-64gb", memory="64KiB"), "is a preset, but a real file"),
+        (lambda: fs.reproduce("do2009", scale="0.1"), "scale: '0.1', but a number"),  # type: ignore[arg-type]
+        (lambda: fs.trace("nothing.trace"), "no file at nothing.trace"),
+        (lambda: fs.devices(5), "preset: 5, but a name"),  # type: ignore[arg-type]
+    ],
+)
+def test_refused_in_one_line(call: Callable[[], object], told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(FlashsimError, match=told) as refused:
+        call()
+    assert "\n" not in str(refused.value) and "--" not in str(refused.value)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    "r, s, rows",
+    [
+        (R.iloc[:0], S, 0),
+        (frame(k=[1, None, np.nan]), frame(k=[None, 1.0]), 1),  # NULL joins nothing
+        (frame(k=[None, None]), S, 0),
+        (frame(k=list("abc")), frame(k=list("cba")), 3),
+        (frame(k=pd.Categorical([1, 2])), S, 1),
+        (R.set_index("k"), S, 3),
+        (R.rename_axis("k"), S, 3),
+        (pa.table({"k": [1, 2]}), pa.record_batch({"k": [2]}), 1),
+        ({"k": [1, 2]}, {"k": [2]}, 1),
+    ],
+)
+def test_tables_of_any_kind(r: Any, s: Any, rows: int) -> None:
+    for on in ("k", "k=k", ["k"]):
+        assert len(join(r, s, on=on).rows()) == rows
+
+
+def test_a_column_whose_name_holds_the_sign() -> None:
+    assert len(join(R.rename(columns={"k": "a=b"}), S.rename(columns={"k": "a=b"}), on="a=b").rows()) == 3
