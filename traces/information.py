@@ -14,6 +14,7 @@ from traces.clock import Clock
 from traces.distinct import Touched
 from traces.excerpt import Source, recognised
 from traces.histogram import Histogram
+from traces.locality import Locality
 from traces.over_time import OverTime
 from traces.schema import open_trace, provenance_of, unknown_columns
 
@@ -38,7 +39,7 @@ def describe(source: Source, progress: Progress | None = None) -> dict[str, Any]
         (ns); ``between`` (ns from an arrival to the next: mean and percentiles, and ``values`` with ``shares``, the distribution);
         ``backward`` (arrivals before the one before, which count as 0 in ``between``); ``step`` (ns, of which all arrivals are multiples)
         and ``bursts``, a warning where that is coarse; ``unknown`` (columns that are not in the file, such as ``operation``);
-        ``over_time`` (`traces.over_time.OverTime`);
+        ``reuse`` (`traces.locality.Locality.as_dict`); ``over_time`` (`traces.over_time.OverTime`);
         ``provenance``.
 
     Raises
@@ -94,7 +95,7 @@ class _Summary:
         self.operations: dict[int, _Operation] = {}
         self.labels: dict[str, int] = {}
         self.touched, self.over_time, self.between = Touched(), OverTime(), Histogram()
-        self.clock, self.unknown = Clock(), frozenset[str]()
+        self.clock, self.locality, self.unknown = Clock(), Locality(), frozenset[str]()
         self._ends = np.full(1 << 15, -1)  # where the last request on each device ended
         self._begin: int | None = None
         self._end = 0
@@ -110,6 +111,7 @@ class _Summary:
         self._follow(device[placed], offset[placed], length[placed])
         touched = np.where((operation == READ) | (operation == WRITE), np.minimum(length, _MOST_TOUCHED), 0)
         self.touched.add(device, offset, touched)
+        self.locality.add(device, offset, touched)
         self.over_time.add(self.requests, batch.column("arrival"), device, offset, touched)
         _count(self.labels, {entry["values"] or "": entry["counts"] for entry in batch.column("label").value_counts().to_pylist()})
         self.requests += batch.num_rows
@@ -166,6 +168,7 @@ class _Summary:
             "step": self.clock.step if self.clock.count else None,
             "bursts": self.clock.bursts,
             "unknown": sorted(self.unknown),
+            "reuse": self.locality.as_dict(),
             "over_time": self.over_time.as_dict(),
         }
 

@@ -93,10 +93,25 @@ class OverTime:
             "bytes": self._bytes[:used].tolist(),
             "working_set": [_bytes(registers) for registers in self._sketches[:used]],
             "footprint": [_bytes(registers) for registers in until],
+            "by_length": self._by_length(used),
             "standard_error": distinct.standard_error(_SKETCH),
             "place": 1 << self._place_shift,
             "places": self._heat[:used, :places].tolist(),
         }
+
+    def _by_length(self, used: int) -> dict[str, list[int]]:
+        """The working set in windows of each length: ``length``, and the ``mean`` and ``most`` of all windows, bytes."""
+        told: dict[str, list[int]] = {"length": [], "mean": [], "most": []}
+        sketches, length = self._sketches[:used], 1 << self._shift
+        while True:
+            sizes = [_bytes(registers) for registers in sketches]
+            for name, value in (("length", length), ("mean", round(sum(sizes) / len(sizes))), ("most", max(sizes))):
+                told[name].append(value)
+            if len(sketches) == 1:
+                return told
+            odd = distinct.new_sketches(len(sketches) % 2, _SKETCH)
+            pairs = np.concatenate([sketches, odd])
+            sketches, length = np.maximum(pairs[::2], pairs[1::2]), 2 * length
 
 
 def _bytes(registers: distinct.Registers) -> int:

@@ -23,10 +23,18 @@ def write_folder(folder: Path, summary: dict[str, Any]) -> None:
         between = pd.DataFrame({"nanoseconds": summary["between"]["values"], "share": summary["between"]["shares"]})
         between.to_csv(folder / "between.csv", index=False)
         pictures["between"] = times_between(between)
+    if summary["reuse"]:
+        caches = pd.DataFrame({"cache": summary["reuse"]["cache"], "served": summary["reuse"]["served"]})
+        caches.to_csv(folder / "reuse.csv", index=False)
+        pictures["reuse"] = served(caches)
     if summary["over_time"]:
         windows = windows_frame(summary["over_time"])
         windows.to_csv(folder / "over_time.csv", index=False)
         pictures["working_set"] = working_set(windows, summary["over_time"])
+        lengths = pd.DataFrame(summary["over_time"]["by_length"])
+        lengths.to_csv(folder / "working_set_by_window.csv", index=False)
+        if len(lengths) > 1:
+            pictures["working_set_by_window"] = working_set_by_window(lengths, summary["over_time"])
         pictures["offsets"] = offsets(summary["over_time"])
     for name, figure in pictures.items():
         (folder / f"{name}.svg").write_text(svg(figure), encoding="utf-8")
@@ -75,6 +83,34 @@ def times_between(between: pd.DataFrame) -> Figure:
         axes.set_ylim(0, 103)
         axes.set_xlabel("time from one arrival to the next, µs")
         axes.set_ylabel("share of requests, %")
+    return figure
+
+
+def served(caches: pd.DataFrame) -> Figure:
+    """The share of references that a cache serves which replaces the least recently used page (columns `cache`, bytes, and `served`)."""
+    with style():
+        figure = Figure(figsize=(6, 3.2), layout="constrained")
+        axes = figure.subplots()
+        axes.plot(caches["cache"] / MIB, 100 * caches["served"], color=LINES[0][0], marker=".")
+        axes.set_xscale("log", base=2)
+        axes.set_ylim(0, 103)
+        axes.set_xlabel("LRU cache, MiB")
+        axes.set_ylabel("references served, %")
+    return figure
+
+
+def working_set_by_window(lengths: pd.DataFrame, over_time: dict[str, Any]) -> Figure:
+    """Distinct bytes in windows of each length (columns `length`, `mean`, `most`)."""
+    with style():
+        figure = Figure(figsize=(6, 3.2), layout="constrained")
+        axes = figure.subplots()
+        for (name, label), (colour, _) in zip((("most", "most"), ("mean", "mean")), LINES, strict=False):
+            axes.plot(lengths["length"] / _unit(over_time), lengths[name] / MIB, color=colour, marker=".", label=label)
+        axes.set_xscale("log", base=2)
+        axes.set_ylim(0, None)
+        axes.set_xlabel(f"window, {'s' if over_time['unit'] == 'ns' else 'requests'}")
+        axes.set_ylabel("distinct, MiB")
+        axes.legend(frameon=False, loc="lower right")
     return figure
 
 

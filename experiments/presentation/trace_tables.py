@@ -17,7 +17,15 @@ _MOST_ROWS = 12
 
 def tables(summary: dict[str, Any]) -> list[Table]:
     """The tables of what `traces.information.describe` told; none is empty."""
-    every = [_operations(summary), _times(summary), _facts(summary), _windows(summary), _files(summary)]
+    every = [
+        _operations(summary),
+        _times(summary),
+        _facts(summary),
+        _reuse(summary),
+        _windows(summary),
+        _by_length(summary),
+        _files(summary),
+    ]
     return [table for table in every if table.rows]
 
 
@@ -83,6 +91,33 @@ def _windows(summary: dict[str, Any]) -> Table:
     some = "" if step == 1 else f"; shown is one window of {step}"
     header = ["window begins at", "requests", "bytes", "distinct bytes", "distinct since the begin"]
     return Table(header, rows, note=f"windows of {length}; {error}{some}")
+
+
+def _reuse(summary: dict[str, Any]) -> Table:
+    """What caches of several sizes would serve, up to the first that serves all that can be."""
+    told = summary["reuse"]
+    if not told or not told["distance"]:
+        return Table([], [])
+    rows: list[list[Entry]] = [
+        [format_size(size), f"{100 * share:.1f} %"] for size, share in zip(told["cache"], told["served"], strict=True)
+    ]
+    sample = "" if told["rate"] == 1 else f", from a sample of 1 in {round(1 / told['rate']):,} pages"
+    distances = ", ".join(
+        f"{head} {format_size(told['distance'][key])}" for key, head in (("p50", "median"), ("p90", "90 %"), ("p99", "99 %"))
+    )
+    note = f"{told['references']:,} references to pages of {format_size(told['page'])}{sample}; reuse distance: {distances}"
+    return Table(["LRU cache of", "references served"], rows[-_MOST_ROWS:], note=note)
+
+
+def _by_length(summary: dict[str, Any]) -> Table:
+    """The working set by the length of the window."""
+    told = summary["over_time"].get("by_length")
+    if not told or len(told["length"]) < 2:
+        return Table([], [])
+    shown = [format_duration(length) if summary["over_time"]["unit"] == "ns" else f"{length:,} requests" for length in told["length"]]
+    sizes = ([format_size(size) for size in told[name]] for name in ("mean", "most"))
+    rows: list[list[Entry]] = [list(row) for row in zip(shown, *sizes, strict=True)]
+    return Table(["windows of", "distinct bytes, mean", "most"], rows)
 
 
 def _files(summary: dict[str, Any]) -> Table:

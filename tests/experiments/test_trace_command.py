@@ -47,7 +47,8 @@ def test_info_draws(flashsim: Run, here: Path) -> None:
     (here / "a.txt").write_text(MQSIM)
     assert flashsim("trace info a.txt --out-dir shown").exit_code == 0
     assert {path.name for path in (here / "shown").iterdir()} == {
-        *("sizes.csv", "sizes.svg", "between.csv", "between.svg", "over_time.csv", "working_set.svg", "offsets.svg")
+        *("sizes.csv", "sizes.svg", "between.csv", "between.svg", "over_time.csv", "working_set.svg", "offsets.svg"),
+        *("reuse.csv", "reuse.svg", "working_set_by_window.csv", "working_set_by_window.svg"),
     }
     windows = pd.read_csv(here / "shown" / "over_time.csv")
     assert windows["requests"].sum() == 10 and windows["footprint"].iloc[-1] == 4 * 4096

@@ -1,0 +1,112 @@
+"""How soon a trace comes back to the pages that it touched: reuse distances, and so what caches of any size would serve.
+
+Pages are of 4 KiB.  Distances are exact (`flashsim.core.reuse`) while there are at most 4 million pages (16 GiB); then the pages whose hash
+is in the lower half go on as a sample, and so on as more come: their references and distances count twice, four times, ... (Waldspurger,
+Park, Garthwaite, Ahmad: Efficient MRC construction with SHARDS, FAST 2015).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from flashsim.core.request import Integers
+from flashsim.core.reuse import FIRST, ReuseDistances
+from flashsim.core.units import MIB
+from traces.distinct import PAGE
+from traces.histogram import Histogram
+
+#: Of a longer request so much counts: what reads more at once does not come back to it in a cache.
+_LONGEST = 16 * MIB
+_MOST_PAGES = 1 << 22
+#: References that are made of requests at once.
+_AT_ONCE = 1 << 20
+#: Pages of one device; they are numbered one device after the other, without overlap up to an exbibyte each.
+_DEVICE_SHIFT = 48
+_HASH_BITS = 24
+
+
+class Locality:
+    """Reuse distances of the pages that requests touch.
+
+    Examples
+    --------
+    >>> locality = Locality()
+    >>> locality.add(np.zeros(3, np.int64), np.array([0, 4096, 0]), np.array([8192, 4096, 4096]))
+    >>> told = locality.as_dict()
+    >>> told["references"], told["first"], told["cache"], told["served"]
+    (4, 2, [4096, 8192], [0.25, 0.5])
+    """
+
+    def __init__(self, most_pages: int = _MOST_PAGES) -> None:
+        self._most = most_pages
+        self._halvings = self.references = 0
+        self._first = 0
+        self._distances, self._known = Histogram(), ReuseDistances()
+
+    def add(self, device: Integers, offset: Integers, length: Integers) -> None:
+        """Take requests, in their order, shape (n,); what has no length touches nothing."""
+        touching = length > 0
+        begin = (device[touching] << _DEVICE_SHIFT) + offset[touching] // PAGE
+        end = offset[touching] + np.minimum(length[touching], _LONGEST)
+        counts = -(-end // PAGE) - offset[touching] // PAGE
+        until = np.cumsum(counts)
+        row = 0
+        while row < len(counts):
+            taken = int(until[row - 1]) if row else 0
+            stop = max(row + 1, int(np.searchsorted(until, taken + _AT_ONCE, side="right")))
+            starts = until[row:stop] - counts[row:stop] - taken
+            self._refer(np.repeat(begin[row:stop] - starts, counts[row:stop]) + np.arange(int(until[stop - 1]) - taken))
+            row = stop
+
+    def _refer(self, pages: Integers) -> None:
+        self.references += len(pages)
+        sample = pages[self._chosen(pages)] if self._halvings else pages
+        distances, weight = self._known.add(sample), 1 << self._halvings
+        again = distances[distances != FIRST]
+        self._distances.add(again * weight, weight)
+        self._first += weight * (len(distances) - len(again))
+        while self._known.distinct > self._most:
+            self._halvings += 1
+            pages, self._known = self._known.pages(), ReuseDistances()
+            self._known.add(pages[self._chosen(pages)])
+
+    def _chosen(self, pages: Integers) -> np.ndarray[Any, np.dtype[np.bool_]]:
+        """Which pages belong to the sample."""
+        mixed = pages.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+        mixed = (mixed ^ mixed >> np.uint64(29)) * np.uint64(0xBF58476D1CE4E5B9)
+        return mixed >> np.uint64(64 - _HASH_BITS) < np.uint64(1 << _HASH_BITS - self._halvings)
+
+    def as_dict(self) -> dict[str, Any]:
+        """JSON-ready, empty of a trace that touches nothing.
+
+        ``page`` (bytes); ``references``; ``first``, those to pages not touched before; ``rate`` (the share of pages in the sample: 1 where
+        distances are exact); ``distance`` (distinct bytes touched since: percentiles of references to pages touched before);
+        ``distances`` (bytes) with ``shares``, their distribution; ``cache`` (bytes, powers of two) with ``served``, the share of all
+        references that a cache of that size serves if it replaces the least recently used page.
+        """
+        if not self.references:
+            return {}
+        again = self._distances.count
+        values, shares = self._distances.distribution()
+        largest = self._known.distinct << self._halvings
+        pages = [1 << power for power in range(max(1, largest - 1).bit_length() + 1)]
+        served = [again * self._share(values, shares, size) / (again + self._first) for size in pages]
+        return {
+            "page": PAGE,
+            "references": self.references,
+            "first": self._first,
+            "rate": 1 / (1 << self._halvings),
+            "distance": {f"p{share}": self._distances.percentile(share) * PAGE for share in (50, 90, 99)} if again else None,
+            "distances": (values * PAGE).tolist(),
+            "shares": shares.tolist(),
+            "cache": [size * PAGE for size in pages],
+            "served": served,
+        }
+
+    @staticmethod
+    def _share(values: Integers, shares: Any, pages: int) -> float:
+        """The share of distances below a power of two, at which a bucket of the histogram begins: exact."""
+        place = int(np.searchsorted(values, pages))
+        return float(shares[place - 1]) if place else 0.0
