@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.request import Integers
-from flashsim.core.units import NEVER, format_duration
+from flashsim.core.units import NEVER, format_duration, parse_duration
 from traces.format.base import read_trace, recognise
 from traces.schema import SCHEMA, Batches, make_batch, unknown_columns
 
@@ -67,6 +67,11 @@ class Excerpt:
                 raise InvalidParameterError("device number", device, f"it must be in [0, {(1 << 15) - 1}]")
 
     @property
+    def name(self) -> str:
+        """The file's name."""
+        return Path(self.path).name
+
+    @property
     def whole(self) -> bool:
         """Whether no request is left out."""
         return not self.devices and not self.start and self.window is None
@@ -88,6 +93,31 @@ class Excerpt:
         """
         batches = read_trace(self.path, self.format)
         return batches if self.whole and self.speed == 1 else _Cutting(self).cut(batches)
+
+
+def excerpt(
+    path: str | Path,
+    format_name: str | None = None,
+    columns: str | None = None,
+    device_number: int | Sequence[int] | None = None,
+    start: str | None = None,
+    window: str | None = None,
+    speed: float = 1,
+) -> Excerpt:
+    """A part of a trace, as people ask for it: times with a unit, and columns of a CSV file as ``time=Stamp:ms,offset=LBA:sectors``.
+
+    Raises
+    ------
+    InvalidParameterError
+        Columns of another format than csv; a value out of its bounds.
+    """
+    if columns is not None:
+        if format_name not in (None, "csv"):
+            raise InvalidParameterError("columns", repr(columns[:40]), f"{format_name} has its own; they are of --format csv")
+        format_name = f"csv:{columns}"
+    numbers = (device_number,) if isinstance(device_number, int) else tuple(device_number or ())
+    begin, lasts = (parse_duration(text, name) if text else None for text, name in ((start, "start"), (window, "window")))
+    return Excerpt(path, format_name, numbers, begin or 0, lasts, speed)
 
 
 #: A trace file, by its path or as an excerpt.

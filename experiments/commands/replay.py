@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from experiments.commands.drawing import Timeline, TimelineFrom, TimelineTo, draw, timeline_window
-from experiments.commands.excerpts import Columns, Devices, FormatName, Speed, Start, TraceFile, Window, excerpt
+from experiments.commands.excerpts import Columns, Devices, FormatName, Speed, Start, TraceFile, Window
 from experiments.commands.outputs import Outputs, write_json
 from experiments.commands.progress import progress_bar
 from experiments.commands.shared import Force, JsonFile, YesDestroy
@@ -34,7 +34,7 @@ from flashsim.core.units import format_duration, format_size
 from flashsim.device import presets
 from flashsim.device.access import is_path
 from flashsim.device.device import Device
-from traces.excerpt import Excerpt, path_of
+from traces.excerpt import Excerpt, excerpt
 from traces.parquet_writer import ParquetWriter
 from traces.replay.base import Observer, load_engine
 
@@ -203,7 +203,7 @@ def _simulated(
             write_json(targets.json, report.as_dict(statistics) | {"moved": moved, "state": begins, "provenance": provenance(told)})
         if targets.folder:
             write_folder(targets.folder, report, statistics, device.block_map())
-    say(f"{path_of(source).name} on {device.name}, {_paced(settings.pace, settings.depth)}: {format_duration(report.duration)}")
+    say(f"{source.name} on {device.name}, {_paced(settings.pace, settings.depth)}: {format_duration(report.duration)}")
     if begins:
         say(f"state before: {begins}")
     _say_changed(what, moved, device.capacity)
@@ -243,7 +243,7 @@ def _real(
     if targets.folder:
         write_folder(targets.folder, report, {}, None)
         comparison.write_folder(targets.folder)
-    say(f"{path_of(source).name} on {on} by {done.how}, {_paced(settings.pace, settings.depth)}: {format_duration(report.duration)}")
+    say(f"{source.name} on {on} by {done.how}, {_paced(settings.pace, settings.depth)}: {format_duration(report.duration)}")
     if settings.pace != "asap" and settings.engine == "builtin":
         say(str(lateness))
     if done.holes:
@@ -267,7 +267,7 @@ def _beside(path: Path, preset: str, settings: RealSettings, progress: Progress 
 
 def _asked_part(source: Excerpt) -> dict[str, Any]:
     """What a replay was made of, for its provenance."""
-    return {**asdict(source), "path": None, "trace": path_of(source).name}
+    return {**asdict(source), "path": None, "trace": source.name}
 
 
 def _written(writer: ParquetWriter) -> Observer:

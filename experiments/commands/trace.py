@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from experiments.commands.excerpts import Columns, Devices, FormatName, Speed, Start, TraceFile, Window, excerpt
+from experiments.commands.excerpts import Columns, Devices, FormatName, Speed, Start, TraceFile, Window
 from experiments.commands.outputs import Outputs, write_json
 from experiments.commands.progress import progress_bar
 from experiments.commands.replay import replay
@@ -18,6 +18,7 @@ from experiments.commands.warned import warnings_as_lines
 from experiments.presentation import trace_plots, trace_tables
 from traces import information
 from traces.conversion import convert as convert_file
+from traces.excerpt import excerpt
 
 app = typer.Typer(cls=Group, rich_markup_mode=None)
 

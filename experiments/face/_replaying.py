@@ -30,6 +30,7 @@ from flashsim.core.provenance import provenance
 from flashsim.core.request import OPERATIONS
 from flashsim.core.units import MB, MICROSECONDS, SECONDS, format_duration
 from flashsim.device.device import Device
+from traces.excerpt import Source
 from traces.parquet_writer import ParquetWriter
 
 #: A run on a drive without counters over time is told in so many intervals.
@@ -110,7 +111,7 @@ class DriveRun:
 
 
 def run_on(
-    device: Device, trace: Path, settings: simulated.ReplaySettings, what: Survey, limit: int | None, asked: Mapping[str, Any]
+    device: Device, trace: Source, settings: simulated.ReplaySettings, what: Survey, limit: int | None, asked: Mapping[str, Any]
 ) -> DriveRun:
     """Replay a trace on a drive as it stands, and watch it."""
     folder = Path(tempfile.mkdtemp(prefix="flashsim-"))

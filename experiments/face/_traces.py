@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
@@ -20,6 +20,7 @@ from experiments.replaying.survey import WINDOW
 from flashsim.core.errors import InvalidParameterError, SchemaError, UnknownNameError
 from flashsim.core.request import OPERATIONS
 from flashsim.core.rng import generator
+from traces.excerpt import Excerpt, excerpt
 from traces.parquet_writer import ParquetWriter
 from traces.schema import SCHEMA, make_batch, schema_with
 from traces.workload.base import Pattern
@@ -28,23 +29,31 @@ from traces.workload.base import Pattern
 _NEEDED = ("operation", "offset", "length")
 
 
+class Traced:
+    """What stands for a trace: its file or frame, and which part of it (`traces.excerpt.excerpt`)."""
+
+    def __init__(self, trace: Any, part: Mapping[str, Any]) -> None:
+        self.trace, self.part = trace, part
+
+
 @contextmanager
-def trace_file(trace: Any, parameter: str = "trace") -> Iterator[Path]:
-    """A trace as a file, made for the while if it is a frame.
+def trace_file(trace: Any, parameter: str = "trace") -> Iterator[Excerpt]:
+    """A trace, or a part of it, as a file, made for the while if it is a frame.
 
     Raises
     ------
     InvalidParameterError, SchemaError
         It is neither the path of a file nor a frame of requests.
     """
+    trace, part = (trace.trace, trace.part) if isinstance(trace, Traced) else (trace, {})
     if isinstance(trace, str | PathLike):
-        yield Path(text(trace, parameter))
+        yield excerpt(Path(text(trace, parameter)), **part)
         return
     frame = arrow_table(trace, parameter).to_pandas()
     with tempfile.TemporaryDirectory(prefix="flashsim-") as folder:
         path = Path(folder) / "trace.parquet"
         pq.write_table(as_trace(frame, parameter), path)
-        yield path
+        yield excerpt(path, **part)
 
 
 def as_trace(frame: pd.DataFrame, parameter: str = "trace") -> pa.Table:

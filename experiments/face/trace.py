@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ import pyarrow as pa
 from matplotlib.figure import Figure
 
 from experiments.face._outcome import Outcome
-from experiments.face._traces import trace_file
+from experiments.face._traces import Traced, trace_file
 from experiments.face._working import working
 from experiments.presentation import trace_plots
 from flashsim.core.errors import RefusedError
@@ -21,23 +22,25 @@ from flashsim.core.units import SECONDS
 from traces import information
 from traces.conversion import Conversion
 from traces.conversion import convert as convert_file
-from traces.format.base import read_trace
+from traces.excerpt import requests_of
 
 
-class TraceOutcome(Outcome):
-    """A trace, summarised.
+class TraceOutcome(Outcome, Traced):
+    """A trace, or a part of it, summarised; `fs.replay` and a drive take it for a trace.
 
     Parameters
     ----------
     trace
         As it was given.
+    part
+        Which part of it (`traces.excerpt.excerpt`).
     told
         What `traces.information.describe` says.
     """
 
-    def __init__(self, title: str, provenance: dict[str, Any], trace: Any, told: dict[str, Any]) -> None:
-        super().__init__(title, provenance)
-        self.trace = trace
+    def __init__(self, title: str, provenance: dict[str, Any], trace: Any, part: Mapping[str, Any], told: dict[str, Any]) -> None:
+        Outcome.__init__(self, title, provenance)
+        Traced.__init__(self, trace, part)
         self.told = told
 
     def summary(self) -> pd.DataFrame:
@@ -51,13 +54,17 @@ class TraceOutcome(Outcome):
 
     def requests(self) -> pd.DataFrame:
         """A row a request, with the columns of a trace; operations by name."""
-        with trace_file(self.trace) as path:
-            frame: pd.DataFrame = pa.Table.from_batches(list(read_trace(path))).to_pandas()
+        with trace_file(self) as path:
+            frame: pd.DataFrame = pa.Table.from_batches(list(requests_of(path))).to_pandas()
         return frame.assign(operation=frame["operation"].map(dict(enumerate(OPERATIONS))))
 
     def over_time(self) -> pd.DataFrame:
         """A row a window of time (or of requests, where nothing is timed): requests, bytes, working set and footprint (bytes)."""
         return trace_plots.windows_frame(self.told["over_time"]) if self.told["over_time"] else pd.DataFrame()
+
+    def reuse(self) -> pd.DataFrame:
+        """A row a size of a cache (bytes): the share of references that it serves if it replaces the least recently used page."""
+        return pd.DataFrame({name: self.told["reuse"].get(name, []) for name in ("cache", "served")})
 
     def convert(self, target: str | PathLike[str], to: str, *, force: bool = False) -> Conversion:
         """Write the trace in another format; what that format does not hold is told.
@@ -71,7 +78,7 @@ class TraceOutcome(Outcome):
         """
         if Path(target).exists() and not force:
             raise RefusedError(f"target: {target} exists; force=True replaces it")
-        with trace_file(self.trace) as path, working("converting") as progress:
+        with trace_file(self) as path, working("converting") as progress:
             return convert_file(path, Path(target), to, progress)
 
     def _draw(self) -> Figure:
@@ -80,7 +87,16 @@ class TraceOutcome(Outcome):
         return trace_plots.share_by_size(trace_plots.sizes_frame(self.told))
 
 
-def trace(trace: Any) -> TraceOutcome:
+def trace(
+    trace: Any,
+    *,
+    format: str | None = None,
+    columns: str | None = None,
+    device_number: int | Sequence[int] | None = None,
+    start: str | None = None,
+    window: str | None = None,
+    speed: float = 1,
+) -> TraceOutcome:
     """What a trace says of its workload.
 
     Parameters
@@ -88,11 +104,23 @@ def trace(trace: Any) -> TraceOutcome:
     trace
         A file of any format (Parquet as flashsim records it, blktrace, blkparse, fio's logs, MSR, SPC, DiskSim, MQSim and others), or a
         frame with columns operation, offset and length (bytes).
+    format
+        The file's format, or a Python file that reads it, where its content does not tell.
+    columns
+        Columns of a CSV file, such as ``"time=Stamp:ms,offset=LBA:sectors,length=Size:bytes"``.
+    device_number
+        Only requests of this device of the trace, or these.
+    start, window
+        Only from so long after the first request, and only so long, such as ``"10s"``.
+    speed
+        How many times as fast requests arrive.
 
     Raises
     ------
     MissingFileError, DamagedFileError, SchemaError
         It is not there, or cannot be read.
+    InvalidParameterError
+        There is no such part of it.
 
     Examples
     --------
@@ -100,8 +128,11 @@ def trace(trace: Any) -> TraceOutcome:
     >>> fs.trace(pd.DataFrame({"operation": ["read", "write"], "offset": [0, 4096], "length": 4096})).summary()["operation"].tolist()
     ['read', 'write']
     """
-    with trace_file(trace) as path, working("reading") as progress:
-        told = information.describe(path, progress)
-    name = path.name if isinstance(trace, str | PathLike) else "frame"
+    part = {"format_name": format, "columns": columns, "device_number": device_number, "start": start, "window": window, "speed": speed}
+    traced = Traced(trace, part)
+    with working("reading") as progress, trace_file(traced) as source:
+        told = information.describe(source, progress)
+        name = source.name if isinstance(trace, str | PathLike) else "frame"
     lasts = f" over {told['duration'] / SECONDS:,.3g} s" if told["duration"] else ""
-    return TraceOutcome(f"{name} ({told['format']}): {told['requests']:,} requests{lasts}", provenance({"trace": name}), trace, told)
+    title = f"{name} ({told['format']}): {told['requests']:,} requests{lasts}"
+    return TraceOutcome(title, provenance({"trace": name} | part), trace, part, told)
