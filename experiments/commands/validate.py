@@ -72,12 +72,13 @@ def validate_hdd(
         parts = dict(ablation.ablate(preset, trace, progress)) if ablate else {}
         if target:
             told = {"drive": preset.name, "trace": trace.name, "demerit_ms": groups[0].demerit}
+            told |= {"by_class": vars(comparison.ByClass.of(groups))}
             told |= {"groups": {group.name: group.as_dict() for group in groups}, "notes": list(preset.notes)}
             told |= {"ablation_demerit_ms": parts} if ablate else {}
             write_json(target, told | {"provenance": provenance({"drive": drive, "trace": trace.name})})
         if folder:
             plots.write_folder(folder, loop, groups)
-    say(f"{trace.name} on {preset.name}: demerit {groups[0].demerit:.3f} ms\n")
+    say(f"{trace.name} on {preset.name}: {comparison.headline(groups)}\n")
     say(comparison.summary_table(groups), "")
     say(comparison.percentile_table(groups))
     if parts:

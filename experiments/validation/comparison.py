@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,6 +16,9 @@ from flashsim.core.request import OPERATIONS, READ, WRITE, Integers
 from flashsim.core.units import MILLISECONDS
 
 PERCENTILES = (50, 90, 95, 99, 99.9)
+
+#: The groups that every request is in one of.
+_CLASSES = tuple(f"{OPERATIONS[operation]}s" for operation in (READ, WRITE))
 
 Booleans = npt.NDArray[np.bool_]
 
@@ -78,6 +82,37 @@ def _group(name: str, measured: Integers, simulated: Integers) -> Group:
         demerit(measured, simulated) / MILLISECONDS,
         float(np.median(np.abs(measured - simulated))) / MILLISECONDS,
         {share: (float(pair[0]), float(pair[1])) for share, pair in zip(PERCENTILES, percentiles, strict=True)},
+    )
+
+
+@dataclass(frozen=True)
+class ByClass:
+    """Errors of reads and of writes put together so that they cannot cancel, in ms.
+
+    `demerit` is the root of the mean, over all requests, of their class's demerit squared; `mean_error` the mean of how far the mean of a
+    request's class is off, either way, as a share of the measured mean.
+    """
+
+    demerit: float
+    mean_error: float
+
+    @classmethod
+    def of(cls, groups: Sequence[Group]) -> ByClass:
+        """Of the groups that `compare` returns."""
+        classes = [group for group in groups if group.name in _CLASSES]
+        requests = [group.requests for group in classes]
+        off = np.average([abs(group.simulated_mean - group.measured_mean) for group in classes], weights=requests)
+        squares = np.average([group.demerit**2 for group in classes], weights=requests)
+        return cls(math.sqrt(squares), float(off) / groups[0].measured_mean)
+
+
+def headline(groups: Sequence[Group]) -> str:
+    """The demerit figure and the error of the mean, of all requests and by class, in a sentence."""
+    total, by_class = groups[0], ByClass.of(groups)
+    classes = [f"{each.name} {each.demerit:.3f} ms, mean {100 * each.mean_error:+.2f} %" for each in groups if each.name in _CLASSES]
+    return (
+        f"demerit {total.demerit:.3f} ms, mean {100 * total.mean_error:+.2f} %; {'; '.join(classes)}; "
+        f"by class, where errors of reads and writes cannot cancel, {by_class.demerit:.3f} ms, mean {100 * by_class.mean_error:.2f} % off"
     )
 
 

@@ -11,8 +11,8 @@ import pytest
 
 from experiments.validation import closed_loop
 from experiments.validation.ablation import PARTS
-from experiments.validation.comparison import compare
-from flashsim.core.request import WRITE, make_requests
+from experiments.validation.comparison import ByClass, compare, headline
+from flashsim.core.request import READ, WRITE, make_requests
 from flashsim.core.rng import generator
 from flashsim.device import presets
 from flashsim.device.device import Device
@@ -60,13 +60,27 @@ def test_the_loop_waits_for_the_simulated_completion(tmp_path: Path, monkeypatch
         assert all(measured - simulated == pytest.approx(1.0) for measured, simulated in group.percentiles.values())
 
 
+def test_errors_of_reads_and_writes_do_not_cancel_by_class() -> None:
+    """All reads are taken for a millisecond slower, all writes for one quicker, and the distributions of all are alike."""
+    measured = np.array([10, 11, 20, 21, 30, 31]) * MILLISECOND
+    operation = np.array([READ, WRITE] * 3, np.int8)
+    simulated = measured + np.where(operation == READ, 1, -1) * MILLISECOND
+    zero = np.zeros(6, np.int64)
+    groups = compare(closed_loop.ClosedLoop(operation, zero, zero + 512, measured, simulated, zero))
+    assert groups[0].demerit == 0 and groups[0].mean_error == 0
+    by_class = ByClass.of(groups)
+    assert by_class.demerit == pytest.approx(1.0) and by_class.mean_error == pytest.approx(1 / 20.5)
+    told = headline(groups)
+    assert "reads 1.000 ms, mean +5.00 %; writes 1.000 ms, mean -4.76 %" in told and "1.000 ms, mean 4.88 % off" in told
+
+
 def test_the_command_prints_and_writes_what_it_compared(here: Path, flashsim: Run) -> None:
     measured_trace(here / "later.trace", later=MILLISECOND // 2)
     result = flashsim(f"validate hdd --drive {DRIVE} --trace later.trace --json v.json --out-dir shown")
     assert result.exit_code == 0, result.output
     assert "demerit 0.500 ms" in result.stdout
     told = json.loads((here / "v.json").read_text())
-    assert told["demerit_ms"] == pytest.approx(0.5)
+    assert told["demerit_ms"] == told["by_class"]["demerit"] == pytest.approx(0.5)
     groups = told["groups"]
     assert list(groups)[:3] == ["all", "reads", "writes"]
     assert groups["reads"]["requests"] + groups["writes"]["requests"] == groups["all"]["requests"] == 60
