@@ -16,6 +16,7 @@ from typer.core import TyperCommand
 
 from experiments import commands
 from experiments.commands import interrupts
+from experiments.commands.progress import screen
 from experiments.commands.shared import CommandWithExamples, Group, with_examples
 from flashsim import __version__
 from flashsim.core.errors import FlashsimError, shortened
@@ -25,7 +26,7 @@ from flashsim.core.preset_files import ALLOW_CODE, printable
 _ClickException: Any = typer.BadParameter.__mro__[2]
 
 #: The subcommands: modules of `experiments.commands`, each with a function of its name, which is the command or heads its `app`.
-_COMMANDS = ("reproduce", "join", "device", "trace", "validate")
+_COMMANDS = ("reproduce", "join", "device", "trace", "validate", "doctor")
 
 #: Bad input, and anything else that flashsim refuses.
 REFUSED = 2
@@ -175,4 +176,5 @@ def flashsim(
 
 def main() -> None:
     """Run the command and exit."""
-    app(prog_name="flashsim")
+    with screen.around("working"):
+        app(prog_name="flashsim")

@@ -33,6 +33,7 @@ from experiments.runs.joining import (
 from flashsim.core.errors import RefusedError
 from flashsim.core.provenance import provenance
 from flashsim.core.units import MILLISECONDS, format_size, parse_size
+from flashsim.device import engines, presets
 from flashsim.device.access import is_path
 from flashsim.storage.source import source_file
 from traces.recording import ParquetRecorder
@@ -121,6 +122,8 @@ def join(
     real = is_path(device)
     check_names(setting, None if real else device)
     check_formula(algorithm)
+    if not real:
+        engines.begin(presets.load(device))  # while the relations are opened
     with Outputs(force) as outputs:
         wanted = {"--trace": trace, "--out": out, "--json": json}
         if real:
@@ -139,7 +142,8 @@ def join(
                 progress = stack.enter_context(progress_bar("loading"))
                 result = run_join_on_file(setting, files, target, sink=sink, results=results, progress=progress)
             else:
-                result = simulate_join(setting, files, [device], sink=sink, results=results)
+                with progress_bar(f"joining on {device}"):
+                    result = simulate_join(setting, files, [device], sink=sink, results=results)
         _show(result)
         if json:
             write_json(targets["--json"], as_dict(result) | {"provenance": origin})

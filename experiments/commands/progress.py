@@ -1,29 +1,160 @@
-"""Progress bars on stderr, on a terminal only."""
+"""What is being done, on stderr: on a terminal a line that vanishes again, elsewhere a line now and then."""
 
 from __future__ import annotations
 
+import os
+import sys
+import threading
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from flashsim.core.activity import show_by
 
-from flashsim.core import protocols
+if TYPE_CHECKING:  # which loads NumPy
+    from flashsim.core import protocols
+
+#: Seconds: from when on a terminal shows an activity, and how often anew.
+_SHOWN_AFTER, _REDRAWN = 1.0, 0.2
+#: The same where nobody watches, as in a file.
+_NOTED_AFTER, _NOTED_AGAIN = 5.0, 30.0
 
 
-@contextmanager
-def progress_bar(what: str) -> Iterator[protocols.Progress | None]:
-    """A callable to be told how far the work has come; None where no terminal shows it."""
-    console = Console(stderr=True)
-    if not console.is_terminal:
-        yield None
-        return
-    text = TextColumn("{task.description}"), TextColumn("{task.fields[message]}")
-    columns = (text[0], BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), text[1])
-    with Progress(*columns, console=console, transient=True) as bars:
-        task = bars.add_task(what, total=None, message="")
+@dataclass
+class _Activity:
+    """Something that takes a while."""
 
-        def tell(done: float, total: float, message: str = "") -> None:
-            bars.update(task, completed=done, total=total, message=message)
+    what: str
+    began: float = field(default_factory=time.monotonic)
+    done: float = 0.0
+    total: float | None = None
+    message: str = ""
 
-        yield tell
+    def tell(self, done: float, total: float, message: str = "") -> None:
+        """See `flashsim.core.protocols.Progress`."""
+        self.done, self.total, self.message = done, total, message
+
+    @property
+    def share(self) -> str:
+        """How far it has come: counts, or a share of 1."""
+        if not self.total:
+            return ""
+        return f"{self.done:.0%}" if self.total == 1 else f"{self.done:,.0f}/{self.total:,.0f}"
+
+
+class Screen:
+    """Shows the innermost of the activities that are under way, from a thread of its own."""
+
+    def __init__(self) -> None:
+        self._activities: list[_Activity] = []
+        self._lock = threading.RLock()
+        self._changed = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._bars: Any = None
+        self._drawn: tuple[_Activity, Any] | None = None
+        self._quiet_since = self._noted = 0.0
+
+    @contextmanager
+    def show(self, what: str) -> Iterator[protocols.Progress]:
+        """Show an activity while it lasts; what is yielded is to be told how far it has come."""
+        activity = _Activity(what)
+        with self._lock:
+            if not self._activities:
+                self._quiet_since = activity.began
+            self._activities.append(activity)
+            if self._thread is None:
+                self._changed.clear()
+                self._thread = threading.Thread(target=self._watch, daemon=True)
+                self._thread.start()
+        try:
+            yield activity.tell
+        finally:
+            with self._lock:
+                self._activities.remove(activity)
+                if not self._activities:
+                    self.clear()
+                    self._thread = None
+                    self._changed.set()
+
+    @contextmanager
+    def around(self, what: str) -> Iterator[None]:
+        """Show what else is going on wherever no activity is announced; what others write meanwhile takes the line's place."""
+        streams = [(stream, stream.write) for stream in (sys.stdout, sys.stderr) if stream is not None and stream.isatty()]
+        if sys.stderr is None or not sys.stderr.isatty():
+            yield
+            return
+        for stream, write in streams:
+            stream.write = self._clearing(write)  # type: ignore[method-assign]
+        try:
+            with self.show(what):
+                yield
+        finally:
+            for stream, _ in streams:
+                del stream.write
+
+    def _clearing(self, write: Any) -> Any:
+        def cleared(text: str) -> Any:
+            with self._lock:
+                self.clear()
+                self._quiet_since = time.monotonic()
+                return write(text)
+
+        return cleared
+
+    def clear(self) -> None:
+        """Take the line away, until something has lasted a while again."""
+        with self._lock:
+            if self._bars is not None:
+                self._bars.stop()
+                self._bars = self._drawn = None
+
+    def _watch(self) -> None:
+        """Draw from time to time, until nothing is under way."""
+        thread = threading.current_thread()
+        while not self._changed.wait(_REDRAWN):
+            with self._lock:
+                if self._thread is not thread or not self._activities:
+                    return
+                with suppress(OSError, ValueError):  # nobody is there any more
+                    self._draw(self._activities[-1], time.monotonic())
+
+    def _draw(self, activity: _Activity, now: float) -> None:
+        if sys.stderr is not None and sys.stderr.isatty():
+            if now - self._quiet_since >= _SHOWN_AFTER:
+                self._draw_line(activity)
+        elif now - activity.began >= _NOTED_AFTER and now - max(self._noted, activity.began) >= (
+            _NOTED_AGAIN if self._noted > activity.began else _NOTED_AFTER
+        ):
+            self._noted = now
+            about = ", ".join(filter(None, (activity.share, f"{now - activity.began:.0f} s")))
+            print(f"flashsim: {activity.what} ({about})", file=sys.stderr, flush=True)
+
+    def _draw_line(self, activity: _Activity) -> None:
+        if self._bars is None:
+            self._bars = _bars()
+            self._bars.start()
+        if self._drawn is None or self._drawn[0] is not activity:
+            if self._drawn is not None:
+                self._bars.remove_task(self._drawn[1])
+            self._drawn = activity, self._bars.add_task(activity.what, total=None, share="", message="")
+        self._bars.update(self._drawn[1], completed=activity.done, total=activity.total, share=activity.share, message=activity.message)
+        self._bars.refresh()
+
+
+def _bars() -> Any:
+    """A line on the terminal, by a stream of its own."""
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    texts = [TextColumn(f"{{task.{part}}}", table_column=None) for part in ("description", "fields[share]", "fields[message]")]
+    stream = os.fdopen(os.dup(sys.stderr.fileno()), "w")
+    console = Console(file=stream, force_terminal=True)
+    columns = (texts[0], BarColumn(bar_width=20), texts[1], TimeElapsedColumn(), texts[2])
+    return Progress(*columns, console=console, transient=True, auto_refresh=False, redirect_stdout=False, redirect_stderr=False)
+
+
+screen = Screen()
+progress_bar = screen.show
+show_by(screen.show)

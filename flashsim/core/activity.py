@@ -5,11 +5,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from typing import TYPE_CHECKING
 
-from flashsim.core.protocols import Progress
+if TYPE_CHECKING:  # whoever only shows activities needs none of what requests are made of
+    from flashsim.core.protocols import Progress
 
 #: Shows one activity while it lasts; is handed what is being done, in words.
-Display = Callable[[str], AbstractContextManager[Progress]]
+Display = Callable[[str], AbstractContextManager["Progress"]]
 
 
 @contextmanager

@@ -108,10 +108,10 @@ class Compilation:
     def __init__(self, parts: Iterable[Part]) -> None:
         wanted = [part for part in parts if not part.is_kept()] if compiled() else []
         self._wanted, self._left, self._ended = frozenset(wanted), wanted, set[Part]()
-        self._seconds, self._cores = sum(part.seconds for part in wanted), min(_cores(), _MOST)
+        self._seconds, self._cores = sum(part.seconds for part in wanted), min(cores(), _MOST)
         self._changed = threading.Condition()
         self._workers: set[subprocess.Popen[str]] = set()
-        if not wanted or not sys.executable or not _can_write():
+        if not wanted or not sys.executable or not can_write():
             self._left, self._threads = [], []
         else:
             self._threads = [threading.Thread(target=self._serve, daemon=True) for _ in range(min(self._cores, len(wanted)))]
@@ -184,12 +184,13 @@ class Compilation:
             return None
 
 
-def _cores() -> int:
+def cores() -> int:
     """Those that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _can_write() -> bool:
+def can_write() -> bool:
+    """Whether there is a place to keep what is compiled."""
     with suppress(OSError):
         kernels_folder().mkdir(parents=True, exist_ok=True)
     return os.access(kernels_folder(), os.W_OK | os.X_OK)

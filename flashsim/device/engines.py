@@ -6,7 +6,7 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
-from flashsim.core.compiling import Compilation, parts_of
+from flashsim.core.compiling import Compilation, Part, parts_of
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.policies import Policy
 from flashsim.device.presets import Preset
@@ -57,6 +57,23 @@ def finish(preset: Preset, model: str = "engine") -> None:
     compilation = begin(preset, model)
     if compilation is not None:
         compilation.wait(f"the {_TITLES.get(preset.kind, preset.kind)} engine")
+
+
+def all_parts() -> dict[str, list[Part]]:
+    """What there is to compile, of all kinds of drives with all their policies, by what it belongs to."""
+    from flashsim.hdd.scheduler.base import CHOOSE
+    from flashsim.ssd.ftl.base import TRANSLATE
+    from flashsim.ssd.gc.base import VICTIM
+    from flashsim.ssd.wear.base import LEVELS, OPENS
+
+    flash = [(policy, member) for policy in (TRANSLATE, VICTIM, OPENS, LEVELS) for member in policy.family.names()]
+    return {
+        "flash drive": parts_of([_CLASSES["ssd", "engine"][0]], flash),
+        "disk": parts_of([_CLASSES["hdd", "engine"][0]], [(CHOOSE, member) for member in CHOOSE.family.names()]),
+        "station": parts_of([_CLASSES["station", "engine"][0]]),
+        "array": parts_of([_ARRAYS["engine"][0]]),
+        "compiled loop": parts_of(["flashsim.execution.closed_clients"]),
+    }
 
 
 @cache

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
@@ -15,6 +17,21 @@ _LARGEST = np.iinfo(np.int64).max
 def joined(column: pa.Array | pa.ChunkedArray) -> pa.Array:
     """A column as one array."""
     return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+
+
+def column_of(values: npt.NDArray[Any]) -> pa.Array:
+    """Numbers as a column, not copied; Arrow's own way loads pandas first, which takes as long as a small join."""
+    return pa.Array.from_buffers(pa.from_numpy_dtype(values.dtype), len(values), [None, pa.py_buffer(np.ascontiguousarray(values))])
+
+
+def array_of(column: pa.Array, null: float | None = None) -> npt.NDArray[Any]:
+    """The reverse: numbers or truth values as an array, numbers not copied unless some are NULL, for which `null` then stands."""
+    if null is not None and column.null_count:
+        column = column.fill_null(null)
+    if pa.types.is_boolean(column.type):
+        return array_of(column.cast(pa.uint8())).view(np.bool_)
+    values: npt.NDArray[Any] = np.from_dlpack(column)
+    return values
 
 
 def plain_type(column: pa.Array | pa.ChunkedArray) -> pa.ChunkedArray:
@@ -80,7 +97,7 @@ def _unsigned(values: pa.Array) -> pa.Array:
     if not pc.any(large).as_py():
         return values.cast(pa.int64())
     small = pc.if_else(large, pa.scalar(None, pa.uint64()), values).cast(pa.int64())
-    return mixed_array(large.to_numpy(zero_copy_only=False).astype(np.int8) * 2, small, None, values.cast(pa.large_string()), None)
+    return mixed_array(array_of(large).astype(np.int8) * 2, small, None, values.cast(pa.large_string()), None)
 
 
 def mixed_array(

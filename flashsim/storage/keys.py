@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from flashsim.core.errors import DamagedFileError, SchemaError
 from flashsim.core.request import Integers
-from flashsim.storage.columns import joined, plain_type, stored_column
+from flashsim.storage.columns import array_of, column_of, joined, plain_type, stored_column
 
 #: The code of a NULL (or NaN) key, which joins nothing.
 NULL_KEY = np.iinfo(np.int64).min
@@ -117,14 +117,14 @@ def _integers(r: pa.ChunkedArray, s: pa.ChunkedArray) -> tuple[npt.NDArray[Any],
 def _numbers(column: pa.ChunkedArray, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
     """An integer column as an array, without a copy where one chunk of the same width holds it."""
     if column.num_chunks == 1 and column.null_count == 0:
-        values: npt.NDArray[Any] = column.chunk(0).to_numpy()
+        values: npt.NDArray[Any] = array_of(column.chunk(0))
         return values.view(dtype) if values.dtype.itemsize == dtype.itemsize else values.astype(dtype)
     codes = np.full(len(column), NULL_KEY if dtype.itemsize == 8 else 0, dtype)
     start = 0
     for chunk in column.chunks:
         part = codes[start : start + len(chunk)]
-        valid = chunk.is_valid().to_numpy(zero_copy_only=False)
-        part[valid] = chunk.drop_null().to_numpy(zero_copy_only=False).astype(dtype, copy=False)
+        valid = array_of(chunk.is_valid())
+        part[valid] = array_of(chunk.drop_null()).astype(dtype, copy=False)
         start += len(chunk)
     return codes
 
@@ -204,7 +204,7 @@ def _distinct(column: pa.ChunkedArray) -> tuple[list[Any], Integers]:
     if pa.types.is_floating(column.type):
         column = _without_nan(column)
     encoded = joined(column.dictionary_encode())
-    at = encoded.indices.fill_null(len(encoded.dictionary)).to_numpy(zero_copy_only=False)
+    at = array_of(encoded.indices, len(encoded.dictionary))
     return [*encoded.dictionary.to_pylist(), None], at.astype(np.int64)
 
 
@@ -224,7 +224,7 @@ class StoredKeys:
         self._known: dict[Any, int] | None = None
         if len(codes) and not _are_codes(plain_type(values), codes):
             distinct, first = np.unique(codes, return_index=True)
-            stored = stored_column(plain_type(values).take(pa.array(first)))
+            stored = stored_column(plain_type(values).take(column_of(first)))
             self._known = dict(zip(stored.to_pylist(), distinct.tolist(), strict=True)) | {None: NULL_KEY}
 
     def codes(self, stored: pa.Array) -> Integers:
@@ -240,7 +240,7 @@ class StoredKeys:
                 if stored.null_count < len(stored):
                     raise DamagedFileError(f"relation {self.name}: a page holds a key of type {stored.type}, but keys are integers")
                 return np.full(len(stored), NULL_KEY)
-            numbers: Integers = stored.cast(pa.int64()).fill_null(NULL_KEY).to_numpy()
+            numbers: Integers = array_of(stored.cast(pa.int64()), NULL_KEY)
             return numbers
         try:
             return np.array([self._known[value] for value in stored.to_pylist()], np.int64)
@@ -252,7 +252,7 @@ def _are_codes(values: pa.ChunkedArray, codes: npt.NDArray[Any]) -> bool:
     """Whether the keys are integers that stand for themselves."""
     start = 0
     for chunk in values.chunks if pa.types.is_integer(values.type) else []:
-        numbers = (chunk.cast(pa.int64(), safe=False).fill_null(NULL_KEY) if chunk.null_count else chunk).to_numpy()
+        numbers = array_of(chunk.cast(pa.int64(), safe=False) if chunk.null_count else chunk, NULL_KEY)
         if not np.array_equal(numbers, codes[start : start + len(chunk)]):
             return False
         start += len(chunk)

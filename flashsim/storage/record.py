@@ -21,7 +21,7 @@ import pyarrow as pa
 from flashsim.core.errors import DamagedFileError
 from flashsim.core.kernel import kernel
 from flashsim.core.request import Integers
-from flashsim.storage.columns import mixed_array, stored_column
+from flashsim.storage.columns import array_of, mixed_array, stored_column
 
 Bytes = npt.NDArray[np.uint8]
 
@@ -63,12 +63,12 @@ def column_cells(stored: pa.Array) -> Cells:
         return Cells(zeros, zeros, zeros, empty)
     if pa.types.is_union(kind):
         return _union_cells(stored)
-    valid = stored.is_valid().to_numpy(zero_copy_only=False)
+    valid = array_of(stored.is_valid())
     if pa.types.is_int64(kind):
-        numbers = stored.fill_null(0).to_numpy()
+        numbers = array_of(stored, 0)
         return Cells(np.where(valid, _integer_types(numbers), 0), numbers, zeros, empty)
     if pa.types.is_floating(kind):
-        return _real_cells(stored.fill_null(0.0).to_numpy(), valid, declared_real=True)
+        return _real_cells(array_of(stored, 0.0), valid, declared_real=True)
     offsets = np.frombuffer(stored.buffers()[1], np.int64)[stored.offset : stored.offset + rows + 1] if rows else np.zeros(1, np.int64)
     data = np.frombuffer(stored.buffers()[2], np.uint8) if rows and stored.buffers()[2] else empty
     types = 2 * np.diff(offsets) + (13 if pa.types.is_large_string(kind) else 12)
@@ -92,13 +92,13 @@ def _real_cells(doubles: npt.NDArray[np.float64], valid: npt.NDArray[np.bool_], 
 
 
 def _union_cells(stored: pa.Array) -> Cells:
-    classes, offsets = stored.type_codes.to_numpy(), stored.offsets.to_numpy()
+    classes, offsets = array_of(stored.type_codes), array_of(stored.offsets)
     types, numbers, starts = (np.zeros(len(stored), np.int64) for _ in range(3))
     pieces, length = [], 0
     for class_ in range(stored.type.num_fields):
         child = stored.field(class_)
         if pa.types.is_floating(child.type):
-            part = _real_cells(child.fill_null(0.0).to_numpy(), child.is_valid().to_numpy(zero_copy_only=False), declared_real=False)
+            part = _real_cells(array_of(child, 0.0), array_of(child.is_valid()), declared_real=False)
         else:
             part = column_cells(child)
         mine = classes == class_

@@ -39,6 +39,7 @@ COMMANDS = (
     "validate",
     "validate hdd",
     "validate joins",
+    "doctor",
 )
 
 

@@ -19,7 +19,7 @@ import pyarrow as pa
 from flashsim.core.errors import DamagedFileError, FlashsimError, InvalidParameterError, MissingFileError, SchemaError, UnknownNameError
 from flashsim.core.members import Family, optional
 from flashsim.core.request import Integers
-from flashsim.storage.columns import is_flat, plain_type
+from flashsim.storage.columns import column_of, is_flat, plain_type
 from flashsim.storage.keys import encode_keys
 from flashsim.storage.record import Bytes, encode_records, record_sizes
 from flashsim.storage.relation import Records, Relation
@@ -113,7 +113,7 @@ class TableRecords:
 
     def take(self, rows: Integers) -> pa.Table:
         """Some rows, in the given order, with all columns."""
-        return self.table.take(pa.array(rows))
+        return self.table.take(column_of(rows))
 
 
 def check_column(records: Records, column: str) -> None:

@@ -20,6 +20,7 @@ from flashsim.core.errors import InvalidParameterError
 from flashsim.core.kernel import kernel
 from flashsim.core.request import Integers
 from flashsim.core.rng import generator
+from flashsim.storage.columns import column_of
 from flashsim.storage.page.sqlite import cell_size, leaf_room
 from flashsim.storage.record import Bytes, put_varint, varint_size
 from flashsim.storage.source.base import check_column, table_and_scale
@@ -90,7 +91,7 @@ class PaperRecords:
     def key(self, column: str) -> pa.Array:
         """The values of one column, shape (rows,)."""
         check_column(self, column)
-        return pa.array(self.keys) if column == KEYS[self.name] else self.take(np.arange(self.rows)).column(column)
+        return column_of(self.keys) if column == KEYS[self.name] else self.take(np.arange(self.rows)).column(column)
 
     def record_sizes(self) -> int:
         """Bytes of every row as a SQLite record: header, key, padding."""
@@ -114,7 +115,7 @@ class PaperRecords:
         _pad(texts, np.asarray(rows, np.int64), 0)
         offsets = pa.py_buffer(np.arange(len(rows) + 1) * self.padding)
         padding = pa.LargeStringArray.from_buffers(len(rows), offsets, pa.py_buffer(texts))
-        return pa.table({KEYS[self.name]: pa.array(self.keys[rows]), "padding": padding})
+        return pa.table({KEYS[self.name]: column_of(self.keys[rows]), "padding": padding})
 
     def published_pages(self, page_size: int) -> int:
         """Pages that the paper's relation takes (93,440 and 655,360 of 8 KiB at scale factor 30), pro rata.

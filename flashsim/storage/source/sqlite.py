@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from flashsim.core.errors import DamagedFileError, SchemaError, UnknownNameError
 from flashsim.core.request import Integers
+from flashsim.storage.columns import column_of
 from flashsim.storage.record import locate_values, stored_values
 from flashsim.storage.source._sqlite_file import Database, read_database
 from flashsim.storage.source._sqlite_schema import Column, TableDefinition, Value, folded, parse_table
@@ -98,7 +99,7 @@ def _read(database: Database, root: int, definition: TableDefinition) -> pa.Tabl
     arrays = {}
     for index, column in enumerate(columns):
         if column.is_row_id:
-            arrays[column.name] = pa.array(rows.row_ids)
+            arrays[column.name] = column_of(rows.row_ids)
             continue
         try:
             arrays[column.name] = _values(database, rows, column, types[:, index].copy(), at[:, index].copy())

@@ -81,7 +81,7 @@ def test_nothing_is_begun_where_nothing_can_be_written(tmp_path: Path, monkeypat
 
 
 def test_a_part_that_cannot_be_compiled_stops_nobody(empty_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(compiling, "_cores", lambda: 1)
+    monkeypatch.setattr(compiling, "cores", lambda: 1)
     parts = [Part("flashsim.core.units", "nothing_of_that_name"), *parts_of(["flashsim.core.host_queue"])[:1]]
     Compilation(parts).wait("one of two")
     assert [part.is_kept() for part in parts] == [False, True]
