@@ -13,10 +13,27 @@ from experiments.papers import base as papers
 from experiments.runs import jobs
 from experiments.runs.jobs import Settings
 from flashsim.core.kernel import kernels_folder
+from tests.contract import own_member
 
 # The first call of a kernel may compile it, so no deadline; examples are the same in every run.
 settings.register_profile("flashsim", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
 settings.load_profile("flashsim")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--member", metavar="FILE.py", help="Run only the contract tests of this file's family, on this file.")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if given := config.getoption("--member"):
+        own_member.join_its_family(Path(given))
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if given := config.getoption("--member"):
+        others = [item for item in items if not own_member.is_tested_by(item, Path(given))]
+        items[:] = [item for item in items if item not in others]
+        config.hook.pytest_deselected(items=others)
 
 
 @pytest.fixture(scope="session")

@@ -60,8 +60,11 @@ class Family(Generic[Member]):
 
     def files(self, folder: Path) -> list[str]:
         """Paths of the Python files in a folder that define all that a member must; they are read, and not run."""
-        written = {need for need in self.needs if not need.startswith("__")}
-        return sorted(f"./{path.name}" for path in folder.glob("*.py") if written <= _defined(path))
+        return sorted(f"./{path.name}" for path in folder.glob("*.py") if self.is_defined_in(path))
+
+    def is_defined_in(self, path: Path) -> bool:
+        """Whether a Python file defines all that a member must; it is read, and not run."""
+        return {need for need in self.needs if not need.startswith("__")} <= _defined(path)
 
     def load(self, name: str) -> Member:
         """Import one member, given its name or the path of a Python file.

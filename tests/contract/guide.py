@@ -28,3 +28,9 @@ def write_members(folder: Path) -> list[str]:
         else:
             programs.append(block)
     return programs
+
+
+def commands() -> list[str]:
+    """The guide's command lines, in order."""
+    blocks = re.findall(r"^```sh\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    return "".join(blocks).splitlines()

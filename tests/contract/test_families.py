@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from importlib import import_module
 from pathlib import Path
 
@@ -12,14 +11,11 @@ from mypy import api
 
 from flashsim.core.members import Family
 from flashsim.core.source_files import source_tree
+from tests.contract.own_member import declarations
 from tests.test_house import ROOT
 
 #: Each family's package, and the module, the name and the protocol that it is bound to.
-FAMILIES = {
-    package: (module, name, protocol)
-    for module, text in source_tree().sources.items()
-    for name, package, protocol in re.findall(r'^(\w+) = Family\(\s*"([\w.]+)", "[^"]*", (\w+)', text.decode(), re.MULTILINE)
-}
+FAMILIES = {package: rest for package, *rest in declarations()}
 #: What is given where something is wanted must be of its type.
 _GIVEN = """
 from collections.abc import Callable

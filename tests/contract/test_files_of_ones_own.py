@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import re
+import shlex
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
+from experiments.command_line import app
 from flashsim.ssd.lab.drive import LabDrive
-from tests.contract.guide import PAGE, write_members
+from tests.contract import own_member
+from tests.contract.guide import PAGE, commands, write_members
 from tests.flashsim.ssd.drives import check_invariants
 
 
@@ -33,3 +40,41 @@ def test_the_guides_files_and_its_drive(tmp_path: Path, monkeypatch: pytest.Monk
     printed = capsys.readouterr().out
     assert "die 1\n" in printed
     assert "['key'] 500 tuples on 2 pages\n((0, 2048),) 2 reads\n" in printed
+
+
+def test_the_guides_commands_show_its_join_beside_its_formula_and_its_traces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    here = tmp_path
+    write_members(here)
+    shown = {}
+    for line in commands():
+        if line.startswith("flashsim "):
+            result = CliRunner().invoke(app, shlex.split(line)[1:], prog_name="flashsim")
+            assert result.exit_code == 0, f"{line}\n{result.output}"
+            shown[" ".join(line.split()[1:3])] = result.stdout
+        elif "pytest" not in line:
+            subprocess.run(line, shell=True, check=True)
+    join, formula = (
+        shown["join ./rocking.py"],
+        re.compile(r"^join +([\d,]+) +([\d,]+) +[\d.]+ +[\d.]+ +[\d.]+ +([\d,]+) +([\d,]+) ", re.MULTILINE),
+    )
+    ours = [int(number.replace(",", "")) for number in formula.search(join).groups()]  # type: ignore[union-attr]
+    assert ours[0] == ours[2] and abs(ours[1] - ours[3]) <= 0.02 * ours[3], "requests, pages, and the formula's"
+    assert "0 W 2048 16\n250 R 8 1\n900 R 2048 16\n" == (here / "again.log").read_text() == (here / "application.log").read_text()
+
+
+@pytest.mark.parametrize(("member", "some"), [("rocking.py", "itself or empty or every_memory"), ("sectors.py", "")])
+def test_contract_suites_take_a_file_of_ones_own(member: str, some: str, tmp_path: Path) -> None:
+    """The guide's join, in the cheapest of its tests, and its trace format, in all."""
+    write_members(tmp_path)
+    line = f"-m pytest tests/contract -rA -p no:cacheprovider --member {tmp_path / member} -k".split()
+    told = subprocess.run([sys.executable, *line, some], cwd=PAGE.parents[2], capture_output=True, text=True, check=True).stdout
+    passed = [test for test in told.splitlines() if test.startswith("PASSED")]
+    assert len(passed) >= 5 and all(member in test for test in passed) and len({test.split("::")[0] for test in passed}) == 1
+
+
+def test_a_file_of_no_family_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "nothing.py").write_text("x = 1\n")
+    for name, words in (("nothing.py", "defines no member"), ("none.py", "no file at")):
+        with pytest.raises(pytest.UsageError, match=words):
+            own_member.join_its_family(tmp_path / name)

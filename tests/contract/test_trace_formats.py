@@ -36,7 +36,7 @@ def table(path: Path, name: str | None = None) -> pa.Table:
 @pytest.fixture(scope="module")
 def examples(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("formats")
-    paths = {name: folder / f"{name}.trace" for name in FORMATS.names()}
+    paths = {name: folder / f"{Path(name).stem}.trace" for name in FORMATS.names()}
     for name, path in paths.items():
         if example := load_format(name).EXAMPLE:
             path.write_bytes(example.content)
