@@ -1,19 +1,25 @@
-"""What a benchmark says: tables, JSON, and one picture a micro-benchmark."""
+"""What a benchmark says: tables, JSON, and a report with one picture a micro-benchmark."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from matplotlib.figure import Figure as Picture
+from matplotlib.figure import Figure as Drawing
 
 from experiments.bench.figures import Figure
 from experiments.bench.uflip import Measured, shown_value
-from experiments.presentation.plots import LINES, style, svg
+from experiments.presentation.plots import LINES, WIDTH, legend, style, svg
+from experiments.presentation.report import Report
+from experiments.presentation.section import Section
 from experiments.presentation.tables import Entry, Table
 from flashsim.core.units import MB, MICROSECONDS, MILLISECONDS
 from flashsim.device.cited import show
+
+#: More names below an axis would run into each other.
+_MOST_TICKS = 8
 
 
 def figures_table(found: Sequence[Figure]) -> Table:
@@ -28,8 +34,7 @@ def figures_table(found: Sequence[Figure]) -> Table:
 def benchmark_tables(found: Sequence[Measured]) -> dict[str, Table]:
     """A table a micro-benchmark, by its name; times in ms."""
     tables = {}
-    for name in dict.fromkeys(one.benchmark for one in found):
-        own = [one for one in found if one.benchmark == name]
+    for name, own in _by_benchmark(found).items():
         header = ["pattern", own[0].parameter, "min ms", "mean ms", "max ms", "stddev ms", "p99 ms", "MB/s", "ignored"]
         rows: list[list[Entry]] = []
         for one in own:
@@ -40,10 +45,10 @@ def benchmark_tables(found: Sequence[Measured]) -> dict[str, Table]:
     return tables
 
 
-def picture(found: Sequence[Measured]) -> str:
-    """Mean response times of one micro-benchmark over its parameter, a line a pattern, as SVG."""
+def picture(found: Sequence[Measured]) -> Drawing:
+    """Mean response times of one micro-benchmark over its parameter, a line a pattern."""
     with style():
-        figure = Picture(figsize=(6, 3.6), layout="constrained")
+        figure = Drawing(figsize=(WIDTH, 3.2), layout="constrained")
         axes = figure.subplots()
         for number, pattern in enumerate(dict.fromkeys(one.pattern for one in found)):
             own = [one for one in found if one.pattern == pattern]
@@ -56,21 +61,48 @@ def picture(found: Sequence[Measured]) -> str:
         elif len(values) > 1:
             axes.set_xscale("log", base=2)
         axes.set_yscale("log")
-        axes.set_xticks(values[:: max(1, len(values) // 8)])
-        axes.set_xticklabels([shown_value(found[0].unit, value) for value in values[:: max(1, len(values) // 8)]], fontsize=7)
-        axes.minorticks_off()
+        places = values[:: -(-len(values) // _MOST_TICKS)]
+        axes.set_xticks(places, [shown_value(found[0].unit, value) for value in places], fontsize=7)
+        axes.tick_params(axis="x", which="minor", length=0)
         axes.set_xlabel(found[0].parameter)
         axes.set_ylabel("mean response time, us")
-        axes.set_title(found[0].benchmark, fontsize=10)
-        axes.legend(frameon=False, fontsize=8, loc="upper left")
-        return svg(figure)
+        legend(figure, axes, 6)
+    return figure
 
 
-def write_folder(folder: Path, found: Sequence[Measured]) -> None:
-    """Write a table (CSV) and a picture (SVG) a micro-benchmark."""
-    for name, table in benchmark_tables(found).items():
-        table.write_csv(folder / f"{name}.csv")
-        (folder / f"{name}.svg").write_text(picture([one for one in found if one.benchmark == name]), encoding="utf-8")
+def overview(found: Sequence[Measured]) -> Table:
+    """For each micro-benchmark, how far mean times lie apart over its parameter: of the pattern that it matters most to."""
+    rows: list[list[Entry]] = []
+    for name, own in _by_benchmark(found).items():
+        spreads = []
+        for pattern in dict.fromkeys(one.pattern for one in own):
+            ordered = sorted((one for one in own if one.pattern == pattern), key=lambda one: one.mean)
+            spreads.append((ordered[-1].mean / ordered[0].mean, pattern, ordered[0], ordered[-1]))
+        ratio, pattern, least, most = max(spreads, key=lambda spread: spread[0])
+        ends = [part for one in (least, most) for part in (one.mean / MILLISECONDS, shown_value(one.unit, one.value))]
+        rows.append([name, pattern, own[0].parameter, *ends, ratio])
+    rows.sort(key=lambda row: -float(row[-1] or 0))
+    header = ["micro-benchmark", "pattern", "parameter", "least mean ms", "at", "most mean ms", "at", "most / least"]
+    return Table(header, rows, "overview", note="of each micro-benchmark the pattern whose mean times lie furthest apart")
+
+
+def write_report(
+    folder: Path, lead: str, device: str, nominal: Sequence[Figure], found: Sequence[Measured], origin: dict[str, Any]
+) -> None:
+    """Fill a folder with ``report.html``, and a table (CSV) and a picture (SVG) a micro-benchmark, unless it has a single value."""
+    figures = figures_table(nominal)
+    tiles = [(one.name.replace("_", " "), show(one.name, one.measured)) for one in nominal]
+    sections = [Section("What matters", tables=[overview(found)])] if found else []
+    sections += [Section(figures.title, tables=[replace(figures, title="figures")])] if nominal else []
+    tables = benchmark_tables(found)
+    for name, own in _by_benchmark(found).items():
+        drawn = {name: svg(picture(own))} if len({one.value for one in own}) > 1 else {}
+        sections.append(Section(name.capitalize(), tables=[tables[name]], pictures=drawn))
+    Report(f"uFLIP on {device}", lead, tiles, sections, origin).write(folder)
+
+
+def _by_benchmark(found: Sequence[Measured]) -> dict[str, list[Measured]]:
+    return {name: [one for one in found if one.benchmark == name] for name in dict.fromkeys(one.benchmark for one in found)}
 
 
 def as_dict(device: str, state: str, nominal: Sequence[Figure], found: Sequence[Measured]) -> dict[str, Any]:

@@ -30,6 +30,9 @@ def calibrate(
     ] = None,
     allow_write: Annotated[bool, typer.Option("--allow-write", help="Measure writes too: what the device holds is lost.")] = False,
     yes_destroy: YesDestroy = None,
+    out_dir: Annotated[
+        Path | None, typer.Option("--out-dir", metavar="DIR", help="Write report.html, tables (CSV) and the picture (SVG).")
+    ] = None,
     json: JsonFile = None,
     seed: Annotated[int, typer.Option("--seed", metavar="N", help="Of places and order, or of tuples.")] = 0,
     force: Force = False,
@@ -54,7 +57,7 @@ def calibrate(
     if out.suffix != ".toml":
         raise InvalidParameterError("--out", str(out), "a preset's file ends in .toml")
     if cpu:
-        given = {"PATH": device, "--size": size, "--allow-write": allow_write or None, "--yes-destroy": yes_destroy}
+        given = {"PATH": device, "--size": size, "--out-dir": out_dir, "--allow-write": allow_write or None, "--yes-destroy": yes_destroy}
         for name, value in given.items():
             if value is not None:
                 raise InvalidParameterError(
@@ -73,20 +76,24 @@ def calibrate(
         outputs.spare("PATH", Path(device))
         target = outputs.file("--out", out)
         result = outputs.file("--json", json) if json else None
+        folder = outputs.folder("--out-dir", out_dir) if out_dir else None
         with (
             progress_bar("measuring") as progress,
             open_target(device, used, allow_write=allow_write, replace=force, destroy=yes_destroy, progress=progress) as opened,
         ):
             done = run(opened, out.stem, time=duration, write=allow_write, seed=seed, progress=progress)
         target.write_text(done.text(), encoding="utf-8")
-        say(f"{done.device}, {format_size(done.size)}; {'read and written' if allow_write else 'only read'}\n")
+        lead = f"{done.device}, {format_size(done.size)}; {'read and written' if allow_write else 'only read'}"
+        say(f"{lead}\n")
         for held_out in (False, True):
             say(report.cells_table(done, held_out), "")
         say(report.summary(done), "")
-        explain(report.NOTE)
+        explain(report.note(done))
+        origin = provenance({"device": device, "size": done.size, "time": duration, "allow_write": allow_write}, seed)
+        if folder:
+            report.write_report(folder, done, lead, origin)
         if result:
-            asked = {"device": device, "size": done.size, "time": duration, "allow_write": allow_write}
-            write_json(result, done.as_dict() | {"provenance": provenance(asked, seed)})
+            write_json(result, done.as_dict() | {"provenance": origin})
 
 
 def _calibrate_cpu(out: Path, duration: int, json: Path | None, seed: int, *, force: bool) -> None:

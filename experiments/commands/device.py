@@ -169,7 +169,7 @@ def bench_device(
     precondition: preconditioning.Asked = None,
     ignore: Annotated[int | None, typer.Option("--ignore", metavar="N", help="Requests of a run's start-up; found by default.")] = None,
     pause: Annotated[str, typer.Option("--pause", metavar="TIME", help="Between runs; auto: found by a probe.")] = "auto",
-    out: Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Write a table (CSV) and a picture (SVG) each.")] = None,
+    out: Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Write report.html, tables (CSV) and pictures (SVG).")] = None,
     timeline: Timeline = None,
     timeline_from: TimelineFrom = None,
     timeline_to: TimelineTo = None,
@@ -205,13 +205,14 @@ def bench_device(
         drawn = partial(draw, outputs.file("--timeline", timeline), timeline, window, asked) if timeline else None
         with progress_bar("runs") as progress:
             done = bench(device, options, method, progress, drawn)
-        say(f"{done.device}, {format_size(done.size)}; state: {done.state}; {format_duration(done.pause)} between runs\n")
+        lead = f"{done.device}, {format_size(done.size)}; state: {done.state}; {format_duration(done.pause)} between runs"
+        say(f"{lead}\n")
         if done.figures:
             say(report.figures_table(done.figures), "")
         for table in report.benchmark_tables(done.runs).values():
             say(table, "")
         if folder:
-            report.write_folder(folder, done.runs)
+            report.write_report(folder, lead, done.device, done.figures, done.runs, provenance(asked, seed))
         if target:
             write_json(target, done.as_dict() | {"provenance": provenance(asked, seed)})
 

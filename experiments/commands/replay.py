@@ -21,10 +21,10 @@ from experiments.commands.warned import warnings_as_lines
 from experiments.replaying import preconditioning
 from experiments.replaying import simulated as replaying
 from experiments.replaying.comparison import Comparison, recorded
-from experiments.replaying.device_plots import write_folder
 from experiments.replaying.device_report import DeviceReport
 from experiments.replaying.observation import Observation
 from experiments.replaying.real import Lateness, RealSettings, replay_on
+from experiments.replaying.report import write_report
 from experiments.replaying.survey import Survey, survey
 from experiments.replaying.survey import load as load_what_is_read
 from flashsim.core.errors import RefusedError
@@ -55,7 +55,7 @@ def replay(
     depth: Annotated[int, typer.Option(metavar="N", help="With asap: how many requests are outstanding.")] = 1,
     out: Annotated[Path | None, typer.Option(metavar="TRACE.parquet", help="Write the replayed requests with their times.")] = None,
     json: JsonFile = None,
-    out_dir: Annotated[Path | None, typer.Option(metavar="DIR", help="Write tables and plots into this folder.")] = None,
+    out_dir: Annotated[Path | None, typer.Option(metavar="DIR", help="Write report.html, tables (CSV) and pictures (SVG).")] = None,
     limit: Annotated[int | None, typer.Option(metavar="N", help="Only the first N requests.")] = None,
     format_name: FormatName = None,
     columns: Columns = None,
@@ -202,7 +202,9 @@ def _simulated(
         if targets.json:
             write_json(targets.json, report.as_dict(statistics) | {"moved": moved, "state": begins, "provenance": provenance(told)})
         if targets.folder:
-            write_folder(targets.folder, report, statistics, device.block_map())
+            lead = f"Simulated; {_paced(settings.pace, settings.depth)}." + (f" State before: {begins}." if begins else "")
+            title = f"{source.name} on {device.name}"
+            write_report(targets.folder, title, lead, report, provenance(told), statistics, device.block_map())
     say(f"{source.name} on {device.name}, {_paced(settings.pace, settings.depth)}: {format_duration(report.duration)}")
     if begins:
         say(f"state before: {begins}")
@@ -241,8 +243,8 @@ def _real(
         beside = {"engine": done.how, "moved": done.moved, "widened": done.widened, "holes": done.holes, "lateness": lateness.as_dict()}
         write_json(targets.json, report.as_dict({}) | beside | {"runs": comparison.as_dict(), "provenance": provenance(told)})
     if targets.folder:
-        write_folder(targets.folder, report, {}, None)
-        comparison.write_folder(targets.folder)
+        lead = f"Replayed on the real device by {done.how}; {_paced(settings.pace, settings.depth)}."
+        write_report(targets.folder, f"{source.name} on {on}", lead, report, provenance(told), comparison=comparison)
     say(f"{source.name} on {on} by {done.how}, {_paced(settings.pace, settings.depth)}: {format_duration(report.duration)}")
     if settings.pace != "asap" and settings.engine == "builtin":
         say(str(lateness))

@@ -16,6 +16,7 @@ from experiments.commands.terminal import say
 from experiments.commands.values import completes
 from experiments.commands.warned import warnings_as_lines
 from experiments.presentation import trace_plots, trace_tables
+from flashsim.core.provenance import provenance
 from traces import information
 from traces.conversion import convert as convert_file
 from traces.excerpt import excerpt
@@ -39,7 +40,7 @@ def trace() -> None:
 def info(
     file: TraceFile,
     json: JsonFile = None,
-    out_dir: Annotated[Path | None, typer.Option(metavar="DIR", help="Write tables and plots into this folder.")] = None,
+    out_dir: Annotated[Path | None, typer.Option(metavar="DIR", help="Write report.html, tables (CSV) and pictures (SVG).")] = None,
     format_name: FormatName = None,
     columns: Columns = None,
     device_number: Devices = None,
@@ -64,7 +65,7 @@ def info(
         if target:
             write_json(target, summary)
         if folder:
-            trace_plots.write_folder(folder, summary)
+            trace_plots.write_report(folder, file.name, summary, provenance({"trace": file.name}))
     say(f"format: {summary['format']}")
     for table in trace_tables.tables(summary):
         say("", table)

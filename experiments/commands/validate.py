@@ -42,7 +42,7 @@ def validate_hdd(
     ],
     trace: Annotated[Path, typer.Option(metavar="FILE", help="A closed loop with measured times, such as DiskSim's validation traces.")],
     out_dir: Annotated[
-        Path | None, typer.Option("--out-dir", metavar="DIR", help="Write the distributions (SVG) and tables (CSV) into this folder.")
+        Path | None, typer.Option("--out-dir", metavar="DIR", help="Write report.html, tables (CSV) and the picture (SVG).")
     ] = None,
     ablate: Annotated[bool, typer.Option("--ablate", help="Also run the model without each of its parts in turn.")] = False,
     json: JsonFile = None,
@@ -70,14 +70,16 @@ def validate_hdd(
         loop = closed_loop.run(preset, trace, progress=progress)
         groups = comparison.compare(loop)
         parts = dict(ablation.ablate(preset, trace, progress)) if ablate else {}
+        origin = provenance({"drive": drive, "trace": trace.name})
         if target:
             told = {"drive": preset.name, "trace": trace.name, "demerit_ms": groups[0].demerit}
             told |= {"by_class": vars(comparison.ByClass.of(groups))}
             told |= {"groups": {group.name: group.as_dict() for group in groups}, "notes": list(preset.notes)}
             told |= {"ablation_demerit_ms": parts} if ablate else {}
-            write_json(target, told | {"provenance": provenance({"drive": drive, "trace": trace.name})})
+            write_json(target, told | {"provenance": origin})
         if folder:
-            plots.write_folder(folder, loop, groups)
+            others = [ablation.ablation_table(parts)] if parts else []
+            plots.write_report(folder, f"{trace.name} on {preset.name}", loop, groups, others, origin)
     say(f"{trace.name} on {preset.name}: {comparison.headline(groups)}\n")
     say(comparison.summary_table(groups), "")
     say(comparison.percentile_table(groups))

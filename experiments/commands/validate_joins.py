@@ -58,7 +58,9 @@ def joins(
         int, typer.Option("--repeats", metavar="N", min=1, help="Runs on the real device; of each request the shortest time counts.")
     ] = 5,
     time: Annotated[str, typer.Option("--time", metavar="TIME", help="How long to calibrate, about.")] = "30s",
-    out_dir: Annotated[Path | None, typer.Option("--out-dir", metavar="DIR", help="Write a report (HTML), tables and the picture.")] = None,
+    out_dir: Annotated[
+        Path | None, typer.Option("--out-dir", metavar="DIR", help="Write report.html, tables (CSV) and the picture (SVG).")
+    ] = None,
     allow_write: Annotated[bool, typer.Option("--allow-write", help="Write to PATH: what it holds is lost.")] = False,
     yes_destroy: YesDestroy = None,
     json: JsonFile = None,
@@ -104,7 +106,7 @@ def joins(
             explain(f"{name}: {text}")
         explain(report.WHY)
         if folder:
-            report.write_folder(folder, done, origin)
+            report.write_report(folder, done, origin)
         if target:
             write_json(target, done.as_dict() | {"provenance": origin})
 

@@ -20,7 +20,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any, Protocol
 
-from experiments.presentation.tables import Entry, Table
+from experiments.presentation.section import Section
+from experiments.presentation.tables import Entry
 from experiments.runs.jobs import Job, Results, Settings
 from flashsim.core.errors import DamagedFileError, FlashsimError, UnknownNameError
 from flashsim.core.members import Family, optional
@@ -186,20 +187,6 @@ class Judgement:
             **vars(self.tally),
             "note": self.note_at(scale),
         }
-
-
-@dataclass(frozen=True)
-class Section:
-    """A part of the report: words, tables and pictures (as SVG).
-
-    `on_terminal` tables are printed by the command as well.
-    """
-
-    title: str
-    text: str = ""
-    tables: Sequence[Table] = ()
-    pictures: Mapping[str, str] = field(default_factory=dict)
-    on_terminal: bool = False
 
 
 class Exhibit(Protocol):

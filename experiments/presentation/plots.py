@@ -26,7 +26,7 @@ _STYLE: dict[Any, Any] = {
     "axes.spines.right": False,
 }
 #: Inches across a picture of a report: narrow, so that its words can be read on a phone, where it shrinks to the width of the screen.
-_WIDTH = 5.4
+WIDTH = 5.4
 
 #: Line and marker of one series after another, told apart without colour too.
 LINES = (("#1f4e79", "o"), ("#c55a11", "s"), ("#385723", "^"), ("#7030a0", "v"), ("#7f7f7f", "D"), ("#bf9000", "x"))
@@ -110,7 +110,7 @@ def stacked_bars(panels: Mapping[str, Sequence[Bar]], unit: str = "seconds") -> 
         Bars by title, one panel below the other on one scale; groups and labels are taken in order of appearance.
     """
     with style():
-        figure = Figure(figsize=(_WIDTH, 0.3 + 2.6 * max(1, len(panels))), layout="constrained")
+        figure = Figure(figsize=(WIDTH, 0.3 + 2.6 * max(1, len(panels))), layout="constrained")
         every = figure.subplots(max(1, len(panels)), 1, sharey=True, squeeze=False)[:, 0]
         for axes, (title, bars) in zip(every, panels.items(), strict=False):
             _stack(axes, bars)
@@ -163,11 +163,12 @@ def published_beside_ours(panels: Mapping[str, Beside], x: str, y: str, *, colum
     """
     rows = -(-len(panels) // columns)
     with style():
-        figure = Figure(figsize=(_WIDTH, 0.5 + 1.75 * rows), layout="constrained")
+        figure = Figure(figsize=(WIDTH, 0.5 + 1.75 * rows), layout="constrained")
         every = figure.subplots(rows, columns, sharey=share, squeeze=False).ravel()
         for axes, (title, panel) in zip(every, panels.items(), strict=False):
             _compare(axes, panel)
             axes.set_title(title, fontsize=9)
+            axes.margins(y=0.12)
         for axes in every[: len(panels)]:  # once all are drawn: the scale may be one for all
             axes.set_ylim(bottom=0)
         for axes in every[len(panels) :]:
@@ -219,7 +220,7 @@ def series_over(frame: pd.DataFrame, x: str, y: str, series: str | None, panels:
     """
     groups = list(frame.groupby(list(panels), sort=False)) if panels else [((), frame)]
     with style():
-        figure = Figure(figsize=(_WIDTH, 0.4 + 2.6 * len(groups)), layout="constrained")
+        figure = Figure(figsize=(WIDTH, 0.4 + 2.6 * len(groups)), layout="constrained")
         for axes, (values, rows) in zip(figure.subplots(len(groups), 1, squeeze=False)[:, 0], groups, strict=True):
             lines = list(rows.groupby(series, sort=False)) if series else [(None, rows)]
             for number, (name, points) in enumerate(lines):
@@ -230,8 +231,8 @@ def series_over(frame: pd.DataFrame, x: str, y: str, series: str | None, panels:
             axes.set_xlabel(x_label)
             axes.set_ylabel(y)
             axes.set_ylim(0, None)
-            if series:
-                axes.legend(frameon=False, fontsize=8)
+        if series:
+            legend(figure, figure.axes[0])
     return figure
 
 
@@ -250,8 +251,16 @@ def scatter_beside(cells: pd.DataFrame) -> Figure:
         axes.set_yscale("log")
         axes.set_xlabel("published")
         axes.set_ylabel("flashsim")
-        axes.legend(frameon=False, loc="upper left")
+        legend(figure, axes)
     return figure
+
+
+def legend(figure: Figure, axes: Axes, columns: int = 4) -> None:
+    """Name the series of a picture above it, where they cover no line; dollars in the names of files begin no formula."""
+    handles, labels = axes.get_legend_handles_labels()
+    figure.legend(
+        handles, [label.replace("$", r"\$") for label in labels], frameon=False, fontsize=8, ncols=columns, loc="outside upper center"
+    )
 
 
 def svg(figure: Figure) -> str:

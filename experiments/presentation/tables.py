@@ -58,6 +58,10 @@ class Table:
             for index in range(len(self.header))
         ]
 
+    def filled(self) -> list[int]:
+        """The columns that have an entry; of a table without rows, all."""
+        return [index for index in range(len(self.header)) if not self.rows or any(row[index] not in _NOTHING for row in self.rows)]
+
     def as_text(self, width: int | None = None) -> str:
         """The table for a terminal of so many characters a line, or of any.
 
@@ -73,11 +77,7 @@ class Table:
         bnl          1.50
         sort-merge  12.25
         """
-        columns = [
-            _Column(head, [row[index] for row in self.shown()], flush)
-            for index, (head, flush) in enumerate(zip(self.header, self.numeric(), strict=True))
-            if not self.rows or any(row[index] not in _NOTHING for row in self.rows)
-        ]
+        columns = [_Column(self.header[index], [row[index] for row in self.shown()], self.numeric()[index]) for index in self.filled()]
         stacks = [columns] if width is None else stacked(columns, width)
         body = "\n\n".join(_lines(stack, width) for stack in stacks)
         return "\n".join(part for part in (wrapped(self.title, width), body, wrapped(self.note, width)) if part)

@@ -10,34 +10,41 @@ import pandas as pd
 from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 
-from experiments.presentation.plots import LINES, style, svg
+from experiments.presentation import trace_tables
+from experiments.presentation.plots import LINES, WIDTH, legend, style, svg
+from experiments.presentation.report import Report
+from experiments.presentation.section import Section
 from flashsim.core.units import GIB, KIB, MIB, MICROSECONDS, SECONDS
 
 
-def write_folder(folder: Path, summary: dict[str, Any]) -> None:
-    """Write tables (CSV) and pictures (SVG) of what `traces.information.describe` told, each where there is something to show."""
+def write_report(folder: Path, title: str, summary: dict[str, Any], origin: dict[str, Any]) -> None:
+    """Fill a folder with a report of what `traces.information.describe` told, pictures only where there is more than one value to show."""
     sizes = sizes_frame(summary)
     sizes.to_csv(folder / "sizes.csv", index=False)
-    pictures = {"sizes": share_by_size(sizes)} if len(sizes) else {}
+    pictures = {"sizes": share_by_size(sizes)} if sizes["bytes"].nunique() > 1 else {}
     if summary["between"]:
         between = pd.DataFrame({"nanoseconds": summary["between"]["values"], "share": summary["between"]["shares"]})
         between.to_csv(folder / "between.csv", index=False)
-        pictures["between"] = times_between(between)
+        pictures |= {"between": times_between(between)} if len(between) > 1 else {}
     if summary["reuse"]:
         caches = pd.DataFrame({"cache": summary["reuse"]["cache"], "served": summary["reuse"]["served"]})
         caches.to_csv(folder / "reuse.csv", index=False)
-        pictures["reuse"] = served(caches)
+        pictures |= {"reuse": served(caches)} if len(caches) > 1 else {}
     if summary["over_time"]:
         windows = windows_frame(summary["over_time"])
         windows.to_csv(folder / "over_time.csv", index=False)
-        pictures["working_set"] = working_set(windows, summary["over_time"])
+        pictures |= {"working_set": working_set(windows, summary["over_time"])}
         lengths = pd.DataFrame(summary["over_time"]["by_length"])
         lengths.to_csv(folder / "working_set_by_window.csv", index=False)
-        if len(lengths) > 1:
-            pictures["working_set_by_window"] = working_set_by_window(lengths, summary["over_time"])
-        pictures["offsets"] = offsets(summary["over_time"])
-    for name, figure in pictures.items():
-        (folder / f"{name}.svg").write_text(svg(figure), encoding="utf-8")
+        pictures |= {"working_set_by_window": working_set_by_window(lengths, summary["over_time"])} if len(lengths) > 1 else {}
+        pictures |= {"offsets": offsets(summary["over_time"])}
+    drawn = {name: svg(figure) for name, figure in pictures.items()}
+    tables = trace_tables.tables(summary)
+    facts = [table for table in tables if table.header[0] == "fact"]
+    others = [table for table in tables if table not in facts]
+    figures = [(str(name), str(value)) for table in facts for name, value in table.rows if value is not None]
+    sections = [Section("Pictures", pictures=drawn), Section("Operations, times and files", tables=others)]
+    Report(title, f"Format: {summary['format']}.", figures, sections, origin).write(folder)
 
 
 def sizes_frame(summary: dict[str, Any]) -> pd.DataFrame:
@@ -58,7 +65,7 @@ def windows_frame(over_time: dict[str, Any]) -> pd.DataFrame:
 def share_by_size(sizes: pd.DataFrame) -> Figure:
     """The share of an operation's requests that are of at most so many bytes (columns `operation`, `bytes`, `requests`)."""
     with style():
-        figure = Figure(figsize=(6, 3.2), layout="constrained")
+        figure = Figure(figsize=(WIDTH, 3.2), layout="constrained")
         axes = figure.subplots()
         for (name, rows), (colour, _) in zip(sizes.groupby("operation", sort=False), LINES, strict=False):
             ordered = rows.sort_values("bytes")
@@ -69,14 +76,14 @@ def share_by_size(sizes: pd.DataFrame) -> Figure:
         axes.set_ylim(0, 103)
         axes.set_xlabel("size, KiB")
         axes.set_ylabel("share of requests, %")
-        axes.legend(frameon=False, loc="lower right")
+        legend(figure, axes)
     return figure
 
 
 def times_between(between: pd.DataFrame) -> Figure:
     """The share of arrivals that come at most so long after the one before (columns `nanoseconds`, `share`)."""
     with style():
-        figure = Figure(figsize=(6, 3.2), layout="constrained")
+        figure = Figure(figsize=(WIDTH, 3.2), layout="constrained")
         axes = figure.subplots()
         axes.step(np.maximum(between["nanoseconds"], 1) / MICROSECONDS, 100 * between["share"], where="post", color=LINES[0][0])
         axes.set_xscale("log")
@@ -89,7 +96,7 @@ def times_between(between: pd.DataFrame) -> Figure:
 def served(caches: pd.DataFrame) -> Figure:
     """The share of references that a cache serves which replaces the least recently used page (columns `cache`, bytes, and `served`)."""
     with style():
-        figure = Figure(figsize=(6, 3.2), layout="constrained")
+        figure = Figure(figsize=(WIDTH, 3.2), layout="constrained")
         axes = figure.subplots()
         axes.plot(caches["cache"] / MIB, 100 * caches["served"], color=LINES[0][0], marker=".")
         axes.set_xscale("log", base=2)
@@ -102,7 +109,7 @@ def served(caches: pd.DataFrame) -> Figure:
 def working_set_by_window(lengths: pd.DataFrame, over_time: dict[str, Any]) -> Figure:
     """Distinct bytes in windows of each length (columns `length`, `mean`, `most`)."""
     with style():
-        figure = Figure(figsize=(6, 3.2), layout="constrained")
+        figure = Figure(figsize=(WIDTH, 3.2), layout="constrained")
         axes = figure.subplots()
         for (name, label), (colour, _) in zip((("most", "most"), ("mean", "mean")), LINES, strict=False):
             axes.plot(lengths["length"] / _unit(over_time), lengths[name] / MIB, color=colour, marker=".", label=label)
@@ -110,7 +117,7 @@ def working_set_by_window(lengths: pd.DataFrame, over_time: dict[str, Any]) -> F
         axes.set_ylim(0, None)
         axes.set_xlabel(f"window, {'s' if over_time['unit'] == 'ns' else 'requests'}")
         axes.set_ylabel("distinct, MiB")
-        axes.legend(frameon=False, loc="lower right")
+        legend(figure, axes)
     return figure
 
 
@@ -120,7 +127,7 @@ def working_set(windows: pd.DataFrame, over_time: dict[str, Any]) -> Figure:
     largest = max(1, int(windows[["working_set", "footprint"]].to_numpy().max()))
     unit, name = next((unit, name) for unit, name in ((GIB, "GiB"), (MIB, "MiB"), (KIB, "KiB"), (1, "B")) if largest >= unit)
     with style():
-        figure = Figure(figsize=(8, 4.4), layout="constrained")
+        figure = Figure(figsize=(WIDTH, 4.4), layout="constrained")
         above, below = figure.subplots(2, 1, sharex=True)
         above.stairs(windows["footprint"] / unit, edges, color=LINES[1][0], baseline=None)
         above.set_ylabel(f"distinct since the begin, {name}")
@@ -128,7 +135,7 @@ def working_set(windows: pd.DataFrame, over_time: dict[str, Any]) -> Figure:
         below.stairs(windows["bytes"] / unit, edges, color=LINES[2][0], label="moved", baseline=None)
         below.set_ylabel(f"in the window, {name}")
         below.set_xlabel(_axis(over_time))
-        below.legend(frameon=False, loc="upper left")
+        legend(figure, below)
         for axes in (above, below):
             axes.set_ylim(0, None)
     return figure
@@ -139,7 +146,7 @@ def offsets(over_time: dict[str, Any]) -> Figure:
     counts = np.array(over_time["places"]).T
     extent = (0.0, counts.shape[1] * over_time["length"] / _unit(over_time), 0.0, counts.shape[0] * over_time["place"] / GIB)
     with style():
-        figure = Figure(figsize=(8, 3.6), layout="constrained")
+        figure = Figure(figsize=(WIDTH, 3.6), layout="constrained")
         axes = figure.subplots()
         shown = np.ma.masked_equal(counts, 0)
         scale = LogNorm(1, max(2, counts.max()))

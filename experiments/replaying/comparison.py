@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from experiments.presentation.plots import svg
 from experiments.presentation.tables import Entry, Table
 from experiments.replaying.demerit import histogram_demerit
-from experiments.replaying.device_plots import latencies
 from experiments.replaying.device_report import DeviceReport
 from experiments.replaying.survey import column, limited
 from flashsim.core.request import COMPLETION, OPERATIONS
@@ -96,12 +93,9 @@ class Comparison:
         note = f"demerit: rms distance of the distributions of latencies from those of {self.name}"
         return Table(header, rows, note=note)
 
-    def write_folder(self, folder: Path) -> None:
-        """Write the table, and the distributions of latencies of each operation, one run beside the other."""
-        self.as_frame().to_csv(folder / "comparison.csv", index=False)
-        for operation in by_operation(self.runs[self.name]):
-            beside = {name: times[operation] for name, report in self.runs.items() if operation in (times := by_operation(report))}
-            (folder / f"comparison_{operation}.svg").write_text(svg(latencies(beside)), encoding="utf-8")
+    def by_run(self, operation: str) -> dict[str, Histogram]:
+        """Latencies of one operation, of the runs that know it."""
+        return {name: times[operation] for name, report in self.runs.items() if operation in (times := by_operation(report))}
 
 
 def by_operation(report: DeviceReport) -> dict[str, Histogram]:

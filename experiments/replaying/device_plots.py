@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,9 +10,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from experiments.presentation.plots import LINES, style, svg
-from experiments.replaying.device_report import DeviceReport
-from flashsim.core.request import OPERATIONS
+from experiments.presentation.plots import LINES, WIDTH, legend, style
 from flashsim.core.spans import CAUSES
 from flashsim.core.units import MILLISECONDS, SECONDS
 from flashsim.ssd.state.block_map import BlockMap
@@ -23,29 +20,10 @@ from traces.histogram import Histogram
 _MOST_COLUMNS = 1024
 
 
-def write_folder(folder: Path, report: DeviceReport, statistics: dict[str, Any], blocks: BlockMap | None) -> None:
-    """Write the report's tables (CSV) and pictures (SVG), each where there is something to show."""
-    report.as_frame().to_csv(folder / "operations.csv", index=False)
-    pictures = {"latency": latencies({OPERATIONS[kind]: parts["latency"] for kind, parts in enumerate(report.times)})}
-    busy = report.busy_frame(statistics)
-    if len(busy):
-        busy.to_csv(folder / "busy.csv", index=False)
-        pictures["busy"] = busy_parts(busy)
-    history = report.observation.history.as_frame() if report.observation and report.observation.history else pd.DataFrame()
-    if len(history):
-        history.to_csv(folder / "write_amplification.csv", index=False)
-    if len(history) and history["write_amplification"].notna().any():
-        pictures["write_amplification"] = amplification_over_time(history)
-    if blocks:
-        pictures["blocks"] = block_heat(blocks)
-    for name, figure in pictures.items():
-        (folder / f"{name}.svg").write_text(svg(figure), encoding="utf-8")
-
-
 def latencies(times: dict[str, Histogram]) -> Figure:
     """The share of requests that took at most so long, by operation, with equal room for 90 %, 99 %, 99.9 %, ... of them."""
     with style():
-        figure = Figure(figsize=(6, 3.6), layout="constrained")
+        figure = Figure(figsize=(WIDTH, 3.4), layout="constrained")
         axes = figure.subplots()
         most = 1.0
         for (name, histogram), (colour, _) in zip(times.items(), LINES, strict=False):
@@ -61,7 +39,7 @@ def latencies(times: dict[str, Histogram]) -> Figure:
         axes.set_xlabel("latency, ms")
         axes.set_ylabel("share of requests")
         axes.grid(axis="y", color="#dddddd", linewidth=0.5)
-        axes.legend(frameon=False, loc="lower right")
+        legend(figure, axes)
     return figure
 
 
@@ -73,7 +51,7 @@ def _nines(shares: Any, count: int) -> Any:
 def busy_parts(busy: pd.DataFrame) -> Figure:
     """The busy share of each part, those of a kind side by side in one colour (columns `part`, `busy`)."""
     with style():
-        figure = Figure(figsize=(8, 2.8), layout="constrained")
+        figure = Figure(figsize=(WIDTH, 2.4), layout="constrained")
         axes = figure.subplots()
         kinds = busy["part"].str.split().str[0]
         for kind, (colour, _) in zip(kinds.unique(), LINES, strict=False):
@@ -82,14 +60,14 @@ def busy_parts(busy: pd.DataFrame) -> Figure:
         axes.set_xticks([])
         axes.set_ylim(0, 105)
         axes.set_ylabel("busy, %")
-        axes.legend(frameon=False, fontsize=8, ncols=4, loc="upper center", bbox_to_anchor=(0.5, -0.02))
+        legend(figure, axes)
     return figure
 
 
 def amplification_over_time(history: pd.DataFrame) -> Figure:
     """Write amplification by interval, stacked by cause where causes are told apart (columns of `amplification.History`)."""
     with style():
-        figure = Figure(figsize=(8, 3), layout="constrained")
+        figure = Figure(figsize=(WIDTH, 2.8), layout="constrained")
         axes = figure.subplots()
         causes = [cause for cause in CAUSES if f"write_amplification_{cause}" in history]
         columns = [f"write_amplification_{cause}" for cause in causes] or ["write_amplification"]
@@ -104,7 +82,7 @@ def amplification_over_time(history: pd.DataFrame) -> Figure:
         axes.set_ylim(0, None)
         axes.set_xlabel("time, s")
         axes.set_ylabel("flash bytes a host byte")
-        axes.legend(frameon=False, fontsize=8, ncols=5, loc="upper right")
+        legend(figure, axes, 5)
     return figure
 
 
@@ -112,7 +90,7 @@ def block_heat(blocks: BlockMap) -> Figure:
     """The erase blocks of every die (a row each): which share of a block is valid, and how often it was erased; retired ones are blank."""
     with style():
         dies = len(blocks.valid)
-        figure = Figure(figsize=(8, 1.6 + 2 * min(4.0, 0.4 + 0.12 * dies)), layout="constrained")
+        figure = Figure(figsize=(WIDTH, 1.6 + 2 * min(4.0, 0.4 + 0.12 * dies)), layout="constrained")
         above, below = figure.subplots(2, 1, sharex=True)
         shown = [np.ma.array(values, mask=blocks.retired) for values in (blocks.valid / blocks.pages, blocks.erases)]
         _heat(figure, above, shown[0], "valid share", 1.0)
@@ -141,21 +119,20 @@ def over_time(timelines: Mapping[str, pd.DataFrame]) -> Figure:
     """
     amplified = [name for name, frame in timelines.items() if "write_amplification" in frame and frame["write_amplification"].notna().any()]
     with style():
-        figure = Figure(figsize=(7, 4.6 if amplified else 3), layout="constrained")
+        figure = Figure(figsize=(WIDTH, 4.6 if amplified else 3), layout="constrained")
         every = figure.subplots(2 if amplified else 1, 1, squeeze=False, sharex=len(timelines) == 1)[:, 0]
         for number, (name, frame) in enumerate(timelines.items()):
             colour = LINES[number % len(LINES)][0]
             middle = (frame["begin_s"] + frame["end_s"]) / 2
             every[0].plot(middle, frame["p50_us"], color=colour, label=f"{name}, median")
-            every[0].plot(middle, frame["p99_us"], color=colour, linestyle=":", label="99 %")
+            every[0].plot(middle, frame["p99_us"], color=colour, linestyle=":", label=f"{name}, 99 %")
             if name in amplified:
-                every[1].plot(middle, frame["write_amplification"], color=colour, label=name)
+                every[1].plot(middle, frame["write_amplification"], color=colour)
         every[0].set_yscale("log")
         every[0].set_ylabel("latency, µs")
-        every[0].legend(frameon=False, fontsize=7, ncols=2)
+        legend(figure, every[0])
         if amplified:
             every[1].set_ylim(0, None)
             every[1].set_ylabel("flash bytes a host byte")
-            every[1].legend(frameon=False, fontsize=7)
         every[-1].set_xlabel("time, s")
     return figure

@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from experiments.papers.base import OUTSIDE, Claim, Judgement, Paper, Section, Tally, Verdict, chosen, not_attempted
+from experiments.papers.base import OUTSIDE, Claim, Judgement, Paper, Tally, Verdict, chosen, not_attempted
+from experiments.presentation.section import Section
 from experiments.presentation.tables import Table
 from experiments.runs.jobs import Results, Settings, make
 from flashsim.core.errors import InvalidParameterError
@@ -90,11 +91,15 @@ def tally(done: Sequence[Reproduced]) -> Tally:
     return sum((each.tally for one in done for each in one.judgements), Tally())
 
 
+def counts(done: Reproduced, scale: float) -> dict[str, int]:
+    """How many claims got each verdict, of those that occurred; below scale 1 none differs."""
+    found = Counter(each.kind_at(scale) for each in done.judgements)
+    return {kind: found[kind] for kind in (*(verdict.value for verdict in Verdict), OUTSIDE) if found[kind]}
+
+
 def summary(done: Reproduced, scale: float) -> str:
-    """How many claims got each verdict, such as ``reproduced 1, differs 5, not attempted 10``; below scale 1 none differs."""
-    counts = Counter(each.kind_at(scale) for each in done.judgements)
-    kinds = [*(verdict.value for verdict in Verdict), OUTSIDE]
-    return ", ".join(f"{kind} {counts[kind]}" for kind in kinds if counts[kind])
+    """The same in words, such as ``reproduced 1, differs 5, not attempted 10``."""
+    return ", ".join(f"{kind} {count}" for kind, count in counts(done, scale).items())
 
 
 def differing(done: Sequence[Reproduced]) -> int:

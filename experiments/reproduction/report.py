@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from experiments.papers.base import Claim, Section
-from experiments.presentation.page import page
+from experiments.papers.base import Claim
+from experiments.presentation.report import page
 from experiments.presentation.tables import Table
-from experiments.reproduction.judging import Reproduced, as_dict, summary, tally
+from experiments.reproduction.judging import Reproduced, as_dict, counts, tally
 from experiments.runs.jobs import Job, Made, Settings
 
 #: So many digits of a run's id are shown: enough to tell apart far more runs than a paper has.
@@ -29,10 +27,16 @@ def write_report(folder: Path, done: Sequence[Reproduced], settings: Settings) -
         _claims_table(one, settings).write_csv(folder / f"{prefix}claims.csv")
         _runs_table(one).write_csv(folder / f"{prefix}runs.csv")
         for section in one.sections:
-            for table in section.tables:
-                table.write_csv(folder / f"{prefix}{table.title}.csv")
-            for name, picture in section.pictures.items():
-                (folder / f"{prefix}{name}.svg").write_text(picture, encoding="utf-8")
+            section.write_files(folder, prefix)
+
+
+def html(done: Sequence[Reproduced], settings: Settings) -> str:
+    """The page."""
+    origin = as_dict(done, settings)["provenance"]
+    shown = [_shown(one, settings.scale) for one in done]
+    contents = [part for one in shown for part in one["contents"]]
+    title = f"{', '.join(one.paper.name for one in done)} at scale {settings.scale:g}"
+    return page("reproduction.html.j2", title, contents, origin, papers=shown, settings=settings, version=origin["flashsim"])
 
 
 def _claims_table(one: Reproduced, settings: Settings) -> Table:
@@ -87,31 +91,26 @@ def _run(job: Job, made: Made) -> _Run:
     return _Run(job.id, job.label or job.function, job.function, named, scale, seed, made.seconds, made.recalled)
 
 
-def html(done: Sequence[Reproduced], settings: Settings) -> str:
-    """The page."""
-    origin = as_dict(done, settings)["provenance"]
-    shown = [_shown(one, settings.scale) for one in done]
-    return page("report.html.j2", papers=shown, settings=settings, version=origin["flashsim"], provenance=json.dumps(origin, indent=2))
-
-
 def _shown(one: Reproduced, scale: float) -> dict[str, Any]:
     """What the template needs of one paper."""
+    name = one.paper.name
     runs = [_run(job, made) for job, made in one.results.made.items()]
     by_id = {run.id: run for run in runs}
     exhibits = [
         {
-            "name": name,
-            "sections": [_scoped(section, one.paper.name) for section in sections],
-            "judgements": [each for each in one.judgements if each.claim.exhibit == name],
+            "id": f"{name}-exhibit-{exhibit}",
+            "sections": [section.scoped(f"{name}-") for section in sections],
+            "judgements": [each for each in one.judgements if each.claim.exhibit == exhibit],
         }
-        for name, sections in one.exhibits.items()
+        for exhibit, sections in one.exhibits.items()
         if sections
     ]
     runs_of = {each.claim.id: [by_id[job.id] for job in _jobs(one, each.claim) if job.id in by_id] for each in one.judgements}
+    contents = [(f"{name}-exhibit-{exhibit}", sections[0].title) for exhibit, sections in one.exhibits.items() if sections]
     return {
         "paper": one.paper,
-        "summary": summary(one, scale),
-        "tally": tally([one]),
+        "contents": [*contents, (f"{name}-claims", "Claim by claim"), (f"{name}-runs", "Runs")],
+        "figures": [("published numbers inside", str(tally([one]))), *((kind, str(count)) for kind, count in counts(one, scale).items())],
         "judgements": one.judgements,
         "exhibits": exhibits,
         "runs": runs,
@@ -123,10 +122,3 @@ def _shown(one: Reproduced, scale: float) -> dict[str, Any]:
 def _jobs(one: Reproduced, claim: Claim) -> list[Job]:
     """The runs that a claim rests on."""
     return list(dict.fromkeys(one.paper.exhibit(claim.exhibit).jobs([claim.id], one.results.settings))) if claim.exhibit else []
-
-
-def _scoped(section: Section, paper: str) -> Section:
-    """The section with pictures whose ids are their own: several stand in one page."""
-    references = re.compile(r'\bid="|href="#|url\(#')
-    pictures = {name: references.sub(rf"\g<0>{paper}-{name}-", picture) for name, picture in section.pictures.items()}
-    return replace(section, pictures=pictures)

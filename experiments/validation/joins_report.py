@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
 
-from experiments.presentation.page import page
-from experiments.presentation.plots import LINES, style, svg
+from experiments.presentation.plots import LINES, WIDTH, legend, style, svg
+from experiments.presentation.report import Report
+from experiments.presentation.section import Section
 from experiments.presentation.tables import Entry, Table
 from experiments.validation.joins import AGREE, JoinsValidated, Witnesses, engines_differ
 from flashsim.core.units import MILLISECONDS_A_SECOND, format_size
@@ -60,17 +62,18 @@ def table(done: JoinsValidated) -> Table:
 
 
 def noise_table(done: JoinsValidated) -> Table:
-    """How far repeats lie apart, and the engines."""
+    """How far repeats lie apart, if there are several, and the engines, if there are two."""
+    columns = [f"{name}: noise" for name in done.joins[0].noise()] if done.setting.repeats > 1 else []
+    engines = ["engines differ by"] if len(done.engines) > 1 else []
     rows: list[list[Entry]] = []
     for one in done.joins:
-        rows.append([one.algorithm, format_size(one.bytes), *(f"{value:.1%}" for value in one.noise().values()), _agreement([one])])
-    rows.append(["all", format_size(sum(one.bytes for one in done.joins)), *("" for _ in done.joins[0].noise()), _agreement(done.joins)])
-    header = ["join", "bytes moved", *(f"{name}: noise" for name in done.joins[0].noise()), "engines differ by"]
-    return Table(
-        header,
-        rows,
-        note=f"noise: how far the totals of {done.setting.repeats} repeats lie apart; of each request the shortest time counts",
+        noise = [f"{value:.1%}" for value in one.noise().values()] if columns else []
+        rows.append([one.algorithm, format_size(one.bytes), *noise, *(_agreement([one]) for _ in engines)])
+    rows.append(
+        ["all", format_size(sum(one.bytes for one in done.joins)), *("" for _ in columns), *(_agreement(done.joins) for _ in engines)]
     )
+    told = f"noise: how far the totals of {done.setting.repeats} repeats lie apart; of each request the shortest time counts"
+    return Table(["join", "bytes moved", *columns, *engines], rows, note=told if columns else "")
 
 
 def _agreement(joins: Sequence[Witnesses]) -> str | None:
@@ -94,7 +97,7 @@ def picture(done: JoinsValidated) -> Figure:
     """Bars of every witness, a group a join; the phases stand on top of each other."""
     names = list(done.joins[0].columns())
     with style():
-        figure = Figure(figsize=(8, 3.6), layout="constrained")
+        figure = Figure(figsize=(WIDTH, 3.6), layout="constrained")
         axes = figure.subplots()
         width = 0.8 / len(names)
         for number, name in enumerate(names):
@@ -104,7 +107,7 @@ def picture(done: JoinsValidated) -> Figure:
             axes.bar([0], [0], color=colour, label=name)
         axes.set_xticks(np.arange(len(done.joins)), [f"{one.algorithm}\n({', '.join(one.phases)})" for one in done.joins])
         axes.set_ylabel("I/O, ms")
-        axes.legend(frameon=False, fontsize=8, ncols=len(names), loc="upper center", bbox_to_anchor=(0.5, 1.15))
+        legend(figure, axes, 3)
     return figure
 
 
@@ -124,16 +127,28 @@ def _stack(axes: Any, place: float, width: float, colour: str, one: Witnesses, n
         bottom += MILLISECONDS_A_SECOND * time
 
 
-def write_folder(folder: Path, done: JoinsValidated, origin: dict[str, Any]) -> None:
+def write_report(folder: Path, done: JoinsValidated, origin: dict[str, Any]) -> None:
     """Fill a folder with ``report.html``, the tables (CSV) and the picture (SVG)."""
-    drawn, shown, noise = svg(picture(done)), table(done), noise_table(done)
-    (folder / "joins.svg").write_text(drawn, encoding="utf-8")
-    shown.write_csv(folder / "joins.csv")
-    noise.write_csv(folder / "noise.csv")
-    text = page(
-        "joins.html.j2", conditions=conditions(done), picture=drawn, table=shown, noise=noise, meaning=MEANING, why=WHY, origin=origin
-    )
-    (folder / "report.html").write_text(text, encoding="utf-8")
+    drawn = {"joins": svg(picture(done))}
+    shown, trust = replace(table(done), title="joins"), replace(noise_table(done), title="noise")
+    sections = [
+        Section("I/O of each join", "Phases are stacked from the bottom, hatched from the second on.", pictures=drawn),
+        Section("Phase by phase", tables=[shown]),
+        Section("How far to trust the real times", tables=[trust]),
+        Section("What the numbers mean", WHY, terms=MEANING),
+    ]
+    title = "Four joins by formula, simulation and real device"
+    Report(title, conditions(done), _figures(done), sections, origin).write(folder)
+
+
+def _figures(done: JoinsValidated) -> list[tuple[str, str]]:
+    """How far simulation and formula are from the joins on the real device."""
+    figures = []
+    for name in ("simulated", "formula"):
+        totals = [(columns[name], columns["executed"]) for columns in (one.columns() for one in done.joins)]
+        errors = [(one.algorithm, told[-1] / real[-1] - 1) for one, (told, real) in zip(done.joins, totals, strict=True) if told and real]
+        figures += [(f"{algorithm}: {name} / executed", f"{100 * error:+.0f} %") for algorithm, error in errors]
+    return figures
 
 
 def _differs(value: float | None, reference: float | None) -> str | None:

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import csv
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
 
-from experiments.presentation.plots import LINES, style, svg
+from experiments.presentation.plots import LINES, WIDTH, legend, style, svg
+from experiments.presentation.report import Report
+from experiments.presentation.section import Section
+from experiments.presentation.tables import Table
 from experiments.replaying.demerit import demerit
 from experiments.validation.closed_loop import ClosedLoop
 from experiments.validation.comparison import Group, percentile_table, summary_table
@@ -22,27 +27,35 @@ def cumulative(loop: ClosedLoop) -> Figure:
     panels = {"all": whole} | {f"{OPERATIONS[kind]}s": loop.operation == kind for kind in (READ, WRITE)}
     panels = {name: rows for name, rows in panels.items() if rows.any()}
     with style():
-        figure = Figure(figsize=(3.2 * len(panels) + 0.6, 3.2), layout="constrained")
-        every = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
+        figure = Figure(figsize=(WIDTH, 0.4 + 2.4 * len(panels)), layout="constrained")
+        every = figure.subplots(len(panels), 1, squeeze=False)[:, 0]
         for axes, (name, rows) in zip(every, panels.items(), strict=True):
             times = {"measured": loop.measured[rows], "simulated": loop.simulated[rows]}
             shares = 100 * (np.arange(int(rows.sum())) + 1) / rows.sum()
             for (label, values), (colour, _), line in zip(times.items(), LINES, ("-", "--"), strict=False):
                 axes.step(np.sort(values) / MILLISECONDS, shares, line, where="post", color=colour, label=label, linewidth=1.2)
             axes.set_title(f"{name}: demerit {demerit(*times.values()) / MILLISECONDS:.3f} ms", fontsize=9)
-            axes.set_xlabel("response time, ms")
             axes.set_xlim(0, 1.02 * max(float(np.percentile(values, 99.9)) for values in times.values()) / MILLISECONDS)
             axes.grid(color="#dddddd", linewidth=0.5)
-        every[0].set_ylabel("share of requests, %")
-        every[0].legend(frameon=False, loc="lower right")
+        figure.supxlabel("response time, ms", fontsize=9)
+        figure.supylabel("share of requests, %", fontsize=9)
+        legend(figure, every[0])
     return figure
 
 
-def write_folder(folder: Path, loop: ClosedLoop, groups: list[Group]) -> None:
-    """Write the distributions (SVG), the tables (CSV), and every request with both times (CSV)."""
-    (folder / "response_times.svg").write_text(svg(cumulative(loop)), encoding="utf-8")
-    summary_table(groups).write_csv(folder / "summary.csv")
-    percentile_table(groups).write_csv(folder / "percentiles.csv")
+def write_report(folder: Path, title: str, loop: ClosedLoop, groups: list[Group], others: list[Table], origin: dict[str, Any]) -> None:
+    """Fill a folder with ``report.html``, the distributions (SVG), the tables (CSV), and every request with both times (CSV)."""
+    whole = groups[0]
+    figures = [("demerit", f"{whole.demerit:.3f} ms"), ("of the mean", f"{100 * whole.demerit / whole.measured_mean:.2f} %")]
+    figures += [(f"mean error, {group.name}", f"{100 * group.mean_error:+.2f} %") for group in groups[:3]]
+    sections = [
+        Section("Response times", "Measured drawn solid, simulated dashed.", pictures={"response_times": svg(cumulative(loop))}),
+        Section("Means and errors", tables=[replace(summary_table(groups), title="summary")]),
+        Section("Percentiles", tables=[replace(percentile_table(groups), title="percentiles")]),
+        *(Section("Without each part of the model", tables=[table]) for table in others),
+    ]
+    lead = "The requests that were measured on the drive, on its model: a closed loop."
+    Report(title, lead, figures, sections, origin).write(folder)
     with (folder / "requests.csv").open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
         writer.writerow(["operation", "sector", "sectors", "measured_us", "simulated_us"])

@@ -17,10 +17,10 @@ from matplotlib.figure import Figure
 
 from experiments.formulas.comparison import sizes_of
 from experiments.formulas.drives import drive_of
-from experiments.papers.base import Section
 from experiments.papers.do2009.every_device import PLACES, SHARE, bytes_needed, with_divisions
 from experiments.papers.do2009.runs import JOINS, LABELS, MEMORY, PAGE_SIZE, Setup, laid_out, too_small
-from experiments.presentation.plots import LINES, style, svg
+from experiments.presentation.plots import LINES, WIDTH, legend, style, svg
+from experiments.presentation.section import Section
 from experiments.presentation.tables import Entry, Table
 from experiments.runs.jobs import Job, Results, Settings
 from experiments.runs.nominal import disk_of
@@ -201,7 +201,7 @@ def figure(cells: Cells, names: Sequence[str]) -> Figure:
     """Gains over the buffer pool, a panel each join and a line each kind of device: the median, and the range as a band."""
     kinds = {kind: [name for name in names if presets.load(name).kind == kind] for kind in ("hdd", "ssd")}
     with style():
-        panels = Figure(figsize=(8, 5), layout="constrained")
+        panels = Figure(figsize=(WIDTH, 4.4), layout="constrained")
         for axes, join in zip(panels.subplots(2, 2, sharex=True).flat, JOINS, strict=True):
             for (colour, marker), (kind, members) in zip(LINES, kinds.items(), strict=False):
                 gains = [[gain(cells[join, memory].get(name, {})) for name in members] for memory in MEMORY]
@@ -215,5 +215,5 @@ def figure(cells: Cells, names: Sequence[str]) -> Figure:
             axes.set_title(LABELS[join], fontsize=10)
         panels.supxlabel("buffer pool, MB", fontsize=9)
         panels.supylabel("gain over the buffers of Haas et al., %", fontsize=9)
-        panels.axes[0].legend(frameon=False, fontsize=8)
+        legend(panels, panels.axes[0])
     return panels

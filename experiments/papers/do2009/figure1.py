@@ -7,10 +7,11 @@ from dataclasses import replace
 from matplotlib.figure import Figure
 
 from experiments.formulas.comparison import WHY, relative
-from experiments.papers.base import Cell, Claim, Judgement, Section, Verdict, decided, judge_holds, judge_numbers, load
+from experiments.papers.base import Cell, Claim, Judgement, Verdict, decided, judge_holds, judge_numbers, load
 from experiments.papers.do2009.measured import Runs
 from experiments.papers.do2009.runs import DEVICES, JOINS, LABELS, MEMORY, Setup, cells, grid_jobs
 from experiments.presentation.plots import Bar, Beside, published_beside_ours, stacked_bars, svg
+from experiments.presentation.section import Section
 from experiments.presentation.tables import Entry, Table
 from experiments.runs.jobs import Results
 

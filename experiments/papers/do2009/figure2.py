@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import replace
 
-from experiments.papers.base import Cell, Claim, Judgement, Section, judge_holds
+from experiments.papers.base import Cell, Claim, Judgement, judge_holds
 from experiments.papers.do2009.measured import Runs
 from experiments.papers.do2009.page_sizes import page_size_section
 from experiments.papers.do2009.runs import DEVICES, FLASH_PAGE, JOINS, LABELS, PAGE_SIZES, PAGE_SIZES_MEMORY, Setup, page_size_grid
+from experiments.presentation.section import Section
 from experiments.presentation.tables import Entry, Table
 from experiments.runs.jobs import Job, Results, Settings
 

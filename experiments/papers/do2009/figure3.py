@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import replace
 
-from experiments.papers.base import Cell, Claim, Judgement, Section, judge_holds, judge_numbers, load
+from experiments.papers.base import Cell, Claim, Judgement, judge_holds, judge_numbers, load
 from experiments.papers.do2009.measured import Runs
 from experiments.papers.do2009.page_sizes import page_size_section
 from experiments.papers.do2009.runs import DEVICES, JOINS, LABELS, PAGE_SIZE, PAGE_SIZES_MEMORY, Setup, page_size_grid
 from experiments.presentation.plots import Beside, published_beside_ours, svg
+from experiments.presentation.section import Section
 from experiments.runs.jobs import Job, Results, Settings
 
 #: The page size that the second claim speaks of, in bytes.

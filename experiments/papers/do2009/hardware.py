@@ -11,10 +11,10 @@ from collections.abc import Collection
 import numpy as np
 from matplotlib.figure import Figure
 
-from experiments.papers.base import Section
 from experiments.papers.do2009.every_device import LESSONS_MEMORY, SHARE, on_every_device
 from experiments.papers.do2009.runs import JOINS, LABELS
-from experiments.presentation.plots import COLOURS, style, svg
+from experiments.presentation.plots import COLOURS, WIDTH, style, svg
+from experiments.presentation.section import Section
 from experiments.presentation.tables import Entry, Table
 from experiments.runs.jobs import Job, Results, Settings
 from flashsim.device import presets
@@ -96,7 +96,7 @@ def _told(lessons: Lessons, scale: float) -> str:
 def figure(lessons: Lessons) -> Figure:
     """What page-sized I/O costs over blocked I/O on each device, the least and the most over the joins."""
     with style():
-        picture = Figure(figsize=(8, 0.28 * len(lessons.devices) + 1.2), layout="constrained")
+        picture = Figure(figsize=(WIDTH, 0.28 * len(lessons.devices) + 1.2), layout="constrained")
         axes = picture.subplots()
         for place, name in enumerate(lessons.devices):
             ratios = [lessons.seconds(name, join, "io", page_io=True) / lessons.seconds(name, join, "io") for join in JOINS]

@@ -12,10 +12,10 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from experiments.papers.base import Section
 from experiments.papers.do2009.hybrid_runs import JOIN, with_buffers
 from experiments.papers.do2009.runs import DEVICES, MEMORY, PAGE_SIZE, SCALE_FACTOR, Setup, join_setting, too_small
-from experiments.presentation.plots import LINES, style, svg
+from experiments.presentation.plots import LINES, WIDTH, legend, style, svg
+from experiments.presentation.section import Section
 from experiments.presentation.tables import Entry, Table
 from experiments.runs.jobs import Job, Results, Settings
 from experiments.runs.nominal import disk_of
@@ -100,7 +100,7 @@ def sections(results: Results) -> list[Section]:
 def figure(results: Results) -> Figure:
     """What the printed rule loses against the derived one, over the buffer pool."""
     with style():
-        picture = Figure(figsize=(5, 3), layout="constrained")
+        picture = Figure(figsize=(WIDTH, 3.6), layout="constrained")
         axes = picture.subplots()
         for (colour, marker), (what, label) in zip(
             LINES, (("formula", "formula"), ("seconds", "simulated"), ("hidden", "with read-ahead and write-behind")), strict=False
@@ -112,5 +112,5 @@ def figure(results: Results) -> Figure:
         axes.axhline(0, color="#7f7f7f", lw=0.6)
         axes.set_xlabel("buffer pool, MB")
         axes.set_ylabel("I/O time over the derived rule's, %")
-        axes.legend(frameon=False, fontsize=8)
+        legend(picture, axes, 2)
     return picture

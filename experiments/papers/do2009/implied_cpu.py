@@ -6,9 +6,10 @@ both machines follow from (h + c) / (h / a + c) = b.
 
 from __future__ import annotations
 
-from experiments.papers.base import Section, load
+from experiments.papers.base import load
 from experiments.papers.do2009.measured import Runs
 from experiments.papers.do2009.runs import JOINS, LABELS, MEMORY, Setup, grid_jobs
+from experiments.presentation.section import Section
 from experiments.presentation.tables import Entry, Table
 from experiments.runs.jobs import Results
 

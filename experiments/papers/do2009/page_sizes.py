@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from experiments.papers.base import Section
 from experiments.papers.do2009.measured import Runs
 from experiments.papers.do2009.runs import DEVICES, LABELS, page_size_grid
 from experiments.presentation.plots import Bar, stacked_bars, svg
+from experiments.presentation.section import Section
 from experiments.presentation.tables import Entry, Table
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection
 from statistics import median
 
-from experiments.papers.base import Claim, Section, load
+from experiments.papers.base import Claim, load
 from experiments.papers.do2009.assumptions import PLACEMENTS, io_seconds
 from experiments.papers.do2009.runs import LABELS
+from experiments.presentation.section import Section
 from experiments.presentation.tables import Entry, Table
 from experiments.runs.jobs import Job, Results, Settings
 

@@ -6,10 +6,11 @@ from collections.abc import Collection
 
 import numpy as np
 
-from experiments.papers.base import Cell, Claim, Judgement, Section, decided, judge_numbers, load
+from experiments.papers.base import Cell, Claim, Judgement, decided, judge_numbers, load
 from experiments.papers.do2009.measured import Runs
 from experiments.papers.do2009.runs import DEVICES, JOINS, Setup
 from experiments.presentation.plots import Beside, published_beside_ours, svg
+from experiments.presentation.section import Section
 from experiments.presentation.tables import Entry, Table
 from experiments.runs.jobs import Job, Results, Settings
 from flashsim.core.parameters import build

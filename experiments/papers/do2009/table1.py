@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Collection
 from functools import partial
 
-from experiments.papers.base import Cell, Claim, Judgement, Section, decided
+from experiments.papers.base import Cell, Claim, Judgement, decided
 from experiments.papers.do2009.runs import DEVICES, MEMORY, PAGE_SIZE, cells
+from experiments.presentation.section import Section
 from experiments.presentation.tables import Entry, Table
 from experiments.runs.jobs import Job, Results, Settings
 from experiments.runs.nominal import disk_of

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from experiments.papers.base import Claim, Judgement, Section, judge_numbers, load, traced
+from experiments.papers.base import Claim, Judgement, judge_numbers, load, traced
 from experiments.papers.do2009.measured import Runs
 from experiments.papers.do2009.runs import JOINS, MEMORY, Setup, cells, grid_jobs
 from experiments.presentation.plots import Beside, published_beside_ours, svg
+from experiments.presentation.section import Section
 from experiments.presentation.tables import Entry, Table
 from experiments.runs.jobs import Results
 

@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections.abc import Collection
 from statistics import fmean
 
-from experiments.papers.base import Claim, Judgement, Section, judge_numbers, load, traced
+from experiments.papers.base import Claim, Judgement, judge_numbers, load, traced
 from experiments.papers.do2009.cpu_fit import CALIBRATION_ROWS, ROWS
 from experiments.papers.do2009.measured import Runs
 from experiments.papers.do2009.runs import DEVICES, PAGE_SIZES_MEMORY, Setup
 from experiments.presentation.plots import Beside, published_beside_ours, svg
+from experiments.presentation.section import Section
 from experiments.presentation.tables import Entry, Table
 from experiments.runs.jobs import Job, Results, Settings
 from flashsim.core.units import KIB

@@ -6,9 +6,10 @@ from collections.abc import Collection
 
 import numpy as np
 
-from experiments.papers.base import Cell, Claim, Judgement, Section, judge_holds
+from experiments.papers.base import Cell, Claim, Judgement, judge_holds
 from experiments.papers.do2009.measured import Runs
 from experiments.papers.do2009.runs import DEVICES, JOINS, LABELS, VARIATION_MEMORY, Setup
+from experiments.presentation.section import Section
 from experiments.presentation.tables import Entry, Table
 from experiments.runs.jobs import Job, Results, Settings
 

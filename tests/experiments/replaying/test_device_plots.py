@@ -70,7 +70,8 @@ def test_a_replay_fills_its_folder(flashsim: Run, here: Path) -> None:
     (here / "a.txt").write_text("".join(f"{number * 100_000} 0 {number % 400 * 64} 8 {number % 2}\n" for number in range(2000)))
     assert flashsim("trace replay a.txt --on ocz-core-60gb --out-dir shown").exit_code == 0
     assert {path.name for path in (here / "shown").iterdir()} == {
-        "operations.csv", "latency.svg", "busy.csv", "busy.svg", "write_amplification.csv", "write_amplification.svg", "blocks.svg",
+        "report.html", "operations.csv", "latency.svg", "busy.csv", "busy.svg", "write_amplification.csv", "write_amplification.svg",
+        "blocks.svg",
     }  # fmt: skip
     for path in (here / "shown").glob("*.svg"):
         assert ET.parse(path).getroot().tag.endswith("svg")

@@ -13,8 +13,9 @@ from xml.etree import ElementTree
 
 import pytest
 
-from experiments.papers.base import Cell, Claim, Exhibit, Judgement, Paper, Section, Verdict
+from experiments.papers.base import Cell, Claim, Exhibit, Judgement, Paper, Verdict
 from experiments.presentation.plots import Beside, published_beside_ours, svg
+from experiments.presentation.section import Section
 from experiments.presentation.tables import Table
 from experiments.reproduction.judging import Reproduced
 from experiments.reproduction.report import write_report
@@ -83,7 +84,7 @@ def test_the_page_needs_nothing_else(text: str) -> None:
 
 
 def test_verdicts_come_first_then_exhibits_claims_and_runs(text: str) -> None:
-    parts = ['class="verdicts"', "<svg", "Claim by claim</h2>", 'class="runs"', "Provenance</h2>"]
+    parts = ['class="verdicts ', "<svg", "Claim by claim</h2>", 'class="runs ', "Provenance</h2>"]
     places = [text.index(part) for part in parts]
     assert places == sorted(places)
     assert text.count("outside at 0.5</span>") == 3 and text.count(">not attempted</span>") == 2  # no exhibit shows the latter
@@ -99,7 +100,8 @@ def test_every_claim_cell_and_row_leads_to_its_runs(text: str) -> None:
     assert targets(claims["numbers"]) == [job.id[:10] for job in JOBS[:3]] and targets(claims["words"]) == targets(claims["nobody"]) == []
     rows = re.findall(r"<tr[^>]*><td>[ab]</td>.*?</tr>", text, re.DOTALL)
     assert [targets(row) for row in rows] == [[JOBS[0].id[:10]], [job.id[:10] for job in JOBS[1:3]]]
-    long = text[text.index("<details>") : text.index("</details>")]
+    long = text[text.index("<details><summary>Table") :]
+    long = long[: long.index("</details>")]
     assert targets(long) == [job.id[:10] for job in JOBS]
 
 

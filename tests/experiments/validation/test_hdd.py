@@ -87,7 +87,9 @@ def test_the_command_prints_and_writes_what_it_compared(here: Path, flashsim: Ru
     assert {"reads: hit", "reads: miss", "writes: doub", "writes: trip"} <= set(groups)
     assert sum(groups[name]["requests"] for name in groups if ":" in name) == 60
     assert set(groups["all"]["percentiles_ms"]) == {"p50", "p90", "p95", "p99", "p99.9"}
-    assert {path.name for path in (here / "shown").iterdir()} == {"response_times.svg", "summary.csv", "percentiles.csv", "requests.csv"}
+    assert {path.name for path in (here / "shown").iterdir()} == {
+        "report.html", "response_times.svg", "summary.csv", "percentiles.csv", "requests.csv",
+    }  # fmt: skip
     with (here / "shown" / "requests.csv").open() as file:
         rows = list(csv.DictReader(file))
     mean = np.mean([float(row["measured_us"]) - float(row["simulated_us"]) for row in rows])

@@ -1,0 +1,44 @@
+"""A part of a report: words, tables and pictures."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from experiments.presentation.tables import Table
+
+
+@dataclass(frozen=True)
+class Section:
+    """Words, tables and pictures (as SVG) under one title.
+
+    `on_terminal` tables are printed by the command as well; `terms` are words with their meaning.
+    """
+
+    title: str
+    text: str = ""
+    tables: Sequence[Table] = ()
+    pictures: Mapping[str, str] = field(default_factory=dict)
+    on_terminal: bool = False
+    terms: Sequence[tuple[str, str]] = ()
+
+    @property
+    def id(self) -> str:
+        """What links to it say."""
+        return re.sub(r"\W+", "-", self.title.lower()).strip("-")
+
+    def scoped(self, prefix: str) -> Section:
+        """The section with pictures whose ids are their own: several stand in one page."""
+        references = re.compile(r'\bid="|href="#|url\(#')
+        pictures = {name: references.sub(rf"\g<0>{prefix}{name}-", picture) for name, picture in self.pictures.items()}
+        return replace(self, pictures=pictures)
+
+    def write_files(self, folder: Path, prefix: str = "") -> None:
+        """Write the tables that have a title, and the pictures."""
+        for table in self.tables:
+            if table.title:
+                table.write_csv(folder / f"{prefix}{table.title}.csv")
+        for name, picture in self.pictures.items():
+            (folder / f"{prefix}{name}.svg").write_text(picture, encoding="utf-8")
