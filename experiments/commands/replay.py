@@ -105,7 +105,7 @@ def replay(
         flashsim trace replay bnl.parquet --on mtron-msd-sata3025-16gb --precondition random:0.8
         flashsim trace replay bnl.parquet --on ocz-core-60gb --out-dir shown --timeline bnl.json.gz --timeline-to 10ms
         flashsim trace replay bnl.parquet --on ./disk.bin --allow-write --against ocz-core-60gb
-        flashsim trace replay msr.csv.gz --on ocz-core-60gb --device-number 1 --start 10min --window 60s --speed 2
+        flashsim trace replay bnl.parquet --on intel-x25e-64gb --device-number 0 --window 500ms --speed 2
     """
     real_only = {"--engine": engine, "--against": against, "--writes-as-reads": writes_as_reads, "--widen": widen, "--buffered": buffered}
     real_only |= {"--allow-write": allow_write, "--yes-destroy": yes_destroy}
