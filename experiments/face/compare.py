@@ -13,6 +13,7 @@ from experiments.face._outcome import Outcome
 from experiments.face._tables import Table, key, source
 from experiments.face._units import count, several, size, text
 from experiments.face._working import working
+from experiments.face.calibrate import CalibrationOutcome
 from experiments.replaying.real import RealSettings
 from experiments.runs.joining import lay_out, memory_pages, open_pair
 from experiments.validation import joins as validation
@@ -63,7 +64,7 @@ def compare(
     on: str,
     *,
     path: str | PathLike[str],
-    device: str,
+    device: str | CalibrationOutcome,
     memory: str,
     algorithm: Any = validation.JOINS,
     page_size: str = "8KiB",
@@ -82,7 +83,7 @@ def compare(
     path
         A real file, made and removed again if there is none, or a block device.
     device
-        The preset that is simulated, and whose figures the formula takes.
+        The preset that is simulated, and whose figures the formula takes, or an `fs.calibrate`.
     algorithm
         One join or several.
     repeats
@@ -105,7 +106,8 @@ def compare(
     >>> told = fs.compare("do2009:customer@0.01", "do2009:orders@0.01", "c_custkey=o_custkey", path="./joins.bin", memory="256KiB",
     ...                   device="intel-x25e-64gb", allow_write=True)  # doctest: +SKIP
     """
-    chosen, target = presets.load(text(device, "device")), Path(text(path, "path"))
+    chosen = device.preset if isinstance(device, CalibrationOutcome) else presets.load(text(device, "device"))
+    target = Path(text(path, "path"))
     pages = memory_pages(size(memory, "memory"), size(page_size, "page_size"))
     names, engines = ([text(each, name) for each in several(value, name)] for name, value in (("algorithm", algorithm), ("engine", engine)))
     relations = open_pair(source(r, "r"), source(s, "s"), key(on))

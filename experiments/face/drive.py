@@ -163,13 +163,13 @@ class Drive:
         ['write', 'read']
         """
         limit = None if limit is None else count(limit, "limit")
-        with trace_file(trace) as path:
-            what = survey(path, limit)
+        with trace_file(trace) as source:
+            what, name = survey(source, limit), source.name
             settings = ReplaySettings(what.pace() if pace is None else pace, count(depth, "depth"), wrap)
-            asked = {"trace": path.name, "device": self.name, "state": self.state, "limit": limit, **vars(settings)}
+            asked = {"trace": name, "device": self.name, "state": self.state, "limit": limit, **vars(settings)}
             self._used = True
-            run = run_on(self.device, path, settings, what, limit, asked)
-        return ReplayOutcome(titled(f"{path.name} replayed ({settings.pace})", [run], self.told), provenance(asked, self.seed), [run])
+            run = run_on(self.device, source, settings, what, limit, asked)
+        return ReplayOutcome(titled(f"{name} replayed ({settings.pace})", [run], self.told), provenance(asked, self.seed), [run])
 
     def _moved(
         self, operation: int, random: str | None, sequential: str | None, request: str, depth: int, within: str | None, seed: int

@@ -53,10 +53,10 @@ def replay(
     [3, 3]
     """
     limit = None if limit is None else count(limit, "limit")
-    with trace_file(trace) as path:
-        what = survey(path, limit)
+    with trace_file(trace) as source:
+        what, name = survey(source, limit), source.name
         settings = ReplaySettings(what.pace() if pace is None else pace, count(depth, "depth"), wrap)
-        asked = {"trace": path.name, "limit": limit, **vars(settings)}
+        asked = {"trace": name, "limit": limit, **vars(settings)}
         runs = []
         for each in several(device, "device"):
             given = drive_of(each)
@@ -66,8 +66,8 @@ def replay(
                     load(drive, what)
             else:
                 drive = given.copy().device
-            runs.append(run_on(drive, path, settings, what, limit, asked | {"device": drive.name}))
-    title = titled(f"{path.name} replayed ({settings.pace})", runs)
+            runs.append(run_on(drive, source, settings, what, limit, asked | {"device": drive.name}))
+    title = titled(f"{name} replayed ({settings.pace})", runs)
     return ReplayOutcome(title, provenance(asked | {"devices": [run.device for run in runs]}), runs)
 
 

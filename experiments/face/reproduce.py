@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from html import escape
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -16,12 +17,42 @@ from experiments.commands.outputs import Outputs
 from experiments.face._outcome import Outcome
 from experiments.face._units import count, text
 from experiments.face._working import working
+from experiments.papers.base import Section
 from experiments.presentation.plots import scatter_beside
 from experiments.reproduction.judging import Reproduced, as_dict, summary
 from experiments.reproduction.judging import reproduce as reproduce_papers
-from experiments.reproduction.report import html, write_report
+from experiments.reproduction.report import write_report
 from experiments.runs.jobs import Settings
-from flashsim.core.errors import InvalidParameterError
+from flashsim.core.errors import InvalidParameterError, UnknownNameError
+
+
+class ExhibitShown:
+    """An exhibit of a paper as the report shows it: words, pictures and tables.
+
+    Parameters
+    ----------
+    sections
+        Its parts.
+    """
+
+    def __init__(self, sections: Sequence[Section]) -> None:
+        self.sections = list(sections)
+
+    def tables(self) -> list[pd.DataFrame]:
+        """Its tables."""
+        every = [table for section in self.sections for table in section.tables]
+        return [pd.DataFrame([list(row) for row in table.rows], columns=list(table.header)).round(table.digits) for table in every]
+
+    def _repr_html_(self) -> str:
+        parts = []
+        for section in self.sections:
+            parts.append(f"<h4>{escape(section.title)}</h4><p>{escape(section.text)}</p>")
+            parts += section.pictures.values()
+            parts += [frame.to_html(index=False) for frame in ExhibitShown([section]).tables()]
+        return "\n".join(parts)
+
+    def __repr__(self) -> str:
+        return "\n\n".join(section.title + "".join(f"\n{table.as_text()}" for table in section.tables) for section in self.sections)
 
 
 class ReproductionOutcome(Outcome):
@@ -58,18 +89,18 @@ class ReproductionOutcome(Outcome):
         ]
         return pd.DataFrame(rows, columns=["claim", "cell", "published", "measured", "inside"])
 
-    def pictures(self) -> dict[str, str]:
-        """The pictures of the report, as SVG, by name."""
-        return {name: drawn for one in self.done for section in one.sections for name, drawn in section.pictures.items()}
+    def exhibit(self, name: str) -> ExhibitShown:
+        """A table or figure of the paper, such as ``"table3"``, beside ours.
 
-    def tables(self) -> dict[str, pd.DataFrame]:
-        """The tables of the report, by name."""
-        return {
-            table.title: pd.DataFrame([list(row) for row in table.rows], columns=list(table.header))
-            for one in self.done
-            for section in one.sections
-            for table in section.tables
-        }
+        Raises
+        ------
+        UnknownNameError
+            There is none, or it was not asked for.
+        """
+        every = {key: list(sections) for one in self.done for key, sections in one.exhibits.items()}
+        if name not in every:
+            raise UnknownNameError("exhibit", name, every)
+        return ExhibitShown(every[name])
 
     def report(self, folder: str | PathLike[str], *, force: bool = False) -> Path:
         """Write ``report.html``, every table (CSV) and every picture (SVG) into a folder; return the page's path.
@@ -85,15 +116,11 @@ class ReproductionOutcome(Outcome):
             write_report(outputs.folder("folder", Path(folder)), self.done, self.settings)
         return Path(folder) / "report.html"
 
-    def html(self) -> str:
-        """The report as one page."""
-        return html(self.done, self.settings)
-
     def _draw(self) -> Figure:
         cells = self.cells()
         both = cells[["published", "measured"]].apply(pd.to_numeric, errors="coerce")
         numbers = cells.assign(**both).replace([np.inf, -np.inf], np.nan).dropna(subset=["published", "measured"])
-        return scatter_beside(numbers)
+        return scatter_beside(numbers, "published", "measured", "inside", ("inside", "outside"))
 
 
 def reproduce(

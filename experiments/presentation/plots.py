@@ -236,21 +236,24 @@ def series_over(frame: pd.DataFrame, x: str, y: str, series: str | None, panels:
     return figure
 
 
-def scatter_beside(cells: pd.DataFrame) -> Figure:
-    """Every published number beside ours, on logarithmic axes (columns `published`, `measured`, `inside`)."""
+def scatter_beside(rows: pd.DataFrame, x: str, y: str, split: str, names: tuple[str, str]) -> Figure:
+    """One number beside another, on logarithmic axes, with the line where they agree.
+
+    Parameters
+    ----------
+    split
+        A column of truth values; those where it holds and the others look different, and `names` are theirs.
+    """
+    shown = rows[(rows[x] > 0) & (rows[y] > 0)]
     with style():
         figure = Figure(figsize=(4.6, 4.4), layout="constrained")
         axes = figure.subplots()
-        ours = cells[(cells["published"] > 0) & (cells["measured"] > 0)]
-        for inside, kind in ((True, _OURS), (False, _OUTSIDE)):
-            chosen = ours[ours["inside"].astype(bool) == inside]
-            axes.plot(chosen["published"], chosen["measured"], **kind | {"linestyle": ""}, label="inside" if inside else "outside")
-        ends = [ours[["published", "measured"]].min().min(), ours[["published", "measured"]].max().max()] if len(ours) else [1, 10]
+        for holds, name, (colour, marker) in zip((True, False), names, LINES, strict=False):
+            chosen = shown[shown[split].astype(bool) == holds]
+            axes.plot(chosen[x], chosen[y], linestyle="", color=colour, marker=marker, markersize=4, label=name)
+        ends = (shown[[x, y]].min().min(), shown[[x, y]].max().max()) if len(shown) else (1, 10)
         axes.plot(ends, ends, color="#999999", linewidth=0.8)
-        axes.set_xscale("log")
-        axes.set_yscale("log")
-        axes.set_xlabel("published")
-        axes.set_ylabel("flashsim")
+        axes.set(xscale="log", yscale="log", xlabel=x, ylabel=y)
         legend(figure, axes)
     return figure
 
