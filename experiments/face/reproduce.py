@@ -17,8 +17,8 @@ from experiments.commands.outputs import Outputs
 from experiments.face._outcome import Outcome
 from experiments.face._units import count, text
 from experiments.face._working import working
-from experiments.papers.base import Section
 from experiments.presentation.plots import scatter_beside
+from experiments.presentation.section import Section
 from experiments.reproduction.judging import Reproduced, as_dict, summary
 from experiments.reproduction.judging import reproduce as reproduce_papers
 from experiments.reproduction.report import write_report
