@@ -14,6 +14,8 @@ from flashsim.core.errors import FlashsimError, InvalidParameterError, MissingFi
 
 #: The longest path of a socket (sun_path of unix(7), less its end).
 _LONGEST = 107
+#: Clients that may knock before one is let in; the event loop takes no more than 1,024 files, and lets so many in at once.
+BACKLOG = 256
 
 
 @dataclass(frozen=True)
@@ -62,11 +64,26 @@ def at_path(path: Path, force: bool) -> Address:
         path.unlink()
     bound = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
-        bound.bind(str(path))
+        _listen_at(bound, path)
     except OSError as problem:
         bound.close()
         raise FlashsimError(f"--socket: cannot make {path}: {problem.strerror}") from problem
     return Address(bound, f"nbd+unix:///?socket={quote(str(path))}", path)
+
+
+def _listen_at(bound: socket.socket, path: Path) -> None:
+    """Listen under another name before the path is there, so that whoever finds it is let in."""
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        short = f".{os.getpid()}"
+        bound.bind(f"/proc/self/fd/{folder}/{short}" if len(os.fsencode(path.with_name(short))) > _LONGEST else str(path.with_name(short)))
+        try:
+            bound.listen(BACKLOG)
+            os.link(short, path.name, src_dir_fd=folder, dst_dir_fd=folder)
+        finally:
+            os.unlink(short, dir_fd=folder)
+    finally:
+        os.close(folder)
 
 
 def _check_dead(path: Path) -> None:
@@ -104,6 +121,7 @@ def at_port(port: int, host: str) -> Address:
     try:
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         bound.bind(place)
+        bound.listen(BACKLOG)
     except OSError as problem:
         bound.close()
         if problem.errno == errno.EADDRINUSE:

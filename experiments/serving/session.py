@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from time import monotonic_ns
 from typing import Any
 
-from experiments.serving.address import Address
+from experiments.serving.address import BACKLOG, Address
 from experiments.serving.journal import Journal
 from flashsim.core.request import FLUSH, READ, TRIM, WRITE, make_requests
 from flashsim.core.units import SECONDS
@@ -101,7 +101,7 @@ async def _serve(drive: ServedDrive, address: Address, journal: Journal, command
     loop.set_exception_handler(fail)
     server = Server(drive, journal.add)
     make = loop.create_unix_server if address.path else loop.create_server
-    listener = await make(server.connect, sock=address.socket)
+    listener = await make(server.connect, sock=address.socket, backlog=BACKLOG)
     for number in (signal.SIGINT, signal.SIGTERM):
         with contextlib.suppress(RuntimeError, ValueError):  # not the main thread
             loop.add_signal_handler(number, stop.set)

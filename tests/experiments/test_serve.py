@@ -19,6 +19,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from experiments.command_line import app
+from experiments.serving.address import at_path
 from flashsim.core.rng import generator
 from tests.experiments.commands.test_interrupts import ROOT
 from tests.experiments.conftest import Run
@@ -224,6 +225,64 @@ def test_clients_that_misbehave_leave_the_server_up(here: Path) -> None:
     assert told["session"]["clients"] == 25 and told["session"]["refused"] >= 2
     assert told["unanswered"] >= 1
     assert open_trace(here / "t.parquet").metadata.num_rows == told["drive"]["requests"]
+
+
+def test_twenty_clients_that_read_nothing_take_no_more_than_one_cap_for_all(here: Path) -> None:
+    with server(here, preset(here, read="1ms", read_latency="1.1ms"), "--time-scale", "0") as process:
+
+        def most() -> int:
+            """The most memory that the server has taken, KiB."""
+            status = Path(f"/proc/{process.pid}/status").read_text()
+            return int(status.partition("VmHWM:")[2].split()[0])
+
+        good, deaf = nbd.Client(here / "d.sock"), []
+        good.choose()
+        before = most()
+        for _ in range(20):
+            client = nbd.Client(here / "d.sock")
+            client.choose()
+            client.send(*[nbd.request(nbd.READ, 0, 4 << 20)] * 64)
+            deaf.append(client)
+        for _ in range(20):
+            assert good.read(4096, 4096) == bytes(4096)
+        grown = most() - before
+        for client in deaf[1:]:
+            client.close()
+        assert len(good.read(0, 32 << 20)) == 32 << 20  # of what they have left behind there is room
+        deaf[0].close()
+        good.close()
+    assert grown < 400 << 10
+
+
+def test_two_hundred_clients_may_knock_at_once(here: Path) -> None:
+    with server(here, preset(here)) as process:
+        process.send_signal(signal.SIGSTOP)  # it lets nobody in meanwhile
+        clients = [socket.socket(socket.AF_UNIX) for _ in range(200)]
+        for client in clients:
+            client.setblocking(False)
+            client.connect(str(here / "d.sock"))
+        process.send_signal(signal.SIGCONT)
+        for client in clients:
+            client.close()
+
+
+@pytest.mark.parametrize("length", [20, 107])
+def test_a_socket_is_there_once_somebody_listens(length: int, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = here / ("s" * max(1, length - len(str(here)) - 1))
+    before = []
+
+    class Socket(socket.socket):
+        def listen(self, *backlog: int) -> None:
+            before.append(path.exists())
+            super().listen(*backlog)
+
+    monkeypatch.setattr(socket, "socket", Socket)
+    with at_path(path, force=False):
+        assert before == [False]
+        with socket.socket(socket.AF_UNIX) as client:
+            client.connect(str(path))
+        assert [each.name for each in here.iterdir()] == [path.name]
+    assert list(here.iterdir()) == []
 
 
 def test_sockets_that_are_there_already(here: Path, flashsim: Run) -> None:

@@ -14,12 +14,14 @@ from flashsim.core.request import READ, WRITE
 from flashsim.core.units import MIB, MICROSECONDS, NEVER, SECONDS
 from flashsim.device.nbd.conversation import Conversation
 from flashsim.device.nbd.drive import Served, ServedDrive
-from flashsim.device.nbd.messages import Request, reply
+from flashsim.device.nbd.messages import MAXIMUM_BLOCK, NbdCommand, Request, reply
 
 #: Connections beyond these are closed at once; the event loop takes no more than 1,024 files.
 MAXIMUM_CONNECTIONS = 128
 #: No more is taken from a connection while so much is outstanding on it.
 _MOST_REQUESTS, _MOST_BYTES = 1024, 64 * MIB
+#: Nor while so much is kept for all of them together, but for as little as this of each: clients that read nothing starve nobody.
+_MOST_BYTES_OF_ALL, _ALWAYS = 128 * MIB, MIB
 
 _PR_SET_TIMERSLACK = 29
 #: Sleep ends this much before something is due, and this share of the wait before: systems oversleep by about as much.
@@ -58,6 +60,7 @@ class Server:
         self._open: dict[int, Connection] = {}  # by stream
         self._timer: asyncio.Handle | None = None
         self._soon = False  # whether the timer is for as soon as possible
+        self._starved = False  # whether a connection waits for room that others take
 
     def connect(self) -> Connection:
         """A protocol for the next client, as asyncio's servers want."""
@@ -75,6 +78,22 @@ class Server:
         """A client has gone; what it asked for goes on in the drive."""
         if self._open.pop(stream, None):
             self.broken += broken
+            self.feed()
+            self.arrange()
+
+    def has_room(self, connection: Connection, size: int) -> bool:
+        """Whether so many bytes more may be kept for a connection; if not, it is told when that may have changed."""
+        if connection.kept + size <= _ALWAYS or sum(each.kept for each in self._open.values()) + size <= _MOST_BYTES_OF_ALL:
+            return True
+        self._starved = True
+        return False
+
+    def feed(self) -> None:
+        """There may be room again for connections that wait for it."""
+        if self._starved:
+            self._starved = False
+            for connection in list(self._open.values()):
+                connection.proceed()
 
     def arrange(self) -> None:
         """See that the drive is stepped when it wants to be."""
@@ -104,6 +123,7 @@ class Server:
                 served.replied = sent
             served.data = b""  # whoever observes it wants no content
             self._observe(served)
+        self.feed()
         self.arrange()
 
     def close(self) -> None:
@@ -126,6 +146,11 @@ class Connection(asyncio.Protocol):
         self._requests = self._bytes = 0  # outstanding
         self._stuffed = False  # the client does not read what it is sent
 
+    @property
+    def kept(self) -> int:
+        """Bytes that are kept for requests, and of replies that the client does not read."""
+        return self._bytes + (self._transport.get_write_buffer_size() if self._stuffed and self._transport else 0)
+
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Greet the client."""
         assert isinstance(transport, asyncio.Transport)
@@ -140,7 +165,7 @@ class Connection(asyncio.Protocol):
         """Answer what can be answered at once, and let the drive have its requests."""
         self._held.extend(self._conversation.receive(data))
         self._write(self._conversation.take_outgoing())
-        self._proceed()
+        self.proceed()
         self._server.arrange()
 
     def answer(self, answered: list[Served]) -> None:
@@ -148,7 +173,7 @@ class Connection(asyncio.Protocol):
         self._write(_replies(answered))
         self._requests -= len(answered)
         self._bytes -= sum(map(_carried, answered))
-        self._proceed()
+        self.proceed()
 
     def hang_up(self) -> None:
         """Close the connection, once what was written has left."""
@@ -163,12 +188,13 @@ class Connection(asyncio.Protocol):
     def pause_writing(self) -> None:
         """The client does not read its replies: take no more requests."""
         self._stuffed = True
-        self._proceed()
+        self.proceed()
 
     def resume_writing(self) -> None:
         """The client reads again."""
         self._stuffed = False
-        self._proceed()
+        self.proceed()
+        self._server.feed()
         self._server.arrange()
 
     def connection_lost(self, problem: Exception | None) -> None:
@@ -181,12 +207,14 @@ class Connection(asyncio.Protocol):
         if data and self._transport and not self._transport.is_closing():
             self._transport.write(data)
 
-    def _proceed(self) -> None:
+    def proceed(self) -> None:
         """Hand requests to the drive while not too much is outstanding, and read more only when none is held back."""
         if not self._transport:
             return
         received, refused = monotonic_ns(), []
         while self._held and not self._stuffed and self._requests < _MOST_REQUESTS and self._bytes < _MOST_BYTES:
+            if not self._server.has_room(self, _carries(self._held[0])):
+                break
             served = self._server.drive.take(self._held.popleft(), self._stream, received)
             if served.error:
                 refused.append(served)
@@ -204,6 +232,11 @@ class Connection(asyncio.Protocol):
 
 def _replies(answered: list[Served]) -> bytes:
     return b"".join([reply(served.cookie, served.error, served.data) for served in answered])
+
+
+def _carries(request: Request) -> int:
+    """Bytes that will be kept for a request; longer ones than there may be are refused."""
+    return min(request.length, MAXIMUM_BLOCK) if request.command in (NbdCommand.READ, NbdCommand.WRITE) else 0
 
 
 def _carried(served: Served) -> int:
