@@ -100,12 +100,13 @@ class OverTime:
         }
 
     def _by_length(self, used: int) -> dict[str, list[int]]:
-        """The working set in windows of each length: ``length``, and the ``mean`` and ``most`` of all windows, bytes."""
+        """The working set in windows of each length: ``length``, the ``mean`` of windows that are over (of the only one), and the ``most``."""
         told: dict[str, list[int]] = {"length": [], "mean": [], "most": []}
         sketches, length = self._sketches[:used], 1 << self._shift
         while True:
             sizes = [_bytes(registers) for registers in sketches]
-            for name, value in (("length", length), ("mean", round(sum(sizes) / len(sizes))), ("most", max(sizes))):
+            over = sizes[: max(1, (self._reach + 1) // length)]
+            for name, value in (("length", length), ("mean", round(sum(over) / len(over))), ("most", max(sizes))):
                 told[name].append(value)
             if len(sketches) == 1:
                 return told
