@@ -100,7 +100,7 @@ class OverTime:
         }
 
     def _by_length(self, used: int) -> dict[str, list[int]]:
-        """The working set in windows of each length: ``length``, the ``mean`` of windows that are over (of the only one), and the ``most``."""
+        """The working set in windows of each length: ``length``, the ``mean`` of those that are over, and the ``most``."""
         told: dict[str, list[int]] = {"length": [], "mean": [], "most": []}
         sketches, length = self._sketches[:used], 1 << self._shift
         while True:
