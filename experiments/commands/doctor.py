@@ -43,6 +43,7 @@ def doctor(
         flashsim doctor
         flashsim doctor --compile --json doctor.json
     """
+    from experiments.commands.terminal import say
     from experiments.presentation.tables import Table
     from flashsim.core.units import format_size
 
@@ -54,16 +55,16 @@ def doctor(
         if target:
             write_json(target, found)
     system, cache = found["system"], found["cache"]
-    typer.echo(f"flashsim {system['flashsim']}, Python {system['python']} on {system['machine']}, {system['cores']} cores\n")
-    typer.echo(Table(["library", "version"], list(found["libraries"].items())).as_text() + "\n")
-    typer.echo(Table(["engine", "compiled", "of"], [[name, *counts.values()] for name, counts in found["engines"].items()]).as_text())
+    say(f"flashsim {system['flashsim']}, Python {system['python']} on {system['machine']}, {system['cores']} cores\n")
+    say(Table(["library", "version"], list(found["libraries"].items())), "")
+    say(Table(["engine", "compiled", "of"], [[name, *counts.values()] for name, counts in found["engines"].items()]))
     where = "" if cache["writable"] else "; nothing can be written there, so every process compiles anew"
     age = f", from {cache['oldest']} to {cache['newest']}" if cache["files"] else ""
-    typer.echo(f"cache: {cache['folder']}, {format_size(cache['bytes'])} in {cache['files']:,} files{age}{where}")
+    say(f"cache: {cache['folder']}, {format_size(cache['bytes'])} in {cache['files']:,} files{age}{where}")
     if any(counts["compiled"] < counts["of"] for counts in found["engines"].values()):
-        typer.echo("what is missing is compiled when it is first used; or now: flashsim doctor --compile")
+        say("what is missing is compiled when it is first used; or now: flashsim doctor --compile")
     rows = [[name, each["version"] or ("missing" if not each["found"] else "found"), each["for"]] for name, each in found["others"].items()]
-    typer.echo("\n" + Table(["beside it", "found", "for"], rows).as_text())
+    say("", Table(["beside it", "found", "for"], rows))
 
 
 def _compile() -> None:

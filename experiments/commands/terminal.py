@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from dataclasses import dataclass
 
 import typer
 
@@ -25,18 +26,29 @@ def width() -> int | None:
     return min(os.get_terminal_size(sys.stdout.fileno()).columns or _USUAL, _MOST)
 
 
-def say(*parts: str | Table) -> None:
-    """Print tables, and texts line by line; what follows a line's end when it is wrapped stands four further in."""
+@dataclass(frozen=True)
+class Explanation:
+    """A text in lines that are read well; `indent` begins all but the first."""
+
+    text: str
+    indent: str = ""
+
+
+Part = str | Table | Explanation
+
+
+def say(*parts: Part) -> None:
+    """Print tables, explanations, and texts line by line; what follows a line's end when it is wrapped stands four further in."""
     for part in parts:
         typer.echo(fitted(part, width()))
 
 
 def explain(text: str, indent: str = "") -> None:
-    """Print an explanation in lines that are read well; `indent` begins all but the first."""
-    typer.echo(wrapped(text, min(width() or _READABLE, _READABLE), indent))
+    """Print an explanation."""
+    say(Explanation(text, indent))
 
 
-def fitted(part: str | Table, columns: int | None) -> str:
+def fitted(part: Part, columns: int | None) -> str:
     r"""A table or a text in lines of at most so many characters, as far as words and numbers allow.
 
     Examples
@@ -48,6 +60,8 @@ def fitted(part: str | Table, columns: int | None) -> str:
     """
     if isinstance(part, Table):
         return part.as_text(columns)
+    if isinstance(part, Explanation):
+        return wrapped(part.text, min(columns or _READABLE, _READABLE), part.indent)
     return "\n".join(_line(line, columns) for line in part.split("\n"))
 
 
