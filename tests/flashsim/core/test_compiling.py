@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import os
+import signal
+import subprocess
+import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -72,6 +76,29 @@ def test_an_interrupt_ends_the_processes(empty_cache: Path, monkeypatch: pytest.
         compilation.wait("what is interrupted")
     compilation.is_over(5)
     assert all(worker.poll() is not None for worker in compilation._workers)
+
+
+def test_processes_end_with_a_parent_that_is_killed(empty_cache: Path) -> None:
+    code = (
+        "import os, signal, time\nfrom flashsim.core.compiling import Compilation, parts_of\n"
+        "compilation = Compilation(parts_of(['flashsim.ssd.engine.drive']))\n"
+        "while len(compilation._workers) < len(compilation._threads):\n    time.sleep(0.01)\n"
+        "print(*[worker.pid for worker in compilation._workers], flush=True)\nos.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    workers = [int(word) for word in done.stdout.split()]
+    assert done.returncode == -signal.SIGKILL and workers
+    patience = time.monotonic() + 20
+    while any(map(_is_alive, workers)) and time.monotonic() < patience:
+        time.sleep(0.05)
+    assert not any(map(_is_alive, workers))
+
+
+def _is_alive(process: int) -> bool:
+    """Whether a process runs, rather than waits to be buried."""
+    with suppress(OSError):
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    return False
 
 
 def test_nothing_is_begun_where_nothing_can_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
