@@ -8,31 +8,21 @@ from typing import Any
 
 from experiments.face._units import text
 from experiments.face.drive import Drive, drive
-from flashsim.core.errors import InvalidParameterError, RefusedError
+from flashsim.core.errors import InvalidParameterError
 from flashsim.device import presets
 from flashsim.device.access import is_path
 
 
-def drive_of(device: Any) -> str | Drive:
-    """A simulated device: a preset's name, or a drive.
+def device_of(device: Any) -> str | Drive:
+    """A drive, or the name of a preset or the path of a real file or block device.
 
     Raises
     ------
     InvalidParameterError
-        It is neither.
+        It is something else.
     UnknownNameError
         There is no such preset.
-    RefusedError
-        It is a real file.
     """
-    found = device_of(device)
-    if isinstance(found, str) and is_path(found):
-        raise RefusedError(f"device: {found} is a real file, but a preset or an fs.drive is needed here")
-    return found
-
-
-def device_of(device: Any) -> str | Drive:
-    """The same, or the path of a real file or block device."""
     if isinstance(device, Drive):
         return device
     if isinstance(device, Mapping):

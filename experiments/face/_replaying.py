@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 import pyarrow.parquet as pq
 from matplotlib.figure import Figure
 
@@ -25,6 +24,7 @@ from experiments.replaying.amplification import write_amplification
 from experiments.replaying.device_plots import over_time
 from experiments.replaying.device_report import PARTS, DeviceReport
 from experiments.replaying.observation import Observation
+from experiments.replaying.real import RealSettings, replay_on
 from experiments.replaying.survey import Survey
 from flashsim.core.provenance import provenance
 from flashsim.core.request import OPERATIONS
@@ -121,14 +121,19 @@ def run_on(
     flash = device.preset.flash
     run = DriveRun(device.name, report, {}, folder, flash.page_size if flash else None)
     with working(f"simulating {device.name}") as progress, ParquetWriter(run.trace, provenance(dict(asked))) as writer:
-
-        def keep(batch: pa.RecordBatch, completions: Any) -> None:
-            writer.write(batch)
-
-        run.moved = simulated.replay(
-            trace, device, settings, what, simulated.observers(report.add, observation.add, keep), limit, progress, observation
-        )
+        keep = simulated.observers(report.add, observation.add, lambda batch, completions: writer.write(batch))
+        run.moved = simulated.replay(trace, device, settings, what, keep, limit, progress, observation)
     run.statistics = grown(before, device.statistics())
+    return run
+
+
+def run_on_file(target: Path, trace: Source, settings: RealSettings, what: Survey, limit: int | None, asked: Mapping[str, Any]) -> DriveRun:
+    """Replay a trace on a real file or block device."""
+    report = DeviceReport()
+    run = DriveRun(str(target), report, {}, Path(tempfile.mkdtemp(prefix="flashsim-")), None)
+    with working(f"replaying on {target}") as progress, ParquetWriter(run.trace, provenance(dict(asked))) as writer:
+        keep = simulated.observers(report.add, lambda batch, completions: writer.write(batch))
+        run.moved = replay_on(trace, target, settings, what, keep, limit, progress).moved
     return run
 
 

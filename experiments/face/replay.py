@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
-from experiments.face._devices import drive_of
+from experiments.face._devices import device_of
 from experiments.face._outcome import point_of
-from experiments.face._replaying import ReplayOutcome, run_on, titled
+from experiments.face._replaying import ReplayOutcome, run_on, run_on_file, titled
 from experiments.face._traces import trace_file
 from experiments.face._units import count, several
+from experiments.replaying.real import RealSettings
 from experiments.replaying.simulated import ReplaySettings
 from experiments.replaying.survey import load, survey
 from flashsim.core.provenance import provenance
+from flashsim.device.access import is_path
 from flashsim.device.device import Device
+from traces.replay.base import load_engine
 
 
 def replay(
@@ -23,6 +27,10 @@ def replay(
     depth: int = 1,
     limit: int | None = None,
     wrap: bool = False,
+    writes_as_reads: bool = False,
+    allow_write: bool = False,
+    yes_destroy: str | None = None,
+    force: bool = False,
 ) -> ReplayOutcome:
     """Replay a trace on one device or several, each by itself.
 
@@ -31,9 +39,13 @@ def replay(
     trace
         A file of any format that `fs.trace` knows, or a frame with columns operation, offset and length (bytes).
     device
-        A preset or several: then what the trace reads was written before, and nothing else. Or an `fs.drive`, which is left as it is.
+        A preset or several: then what the trace reads was written before, and nothing else. Or an `fs.drive`, which is left as it is,
+        or the path of a real file or block device, which is only read unless writing is allowed.
     pace, depth, limit, wrap
         See `Drive.replay`.
+    writes_as_reads, allow_write, yes_destroy, force
+        Of a real device: whether what the trace writes is read instead; or may be written, which destroys what it holds; which block
+        device that is; and whether a file that exists is overwritten.
 
     Raises
     ------
@@ -59,7 +71,21 @@ def replay(
         asked = {"trace": name, "limit": limit, **vars(settings)}
         runs = []
         for each in several(device, "device"):
-            given = drive_of(each)
+            given = device_of(each)
+            if isinstance(given, str) and is_path(given):
+                paced = settings.pace if pace or settings.pace in load_engine("builtin").PACES else "asap"
+                real = RealSettings(
+                    paced,
+                    settings.depth,
+                    "builtin",
+                    wrap,
+                    writes_as_reads=writes_as_reads,
+                    allow_write=allow_write,
+                    replace=force,
+                    destroy=yes_destroy,
+                )
+                runs.append(run_on_file(Path(given), source, real, what, limit, asked | {"device": given}))
+                continue
             if isinstance(given, str):
                 drive = Device.open(given)
                 if what.reach <= drive.capacity or wrap:

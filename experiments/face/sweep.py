@@ -74,21 +74,22 @@ class SweepOutcome(Outcome):
 
     def _draw(self) -> Figure:
         frame = self.summary()
-        sized = {name: sizes for name, values in self.axes.items() if (sizes := _sizes(values)) and len(sizes) > 1}
-        x = next(iter(sized), next(iter(self.axes)))
+        numbers = {name: scale for name, values in self.axes.items() if len(values) > 1 and (scale := _numbers(values))}
+        x = next(iter(numbers), next(iter(self.axes)))
         others = [name for name in self.axes if name != x]
-        series = others[0] if others else None
+        series, panels = others[0] if others else None, others[1:]
         y = next(name for name in ("total_s", "mean_us", *frame.select_dtypes("number").columns) if name in frame)
-        if x in sized:
-            frame = frame.assign(**{x: frame[x].map(dict(zip(self.axes[x], sized[x], strict=True))) / MIB})
-        return series_over(frame, x, y, series, others[1:], f"{x}, MiB" if x in sized else x)
+        sized = x in numbers and isinstance(self.axes[x][0], str)
+        if sized:
+            frame = frame.assign(**{x: frame[x].map(dict(zip(self.axes[x], numbers[x], strict=True))) / MIB})
+        return series_over(frame, x, y, series, panels, f"{x}, MiB" if sized else x)
 
 
-def _sizes(values: Sequence[str]) -> list[int]:
-    """The sizes that texts are; none if one is no size."""
+def _numbers(values: Sequence[Any]) -> list[float]:
+    """Numbers, or the bytes of sizes, that the values of an axis are; none if one is something else."""
     try:
-        return [parse_size(value) for value in values]
-    except InvalidParameterError:
+        return [parse_size(value) if isinstance(value, str) else float(value) for value in values]
+    except (InvalidParameterError, TypeError):
         return []
 
 

@@ -130,9 +130,9 @@ def over_time(timelines: Mapping[str, pd.DataFrame]) -> Figure:
                 every[1].plot(middle, frame["write_amplification"], color=colour)
         every[0].set_yscale("log")
         every[0].set_ylabel("latency, µs")
-        legend(figure, every[0])
         if amplified:
             every[1].set_ylim(0, None)
             every[1].set_ylabel("flash bytes a host byte")
+        legend(figure, every[0])
         every[-1].set_xlabel("time, s")
     return figure

@@ -50,3 +50,8 @@ def test_importing_it_loads_nothing_heavy() -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=ROOT)
     assert not done.stdout.strip()
+
+
+def test_the_reference_has_every_name() -> None:
+    page = (ROOT / "docs" / "reference" / "front_door.md").read_text(encoding="utf-8")
+    assert [name for name in NAMES if f".. autofunction:: experiments.face.{name}.{name}\n" not in page] == []

@@ -64,7 +64,7 @@ def frame(**columns: Any) -> pd.DataFrame:
         (lambda: fs.replay(frame(**ONE_READ | {"operation": ["rd"]}), "ocz-core-60gb"), "'rd' is unknown; did you mean read"),
         (lambda: fs.replay(frame(**ONE_READ | {"offset": [-1]}), "ocz-core-60gb"), "offset: .*no whole number of at least 0"),
         (lambda: fs.replay(frame(**ONE_READ | {"offset": [10**15]}), "ocz-core-60gb"), "add wrap=True"),
-        (lambda: fs.replay(frame(**ONE_READ), "./disk.bin"), "./disk.bin is a real file"),
+        (lambda: fs.replay(frame(**ONE_READ), "./disk.bin"), "device: .*disk.bin"),
         (lambda: fs.sweep(fs.devices, preset=["x"]), "a sweep is of fs.join or fs.replay"),
         (lambda: fs.sweep(fs.join, r=R, s=S, on="k", device="ocz-core-60gb", memory="64KiB"), "none is a list"),
         (lambda: fs.sweep(fs.join, algoritm=["bnl"]), "'algoritm' is unknown; did you mean algorithm"),
