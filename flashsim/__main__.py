@@ -2,8 +2,26 @@
 
 from __future__ import annotations
 
+import os
+import resource
 import sys
 from importlib import import_module
+
+#: What the libraries take of the address space before anything is done; with less some of them hang.
+_LEAST = 768 << 20
+
+
+def _too_little_memory() -> str | None:
+    """Why the limit on this process's memory is too low to begin; under a limit, one thread computes, since each reserves some."""
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    if limit == resource.RLIM_INFINITY:
+        return None
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    if limit >= _LEAST:
+        return None
+    return (
+        f"memory: {limit >> 20} MiB of address space (ulimit -v), but at least {_LEAST >> 20} MiB are needed to begin, and 2 GiB to compile"
+    )
 
 
 def main() -> None:
@@ -11,6 +29,9 @@ def main() -> None:
     interrupts = import_module("experiments.commands.interrupts")
     try:
         interrupts.heed()
+        if problem := _too_little_memory():
+            print(f"flashsim: {problem}", file=sys.stderr)
+            sys.exit(2)
         import_module("experiments.command_line").main()
     except SystemExit:
         interrupts.settle()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Iterable
@@ -15,6 +16,9 @@ from typing import Any, Self
 from experiments.commands import interrupts
 from experiments.runs.partial_files import hold, partial_name, remove, remove_leftovers
 from flashsim.core.errors import FlashsimError, RefusedError
+
+#: What systems say when there is no room: on the disk, by quota, or by a limit on files.
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 class Outputs:
@@ -119,9 +123,9 @@ class Outputs:
 
     def __exit__(self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None) -> None:
         try:
-            if isinstance(problem, OSError) and problem.errno in (errno.ENOSPC, errno.EDQUOT):
+            if isinstance(problem, OSError) and problem.filename is None and (number := _number(problem)) in _FULL:
                 wanted = " or ".join(f"{option} {final}" for option, _, final in self._pending)
-                raise FlashsimError(f"{wanted or 'output'}: {os.strerror(problem.errno)}") from problem
+                raise FlashsimError(f"{wanted or 'output'}: {os.strerror(number)}") from problem
             if kind is None:
                 pipes = [each for each in self._pending if _is_special(each[2])]  # may wait for their readers, and be interrupted
                 _put(pipes)
@@ -132,6 +136,12 @@ class Outputs:
                 remove(partial)
             for descriptor in self._held:
                 os.close(descriptor)
+
+
+def _number(problem: OSError) -> int:
+    """The system's number of an error; Arrow has it in its text."""
+    told = re.search(r"\[errno (\d+)\]", str(problem), re.IGNORECASE)
+    return problem.errno or (int(told[1]) if told else 0)
 
 
 def _is_special(path: Path) -> bool:

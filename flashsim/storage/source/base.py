@@ -232,7 +232,7 @@ def reading(path: Path) -> Iterator[None]:
         raise MissingFileError(f"{path}: {'it is no file' if path.exists() else 'there is no such file'}")
     try:
         yield
-    except FlashsimError:
+    except (FlashsimError, MemoryError):
         raise
     except PermissionError:
         raise MissingFileError(f"{path}: it may not be read") from None

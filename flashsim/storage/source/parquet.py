@@ -7,9 +7,14 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from flashsim.core.errors import CapacityError
+from flashsim.core.memory import free_memory
+from flashsim.core.units import format_size
 from flashsim.storage.source.base import TableRecords, reading
 
 SUFFIXES = (".parquet",)
+#: A table is read, and made plain; a key has a code of so many bytes.
+_COPIES, _CODE = 2, 8
 
 
 def open_records(text: str) -> TableRecords:
@@ -19,12 +24,39 @@ def open_records(text: str) -> TableRecords:
     ------
     MissingFileError, DamagedFileError, SchemaError
         The file does not exist, is no intact Parquet file, or has nested columns.
+    CapacityError
+        It holds more rows than memory has room for.
     """
     path = Path(text)
     with reading(path):
-        table = pq.ParquetFile(path).read()
+        file = pq.ParquetFile(path)
+        _check_room(path, file.metadata.num_rows, file.schema_arrow)
+        table = file.read()
         table.validate(full=True)
         return TableRecords(path.stem, table)
+
+
+def _check_room(path: Path, rows: int, schema: pa.Schema) -> None:
+    """Refuse rows that memory cannot hold: a column of one value is small in a file however long it is.
+
+    Raises
+    ------
+    CapacityError
+        As said.
+    """
+    width = sum(-(-_bits(column.type) // 8) for column in schema)
+    needed, free = rows * (_COPIES * width + _CODE), free_memory()
+    if free is not None and needed > free:
+        told = f"{rows:,} rows of at least {width:,} B take some {format_size(needed)} of memory to join, and {format_size(free)} are free"
+        raise CapacityError(f"{path}: {told}")
+
+
+def _bits(kind: pa.DataType) -> int:
+    """The least that a value takes once it is read."""
+    try:
+        return int(kind.bit_width)
+    except ValueError:  # of no fixed width: where it ends
+        return 64
 
 
 def example(folder: Path) -> str:
