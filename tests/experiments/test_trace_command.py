@@ -235,6 +235,17 @@ def test_a_part_of_a_trace_is_told_converted_and_replayed(flashsim: Run, here: P
     assert "2000000000" in json.dumps(given)
 
 
+def test_a_part_of_a_trace_is_replayed_on_a_real_file(flashsim: Run, here: Path) -> None:
+    (here / "a.csv").write_text(TENCENT)
+    (here / "disk").write_bytes(bytes(1 << 20))
+    part = "--device-number 1 --start 2s --window 3s --speed 100 --widen --scale-offsets --writes-as-reads"
+    result = flashsim(f"trace replay a.csv --on ./disk {part} --out r.parquet")
+    assert result.exit_code == 0 and "times are told in steps of 10 ms" in result.stderr
+    replayed = pq.read_table(here / "r.parquet")
+    assert replayed.num_rows == 12 and set(replayed["device"].to_pylist()) == {1}
+    assert np.ptp(replayed["arrival"].to_numpy()) < 10**9
+
+
 def test_bursts_and_unknown_operations_are_warned_of_once(flashsim: Run, here: Path) -> None:
     (here / "a.csv").write_text(TENCENT)
     replayed = flashsim("trace replay a.csv --on ocz-core-60gb")
