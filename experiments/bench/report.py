@@ -91,7 +91,10 @@ def write_report(
 ) -> None:
     """Fill a folder with ``report.html``, and a table (CSV) and a picture (SVG) a micro-benchmark, unless it has a single value."""
     figures = figures_table(nominal)
-    tiles = [(one.name.replace("_", " "), show(one.name, one.measured)) for one in nominal]
+    tiles = []
+    for one in nominal:
+        beside = "" if one.difference is None else f" ({100 * one.difference:+.1f} %)"
+        tiles.append((one.name.replace("_", " "), show(one.name, one.measured) + beside))
     sections = [Section("What matters", tables=[overview(found)])] if found else []
     sections += [Section(figures.title, tables=[replace(figures, title="figures")])] if nominal else []
     tables = benchmark_tables(found)

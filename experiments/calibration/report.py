@@ -75,7 +75,11 @@ def write_report(folder: Path, done: Calibration, lead: str, origin: dict[str, A
     figures += [("noise between visits", f"{done.noise:.1%}")] if is_noisy(done) else []
     estimates: list[list[Entry]] = [[*shown_interval(one).split(", 95 % interval ")] for one in done.estimates]
     sections = [
-        Section("What was found", ". ".join(done.findings) + ".", [Table(["fitted", "95 % interval"], estimates, "parameters")]),
+        Section(
+            "What was found",
+            ". ".join(finding[:1].upper() + finding[1:] for finding in done.findings) + ".",
+            [Table(["fitted", "95 % interval"], estimates, "parameters")],
+        ),
         Section("Measured and simulated", note(done), pictures={"cells": svg(picture(done))}),
         Section("Fitted cells", tables=[replace(cells_table(done, False), title="fitted")]),
         Section("Cells held out", "The fit did not see them.", [replace(cells_table(done, True), title="held-out")]),

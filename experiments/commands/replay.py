@@ -24,7 +24,6 @@ from experiments.replaying.comparison import Comparison, recorded
 from experiments.replaying.device_report import DeviceReport
 from experiments.replaying.observation import Observation
 from experiments.replaying.real import Lateness, RealSettings, replay_on
-from experiments.replaying.report import write_report
 from experiments.replaying.survey import Survey, survey
 from experiments.replaying.survey import load as load_what_is_read
 from flashsim.core.errors import RefusedError
@@ -202,6 +201,8 @@ def _simulated(
         if targets.json:
             write_json(targets.json, report.as_dict(statistics) | {"moved": moved, "state": begins, "provenance": provenance(told)})
         if targets.folder:
+            from experiments.replaying.report import write_report  # its libraries take a while to load
+
             lead = f"Simulated; {_paced(settings.pace, settings.depth)}." + (f" State before: {begins}." if begins else "")
             title = f"{source.name} on {device.name}"
             write_report(targets.folder, title, lead, report, provenance(told), statistics, device.block_map())
@@ -243,6 +244,8 @@ def _real(
         beside = {"engine": done.how, "moved": done.moved, "widened": done.widened, "holes": done.holes, "lateness": lateness.as_dict()}
         write_json(targets.json, report.as_dict({}) | beside | {"runs": comparison.as_dict(), "provenance": provenance(told)})
     if targets.folder:
+        from experiments.replaying.report import write_report  # its libraries take a while to load
+
         lead = f"Replayed on the real device by {done.how}; {_paced(settings.pace, settings.depth)}."
         write_report(targets.folder, f"{source.name} on {on}", lead, report, provenance(told), comparison=comparison)
     say(f"{source.name} on {on} by {done.how}, {_paced(settings.pace, settings.depth)}: {format_duration(report.duration)}")

@@ -27,12 +27,12 @@ class Section:
     @property
     def id(self) -> str:
         """What links to it say."""
-        return re.sub(r"\W+", "-", self.title.lower()).strip("-")
+        return _plain(self.title.lower())
 
     def scoped(self, prefix: str) -> Section:
         """The section with pictures whose ids are their own: several stand in one page."""
         references = re.compile(r'\bid="|href="#|url\(#')
-        pictures = {name: references.sub(rf"\g<0>{prefix}{name}-", picture) for name, picture in self.pictures.items()}
+        pictures = {name: references.sub(rf"\g<0>{prefix}{_plain(name)}-", picture) for name, picture in self.pictures.items()}
         return replace(self, pictures=pictures)
 
     def write_files(self, folder: Path, prefix: str = "") -> None:
@@ -42,3 +42,8 @@ class Section:
                 table.write_csv(folder / f"{prefix}{table.title}.csv")
         for name, picture in self.pictures.items():
             (folder / f"{prefix}{name}.svg").write_text(picture, encoding="utf-8")
+
+
+def _plain(name: str) -> str:
+    """A name of which an id may be made: the names of benchmarks are those of files."""
+    return re.sub(r"\W+", "-", name).strip("-")

@@ -74,11 +74,9 @@ def _compared(comparison: Comparison | None) -> list[Section]:
     """The run beside others."""
     if comparison is None or len(comparison.runs) == 1:
         return []
-    pictures = {
-        f"comparison_{operation}": latencies(comparison.by_run(operation))
-        for operation in by_operation(comparison.runs[comparison.name])
-        if _says(comparison.by_run(operation))
-    }
+    operations = [*by_operation(comparison.runs[comparison.name])]
+    beside = {name: comparison.by_run(name) for name in (operations if len(operations) > 2 else operations[:1])}  # the last is all of them
+    pictures = {f"comparison_{name}": latencies(times) for name, times in beside.items() if _says(times)}
     return [Section("Beside other runs of the same requests", "", [comparison.table()], _drawn(pictures))]
 
 
