@@ -12,6 +12,7 @@ from flashsim.core.errors import InvalidParameterError, RefusedError, UnknownNam
 from flashsim.core.protocols import Progress
 from flashsim.device.device import Device
 from flashsim.device.presets import Preset
+from flashsim.ssd.ftl import base as ftl_family
 from flashsim.ssd.setup.precondition import FILLS, Precondition, Preconditioned
 from models.occupancy import occupancy
 
@@ -52,6 +53,8 @@ def wanted(text: str, preset: Preset, seed: int = 0) -> Precondition:
     share, mean, spread = (_number(form[name]) for name in ("share", "mean", "spread"))
     how = Precondition("empty", 1.0 if share is None else share, erases=mean, erases_spread=spread or 0.0, seed=seed)
     if fill != "steady":
+        return replace(how, fill=fill)
+    if not ftl_family.checked(parameters).PLACES_FREELY:
         return replace(how, fill=fill)
     alpha = 1 + parameters.effective_overprovisioning
     return replace(how, fill=fill, occupancy=occupancy(parameters.gc, alpha, parameters.pages_per_block, parameters.gc_choices))

@@ -45,7 +45,8 @@ class Precondition:
         Of the logical pages, for ``sequential`` (those with the lowest addresses) and ``random``.
     occupancy
         For ``steady``, what to start from: the share of closed blocks with 0, 1, ... valid pages, shape (pages of a block + 1,), or with
-        one row an age, from the oldest blocks to the newest.  `models.occupancy` has those of uniform random writes.
+        one row an age, from the oldest blocks to the newest.  `models.occupancy` has those of uniform random writes.  Without one, the
+        drive is first filled in order: translation layers that merge blocks are soon steady then, others only after many writes.
     workload
         For ``steady``, the writes that confirm it; uniform ones, if not given.
     longest
@@ -59,7 +60,7 @@ class Precondition:
     Raises
     ------
     UnknownNameError, InvalidParameterError
-        There is no such fill, a value is out of bounds, or a steady state has no `occupancy` to start from.
+        There is no such fill, a value is out of bounds, or another fill than a steady state has an `occupancy`.
     """
 
     fill: str = "sequential"
@@ -84,9 +85,8 @@ class Precondition:
                 raise InvalidParameterError(name, value, f"it must be from 0 to {_MOST_ERASES}")
         if self.seed < 0:
             raise InvalidParameterError("seed", self.seed, "it must be at least 0")
-        if (self.fill == "steady") != (self.occupancy is not None):
-            what = "none" if self.occupancy is None else "given"
-            raise InvalidParameterError("occupancy", what, "a steady state starts from one, and nothing else does")
+        if self.occupancy is not None and self.fill != "steady":
+            raise InvalidParameterError("occupancy", "given", "only a steady state starts from one")
 
 
 @dataclass(frozen=True)
@@ -118,8 +118,8 @@ def precondition(state: DriveState, how: Precondition, outstanding: int = 0, pro
     Raises
     ------
     RefusedError
-        Requests are outstanding, the drive would be worn out, or its translation layer does not place pages freely and cannot be laid
-        out in a steady state.
+        Requests are outstanding, the drive would be worn out, or its translation layer does not place pages freely and takes no
+        occupancy.
     ReadOnlyDeviceError
         The drive is worn out.
     InvalidParameterError
@@ -129,12 +129,12 @@ def precondition(state: DriveState, how: Precondition, outstanding: int = 0, pro
         raise RefusedError(f"precondition: {outstanding} requests are outstanding, but a drive is preconditioned while it is idle")
     if state.control[READ_ONLY]:
         raise state.read_only()
-    if how.fill == "steady" and not state.layer.PLACES_FREELY:
-        raise RefusedError(f"precondition: ftl '{state.parameters.ftl}' does not place pages freely; fill the drive in order or at random")
+    if how.occupancy is not None and not state.layer.PLACES_FREELY:
+        raise RefusedError(f"occupancy: ftl '{state.parameters.ftl}' does not place pages freely; without it, the drive is filled in order")
     _forget(state)
     if how.erases is not None:
         _age(state, how.erases, how)
-    if how.fill == "steady" and how.occupancy is not None:
+    if how.occupancy is not None:
         lay_out(state, how.occupancy, generator(how.seed, "steady state"))
         return _confirm(state, how, progress)
     recover(state)
@@ -144,6 +144,8 @@ def precondition(state: DriveState, how: Precondition, outstanding: int = 0, pro
         programs += state.write_pages(pages[first : first + LOADED_AT_ONCE])
         if progress:
             progress(min(first + LOADED_AT_ONCE, len(pages)), len(pages), f"{how.fill} fill")
+    if how.fill == "steady":
+        return _confirm(state, how, progress)
     return Preconditioned(how.fill, len(pages), programs / len(pages) if len(pages) else math.nan)
 
 

@@ -84,6 +84,15 @@ def test_a_steady_drive_amplifies_from_its_first_write() -> None:
     assert parts.iloc[len(parts) // 2 :].mean() == pytest.approx(parts.iloc[: len(parts) // 2].mean(), rel=0.25)
 
 
+def test_every_flash_preset_is_steady_without_a_second_argument() -> None:
+    """Also one that merges log blocks, where nearly every random write costs a merge of a whole block and its own page."""
+    drive = fs.drive("ocz-core-60gb", state="steady")
+    assert drive.device.preset.flash
+    pages = drive.device.preset.flash.pages_per_block
+    told = drive.write(random="4MiB").write_amplification().set_index("cause")["write_amplification"]
+    assert "steady" in drive.told and 0.9 * pages < told["total"] <= 1.1 * (pages + 1)
+
+
 def test_a_sweep_makes_only_what_is_new(here: Path, monkeypatch: pytest.MonkeyPatch, tables: tuple[pd.DataFrame, pd.DataFrame]) -> None:
     monkeypatch.setattr("experiments.runs.kept.place", lambda kind, name: here / kind / name)
     r, s = tables
