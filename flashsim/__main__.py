@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import resource
 import sys
@@ -35,6 +36,7 @@ def main() -> None:
         import_module("experiments.command_line").main()
     except SystemExit:
         interrupts.settle()
+        gc.freeze()  # the process ends: to search all that numba and pyarrow made for cyclic garbage takes a third of a second
         raise
     except BaseException as problem:  # while modules are still loading
         if not interrupts.settle() and not isinstance(problem, KeyboardInterrupt):

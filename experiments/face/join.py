@@ -39,6 +39,7 @@ from experiments.runs.joining import (
 from flashsim.core.errors import InvalidParameterError, RefusedError
 from flashsim.core.provenance import provenance
 from flashsim.core.units import format_size
+from flashsim.device import engines, presets
 from flashsim.device.access import is_path
 from traces.recording import ParquetRecorder
 
@@ -198,6 +199,8 @@ def join(
         raise RefusedError(f"device: {real[0]} is a real file, which runs alone; fs.compare holds it against formula and simulation")
     check_names(setting, None if real else _preset(devices[0]))
     check_formula(setting.algorithm)
+    for each in () if real else devices:
+        engines.begin(presets.load(_preset(each)))  # while the relations are opened
     relations = open_pair(source(r, "r"), source(s, "s"), key(on))
     files = (lay_out(relations[0], size(page_size, "page_size")), lay_out(relations[1], size(page_size, "page_size")))
     asked = {"on": on, "devices": [_preset(each) for each in devices], "page_size": files[0].page_size, **vars(setting)}
