@@ -16,6 +16,7 @@ from experiments.replaying.survey import WINDOW, survey
 from flashsim.core.request import REQUEST
 from flashsim.device.device import Device
 from traces.conversion import convert
+from traces.excerpt import Excerpt
 from traces.format import read_trace
 from traces.format.base import load_writable
 from traces.schema import make_batch
@@ -57,7 +58,7 @@ def least(work: Callable[[], object], times: int = 3) -> float:
 @pytest.mark.parametrize("name", ["msr", "fio-iolog", "fio-iolog-v2", "blkparse", "blktrace", "oracle-general", "parquet", "mqsim", "spc"])
 def test_a_million_requests_are_converted_in_three_seconds(name: str, million: Path, tmp_path: Path) -> None:
     there = least(lambda: convert(million, tmp_path / "there", name))
-    back = least(lambda: convert(tmp_path / "there", tmp_path / "back", "parquet", from_format=name))
+    back = least(lambda: convert(Excerpt(tmp_path / "there", name), tmp_path / "back", "parquet"))
     print(f"{name}: {there:.2f} s there, {back:.2f} s back")
     assert there < 3 and back < 3
 
