@@ -12,8 +12,9 @@ from typing import Any
 
 from experiments.runs import kept
 from experiments.runs.parallel import each
-from flashsim.core.compiling import Compilation, parts_of
+from flashsim.core.compiling import Compilation, Part, parts_of
 from flashsim.core.protocols import Progress
+from flashsim.core.source_files import source_tree
 from flashsim.ssd.ftl.base import TRANSLATE
 
 
@@ -137,7 +138,7 @@ def make(jobs: Iterable[Job], settings: Settings, progress: Progress | None = No
                 made[job] = found
     left = [job for job in wanted if job not in made]
     if len(left) > 1 and settings.cluster is None:
-        Compilation(parts_of({job.module for job in left}, [(TRANSLATE, layer) for layer in layers], members=True)).wait("the engines")
+        Compilation(_parts({job.module for job in left}, layers)).wait("the engines")
     for done, (job, (result, seconds)) in enumerate(each(timed, left, settings.jobs, settings.cluster), start=len(made) + 1):
         kept.keep(_origin(job) | {"seconds": seconds, "result": result}, job.id)
         made[job] = Made(result, seconds, recalled=False)
@@ -156,6 +157,12 @@ def _recalled(job: Job) -> Made | None:
         case {"result": result, "seconds": int() | float() as seconds, **origin} if origin == _origin(job):
             return Made(result, seconds, recalled=True)
     return None
+
+
+def _parts(modules: set[str], layers: Sequence[str]) -> list[Part]:
+    """What runs compile; rarer devices than flash drives and disks are left to the first process that makes one."""
+    engines = source_tree().closure(modules, members=True) & {"flashsim.ssd.engine.drive", "flashsim.hdd.engine.drive"}
+    return parts_of(modules | engines, [(TRANSLATE, layer) for layer in layers])
 
 
 def timed(job: Job) -> tuple[Any, float]:

@@ -73,18 +73,16 @@ class Part:
                 policy.function(self.module.rpartition(".")[2].replace("_", "-"))
 
 
-def parts_of(modules: Iterable[str], policies: Iterable[tuple[Policy, str]] = (), *, members: bool = False) -> list[Part]:
+def parts_of(modules: Iterable[str], policies: Iterable[tuple[Policy, str]] = ()) -> list[Part]:
     """What some modules, and all that they import, compile, in the order in which it is begun.
 
     Parameters
     ----------
     policies
         Members of families that are compiled as well; those from files of the user's own are left out.
-    members
-        As of `flashsim.core.source_files.SourceTree.closure`.
     """
     tree = source_tree()
-    texts = {module: tree.sources[module] for module in sorted(tree.closure(modules, members=members))}
+    texts = {module: tree.sources[module] for module in sorted(tree.closure(modules))}
     apart = [Part(module, name.decode(), seconds=_APART_TAKES) for module, text in texts.items() for name in _APART.findall(text)]
     found = list(apart)
     for module, text in texts.items():

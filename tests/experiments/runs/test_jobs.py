@@ -123,6 +123,13 @@ def test_every_simulation_of_a_paper_rests_on_no_formula() -> None:
         assert {name for name in closure if name.startswith(("models.", "experiments.formulas"))} <= {"models.disk", *_DIVISIONS}
 
 
+def test_runs_compile_the_engines_that_they_need_and_no_others() -> None:
+    compiled = {part.module for part in jobs._parts({"experiments.papers.do2009.runs"}, ["bast"])}
+    assert {"flashsim.hdd.engine.drive", "flashsim.ssd.engine.drive", "flashsim.ssd.ftl.bast"} <= compiled
+    assert not any(name.startswith(("flashsim.device", "flashsim.execution")) for name in compiled)
+    assert jobs._parts({"flashsim.hdd.state.seek"}, []) == []
+
+
 def _jobs(paper: papers.Paper, exhibit: str) -> list[Job]:
     return paper.exhibit(exhibit).jobs([claim.id for claim in paper.claims], Settings(scale=SCALE))
 

@@ -26,7 +26,7 @@ def empty_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_the_parts_of_engines_are_found_without_importing_them() -> None:
-    parts = {f"{part.module}:{part.function}": part for part in parts_of(["experiments.papers.do2009.runs"], members=True)}
+    parts = {f"{part.module}:{part.function}": part for part in parts_of(["flashsim.ssd.engine.drive", "flashsim.hdd.engine.drive"])}
     flash, disk = parts["flashsim.ssd.engine.drive:advance"], parts["flashsim.hdd.engine.drive:advance"]
     assert {part.function for part in flash.needs} == {"happen", "dispatch"}
     assert {part.function for part in disk.needs} == {"_go_on", "_list_candidates"}
