@@ -77,7 +77,7 @@ def test_a_drive_goes_on_and_what_takes_it_leaves_it_alone() -> None:
 
 def test_a_steady_drive_amplifies_from_its_first_write() -> None:
     """The share of the collection is there at once, and changes little: the drive need not be brought there first."""
-    run = fs.drive("intel-x25e-64gb", state="steady").write(random="48MiB", depth=4)
+    run = fs.drive("mtron-msd-sata3025-16gb", state="steady").write(random="48MiB", depth=4)
     told = run.write_amplification().set_index("cause")["write_amplification"]
     assert told["gc"] > 0.2 and told["total"] == pytest.approx(told["host"] + told["gc"], rel=1e-6)
     parts = run.timeline()["write_amplification"]
