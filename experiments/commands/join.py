@@ -32,7 +32,7 @@ from experiments.runs.joining import (
 )
 from flashsim.core.errors import RefusedError
 from flashsim.core.provenance import provenance
-from flashsim.core.units import MILLISECONDS, format_size, parse_size
+from flashsim.core.units import MILLISECONDS, as_written, format_size, parse_size
 from flashsim.device import engines, presets
 from flashsim.device.access import is_path
 from flashsim.storage.source import source_file
@@ -144,7 +144,7 @@ def join(
             else:
                 with progress_bar(f"joining on {device}"):
                     result = simulate_join(setting, files, [device], sink=sink, results=results)
-        _show(result)
+        _show(result, as_written(memory))
         if json:
             write_json(targets["--json"], as_dict(result) | {"provenance": origin})
 
@@ -156,13 +156,13 @@ def _spare_source(device: str, option: str, source: str) -> None:
         raise RefusedError(f"device: {device} is what {option} reads, and would be overwritten")
 
 
-def _show(result: JoinResult) -> None:
+def _show(result: JoinResult, memory: str) -> None:
     setting, run = result.setting, result.runs[0]
     page_size = result.files[0].page_size
     sides = ", ".join(f"{file.name} {len(file.relation):,} rows on {file.pages:,} pages" for file in result.files)
     say(f"{setting.algorithm} on {run.machine}: {sides}; {format_size(page_size)} a page")
     buffers = ", ".join(f"{name.replace('_', ' ')} {value:,}" for name, value in vars(result.allocation).items())
-    say(f"memory {setting.memory:,} pages ({buffers}), placement {setting.placement}, {run.result_rows:,} result rows\n")
+    say(f"memory {memory}, {setting.memory:,} pages ({buffers}), placement {setting.placement}, {run.result_rows:,} result rows\n")
     formula = formulas(result)[0]
     if formula is None:
         say(_costs(result))

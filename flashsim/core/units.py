@@ -118,8 +118,20 @@ def _short(value: float) -> str:
     return f"{value:.4g}" if abs(value) < 1000 else f"{value:.0f}"
 
 
+def as_written(size: str) -> str:
+    """A size that `parse_size` takes, in the unit that it is written in.
+
+    Examples
+    --------
+    >>> as_written("512kb"), as_written(" 1.5 GiB")
+    ('512 KB', '1.5 GiB')
+    """
+    number, unit = _QUANTITY.fullmatch(size).groups()  # type: ignore[union-attr]
+    return f"{number} {unit.upper().replace('I', 'i')}"
+
+
 def format_size(size: int) -> str:
-    """A size for people: exact where four digits will do, otherwise about, in decimal units, as drives are sold.
+    """A size for people: exact where a few digits will do, otherwise about; from 100 MB on in decimal units, as drives are sold.
 
     Of several units that will do the one with the fewest digits is taken, and of those a binary one.
 
@@ -127,16 +139,20 @@ def format_size(size: int) -> str:
     --------
     >>> format_size(8192), format_size(100_000_000), format_size(1536)
     ('8 KiB', '100 MB', '1.5 KiB')
-    >>> format_size(500_000_000_000), format_size(320_072_933_376)
-    ('500 GB', '320.1 GB')
+    >>> format_size(500_000_000_000), format_size(320_072_933_376), format_size(9_503)
+    ('500 GB', '320.1 GB', '9.28 KiB')
     """
     if size < KB:
         return f"{size} B"
-    exact = [(unit, name) for unit, name in (*_BINARY, *_DECIMAL) if unit <= size < 10_000 * unit]
-    few = [told for unit, name in exact if float((told := f"{size / unit:.4g} {name}").split()[0]) * unit == size]
-    if few:
-        return min(few, key=lambda told: len(told.split()[0].replace(".", "")))
-    return next(f"{_short(size / unit)} {name}" for unit, name in _DECIMAL if size >= unit)
+    exact = [
+        told
+        for units, digits in ((_BINARY, 4), (_DECIMAL, 3))
+        for unit, name in units
+        if unit <= size < 10**digits * unit and float((told := f"{size / unit:.{digits}g} {name}").split()[0]) * unit == size
+    ]
+    if exact:
+        return min(exact, key=lambda told: len(told.split()[0].replace(".", "")))
+    return next(f"{_short(size / unit)} {name}" for unit, name in (_BINARY if KIB <= size < 100 * MB else _DECIMAL) if size >= unit)
 
 
 def format_duration(duration: int) -> str:
