@@ -16,6 +16,9 @@ from typer.testing import CliRunner
 from experiments.command_line import app
 from experiments.papers import base as papers
 from experiments.presentation.plots import style, svg
+from experiments.presentation.report import Report
+from experiments.presentation.section import Section
+from experiments.presentation.tables import Table
 from tests.experiments.browser import Browser, Page
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -154,6 +157,15 @@ def test_the_contents_stay_in_sight_and_lead_to_every_part(browser: Browser, rep
     assert top > 500 and contents["y"] == top  # it came along
     assert target["y"] >= top + (0 if beside else contents["height"])  # and covers nothing
     assert beside or not page.evaluate("document.querySelector('nav details').open")
+    page.close()
+
+
+def test_a_printed_page_is_light_and_has_no_navigation(browser: Browser, tmp_path: Path) -> None:
+    table = Table([f"column {number}" for number in range(6)], [[1e6 + number] * 6 for number in range(3)])
+    (tmp_path / "report.html").write_text(Report("one", "lead", [("time", "5 ms")], [Section("Words", "so", [table])], {}).html())
+    page = browser.open(tmp_path / "report.html", 700, dark=True, print_media=True)
+    assert page.boxes("nav")[0]["height"] == 0 and page.evaluate("document.documentElement.scrollWidth") == 700
+    assert np.median(page.pixels()) > 200 and page.evaluate(LAYOUT) == []
     page.close()
 
 
