@@ -184,3 +184,31 @@ def test_where_asynchronous_calls_are_refused_threads_serve(monkeypatch: pytest.
                 device.read(places[::-1], np.full(len(places), BLOCK), batch=True)[0].reshape(-1, BLOCK)[::-1].ravel(), data
             )
     assert (tmp_path / "file").read_bytes() == data.tobytes()
+
+
+def test_one_request_at_a_time_takes_a_plain_call_and_microseconds_more() -> None:
+    """A file in memory takes no time of its own, so what is left is the loop's: beside bare calls in turns, and the best of each."""
+    path, count = Path("/dev/shm", f"flashsim-{os.getpid()}"), 500
+    if not path.parent.is_dir():
+        pytest.skip("no file system in memory")
+    path.write_bytes(bytes(4096 * count))
+    memory = aligned_buffer(4096)
+    offsets = np.arange(count) * 4096
+    bare, ours = [], []
+    file = os.open(path, os.O_RDONLY)
+    try:
+        for _ in range(10):
+            times = np.zeros(count, np.int64)
+            for row, offset in enumerate(offsets.tolist()):
+                begin = perf_counter_ns()
+                os.preadv(file, [memory], offset)
+                times[row] = perf_counter_ns() - begin
+            bare.append(float(np.median(times)))
+            batch = Batch(file, np.full(count, READ), offsets, np.full(count, 4096), memory, np.zeros(count, np.int64))
+            aio.one_by_one(batch)
+            submitted, completed = batch.times()
+            ours.append(float(np.median(completed - submitted)))
+    finally:
+        os.close(file)
+        path.unlink()
+    assert min(ours) < min(bare) + 3_000
