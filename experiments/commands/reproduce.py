@@ -19,13 +19,14 @@ from experiments.papers.base import PAPERS, load
 from experiments.presentation.tables import Table
 from experiments.reproduction.judging import Reproduced, as_dict, differing, share, tally, verdict_table
 from experiments.reproduction.judging import reproduce as reproduce_papers
-from experiments.runs.jobs import Settings
+from experiments.runs.jobs import SHIPS_MODEL, Settings
 from flashsim.core.errors import RefusedError
 
 #: So many cells outside the tolerance are named on a terminal; the report names all.
 _NAMED = 3
 #: The first words of the first lines take so many characters.
 _HEAD = 15
+_DEVICES = "Below scale 1: ships-model (drives and file system shrink with tuples and memory, so that ratios stay) or as-they-are."
 
 
 def reproduce(
@@ -46,6 +47,7 @@ def reproduce(
     out: Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Write report.html, tables (CSV) and pictures (SVG).")] = None,
     details: Annotated[bool, typer.Option("--details", help="Also print the main tables, both numbers of claims, and causes.")] = False,
     strict: Annotated[bool, typer.Option("--strict", help="Exit with 1 if a claim differs.")] = False,
+    devices: Annotated[str, typer.Option("--devices", metavar="NAME", help=_DEVICES)] = SHIPS_MODEL,
     json: JsonFile = None,
     seed: Annotated[int, typer.Option("--seed", metavar="N", help="Of the generated relations.")] = 2009,
     fresh: Annotated[bool, typer.Option("--fresh", help="Leave results of earlier runs unused.")] = False,
@@ -67,7 +69,7 @@ def reproduce(
     if target is None:
         _list({"--out": out, "--strict": strict, "--cluster": cluster}, json, force=force)
         return
-    settings, begun = Settings(scale, os.cpu_count() or 1 if jobs is None else jobs, seed, fresh, cluster), time.monotonic()
+    settings, begun = Settings(scale, os.cpu_count() or 1 if jobs is None else jobs, seed, fresh, cluster, devices), time.monotonic()
     with Outputs(force) as outputs:
         folder = outputs.folder("--out", out) if out else None
         target_file = outputs.file("--json", json) if json else None
@@ -80,7 +82,7 @@ def reproduce(
         if target_file:
             write_json(target_file, as_dict(done, settings))
         for one in done:
-            _show(one, scale, time.monotonic() - begun, out, details)
+            _show(one, settings, time.monotonic() - begun, out, details)
     if strict and differing(done):
         raise typer.Exit(1)
 
@@ -101,12 +103,13 @@ def _list(given: Mapping[str, object], json: Path | None, *, force: bool) -> Non
         say(*(f"           {each.claims[0].name}" for each in papers))
 
 
-def _show(one: Reproduced, scale: float, seconds: float, out: Path | None, details: bool) -> None:
+def _show(one: Reproduced, settings: Settings, seconds: float, out: Path | None, details: bool) -> None:
     """Five lines, the verdicts, and if asked for everything that a terminal can show."""
+    scale = settings.scale
     made = one.results.made.values()
     kept = sum(run.recalled for run in made)
     for head, text in (
-        ("What ran", f"{one.paper.name} at scale {scale:g}: {len(made)} runs for {len(one.judgements)} claims"),
+        ("What ran", f"{one.paper.name} at {settings.scale_in_words}: {len(made)} runs for {len(one.judgements)} claims"),
         ("What holds", f"{share(one, scale, holding=True)}; {tally([one])} published numbers"),
         ("What does not", share(one, scale, holding=False)),
         ("How long", f"{seconds:.0f} s; {len(made) - kept} runs were made, {kept} kept from before"),
@@ -115,11 +118,12 @@ def _show(one: Reproduced, scale: float, seconds: float, out: Path | None, detai
         say(f"{head:<{_HEAD}}{text}")
     say("", verdict_table(one, scale, details=details))
     if details:
-        _show_details(one, scale)
+        _show_details(one, settings)
 
 
-def _show_details(one: Reproduced, scale: float) -> None:
-    say("", f"{one.paper.title} ({one.paper.reference}), scale {scale:g}", "")
+def _show_details(one: Reproduced, settings: Settings) -> None:
+    scale = settings.scale
+    say("", f"{one.paper.title} ({one.paper.reference}), {settings.scale_in_words}", "")
     for section in one.sections:
         if section.on_terminal:
             say(*section.tables)

@@ -22,7 +22,7 @@ from experiments.presentation.section import Section
 from experiments.reproduction.judging import Reproduced, as_dict, summary
 from experiments.reproduction.judging import reproduce as reproduce_papers
 from experiments.reproduction.report import write_report
-from experiments.runs.jobs import Settings
+from experiments.runs.jobs import SHIPS_MODEL, Settings
 from flashsim.core.errors import InvalidParameterError, UnknownNameError
 
 
@@ -70,10 +70,15 @@ class ReproductionOutcome(Outcome):
         self.settings = settings
 
     def summary(self) -> pd.DataFrame:
-        """A row a claim: its verdict at this scale, and both numbers in a line each."""
+        """A row a claim: its verdict at this scale, how many of its published numbers are inside, and both numbers in a line each."""
         rows = [
-            {"claim": each.claim.name, "verdict": each.verdict_at(self.settings.scale), "published": each.published}
-            | {"measured": each.measured, "tolerance": each.claim.tolerance, "note": each.note}
+            {
+                "claim": each.claim.name,
+                "verdict": each.verdict_at(self.settings.scale),
+                "inside": str(each.tally),
+                "published": each.published,
+            }
+            | {"measured": each.measured, "tolerance": each.claim.tolerance, "note": each.note_at(self.settings.scale)}
             for one in self.done
             for each in one.judgements
         ]
@@ -131,6 +136,7 @@ def reproduce(
     cluster: str | None = None,
     seed: int = 2009,
     fresh: bool = False,
+    devices: str = SHIPS_MODEL,
 ) -> ReproductionOutcome:
     """Make a paper's runs again, and judge its claims; runs are kept, so that what was interrupted goes on where it stopped.
 
@@ -148,11 +154,13 @@ def reproduce(
         Of the generated relations.
     fresh
         Whether what is kept of earlier runs is left unused.
+    devices
+        Below scale 1: ``"ships-model"`` (drives and file system shrink too, so that ratios stay) or ``"as-they-are"``.
 
     Raises
     ------
     UnknownNameError
-        There is no such paper or claim.
+        There is no such paper or claim, or nothing of that name becomes of devices.
     InvalidParameterError
         A scale or a number of jobs out of bounds.
 
@@ -164,8 +172,9 @@ def reproduce(
     chosen = None if target is None else text(target, "target")
     if isinstance(scale, bool) or not isinstance(scale, int | float):
         raise InvalidParameterError("scale", repr(scale), "a number above 0 and up to 1 is needed")
-    settings = Settings(float(scale), os.cpu_count() or 1 if jobs is None else count(jobs, "jobs"), count(seed, "seed", 0), fresh, cluster)
+    processes, drawn = os.cpu_count() or 1 if jobs is None else count(jobs, "jobs"), count(seed, "seed", 0)
+    settings = Settings(float(scale), processes, drawn, fresh, cluster, text(devices, "devices"))
     with working("runs") as progress:
         done = reproduce_papers(chosen, settings, progress)
-    title = "; ".join(f"{one.paper.title} ({one.paper.reference}), scale {scale:g}: {summary(one, scale)}" for one in done)
+    title = "; ".join(f"{one.paper.title} ({one.paper.reference}), {settings.scale_in_words}: {summary(one, scale)}" for one in done)
     return ReproductionOutcome(title, as_dict(done, settings)["provenance"], done, settings)

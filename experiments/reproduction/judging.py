@@ -10,8 +10,8 @@ from typing import Any
 from experiments.papers.base import OUTSIDE, Claim, Judgement, Paper, Tally, Verdict, chosen, not_attempted
 from experiments.presentation.section import Section
 from experiments.presentation.tables import Table
-from experiments.runs.jobs import Results, Settings, make
-from flashsim.core.errors import InvalidParameterError
+from experiments.runs.jobs import AS_THEY_ARE, DEVICES, Results, Settings, make
+from flashsim.core.errors import InvalidParameterError, UnknownNameError
 from flashsim.core.protocols import Progress
 from flashsim.core.provenance import provenance
 
@@ -40,7 +40,7 @@ def reproduce(target: str | None, settings: Settings, progress: Progress | None 
     Raises
     ------
     UnknownNameError
-        There is no such paper or claim.
+        There is no such paper or claim, or nothing of that name becomes of devices.
     InvalidParameterError
         A scale that is not above 0 and at most 1.
     """
@@ -48,6 +48,8 @@ def reproduce(target: str | None, settings: Settings, progress: Progress | None 
         raise InvalidParameterError("scale", settings.scale, "it must be above 0 and at most 1")
     if settings.jobs < 1:
         raise InvalidParameterError("jobs", settings.jobs, "it must be at least 1")
+    if settings.devices not in DEVICES:
+        raise UnknownNameError("devices", settings.devices, DEVICES)
     papers = chosen(target)
     for paper, _ in papers:
         if settings.scale < paper.least_scale:
@@ -112,6 +114,7 @@ def as_dict(done: Sequence[Reproduced], settings: Settings) -> dict[str, Any]:
     return {
         "papers": [one.paper.name for one in done],
         "scale": settings.scale,
+        "devices": settings.devices if settings.scale != 1 else AS_THEY_ARE,
         **vars(tally(done)),
         "claims": [each.as_dict(settings.scale) for one in done for each in one.judgements],
         "provenance": provenance(vars(settings) | {"papers": [one.paper.name for one in done]}, settings.seed),

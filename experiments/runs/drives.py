@@ -11,6 +11,7 @@ from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
+from experiments.runs.ships_model import ShipsModel
 from flashsim.core.request import WRITE, make_requests
 from flashsim.core.rng import generator
 from flashsim.device import presets
@@ -33,6 +34,10 @@ class HeldDrive(Protocol):
     def full(self) -> bool:
         """Whether it holds data everywhere, so that relations need not be loaded."""
 
+    @property
+    def scale(self) -> float:
+        """That of a drive which is a miniature; 1 of any other."""
+
     def load(self) -> presets.Preset:
         """What drive it is."""
 
@@ -47,6 +52,7 @@ class ReadyDrive:
     given: Device
     full: bool = False
     start: int = 0
+    scale: float = 1.0
 
     def load(self) -> presets.Preset:
         """What drive it is."""
@@ -73,6 +79,8 @@ class DriveInUse:
         Bytes from its begin to the join's volume.
     overwrites
         So many random pages of 4 KiB were written again since, as `seed` draws them.
+    model
+        Of which it is a part.
     """
 
     preset: str
@@ -81,11 +89,23 @@ class DriveInUse:
     start: int = 0
     overwrites: int = 0
     seed: int = 0
+    model: ShipsModel | None = None
+
+    @property
+    def scale(self) -> float:
+        """That of its model; 1 without one."""
+        return self.model.of_drives if self.model else 1.0
+
+    def in_model(self, model: ShipsModel | None) -> DriveInUse:
+        """The drive in miniature, the volume at its place; without a model the drive itself."""
+        return self if model is None else replace(self, model=model, start=int(self.start * model.of_drives) // 4096 * 4096)
 
     def load(self) -> presets.Preset:
-        """The preset with the changes."""
+        """The preset with the changes, in miniature where it belongs to a model."""
         preset = presets.load(self.preset)
-        return replace(preset, parameters=replace(preset.parameters, **self.changes)) if self.changes else preset
+        if self.changes:
+            preset = replace(preset, parameters=replace(preset.parameters, **self.changes))
+        return preset if self.model is None else self.model.preset(preset)
 
     def device(self, touched: int) -> Device:
         """The drive; what lies beyond the bytes that are touched would not tell, and is not laid out."""

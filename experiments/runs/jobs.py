@@ -17,6 +17,9 @@ from flashsim.core.protocols import Progress
 from flashsim.core.source_files import source_tree
 from flashsim.ssd.ftl.base import TRANSLATE
 
+#: What becomes of devices below scale 1 (`experiments.runs.ships_model`); the first is usual.
+SHIPS_MODEL, AS_THEY_ARE = DEVICES = ("ships-model", "as-they-are")
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -32,6 +35,8 @@ class Settings:
         Whether results kept from earlier runs are left unused.
     cluster
         The address of a Dask scheduler whose workers make the runs, instead of `jobs` processes.
+    devices
+        What becomes of the devices below scale 1: one of `DEVICES`.
     """
 
     scale: float = 1.0
@@ -39,6 +44,17 @@ class Settings:
     seed: int = 2009
     fresh: bool = False
     cluster: str | None = None
+    devices: str = SHIPS_MODEL
+
+    @property
+    def ships_model(self) -> bool:
+        """Whether drives and file system shrink with relations and memory."""
+        return self.scale != 1 and self.devices == SHIPS_MODEL
+
+    @property
+    def scale_in_words(self) -> str:
+        """The scale, and below 1 what becomes of the devices, such as ``scale 0.1 (ships-model)``."""
+        return "scale 1" if self.scale == 1 else f"scale {self.scale:g} ({self.devices})"
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from flashsim.core.units import MIB, SECONDS, format_size
 from flashsim.device import presets
 from flashsim.device.file import RealDevice
 from flashsim.execution import cpu as cpus
+from flashsim.execution.cpu import CpuModel
 from flashsim.execution.driver import ResultRows
 from flashsim.execution.machine import Machine
 from flashsim.execution.real import check_real_placement, needed_size, run_on_file
@@ -184,6 +185,7 @@ def simulate_join(
     devices: Sequence[str | HeldDrive],
     *,
     allocation: Allocation | None = None,
+    cpu: CpuModel | None = None,
     sink: Sink | None = None,
     results: ResultRows | None = None,
 ) -> JoinResult:
@@ -195,6 +197,8 @@ def simulate_join(
         Presets, by name or TOML file, of fresh drives; or drives that have a history or stand ready.
     allocation
         The join's buffers, if they are not to be divided as `setting` says.
+    cpu
+        Prices other than those of the setting's preset.
     sink
         Is handed the requests of the first device.
     results
@@ -209,10 +213,10 @@ def simulate_join(
     chosen = [drive.load() for drive in drives]
     parameters, divided = divide(setting, files, presets.load(setting.buffers_for) if setting.buffers_for else chosen[0])
     allocation = allocation or divided
-    cpu = cpus.load(setting.cpu) if setting.cpu else None
+    cpu = cpu or (cpus.load(setting.cpu) if setting.cpu else None)
     count, touched = PLACEMENTS.load(setting.placement).DEVICE_MAP.devices, _touched(files)
     machines = [
-        Machine([drive.device(touched) for _ in range(count)], cpu, name=preset.name, start=drive.start, full=drive.full)
+        Machine([drive.device(touched) for _ in range(count)], cpu, None, preset.name, drive.start, drive.full, drive.scale)
         for drive, preset in zip(drives, chosen, strict=True)
     ]
     machines[0].sink = sink

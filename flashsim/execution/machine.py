@@ -28,6 +28,8 @@ class Machine:
         Bytes from a device's begin to the volume's.
     full
         Whether the devices hold data wherever the volume lies: base relations then need not be loaded.
+    scale
+        That of devices which are miniatures; of several machines that of the first counts.
     """
 
     devices: Sequence[Device]
@@ -36,6 +38,7 @@ class Machine:
     name: str = ""
     start: int = 0
     full: bool = False
+    scale: float = 1.0
     now: int = field(default=0, init=False)
 
     def __post_init__(self) -> None:
@@ -51,7 +54,7 @@ def load(files: Sequence[HeapFile], machines: Sequence[Machine], placement: str)
         The smallest machine's devices cannot hold the relations.
     """
     rooms = ([device.capacity - machine.start for device in machine.devices] for machine in machines)
-    volume = Volume([min(sizes) for sizes in zip(*rooms, strict=True)], placement)
+    volume = Volume([min(sizes) for sizes in zip(*rooms, strict=True)], placement, machines[0].scale)
     for file in files:
         extents = volume.add(file)
         for machine in (machine for machine in machines if not machine.full):

@@ -83,6 +83,8 @@ class Volume:
         Bytes of each device: as many as the placement needs.
     placement
         A member's name, or the path of a Python file that is one.
+    scale
+        That of devices which are miniatures.
 
     Raises
     ------
@@ -92,13 +94,13 @@ class Volume:
         It needs another number of devices.
     """
 
-    def __init__(self, capacities: Sequence[int], placement: str = "packed") -> None:
+    def __init__(self, capacities: Sequence[int], placement: str = "packed", scale: float = 1.0) -> None:
         member = PLACEMENTS.load(placement)
         device_map: DeviceMap = member.DEVICE_MAP
         if len(capacities) != device_map.devices:
             raise InvalidParameterError("devices", len(capacities), f"placement {placement} needs {device_map.devices}")
         self.device = device_map.device
-        self._systems: list[FileSystem] = [member.FileSystem(Room(capacity)) for capacity in capacities]
+        self._systems: list[FileSystem] = [member.FileSystem(Room(capacity, scale=scale)) for capacity in capacities]
         self._files: dict[File, _Segments] = {}
 
     def add(self, file: HeapFile) -> Extents:

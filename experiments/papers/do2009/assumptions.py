@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from experiments.papers.do2009.runs import DEVICES, Setup, laid_out, too_small
+from experiments.papers.do2009.runs import DEVICES, Setup, buffers, laid_out, too_small
 from experiments.runs.drives import DriveInUse, states
 from experiments.runs.joining import simulate_join
+from experiments.runs.ships_model import ShipsModel
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.units import SECONDS
 
@@ -32,13 +33,16 @@ _WITHOUT_METADATA = ("as assumed", "a page map, full in order")
 PLACEMENTS = {"ext3": tuple(VARIANTS), "packed": _WITHOUT_METADATA, "spread": _WITHOUT_METADATA}
 
 
-def io_seconds(join: str, memory: int, placement: str, scale: float, seed: int) -> dict[str, float]:
+def io_seconds(join: str, memory: int, placement: str, scale: float, seed: int, ships_model: bool) -> dict[str, float]:
     """I/O seconds of a join on the HDD and on each variant of the flash drive, JSON-ready; too small a pool leaves it empty."""
-    files, setting = laid_out(Setup(join, memory), scale, seed)
-    usual = {machine: found[0] for machine, found in states(DEVICES, 1, seed).items()}
+    setup = Setup(join, memory)
+    files, setting = laid_out(setup, scale, seed)
+    model = ShipsModel(scale) if ships_model else None
+    usual = {machine: found[0].in_model(model) for machine, found in states(DEVICES, 1, seed).items()}
     drives = {"HDD": usual["HDD"]} | {name: _varied(usual["SSD"], *VARIANTS[name]) for name in PLACEMENTS[placement]}
     try:
-        runs = simulate_join(replace(setting, placement=placement), files, list(drives.values())).runs
+        allocation = buffers(setup, scale, *(file.pages for file in files), ships_model=ships_model)
+        runs = simulate_join(replace(setting, placement=placement), files, list(drives.values()), allocation=allocation).runs
     except InvalidParameterError as problem:
         too_small(problem)
         return {}

@@ -12,6 +12,7 @@ from experiments.papers.do2009.runs import DEVICES, Setup, buffers, join_setting
 from experiments.runs.jobs import Results
 from experiments.runs.joining import PhaseSeconds
 from experiments.runs.nominal import disk_of
+from experiments.runs.ships_model import ShipsModel
 from flashsim.device import presets
 from models.haas import JoinCost
 from models.join_costs.base import Sizes
@@ -66,7 +67,7 @@ class Runs:
         if machine not in found.get("machines", {}):
             return None
         repeated = [[PhaseSeconds(**row) for row in one] for one in found["machines"][machine]]
-        told = _formula(setup, self.settings.scale, machine, tuple(found["pages"]))
+        told = _formula(setup, self.settings.scale, machine, tuple(found["pages"]), self.settings.ships_model)
         user, kernel = (tuple(getattr(one[-1], name) for one in repeated) for name in ("user", "kernel"))
         return Result(setup, machine, tuple(tuple(compare(one, told)) for one in repeated), user, kernel)
 
@@ -91,8 +92,11 @@ class Runs:
 
 
 @cache
-def _formula(setup: Setup, scale: float, machine: str, pages: tuple[int, int, int, int]) -> JoinCost | None:
+def _formula(setup: Setup, scale: float, machine: str, pages: tuple[int, int, int, int], ships_model: bool) -> JoinCost | None:
     """The cost model's answer for a run whose relations and temporaries are so long."""
     disk = disk_of(presets.load(DEVICES[machine]), setup.page_size)
+    if ships_model:
+        disk = ShipsModel(scale, setup.page_size * setup.page_io).disk(disk)
     sizes = Sizes(*pages, join_setting(setup, scale).memory)
-    return formula(setup.join, sizes, disk, buffers(setup, scale, *pages[:2]), page_io=setup.page_io)
+    allocation = buffers(setup, scale, *pages[:2], ships_model=ships_model)
+    return formula(setup.join, sizes, disk, allocation, page_io=setup.page_io)

@@ -12,9 +12,12 @@ from experiments.runs.drives import states
 from experiments.runs.jobs import Job, Settings
 from experiments.runs.joining import CPU, JoinSetting, divide_pages, lay_out, simulate_join
 from experiments.runs.nominal import disk_of
+from experiments.runs.ships_model import ShipsModel
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.units import MIB
 from flashsim.device import presets
+from flashsim.execution import cpu as cpus
+from flashsim.execution.cpu import CpuModel
 from flashsim.storage.heap_file import HeapFile, heap_file
 from flashsim.storage.relation import Relation
 from flashsim.storage.source import load_pair
@@ -65,7 +68,8 @@ class Setup:
 
     def job(self, settings: Settings) -> Job:
         """The run of it."""
-        return Job.of(run_join, self.name, **asdict(self), repetitions=self.repetitions, scale=settings.scale, seed=settings.seed)
+        rest = {"repetitions": self.repetitions, "scale": settings.scale, "seed": settings.seed, "ships_model": settings.ships_model}
+        return Job.of(run_join, self.name, **asdict(self), **rest)
 
 
 def page_size_grid(page_io: bool) -> list[Setup]:
@@ -111,18 +115,37 @@ def laid_out(setup: Setup, scale: float, seed: int) -> tuple[tuple[HeapFile, Hea
     return (lay_out(pair[0], setup.page_size), lay_out(pair[1], setup.page_size)), join_setting(setup, scale)
 
 
-def buffers(setup: Setup, scale: float, r_pages: int, s_pages: int) -> Allocation:
-    """How the paper divides memory, for its disk; where `aligned` is asked for, with output in whole flash pages."""
-    disk = disk_of(presets.load(DEVICES["HDD"]), setup.page_size)
-    allocation: Any = divide_pages(join_setting(setup, scale), r_pages, s_pages, disk)[1]
+def large_pages(page_size: int) -> tuple[int, int]:
+    """Pages of customer and orders at scale 1."""
+    customer, orders = (PaperRecords(name, SCALE_FACTOR).published_pages(page_size) for name in ("customer", "orders"))
+    return customer, orders
+
+
+def buffers(setup: Setup, scale: float, r_pages: int, s_pages: int, *, ships_model: bool) -> Allocation:
+    """How the paper divides memory, for its disk; where `aligned` is asked for, with output in whole flash pages.
+
+    A ship's model has the division of scale 1, as far as its memory can be so divided.
+    """
+    setting, disk = join_setting(setup, scale), disk_of(presets.load(DEVICES["HDD"]), setup.page_size)
+    allocation: Any = divide_pages(setting, r_pages, s_pages, disk)[1]
+    if ships_model:
+        large_r, large_s = large_pages(setup.page_size)
+        large = divide_pages(join_setting(setup, 1.0), large_r, large_s, disk)[1]
+        allocation = ShipsModel(scale).buffers(large, large_r, setting.memory, r_pages) or allocation
     if not setup.aligned:
         return allocation
     per_flash_page = max(1, FLASH_PAGE // setup.page_size)
     return replace(allocation, output=max(per_flash_page, allocation.output // per_flash_page * per_flash_page))
 
 
+def prices(setup: Setup, files: tuple[HeapFile, HeapFile], model: ShipsModel | None) -> CpuModel:
+    """What CPU work costs."""
+    cpu = cpus.load(CPU)
+    return model.sorting(cpu, sum(len(file.relation) for file in files)) if model and setup.join == "sort-merge" else cpu
+
+
 def run_join(
-    join: str, memory: int, page_size: int, page_io: bool, aligned: bool, repetitions: int, scale: float, seed: int
+    join: str, memory: int, page_size: int, page_io: bool, aligned: bool, repetitions: int, scale: float, seed: int, ships_model: bool
 ) -> dict[str, Any]:
     """One join on both machines, JSON-ready; a pool that is too small at this scale is told as a ``problem``.
 
@@ -130,11 +153,13 @@ def run_join(
     """
     setup = Setup(join, memory, page_size, page_io, aligned)
     files, setting = laid_out(setup, scale, seed)
-    machines = states(DEVICES, repetitions, seed)
+    model = ShipsModel(scale, page_size * page_io) if ships_model else None
+    machines = {machine: [drive.in_model(model) for drive in drives] for machine, drives in states(DEVICES, repetitions, seed).items()}
     pages = [file.pages for file in files]
     try:
-        allocation = buffers(setup, scale, *pages)
-        result = simulate_join(setting, files, [state for repeated in machines.values() for state in repeated], allocation=allocation)
+        allocation, cpu = buffers(setup, scale, *pages, ships_model=ships_model), prices(setup, files, model)
+        drives = [state for repeated in machines.values() for state in repeated]
+        result = simulate_join(setting, files, drives, allocation=allocation, cpu=cpu)
     except InvalidParameterError as problem:
         return {"problem": too_small(problem)}
     measured = [[vars(phase) for phase in result.measured(index)] for index in range(len(result.runs))]

@@ -25,7 +25,7 @@ def jobs(claims: Collection[str], settings: Settings) -> list[Job]:
 def _job(settings: Settings, join: str, memory: int, placement: str) -> Job:
     label = f"{join}, {memory} MB, {placement}, other assumptions"
     arguments = {"join": join, "memory": memory, "placement": placement, "scale": settings.scale, "seed": settings.seed}
-    return Job.of(io_seconds, label, **arguments)
+    return Job.of(io_seconds, label, **arguments, ships_model=settings.ships_model)
 
 
 def sections(results: Results) -> list[Section]:

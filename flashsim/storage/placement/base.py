@@ -27,10 +27,14 @@ class DeviceMap:
 
 @dataclass
 class Room:
-    """The free bytes of one device: a frontier, and runs given back below it."""
+    """The free bytes of one device: a frontier, and runs given back below it.
+
+    A file system's own lengths are multiplied by `scale`, on a device that is a miniature.
+    """
 
     capacity: int
     frontier: int = 0
+    scale: float = 1.0
     free: list[tuple[int, int]] = field(default_factory=list)
 
     def take(self, size: int, what: str) -> int:

@@ -37,7 +37,9 @@ class FileSystem(Runs):
 
     def __init__(self, room: Room) -> None:
         super().__init__(room)
-        self._journal = room.take(JOURNAL, "the journal")
+        self._mapped, self._commit = MAPPED * room.scale, COMMIT * room.scale
+        self._journal_size = max(1, round(JOURNAL / BLOCK * room.scale)) * BLOCK
+        self._journal = room.take(self._journal_size, "the journal")
         self._head = 0  # bytes from the journal's begin to where it goes on
         self._maps: dict[File, list[int]] = {}  # where the indirect blocks of a file are
         self._changed: dict[int, None] = {}  # in the order of change
@@ -45,7 +47,9 @@ class FileSystem(Runs):
 
     def take(self, file: File, count: int) -> Iterator[tuple[int, int, int]]:
         """Give room to the next `count` pages of a file: first page, number and offset in bytes of each run, behind its map."""
-        size, per_map = file.page_size, MAPPED // file.page_size
+        size = file.page_size
+        unit = max(size, BLOCK)  # pages of several blocks, or blocks of several pages, are not cut
+        per_map = max(1, round(self._mapped / unit)) * unit // size
         taken, maps = self._taken.setdefault(file, Taken()), self._maps.setdefault(file, [])
         while count:
             run = min(count, per_map - taken.pages % per_map)
@@ -70,10 +74,10 @@ class FileSystem(Runs):
 
     def metadata_due(self, now: bool) -> tuple[Integers, Integers] | None:
         """Offsets and lengths of what is written by now: the journal's run, and every changed block; None where that is nothing."""
-        if not self._changed or not (now or self._written >= COMMIT):
+        if not self._changed or not (now or self._written >= self._commit):
             return None
-        run = min((len(self._changed) + 2) * BLOCK, JOURNAL)
-        if self._head + run > JOURNAL:
+        run = min((len(self._changed) + 2) * BLOCK, self._journal_size)
+        if self._head + run > self._journal_size:
             self._head = 0
         offsets = np.array([self._journal + self._head, *self._changed], np.int64)
         lengths = np.full(len(offsets), BLOCK, np.int64)

@@ -142,6 +142,18 @@ def test_ext3_leaves_a_hole_before_every_four_mebibytes() -> None:
     assert whole == (0, JOURNAL, pages * page_size + 3 * BLOCK)
 
 
+@pytest.mark.parametrize("page_size", [2048, 8192, 32768])
+def test_ext3_on_a_miniature_has_holes_and_commits_as_much_more_often(page_size: int) -> None:
+    scale = 6 / 64
+    volume = Volume([NEVER], "ext3", scale)
+    file, pages = File("t", Layout(RELATION, page_size)), 16 * MAPPED // page_size
+    volume.extend(file, pages)
+    extents = volume.locate(file, np.zeros(1, np.int64), np.array([pages]))
+    assert set(extents.lengths[:-1].tolist()) == {MAPPED * scale}
+    assert extents.lengths.sum() == pages * page_size and set(np.diff(extents.offsets).tolist()) == {MAPPED * scale + BLOCK}
+    assert (pages * page_size >= COMMIT * scale) == bool(volume.metadata_due())
+
+
 def test_ext3_gives_whole_blocks() -> None:
     """Pages of half a block: a file goes on in its last block, and no other file shares it."""
     volume = Volume([NEVER], "ext3")

@@ -1,0 +1,130 @@
+"""Drives in miniature: what has a length or a fixed time shrinks, and rates stay, as for a ship's model in a tank.
+
+Relations and memory of a tenth make requests of a tenth: on the same drive a seek then weighs ten times as much beside a transfer.  On a
+drive whose tracks, caches and erase blocks hold a tenth and whose seeks and revolutions take a tenth, everything takes a tenth, and
+ratios of times are those of the large drive.  Three things cannot shrink, since they are the grain of the model: a page of the database, a
+flash page with its own times, and a command.  So a command of the miniature stands for several of the drive: its latency shrinks, and what
+theirs add to a byte is taken off the link's rate.  Where every request is a page, a page stands for several that are as much shorter: only
+the first of them can be one that does not go on where the last one ended.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+from flashsim.core.errors import RefusedError
+from flashsim.core.units import SECONDS
+from flashsim.device.block_layer import MAXIMUM_COMMAND
+from flashsim.device.presets import Preset
+from flashsim.hdd.parameters import HddParameters
+from flashsim.ssd.parameters import SsdParameters
+
+#: Scales of drives are whole multiples of it, so that an erase block of 64 flash pages has a whole number of them; and at least so many of
+#: it, since an erase block has two pages at least.
+STEP, LEAST = 1 / 64, 2
+#: Commands that write-behind and read-ahead hold at least: with fewer the grain of the model holds the host up.
+_COMMANDS = 2.5
+_ARM = ("rotation", "seek_single", "seek_average", "seek_full", "head_switch", "write_settle", "write_move")
+_HITS = ("read_hit_after_read", "read_hit_after_write", "write_hit_after_read", "write_hit_after_write")
+#: Parts of a disk whose lengths or times are not told how to shrink.
+_MEASURED = ("slips", "defects", "seek_formula", "seek_table", "seek_first", "bus_read", "bus_write", "bulk_transfer")
+
+
+def miniature(preset: Preset, scale: float, *, page: int = 0) -> Preset:
+    """A drive of which everything with a length or a fixed time is multiplied by a scale of at most 1, and not below two `STEP`.
+
+    Parameters
+    ----------
+    page
+        Bytes of a page, where every request is one; 0 where requests are longer.
+
+    Raises
+    ------
+    RefusedError
+        It is an array or a queueing station, or a disk with measured seeks, defects or a bus.
+    """
+    if preset.array is not None or not (preset.disk or preset.flash):
+        raise RefusedError(f"miniature: {preset.name} is no single disk or flash drive")
+    if (disk := preset.disk) is not None:
+        strange = [name for name in _MEASURED if getattr(disk, name)] + ["skews"] * any(len(row) > 2 for row in disk.zones)
+        if strange:
+            raise RefusedError(f"miniature: {preset.name} has {', '.join(strange)}, and shrinks only without")
+        changes = _disk(disk, scale) | (_disk_pages(disk, scale) if page else _disk_commands(disk, scale))
+        return replace(preset, parameters=replace(disk, **changes))
+    assert preset.flash is not None
+    changes = _flash(preset.flash, scale) | (_flash_pages(preset.flash, scale, page) if page else _flash_commands(preset.flash, scale))
+    return replace(preset, parameters=replace(preset.flash, **changes))
+
+
+def _whole(size: float, unit: int) -> int:
+    """The nearest number of whole units, in bytes, and at least one."""
+    return max(1, round(size / unit)) * unit
+
+
+def _disk(disk: HddParameters, scale: float) -> dict[str, Any]:
+    """As many cylinders of shorter tracks, which pass in less time: media rates stay."""
+    zones = tuple((cylinders, max(1, round(sectors * scale))) for cylinders, sectors in disk.zones)
+    command = disk.command_size or MAXIMUM_COMMAND
+    held = {
+        name: _whole(max(getattr(disk, name) * scale, min(getattr(disk, name), _COMMANDS * command)), disk.sector_size)
+        for name in ("read_ahead", "write_behind")
+        if getattr(disk, name)
+    }
+    times = {name: round(getattr(disk, name) * scale) for name in _ARM}
+    return times | held | {"zones": zones, "capacity": 0}
+
+
+def _disk_commands(disk: HddParameters, scale: float) -> dict[str, Any]:
+    """The controller's work on a command, and the link."""
+    command = disk.command_size or MAXIMUM_COMMAND
+    times = {name: round(getattr(disk, name) * scale) for name in _HITS}
+    work = disk.overhead + disk.read_hit_after_read
+    overhead = max(1, round(disk.overhead * scale))
+    return times | {"overhead": overhead, "link_rate": _folded(disk.link_rate, (1 - scale) * work, command)}
+
+
+def _disk_pages(disk: HddParameters, scale: float) -> dict[str, Any]:
+    """The controller's work on a page that the buffer does not serve: nine of the ten that it stands for are served, at scale 0.1."""
+    kinds = ("read", "write")
+    pairs = [(f"{kind}_miss_after_{before}", f"{kind}_hit_after_{before}") for kind in kinds for before in kinds]
+    return {miss: round(scale * getattr(disk, miss) + (1 - scale) * getattr(disk, hit)) for miss, hit in pairs}
+
+
+def _flash(flash: SsdParameters, scale: float) -> dict[str, Any]:
+    """Erase blocks of fewer pages, and as many of them."""
+    pages = max(2, round(flash.pages_per_block * scale))
+    share = pages / flash.pages_per_block
+    buffers = {name: _whole(size * scale, flash.page_size) for name in ("write_buffer", "map_cache") if (size := getattr(flash, name))}
+    capacity = int(flash.capacity * share) // flash.page_size * flash.page_size
+    return buffers | {"pages_per_block": pages, "erase": max(1, round(flash.erase * share)), "capacity": capacity}
+
+
+def _flash_commands(flash: SsdParameters, scale: float) -> dict[str, Any]:
+    """The controller's work on a command: what a latency has beyond a flash page's own time; and the links."""
+    changes: dict[str, Any] = {}
+    for (name, chip), link in zip(_chip_times(flash).items(), ("link_read_rate", "link_write_rate"), strict=True):
+        taken = (1 - scale) * (getattr(flash, name) - chip)
+        changes |= {name: math.ceil(getattr(flash, name) - taken), link: _folded(getattr(flash, link), taken, MAXIMUM_COMMAND)}
+    least = min(changes["read_latency"], changes["write_latency"])
+    return changes | {"continuation_latency": min(flash.continuation_latency, least - 1)}
+
+
+def _flash_pages(flash: SsdParameters, scale: float, page: int) -> dict[str, Any]:
+    """The latency of a read that does not go on where the last one ended, where it matters; a write takes its chip's time anyway."""
+    if not flash.continuation_latency or page > flash.continuation_limit:
+        return {}
+    longer = scale * flash.read_latency + (1 - scale) * flash.continuation_latency
+    return {"read_latency": max(math.ceil(_chip_times(flash)["read_latency"]) + 1, round(longer))}
+
+
+def _chip_times(flash: SsdParameters) -> dict[str, float]:
+    """What a flash page takes in the chip and on its channel, ns, of each latency."""
+    transfer = flash.page_size * SECONDS / flash.channel_rate
+    return {"read_latency": flash.read + transfer, "write_latency": flash.program + transfer}
+
+
+def _folded(rate: int, time: float, command: int) -> int:
+    """The rate at which a command also takes a time (ns) that it had before its transfer."""
+    return int(command / (command / rate + time / SECONDS))
