@@ -40,7 +40,7 @@ def least_fetches(pages: int, edges: int, frames: int, largest_degree: int) -> i
 
 
 def two_frames(edges: int, components: int) -> tuple[int, float]:
-    """Least and most fetches of the best plan with 2 frames: |E| + c and 1.25 |E| + c.
+    """Least and most fetches of the best plan with 2 frames: e + c and 1.25 e + c, of e edges in c components.
 
     The least is reached just if the line graph of each component has a Hamiltonian path (Merrett, Kambayashi and Yasuura, VLDB 1981; Cai,
     Chakaravarthy, Kaushik and Naughton, PODS 2001).
