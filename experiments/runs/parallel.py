@@ -57,9 +57,11 @@ def _on_cluster(function: Callable[[Item], Result], items: Sequence[Item], addre
         return
     try:
         from distributed import Client
+        from distributed.comm.addressing import resolve_address
     except ImportError:
         raise FlashsimError("--cluster: Dask is not installed; pip install 'flashsim[cluster]'") from None
     try:
+        resolve_address(address)  # a client that is given no address at all stays half open
         client = Client(address, timeout=_REACHED_WITHIN, set_as_default=False)  # type: ignore[no-untyped-call]
     except (OSError, ValueError, ImportError) as problem:  # by whether it answers, and whether it is an address at all
         raise FlashsimError(f"--cluster: no Dask scheduler answers at {address}") from problem

@@ -150,7 +150,8 @@ def test_a_cluster_gives_the_same_results_as_one_process() -> None:
 
 @pytest.mark.parametrize("address, says", [("tcp://127.0.0.1:9", "no Dask scheduler answers"), ("nowhere", "no Dask scheduler answers")])
 def test_a_cluster_that_does_not_answer_is_told(address: str, says: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("distributed")
+    distributed = pytest.importorskip("distributed")
     monkeypatch.setattr(parallel, "_REACHED_WITHIN", 1)
     with pytest.raises(FlashsimError, match=says):
         jobs.make([Setup("bnl", 600).job(Settings(SCALE))], Settings(SCALE, fresh=True, cluster=address))
+    assert {client.status for client in distributed.Client._instances} <= {"closed"}  # else it is closed at exit, with a traceback
