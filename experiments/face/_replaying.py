@@ -20,7 +20,7 @@ from experiments.face._outcome import Outcome
 from experiments.face._working import working
 from experiments.presentation.percentiles import SUMMARY
 from experiments.replaying import simulated
-from experiments.replaying.amplification import write_amplification
+from experiments.replaying.amplification import BELOW_ONE, write_amplification
 from experiments.replaying.device_plots import over_time
 from experiments.replaying.device_report import PARTS, DeviceReport
 from experiments.replaying.observation import Observation
@@ -218,4 +218,6 @@ def titled(what: str, runs: Sequence[DriveRun], state: str = "") -> str:
     """One line: what was run, on what, for how long."""
     places = ", ".join(f"{run.device} {format_duration(run.report.duration)}" for run in runs)
     moved = max(run.moved for run in runs)
-    return f"{what}: {places}{f'; {state}' if state else ''}{f'; {moved:,} requests wrapped around' if moved else ''}"
+    wrapped = f"{moved:,} requests wrapped around" if moved else ""
+    below = BELOW_ONE if any(run.amplification.get("total", 1) < 1 for run in runs) else ""
+    return "; ".join(filter(None, (f"{what}: {places}", state, wrapped, below)))

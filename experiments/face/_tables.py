@@ -23,6 +23,10 @@ class ArrowStream(Protocol):
         """Arrow's stream interface."""
 
 
+#: What is needed where a table is asked for, and where a trace is.
+A_TABLE = "a table is needed: a DataFrame, an Arrow table, a path, or a source such as tpch:customer@0.1"
+A_TRACE = "a trace is needed: a file's path, an fs.trace, or a table with columns operation, offset and length (bytes)"
+
 #: What a join takes as a relation.
 Table = str | PathLike[str] | pd.DataFrame | ArrowStream | Mapping[str, Any]
 
@@ -49,30 +53,31 @@ def source(value: Any, parameter: str) -> Source:
     return TableRecords(parameter, arrow_table(value, parameter))
 
 
-def arrow_table(value: Any, parameter: str) -> pa.Table:
+def arrow_table(value: Any, parameter: str, needed: str = A_TABLE) -> pa.Table:
     """A frame, or columns by name, as an Arrow table; an index that has names of its own becomes columns.
+
+    Parameters
+    ----------
+    needed
+        What is told where it is nothing of the kind.
 
     Raises
     ------
     InvalidParameterError
         It is nothing of the kind.
     SchemaError
-        Its columns have no texts for names, share one, or mix types.
+        Its columns have no texts for names, share one, mix types, or hold numbers too large for 64 bits.
     """
     try:
         if isinstance(value, pd.DataFrame):
             return _of_pandas(value, parameter)
         if isinstance(value, Mapping) or (hasattr(value, "__arrow_c_stream__") and not isinstance(value, pd.Series)):
             return pa.table(value)
-    except (pa.ArrowException, TypeError, ValueError) as problem:
+    except (pa.ArrowException, TypeError, ValueError, OverflowError) as problem:
         told = "; ".join(map(str, problem.args)) or type(problem).__name__
         reason = told.strip().splitlines()[0]
         raise SchemaError(f"{parameter}: the table cannot be taken: {reason}") from problem
-    raise InvalidParameterError(
-        parameter,
-        f"an object of type {type(value).__name__}",
-        "a table is needed: a DataFrame, an Arrow table, a path, or a source such as tpch:customer@0.1",
-    )
+    raise InvalidParameterError(parameter, "None" if value is None else f"an object of type {type(value).__name__}", needed)
 
 
 def _of_pandas(frame: pd.DataFrame, parameter: str) -> pa.Table:

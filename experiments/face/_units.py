@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from numbers import Real
 from os import PathLike, fspath
 from typing import Any
 
@@ -59,6 +60,19 @@ def count(value: Any, parameter: str, least: int = 1) -> int:
     if isinstance(value, bool) or not hasattr(value, "__index__") or value.__index__() < least:
         raise InvalidParameterError(parameter, repr(value), f"a whole number of at least {least} is needed")
     return int(value.__index__())
+
+
+def number(value: Any, parameter: str, bound: str) -> float:
+    """A number, whole or not.
+
+    Raises
+    ------
+    InvalidParameterError
+        It is another thing; the bound is told.
+    """
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise InvalidParameterError(parameter, repr(value), bound)
+    return float(value)
 
 
 def text(value: Any, parameter: str) -> str:

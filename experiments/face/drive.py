@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 from copy import deepcopy
 from os import PathLike
 from pathlib import Path
@@ -108,6 +109,8 @@ class Drive:
         ------
         InvalidParameterError
             A number without a unit; neither amount, or both; sizes that do not fit each other.
+        CapacityError
+            So many requests that this machine's memory cannot hold them.
 
         Examples
         --------
@@ -192,7 +195,7 @@ class Drive:
         pattern = Pattern(operation, each, span // each * each, random=name == "random")
         verb = "written" if operation == WRITE else "read"
         asked = {"device": self.name, "state": self.state, verb: moved, "pattern": name, "request": each, "depth": depth, "within": span}
-        with drawn(pattern, moved // each, count(seed, "seed", 0)) as path:
+        with drawn(pattern, moved // each, count(seed, "seed", 0), name) as path:
             self._used = True
             run = run_on(self.device, path, settings, survey(path), None, asked)
         title = titled(f"{format_size(moved)} {verb} {'at random' if name == 'random' else 'in order'}", [run], self.told)
@@ -202,6 +205,9 @@ class Drive:
         title = self.device.preset.title
         at = f"; its clock stands at {format_duration(self.device.now)}" if self._used else ""
         return f"<Drive {self.name}: {title}, {format_size(self.capacity)}; {self.told}{at}>"
+
+    def _repr_html_(self) -> str:
+        return f"<p>{html.escape(repr(self)[1:-1])}</p>"
 
 
 def drive(preset: str | PathLike[str], state: str = "full", *, seed: int = 0) -> Drive:

@@ -192,7 +192,8 @@ def join(
     if io not in _IO:
         raise InvalidParameterError("io", repr(io), f"it must be one of {', '.join(_IO)}")
     pages = memory_pages(size(memory, "memory"), size(page_size, "page_size"))
-    setting = JoinSetting(text(algorithm, "algorithm"), pages, io == "page", text(placement, "placement"), buffers_for, cpu)
+    named = [None if value is None else text(value, name) for value, name in ((buffers_for, "buffers_for"), (cpu, "cpu"))]
+    setting = JoinSetting(text(algorithm, "algorithm"), pages, io == "page", text(placement, "placement"), *named)
     devices = [device_of(each) for each in several(device, "device")]
     real = [each for each in devices if isinstance(each, str) and is_path(each)]
     if real and len(devices) > 1:

@@ -15,8 +15,9 @@ from matplotlib.figure import Figure
 
 from experiments.commands.outputs import Outputs
 from experiments.face._outcome import Outcome
-from experiments.face._units import count, text
+from experiments.face._units import count, number, text
 from experiments.face._working import working
+from experiments.papers.base import PAPERS
 from experiments.presentation.plots import scatter_beside
 from experiments.presentation.section import Section
 from experiments.reproduction.judging import Reproduced, as_dict, summary
@@ -162,18 +163,19 @@ def reproduce(
     UnknownNameError
         There is no such paper or claim, or nothing of that name becomes of devices.
     InvalidParameterError
-        A scale or a number of jobs out of bounds.
+        No paper is named; a scale or a number of jobs out of bounds.
 
     Examples
     --------
     >>> import flashsim as fs
     >>> told = fs.reproduce("do2009/table3-io", scale=0.01)  # doctest: +SKIP
     """
-    chosen = None if target is None else text(target, "target")
-    if isinstance(scale, bool) or not isinstance(scale, int | float):
-        raise InvalidParameterError("scale", repr(scale), "a number above 0 and up to 1 is needed")
+    if target is None:
+        named = ", ".join(PAPERS.names())
+        raise InvalidParameterError("target", "not given", f"a paper is needed, of {named}, or a claim of one; fs.papers() lists them")
+    chosen, multiplied = text(target, "target"), number(scale, "scale", "a number above 0 and up to 1 is needed")
     processes, drawn = os.cpu_count() or 1 if jobs is None else count(jobs, "jobs"), count(seed, "seed", 0)
-    settings = Settings(float(scale), processes, drawn, fresh, cluster, text(devices, "devices"))
+    settings = Settings(multiplied, processes, drawn, fresh, cluster, text(devices, "devices"))
     with working("runs") as progress:
         done = reproduce_papers(chosen, settings, progress)
     title = "; ".join(f"{one.paper.title} ({one.paper.reference}), {settings.scale_in_words}: {summary(one, scale)}" for one in done)

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 from matplotlib.figure import Figure
 
 from experiments.face._outcome import Outcome
-from experiments.face._tables import arrow_table
+from experiments.face._tables import A_TABLE, A_TRACE, arrow_table
 from experiments.face._traces import as_trace
 from experiments.face._units import count
 from experiments.face._working import working
@@ -202,7 +202,7 @@ def _json(value: Any, name: str, stamps: dict[str, str]) -> Any:
 def _kept_table(value: Any, name: str) -> Path:
     """A table as a Parquet file of the cache."""
     held = io.BytesIO()
-    table = arrow_table(value, name)
+    table = arrow_table(value, name, A_TRACE if name == "trace" else A_TABLE)
     if name == "trace":
         table = as_trace(table.to_pandas())
     pq.write_table(table, held, compression="zstd")

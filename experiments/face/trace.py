@@ -13,6 +13,7 @@ from matplotlib.figure import Figure
 
 from experiments.face._outcome import Outcome
 from experiments.face._traces import Traced, trace_file
+from experiments.face._units import count, duration, number, several, text
 from experiments.face._working import working
 from experiments.presentation import trace_plots
 from flashsim.core.errors import RefusedError
@@ -128,7 +129,19 @@ def trace(
     >>> fs.trace(pd.DataFrame({"operation": ["read", "write"], "offset": [0, 4096], "length": 4096})).summary()["operation"].tolist()
     ['read', 'write']
     """
-    part = {"format_name": format, "columns": columns, "device_number": device_number, "start": start, "window": window, "speed": speed}
+    for value, name in ((start, "start"), (window, "window")):
+        if value is not None:
+            duration(value, name)
+    part = {
+        "format_name": None if format is None else text(format, "format"),
+        "columns": None if columns is None else text(columns, "columns"),
+        "device_number": None
+        if device_number is None
+        else [count(each, "device_number", 0) for each in several(device_number, "device_number")],
+        "start": start,
+        "window": window,
+        "speed": number(speed, "speed", "a number is needed, such as 2 for twice as fast"),
+    }
     traced = Traced(trace, part)
     with working("reading") as progress, trace_file(traced) as source:
         told = information.describe(source, progress)

@@ -13,6 +13,8 @@ from flashsim.core.units import MILLISECONDS
 
 #: Samples are thinned to half when there are so many.
 MOST_SAMPLES = 256
+#: Why less may have been programmed than was written.
+BELOW_ONE = "write amplification below 1: pages are still in the write buffer, or were rewritten there"
 
 
 def by_cause(statistics: Mapping[str, Any], what: str) -> dict[str, int]:

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from experiments.presentation.percentiles import PERCENTILES, SUMMARY, summary
 from experiments.presentation.tables import Entry, Table
-from experiments.replaying.amplification import by_cause, write_amplification
+from experiments.replaying.amplification import BELOW_ONE, by_cause, write_amplification
 from experiments.replaying.observation import Observation
 from flashsim.core.request import OPERATIONS, Completions
 from flashsim.core.units import JOULES, MB, MICROJOULES, SECONDS, format_duration, format_size
@@ -169,8 +169,9 @@ def _flash_tables(told: dict[str, Any]) -> list[Table]:
     """Tables of what only flash drives have: write amplification, pauses and energy."""
     tables = []
     if told.get("write_amplification"):
+        below = told["write_amplification"]["total"] < 1
         amplified = [[cause, value] for cause, value in told["write_amplification"].items() if value]
-        tables.append(Table(["programs for", "write amplification"], amplified, digits=3))
+        tables.append(Table(["programs for", "write amplification"], amplified, digits=3, note=BELOW_ONE if below else ""))
     if told.get("gc_pauses"):
         pauses = told["gc_pauses"]
         times = [format_duration(round(pauses[name])) for name in ("total", *SUMMARY)]

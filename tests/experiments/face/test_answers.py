@@ -65,6 +65,8 @@ def test_a_replay_shows_what_the_command_says(flashsim: Run, here: Path) -> None
 
 def test_a_drive_goes_on_and_what_takes_it_leaves_it_alone() -> None:
     drive = fs.drive("intel-x25e-64gb")
+    assert drive._repr_html_().startswith("<p>Drive intel-x25e-64gb: ")
+    assert "below 1: pages are still in the write buffer" in drive.copy().write(random="1MiB").title
     one, other = (drive.copy().write(random="1MiB", seed=3).requests() for _ in range(2))
     pd.testing.assert_frame_equal(one, other)
     fs.join({"k": [1, 2]}, {"k": [2, 3]}, "k", device=[drive, "ocz-core-60gb"], memory="64KiB")

@@ -41,6 +41,10 @@ def frame(**columns: Any) -> pd.DataFrame:
         (lambda: join(algorithm="hybrid"), "did you mean hybrid-hash"),
         (lambda: join(io=["page"]), "io: .*blocked, page"),
         (lambda: join(trace=5), "trace: 5, but a name or a path"),
+        (lambda: join(cpu=3), "cpu: 3, but a name"),
+        (lambda: join(buffers_for=3), "buffers_for: 3, but a name"),
+        (lambda: join(frame(k=[2**70])), "r: the table cannot be taken: .*too (big|large)"),
+        (lambda: join({"k": [2**70]}), "r: the table cannot be taken: .*too (big|large)"),
         (lambda: join([1, 2]), "r: an object of type list, but a table is needed"),
         (lambda: join(pd.Series([1], name="k")), "r: an object of type Series"),
         (lambda: join(pd.DataFrame([[1, 2]])), "r: a column is named 0, but names are texts"),
@@ -60,18 +64,34 @@ def frame(**columns: Any) -> pd.DataFrame:
         (lambda: fs.drive("toshiba-5400-320gb").write(random="1MiB", request="1000B"), "request: .*multiple of 512 B"),
         (lambda: fs.drive("toshiba-5400-320gb").read(random="1MiB", within="10TB"), "within: 10 TB, but toshiba-5400-320gb holds"),
         (lambda: fs.drive("toshiba-5400-320gb").read(random="1MiB", depth=0), "depth: 0, but a whole number"),
+        (
+            lambda: fs.drive("toshiba-5400-320gb").write(sequential="100TiB"),
+            "sequential: 26,843,545,600 requests .* take 600 GiB of memory",
+        ),
+        (lambda: fs.drive("toshiba-5400-320gb").read(random="100TiB"), "random: 26,843,545,600 requests .* take 600 GiB of memory"),
         (lambda: fs.replay(frame(offset=[0], length=[4096]), "ocz-core-60gb"), "the frame has no column operation"),
         (lambda: fs.replay(frame(**ONE_READ | {"operation": ["rd"]}), "ocz-core-60gb"), "'rd' is unknown; did you mean read"),
         (lambda: fs.replay(frame(**ONE_READ | {"offset": [-1]}), "ocz-core-60gb"), "offset: .*no whole number of at least 0"),
         (lambda: fs.replay(frame(**ONE_READ | {"offset": [10**15]}), "ocz-core-60gb"), "add wrap=True"),
         (lambda: fs.replay(frame(**ONE_READ), "./disk.bin"), "device: .*disk.bin"),
+        (lambda: fs.replay(frame(**ONE_READ | {"offset": [2**70]}), "ocz-core-60gb"), "trace: the table cannot be taken"),
+        (lambda: fs.replay(frame(**ONE_READ | {"offset": [2**63]}), "ocz-core-60gb"), "offset: 9223372036854775808 is no whole number"),
+        (lambda: fs.replay(frame(**ONE_READ, device=2**15), "ocz-core-60gb"), "device: 32768 is no whole number .* below 32768"),
+        (lambda: fs.replay(frame(**ONE_READ, dependency=-2), "ocz-core-60gb"), "dependency: -2 is no whole number of at least -1"),
+        (lambda: fs.replay(None, "ocz-core-60gb"), "trace: None, but a trace is needed"),
         (lambda: fs.sweep(fs.devices, preset=["x"]), "a sweep is of fs.join or fs.replay"),
         (lambda: fs.sweep(fs.join, r=R, s=S, on="k", device="ocz-core-60gb", memory="64KiB"), "none is a list"),
         (lambda: fs.sweep(fs.join, algoritm=["bnl"]), "'algoritm' is unknown; did you mean algorithm"),
         (lambda: fs.sweep(fs.join, r=R, s=S, on="k", device="ocz-core-60gb", algorithm=["bnl"]), "memory: not given"),
         (lambda: fs.compare(R, S, "k", path="intel-x25e-64gb", device="intel-x25e-64gb", memory="64KiB"), "is a preset, but a real file"),
         (lambda: fs.reproduce("do2009", scale="0.1"), "scale: '0.1', but a number"),  # type: ignore[arg-type]
+        (lambda: fs.reproduce(), "target: not given, but a paper is needed, of do2009"),
         (lambda: fs.trace("nothing.trace"), "no file at nothing.trace"),
+        (lambda: fs.trace(frame(**ONE_READ), speed="2"), "speed: '2', but a number"),  # type: ignore[arg-type]
+        (lambda: fs.trace(frame(**ONE_READ), device_number="2"), "device_number: '2', but a whole number"),  # type: ignore[arg-type]
+        (lambda: fs.trace(frame(**ONE_READ), start=1), "start: 1, but a time with a unit"),  # type: ignore[arg-type]
+        (lambda: fs.trace(frame(**ONE_READ), window=1), "window: 1, but a time with a unit"),  # type: ignore[arg-type]
+        (lambda: fs.trace(frame(**ONE_READ), format=1), "format: 1, but a name"),  # type: ignore[arg-type]
         (lambda: fs.devices(5), "preset: 5, but a name"),  # type: ignore[arg-type]
     ],
 )

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import flashsim as fs
-from flashsim.core.errors import InvalidParameterError
+from flashsim.core.errors import InvalidParameterError, SchemaError
 
 
 @pytest.fixture
@@ -29,6 +29,21 @@ def test_a_part_is_told_converted_and_replayed(frame: pd.DataFrame, tmp_path: Pa
     assert fs.replay(part, "intel-x25e-64gb").summary()["requests"].tolist() == [5]
     assert fs.drive("intel-x25e-64gb").replay(whole).requests()["time_s"].tolist() == pytest.approx((times - 5 * 10**6) / 1e9)
     assert part.convert(tmp_path / "part.parquet", "parquet").requests == 5
+
+
+def test_requests_go_back_in(frame: pd.DataFrame) -> None:
+    """As they came out, and without some rows: what waited for one of these waits for none."""
+    waiting = frame.drop(columns="arrival").assign(dependency=np.arange(60) // 2 - 1, think=1000)
+    for each in (frame, waiting):
+        out = fs.trace(each).requests()
+        pd.testing.assert_frame_equal(fs.trace(out).requests(), out)
+    odd = fs.trace(out.iloc[1::2]).requests()
+    former = (np.arange(1, 60, 2) // 2 - 1).tolist()  # the places where those stood that they waited for
+    assert odd["dependency"].tolist() == [number // 2 if number % 2 else -1 for number in former]
+    assert odd["think"].tolist() == [1000 * (number % 2 or number < 0) for number in former]
+    assert fs.replay(out, "intel-x25e-64gb").summary()["requests"].tolist() == [60]
+    with pytest.raises(SchemaError, match="trace: id: 0 is there twice"):
+        fs.trace(pd.concat([out, out]))
 
 
 def test_reuse_is_a_row_a_cache(frame: pd.DataFrame) -> None:

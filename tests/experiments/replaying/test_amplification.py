@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from experiments.replaying.amplification import MOST_SAMPLES, History, by_cause, write_amplification
+from experiments.replaying import device_report
+from experiments.replaying.amplification import BELOW_ONE, MOST_SAMPLES, History, by_cause, write_amplification
 from experiments.replaying.device_report import DeviceReport
 from experiments.replaying.observation import Observation
 from experiments.replaying.simulated import ReplaySettings, replay
@@ -35,6 +36,12 @@ def test_a_drive_that_does_not_tell_causes_apart_has_a_total() -> None:
     assert write_amplification({"flash_programs": 15, "host_write_bytes": 40960}, 4096) == {"total": 1.5}
     assert write_amplification({"flash_programs": 0, "host_write_bytes": 0}, 4096) is None
     assert write_amplification({"reads": 5}, 4096) is None
+
+
+@pytest.mark.parametrize("total, note", [(0.875, BELOW_ONE), (1.0, "")])
+def test_less_programmed_than_written_is_explained(total: float, note: str) -> None:
+    (table,) = device_report._flash_tables({"write_amplification": {"total": total, "host": total}})
+    assert table.note == note
 
 
 def _counters(pages: int) -> dict[str, int]:
