@@ -25,11 +25,12 @@ class Histogram:
     def __init__(self) -> None:
         self._counts = np.zeros(65 * _STEPS, np.int64)
         self._sum = 0
-        self.maximum = 0
+        self.minimum = self.maximum = 0
 
     def add(self, values: Integers, weight: int = 1) -> None:
         """Count values, shape (n,), each so many times."""
         if len(values):
+            self.minimum = min(self.minimum, int(values.min())) if self.count else int(values.min())
             fraction, exponent = np.frexp(values.astype(np.float64))
             within = ((fraction - 0.5) * (2 * _STEPS)).astype(np.int64)
             bucket = np.where(values > 0, exponent * _STEPS + within, 0)
@@ -39,6 +40,7 @@ class Histogram:
 
     def merge(self, other: Histogram) -> None:
         """Count what another one counted."""
+        self.minimum = min((each.minimum for each in (self, other) if each.count), default=0)
         self._counts += other._counts
         self._sum += other._sum
         self.maximum = max(self.maximum, other.maximum)
@@ -58,12 +60,16 @@ class Histogram:
         if not self.count:
             return 0
         rank = max(1, int(np.ceil(share / 100 * self.count - 1e-9)))
-        return min(int(_middle(np.searchsorted(np.cumsum(self._counts), rank))), self.maximum)
+        return int(self._within(_middle(np.searchsorted(np.cumsum(self._counts), rank))))
 
     def distribution(self) -> tuple[Integers, npt.NDArray[np.float64]]:
         """Values, ascending, and the share of all that do not exceed each, shape (buckets in use,)."""
         used = np.flatnonzero(self._counts)
-        return np.minimum(_middle(used), self.maximum), np.cumsum(self._counts[used]) / max(1, self.count)
+        return self._within(_middle(used)), np.cumsum(self._counts[used]) / max(1, self.count)
+
+    def _within(self, middles: Integers) -> Integers:
+        """No value is less than the least, or more than the most."""
+        return np.clip(middles, self.minimum, self.maximum)
 
 
 def _middle(bucket: Integers | np.intp) -> Integers:

@@ -16,7 +16,7 @@ from experiments.bench.report import as_dict
 from experiments.bench.targets import RealTarget, SimulatedTarget
 from experiments.bench.uflip import Measured, Method, names, run_all
 from experiments.presentation.timeline import Timeline
-from experiments.replaying.preconditioning import bring_into
+from experiments.replaying.preconditioning import bring_into, wanted
 from flashsim.core.errors import InvalidParameterError, RefusedError
 from flashsim.core.protocols import Progress
 from flashsim.core.request import SECTOR
@@ -89,6 +89,8 @@ def bench(device: str, options: Options, method: Method, progress: Progress | No
             raise RefusedError(f"--timeline: {device} is no preset; what happens inside is known of simulated drives only")
         return _real(Path(device), options, method, progress)
     preset = presets.load(device)
+    if options.precondition:
+        wanted(options.precondition, preset)  # refuse before anything is compiled
     drive = Device(preset)
     size = options.size or min(drive.capacity, _QUICK if options.quick else _SIMULATED)
     with draw(drive) if draw else nullcontext() as timeline:

@@ -24,10 +24,10 @@ from flashsim.core.preset_files import as_toml
 from flashsim.core.provenance import provenance
 from flashsim.core.request import SECTOR
 from flashsim.core.units import format_duration, format_size, parse_duration, parse_size
-from flashsim.device import cited, presets
+from flashsim.device import cited, engines, presets
 from flashsim.hdd.diskspecs import drive as diskspecs
 
-app = typer.Typer(cls=Group, rich_markup_mode=None)
+app = typer.Typer(cls=Group, rich_markup_mode=None, add_completion=False)
 
 
 @app.callback()
@@ -85,6 +85,7 @@ def show_preset(
     with Outputs(force) as outputs:
         target = outputs.file("--json", json) if json else None
         chosen = presets.load(preset)
+        engines.check_policies(chosen)
         rows = [(name, value, meaning, chosen.sources.get(name, "default")) for name, value, meaning in describe(chosen.parameters)]
         say(f"{chosen.name} ({chosen.kind}): {chosen.title}\n")
         for name, value, meaning, source in rows:

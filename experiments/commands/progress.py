@@ -38,10 +38,12 @@ class _Activity:
 
     @property
     def share(self) -> str:
-        """How far it has come: counts, or a share of 1."""
+        """How far it has come: counts, or a share of 1, once there is one to tell."""
         if not self.total:
             return ""
-        return f"{self.done:.0%}" if self.total == 1 else f"{self.done:,.0f}/{self.total:,.0f}"
+        if self.total == 1:
+            return f"{self.done:.0%}" if self.done >= 0.005 else ""
+        return f"{self.done:,.0f}/{self.total:,.0f}"
 
 
 class Screen:

@@ -177,7 +177,10 @@ class _Drawn:
 def _simulated(
     source: Excerpt, on: str, asked: _Asked, what: Survey, targets: _Targets, timeline: _Drawn | None, progress: Progress | None
 ) -> None:
-    device, settings = Device.open(on), asked.settings
+    preset, settings = presets.load(on), asked.settings
+    if asked.precondition:
+        preconditioning.wanted(asked.precondition, preset)  # refuse before anything is compiled
+    device = Device(preset)
     begins = preconditioning.bring_into(device, asked.precondition, progress=progress) if asked.precondition else None
     if not asked.empty and not asked.precondition:
         _load(device, settings, what, progress)

@@ -23,8 +23,10 @@ from experiments.serving.state import bring_into, check, content_of
 from flashsim.core.errors import RefusedError
 from flashsim.core.provenance import provenance
 from flashsim.core.units import format_size
+from flashsim.device import presets
 from flashsim.device.device import Device
 from flashsim.device.nbd.pacing import check_scale
+from flashsim.device.nbd.server import MAXIMUM_CONNECTIONS
 from traces.parquet_writer import ParquetWriter
 
 _LOOPBACK = "127.0.0.1"
@@ -60,8 +62,8 @@ def serve_device(
 ) -> None:
     """Serve a simulated drive to programs that speak NBD, such as fio, nbdcopy and nbdfuse, and report what they asked of it.
 
-    It holds what is written to it, and takes the simulated drive's time for everything, to the precision of this machine. SIGINT (Ctrl-C)
-    or SIGTERM ends it. --force also replaces a socket that a server left behind.
+    It holds what is written to it, and takes the simulated drive's time for everything, to the precision of this machine. It serves at most
+    128 clients at a time. SIGINT (Ctrl-C) or SIGTERM ends it. --force also replaces a socket that a server left behind.
 
     Examples::
 
@@ -76,9 +78,10 @@ def serve_device(
     if socket is None and port is None and not run:
         raise RefusedError("--socket: where shall clients find the drive? Give --socket or --port (or --run with a command)")
     with Outputs(force) as outputs, ExitStack() as open_files:
-        device = Device.open(preset)
+        chosen = presets.load(preset)
         check_scale(time_scale)
-        check(device, empty, precondition)
+        check(chosen, empty, precondition)
+        device = Device(chosen)
         if content:
             outputs.spare("--content", content)
         target = outputs.file("--json", json) if json else None
@@ -122,6 +125,7 @@ def _paced(scale: float) -> str:
 def _told(ended: Ended, journal: Journal) -> str:
     lines = [f"served for {ended.seconds:.1f} s: {ended.clients:,} connections, {journal.requests:,} requests"]
     counts = (
+        (ended.turned_away, f"connections were refused: at most {MAXIMUM_CONNECTIONS} clients at a time"),
         (ended.broken, "connections broke off"),
         (ended.refused, "requests were refused and never reached the drive"),
         (journal.unanswered, "requests were not answered: their client had gone, or serving ended"),

@@ -21,7 +21,7 @@ from traces import information
 from traces.conversion import convert as convert_file
 from traces.excerpt import excerpt
 
-app = typer.Typer(cls=Group, rich_markup_mode=None)
+app = typer.Typer(cls=Group, rich_markup_mode=None, add_completion=False)
 
 
 @app.callback()

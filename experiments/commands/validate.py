@@ -17,7 +17,7 @@ from flashsim.core.errors import RefusedError
 from flashsim.core.provenance import provenance
 from flashsim.device import presets
 
-app = typer.Typer(cls=Group, rich_markup_mode=None)
+app = typer.Typer(cls=Group, rich_markup_mode=None, add_completion=False)
 
 
 @app.callback()

@@ -42,12 +42,14 @@ def reproduce(target: str | None, settings: Settings, progress: Progress | None 
     UnknownNameError
         There is no such paper or claim, or nothing of that name becomes of devices.
     InvalidParameterError
-        A scale that is not above 0 and at most 1.
+        A scale that is not above 0 and at most 1, no process, or a negative seed.
     """
     if not 0 < settings.scale <= 1:
         raise InvalidParameterError("scale", settings.scale, "it must be above 0 and at most 1")
     if settings.jobs < 1:
         raise InvalidParameterError("jobs", settings.jobs, "it must be at least 1")
+    if settings.seed < 0:
+        raise InvalidParameterError("seed", settings.seed, "it must be at least 0")
     if settings.devices not in DEVICES:
         raise UnknownNameError("devices", settings.devices, DEVICES)
     papers = chosen(target)

@@ -29,7 +29,7 @@ _PATIENCE = 5
 
 @dataclass(frozen=True)
 class Ended:
-    """How serving went: real seconds, clients, connections that broke off, and requests refused.
+    """How serving went: real seconds, clients, those turned away since there were too many, connections that broke off, requests refused.
 
     `status` is the exit code of the command; None if there was none, or it was not let end.  `read_only_because` says why the drive took no
     more writes, if it came to that.
@@ -37,6 +37,7 @@ class Ended:
 
     seconds: float
     clients: int
+    turned_away: int
     broken: int
     refused: int
     status: int | None
@@ -118,7 +119,7 @@ async def _serve(drive: ServedDrive, address: Address, journal: Journal, command
         raise problems[0]
     for served in drive.finish():
         journal.add(served)
-    return Ended(seconds, server.clients, server.broken, drive.refused, status, drive.read_only_because)
+    return Ended(seconds, server.clients, server.turned_away, server.broken, drive.refused, status, drive.read_only_because)
 
 
 async def _until_told(stop: asyncio.Event, command: str | None, uri: str) -> int | None:

@@ -12,6 +12,7 @@ from flashsim.core.request import SECTOR
 from flashsim.core.units import GIB, format_size
 from flashsim.device.device import Device
 from flashsim.device.nbd.content import FileContent, MemoryContent
+from flashsim.device.presets import Preset
 
 #: So much of a flash drive is written in order before it is served: 4 KiB flash pages take some 10 bytes of memory each.
 _FILLED = 64 * GIB
@@ -30,7 +31,7 @@ def content_of(path: Path | None, device: Device, read_only: bool) -> MemoryCont
     return MemoryContent(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2)
 
 
-def check(device: Device, empty: bool, precondition: str | None) -> None:
+def check(preset: Preset, empty: bool, precondition: str | None) -> None:
     """Refuse states that there are not, and two at once.
 
     Raises
@@ -41,7 +42,7 @@ def check(device: Device, empty: bool, precondition: str | None) -> None:
     if empty and precondition:
         raise RefusedError("--empty: --precondition says in which state the drive begins; take one of them")
     if precondition:
-        preconditioning.wanted(precondition, device.preset)
+        preconditioning.wanted(precondition, preset)
 
 
 def bring_into(

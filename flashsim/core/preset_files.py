@@ -58,7 +58,8 @@ class PresetFolder:
         except OSError as problem:
             raise MissingFileError(f"{self.kind}: cannot read {path}: {problem.strerror}") from problem
         except (ValueError, RecursionError) as problem:  # no TOML, no UTF-8, numbers of thousands of digits; nested too deep
-            raise DamagedFileError(f"{self.kind}: {path} is no valid TOML: {problem}") from problem
+            reason = str(problem).partition("; use sys.")[0]  # Python's advice to programmers
+            raise DamagedFileError(f"{self.kind}: {path} is no valid TOML: {reason}") from problem
 
 
 def printable(text: str) -> str:

@@ -44,6 +44,22 @@ def classes_of(preset: Preset, model: str) -> tuple[Any, Any]:
     return drive, array[0] if array else None
 
 
+def check_policies(preset: Preset) -> None:
+    """Refuse members of families that there are not, or that do not go together; nothing is compiled.
+
+    Raises
+    ------
+    UnknownNameError, MissingFileError, FlashsimError, InvalidParameterError, RefusedError
+        As `flashsim.core.members.Family.load`, and `flashsim.ssd.ftl.base.checked`.
+    """
+    for policy, member in _policies(preset).items():
+        policy.family.load(member)
+    if preset.flash is not None:
+        from flashsim.ssd.ftl.base import checked
+
+        checked(preset.flash)
+
+
 def begin(preset: Preset, model: str = "engine") -> Compilation | None:
     """Begin to compile what a preset's simulator needs and the cache does not hold, in the background."""
     if model != "engine":

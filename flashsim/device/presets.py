@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from flashsim.core.errors import DamagedFileError, FlashsimError, UnknownNameError
+from flashsim.core.errors import DamagedFileError, FlashsimError, InvalidParameterError, UnknownNameError, shortened
 from flashsim.core.parameters import build
 from flashsim.core.preset_files import PresetFolder, check_members, printable
 from flashsim.core.request import SECTOR
@@ -152,11 +152,17 @@ def from_document(document: dict[str, Any], path: Path) -> Preset:
     sources, cited_sources, energy_sources, array_sources = (
         {name: printable(str(entry["source"])) for name, entry in section.items()} for section in (values, cited, energies, array)
     )
-    title = printable(str(document.get("title", "")))
-    name = printable(str(document.get("name", path.stem)))
+    title, name = _text(document, "title", "", path), _text(document, "name", path.stem, path)
     return Preset(
         name, kind, title, parameters, sources, figures, cited_sources, energy, energy_sources, array=striping, array_sources=array_sources
     )
+
+
+def _text(document: dict[str, Any], key: str, default: str, path: Path) -> str:
+    value = document.get(key, default)
+    if not isinstance(value, str):
+        raise InvalidParameterError(f"device preset {path.name}: {key}", shortened(repr(value), 60), "it must be a text")
+    return printable(value)
 
 
 def _values(section: dict[str, dict[str, Any]]) -> dict[str, Any]:

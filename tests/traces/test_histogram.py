@@ -13,12 +13,21 @@ from traces.histogram import Histogram
 def test_percentiles_are_near_the_exact_ones(values: list[int], share: float) -> None:
     times = Histogram()
     times.add(np.array(values, np.int64))
+    assert min(values) <= times.percentile(share) <= max(values)
     exact = int(np.percentile(values, share, method="inverted_cdf"))
     assert abs(times.percentile(share) - exact) <= exact / 500 + 1
     assert (times.count, times.maximum) == (len(values), max(values))
     assert abs(times.mean - sum(values) / len(values)) < 1e-6 * max(1, max(values))
     shown, shares = times.distribution()
     assert shares[-1] == 1 and (np.diff(shown) > 0).all()
+
+
+def test_percentiles_of_equal_values_are_those_values() -> None:
+    one, other = Histogram(), Histogram()
+    one.add(np.full(9, 10**9))
+    other.merge(one)
+    assert [times.percentile(share) for times in (one, other) for share in (0, 50, 100)] == [10**9] * 6
+    assert one.distribution()[0].tolist() == [10**9]
 
 
 def test_merged_histograms_count_what_both_counted() -> None:

@@ -155,7 +155,8 @@ def recognise(path: str | Path) -> str:
         named = " or ".join(found)
         raise DamagedFileError(f"trace: {path} has no format that can be told: it could be {named}; name it with --format")
     if not found:
-        raise DamagedFileError(f"trace: {path} has no format that can be told: known are {', '.join(FORMATS.names())}")
+        known = f"known are {', '.join(FORMATS.names())}; which column of a table is what, --columns says"
+        raise DamagedFileError(f"trace: {path} has no format that can be told: {known}")
     return found[0]
 
 

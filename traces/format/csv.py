@@ -96,6 +96,8 @@ def configured(options: str) -> Format:
         name, colon, unit = column.rpartition(":")
         if not equals or role not in _NAMES or not column:
             raise InvalidParameterError("columns", repr(option[:60]), f"it must be ROLE=NAME:UNIT with a role of {', '.join(_NAMES)}")
+        if role in columns:
+            raise InvalidParameterError("columns", repr(options[:60]), f"{role} is named twice")
         columns[role] = _with_unit(role, name if colon else column, unit if colon else "")
     names = [column.name for column in columns.values()]
     if len(set(names)) < len(names):

@@ -49,13 +49,15 @@ class Server:
     ----------
     clients
         Connections so far.
+    turned_away
+        Connections that were closed at once, since there were too many.
     broken
         Connections that broke the protocol, or ended with requests that were not answered.
     """
 
     def __init__(self, drive: ServedDrive, observe: Callable[[Served], None]) -> None:
         self.drive = drive
-        self.clients = self.broken = 0
+        self.clients = self.turned_away = self.broken = 0
         self._observe = observe
         self._open: dict[int, Connection] = {}  # by stream
         self._timer: asyncio.Handle | None = None
@@ -69,6 +71,7 @@ class Server:
     def enter(self, connection: Connection) -> int:
         """Take a client in; its stream, or -1 if there are too many."""
         if len(self._open) >= MAXIMUM_CONNECTIONS:
+            self.turned_away += 1
             return -1
         self.clients += 1
         self._open[self.clients] = connection

@@ -33,6 +33,15 @@ def test_elsewhere_a_line_is_written_now_and_then(monkeypatch: pytest.MonkeyPatc
     assert re.fullmatch(r"flashsim: working hard \(\d/10, \d s\)\n", err)
 
 
+def test_a_share_is_told_once_there_is_one(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(progress, "_NOTED_AFTER", 0.3)
+    for share, told in ((0.0, r"\d s"), (0.5, r"50%, \d s")):
+        with Screen().show("compiling") as tell:
+            tell(share, 1)
+            time.sleep(0.7)
+        assert re.fullmatch(rf"flashsim: compiling \({told}\)\n", capsys.readouterr().err)
+
+
 def test_what_is_over_at_once_is_not_shown(capsys: pytest.CaptureFixture[str]) -> None:
     with Screen().show("nothing much"):
         pass

@@ -150,7 +150,7 @@ def test_a_real_file_has_no_timeline(flashsim: Run, here: Path) -> None:
     ],
 )
 def test_bad_timelines_are_refused_and_leave_nothing(options: str, says: str, flashsim: Run, here: Path) -> None:
-    (here / "a.txt").write_text("0 0 0 8 1\n")
+    (here / "a.txt").write_text("0.5 0 0 8 1\n")
     result = flashsim(f"trace replay a.txt --on ocz-core-60gb {options}")
     assert result.exit_code != 0 and says in f"{result.output}{result.exception}"
     assert [path.name for path in here.iterdir()] == ["a.txt"]

@@ -12,7 +12,8 @@ from flashsim.core.parameters import describe
 from flashsim.core.request import READ, WRITE, make_requests
 from flashsim.core.units import KIB
 from flashsim.device import presets
-from flashsim.device.device import MODELS, Device
+from flashsim.device.device import Device
+from flashsim.device.engines import MODELS
 
 OCZ = Path(presets.__file__).parent / "presets" / "ocz-core-60gb.toml"
 

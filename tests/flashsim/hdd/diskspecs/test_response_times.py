@@ -9,7 +9,8 @@ import pytest
 
 from flashsim.core.request import READ, WRITE, make_requests
 from flashsim.device import presets
-from flashsim.device.device import MODELS, Device
+from flashsim.device.device import Device
+from flashsim.device.engines import MODELS
 from tests.flashsim.hdd.diskspecs.drive_files import write_drive
 
 #: A block passes in 0.5 ms, seeks take 2 ms, nothing is cached, and the bus takes 0.1 ms a block to and 0.2 ms from the host.
