@@ -16,6 +16,9 @@ from flashsim.core.kernel import kernels_folder
 from tests.contract import own_member
 
 # The first call of a kernel may compile it, so no deadline; examples are the same in every run.
+# Workers of a run side by side are told a terminal of 80 columns, for which tables would be stacked.
+os.environ.pop("COLUMNS", None)
+
 settings.register_profile("flashsim", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
 settings.load_profile("flashsim")
 

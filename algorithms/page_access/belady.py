@@ -24,7 +24,7 @@ class Replay(NamedTuple):
 
     first: Pages
     second: Pages
-    #: When each page is needed next, shape (pages,), and after each edge its two pages, shape (edges, 2): steps of the order.
+    #: Steps of the order in which each page is needed next, and after each edge its two pages, a row an edge.
     next_use: Pages
     uses: Pages
     #: Where in the heap each page is, or `NONE`, and the heap itself, shape (frames, 2).

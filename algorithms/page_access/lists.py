@@ -5,8 +5,8 @@ from __future__ import annotations
 from algorithms.page_access.graph import Pages
 from flashsim.core.kernel import inlined_kernel
 
-#: The last columns of a table of pages: the list that a page is in, and its neighbours there.  The five before them are the table's own; a
-#: page takes half a cache line.
+#: The last columns of a table of pages, which say what list a page is in, and its neighbours there.  The five before them are the table's
+#: own; a page takes half a cache line.
 LIST, NEXT, BEFORE = range(5, 8)
 COLUMNS = 8
 NONE = -1

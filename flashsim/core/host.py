@@ -31,7 +31,7 @@ class Host(NamedTuple):
     commands: Integers
     #: Ids of independent requests in the order of their arrival; the first ``scalars[ARRIVED]`` have arrived.
     order: Integers
-    #: A heap of (time, id): requests whose dependency is met, and independent ones that were submitted too late for `order`.
+    #: A heap of times and ids of requests whose dependency is met, and of independent ones that were submitted too late for `order`.
     delayed: Integers
     #: Ids of requests that have completed and are not yet collected.
     finished: Integers

@@ -158,7 +158,7 @@ def files(here: Path) -> Path:
         (here / f"{name}.csv").write_text(text)
     (here / "loop").symlink_to("loop")
     (here / "digits.toml").write_text("kind = 1" + "0" * 5000)
-    (here / "nested.toml").write_text(f"kind = {'[' * 1000}{']' * 1000}")
+    (here / "nested.toml").write_text(f"kind = {'[' * 100_000}{']' * 100_000}")
     flash = (PRESETS / "nvme-tlc-1tb.toml").read_text()
     (here / "policy.toml").write_text(re.sub('(?m)^gc = { value = "[^"]*"', 'gc = { value = "../../b/bad"', flash))
     (here / "name.toml").write_text(re.sub("(?m)^name = .*", "name = 3", flash))
