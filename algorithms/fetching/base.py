@@ -1,0 +1,68 @@
+"""What a page-fetch strategy is: it takes a join index as a stream, and decides which pages are fetched when and what each replaces.
+
+A strategy asks the page cache to follow its schedules; the cache alone holds pages.  What it remembers of the join index counts as well:
+frames and the pages that its graph takes are never more than `FetchParameters.memory` together.  A strategy may write temporary files.
+
+Source: Li, On, Xu, Choi and Hu, "DigestJoin: Exploiting Fast Random Reads for Flash-based Joins" (MDM 2009), section III.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from algorithms.join_index import JoinIndex
+from algorithms.page_access.plan import check_frames
+from algorithms.page_cache import PageCache
+from flashsim.core.errors import InvalidParameterError
+from flashsim.core.members import Family
+from flashsim.execution.requests import Algorithm
+
+
+@dataclass(frozen=True)
+class FetchParameters:
+    """What a strategy is told besides the join index and the cache.
+
+    Parameters
+    ----------
+    memory
+        Pages for the frames and what is remembered of the join index, together; at least 2.
+    k
+        Of graph-based fetching: the cache keeps room for k (d + 1) pages, where d is the largest degree of the join graph.
+    latency_ratio
+        Latency of a request over the transfer time of a page: what a page costs more that does not follow the one before it.
+
+    Raises
+    ------
+    InvalidParameterError
+        Fewer than 2 pages, or k not above 0.
+    """
+
+    memory: int
+    k: float = 1.0
+    latency_ratio: float = 1.0
+
+    def __post_init__(self) -> None:
+        check_frames(self.memory)
+        if not 0 < self.k < float("inf"):
+            raise InvalidParameterError("k", self.k, "it must be above 0 and finite")
+
+
+class FetchStrategy(Protocol):
+    """A member of the family."""
+
+    def fetch(self, index: JoinIndex, cache: PageCache, parameters: FetchParameters) -> Algorithm:
+        """Fetch the pages that the entries of a join index lie on, and have each entry joined once.
+
+        Parameters
+        ----------
+        index
+            ``entries = yield from index.next()`` gives some, and None at the end.
+        cache
+            Empty; ``yield from cache.follow(schedule)`` fetches and joins, `cache.resize` changes its frames, of which it has
+            `parameters.memory` at first and never more.
+        """
+
+
+#: All strategies; ``FETCHING.load("naive").fetch`` is one.
+FETCHING = Family("algorithms.fetching", "fetch strategy", FetchStrategy)
