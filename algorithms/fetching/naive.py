@@ -1,0 +1,17 @@
+"""Naive fetching: the pages of each entry are fetched as it comes, and all memory is a cache of pages, least recently used.
+
+Source: Li et al., "DigestJoin" (MDM 2009), algorithm 1.
+"""
+
+from __future__ import annotations
+
+from algorithms.fetching._in_order import fetch_in_order
+from algorithms.fetching.base import FetchParameters
+from algorithms.join_index import JoinIndex
+from algorithms.page_cache import PageCache
+from flashsim.execution.requests import Algorithm
+
+
+def fetch(index: JoinIndex, cache: PageCache, parameters: FetchParameters) -> Algorithm:
+    """Fetch in the order of the join index."""
+    yield from fetch_in_order(index, cache)

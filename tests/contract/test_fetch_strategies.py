@@ -1,0 +1,174 @@
+"""Every page-fetch strategy: all entries of a join index are joined once, in frames that hold their pages, and it comes to an end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from algorithms.fetching.base import FETCHING, FetchParameters
+from algorithms.join_index import GivenIndex
+from algorithms.page_access.graph import PageGraph
+from algorithms.page_access.instances import complete, join_graph
+from algorithms.page_cache import PageCache, Schedule
+from flashsim.core.errors import InvalidParameterError
+from flashsim.core.request import Integers
+from flashsim.execution.requests import Algorithm, Phase
+from flashsim.execution.trace_only import trace_only
+from flashsim.storage.heap_file import HeapFile
+from models.page_fetching import least_fetches
+from tests.algorithms.strict_driver import relation_file
+
+#: Rows on a page of the relations here.
+ROWS = 4
+MINE = """
+import numpy as np
+from algorithms.page_cache import Schedule
+
+def fetch(index, cache, parameters):
+    while (entries := (yield from index.next())) is not None:
+        for r_row, s_row in zip(entries.r_rows, entries.s_rows):
+            pages = np.concatenate(cache.pages_of(np.array([r_row]), np.array([s_row])))
+            yield from cache.follow(Schedule(pages, np.array([-1, -1]), np.array([r_row]), np.array([s_row]), np.array([2])))
+            cache.resize(cache.frames, pages)
+"""
+
+
+@pytest.fixture(scope="module", params=[*FETCHING.names(), "mine.py"])
+def strategy(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Every member, and one of a user's own."""
+    if request.param != "mine.py":
+        return str(request.param)
+    path = tmp_path_factory.mktemp("own") / "mine.py"
+    path.write_text(MINE, encoding="utf-8")
+    return str(path)
+
+
+class CountingCache(PageCache):
+    """A page cache that is checked by what has been asked of it: its pages are counted once more, in a set."""
+
+    def __init__(self, r: HeapFile, s: HeapFile, memory: int) -> None:
+        super().__init__(r, s, memory)
+        self.memory, self.here, self.joined = memory, set[int](), 0
+
+    def resize(self, frames: int, leaving: Integers | None = None) -> None:
+        assert 2 <= frames <= self.memory
+        super().resize(frames, leaving)
+        self.here -= set(() if leaving is None else leaving.tolist())
+        assert len(self.here) <= frames
+
+    def follow(self, schedule: Schedule) -> Algorithm:
+        pages = np.column_stack(self.pages_of(schedule.r_rows, schedule.s_rows)).tolist()
+        due = np.searchsorted(schedule.after, np.arange(len(schedule.pages) + 2)).tolist()
+        for number in range(len(schedule.pages) + 1):
+            if number:
+                page, victim = int(schedule.pages[number - 1]), int(schedule.victims[number - 1])
+                assert page not in self.here
+                assert victim == -1 or victim in self.here
+                self.here = self.here - {victim} | {page}
+                assert len(self.here) <= self.frames
+            assert all(set(pages[entry]) <= self.here for entry in range(due[number], due[number + 1]))
+        assert due[-1] == len(pages)
+        self.joined += len(pages)
+        yield from super().follow(schedule)
+
+
+def relations(r_pages: int, s_pages: int) -> tuple[HeapFile, HeapFile]:
+    """Two relations of so many full pages."""
+    r, s = relation_file("r", np.arange(r_pages * ROWS)), relation_file("s", np.arange(s_pages * ROWS))
+    assert (r.pages, s.pages) == (r_pages, s_pages)
+    return r, s
+
+
+def fetched(strategy: str, files: tuple[HeapFile, HeapFile], entries: npt.ArrayLike, parameters: FetchParameters, batch: int = 7) -> int:
+    """Fetches of a strategy, whose results are those of the join index."""
+    rows = np.asarray(entries, np.int64).reshape(-1, 2)
+    cache, pairs = CountingCache(*files, parameters.memory), [np.empty((0, 2), np.int64)]
+
+    def algorithm() -> Algorithm:
+        yield Phase("fetch")
+        yield from FETCHING.load(strategy).fetch(GivenIndex(rows[:, 0], rows[:, 1], batch), cache, parameters)
+
+    trace_only(algorithm(), files, results=lambda r, s: pairs.append(np.column_stack([r, s])))
+    joined = np.concatenate(pairs)
+    np.testing.assert_array_equal(in_order(joined), in_order(rows))
+    return cache.fetches
+
+
+def in_order(rows: Integers) -> Integers:
+    return rows[np.lexsort(rows.T)]
+
+
+def graph_of(files: tuple[HeapFile, HeapFile], entries: npt.ArrayLike) -> PageGraph:
+    rows = np.asarray(entries, np.int64).reshape(-1, 2)
+    r_pages, s_pages = PageCache(*files, 2).pages_of(rows[:, 0], rows[:, 1])
+    return PageGraph.of(r_pages, s_pages, files[0].pages + files[1].pages)
+
+
+def bound(graph: PageGraph, frames: int) -> int:
+    return least_fetches(graph.needed_pages, graph.edges, frames, int(graph.degrees.max(initial=0)))
+
+
+def pairs_of(pages: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """One entry for each pair of a page of R and one of S."""
+    return [(ROWS * r_page, ROWS * s_page + 1) for r_page, s_page in pages]
+
+
+ALL_PAIRS = [(r_row, s_row) for r_row in range(24) for s_row in range(24)]
+HUB = pairs_of((0, other) for other in range(6)) * 3 + pairs_of((other, 0) for other in range(6))
+
+
+@given(
+    entries=st.lists(st.tuples(st.integers(0, 23), st.integers(0, 23)), max_size=90),
+    memory=st.integers(2, 14),
+    k=st.sampled_from([0.1, 0.5, 1.0, 4.0, 1e9]),
+    batch=st.sampled_from([1, 7, 1000]),
+)
+@example([], 2, 1.0, 7)
+@example([(3, 5)] * 20, 2, 1.0, 7)
+@example(ALL_PAIRS, 2, 1.0, 100)
+@example(ALL_PAIRS, 8, 1.0, 100)
+@example(HUB, 3, 0.5, 1)
+def test_every_entry_is_joined_once(strategy: str, entries: list[tuple[int, int]], memory: int, k: float, batch: int) -> None:
+    """On any join index, in any memory: with no more pages than frames, and no fewer fetches than no plan can do without."""
+    files = relations(6, 6)
+    fetches = fetched(strategy, files, entries, FetchParameters(memory, k), batch)
+    assert fetches >= bound(graph_of(files, entries), memory)
+    assert fetches == fetched(strategy, files, entries, FetchParameters(memory, k), batch)
+
+
+@pytest.mark.parametrize("files", [relations(0, 0), relations(0, 3), relations(1, 1)])
+def test_small_relations(strategy: str, files: tuple[HeapFile, HeapFile]) -> None:
+    entries = [(0, 0), (3, 1)] if files[0].pages else []
+    assert fetched(strategy, files, entries, FetchParameters(9)) >= len(entries)
+
+
+@pytest.mark.parametrize("memory", [2, 5, 40, 300])
+@pytest.mark.parametrize("graph", [join_graph(90, ROWS), join_graph(90, ROWS, same_order=True), complete(20, 30)], ids=str)
+def test_graphs_of_joins(strategy: str, graph: PageGraph, memory: int) -> None:
+    """Larger graphs, an entry a pair of pages, in no order."""
+    r_pages = int(graph.first.max()) + 1
+    files = relations(r_pages, graph.pages - r_pages)
+    entries = np.array(pairs_of(zip(graph.first.tolist(), (graph.second - r_pages).tolist(), strict=True)))
+    np.random.default_rng(5).shuffle(entries)
+    assert fetched(strategy, files, entries, FetchParameters(memory), 100) >= bound(graph, memory)
+
+
+def test_rows_that_are_not_there_are_refused(strategy: str) -> None:
+    for entries in ([(0, 24)], [(24, 0)], [(0, -1)]):
+        with pytest.raises(InvalidParameterError, match="join index: row"):
+            fetched(strategy, relations(6, 6), entries, FetchParameters(9))
+
+
+def test_published_strategies_are_members() -> None:
+    assert {"naive"} <= set(FETCHING.names())
+
+
+@pytest.mark.parametrize(("memory", "k"), [(1, 1.0), (8, 0.0), (8, -1.0), (8, float("inf")), (8, float("nan"))])
+def test_unfit_parameters_are_refused(memory: int, k: float) -> None:
+    with pytest.raises(InvalidParameterError, match="frames: 1, but two" if memory == 1 else "k: "):
+        FetchParameters(memory, k)
