@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from flashsim.core.errors import CapacityError
+from flashsim.core.errors import CapacityError, UnknownNameError
 from flashsim.core.kernel import kernel
 from flashsim.core.request import Integers
 from flashsim.storage.page.base import PAGE_FORMATS, PageFormat
@@ -65,7 +65,7 @@ class Layout:
         pages: PageFormat = PAGE_FORMATS.load(self.page_format)
         object.__setattr__(self, "_pages", pages)
         pages.check_page_size(self.page_size)
-        largest, most = self.row_format.largest_record(), pages.largest_record(self.row_format, self.page_size)
+        largest, most = pages.widest_row(self.row_format), pages.largest_record(self.row_format, self.page_size)
         if largest > most:
             bound = f"a row of {self.row_format.title} takes {largest} B of the {most} B that a page holds of one row"
             raise CapacityError(f"page size: {self.page_size} B, but {bound}")
@@ -88,9 +88,26 @@ class Layout:
         """Pages that hold tuples as their boundaries say, shape (pages, page_size)."""
         return self._pages.encode_pages(self.row_format, tuples, self.page_size)
 
-    def parts(self, columns: tuple[str, ...]) -> tuple[tuple[int, int], ...]:
-        """Which bytes of a page hold some columns of its tuples, as (first byte, bytes) in whole sectors."""
-        return self._pages.parts(self.row_format, columns, self.page_size)
+    def parts(self, columns: tuple[str, ...], attributes: tuple[str, ...] = ()) -> tuple[tuple[int, int], ...]:
+        """Which bytes of a page hold some columns of its tuples and attributes of its rows, as (first byte, bytes) in whole sectors.
+
+        Parameters
+        ----------
+        columns
+            Of tuples in memory: ``key`` and ``row`` of a relation.
+        attributes
+            Of the stored rows: a relation's columns, by the names that they have there.
+
+        Raises
+        ------
+        UnknownNameError
+            No such attribute is stored.
+        """
+        known = [attribute.name for attribute in self.row_format.attributes if attribute.name is not None]
+        for name in attributes:
+            if name not in known:
+                raise UnknownNameError(f"column of {self.row_format.title}", name, known)
+        return self._pages.parts(self.row_format, columns, attributes, self.page_size)
 
     def decode(self, data: Bytes, columns: tuple[str, ...] | None = None) -> Tuples:
         """The tuples of pages, shape (pages, page_size), in order, or some columns of them, whose parts alone are looked at.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -16,6 +17,8 @@ import pyarrow as pa
 
 from flashsim.core.errors import CapacityError, DamagedFileError
 from flashsim.core.request import Integers
+from flashsim.storage.attributes import Attribute
+from flashsim.storage.columns import array_of, column_of, joined, stored_column
 from flashsim.storage.keys import StoredKeys
 from flashsim.storage.record import Bytes, locate_values, stored_values
 from flashsim.storage.rows import Columns, Tuples
@@ -40,6 +43,9 @@ class Records(Protocol):
 
     def encode(self, rows: Integers) -> tuple[npt.NDArray[np.uint8], Integers]:
         """The SQLite records of some rows: their bytes one after the other, and where each begins, shape (n + 1,)."""
+
+    def attributes(self) -> tuple[Attribute, ...]:
+        """What every column takes where it is stored as such."""
 
     def take(self, rows: Integers) -> pa.Table:
         """Some rows, in the given order, with all columns."""
@@ -94,6 +100,31 @@ class Relation:
         rows = kept["row"].astype(np.int64)
         return {"key": self.keys(rows), "row": rows}
 
+    @cached_property
+    def attributes(self) -> tuple[Attribute, ...]:
+        """Row ids, of 4 bytes where these hold all, and the columns."""
+        return Attribute(None, pa.int64(), np.dtype(self.kept["row"]).itemsize), *self.records.attributes()
+
+    def place(self, column: str) -> int:
+        """The key column's, or that of row ids."""
+        return 0 if column == "row" else 1 + self.records.names.index(self.key)
+
+    def stored(self, tuples: Tuples) -> list[pa.Array]:
+        """Row ids and all columns of some rows."""
+        return [column_of(tuples.rows), *(joined(column) for column in self.records.take(tuples.rows).columns)]
+
+    def numbers_of(self, column: str, stored: pa.Array) -> Integers:
+        """Key codes, or row ids.
+
+        Raises
+        ------
+        DamagedFileError
+            This relation has no such key, or row.
+        """
+        if column == "key":
+            return self.stored_keys.codes(stored_column(stored))
+        return self._known_rows(array_of(stored))
+
     def check(self, tuples: Tuples) -> None:
         """Refuse a row id that no row has.
 
@@ -130,8 +161,7 @@ class Relation:
         DamagedFileError
             They are no rows of this relation.
         """
-        if len(numbers) and not 0 <= numbers.min() <= numbers.max() < len(self):
-            raise DamagedFileError(f"{self.title}: a page that was read holds a cell of no row")
+        self._known_rows(numbers)
         names = self.records.names
         types, at = (np.zeros((len(numbers), len(names)), np.int64) for _ in range(2))
         damaged = locate_values(data, starts, ends, types, at)
@@ -140,6 +170,11 @@ class Relation:
         column = names.index(self.key)
         keys = stored_values(data, types[:, column].copy(), at[:, column].copy())
         return {"key": self.stored_keys.codes(keys), "row": numbers}
+
+    def _known_rows(self, rows: Integers) -> Integers:
+        if len(rows) and not 0 <= rows.min() <= rows.max() < len(self):
+            raise DamagedFileError(f"{self.title}: a page that was read holds a cell of no row")
+        return rows
 
     @property
     def stored_keys(self) -> StoredKeys:

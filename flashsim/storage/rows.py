@@ -12,9 +12,12 @@ from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from flashsim.core.errors import CapacityError, DamagedFileError, InvalidParameterError
 from flashsim.core.request import Integers
+from flashsim.storage.attributes import Attribute
+from flashsim.storage.columns import array_of, column_of
 from flashsim.storage.keys import NULL_KEY
 from flashsim.storage.record import Bytes
 
@@ -96,6 +99,25 @@ class RowFormat(Protocol):
     def restored(self, kept: Mapping[str, npt.NDArray[Any]]) -> Columns:
         """All columns, given those that are kept."""
 
+    @property
+    def attributes(self) -> tuple[Attribute, ...]:
+        """What a page that keeps column by column stores of rows, in order: their ids, where these are no column, and the columns."""
+
+    def place(self, column: str) -> int:
+        """Which of the attributes a column of tuples is stored as."""
+
+    def stored(self, tuples: Tuples) -> list[pa.Array]:
+        """The attributes of some tuples, shape (n,) each."""
+
+    def numbers_of(self, column: str, stored: pa.Array) -> Integers:
+        """The reverse, for a column of tuples: its numbers, given the attribute that it is stored as.
+
+        Raises
+        ------
+        DamagedFileError
+            They are no values of this format.
+        """
+
     def check(self, tuples: Tuples) -> None:
         """Refuse values that no record of this format holds."""
 
@@ -168,6 +190,23 @@ class FixedRows:
     def restored(self, kept: Mapping[str, npt.NDArray[Any]]) -> Columns:
         """All columns, given those that are kept."""
         return {column: kept[column].astype(np.int64) for column in self.widths}
+
+    @property
+    def attributes(self) -> tuple[Attribute, ...]:
+        """Every column, of its width."""
+        return tuple(Attribute(column, pa.int64(), width) for column, width in self.widths.items())
+
+    def place(self, column: str) -> int:
+        """Which of the columns it is."""
+        return self.columns.index(column)
+
+    def stored(self, tuples: Tuples) -> list[pa.Array]:
+        """The columns."""
+        return [column_of(tuples.columns[column]) for column in self.widths]
+
+    def numbers_of(self, column: str, stored: pa.Array) -> Integers:
+        """The numbers that were stored."""
+        return array_of(stored)
 
     def check(self, tuples: Tuples) -> None:
         """Refuse a number that is too large for its width.

@@ -36,8 +36,13 @@ class PageFormat(Protocol):
         """Bytes of cells that a page holds."""
 
     @optional
+    def widest_row(self, row_format: RowFormat) -> int:
+        """Bytes of a page that the largest row takes where it is the only one; those of its record, if formats do not say otherwise."""
+        return row_format.largest_record()
+
+    @optional
     def largest_record(self, row_format: RowFormat, page_size: int) -> int:
-        """Bytes of the largest record that a page takes."""
+        """The most of these bytes that a page has."""
         return self.room(row_format, page_size)
 
     def cell_sizes(self, row_format: RowFormat, tuples: Tuples) -> Integers:
@@ -53,8 +58,10 @@ class PageFormat(Protocol):
         """
 
     @optional
-    def parts(self, row_format: RowFormat, columns: tuple[str, ...], page_size: int) -> tuple[tuple[int, int], ...]:
-        """Which bytes of a page hold some columns of its tuples, as (first byte, bytes) in whole sectors."""
+    def parts(
+        self, row_format: RowFormat, columns: tuple[str, ...], attributes: tuple[str, ...], page_size: int
+    ) -> tuple[tuple[int, int], ...]:
+        """Which bytes of a page hold some columns of its tuples and attributes of its rows, as (first byte, bytes) in whole sectors."""
         return ((0, page_size),)
 
     def decode_pages(self, row_format: RowFormat, columns: tuple[str, ...], data: Bytes) -> Tuples:

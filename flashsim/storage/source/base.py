@@ -19,6 +19,7 @@ import pyarrow as pa
 from flashsim.core.errors import DamagedFileError, FlashsimError, InvalidParameterError, MissingFileError, SchemaError, UnknownNameError
 from flashsim.core.members import Family, optional
 from flashsim.core.request import Integers
+from flashsim.storage.attributes import Attribute, attribute
 from flashsim.storage.columns import column_of, is_flat, plain_type
 from flashsim.storage.keys import encode_keys
 from flashsim.storage.record import Bytes, encode_records, record_sizes
@@ -78,6 +79,7 @@ class TableRecords:
         columns = {column: plain_type(table.column(column)) for column in table.column_names}
         self.table = pa.table(columns).combine_chunks()
         self._sizes: npt.NDArray[Any] | None = None
+        self._attributes: tuple[Attribute, ...] | None = None
 
     @property
     def names(self) -> list[str]:
@@ -110,6 +112,12 @@ class TableRecords:
     def encode(self, rows: Integers) -> tuple[Bytes, Integers]:
         """The SQLite records of some rows, and where each begins, shape (n + 1,)."""
         return encode_records(self.take(rows))
+
+    def attributes(self) -> tuple[Attribute, ...]:
+        """What every column takes where it is stored as such."""
+        if self._attributes is None:
+            self._attributes = tuple(attribute(name, self.table.column(name)) for name in self.names)
+        return self._attributes
 
     def take(self, rows: Integers) -> pa.Table:
         """Some rows, in the given order, with all columns."""

@@ -20,6 +20,7 @@ from flashsim.core.errors import InvalidParameterError
 from flashsim.core.kernel import kernel
 from flashsim.core.request import Integers
 from flashsim.core.rng import generator
+from flashsim.storage.attributes import Attribute
 from flashsim.storage.columns import column_of
 from flashsim.storage.page.sqlite import cell_size, leaf_room
 from flashsim.storage.record import Bytes, put_varint, varint_size
@@ -108,6 +109,11 @@ class PaperRecords:
         out[:, header : header + _KEY_BYTES] = self.keys[rows].astype(">u4").view(np.uint8).reshape(-1, _KEY_BYTES)
         _pad(out, rows, header + _KEY_BYTES)
         return out.reshape(-1), np.arange(len(rows) + 1) * size
+
+    def attributes(self) -> tuple[Attribute, ...]:
+        """The key, and padding of one length."""
+        key, padding = self.types
+        return Attribute(KEYS[self.name], key, _KEY_BYTES), Attribute("padding", padding, self.padding)
 
     def take(self, rows: Integers) -> pa.Table:
         """Some rows, in the given order: the key and the padding as text."""
