@@ -6,7 +6,7 @@ Pages are numbered over both relations: page p of R is p, and page q of S is ``r
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +19,8 @@ from flashsim.core.request import Integers
 from flashsim.execution.requests import Algorithm, Cpu, Emit, Read, Work
 from flashsim.storage.heap_file import HeapFile
 from flashsim.storage.rows import Tuples
+
+Numbers = npt.NDArray[np.integer[Any]]
 
 #: Most pages of one file that are asked for at once, each by a request that follows the one before it.
 _MOST = 64
@@ -48,11 +50,11 @@ class Schedule:
         After how many fetches of this schedule each entry is joined, ascending; shape (n,).
     """
 
-    pages: Integers
-    victims: Integers
+    pages: Numbers
+    victims: Numbers
     r_rows: Integers
     s_rows: Integers
-    after: Integers
+    after: Numbers
 
 
 class _Frames(NamedTuple):

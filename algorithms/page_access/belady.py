@@ -11,12 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from algorithms.page_access.graph import PageGraph, Pages
+from algorithms.page_access.heap import PAGE, sift, top_but
 from algorithms.page_access.plan import LEAST_FRAMES, NONE, FetchPlan, check_frames
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.kernel import lean_kernel
-
-#: Columns of the heap of pages in memory: the page, and when it is needed next.
-_PAGE, _USE = range(2)
 
 
 class Replay(NamedTuple):
@@ -27,7 +25,7 @@ class Replay(NamedTuple):
     #: Steps of the order in which each page is needed next, and after each edge its two pages, a row an edge.
     next_use: Pages
     uses: Pages
-    #: Where in the heap each page is, or `NONE`, and the heap itself, shape (frames, 2).
+    #: Where in the heap of pages in memory, by when they are needed next, each page is, or `NONE`, and its items, shape (frames, 2).
     places: Pages
     heap: Pages
     fetched: Pages
@@ -93,41 +91,12 @@ def go_through(order: Pages, room: Replay) -> int:
                     place, size = size, size + 1
                     room.victims[fetches] = NONE
                 else:
-                    place = _last_needed(room.heap, other)
-                    room.victims[fetches] = room.heap[place, _PAGE]
-                    room.places[room.heap[place, _PAGE]] = NONE
+                    place = top_but(room.heap, size, other)
+                    room.victims[fetches] = room.heap[place, PAGE]
+                    room.places[room.heap[place, PAGE]] = NONE
                 room.fetched[fetches] = page
                 fetches += 1
-            _sift(room.heap, room.places, size, place, page, room.uses[step, side])
+            sift(room.heap, room.places, size, place, page, room.uses[step, side])
             page, other = other, page
         room.after[step] = fetches
     return fetches
-
-
-@lean_kernel
-def _last_needed(heap: Pages, stays: int) -> int:
-    """The place of the page needed again last, but for one that stays."""
-    if heap[0, _PAGE] != stays:
-        return 0
-    return 2 if heap.shape[0] > 2 and heap[2, _USE] > heap[1, _USE] else 1
-
-
-@lean_kernel
-def _sift(heap: Pages, places: Pages, size: int, place: int, page: int, use: int) -> None:
-    """Put a page, whose next use has changed, where it belongs; the one needed last is on top."""
-    while place > 0 and heap[(place - 1) // 2, _USE] < use:
-        above = (place - 1) // 2
-        heap[place, _PAGE], heap[place, _USE] = heap[above, _PAGE], heap[above, _USE]
-        places[heap[place, _PAGE]] = place
-        place = above
-    while True:
-        below = 2 * place + 1
-        if below + 1 < size and heap[below + 1, _USE] > heap[below, _USE]:
-            below += 1
-        if below >= size or heap[below, _USE] <= use:
-            break
-        heap[place, _PAGE], heap[place, _USE] = heap[below, _PAGE], heap[below, _USE]
-        places[heap[place, _PAGE]] = place
-        place = below
-    heap[place, _PAGE], heap[place, _USE] = page, use
-    places[page] = place

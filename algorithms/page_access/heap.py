@@ -1,0 +1,81 @@
+"""A heap of pages by a number, the greatest on top; a page is found in it, and changes its number, in logarithmic time."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from algorithms.page_access.graph import Pages
+from algorithms.page_access.plan import NONE
+from flashsim.core.kernel import lean_kernel
+from flashsim.core.request import Integers
+
+#: Columns of a heap's items.
+PAGE, NUMBER = range(2)
+
+
+class Heap(NamedTuple):
+    """The items, shape (most, 2), as many as `size` says; where in the heap each page is, or `NONE`."""
+
+    items: Integers
+    places: Pages
+    size: Integers
+
+
+def empty_heap(pages: int) -> Heap:
+    """Room for so many pages."""
+    return Heap(np.empty((pages, 2), np.int64), np.full(pages, NONE, np.int32), np.zeros(1, np.int64))
+
+
+@lean_kernel
+def put(heap: Heap, page: int, number: int) -> None:
+    """Put a page in, or give it another number."""
+    place = heap.places[page]
+    if place < 0:
+        place = heap.size[0]
+        heap.size[0] += 1
+    sift(heap.items, heap.places, heap.size[0], place, page, number)
+
+
+@lean_kernel
+def take(heap: Heap, page: int) -> None:
+    """Take a page out, if it is there."""
+    place = heap.places[page]
+    if place < 0:
+        return
+    heap.places[page] = NONE
+    heap.size[0] -= 1
+    last = heap.size[0]
+    if place < last:
+        sift(heap.items, heap.places, last, place, heap.items[last, PAGE], heap.items[last, NUMBER])
+
+
+@lean_kernel
+def sift(items: npt.NDArray[Any], places: Pages, size: int, place: int, page: int, number: int) -> None:
+    """Put a page, whose number has changed, where it belongs."""
+    while place > 0 and items[(place - 1) // 2, NUMBER] < number:
+        above = (place - 1) // 2
+        items[place, PAGE], items[place, NUMBER] = items[above, PAGE], items[above, NUMBER]
+        places[items[place, PAGE]] = place
+        place = above
+    while True:
+        below = 2 * place + 1
+        if below + 1 < size and items[below + 1, NUMBER] > items[below, NUMBER]:
+            below += 1
+        if below >= size or items[below, NUMBER] <= number:
+            break
+        items[place, PAGE], items[place, NUMBER] = items[below, PAGE], items[below, NUMBER]
+        places[items[place, PAGE]] = place
+        place = below
+    items[place, PAGE], items[place, NUMBER] = page, number
+    places[page] = place
+
+
+@lean_kernel
+def top_but(items: npt.NDArray[Any], size: int, stays: int) -> int:
+    """The place of the page with the greatest number, but for one that stays."""
+    if items[0, PAGE] != stays:
+        return 0
+    return 2 if size > 2 and items[2, NUMBER] > items[1, NUMBER] else 1
