@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,7 +27,7 @@ _MOST_EDGES = (1 << 30) - 1
 class PageGraph:
     """Pages and the pairs of them that must meet (a join graph, if the pairs are those of a join index).
 
-    Make one by `of`, `from_frame` or `from_networkx`.
+    Make one by `of`, `from_csr`, `from_frame` or `from_networkx`.
 
     Parameters
     ----------
@@ -46,10 +47,17 @@ class PageGraph:
     offsets: Pages
     adjacency: Pages
     results: npt.NDArray[np.int64]
-    names: list[Any] = field(default_factory=list)
+    names: Sequence[Any] = ()
 
     @classmethod
-    def of(cls, first: npt.ArrayLike, second: npt.ArrayLike, pages: int | None = None, results: npt.ArrayLike | None = None) -> PageGraph:
+    def of(
+        cls,
+        first: npt.ArrayLike,
+        second: npt.ArrayLike,
+        pages: int | None = None,
+        results: npt.ArrayLike | None = None,
+        names: Sequence[Any] = (),
+    ) -> PageGraph:
         """A graph from the two ends of its edges, in any order; pairs that stand several times are one edge.
 
         Parameters
@@ -58,6 +66,8 @@ class PageGraph:
             How many there are, if the last ones may have no edge.
         results
             What each edge is worth, at least 0, shape (edges,); 1 without it.
+        names
+            What each page is called, if that is not its number.
 
         Raises
         ------
@@ -80,9 +90,9 @@ class PageGraph:
             )
         if len(worth) > _MOST_EDGES:
             raise InvalidParameterError("edges", len(worth), f"at most {_MOST_EDGES} can be counted")
-        least = min((int(each.min(initial=0)) for each in (*ends, worth)), default=0)
-        if least < 0:
-            raise InvalidParameterError("edges", least, "pages and results must be at least 0")
+        for what, least in (("edges", min(int(each.min(initial=0)) for each in ends)), ("results", int(worth.min(initial=0)))):
+            if least < 0:
+                raise InvalidParameterError(what, least, "pages, and what their edges are worth, must be at least 0")
         low, high = np.minimum(*ends), np.maximum(*ends)
         last = int(high.max(initial=-1))
         count = last + 1 if pages is None else pages
@@ -91,10 +101,39 @@ class PageGraph:
                 "pages", count, f"it must be above {last}, the last page that has an edge, and at most {_MOST_EDGES}"
             )
         if (loops := np.flatnonzero(low == high)).size:
-            raise InvalidParameterError("edges", f"({low[loops[0]]}, {low[loops[0]]})", "a page cannot be paired with itself (a self-loop)")
+            page = names[int(low[loops[0]])] if names else low[loops[0]]
+            raise InvalidParameterError("edges", f"({page}, {page})", "a page cannot be paired with itself (a self-loop)")
         pairs, places = np.unique(low * count + high, return_inverse=True)
         sums = np.bincount(places, worth, len(pairs)).astype(np.int64) if len(pairs) < len(worth) else worth[np.argsort(places)]
-        return cls(*_adjacency((pairs // max(1, count)).astype(np.int32), (pairs % max(1, count)).astype(np.int32), count), sums)
+        return cls(*_adjacency((pairs // max(1, count)).astype(np.int32), (pairs % max(1, count)).astype(np.int32), count), sums, names)
+
+    @classmethod
+    def from_csr(cls, offsets: npt.ArrayLike, neighbours: npt.ArrayLike, results: npt.ArrayLike | None = None) -> PageGraph:
+        """A graph from compressed rows: ``neighbours[offsets[p]:offsets[p + 1]]`` are those of page p, `results` what their edges are worth.
+
+        An edge stands in the row of one of its pages, or in those of both, where that of the lower page counts.
+
+        Raises
+        ------
+        InvalidParameterError
+            Offsets that do not ascend from 0 to the number of neighbours, or as `of`.
+
+        Examples
+        --------
+        >>> PageGraph.from_csr([0, 2, 3, 4], [1, 2, 0, 0])
+        PageGraph(3 pages, 2 edges)
+        """
+        begins, others = _whole("offsets", offsets), _whole("neighbours", neighbours)
+        if not len(begins) or begins[0] != 0 or begins[-1] != len(others) or np.any(np.diff(begins) < 0):
+            raise InvalidParameterError("offsets", begins.tolist()[:3], f"they must ascend from 0 to the {len(others)} neighbours")
+        pages = len(begins) - 1
+        rows = np.repeat(np.arange(pages), np.diff(begins))
+        pairs = np.minimum(rows, others) * pages + np.maximum(rows, others)
+        kept = (rows < others) | ~np.isin(pairs, pairs[rows < others])
+        worth = np.ones(len(others), np.int64) if results is None else _whole("results", results)
+        if len(worth) != len(others):
+            raise InvalidParameterError("results", len(worth), f"there must be one for each of the {len(others)} neighbours")
+        return cls.of(rows[kept], others[kept], pages, worth[kept])
 
     @classmethod
     def from_frame(cls, frame: pd.DataFrame, results: str = "") -> PageGraph:
@@ -117,9 +156,8 @@ class PageGraph:
         if ends.isna().any():
             raise SchemaError("edge list: an end is missing")
         codes, names = pd.factorize(ends, sort=ends.map(type).nunique() == 1)
-        graph = cls.of(codes[: len(frame)], codes[len(frame) :], len(names), frame[results].to_numpy() if results else None)
-        graph.names.extend(names)
-        return graph
+        worth = frame[results].to_numpy() if results else None
+        return cls.of(codes[: len(frame)], codes[len(frame) :], len(names), worth, list(names))
 
     @classmethod
     def from_networkx(cls, graph: networkx.Graph[Any], results: str = "") -> PageGraph:
@@ -133,9 +171,7 @@ class PageGraph:
         numbers = {name: number for number, name in enumerate(graph)}
         ends = np.array([(numbers[u], numbers[v]) for u, v in graph.edges()], np.int64).reshape(-1, 2)
         worth = [attributes.get(results, 1) for _, _, attributes in graph.edges(data=True)] if results else None
-        made = cls.of(ends[:, 0], ends[:, 1], len(numbers), worth)
-        made.names.extend(numbers)
-        return made
+        return cls.of(ends[:, 0], ends[:, 1], len(numbers), worth, list(numbers))
 
     def to_networkx(self) -> networkx.Graph[Any]:
         """The same as a graph of NetworkX, with each edge's worth as ``results``."""
@@ -176,11 +212,14 @@ class PageGraph:
 
 
 def _whole(what: str, values: npt.ArrayLike) -> npt.NDArray[np.int64]:
+    """Whole numbers, which may come as such floats as 2.0."""
     array = np.asarray(values)
-    if array.ndim != 1 or (array.size and not np.issubdtype(array.dtype, np.integer)):
+    if array.ndim != 1 or (array.size and array.dtype.kind not in "iuf"):
         raise InvalidParameterError(what, f"{array.dtype} of shape {array.shape}", "they must be a list of whole numbers")
-    if array.size and int(array.max()) >= 1 << 62:
-        raise InvalidParameterError(what, int(array.max()), "numbers must be below 2^62")
+    if array.dtype.kind == "f" and (broken := np.flatnonzero(array != np.rint(array))).size:
+        raise InvalidParameterError(what, array[broken[0]], "they must be a list of whole numbers")
+    if array.size and array.max() >= 1 << 62:
+        raise InvalidParameterError(what, array.max(), "numbers must be below 2^62")
     return array.astype(np.int64)
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from algorithms.page_access.graph import PageGraph, Pages
 from flashsim.core.errors import FlashsimError, InvalidParameterError
@@ -55,14 +56,18 @@ class FetchPlan:
         """Fetches over the pages that must be fetched at all; 1 is best."""
         return self.fetches / max(1, self.graph.needed_pages)
 
+    @property
+    def edges_met(self) -> npt.NDArray[np.int64]:
+        """How many pairs meet between each fetch and the next one, shape (fetches,)."""
+        return np.bincount(self.after, minlength=self.fetches + 1)[1:]
+
     def to_frame(self) -> pd.DataFrame:
         """A row a fetch: the page, what it replaces (empty while frames are free), and how many pairs meet before the next one."""
         import pandas as pd
 
-        met = np.bincount(self.after, minlength=self.fetches + 1)[1:]
         names = [self.graph.name(page) for page in self.pages.tolist()]
         replaced = [None if victim == NONE else self.graph.name(victim) for victim in self.victims.tolist()]
-        return pd.DataFrame({"page": names, "replaces": replaced, "edges_met": met})
+        return pd.DataFrame({"page": names, "replaces": pd.array(replaced), "edges_met": self.edges_met})
 
     def check(self) -> None:
         """Go through the plan and refuse one that does not keep its word.

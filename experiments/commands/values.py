@@ -13,6 +13,7 @@ _FAMILIES = {
     "placements": ("flashsim.storage.placement.base", "PLACEMENTS"),
     "formats": ("traces.format.base", "FORMATS"),
     "engines": ("traces.replay.base", "ENGINES"),
+    "planners": ("algorithms.page_access.planners.base", "PLANNERS"),
     "benchmarks": ("traces.workload.base", "FAMILY"),
 }
 _PLACE = re.compile(r"\{([a-z]+)\}")
@@ -31,6 +32,8 @@ def values(kind: str) -> list[str]:
             return [*import_module("flashsim.execution.cpu").names(), "none"]
         case "writable":
             return list(import_module("traces.format.base").writable())
+        case "graphs":
+            return list(import_module("algorithms.page_access.instances").FAMILIES)
         case "papers":
             return list(import_module("experiments.papers.base").PAPERS.names())
         case _:  # all claims of all papers, as PAPER/CLAIM

@@ -124,6 +124,27 @@ BAD = {
     "trace info missing.parquet": "missing.parquet",
     "trace info broken.parquet": "broken.parquet",
     "trace info texts.parquet": "texts.parquet",
+    "fetch loops.csv --frames 3": "edges: (b, b), but a page cannot be paired with itself (a self-loop)",
+    "fetch negative.csv --frames 3": "results: -1, but pages, and what their edges are worth, must be at least 0",
+    "fetch halves.csv --frames 3": "results: 0.5, but they must be a list of whole numbers",
+    "fetch empty.csv --frames 3": "Empty CSV file",
+    "fetch missing.csv --frames 3": "missing.csv: there is no such file",
+    "fetch texts.csv --frames 3": "edge list texts: it needs two columns",
+    "fetch loops.csv --frames 3 --results n": "column: 'n' is unknown",
+    "fetch generel --frames 3": "graph: 'generel' is unknown; did you mean general",
+    "fetch general --frames 1": "frames: 1, but two pages must be in memory together",
+    "fetch general --frames two": "'--frames'",
+    "fetch general": "Missing option",
+    "fetch general:density=2 --frames 3": "density: 2.0, but it must lie between 0 and 1",
+    "fetch general:pages=100000000 --frames 3": "pages: 100000000, but it must lie between 1 and 10000",
+    "fetch geometric:degree=nan --frames 3": "degree: nan, but",
+    "fetch join:page=3 --frames 3": "parameter of join: 'page' is unknown; did you mean pages",
+    "fetch general --frames 3 --exact": "pages: 500, but the optimum is searched for up to 64",
+    "fetch general --frames 3 --planner overlaps": "did you mean overlap",
+    "fetch general --frames 3 --planner mine.py": "no file at mine.py",
+    "fetch general:pages=5 --frames 3 --planner wrong.py": "'wrong.py' gave a list, but a FetchPlan of the given graph",
+    "fetch loops.csv --frames 3 --out loops.csv --force": "is also what GRAPH names",
+    "fetch general --frames 3 --out kept.txt": "--force",
     "reproduce do2010": "did you mean do2009",
     "reproduce do2009/table33": "did you mean table",
     "reproduce do2009 --scale 0": "scale: 0",
@@ -156,6 +177,10 @@ def files(here: Path) -> Path:
     (here / "cut.sqlite").write_bytes((here / "view.sqlite").read_bytes()[:5000])
     for name, text in (("ragged", "a,b\n1\n"), ("twice", "a,a\n1,2\n"), ("empty", ""), ("control", "a,b\n\x1b[31m\x07\n")):
         (here / f"{name}.csv").write_text(text)
+    for name, worth in (("loops", 1), ("negative", -1), ("halves", 0.5)):
+        (here / f"{name}.csv").write_text(f"x,y,weight\na,b,{worth}\nb,{'b' if name == 'loops' else 'c'},1\n")
+    (here / "texts.csv").write_text("a\n1\n")
+    (here / "wrong.py").write_text("def plan(graph, frames):\n    return [0]\n")
     (here / "loop").symlink_to("loop")
     (here / "digits.toml").write_text("kind = 1" + "0" * 5000)
     (here / "nested.toml").write_text(f"kind = {'[' * 100_000}{']' * 100_000}")

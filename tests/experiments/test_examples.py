@@ -25,6 +25,7 @@ COMMANDS = (
     "",
     "reproduce",
     "join",
+    "fetch",
     "device",
     "device list",
     "device show",
@@ -59,6 +60,8 @@ def test_every_command_has_examples_and_they_run(command: str, here: Path) -> No
         made = "join bnl --r do2009:customer@0.01 --s do2009:orders@0.01 --on c_custkey=o_custkey --device ocz-core-60gb --memory 256KiB"
         assert CliRunner().invoke(app, [*made.split(), "--trace", "bnl.parquet"]).exit_code == 0
         Path("requests.csv").write_text("Stamp,LBA,Size\n0.5,64,4096\n2,128,512\n", encoding="utf-8")
+    if command == "fetch":
+        Path("edges.csv").write_text("r,s,weight\n1,a,3\n1,b,1\n1,c,1\n2,a,1\n2,c,5\n", encoding="utf-8")
     if command == "device import-diskspecs":
         named = write_drive(here).read_text(encoding="utf-8").replace("SMALL_ST-1.x", "MY_DISK")
         Path("drive.parv").write_text(named, encoding="utf-8")

@@ -25,6 +25,7 @@ LINES = {
     "reproduce": ("reproduce", False),
     "reproduce a claim": ("reproduce do2009/slides-erase --scale 0.01 --details", False),
     "join": (SMALL_JOIN, False),
+    "fetch": ("fetch bipartite:pages=8,density=0.2 --frames 3 --exact", False),
     "device list": ("device list", False),
     "device show": ("device show seagate-st3300655lc", False),
     "device bench": ("device bench ocz-core-60gb --quick --only order --count 64", False),
@@ -62,6 +63,7 @@ def numbers(text: str) -> Counter[str]:
 
 #: Numbers, with the unit of a time; digits of a name are none.
 _NUMBER = re.compile(r"(?<![\w./-])[-+]?\d[\d,.]*\d(?: [num]?s\b)?|(?<![\w./-])[-+]?\d(?: [num]?s\b)?")
+PLANNING = "planning s"
 _SECONDS = re.compile(r"(How long +)\d+ s; \d+ runs were made, \d+ kept")
 
 
@@ -78,7 +80,8 @@ def masked(part: terminal.Part, *, measured: bool) -> terminal.Part:
         return text(part)
     if isinstance(part, terminal.Explanation):
         return replace(part, text=text(part.text))
-    return replace(part, rows=[[entry(value) for value in row] for row in part.rows]) if measured else part
+    hidden = [measured or head == PLANNING for head in part.header]
+    return replace(part, rows=[[entry(value) if hide else value for hide, value in zip(hidden, row, strict=True)] for row in part.rows])
 
 
 @pytest.fixture

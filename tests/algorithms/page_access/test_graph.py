@@ -6,6 +6,7 @@ import networkx
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -34,6 +35,31 @@ def test_a_graph_is_that_of_networkx(ends: list[tuple[int, int]]) -> None:
     assert networkx.utils.graphs_equal(back.to_networkx(), graph.to_networkx())
 
 
+@given(EDGES)
+def test_rows_of_a_matrix_are_the_same_graph(ends: list[tuple[int, int]]) -> None:
+    """Whether an edge stands in one row or in both."""
+    expected = PageGraph.of([u for u, _ in ends], [v for _, v in ends], 10)
+    upper = scipy.sparse.coo_array((expected.results, (expected.first, expected.second)), (10, 10))
+    for matrix in (upper.tocsr(), upper.T.tocsr(), (upper + upper.T).tocsr()):
+        graph = PageGraph.from_csr(matrix.indptr, matrix.indices, matrix.data.astype(float))
+        assert all(
+            np.array_equal(getattr(graph, name), getattr(expected, name)) for name in ("first", "second", "offsets", "adjacency", "results")
+        )
+
+
+def test_rows_that_are_none_are_refused() -> None:
+    for offsets, neighbours, results, message in (
+        ([0, 2], [1], None, "offsets: .0, 2., but they must ascend from 0 to the 1 neighbours"),
+        ([], [], None, "offsets"),
+        ([0, 1], [0], None, "self-loop"),
+        ([0, 1], [1], None, "pages: 1, but it must be above 1"),
+        ([0, 1, 1], [1], [-1], "results: -1"),
+        ([0, 1, 1], [1], [1, 2], "results: 2, but there must be one for each of the 1 neighbours"),
+    ):
+        with pytest.raises(InvalidParameterError, match=message):
+            PageGraph.from_csr(offsets, neighbours, results)
+
+
 def test_a_frame_of_named_pages() -> None:
     graph = PageGraph.from_frame(pd.DataFrame({"x": ["1", "1", "1", "2", "2"], "y": list("abcac"), "n": [3, 1, 1, 1, 5]}), "n")
     assert graph.names == ["1", "2", "a", "b", "c"] and graph.results.tolist() == [3, 1, 1, 1, 5]
@@ -46,11 +72,13 @@ def test_a_frame_of_named_pages() -> None:
     ("first", "second", "options", "message"),
     [
         ([1], [1], {}, r"edges: \(1, 1\), but a page cannot be paired with itself \(a self-loop\)"),
-        ([0], [-1], {}, "edges: -1, but pages and results must be at least 0"),
-        ([0], [1], {"results": [-2]}, "edges: -2, but pages and results must be at least 0"),
+        ([0], [-1], {}, "edges: -1, but pages, and what their edges are worth, must be at least 0"),
+        ([0], [1], {"results": [-2]}, "results: -2, but pages, and what their edges are worth, must be at least 0"),
         ([0], [1], {"pages": 1}, "pages: 1, but it must be above 1"),
         ([0, 1], [1], {}, "edges: 2 and 1 ends"),
-        ([0.5], [1], {}, "edges: float64 of shape"),
+        ([0.5], [1], {}, "edges: 0.5, but they must be a list of whole numbers"),
+        (["0"], [1], {}, "edges: <U1 of shape"),
+        ([0], [1], {"results": [float("nan")]}, "results: nan, but they must be a list of whole numbers"),
         ([[0]], [[1]], {}, "edges: int64 of shape"),
         ([1 << 62], [1], {}, r"numbers must be below 2\^62"),
         ([1 << 40], [1], {}, "it must be above 1099511627776"),

@@ -13,6 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 from algorithms.joins.base import JOINS
+from algorithms.page_access.planners.base import PLANNERS
 from experiments.command_line import app
 from experiments.papers import base as papers
 from flashsim.core import members
@@ -43,6 +44,8 @@ def test_values_are_completed(here: Path) -> None:
     assert completed("flashsim trace convert a b --to ") == writable()
     assert completed("flashsim trace info a --format ") == FORMATS.names()
     assert completed("flashsim device bench x --only lo") == ["locality"] and completed("flashsim join bnl --cpu no") == ["none"]
+    assert completed("flashsim fetch ge") == ["general", "geometric"]
+    assert completed("flashsim fetch join --frames 3 --planner ") == PLANNERS.names()
     assert completed("flashsim device show nothing-of-that-name") == []
 
 

@@ -1,0 +1,194 @@
+"""Page-access scheduling beside its bounds: a graph as text names it, plans by several planners, and what each takes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from algorithms.page_access.graph import PageGraph
+from algorithms.page_access.instances import FAMILIES, named
+from algorithms.page_access.optimum import fewest_fetches, fewest_frames
+from algorithms.page_access.plan import LEAST_FRAMES, NONE, FetchPlan, check_frames
+from algorithms.page_access.planners.base import PLANNERS
+from flashsim.core.errors import FlashsimError, SchemaError, UnknownNameError
+from flashsim.core.protocols import Progress
+from flashsim.storage.source import Source, open_source
+from models.page_fetching import least_fetches
+
+#: Columns, and attributes of edges, that say what an edge is worth unless another is named.
+RESULTS = ("results", "weight")
+#: The row of the optimum, beside those of planners.
+OPTIMUM = "optimum"
+
+
+def graph_of_text(text: str, results: str | None = None, **parameters: Any) -> PageGraph:
+    """A graph from a source that holds an edge list, such as ``edges.parquet``, or of a family of instances.
+
+    Parameters
+    ----------
+    results
+        See `column_of_results`.
+    **parameters
+        Of the instance (`algorithms.page_access.instances.named`).
+
+    Raises
+    ------
+    UnknownNameError
+        There is no such family or source.
+    SchemaError
+        Fewer than two columns, or a column that does not exist.
+    InvalidParameterError
+        An edge that cannot be.
+    """
+    if text.partition(":")[0] in FAMILIES:
+        return named(text, **parameters)
+    if parameters:
+        raise UnknownNameError("parameter of a graph that is read", next(iter(parameters)), [])
+    try:
+        source = open_source(text)
+    except UnknownNameError:
+        known = [*FAMILIES, "FILE.parquet", "FILE.csv", "FILE.sqlite:TABLE"]
+        raise UnknownNameError("graph", text, known) from None
+    return _of_source(source, results)
+
+
+def _of_source(source: Source, results: str | None) -> PageGraph:
+    if len(source.names) < 2:
+        raise SchemaError(f"edge list {source.name}: it needs two columns, the ends of each edge")
+    worth = column_of_results(source.names, results)
+    wanted = [*source.names[:2], *([worth] if worth else [])]
+    return PageGraph.from_frame(pa.table([source.key(name) for name in wanted], wanted).to_pandas(), worth)
+
+
+def column_of_results(names: Iterable[str], results: str | None) -> str:
+    """What says how much an edge is worth: the one that is asked for, or else the first of `RESULTS` that there is, or none (empty)."""
+    have = set(names)
+    return results if results is not None else next((name for name in RESULTS if name in have), "")
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A planner's plan, and the processor seconds that it took, or those of the search for the optimum, which has no plan."""
+
+    planner: str
+    fetches: int
+    seconds: float
+    plan: FetchPlan | None = None
+
+
+@dataclass(frozen=True)
+class Fetching:
+    """A graph, the frames it is planned for, and what planners made of it."""
+
+    graph: PageGraph
+    frames: int
+    planned: Sequence[Planned]
+    #: With which no page is fetched twice; None if it was not searched for.
+    fewest_frames: int | None = None
+
+    @cached_property
+    def bound(self) -> int:
+        """Fetches that no plan can do without."""
+        return least_fetches(self.graph.needed_pages, self.graph.edges, self.frames, int(self.graph.degrees.max(initial=0)))
+
+    def title(self) -> str:
+        """The problem in a line."""
+        graph = self.graph
+        told = f"{graph.pages:,} pages, {graph.edges:,} pairs to meet, {self.frames:,} frames: at least {self.bound:,} fetches"
+        if self.fewest_frames is None:
+            return told
+        return f"{told}; {self.fewest_frames} frames are the fewest with which no page is fetched twice"
+
+    def rows(self) -> list[dict[str, Any]]:
+        """A row a planner, JSON-ready."""
+        needed = max(1, self.graph.needed_pages)
+        return [
+            {"planner": one.planner, "fetches": one.fetches, "over_needed": one.fetches / needed}
+            | {"bound": self.bound, "seconds": one.seconds}
+            for one in self.planned
+        ]
+
+    def as_dict(self) -> dict[str, Any]:
+        """JSON-ready."""
+        graph = self.graph
+        told = {"pages": graph.pages, "needed_pages": graph.needed_pages, "edges": graph.edges, "frames": self.frames}
+        return told | {"bound": self.bound, "fewest_frames": self.fewest_frames, "planners": self.rows()}
+
+    def plans(self) -> pa.Table:
+        """A row a planner and fetch: the page, what it replaces, and how many pairs meet before the next one."""
+        try:
+            names = pa.array(self.graph.names or np.arange(self.graph.pages))
+        except pa.ArrowException:  # of several types
+            names = pa.array(map(str, self.graph.names))
+        made = [(one.planner, one.plan) for one in self.planned if one.plan]
+        tables = [
+            pa.table(
+                {
+                    "planner": pa.repeat(planner, plan.fetches),
+                    "page": names.take(pa.array(plan.pages)),
+                    "replaces": names.take(pa.array(plan.victims, mask=plan.victims == NONE)),
+                    "edges_met": plan.edges_met,
+                }
+            )
+            for planner, plan in made
+        ]
+        return pa.concat_tables(tables)
+
+
+def schedule(graph: PageGraph, frames: int, planners: Sequence[str], *, exact: bool = False, progress: Progress | None = None) -> Fetching:
+    """Plan a graph by several planners; what a file of one's own makes is checked.
+
+    Parameters
+    ----------
+    planners
+        Names of members, or paths of Python files.
+    exact
+        Whether the optimum is searched for too, which takes long beyond some twenty pages.
+
+    Raises
+    ------
+    InvalidParameterError
+        Fewer than 2 frames; more pages than the optimum is searched for.
+    UnknownNameError, MissingFileError
+        There is no such planner.
+    FlashsimError
+        A planner of one's own gives no plan, or one that does not keep its word.
+    """
+    check_frames(frames)
+    chosen = {name: PLANNERS.load(name).plan for name in planners}
+    best = _optimum(graph, frames) if exact else []
+    planned = []
+    for number, (name, plan) in enumerate(chosen.items()):
+        if progress:
+            progress(number, len(chosen), name)
+        plan(PageGraph.of([0], [1]), LEAST_FRAMES)  # so that what has to be compiled is
+        began = time.process_time()
+        made = plan(graph, frames)
+        seconds = time.process_time() - began
+        if name.endswith(".py"):
+            _check(name, made, graph, frames)
+        planned.append(Planned(name, made.fetches, seconds, made))
+    return Fetching(graph, frames, [*planned, *best], fewest_frames(graph) if exact else None)
+
+
+def _optimum(graph: PageGraph, frames: int) -> list[Planned]:
+    began = time.process_time()
+    fewest = fewest_fetches(graph, frames)
+    assert fewest is not None  # no limit was set
+    return [Planned(OPTIMUM, fewest, time.process_time() - began)]
+
+
+def _check(name: str, made: object, graph: PageGraph, frames: int) -> None:
+    if not isinstance(made, FetchPlan) or made.graph is not graph or made.frames > frames:
+        told = f"a {type(made).__name__}" if not isinstance(made, FetchPlan) else f"{made!r} of another problem"
+        raise FlashsimError(f"{PLANNERS.kind}: '{name}' gave {told}, but a FetchPlan of the given graph and {frames} frames is needed")
+    try:
+        made.check()
+    except FlashsimError as problem:
+        raise FlashsimError(f"{PLANNERS.kind}: '{name}': {problem}") from None
