@@ -109,7 +109,7 @@ class PageGraph:
 
     @classmethod
     def from_csr(cls, offsets: npt.ArrayLike, neighbours: npt.ArrayLike, results: npt.ArrayLike | None = None) -> PageGraph:
-        """A graph from compressed rows: ``neighbours[offsets[p]:offsets[p + 1]]`` are those of page p, `results` what their edges are worth.
+        """A graph from compressed rows: ``neighbours[offsets[p]:offsets[p + 1]]`` are those of page p, `results` their worths.
 
         An edge stands in the row of one of its pages, or in those of both, where that of the lower page counts.
 

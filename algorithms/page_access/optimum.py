@@ -9,7 +9,7 @@ from algorithms.page_access.graph import PageGraph
 from algorithms.page_access.plan import check_frames
 from flashsim.core.errors import InvalidParameterError
 
-#: Sets of pages and of edges are the bits of a number; beyond some twenty pages the search takes minutes or more anyway.
+#: Sets of pages and of edges are the bits of a number; beyond some fifteen pages the search takes minutes or more anyway.
 MOST_PAGES = 64
 
 

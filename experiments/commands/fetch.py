@@ -47,7 +47,7 @@ def fetch(
         ),
     ] = None,
     exact: Annotated[
-        bool, typer.Option("--exact", help="Search for the fewest fetches and the fewest frames too; for up to some twenty pages.")
+        bool, typer.Option("--exact", help="Search for the fewest fetches and the fewest frames too; for up to about a dozen pages.")
     ] = False,
     out: Annotated[Path | None, typer.Option("--out", metavar="PLAN.parquet", help="Write the plans, a row a fetch.")] = None,
     json: JsonFile = None,

@@ -109,7 +109,7 @@ def fetch(
     results
         The column, or attribute of edges, that says what each is worth; by default ``results`` or ``weight``, where there is one.
     exact
-        Whether the fewest fetches and the fewest frames are searched for as well: for graphs of up to some twenty pages.
+        Whether the fewest fetches and the fewest frames are searched for as well: for graphs of up to about a dozen pages.
     **parameters
         Of an instance, such as ``selectivity=0.1``.
 

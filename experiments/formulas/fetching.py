@@ -149,7 +149,7 @@ def schedule(graph: PageGraph, frames: int, planners: Sequence[str], *, exact: b
     planners
         Names of members, or paths of Python files.
     exact
-        Whether the optimum is searched for too, which takes long beyond some twenty pages.
+        Whether the optimum is searched for too, which takes minutes beyond some fifteen pages.
 
     Raises
     ------

@@ -25,7 +25,7 @@ LINES = {
     "reproduce": ("reproduce", False),
     "reproduce a claim": ("reproduce do2009/slides-erase --scale 0.01 --details", False),
     "join": (SMALL_JOIN, False),
-    "fetch": ("fetch bipartite:pages=8,density=0.2 --frames 3 --exact", False),
+    "fetch": ("fetch bipartite:pages=5,density=0.5 --frames 3 --exact", False),
     "device list": ("device list", False),
     "device show": ("device show seagate-st3300655lc", False),
     "device bench": ("device bench ocz-core-60gb --quick --only order --count 64", False),
