@@ -1,0 +1,34 @@
+"""The original heuristic: segments of the whole join graph, which takes all memory that it needs but for two frames.
+
+While it is full, the pages of each further entry are fetched for that one alone; at the end of the join index its segments are fetched.
+
+Source: Chan and Ooi, IEEE TKDE 9(6), 1997, as Li et al. ran it for comparison (MDM 2009, section IV D: "we have to load the pages on
+demand").
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from algorithms.fetching._in_order import schedule_in_order
+from algorithms.fetching._join_graph import JoinGraph
+from algorithms.fetching.base import FetchParameters
+from algorithms.join_index import Entries, JoinIndex
+from algorithms.page_access.lru import LeastRecentlyUsed
+from algorithms.page_access.plan import LEAST_FRAMES
+from algorithms.page_cache import PageCache
+from flashsim.execution.requests import Algorithm
+
+
+def fetch(index: JoinIndex, cache: PageCache, parameters: FetchParameters) -> Algorithm:
+    """Insert entries until memory is full, then take them as they come."""
+    graph = JoinGraph(cache, parameters.memory, parameters.memory - LEAST_FRAMES, math.inf)
+    frames = LeastRecentlyUsed(cache.pages, LEAST_FRAMES)
+    while (entries := (yield from index.next())) is not None:
+        room = graph.room
+        yield from graph.insert(Entries(entries.r_rows[:room], entries.s_rows[:room]))
+        yield from cache.follow(schedule_in_order(Entries(entries.r_rows[room:], entries.s_rows[room:]), cache, frames))
+    cache.resize(LEAST_FRAMES, np.flatnonzero(cache.resident()))
+    yield from graph.drain()
