@@ -41,14 +41,15 @@ _ENDED, _RESIZED = range(2)
 
 
 class _Graph(NamedTuple):
-    """Pages, how many of them have each degree, ends of edges, each edge's first entry, entries, pages by what they miss, and by what they
-    are still good for, and the counts."""
+    """The graph: pages, ends of edges, each edge's first entry, entries, and the counts."""
 
     pages: Pages
+    #: How many pages have each degree.
     by_degree: Pages
     ends: Pages
     edges: Pages
     entries: Integers
+    #: Pages that have edges, and those in memory, by how few partners they miss.
     choices: Heap
     victims: Heap
     counts: Integers
@@ -105,7 +106,7 @@ class JoinGraph:
         return int(counts[_GRAPH]) * self._page_size // ENTRY_BYTES - int(counts[_HELD])
 
     def insert(self, entries: Entries) -> Algorithm:
-        """Take entries in, and join those whose pages are in memory; if it is full, it takes a page of the cache, or a segment is joined."""
+        """Take entries in, but for those whose pages are in memory; if there is no room, a page of the cache or a segment makes some."""
         first, second = self._cache.pages_of(entries.r_rows, entries.s_rows)
         position = np.zeros(1, np.int64)
         while position[0] < len(entries):
