@@ -5,6 +5,7 @@ Pages are numbered over both relations: page p of R is p, and page q of S is ``r
 
 from __future__ import annotations
 
+from collections.abc import Generator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -16,7 +17,7 @@ from algorithms.results import BATCH
 from flashsim.core.errors import FlashsimError, InvalidParameterError
 from flashsim.core.kernel import kernel
 from flashsim.core.request import Integers
-from flashsim.execution.requests import Algorithm, Cpu, Emit, Read, Work
+from flashsim.execution.requests import Algorithm, Cpu, Emit, Read, Request, Strand, Work
 from flashsim.storage.heap_file import HeapFile
 from flashsim.storage.rows import Tuples
 
@@ -176,8 +177,46 @@ class PageCache:
         places = np.stack(
             [r_pages, schedule.r_rows - self.r.first_rows[r_pages], s_pages, schedule.s_rows - self.s.first_rows[s_pages - self.r.pages]]
         )
+        yield from self._serve(schedule, places, np.empty((2, len(schedule.after)), np.int64), emits=True)
+
+    def collect(self, rows: Integers, *, of_s: bool) -> Generator[Request, Tuples | Strand | None, Integers]:
+        """Fetch the pages that some rows of one relation lie on, one after another through a frame, but for the page that is there.
+
+        Parameters
+        ----------
+        rows
+            Ascending.
+        of_s
+            Of which relation.
+
+        Returns
+        -------
+        Integers
+            The row ids found on the pages, shape (n,).
+
+        Raises
+        ------
+        InvalidParameterError
+            A row that the relation does not have.
+        FlashsimError
+            As `follow`.
+        """
+        none, file = rows[:0], self.s if of_s else self.r
+        numbers = self.pages_of(none, rows)[1] if of_s else self.pages_of(rows, none)[0]
+        begins = np.flatnonzero(np.diff(numbers, prepend=NONE))
+        pages, here = numbers[begins], np.flatnonzero(self.resident())
+        there = len(pages) > 0 and len(here) > 0 and pages[0] == here[0]
+        pages = pages[1:] if there else pages
+        after = np.cumsum(np.diff(numbers, prepend=NONE) > 0) - there
+        slots = rows - file.first_rows[numbers - self.r.pages * of_s]
+        found = np.empty((2, len(rows)), np.int64)
+        chain = Schedule(pages, np.concatenate([here[:1] if len(here) else [NONE], pages])[: len(pages)], none, none, after)
+        yield from self._serve(chain, np.stack([numbers, slots, numbers, slots]), found, emits=False)
+        return found[0]
+
+    def _serve(self, schedule: Schedule, places: Integers, pairs: Integers, *, emits: bool) -> Algorithm:
+        """Fetch the pages of a schedule, and look up what is found at pairs of places, pages and slots, when it is due."""
         pages, victims, after = (np.ascontiguousarray(each, np.int64) for each in (schedule.pages, schedule.victims, schedule.after))
-        pairs = np.empty((2, len(after)), np.int64)
         done = emitted = read = 0
         first_rows = np.zeros(1, np.int64), np.zeros(0, np.int64)
         done = self._apply(pages[:0], victims[:0], *first_rows, places, after, pairs, 0, 0)
@@ -189,12 +228,12 @@ class PageCache:
             read += len(tuples)
             self.fetches += end - begin
             done = self._apply(pages[begin:end], victims[begin:end], tuples.pages, tuples.rows, places, after, pairs, begin, done)
-            if done - emitted >= BATCH or read >= BATCH:
+            if emits and (done - emitted >= BATCH or read >= BATCH):
                 yield from _emit(pairs, emitted, done, read)
                 emitted, read = done, 0
         if done < len(after):
             raise FlashsimError(f"schedule: {len(after) - done} entries are left at its end")
-        yield from _emit(pairs, emitted, done, read)
+        yield from _emit(pairs, emitted if emits else done, done, read)
 
     def _apply(
         self,

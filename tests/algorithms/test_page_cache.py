@@ -71,6 +71,23 @@ def test_a_cache_that_shrinks_drops_pages() -> None:
     assert cache.held == 4
 
 
+def test_rows_of_one_relation_are_collected_through_one_frame() -> None:
+    cache, found = _cache(2), []
+
+    def collecting() -> Algorithm:
+        yield Phase("fetch")
+        for rows in ([0, 0, 3, 4, 19], [19], [], [7, 19]):
+            found.append((yield from cache.collect(np.array(rows, np.int64), of_s=True)).tolist())
+            assert cache.held == 1
+
+    outcome = run(collecting(), memory=2)
+    assert found == [[0, 0, 3, 4, 19], [19], [], [7, 19]]
+    assert [page for _, name, page, _ in outcome.extents if name == "s"] == [0, 1, 4, 1, 4]
+    assert len(outcome.pairs) == 0
+    with pytest.raises(InvalidParameterError, match="row 20"):
+        run(cache.collect(np.array([20]), of_s=False), memory=2)
+
+
 def test_rows_that_no_relation_has_are_refused() -> None:
     with pytest.raises(InvalidParameterError, match=r"join index: row 20.*r has 20 rows"):
         run(_following(_cache(2), _schedule([0, 5], [-1, -1], [(20, 0)], [2])), memory=2)
