@@ -35,6 +35,7 @@ from flashsim.core.provenance import provenance
 from flashsim.core.units import MILLISECONDS, as_written, format_size, parse_size
 from flashsim.device import engines, presets
 from flashsim.device.access import is_path
+from flashsim.storage.layout import PAGE_FORMAT
 from flashsim.storage.source import source_file
 from traces.recording import ParquetRecorder
 
@@ -69,6 +70,15 @@ def join(
     ],
     memory: Annotated[str, typer.Option("--memory", metavar="SIZE", help="The buffer pool, such as 10MiB.")],
     page_size: Annotated[str, typer.Option("--page-size", metavar="SIZE", help="512B to 64KiB.")] = "8KiB",
+    page_format: Annotated[
+        str,
+        typer.Option(
+            "--page-format",
+            metavar="FORMAT",
+            help="How pages hold rows: one of {page_formats}; or a Python file.",
+            autocompletion=completes("page_formats"),
+        ),
+    ] = PAGE_FORMAT,
     io: Annotated[Io, typer.Option("--io", help="Requests of whole buffers, or of single pages.")] = Io.BLOCKED,
     placement: Annotated[
         str,
@@ -117,7 +127,8 @@ def join(
             --on c_custkey=o_custkey --device ocz-core-60gb --memory 1MiB \
             --trace grace.parquet --out rows.parquet
     """
-    pages = memory_pages(parse_size(memory, "--memory"), parse_size(page_size, "--page-size"))
+    on_pages = parse_size(page_size, "--page-size"), page_format
+    pages = memory_pages(parse_size(memory, "--memory"), *on_pages)
     setting = JoinSetting(algorithm, pages, io is Io.PAGE, placement, buffers_for, None if cpu == "none" else cpu)
     real = is_path(device)
     check_names(setting, None if real else device)
@@ -132,8 +143,9 @@ def join(
                 _spare_source(device, option, source)
         targets = {option: outputs.file(option, path) for option, path in wanted.items() if path is not None}
         relations = open_pair(r, s, on)
-        files = (lay_out(relations[0], parse_size(page_size)), lay_out(relations[1], parse_size(page_size)))
-        origin = provenance({"r": r, "s": s, "on": on, "device": device, "page_size": parse_size(page_size), **vars(setting)})
+        files = (lay_out(relations[0], *on_pages), lay_out(relations[1], *on_pages))
+        asked = {"r": r, "s": s, "on": on, "device": device, "page_size": on_pages[0], "page_format": page_format}
+        origin = provenance(asked | vars(setting))
         with ExitStack() as stack:
             sink = stack.enter_context(ParquetRecorder(targets["--trace"], origin)) if trace else None
             results = stack.enter_context(RowWriter(targets["--out"], *relations)) if out else None
@@ -158,9 +170,10 @@ def _spare_source(device: str, option: str, source: str) -> None:
 
 def _show(result: JoinResult, memory: str) -> None:
     setting, run = result.setting, result.runs[0]
-    page_size = result.files[0].page_size
+    layout = result.files[0].layout
+    pages = f"{format_size(layout.page_size)} a page" + (f", {layout.page_format}" if layout.page_format != PAGE_FORMAT else "")
     sides = ", ".join(f"{file.name} {len(file.relation):,} rows on {file.pages:,} pages" for file in result.files)
-    say(f"{setting.algorithm} on {run.machine}: {sides}; {format_size(page_size)} a page")
+    say(f"{setting.algorithm} on {run.machine}: {sides}; {pages}")
     buffers = ", ".join(f"{name.replace('_', ' ')} {value:,}" for name, value in vars(result.allocation).items())
     say(f"memory {memory}, {setting.memory:,} pages ({buffers}), placement {setting.placement}, {run.result_rows:,} result rows\n")
     formula = formulas(result)[0]

@@ -22,6 +22,7 @@ from flashsim.core.provenance import provenance
 from flashsim.core.units import MIB, parse_duration, parse_size
 from flashsim.device import presets
 from flashsim.execution.real import needed_size
+from flashsim.storage.layout import PAGE_FORMAT
 
 #: Stands for a preset that is fitted to the device first.
 CALIBRATED = "calibrated"
@@ -51,6 +52,15 @@ def joins(
     scale: Annotated[float, typer.Option("--scale", metavar="F", help="Of do2009's customer and orders.")] = 0.1,
     memory: Annotated[str, typer.Option("--memory", metavar="SIZE", help="The buffer pool, such as 512KiB.")] = "512KiB",
     page_size: Annotated[str, typer.Option("--page-size", metavar="SIZE", help="512B to 64KiB.")] = "8KiB",
+    page_format: Annotated[
+        str,
+        typer.Option(
+            "--page-format",
+            metavar="FORMAT",
+            help="How pages hold rows: one of {page_formats}; or a Python file.",
+            autocompletion=completes("page_formats"),
+        ),
+    ] = PAGE_FORMAT,
     engine: Annotated[
         Engine | None, typer.Option("--engine", metavar="builtin|fio|both", help="What replays; both, if fio is installed.")
     ] = None,
@@ -82,7 +92,8 @@ def joins(
 
     if not 0 < scale <= 1000:
         raise InvalidParameterError("--scale", scale, "it must be in (0, 1000]")
-    pages = memory_pages(parse_size(memory, "--memory"), parse_size(page_size, "--page-size"))
+    on_pages = parse_size(page_size, "--page-size"), page_format
+    pages = memory_pages(parse_size(memory, "--memory"), *on_pages)
     duration = parse_duration(time, "--time")
     if device != CALIBRATED:
         presets.load(device)
@@ -92,13 +103,14 @@ def joins(
         target = outputs.file("--json", json) if json else None
         folder = outputs.folder("--out-dir", out_dir) if out_dir else None
         relations = open_pair(f"do2009:customer@{scale:g}", f"do2009:orders@{scale:g}", "c_custkey=o_custkey")
-        files = (lay_out(relations[0], parse_size(page_size)), lay_out(relations[1], parse_size(page_size)))
+        files = (lay_out(relations[0], *on_pages), lay_out(relations[1], *on_pages))
         access = RealSettings("asap", allow_write=allow_write, replace=force, destroy=yes_destroy)
         validation.check(Path(on), files, access, engines)
         preset = _calibrated(on, needed_size(files), duration, access, seed, progress) if device == CALIBRATED else presets.load(device)
         setting = validation.JoinsSetting(validation.JOINS, pages, repeats)
         done = validation.validate(Path(on), preset, files, setting, engines, access, progress)
-        origin = provenance({"on": on, "device": device, "scale": scale, "memory": pages, "engines": engines, "repeats": repeats}, seed)
+        asked = {"on": on, "device": device, "scale": scale, "memory": pages, "page_format": page_format}
+        origin = provenance(asked | {"engines": engines, "repeats": repeats}, seed)
         explain(report.conditions(done))
         say("", report.table(done), "")
         say(report.noise_table(done), "")

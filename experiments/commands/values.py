@@ -10,13 +10,14 @@ from pathlib import Path
 #: The families that members are asked of, by what help texts call them: package and name of each.
 _FAMILIES = {
     "joins": ("algorithms.joins.base", "JOINS"),
+    "page_formats": ("flashsim.storage.page.base", "PAGE_FORMATS"),
     "placements": ("flashsim.storage.placement.base", "PLACEMENTS"),
     "formats": ("traces.format.base", "FORMATS"),
     "engines": ("traces.replay.base", "ENGINES"),
     "planners": ("algorithms.page_access.planners.base", "PLANNERS"),
     "benchmarks": ("traces.workload.base", "FAMILY"),
 }
-_PLACE = re.compile(r"\{([a-z]+)\}")
+_PLACE = re.compile(r"\{([a-z_]+)\}")
 
 
 def values(kind: str) -> list[str]:

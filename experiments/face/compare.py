@@ -20,6 +20,7 @@ from experiments.validation import joins as validation
 from experiments.validation.joins_report import conditions, picture
 from flashsim.core.provenance import provenance
 from flashsim.device import presets
+from flashsim.storage.layout import PAGE_FORMAT
 
 
 class ComparisonOutcome(Outcome):
@@ -68,6 +69,7 @@ def compare(
     memory: str,
     algorithm: Any = validation.JOINS,
     page_size: str = "8KiB",
+    page_format: str = PAGE_FORMAT,
     repeats: int = 3,
     engine: Any = "builtin",
     allow_write: bool = False,
@@ -78,7 +80,7 @@ def compare(
 
     Parameters
     ----------
-    r, s, on, memory, page_size
+    r, s, on, memory, page_size, page_format
         See `fs.join`.
     path
         A real file, made and removed again if there is none, or a block device.
@@ -108,13 +110,14 @@ def compare(
     """
     chosen = device.preset if isinstance(device, CalibrationOutcome) else presets.load(text(device, "device"))
     target = Path(text(path, "path"))
-    pages = memory_pages(size(memory, "memory"), size(page_size, "page_size"))
+    on_pages = size(page_size, "page_size"), text(page_format, "page_format")
+    pages = memory_pages(size(memory, "memory"), *on_pages)
     names, engines = ([text(each, name) for each in several(value, name)] for name, value in (("algorithm", algorithm), ("engine", engine)))
     relations = open_pair(source(r, "r"), source(s, "s"), key(on))
-    files = (lay_out(relations[0], size(page_size, "page_size")), lay_out(relations[1], size(page_size, "page_size")))
+    files = (lay_out(relations[0], *on_pages), lay_out(relations[1], *on_pages))
     access = RealSettings("asap", allow_write=allow_write, replace=force, destroy=yes_destroy)
     setting = validation.JoinsSetting(names, pages, count(repeats, "repeats"))
     with working("joins") as progress:
         done = validation.validate(target, chosen, files, setting, engines, access, progress)
-    asked = {"on": on, "path": str(target), "device": chosen.name, "memory": pages, "algorithms": names, "repeats": repeats}
-    return ComparisonOutcome(conditions(done), provenance(asked), done)
+    asked = {"on": on, "path": str(target), "device": chosen.name, "memory": pages, "page_format": on_pages[1]}
+    return ComparisonOutcome(conditions(done), provenance(asked | {"algorithms": names, "repeats": repeats}), done)

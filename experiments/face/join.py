@@ -41,6 +41,7 @@ from flashsim.core.provenance import provenance
 from flashsim.core.units import format_size
 from flashsim.device import engines, presets
 from flashsim.device.access import is_path
+from flashsim.storage.layout import PAGE_FORMAT
 from traces.recording import ParquetRecorder
 
 #: Whether requests are whole buffers, or single pages.
@@ -128,6 +129,7 @@ def join(
     memory: str,
     algorithm: str = "hybrid-hash",
     page_size: str = "8KiB",
+    page_format: str = PAGE_FORMAT,
     io: str = "blocked",
     placement: str = "packed",
     cpu: str | None = CPU,
@@ -154,6 +156,8 @@ def join(
         `fs.algorithms` lists them; or the path of a Python file.
     page_size
         ``"512B"`` to ``"64KiB"``.
+    page_format
+        How pages hold rows: ``"sqlite"``, row by row, or ``"pax"``, column by column; or the path of a Python file.
     io
         ``"blocked"``: requests of whole buffers; ``"page"``: of single pages.
     placement
@@ -191,7 +195,8 @@ def join(
     """
     if io not in _IO:
         raise InvalidParameterError("io", repr(io), f"it must be one of {', '.join(_IO)}")
-    pages = memory_pages(size(memory, "memory"), size(page_size, "page_size"))
+    on_pages = size(page_size, "page_size"), text(page_format, "page_format")
+    pages = memory_pages(size(memory, "memory"), *on_pages)
     named = [None if value is None else text(value, name) for value, name in ((buffers_for, "buffers_for"), (cpu, "cpu"))]
     setting = JoinSetting(text(algorithm, "algorithm"), pages, io == "page", text(placement, "placement"), *named)
     devices = [device_of(each) for each in several(device, "device")]
@@ -203,9 +208,9 @@ def join(
     for each in () if real else devices:
         engines.begin(presets.load(_preset(each)))  # while the relations are opened
     relations = open_pair(source(r, "r"), source(s, "s"), key(on))
-    files = (lay_out(relations[0], size(page_size, "page_size")), lay_out(relations[1], size(page_size, "page_size")))
-    asked = {"on": on, "devices": [_preset(each) for each in devices], "page_size": files[0].page_size, **vars(setting)}
-    origin = provenance(asked)
+    files = (lay_out(relations[0], *on_pages), lay_out(relations[1], *on_pages))
+    asked = {"on": on, "devices": [_preset(each) for each in devices], "page_size": on_pages[0], "page_format": on_pages[1]}
+    origin = provenance(asked | vars(setting))
     with ExitStack() as stack:
         sink = stack.enter_context(ParquetRecorder(Path(text(trace, "trace")), origin)) if trace is not None else None
         progress = stack.enter_context(working("joining"))

@@ -24,7 +24,7 @@ from flashsim.execution.run import PhaseCost, Run
 from flashsim.execution.simulated import simulate
 from flashsim.execution.trace_only import trace_only
 from flashsim.storage.heap_file import HeapFile, heap_file
-from flashsim.storage.layout import check_page_size
+from flashsim.storage.layout import PAGE_FORMAT, check_page_size
 from flashsim.storage.placement import PLACEMENTS
 from flashsim.storage.relation import Relation
 from flashsim.storage.source import Source, load_pair, open_source
@@ -139,15 +139,23 @@ def open_pair(r: str | Source, s: str | Source, on: str) -> tuple[Relation, Rela
     return load_pair(left, right, r_column, s_column or r_column)
 
 
-def lay_out(relation: Relation, page_size: int) -> HeapFile:
-    """A relation's heap file: of the published length where its source knows one, otherwise full pages."""
-    published = getattr(relation.records, "published_pages", None)
-    return heap_file(relation, page_size, published(page_size) if published else None)
+def lay_out(relation: Relation, page_size: int, page_format: str = PAGE_FORMAT) -> HeapFile:
+    """A relation's heap file: of the published length where its source knows one, and pages hold whole rows; otherwise full pages."""
+    published = getattr(relation.records, "published_pages", None) if page_format == PAGE_FORMAT else None
+    return heap_file(relation, page_size, published(page_size) if published else None, page_format)
 
 
-def memory_pages(memory: int, page_size: int) -> int:
-    """Whole pages of a buffer pool given in bytes."""
-    check_page_size(page_size)
+def memory_pages(memory: int, page_size: int, page_format: str = PAGE_FORMAT) -> int:
+    """Whole pages of a buffer pool given in bytes.
+
+    Raises
+    ------
+    UnknownNameError, MissingFileError
+        There is no such page format.
+    InvalidParameterError
+        It has no pages of that size, or memory holds none.
+    """
+    check_page_size(page_size, page_format)
     if memory < page_size:
         raise InvalidParameterError("memory", format_size(memory), f"a page takes {format_size(page_size)}")
     return memory // page_size

@@ -148,6 +148,7 @@ class JoinsValidated:
             "preset": self.preset.name,
             "memory_pages": self.setting.memory,
             "page_size": self.files[0].page_size,
+            "page_format": self.files[0].layout.page_format,
             "relations": relations,
             "disk": disk | {"page_write_ms": self.disk.page_write_ms},
             "engines_differ_by": engines_differ(self.joins),

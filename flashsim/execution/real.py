@@ -29,7 +29,7 @@ def needed_size(files: Sequence[HeapFile]) -> int:
     A deeper recursion over a skewed bucket reuses what its parent has freed.
     """
     relations = sum((file.pages + len(file.layout.reserved_places)) * file.page_size for file in files)
-    return -(-3 * relations // SECTOR) * SECTOR
+    return max(1, -(-3 * relations // SECTOR)) * SECTOR  # a file of no bytes cannot be made
 
 
 def check_real_placement(placement: str) -> None:

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from flashsim.storage.page import PAGE_FORMATS
 from tests.experiments.conftest import SMALL_JOIN, Run
 
 
@@ -106,14 +107,15 @@ def test_existing_outputs_are_replaced_only_with_force(here: Path, flashsim: Run
     assert sorted(path.name for path in here.iterdir()) == ["j.json"]
 
 
-def test_a_real_file(here: Path, flashsim: Run) -> None:
-    line = SMALL_JOIN.replace("ocz-core-60gb", "./disk.img").replace("bnl", "grace-hash")
+@pytest.mark.parametrize("page_format", PAGE_FORMATS.names())
+def test_a_real_file(page_format: str, here: Path, flashsim: Run) -> None:
+    line = SMALL_JOIN.replace("ocz-core-60gb", "./disk.img").replace("bnl", "grace-hash") + f" --page-format {page_format}"
     result = flashsim(f"{line} --allow-write --trace real.parquet --out real-rows.parquet")
     if "does not do direct I/O" in result.stderr:
         pytest.skip("the file system of temporary files does not do direct I/O")
     assert result.exit_code == 0, result.output
     assert not (here / "disk.img").exists()
-    simulated = SMALL_JOIN.replace("bnl", "grace-hash") + " --buffers-for toshiba-5400-320gb --trace t.parquet --out rows.parquet"
+    simulated = line.replace("./disk.img", "ocz-core-60gb") + " --buffers-for toshiba-5400-320gb --trace t.parquet --out rows.parquet"
     assert flashsim(simulated).exit_code == 0
     assert pq.read_table(here / "real-rows.parquet").equals(pq.read_table(here / "rows.parquet"))
     columns = ["operation", "offset", "length", "label"]

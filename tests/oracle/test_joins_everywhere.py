@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from algorithms.joins.base import JOINS, JoinParameters, plan
 from flashsim.storage.heap_file import heap_file
+from flashsim.storage.page import PAGE_FORMATS
 from flashsim.storage.source.base import load_pair, open_source
 from tests.contract.drivers import run_everywhere
 
@@ -38,11 +39,13 @@ def _duckdb_rows(left: pa.Table, right: pa.Table, left_key: str, right_key: str)
     )
 
 
-def _check(left: str, right: str, left_key: str, right_key: str, memory: int, page_size: int, page_io: bool = False) -> int:
+def _check(
+    left: str, right: str, left_key: str, right_key: str, memory: int, page_size: int, page_format: str, page_io: bool = False
+) -> int:
     """Join two sources by every algorithm in every driver; the number of result rows."""
     sources = open_source(left), open_source(right)
     relations = load_pair(*sources, left_key, right_key)
-    files = heap_file(relations[0], page_size), heap_file(relations[1], page_size)
+    files = heap_file(relations[0], page_size, page_format=page_format), heap_file(relations[1], page_size, page_format=page_format)
     tables = tuple(source.take(np.arange(source.rows)) for source in sources)
     expected = _duckdb_rows(*tables, left_key, right_key)
     parameters = JoinParameters(memory, page_io=page_io)
@@ -55,16 +58,16 @@ def _check(left: str, right: str, left_key: str, right_key: str, memory: int, pa
 
 
 @pytest.mark.parametrize(
-    ("left", "right", "left_key", "right_key"),
+    ("left", "right", "left_key", "right_key", "page_format"),
     [
-        ("tpch:customer@0.01", "tpch:orders@0.01", "c_custkey", "o_custkey"),
-        ("tpch:supplier@0.01", "tpch:customer@0.01", "s_nationkey", "c_nationkey"),
-        ("tpch:region@0.01", "tpch:nation@0.01", "r_regionkey", "n_regionkey"),
-        ("tpch:part@0.001", "tpch:part@0.001", "p_container", "p_container"),
+        ("tpch:customer@0.01", "tpch:orders@0.01", "c_custkey", "o_custkey", "sqlite"),
+        ("tpch:supplier@0.01", "tpch:customer@0.01", "s_nationkey", "c_nationkey", "pax"),
+        ("tpch:region@0.01", "tpch:nation@0.01", "r_regionkey", "n_regionkey", "sqlite"),
+        ("tpch:part@0.001", "tpch:part@0.001", "p_container", "p_container", "pax"),
     ],
 )
-def test_tpch(left: str, right: str, left_key: str, right_key: str) -> None:
-    assert _check(left, right, left_key, right_key, memory=60, page_size=4096) > 0
+def test_tpch(left: str, right: str, left_key: str, right_key: str, page_format: str) -> None:
+    assert _check(left, right, left_key, right_key, memory=60, page_size=4096, page_format=page_format) > 0
 
 
 KEYS = {
@@ -77,8 +80,8 @@ KEYS = {
 
 
 @settings(max_examples=12)
-@given(st.data(), st.sampled_from(sorted(KEYS)), st.booleans())
-def test_made_tables(data: st.DataObject, kind: str, page_io: bool) -> None:
+@given(st.data(), st.sampled_from(sorted(KEYS)), st.sampled_from(PAGE_FORMATS.names()), st.booleans())
+def test_made_tables(data: st.DataObject, kind: str, page_format: str, page_io: bool) -> None:
     values, *types = KEYS[kind]
     with tempfile.TemporaryDirectory() as folder:
         for name, key_type in zip(("left", "right"), types, strict=True):
@@ -93,20 +96,21 @@ def test_made_tables(data: st.DataObject, kind: str, page_io: bool) -> None:
             "key",
             memory=data.draw(st.integers(24, 60)),
             page_size=512,
+            page_format=page_format,
             page_io=page_io,
         )
 
 
 @pytest.mark.parametrize(
-    ("left", "right", "left_key", "right_key"),
+    ("left", "right", "left_key", "right_key", "page_format"),
     [
-        ("Artist", "Album", "ArtistId", "ArtistId"),
-        ("Track", "InvoiceLine", "TrackId", "TrackId"),
-        ("Employee", "Employee", "EmployeeId", "ReportsTo"),
-        ("Customer", "Employee", "LastName", "LastName"),
-        ("Customer", "Invoice", "Country", "BillingCountry"),
+        ("Artist", "Album", "ArtistId", "ArtistId", "sqlite"),
+        ("Track", "InvoiceLine", "TrackId", "TrackId", "pax"),
+        ("Employee", "Employee", "EmployeeId", "ReportsTo", "pax"),
+        ("Customer", "Employee", "LastName", "LastName", "pax"),
+        ("Customer", "Invoice", "Country", "BillingCountry", "sqlite"),
     ],
 )
-def test_chinook(test_data: Path, left: str, right: str, left_key: str, right_key: str) -> None:
+def test_chinook(test_data: Path, left: str, right: str, left_key: str, right_key: str, page_format: str) -> None:
     database = test_data / "sqlite" / "Chinook_Sqlite.sqlite"
-    _check(f"{database}:{left}", f"{database}:{right}", left_key, right_key, memory=40, page_size=4096)
+    _check(f"{database}:{left}", f"{database}:{right}", left_key, right_key, memory=40, page_size=4096, page_format=page_format)

@@ -63,7 +63,7 @@ class Minipage(NamedTuple):
 def check_page_size(page_size: int) -> None:
     """Refuse a page size, bytes, that is no whole sectors, or beyond what two bytes count."""
     if page_size % SECTOR or not SMALLEST_PAGE <= page_size <= LARGEST_PAGE:
-        raise InvalidParameterError("page size", f"{page_size} B", f"it must be a multiple of {SECTOR} B, up to {LARGEST_PAGE} B")
+        raise InvalidParameterError("page size", f"{page_size} B", "it must be a multiple of 512 B, up to 64 KiB")
 
 
 def room(row_format: RowFormat, page_size: int) -> int:
