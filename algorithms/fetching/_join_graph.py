@@ -203,19 +203,17 @@ def _drain(graph: _Graph, page_size: int, plan: _Plan) -> int:
 
 @lean_kernel
 def _join_segment(graph: _Graph, plan: _Plan) -> None:
-    """Fetch the page that has the fewest partners missing, and all its partners, first those with most partners in memory."""
+    """Join the page that has the fewest partners missing with all of them; those with most partners in memory are fetched first."""
     pages, owner = graph.pages, graph.choices.items[0, PAGE]
-    if pages[owner, _HERE] == 0:
-        _bring(graph, plan, owner, owner)
     while pages[owner, _DEGREE] > 0:
+        best, most = owner, -1 if pages[owner, _HERE] == 1 else pages[owner, _NEAR]
         end = pages[owner, _FIRST]
-        partner = graph.ends[end, _OTHER]
         while end >= 0:
             page = graph.ends[end, _OTHER]
-            if pages[page, _NEAR] > pages[partner, _NEAR]:
-                partner = page
+            if pages[page, _HERE] == 0 and pages[page, _NEAR] > most:
+                best, most = page, pages[page, _NEAR]
             end = graph.ends[end, _AFTER]
-        _bring(graph, plan, partner, owner)
+        _bring(graph, plan, best, owner)
 
 
 @lean_kernel
@@ -260,14 +258,14 @@ def _leave(graph: _Graph, page: int) -> None:
 
 @lean_kernel
 def _rank(graph: _Graph, page: int) -> None:
-    """Note what a page misses: the fewest partners, and of equals the most entries, make it the next segment's.
+    """Note what a page misses: the fewest partners, of equals the most entries, and then being in memory, make it the next segment's.
 
     In memory, what it misses are all edges that it has left, and the page with the fewest of them, and of equals the oldest, is replaced.
     """
     pages = graph.pages
     missing = pages[page, _DEGREE] - pages[page, _NEAR]
     if pages[page, _DEGREE] > 0:
-        put(graph.choices, page, pages[page, _WORTH] - (np.int64(missing) << 32))
+        put(graph.choices, page, 2 * np.int64(pages[page, _WORTH]) + pages[page, _HERE] - (np.int64(missing) << 32))
     else:
         take(graph.choices, page)
     if pages[page, _HERE] == 1:

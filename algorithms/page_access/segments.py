@@ -6,7 +6,9 @@ section III D) tell it, with their rules for what is loaded first and what is re
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -43,6 +45,35 @@ class _Schedule(NamedTuple):
     edges: Pages
     after: Pages
     counts: npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Segment:
+    """A page with all its partners, by name, and how many of these are not in memory."""
+
+    page: Any
+    partners: tuple[Any, ...]
+    missing: int
+
+
+def candidates(graph: PageGraph, resident: Collection[Any] = ()) -> list[Segment]:
+    """The segments of a graph, one a page that has partners; those with the fewest partners missing, which may be chosen, come first.
+
+    Parameters
+    ----------
+    resident
+        Names of the pages in memory.
+
+    Examples
+    --------
+    >>> candidates(PageGraph.of([0, 0, 0, 1, 1], [2, 3, 4, 2, 4]))[0]
+    Segment(page=3, partners=(0,), missing=1)
+    """
+    found = []
+    for page in np.flatnonzero(graph.degrees).tolist():
+        partners = [graph.name(each) for each in graph.adjacency[graph.offsets[page] : graph.offsets[page + 1], NEIGHBOUR].tolist()]
+        found.append(Segment(graph.name(page), tuple(partners), sum(each not in resident for each in partners)))
+    return sorted(found, key=lambda segment: segment.missing)
 
 
 def by_segments(graph: PageGraph, frames: int) -> FetchPlan:
