@@ -10,7 +10,7 @@ from flashsim.core.errors import RefusedError
 from flashsim.core.request import Integers
 from flashsim.execution.checks import check_drop, check_read, check_write
 from flashsim.execution.requests import Algorithm, Cpu, Drop, Emit, Flush, Phase, Read, Request, Work, Write
-from flashsim.execution.run import PhaseCost, Run
+from flashsim.execution.run import Run
 from flashsim.storage.heap_file import File
 from flashsim.storage.rows import Tuples
 
@@ -39,7 +39,7 @@ class Backend(Protocol):
         """Let CPU time pass."""
 
     def phase_ends(self) -> None:
-        """The last phase of every run is complete, or the first is about to begin."""
+        """The phase of every run that goes on pauses or is complete, or the first is about to begin."""
 
 
 def drive(algorithm: Algorithm, backend: Backend, results: ResultRows | None = None) -> list[Run]:
@@ -108,11 +108,11 @@ def answer(request: Request, backend: Backend, results: ResultRows | None) -> Tu
 
 
 def enter_phase(request: Request, backend: Backend) -> None:
-    """Begin the phase that a request belongs to, if it is not the one that goes on."""
+    """Begin the phase that a request belongs to, or go back to it, if it is not the one that goes on."""
     if isinstance(request, Phase) or not backend.runs[0].phases:
         backend.phase_ends()
         for run in backend.runs:
-            run.phases.append(PhaseCost(request.name if isinstance(request, Phase) else "run"))
+            run.enter(request.name if isinstance(request, Phase) else "run")
 
 
 def _count_pages(backend: Backend, request: Read | Write) -> None:
@@ -121,7 +121,7 @@ def _count_pages(backend: Backend, request: Read | Write) -> None:
     if isinstance(request, Read) and request.parts is not None:
         requests = pages * len(request.parts)
     for run in backend.runs:
-        phase = run.phases[-1]
+        phase = run.phase
         if isinstance(request, Read):
             phase.reads += requests
             phase.pages_read += pages
@@ -133,7 +133,7 @@ def _count_pages(backend: Backend, request: Read | Write) -> None:
 
 def _work(backend: Backend, request: Cpu) -> None:
     for run in backend.runs:
-        work = run.phases[-1].work
+        work = run.phase.work
         for kind, count in request.work.items():
             work[kind] = work.get(kind, 0) + int(count)
     backend.cpu(request)

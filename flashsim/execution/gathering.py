@@ -42,7 +42,7 @@ class Gathering:
         """Let user time pass."""
         spent = {key: user.pass_by(work) for key, user in self._user.items()}
         for machine, run in self._machines:
-            run.phases[-1].user_time += spent[id(machine.cpu)]
+            run.phase.user_time += spent[id(machine.cpu)]
 
     def add(self, group: Group) -> None:
         """Take requests, which every machine serves when there is no more to gather."""
@@ -81,7 +81,7 @@ class Gathering:
 
     def _on_machine(self, machine: Machine, run: Run, requests: Requests, user_times: Integers, ends: list[int]) -> None:
         """Serve requests that begin when the machine's last ones have completed, each after its own user and kernel time."""
-        device, phase = machine.devices[requests["device"][0]], run.phases[-1]
+        device, phase = machine.devices[requests["device"][0]], run.phase
         kernel = kernel_times(machine.cpu, device, requests["length"])
         first = requests["dependency"] < 0
         thinks = user_times + kernel

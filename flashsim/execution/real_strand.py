@@ -82,6 +82,7 @@ class RealStrand:
         self.last = (0, -1)  # when the last request completed that the next one waits for, and its number in the record
         self._log = _Log(sink)
         self._clocks: _Clocks | None = None
+        self._waited = 0  # since then
 
     def strand(self, name: str) -> RealStrand:
         """The backend of another strand, which begins now."""
@@ -96,7 +97,7 @@ class RealStrand:
 
     def waited(self, duration: int) -> None:
         """The strand waited for another, or slept, so long."""
-        self.runs[0].phases[-1].wait_time += duration
+        self._waited += duration
 
     def read(self, request: Read) -> Tuples | None:
         """Read extents and take the tuples, if any are wanted, from their bytes."""
@@ -146,10 +147,13 @@ class RealStrand:
         """Divide the wall-clock time of the phase into user, kernel and I/O time; called by the strand's own thread."""
         now, then = _Clocks.now(), self._clocks
         if then is not None:
-            phase = self.runs[0].phases[-1]
-            phase.user_time, phase.kernel_time = now.user - then.user, now.kernel - then.kernel
-            phase.io_time = max(0, now.wall - then.wall - phase.cpu_time - phase.wait_time)
-        self._clocks = now
+            phase = self.runs[0].phase
+            user, kernel = now.user - then.user, now.kernel - then.kernel
+            phase.user_time += user
+            phase.kernel_time += kernel
+            phase.wait_time += self._waited
+            phase.io_time += max(0, now.wall - then.wall - user - kernel - self._waited)
+        self._clocks, self._waited = now, 0
 
     def _record(self, operation: int, extents: Extents, mode: Mode, completions: Completions, label: str) -> None:
         requests = make_requests(operation, extents.offsets, extents.lengths, serial=mode is Mode.SERIAL)

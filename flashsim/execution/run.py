@@ -57,6 +57,14 @@ class Run:
     phases: list[PhaseCost] = field(default_factory=list)
     result_rows: int = 0
     strand: str = "main"
+    phase: PhaseCost = field(default_factory=lambda: PhaseCost("run"), init=False, repr=False)
+
+    def enter(self, name: str) -> None:
+        """Begin a phase, or go on with the one of that name, which becomes the `phase` that goes on."""
+        begun = [phase for phase in self.phases if phase.name == name]
+        self.phase = begun[0] if begun else PhaseCost(name)
+        if not begun:
+            self.phases.append(self.phase)
 
     def total(self) -> PhaseCost:
         """All phases together."""

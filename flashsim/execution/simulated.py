@@ -48,7 +48,8 @@ class Simulated(FileAccess):
         for index, (machine, run) in enumerate(zip(self.machines, self.runs, strict=True)):
             totals = [sum(device.statistics().get(name, 0) for device in machine.devices) for name in ("seeks", "seek_time")]
             if run.phases:
-                run.phases[-1].seeks, run.phases[-1].seek_time = (now - then for now, then in zip(totals, self._seeks[index], strict=True))
+                run.phase.seeks += totals[0] - self._seeks[index][0]
+                run.phase.seek_time += totals[1] - self._seeks[index][1]
             self._seeks[index] = totals
 
 

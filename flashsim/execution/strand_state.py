@@ -78,6 +78,7 @@ class StrandState(FileAccess):
         self.last = last  # when the last request completed that this strand waited for, and its number in the record
         self._steps: list[Step] = []
         self._began = site.clock()
+        self._busy = 0  # until then
 
     @property
     def number(self) -> int:
@@ -91,15 +92,17 @@ class StrandState(FileAccess):
             return
         time = round(machine.cpu.user_time(request.work, request.place))
         check_duration("work", time, self.site.clock())
-        self.runs[0].phases[-1].user_time += time
+        self.runs[0].phase.user_time += time
         self._steps.append(Step(request.place, time))
 
     def phase_ends(self) -> None:
         """Time of the phase that was neither work nor I/O is a wait."""
         now = self.site.clock()
         if self.runs[0].phases and self.site.machine is not None:
-            phase = self.runs[0].phases[-1]
-            phase.wait_time += now - self._began - phase.io_time - phase.cpu_time
+            total = self.runs[0].total()
+            busy = total.io_time + total.cpu_time
+            self.runs[0].phase.wait_time += now - self._began - (busy - self._busy)
+            self._busy = busy
         self._began = now
 
     def take_steps(self) -> list[Step]:
@@ -119,7 +122,7 @@ class StrandState(FileAccess):
                 self._steps.append(Step(group=group))
             return
         kernel = kernel_times(machine.cpu, machine.devices[extents.device], extents.lengths)
-        self.runs[0].phases[-1].kernel_time += int(kernel.sum())
+        self.runs[0].phase.kernel_time += int(kernel.sum())
         before = self._steps.pop().work if self._steps and self._steps[-1].group is None else 0
         for part, time in _parts(group, kernel.tolist()):
             self._steps.append(Step(HOST, before + time, part))
@@ -227,7 +230,7 @@ class Port:
                 times = entry.completions["completed"]
                 last = int(times.argmax())
                 now = int(times[last])
-                entry.strand.runs[0].phases[-1].io_time += now - int(entry.completions["submitted"][0])
+                entry.strand.runs[0].phase.io_time += now - int(entry.completions["submitted"][0])
                 done.append(self._record.completed(entry, last, now))
                 if not self._by_id:
                     self.busy_time += now - self._busy_since
