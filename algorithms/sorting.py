@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 
 import numpy as np
 
@@ -11,8 +11,8 @@ from algorithms.blocks import read_block, spans
 from algorithms.results import BATCH
 from algorithms.temporaries import Output, drop
 from flashsim.core.request import Integers
-from flashsim.execution.requests import Algorithm, Cpu, Work
-from flashsim.storage.heap_file import File, HeapFile
+from flashsim.execution.requests import Algorithm, Cpu, Request, Strand, Work
+from flashsim.storage.heap_file import File
 from flashsim.storage.keys import NULL_KEY
 from flashsim.storage.rows import Tuples, keyed
 
@@ -81,9 +81,7 @@ class Selection:
         self._state[tree.IDLE] += more
 
 
-def make_runs(
-    file: HeapFile, folder: str, capacity: int, input_pages: int, output_pages: int, runs: list[File], *, page_io: bool
-) -> Algorithm:
+def make_runs(file: File, folder: str, capacity: int, input_pages: int, output_pages: int, runs: list[File], *, page_io: bool) -> Algorithm:
     """Sort a file into runs; they are added to `runs` as they are begun.
 
     Parameters
@@ -91,7 +89,7 @@ def make_runs(
     capacity
         Bytes of tuples in memory.
     """
-    selection = Selection(capacity, len(file.relation))
+    selection = Selection(capacity, file.tuples)
     expected = min(file.pages, 2 * capacity // file.page_size + 1)
     output: Output | None = None
     for first, pages in spans(file.pages, input_pages):
@@ -147,21 +145,21 @@ def merge(runs: Sequence[File], block: int, consume: Consumer, *, page_io: bool)
 
 
 def merge_some(runs: list[File], excess: int, folder: str, memory: int, *, page_io: bool) -> Algorithm:
-    """Merge the shortest runs of one relation into one, so that there are `excess` fewer, or as many fewer as memory allows.
-
-    Memory is shared equally by the runs and the output buffer.
-    """
+    """Merge the shortest runs of one relation into one, so that there are `excess` fewer, or as many fewer as memory allows."""
     chosen = sorted(runs, key=lambda run: run.pages)[: min(excess + 1, memory - 1)]
-    share = memory // (len(chosen) + 1)
-    longer = File(
-        f"{folder}/merged-{chosen[0].name.rsplit('/', 1)[1]}",
-        chosen[0].layout,
-        expected_pages=sum(run.pages for run in chosen),
-    )
-    output = Output([longer], share, page_io=page_io)
-    yield from merge(chosen, share, lambda tuples, _: output.append(tuples, np.zeros(len(tuples), np.int64)), page_io=page_io)
-    yield from output.finish()
+    longer = yield from merge_into(f"{folder}/merged-{chosen[0].name.rsplit('/', 1)[1]}", chosen, memory, page_io=page_io)
     for run in chosen:
         runs.remove(run)
-        yield from drop(run)
     runs.append(longer)
+
+
+def merge_into(name: str, runs: Sequence[File], memory: int, *, page_io: bool) -> Generator[Request, Tuples | Strand | None, File]:
+    """Merge runs of one relation into one of that name, and drop them; memory is shared equally by them and the output buffer."""
+    longer = File(name, runs[0].layout, expected_pages=sum(run.pages for run in runs))
+    share = memory // (len(runs) + 1)
+    output = Output([longer], share, page_io=page_io)
+    yield from merge(runs, share, lambda tuples, _: output.append(tuples, np.zeros(len(tuples), np.int64)), page_io=page_io)
+    yield from output.finish()
+    for run in runs:
+        yield from drop(run)
+    return longer

@@ -87,6 +87,7 @@ class Output:
         boundaries = self._first[buffer, : pages + 1].copy()
         boundaries[pages] = count
         self._state[buffer] = 0
+        self.files[buffer].tuples += count
         columns = dict(zip(self._names, self._held[:, buffer, :count].copy(), strict=True))
         file = self.files[buffer]
         return Write(file, *extents(file.pages, pages, self._page_io), Tuples(columns, boundaries))

@@ -1,4 +1,4 @@
-"""What a join is: a generator over two heap files that yields requests and emits pairs of row ids.
+"""What a join is: a generator over two files that yields requests and emits pairs of row ids.
 
 A member defines the functions of `Join`.  `plan` chooses roles: its result rows come in the caller's order.
 """
@@ -14,7 +14,7 @@ from flashsim.core.errors import InvalidParameterError
 from flashsim.core.members import Family
 from flashsim.core.units import KIB, MIB, MILLISECONDS_A_SECOND
 from flashsim.execution.requests import Algorithm, Emit
-from flashsim.storage.heap_file import File, HeapFile
+from flashsim.storage.heap_file import File
 from models.allocation.buffers import FUDGE, Allocation, check, exact
 
 Division = TypeVar("Division", bound=Allocation)
@@ -32,6 +32,14 @@ class JoinParameters:
         Every request is one page long; buffers are divided as ever.
     fudge
         F: memory that a page of tuples takes in a hash table or a tournament tree.
+    last_phase
+        Pages that the last phase of a join may hold, if it is not all of memory: the joins with `STREAMS_IN` can do with so few.
+    first, fetch
+        What DigestJoin joins digests with, and its page-fetch strategy: members of their families, or paths of Python files.
+    k
+        Of graph-based fetching (`algorithms.fetching.base.FetchParameters`).
+    digests_stored
+        Whether the relations' digests are on the device before DigestJoin begins (`algorithms.digests.with_digests`).
     latency_ratio, access_ratio
         y = Dl / Dx and x = (Dl + Ds) / Dl of the device that buffers are divided for.  The defaults are the HDD of do2009, table 2,
         with pages of 8 KiB: Ds = 12 ms, Dl = 5.56 ms, 34 MiB a second.
@@ -40,6 +48,11 @@ class JoinParameters:
     memory: int
     page_io: bool = False
     fudge: float = FUDGE
+    last_phase: int | None = None
+    first: str = "sort-merge"
+    fetch: str = "planned"
+    k: float = 1.0
+    digests_stored: bool = False
     latency_ratio: float = 5.56 / (8 * KIB / (34 * MIB) * MILLISECONDS_A_SECOND)
     access_ratio: float = (12 + 5.56) / 5.56
 
@@ -49,12 +62,16 @@ class Join(Protocol):
 
     #: Its formula: a member of `models.join_costs`, or the path of a Python file, from the folder of the join's own file; none if empty.
     FORMULA: str = ""
+    #: Pages that its last phase, the only one that emits, can do with; 0 if it needs all of memory.
+    STREAMS_IN: int = 0
+    #: Whether it fetches rows from base relations by their ids, and so cannot join digests.
+    FETCHES: bool = False
     __file__: str
 
     def allocate(self, r_pages: int, s_pages: int, parameters: JoinParameters) -> Allocation:
         """The default division of memory among the buffers."""
 
-    def join(self, r: HeapFile, s: HeapFile, parameters: JoinParameters, allocation: Allocation | None = None) -> Algorithm:
+    def join(self, r: File, s: File, parameters: JoinParameters, allocation: Allocation | None = None) -> Algorithm:
         """Join R with S; R is the smaller.
 
         Raises
@@ -69,8 +86,8 @@ JOINS = Family("algorithms.joins", "join", Join)
 
 
 def settle(
-    r: HeapFile,
-    s: HeapFile,
+    r: File,
+    s: File,
     parameters: JoinParameters,
     given: Allocation | None,
     kind: type[Division],
@@ -110,7 +127,7 @@ def folders(algorithm: str, r: File, s: File) -> tuple[str, str]:
     return f"{algorithm}/{r.name}{sides[0]}", f"{algorithm}/{s.name}{sides[1]}"
 
 
-def plan(name: str, left: HeapFile, right: HeapFile, parameters: JoinParameters, allocation: Allocation | None = None) -> Algorithm:
+def plan(name: str, left: File, right: File, parameters: JoinParameters, allocation: Allocation | None = None) -> Algorithm:
     """A join of two relations in any order: the one with fewer pages becomes R, and pairs are emitted as (left, right).
 
     Parameters

@@ -6,7 +6,7 @@ from algorithms.joins.base import JoinParameters, settle
 from algorithms.nested_blocks import nested_blocks
 from flashsim.core.errors import InvalidParameterError
 from flashsim.execution.requests import Algorithm, Phase
-from flashsim.storage.heap_file import HeapFile
+from flashsim.storage.heap_file import File
 from models.allocation.buffers import Allocation, NestedLoopsAllocation
 from models.allocation.nested_loops import nested_loops
 
@@ -19,7 +19,7 @@ def allocate(r_pages: int, s_pages: int, parameters: JoinParameters) -> NestedLo
     return nested_loops(r_pages, s_pages, parameters.memory, parameters.latency_ratio, parameters.fudge)
 
 
-def join(r: HeapFile, s: HeapFile, parameters: JoinParameters, allocation: Allocation | None = None) -> Algorithm:
+def join(r: File, s: File, parameters: JoinParameters, allocation: Allocation | None = None) -> Algorithm:
     """Join R with S; R is the smaller.
 
     Reads NB = ceil(F |R| / M_R) chunks of R in one I/O block each, and S as often in blocks of M_S pages: NB (1 + ceil(|S| / M_S))
@@ -36,6 +36,6 @@ def join(r: HeapFile, s: HeapFile, parameters: JoinParameters, allocation: Alloc
     return _join(r, s, parameters, chosen)
 
 
-def _join(r: HeapFile, s: HeapFile, parameters: JoinParameters, allocation: NestedLoopsAllocation) -> Algorithm:
+def _join(r: File, s: File, parameters: JoinParameters, allocation: NestedLoopsAllocation) -> Algorithm:
     yield Phase("join")
     yield from nested_blocks(r, s, allocation.chunks(r.pages, parameters.fudge), allocation.inner, page_io=parameters.page_io)

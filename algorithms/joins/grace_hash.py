@@ -8,7 +8,7 @@ from algorithms.buckets import SecondPhase, join_buckets, partition
 from algorithms.joins.base import JoinParameters, folders, settle
 from algorithms.temporaries import temporary_files
 from flashsim.execution.requests import Algorithm, Phase
-from flashsim.storage.heap_file import File, HeapFile
+from flashsim.storage.heap_file import File
 from models.allocation.buffers import Allocation, GraceAllocation
 from models.allocation.grace_hash import grace_hash
 
@@ -21,7 +21,7 @@ def allocate(r_pages: int, s_pages: int, parameters: JoinParameters) -> GraceAll
     return grace_hash(r_pages, s_pages, parameters.memory, parameters.fudge)
 
 
-def join(r: HeapFile, s: HeapFile, parameters: JoinParameters, allocation: Allocation | None = None) -> Algorithm:
+def join(r: File, s: File, parameters: JoinParameters, allocation: Allocation | None = None) -> Algorithm:
     """Join R with S; R is the smaller.
 
     Raises
@@ -32,7 +32,7 @@ def join(r: HeapFile, s: HeapFile, parameters: JoinParameters, allocation: Alloc
     return _join(r, s, parameters, settle(r, s, parameters, allocation, GraceAllocation, allocate))
 
 
-def _join(r: HeapFile, s: HeapFile, parameters: JoinParameters, allocation: GraceAllocation) -> Algorithm:
+def _join(r: File, s: File, parameters: JoinParameters, allocation: GraceAllocation) -> Algorithm:
     yield Phase("partition")
     if not r.pages or not s.pages:
         return

@@ -10,7 +10,7 @@ from algorithms.resident import Resident, Scan, keep, meet
 from algorithms.temporaries import temporary_files
 from flashsim.core.errors import InvalidParameterError
 from flashsim.execution.requests import Algorithm, Phase
-from flashsim.storage.heap_file import HeapFile
+from flashsim.storage.heap_file import File
 from models.allocation.buffers import Allocation, HybridAllocation, exact
 from models.allocation.hybrid_hash import hybrid_hash
 
@@ -23,7 +23,7 @@ def allocate(r_pages: int, s_pages: int, parameters: JoinParameters) -> HybridAl
     return hybrid_hash(r_pages, s_pages, parameters.memory, parameters.latency_ratio, parameters.fudge)
 
 
-def join(r: HeapFile, s: HeapFile, parameters: JoinParameters, allocation: Allocation | None = None) -> Algorithm:
+def join(r: File, s: File, parameters: JoinParameters, allocation: Allocation | None = None) -> Algorithm:
     """Join R with S; R is the smaller.
 
     Raises
@@ -38,7 +38,7 @@ def join(r: HeapFile, s: HeapFile, parameters: JoinParameters, allocation: Alloc
     return _join(r, s, parameters, chosen)
 
 
-def _join(r: HeapFile, s: HeapFile, parameters: JoinParameters, allocation: HybridAllocation) -> Algorithm:
+def _join(r: File, s: File, parameters: JoinParameters, allocation: HybridAllocation) -> Algorithm:
     yield Phase("partition")
     if not r.pages or not s.pages:
         return

@@ -10,7 +10,7 @@ from algorithms.resident import Resident, Scan, keep, meet
 from algorithms.temporaries import drop
 from flashsim.core.errors import InvalidParameterError
 from flashsim.execution.requests import Algorithm, Phase
-from flashsim.storage.heap_file import File, HeapFile
+from flashsim.storage.heap_file import File
 from models.allocation.buffers import Allocation, SimpleHashAllocation, exact
 from models.allocation.nested_loops import nested_loops
 from models.allocation.simple_hash import simple_hash
@@ -27,7 +27,7 @@ def allocate(r_pages: int, s_pages: int, parameters: JoinParameters) -> SimpleHa
     return simple_hash(r_pages, s_pages, parameters.memory, parameters.latency_ratio, parameters.fudge)
 
 
-def join(r: HeapFile, s: HeapFile, parameters: JoinParameters, allocation: Allocation | None = None) -> Algorithm:
+def join(r: File, s: File, parameters: JoinParameters, allocation: Allocation | None = None) -> Algorithm:
     """Join R with S; R is the smaller.
 
     Raises
@@ -38,15 +38,15 @@ def join(r: HeapFile, s: HeapFile, parameters: JoinParameters, allocation: Alloc
     chosen = settle(r, s, parameters, allocation, SimpleHashAllocation, allocate)
     if chosen.workspace < parameters.fudge:
         raise InvalidParameterError("workspace", f"{chosen.workspace} pages", f"a page of R with its hash table takes {parameters.fudge:g}")
-    return _join(r, s, len(r.relation), parameters, chosen)
+    return _join(r, s, parameters, chosen)
 
 
-def _join(r: File, s: File, rows: int, parameters: JoinParameters, allocation: SimpleHashAllocation) -> Algorithm:
+def _join(r: File, s: File, parameters: JoinParameters, allocation: SimpleHashAllocation) -> Algorithm:
     yield Phase("first")
     names = folders("simple-hash", r, s)
     room = math.floor(allocation.workspace / exact(parameters.fudge))
     # As many more are let in as chance may lack; what is too many goes back to the others, which costs nothing here.
-    chance = 1 + 2 / math.sqrt(max(1.0, rows * room / max(1, r.pages)))
+    chance = 1 + 2 / math.sqrt(max(1.0, r.tuples * room / max(1, r.pages)))
     number = 0
     while r.pages and s.pages:
         if number == 1:

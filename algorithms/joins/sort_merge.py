@@ -12,7 +12,7 @@ from algorithms.matching import Matching
 from algorithms.sorting import make_runs, merge, merge_some
 from algorithms.temporaries import drop
 from flashsim.execution.requests import Algorithm, Phase
-from flashsim.storage.heap_file import File, HeapFile
+from flashsim.storage.heap_file import File
 from models.allocation.buffers import Allocation, SortMergeAllocation, exact
 from models.allocation.sort_merge import sort_merge
 
@@ -25,7 +25,7 @@ def allocate(r_pages: int, s_pages: int, parameters: JoinParameters) -> SortMerg
     return sort_merge(r_pages, s_pages, parameters.memory, parameters.access_ratio, parameters.fudge)
 
 
-def join(r: HeapFile, s: HeapFile, parameters: JoinParameters, allocation: Allocation | None = None) -> Algorithm:
+def join(r: File, s: File, parameters: JoinParameters, allocation: Allocation | None = None) -> Algorithm:
     """Join R with S; R is the smaller.
 
     There are two passes, as long as all runs can be merged at once; if not, because of a small workspace given by the user or of input in
@@ -39,7 +39,7 @@ def join(r: HeapFile, s: HeapFile, parameters: JoinParameters, allocation: Alloc
     return _join(r, s, parameters, settle(r, s, parameters, allocation, SortMergeAllocation, allocate))
 
 
-def _join(r: HeapFile, s: HeapFile, parameters: JoinParameters, allocation: SortMergeAllocation) -> Algorithm:
+def _join(r: File, s: File, parameters: JoinParameters, allocation: SortMergeAllocation) -> Algorithm:
     memory, page_io = parameters.memory, parameters.page_io
     yield Phase("sort")
     if not r.pages or not s.pages:

@@ -23,6 +23,7 @@ def trace_only(
     *,
     placement: str = "packed",
     results: ResultRows | None = None,
+    volume: Volume | None = None,
 ) -> Run:
     """Count and record what an algorithm asks for, on volumes without bounds.
 
@@ -34,13 +35,27 @@ def trace_only(
         The base relations, placed in this order.
     sink
         Is handed every request, untimed.
+    volume
+        An empty one, which tells afterwards how much was laid out; by default one without bounds.
 
     Returns
     -------
     Run
         With counts, and no times.
     """
-    volume = Volume([NEVER] * PLACEMENTS.load(placement).DEVICE_MAP.devices, placement)
+    volume = volume or unbounded(placement)
     for file in files:
         volume.add(file)
     return in_one(ConcurrentDriver(volume, ColumnContent(), None, sink=sink, results=results).run(algorithm).strands)
+
+
+def unbounded(placement: str = "packed") -> Volume:
+    """An empty volume without bounds."""
+    return Volume([NEVER] * PLACEMENTS.load(placement).DEVICE_MAP.devices, placement)
+
+
+def room_taken(algorithm: Algorithm, files: Sequence[HeapFile], placement: str = "packed") -> int:
+    """Bytes of a device that files and what an algorithm writes take at most, found by running it without one."""
+    volume = unbounded(placement)
+    trace_only(algorithm, files, placement=placement, volume=volume)
+    return volume.laid_out

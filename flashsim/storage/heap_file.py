@@ -13,7 +13,7 @@ from flashsim.core.errors import CapacityError
 from flashsim.core.request import Integers
 from flashsim.storage.layout import PAGE_FORMAT, Layout, fill_pages
 from flashsim.storage.relation import Relation
-from flashsim.storage.rows import Tuples, keyed
+from flashsim.storage.rows import Columns, Tuples, keyed
 
 #: Rows that are laid out at a time, which bounds the memory that this takes.
 _CHUNK = 1 << 20
@@ -33,6 +33,8 @@ class File:
         A run or bucket, rather than a base relation.
     expected_pages
         How long a temporary file will about be, for placements that reserve room.
+    tuples
+        How many were put on its pages.
     """
 
     name: str
@@ -40,6 +42,7 @@ class File:
     temporary: bool = True
     expected_pages: int = 0
     pages: int = 0
+    tuples: int = 0
 
     @property
     def page_size(self) -> int:
@@ -49,9 +52,19 @@ class File:
 
 @dataclass(eq=False)
 class HeapFile(File):
-    """A base relation: page p holds rows ``first_rows[p] .. first_rows[p + 1] - 1``; `first_rows` has shape (pages + 1,)."""
+    """A base relation: page p holds rows ``first_rows[p] .. first_rows[p + 1] - 1``; `first_rows` has shape (pages + 1,).
+
+    Parameters
+    ----------
+    digests
+        The file of its digests, if they were stored with it.
+    """
 
     first_rows: Integers = field(default_factory=lambda: np.zeros(1, np.int64))
+    digests: TupleFile | None = None
+
+    def __post_init__(self) -> None:
+        self.tuples = int(self.first_rows[-1])
 
     @property
     def relation(self) -> Relation:
@@ -62,13 +75,33 @@ class HeapFile(File):
     def run(self, begin: int, end: int) -> Tuples:
         """The tuples of pages `begin` to `end`, without the last, as they were loaded."""
         first, last = int(self.first_rows[begin]), int(self.first_rows[end])
-        return Tuples(_rows(self.relation, first, last).columns, self.first_rows[begin : end + 1] - first)
+        return Tuples(self._loaded(slice(first, last)), self.first_rows[begin : end + 1] - first)
 
     def read(self, numbers: Integers) -> Tuples:
         """The tuples of some pages, as they were loaded."""
         sizes = self.first_rows[numbers + 1] - self.first_rows[numbers]
-        rows = ranges(self.first_rows[numbers], sizes)
-        return keyed(self.relation.keys(rows), rows, np.concatenate([[0], np.cumsum(sizes)]))
+        return Tuples(self._loaded(ranges(self.first_rows[numbers], sizes)), np.concatenate([[0], np.cumsum(sizes)]))
+
+    def _loaded(self, which: Integers | slice) -> Columns:
+        """Some of the tuples that were loaded, by a run of their numbers or the numbers themselves."""
+        rows = np.arange(which.start, which.stop) if isinstance(which, slice) else which
+        return {"key": self.relation.keys(which), "row": rows}
+
+
+@dataclass(eq=False)
+class TupleFile(HeapFile):
+    """A base file of any row format, such as digests that were stored earlier; `loaded` are its tuples, in order."""
+
+    loaded: Tuples = field(default_factory=lambda: Tuples({}))
+
+    def _loaded(self, which: Integers | slice) -> Columns:
+        return self.loaded.chosen(which).columns
+
+
+def tuple_file(name: str, layout: Layout, tuples: Tuples) -> TupleFile:
+    """A base file of given tuples, each page filled before the next."""
+    first_rows = layout.pack(tuples)
+    return TupleFile(name, layout, temporary=False, pages=len(first_rows) - 1, first_rows=first_rows, loaded=tuples)
 
 
 def ranges(starts: Integers, counts: Integers) -> Integers:

@@ -100,8 +100,14 @@ class Volume:
         if len(capacities) != device_map.devices:
             raise InvalidParameterError("devices", len(capacities), f"placement {placement} needs {device_map.devices}")
         self.device = device_map.device
-        self._systems: list[FileSystem] = [member.FileSystem(Room(capacity, scale=scale)) for capacity in capacities]
+        self._rooms = [Room(capacity, scale=scale) for capacity in capacities]
+        self._systems: list[FileSystem] = [member.FileSystem(room) for room in self._rooms]
         self._files: dict[File, _Segments] = {}
+
+    @property
+    def laid_out(self) -> int:
+        """Bytes of each device that files have ever lain on, or of the device that has most."""
+        return max(room.frontier for room in self._rooms)
 
     def add(self, file: HeapFile) -> Extents:
         """Place a base relation, as the database file that holds it; the extents are those of its pages of tuples.

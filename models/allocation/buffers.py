@@ -55,6 +55,37 @@ class SortMergeAllocation:
 
 
 @dataclass(frozen=True)
+class ExternalSortMergeAllocation:
+    """The textbook's sort-merge: pages that are sorted at a time, and how many runs are merged at a time, an input buffer each."""
+
+    workspace: int
+    fan_in: int
+
+    def phases(self) -> tuple[int, ...]:
+        """Pages used for runs, and at least for a merge: a page a run, and an output buffer."""
+        return (self.workspace, self.fan_in + 1)
+
+    def passes(self, pages: int) -> int:
+        """How often a file is read and written until it is one run (Li et al. 2009, section II): the first pass makes runs."""
+        runs, passes = math.ceil(Fraction(pages, self.workspace)), min(1, pages)
+        while runs > 1:
+            runs, passes = math.ceil(Fraction(runs, self.fan_in)), passes + 1
+        return passes
+
+
+@dataclass(frozen=True)
+class DigestAllocation:
+    """DigestJoin's projection: an input buffer for a relation, and an output buffer for its digests; other phases divide memory anew."""
+
+    input: int
+    output: int
+
+    def phases(self) -> tuple[int, ...]:
+        """Pages used while digests are projected."""
+        return (self.input + self.output,)
+
+
+@dataclass(frozen=True)
 class SimpleHashAllocation:
     """Simple hash: the hash table, an input buffer, and an output buffer for what is passed over."""
 
@@ -102,7 +133,15 @@ class HybridAllocation:
         return (self.buckets * self.output + self.input + self.workspace, self.phase2_input + self.phase2_workspace)
 
 
-Allocation = NestedLoopsAllocation | SortMergeAllocation | SimpleHashAllocation | GraceAllocation | HybridAllocation
+Allocation = (
+    NestedLoopsAllocation
+    | SortMergeAllocation
+    | ExternalSortMergeAllocation
+    | DigestAllocation
+    | SimpleHashAllocation
+    | GraceAllocation
+    | HybridAllocation
+)
 
 
 def check(allocation: Allocation, memory: int) -> None:

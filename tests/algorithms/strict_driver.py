@@ -15,7 +15,7 @@ from flashsim.execution.requests import Algorithm, Cpu, Drop, Emit, Mode, Phase,
 from flashsim.storage.heap_file import File, HeapFile, heap_file
 from flashsim.storage.keys import NULL_KEY
 from flashsim.storage.relation import Relation
-from flashsim.storage.rows import Tuples, keyed
+from flashsim.storage.rows import Tuples
 
 
 class SyntheticRecords:
@@ -121,6 +121,8 @@ def run(algorithm: Algorithm, memory: int) -> Outcome:
                 dropped.add(request.file)
                 outcome.lengths[request.file.name] = request.file.pages
                 outcome.tuples[request.file.name] = sum(len(page) for page in stored.pop(request.file))
+                assert outcome.tuples[request.file.name] == request.file.tuples
+                request.file.pages = 0
             elif isinstance(request, Emit):
                 assert len(request.r_rows) == len(request.s_rows) > 0
                 outcome.batches.append(len(request.r_rows))
@@ -144,16 +146,10 @@ def _read(request: Read, stored: dict[File, list[Tuples]]) -> Tuples:
     assert request.starts.min() >= 0 and ends.max() <= file.pages, f"reads behind the end of {file.name}"
     pages = np.concatenate([np.arange(start, end) for start, end in zip(request.starts, ends, strict=True)])
     if isinstance(file, HeapFile):
-        rows = [np.arange(file.first_rows[page], file.first_rows[page + 1]) for page in pages]
-    else:
-        rows = [stored[file][page].rows for page in pages]
-    chosen = np.concatenate(rows)
-    return keyed(_relation(file).keys(chosen), chosen, np.concatenate([[0], np.cumsum([len(page) for page in rows])]))
-
-
-def _relation(file: File) -> Relation:
-    assert isinstance(file.layout.row_format, Relation)
-    return file.layout.row_format
+        return file.read(pages)
+    found = [stored[file][page] for page in pages]
+    columns = {name: np.concatenate([page.columns[name] for page in found]) for name in file.layout.row_format.columns}
+    return Tuples(columns, np.concatenate([[0], np.cumsum([len(page) for page in found])]))
 
 
 def _append(request: Write, stored: dict[File, list[Tuples]]) -> None:
@@ -164,13 +160,14 @@ def _append(request: Write, stored: dict[File, list[Tuples]]) -> None:
         assert start == expected, f"{file.name} is written out of order"
         expected += count
     assert len(tuples.pages) == request.counts.sum() + 1 and tuples.pages[0] == 0 and tuples.pages[-1] == len(tuples)
-    assert np.array_equal(tuples.keys, _relation(file).keys(tuples.rows))
-    assert (tuples.keys != NULL_KEY).all()
+    if isinstance(file.layout.row_format, Relation):
+        assert np.array_equal(tuples.keys, file.layout.row_format.keys(tuples.rows))
+    assert "key" not in tuples.columns or (tuples.keys != NULL_KEY).all()
     sizes = file.layout.cell_sizes(tuples)
     for first, end in zip(tuples.pages, tuples.pages[1:], strict=False):
         assert end > first and sizes[first:end].sum() <= file.layout.room, "an empty or overfull page"
     stored.setdefault(file, []).extend(
-        keyed(tuples.keys[first:end].copy(), tuples.rows[first:end].copy(), np.array([0, end - first]))
+        Tuples({name: column[first:end].copy() for name, column in tuples.columns.items()}, np.array([0, end - first]))
         for first, end in zip(tuples.pages, tuples.pages[1:], strict=False)
     )
     file.pages = expected
@@ -178,9 +175,8 @@ def _append(request: Write, stored: dict[File, list[Tuples]]) -> None:
 
 def _check_packing(file: File, pages: list[Tuples]) -> None:
     """Over all its extents, a temporary file is packed page by page."""
-    rows = np.concatenate([page.rows for page in pages])
-    first = np.cumsum([0] + [len(page) for page in pages])
-    assert np.array_equal(first, file.layout.pack(keyed(_relation(file).keys(rows), rows)))
+    tuples = Tuples({name: np.concatenate([page.columns[name] for page in pages]) for name in file.layout.row_format.columns})
+    assert np.array_equal(np.cumsum([0] + [len(page) for page in pages]), file.layout.pack(tuples))
 
 
 def oracle(r_codes: Any, s_codes: Any) -> Integers:

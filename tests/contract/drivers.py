@@ -17,7 +17,7 @@ from flashsim.execution.real import needed_size, run_on_file
 from flashsim.execution.requests import Algorithm
 from flashsim.execution.run import Run
 from flashsim.execution.simulated import simulate
-from flashsim.execution.trace_only import trace_only
+from flashsim.execution.trace_only import trace_only, unbounded
 from flashsim.storage.heap_file import HeapFile
 
 DRIVES = ("toshiba-5400-320gb", "ocz-core-60gb")
@@ -73,8 +73,10 @@ def run_everywhere(
     runs = simulate(make(), files, machines, results=pairs[0])
     for run, machine in zip(runs, machines, strict=True):
         assert run.total().total_time == machine.now  # the parts make up the whole
-    runs.append(trace_only(make(), files, sinks[2], results=pairs[1]))
-    with RealDevice(folder / "device", needed_size(files), allow_write=True, replace=True, buffered=buffered) as device:
+    volume = unbounded()
+    runs.append(trace_only(make(), files, sinks[2], results=pairs[1], volume=volume))
+    size = max(needed_size(files), volume.laid_out)
+    with RealDevice(folder / "device", size, allow_write=True, replace=True, buffered=buffered) as device:
         runs.append(run_on_file(make(), files, device, sink=sinks[3], results=pairs[2]))
     for sink in sinks[1:]:
         assert sink.rows == sinks[0].rows
