@@ -1,0 +1,185 @@
+"""DigestJoin: digests of both relations are joined by any other join, and the rows that meet are fetched afterwards.
+
+Source: Li, On, Xu, Choi and Hu, "DigestJoin: Exploiting Fast Random Reads for Flash-based Joins" (MDM 2009), section II.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from algorithms.digests import digest_layout, digest_pages, project, stored_digests
+from algorithms.fetching.base import FETCHING, FetchParameters
+from algorithms.join_index import Entries, EntryStream, JoinIndex, join_index_rows
+from algorithms.joins.base import JOINS, JoinParameters, folders, plan, settle
+from algorithms.page_access.plan import LEAST_FRAMES
+from algorithms.page_cache import PageCache
+from algorithms.temporaries import Output, drop
+from flashsim.core.errors import InvalidParameterError
+from flashsim.execution.requests import Algorithm, Cpu, Emit, Phase, Read, Strand, Work
+from flashsim.storage.heap_file import File, HeapFile
+from flashsim.storage.layout import Layout
+from flashsim.storage.rows import Tuples
+from models.allocation.buffers import Allocation, DigestAllocation
+
+#: It fetches rows of base relations, so it is no first phase of its own.
+FETCHES = True
+
+#: Where rows are fetched, and where join-index entries are written and read.
+_FETCH, _INDEX = Phase("fetch"), Phase("index")
+
+
+@dataclass(frozen=True)
+class _Settings:
+    """What a DigestJoin is told, in the parts that its phases take.
+
+    Parameters
+    ----------
+    first
+        What the first join is told.
+    streams
+        Whether the first join's entries go to the strategy as they come, and the join index is not written.
+    fetching
+        What the strategy is told.
+    """
+
+    projection: DigestAllocation
+    first: JoinParameters
+    streams: bool
+    fetching: FetchParameters
+
+    @classmethod
+    def of(cls, parameters: JoinParameters, projection: DigestAllocation) -> _Settings:
+        """How memory is divided: a page is the join index's, unless the first join's last phase leaves room for a cache."""
+        first = JOINS.load(parameters.first)
+        if first.FETCHES:
+            raise InvalidParameterError("first", parameters.first, "it fetches rows of base relations, and a first join has only digests")
+        FETCHING.load(parameters.fetch)
+        streams = 0 < first.STREAMS_IN <= parameters.memory - LEAST_FRAMES
+        told = replace(parameters, last_phase=first.STREAMS_IN) if streams else replace(parameters, memory=parameters.memory - 1)
+        frames = parameters.memory - (first.STREAMS_IN if streams else 1)
+        return cls(projection, told, streams, FetchParameters(frames, parameters.k, parameters.latency_ratio))
+
+
+def allocate(r_pages: int, s_pages: int, parameters: JoinParameters) -> DigestAllocation:
+    """Buffers of the projection, of which the input is the longer one: digests are a small part of their relations."""
+    output = max(1, parameters.memory // 8)
+    return DigestAllocation(parameters.memory - output, output)
+
+
+def join(r: File, s: File, parameters: JoinParameters, allocation: Allocation | None = None) -> Algorithm:
+    """Join R with S: project both to digests, join these, and fetch the rows that meet by a page-fetch strategy.
+
+    What the first join emits is written as a join index and read back page by page, or, where that join's last phase can do with a few
+    pages, goes to the strategy as it comes.  Memory is a phase's own: `parameters.memory` pages each.
+
+    Raises
+    ------
+    UnknownNameError
+        There is no such first join or strategy.
+    InvalidParameterError
+        The first join is one that fetches, k is not above 0, digests are to be there and are not, too little memory, or an allocation
+        that does not fit.
+    """
+    chosen = settle(r, s, parameters, allocation, DigestAllocation, allocate)
+    if not isinstance(r, HeapFile) or not isinstance(s, HeapFile):
+        raise InvalidParameterError("relation", r.name, "rows are fetched from base relations")
+    settings = _Settings.of(parameters, chosen)
+    foreseen = [
+        stored_digests(file) if parameters.digests_stored else File(file.name, digest_layout(file), pages=digest_pages(file))
+        for file in (r, s)
+    ]
+    try:
+        plan(parameters.first, foreseen[0], foreseen[1], settings.first)
+    except InvalidParameterError as problem:
+        least = f"its {settings.first.memory} pages of memory do not do for the digests ({problem})"
+        raise InvalidParameterError("first", parameters.first, least) from None
+    return _join(r, s, parameters, settings)
+
+
+def _join(r: HeapFile, s: HeapFile, parameters: JoinParameters, settings: _Settings) -> Algorithm:
+    if not r.pages or not s.pages:
+        return
+    page_io, digests = parameters.page_io, list[File]()
+    if parameters.digests_stored:
+        digests += stored_digests(r), stored_digests(s)
+    else:
+        yield Phase("project")
+        buffers = settings.projection
+        for file, folder in zip((r, s), folders("digest", r, s), strict=True):
+            digests.append(File(f"{folder}/digests", digest_layout(file), expected_pages=digest_pages(file)))
+            yield from project(file, digests[-1], buffers.input, buffers.output, page_io=page_io)
+    joining = _Joining(parameters.first, digests, settings)
+    index: JoinIndex = joining
+    stored = File("digest/join-index", Layout(join_index_rows(r.tuples, s.tuples), r.page_size, r.layout.page_format))
+    if not settings.streams:
+        yield from _store(joining, stored, page_io=page_io)
+        index = _StoredIndex(stored)
+        yield _FETCH
+    cache = PageCache(r, s, settings.fetching.memory)
+    yield from FETCHING.load(parameters.fetch).fetch(index, cache, settings.fetching)
+    yield from drop(stored)
+
+
+class _Joining:
+    """The first join as a stream of join-index entries: what it emits is kept back, and its phases are told under its name."""
+
+    def __init__(self, name: str, digests: list[File], settings: _Settings) -> None:
+        self._title = f"digest {Path(name).stem if name.endswith('.py') else name}"
+        self._algorithm = plan(name, digests[0], digests[1], settings.first)
+        self._digests = digests
+        self._phase: Phase | None = None
+        self._consumer = _FETCH if settings.streams else _INDEX
+
+    def next(self) -> EntryStream:
+        """The next entries, or None at the end, when digests that were projected are dropped."""
+        answer: Tuples | Strand | None = None
+        if self._phase is not None:
+            yield self._phase
+        while True:
+            try:
+                request = self._algorithm.send(answer)
+            except StopIteration:
+                break
+            if isinstance(request, Emit):
+                yield self._consumer
+                return Entries(request.r_rows, request.s_rows)
+            if isinstance(request, Phase):
+                request = self._phase = Phase(f"{self._title}: {request.name}")
+            answer = yield request
+        for file in self._digests:
+            if file.temporary:
+                yield from drop(file)
+        self._digests = []
+        yield self._consumer
+        return None
+
+
+def _store(joining: _Joining, file: File, *, page_io: bool) -> Algorithm:
+    """Write a join index through an output buffer of one page."""
+    output = Output([file], 1, page_io=page_io)
+    while (entries := (yield from joining.next())) is not None:
+        yield from output.append(Tuples({"r": entries.r_rows, "s": entries.s_rows}), np.zeros(len(entries), np.int64))
+    yield from output.finish()
+
+
+class _StoredIndex:
+    """A join index that was written, as a stream: it is read page by page."""
+
+    def __init__(self, file: File) -> None:
+        self._file = file
+        self._page = 0
+
+    def next(self) -> EntryStream:
+        """The entries of the next page, or None at the end."""
+        if self._page == self._file.pages:
+            return None
+        yield _INDEX
+        tuples = yield Read(self._file, np.array([self._page]), np.ones(1, np.int64))
+        assert isinstance(tuples, Tuples)
+        self._page += 1
+        yield Cpu({Work.READ_TUPLE: len(tuples)})
+        yield _FETCH
+        return Entries(tuples.columns["r"], tuples.columns["s"])
