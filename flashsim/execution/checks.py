@@ -17,6 +17,8 @@ def check_read(request: Read) -> None:
     ------
     InvalidParameterError
         One of these is asked for.
+    UnknownNameError
+        A column that is not stored.
     """
     file = request.file
     _check_extents("read", request)
@@ -59,13 +61,13 @@ def _check_columns(request: Read, file: File) -> None:
     for column in columns:
         if column not in known:
             raise InvalidParameterError("read", f"column {column} of {file.name}", f"it has {', '.join(known)}")
-    if request.parts is not None and columns:
+    if request.parts is not None and (columns or request.attributes):
         covered = np.zeros(file.page_size // SECTOR, np.bool_)
         for offset, length in request.parts:
             covered[offset // SECTOR : (offset + length) // SECTOR] = True
-        for offset, length in file.layout.parts(columns):
+        for offset, length in file.layout.parts(columns, request.attributes):
             if not covered[offset // SECTOR : (offset + length) // SECTOR].all():
-                wanted = f"columns {', '.join(columns)} of parts of {file.name}'s pages"
+                wanted = f"columns {', '.join(columns + request.attributes)} of parts of {file.name}'s pages"
                 raise InvalidParameterError("read", wanted, f"they take bytes {offset} to {offset + length}")
 
 

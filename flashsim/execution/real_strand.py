@@ -112,10 +112,11 @@ class RealStrand:
             extents = extents.parts(file.page_size, parts)
         data, completions = self.device.read(extents.offsets, extents.lengths, batch=request.mode is Mode.BATCH)
         self._record(READ, extents, request.mode, completions, file.name)
-        if request.columns == ():
-            return None
+        pages = _pages(data, file.page_size, parts)
         try:
-            return file.layout.decode(_pages(data, file.page_size, parts), request.columns)
+            if request.attributes:
+                file.layout.decode_values(pages, request.attributes)
+            return None if request.columns == () else file.layout.decode(pages, request.columns)
         except DamagedFileError as problem:
             raise DamagedFileError(f"device: {self.device.path} holds other pages than {file.name} has: {problem}") from None
 

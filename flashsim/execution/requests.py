@@ -54,6 +54,9 @@ class Read:
     columns
         Those wanted of the tuples: all without it, and no tuples if it is empty.  They must lie on the parts that are read, which
         `Layout.parts` gives.
+    attributes
+        Stored columns, by their names in the relation, that must lie on those parts too.  What they hold follows from row ids, so that
+        it is not answered; but on a real file it is decoded, and so what is damaged refused.
     """
 
     file: File
@@ -62,6 +65,7 @@ class Read:
     mode: Mode = Mode.SERIAL
     parts: tuple[tuple[int, int], ...] | None = None
     columns: tuple[str, ...] | None = None
+    attributes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
+import pyarrow as pa
 
 from flashsim.core.errors import CapacityError, UnknownNameError
 from flashsim.core.kernel import kernel
@@ -60,6 +61,7 @@ class Layout:
     page_size: int
     page_format: str = PAGE_FORMAT
     _pages: PageFormat = field(init=False, repr=False)
+    _parts: dict[tuple[tuple[str, ...], tuple[str, ...]], tuple[tuple[int, int], ...]] = field(init=False, repr=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         pages: PageFormat = PAGE_FORMATS.load(self.page_format)
@@ -103,11 +105,14 @@ class Layout:
         UnknownNameError
             No such attribute is stored.
         """
-        known = [attribute.name for attribute in self.row_format.attributes if attribute.name is not None]
-        for name in attributes:
-            if name not in known:
-                raise UnknownNameError(f"column of {self.row_format.title}", name, known)
-        return self._pages.parts(self.row_format, columns, attributes, self.page_size)
+        found = self._parts.get((columns, attributes))
+        if found is None:
+            known = [attribute.name for attribute in self.row_format.attributes if attribute.name is not None]
+            for name in attributes:
+                if name not in known:
+                    raise UnknownNameError(f"column of {self.row_format.title}", name, known)
+            found = self._parts[columns, attributes] = self._pages.parts(self.row_format, columns, attributes, self.page_size)
+        return found
 
     def decode(self, data: Bytes, columns: tuple[str, ...] | None = None) -> Tuples:
         """The tuples of pages, shape (pages, page_size), in order, or some columns of them, whose parts alone are looked at.
@@ -118,6 +123,18 @@ class Layout:
             The bytes are no such pages.
         """
         return self._pages.decode_pages(self.row_format, self.row_format.columns if columns is None else columns, data)
+
+    def decode_values(self, data: Bytes, attributes: tuple[str, ...]) -> pa.Table:
+        """Attributes of the rows of pages, shape (pages, page_size), in order, whose parts alone are looked at.
+
+        Raises
+        ------
+        DamagedFileError
+            The bytes are no such pages.
+        SchemaError
+            Pages of this format hold no attributes that can be read by themselves.
+        """
+        return self._pages.decode_values(self.row_format, attributes, data)
 
     def pack(self, tuples: Tuples) -> Integers:
         """The first tuple of each page when tuples are packed in order, each page filled before the next; shape (pages + 1,)."""

@@ -161,15 +161,20 @@ class Relation:
         DamagedFileError
             They are no rows of this relation.
         """
+        keys = self.decode_values((self.key,), data, numbers, starts, ends).column(0)
+        return {"key": self.stored_keys.codes(joined(keys)), "row": numbers}
+
+    def decode_values(self, attributes: tuple[str, ...], data: Bytes, numbers: Integers, starts: Integers, ends: Integers) -> pa.Table:
+        """As `decode`, but columns, in the types that records have."""
         self._known_rows(numbers)
         names = self.records.names
         types, at = (np.zeros((len(numbers), len(names)), np.int64) for _ in range(2))
         damaged = locate_values(data, starts, ends, types, at)
         if damaged >= 0:
             raise DamagedFileError(f"{self.title}: row {numbers[damaged]} is no record")
-        column = names.index(self.key)
-        keys = stored_values(data, types[:, column].copy(), at[:, column].copy())
-        return {"key": self.stored_keys.codes(keys), "row": numbers}
+        columns = [names.index(name) for name in attributes]
+        arrays = [stored_values(data, types[:, column].copy(), at[:, column].copy()) for column in columns]
+        return pa.table(dict(zip(attributes, arrays, strict=True)))
 
     def _known_rows(self, rows: Integers) -> Integers:
         if len(rows) and not 0 <= rows.min() <= rows.max() < len(self):

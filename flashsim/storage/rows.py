@@ -142,6 +142,9 @@ class RowFormat(Protocol):
             They are no records of this format.
         """
 
+    def decode_values(self, attributes: tuple[str, ...], data: Bytes, numbers: Integers, starts: Integers, ends: Integers) -> pa.Table:
+        """As `decode`, but attributes."""
+
 
 @dataclass(frozen=True, eq=False)
 class FixedRows:
@@ -267,6 +270,11 @@ class FixedRows:
             columns[column] = wide.view(">i8").reshape(-1).astype(np.int64) >> (64 - 8 * width)
             at += width
         return columns
+
+    def decode_values(self, attributes: tuple[str, ...], data: Bytes, numbers: Integers, starts: Integers, ends: Integers) -> pa.Table:
+        """As `decode`, but some columns."""
+        columns = self.decode(data, numbers, starts, ends)
+        return pa.table({name: column_of(columns[name]) for name in attributes})
 
     def _header(self) -> Bytes:
         """A record's header as SQLite has it: its length, and the type of each number."""

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 from flashsim.core.errors import FlashsimError, UnknownNameError
+from flashsim.core.request import SECTOR
 from flashsim.storage.columns import plain_type, stored_column
 from flashsim.storage.heap_file import heap_file
 from flashsim.storage.page import PAGE_FORMATS
@@ -62,6 +63,27 @@ def test_elided_and_byte_form_agree_page_for_page(source: Source, name: str, pag
         found = file.layout.decode(file.layout.encode(file.run(0, file.pages)))
         assert np.array_equal(found.pages, file.first_rows) and np.array_equal(found.rows, rows)
         assert np.array_equal(found.keys, relation.keys(slice(None)))
+
+
+@pytest.mark.parametrize("name", PAGE_FORMATS.names())
+def test_columns_are_found_where_their_parts_alone_are(source: Source, name: str) -> None:
+    relation = load_pair(source, source, source.names[0], source.names[0])[0]
+    file = heap_file(relation, 2048, page_format=name)
+    data = file.layout.encode(file.run(0, file.pages))
+    whole = source.take(np.arange(source.rows))
+    for chosen in ((), *((column,) for column in source.names), tuple(reversed(source.names))):
+        some = np.zeros_like(data)
+        for offset, length in file.layout.parts(("key",), chosen):
+            assert offset % SECTOR == length % SECTOR == 0 and 0 <= offset < offset + length <= 2048
+            some[:, offset : offset + length] = data[:, offset : offset + length]
+        assert np.array_equal(file.layout.decode(some, ("key",)).keys, relation.codes)
+        found = file.layout.decode_values(some, chosen) if chosen else pa.table({})
+        assert tuple(found.column_names) == chosen
+        for column in chosen:
+            values, wanted = (stored_column(plain_type(table.column(column))).to_pylist() for table in (found, whole))
+            assert values == wanted
+    with pytest.raises(UnknownNameError, match=r"column of relation .*: 'nothing' is unknown"):
+        file.layout.parts((), ("nothing",))
 
 
 def test_sqlite_reads_what_is_written(source: Source, tmp_path: Path) -> None:

@@ -9,6 +9,9 @@ from __future__ import annotations
 
 from typing import Protocol
 
+import pyarrow as pa
+
+from flashsim.core.errors import SchemaError
 from flashsim.core.members import Family, optional
 from flashsim.core.request import Integers
 from flashsim.storage.record import Bytes
@@ -72,6 +75,19 @@ class PageFormat(Protocol):
         DamagedFileError
             They are no pages of this format, or hold no such rows.
         """
+
+    @optional
+    def decode_values(self, row_format: RowFormat, attributes: tuple[str, ...], data: Bytes) -> pa.Table:
+        """Some attributes of the rows of pages, shape (pages, page_size), in order; other bytes than their parts may be missing, zero.
+
+        Raises
+        ------
+        DamagedFileError
+            They are no pages of this format, or hold no such rows.
+        SchemaError
+            An attribute is not stored.
+        """
+        raise SchemaError(f"{row_format.title}: column {attributes[0]} is not stored on these pages")
 
 
 PAGE_FORMATS = Family("flashsim.storage.page", "page format", PageFormat)

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import IO
 
 import numpy as np
+import pyarrow as pa
 
 from flashsim.core.errors import CapacityError, DamagedFileError, FlashsimError, InvalidParameterError, SchemaError
 from flashsim.core.kernel import kernel
@@ -116,6 +117,24 @@ def decode_pages(row_format: RowFormat, columns: tuple[str, ...], data: Bytes) -
     DamagedFileError
         The bytes are no leaf pages of such rows.
     """
+    pages, *cells = _cells(row_format, data)
+    return Tuples(row_format.decode(data.reshape(-1), *cells), pages).only(columns)
+
+
+def decode_values(row_format: RowFormat, attributes: tuple[str, ...], data: Bytes) -> pa.Table:
+    """Some attributes of the rows that leaf pages, shape (pages, page_size), hold, in the types that records have.
+
+    Raises
+    ------
+    DamagedFileError
+        The bytes are no leaf pages of such rows.
+    """
+    _, *cells = _cells(row_format, data)
+    return row_format.decode_values(attributes, data.reshape(-1), *cells)
+
+
+def _cells(row_format: RowFormat, data: Bytes) -> tuple[Integers, Integers, Integers, Integers]:
+    """The first cell of each page; row id, begin and end of each record."""
     pages = np.zeros(len(data) + 1, np.int64)
     damaged = _count_cells(data, pages)
     if damaged >= 0:
@@ -124,7 +143,7 @@ def decode_pages(row_format: RowFormat, columns: tuple[str, ...], data: Bytes) -
     damaged = _find_cells(data, pages, numbers, starts, ends)
     if damaged >= 0:
         raise DamagedFileError(f"{row_format.title}: page {damaged} of those read holds a cell of no row")
-    return Tuples(row_format.decode(data.reshape(-1), numbers, starts, ends), pages).only(columns)
+    return pages, numbers, starts, ends
 
 
 def write_database(heap_file: HeapFile, path: Path, table: str | None = None) -> None:
