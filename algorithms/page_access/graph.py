@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.sparse import coo_array, csr_array
 
 from flashsim.core.errors import InvalidParameterError, SchemaError
 
@@ -33,20 +35,18 @@ class PageGraph:
     ----------
     first, second
         The two pages of each edge, int32, shape (edges,); no pair stands twice, first < second, and edges ascend.
-    offsets, adjacency
-        The same by pages: ``adjacency[offsets[p]:offsets[p + 1]]`` are the neighbours of page p and the edges to them, int32, shape
-        (2 edges, 2).
     results
         What each edge is worth, such as the tuples that it joins: int64, shape (edges,).
+    pages
+        How many pages there are.
     names
         What each page is called, if that is not its number.
     """
 
     first: Pages
     second: Pages
-    offsets: Pages
-    adjacency: Pages
     results: npt.NDArray[np.int64]
+    pages: int
     names: Sequence[Any] = ()
 
     @classmethod
@@ -83,7 +83,7 @@ class PageGraph:
         [3, 2, 2, 1, 2]
         """
         ends = [_whole("edges", each) for each in (first, second)]
-        worth = np.ones(len(ends[0]), np.int64) if results is None else _whole("results", results)
+        worth = np.ones(len(ends[0]), np.int32) if results is None else _whole("results", results).astype(np.int64)
         if not len(ends[0]) == len(ends[1]) == len(worth):
             raise InvalidParameterError(
                 "edges", f"{len(ends[0])} and {len(ends[1])} ends, {len(worth)} results", "their numbers must agree"
@@ -103,9 +103,8 @@ class PageGraph:
         if (loops := np.flatnonzero(low == high)).size:
             page = names[int(low[loops[0]])] if names else low[loops[0]]
             raise InvalidParameterError("edges", f"({page}, {page})", "a page cannot be paired with itself (a self-loop)")
-        pairs, places = np.unique(low * count + high, return_inverse=True)
-        sums = np.bincount(places, worth, len(pairs)).astype(np.int64) if len(pairs) < len(worth) else worth[np.argsort(places)]
-        return cls(*_adjacency((pairs // max(1, count)).astype(np.int32), (pairs % max(1, count)).astype(np.int32), count), sums, names)
+        low, high = low.astype(np.int32, copy=False), high.astype(np.int32, copy=False)
+        return cls(*_each_once(low, high, worth, count), count, names)
 
     @classmethod
     def from_csr(cls, offsets: npt.ArrayLike, neighbours: npt.ArrayLike, results: npt.ArrayLike | None = None) -> PageGraph:
@@ -187,10 +186,39 @@ class PageGraph:
         """What a page is called."""
         return self.names[page] if self.names else page
 
-    @property
-    def pages(self) -> int:
-        """How many pages there are."""
-        return len(self.offsets) - 1
+    @cached_property
+    def offsets(self) -> Pages:
+        """Where each page's edges begin in `adjacency` and in `neighbours`: int32, shape (pages + 1,)."""
+        begins = np.searchsorted(self.first, np.arange(self.pages + 1, dtype=np.int32))
+        begins[1:] += np.cumsum(np.bincount(self.second, minlength=self.pages))
+        return begins.astype(np.int32)
+
+    @cached_property
+    def adjacency(self) -> Pages:
+        """The edges by pages: ``adjacency[offsets[p]:offsets[p + 1]]`` are the neighbours of page p and the edges to them.
+
+        Those of which p is the first page come first; int32, shape (2 edges, 2).
+        """
+        table = np.empty((2 * self.edges, 2), np.int32)
+        self._lay_by_pages(np.arange(self.edges, dtype=np.int32), table[:, EDGE], table[:, NEIGHBOUR])
+        return table
+
+    def neighbours(self) -> Pages:
+        """Only the first column of `adjacency`, for the caller to change."""
+        column = np.empty(2 * self.edges, np.int32)
+        self._lay_by_pages(np.zeros(self.edges, np.int8), np.empty(2 * self.edges, np.int8), column)
+        return column
+
+    def _lay_by_pages(self, values: npt.NDArray[Any], by_page: npt.NDArray[Any], neighbours: Pages) -> None:
+        """Copy a value an edge, and each edge's other page, to where both of its pages have their edges."""
+        begins = np.searchsorted(self.first, np.arange(self.pages + 1, dtype=np.int32)).astype(np.int32)
+        turned = csr_array((values, self.second, begins), (self.pages, self.pages)).tocsc()
+        own = np.arange(self.edges, dtype=np.int32)
+        own += turned.indptr[self.first]
+        by_page[own], neighbours[own] = values, self.second
+        own = np.arange(self.edges, dtype=np.int32)
+        own += np.repeat(begins[1:], np.diff(turned.indptr))
+        by_page[own], neighbours[own] = turned.data, turned.indices
 
     @property
     def edges(self) -> int:
@@ -211,7 +239,7 @@ class PageGraph:
         return f"PageGraph({self.pages} pages, {self.edges} edges)"
 
 
-def _whole(what: str, values: npt.ArrayLike) -> npt.NDArray[np.int64]:
+def _whole(what: str, values: npt.ArrayLike) -> npt.NDArray[np.signedinteger[Any]]:
     """Whole numbers, which may come as such floats as 2.0."""
     array = np.asarray(values)
     if array.ndim != 1 or (array.size and array.dtype.kind not in "iuf"):
@@ -220,16 +248,14 @@ def _whole(what: str, values: npt.ArrayLike) -> npt.NDArray[np.int64]:
         raise InvalidParameterError(what, array[broken[0]], "they must be a list of whole numbers")
     if array.size and array.max() >= 1 << 62:
         raise InvalidParameterError(what, array.max(), "numbers must be below 2^62")
-    return array.astype(np.int64)
+    return array if array.dtype.kind == "i" else array.astype(np.int64)
 
 
-def _adjacency(first: Pages, second: Pages, pages: int) -> tuple[Pages, Pages, Pages, Pages]:
-    """The edges once more, by pages."""
-    ends = np.concatenate([first, second])
-    order = np.argsort(ends, kind="stable")
-    offsets = np.zeros(pages + 1, np.int32)
-    np.cumsum(np.bincount(ends, minlength=pages), out=offsets[1:])
-    adjacency = np.empty((len(ends), 2), np.int32)
-    adjacency[:, NEIGHBOUR] = np.concatenate([second, first])[order]
-    adjacency[:, EDGE] = order % max(1, len(first))
-    return first, second, offsets, adjacency
+def _each_once(low: Pages, high: Pages, worth: npt.NDArray[Any], pages: int) -> tuple[Pages, Pages, npt.NDArray[np.int64]]:
+    """Edges in order, each once, and what they are worth together: by counting, since there are few pages and many edges."""
+    rows = coo_array((worth, (low, high)), (pages, pages)).tocsr()
+    rows.sum_duplicates()
+    first = np.repeat(np.arange(pages, dtype=np.int32), np.diff(rows.indptr))
+    if worth.dtype == np.int32 and rows.nnz == len(worth):
+        return first, rows.indices, np.broadcast_to(np.int64(1), rows.nnz)
+    return first, rows.indices, rows.data.astype(np.int64)

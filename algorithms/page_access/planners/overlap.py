@@ -29,9 +29,13 @@ _SMALL = 200_000
 #: Edges of a graph whose plan is polished, and how many edges are looked at for it: some milliseconds.
 _TINY, _POLISH = 300, 200_000
 
-#: Columns of a page while blocks grow: the block that it belongs to, the last block that needs it, its edges that are in no block, how many
-#: of these lead to pages that the block does not need, and the block for which that was counted.
-_BLOCK_OF, _NEEDED, _DEGREE, _MISSING, _COUNTED = range(5)
+#: Columns of a page as a candidate: its edges that no block has, how many of these lead to pages that the block does not need, the block
+#: for which that was counted, and the list that it is in.  Every look at a partner touches them, so they are kept small.
+_DEGREE, _MISSING, _COUNTED, _SHARE = range(4)
+#: Columns of a page among the blocks: that which it belongs to, and the last one that needs it.
+_BLOCK_OF, _NEEDED = range(2)
+#: Columns of the pool of candidates: the page, and the place of the next one of its list.
+_CANDIDATE, _AFTER = range(2)
 #: Columns of a page within its block: its number, where its edges begin, whether it is in memory, whether it belongs to the block, and how
 #: many of its edges have been laid down.
 _PAGE, _BEGIN, _HERE, _MEMBER, _LAID = range(5)
@@ -44,6 +48,22 @@ class _Ends(NamedTuple):
 
     first: Pages
     second: Pages
+
+
+class _Growth(NamedTuple):
+    """The partners of each page that no block has, both tables of pages, and candidates by their share of partners that are missing.
+
+    Candidates are chained in a pool; one whose share changes is put in front of another list, and passed over where it was.
+    """
+
+    offsets: Pages
+    ends: Pages
+    neighbours: Pages
+    candidates: Pages
+    pages: Pages
+    heads: Pages
+    pool: Pages
+    pooled: Pages
 
 
 class _Block(NamedTuple):
@@ -78,14 +98,17 @@ def ordered(graph: PageGraph, block: int) -> Pages:
     block
         Pages of a block, at least 1.
     """
-    pages = np.full((graph.pages, COLUMNS), NONE, np.int32)
-    pages[:, _DEGREE] = graph.degrees
-    block_of = np.full(graph.edges, NONE, np.int32)
+    pages, candidates = np.full((graph.pages, 2), NONE, np.int32), np.full((graph.pages, 4), NONE, np.int32)
+    candidates[:, _DEGREE] = graph.degrees
     first_choice = np.argsort(-graph.degrees, kind="stable").astype(np.int32)
-    lists = np.full(_SHARES, NONE, np.int32)
-    blocks = _grow(graph.offsets, graph.offsets[1:].copy(), graph.adjacency.copy(), pages, block_of, first_choice, lists, block)
-    by_block = np.argsort(block_of, kind="stable").astype(np.int32)
-    begins = np.searchsorted(block_of[by_block], np.arange(blocks + 1)).astype(np.int32)
+    room = np.empty((2 * graph.edges, 2), np.int32)  # mostly never touched
+    lists, pooled = np.full(_SHARES, NONE, np.int32), np.zeros(1, np.int32)
+    growth = _Growth(graph.offsets, graph.offsets[1:].copy(), graph.neighbours(), candidates, pages, lists, room, pooled)
+    blocks = _grow(growth, first_choice, block)
+    del growth, room, candidates
+    begins, by_block = np.zeros(blocks + 2, np.int32), np.empty(graph.edges, np.int32)
+    _sort_by_block(_Ends(graph.first, graph.second), pages, begins, by_block)
+    begins = begins[:-1]
     most = int(np.diff(begins).max(initial=0))
     order = np.empty(graph.edges, np.int32)
     local = _Block(
@@ -100,82 +123,96 @@ def ordered(graph: PageGraph, block: int) -> Pages:
 
 
 @lean_kernel
-def _need(
-    offsets: Pages, ends: Pages, adjacency: Pages, pages: Pages, block_of: Pages, heads: Pages, page: int, block: int, least: int
-) -> int:
-    """Count that a block needs a page now: its partners miss one less.  Edges that are in a block are passed over for good.
-
-    Returns the first list that may hold a candidate.
-    """
-    pages[page, _NEEDED] = block
-    kept = offsets[page]
-    for place in range(offsets[page], ends[page]):
-        edge = adjacency[place, EDGE]
-        if block_of[edge] >= 0:
+def _need(growth: _Growth, page: int, block: int) -> None:
+    """Count that a block needs a page now: its partners miss one less.  Pages without an edge left, as members are, are passed over."""
+    candidates, neighbours = growth.candidates, growth.neighbours
+    growth.pages[page, _NEEDED] = block
+    kept = growth.offsets[page]
+    for place in range(growth.offsets[page], growth.ends[page]):
+        other = neighbours[place]
+        if candidates[other, _DEGREE] == 0:
             continue
-        other = adjacency[place, NEIGHBOUR]
-        adjacency[kept, NEIGHBOUR], adjacency[kept, EDGE] = other, edge
+        neighbours[kept] = other
         kept += 1
-        if pages[other, _BLOCK_OF] >= 0:
-            continue
-        if pages[other, _COUNTED] != block:
-            pages[other, _COUNTED], pages[other, _MISSING] = block, pages[other, _DEGREE]
-        pages[other, _MISSING] -= 1
-        share = pages[other, _MISSING] * (_SHARES - 1) // max(1, pages[other, _DEGREE])
-        if pages[other, LIST] != share:
-            if pages[other, LIST] >= 0:
-                leave(pages, other, heads)
-            join(pages, other, heads, share)
-            least = min(least, share)
-    ends[page] = kept
-    return least
+        if candidates[other, _COUNTED] != block:
+            candidates[other, _COUNTED], candidates[other, _MISSING], candidates[other, _SHARE] = block, candidates[other, _DEGREE], NONE
+        candidates[other, _MISSING] -= 1
+        share = candidates[other, _MISSING] * (_SHARES - 1) // candidates[other, _DEGREE]
+        if candidates[other, _SHARE] != share:
+            candidates[other, _SHARE] = share
+            at = growth.pooled[0]
+            growth.pooled[0] += 1
+            growth.pool[at, _CANDIDATE], growth.pool[at, _AFTER] = other, growth.heads[share]
+            growth.heads[share] = at
+    growth.ends[page] = kept
 
 
 @lean_kernel
-def _grow(
-    offsets: Pages, ends: Pages, adjacency: Pages, pages: Pages, block_of: Pages, first_choice: Pages, heads: Pages, size: int
-) -> int:
-    """Divide all edges into blocks; returns how many there are.
+def _best(growth: _Growth) -> int:
+    """Take the candidate that misses the smallest share of its partners, if there is one."""
+    for share in range(_SHARES):
+        while growth.heads[share] >= 0:
+            at = growth.heads[share]
+            growth.heads[share] = growth.pool[at, _AFTER]
+            page = growth.pool[at, _CANDIDATE]
+            if growth.candidates[page, _SHARE] == share and growth.candidates[page, _DEGREE] > 0:
+                return page
+    return NONE
+
+
+@lean_kernel
+def _grow(growth: _Growth, first_choice: Pages, size: int) -> int:
+    """Divide pages into blocks until each edge has a page in one; returns how many there are.
 
     A block begins with the best candidate that the one before it left, so that they share partners, or else with the page of most edges.
     """
-    left, blocks, tried, following = block_of.shape[0], 0, 0, NONE
+    pages, candidates, neighbours = growth.pages, growth.candidates, growth.neighbours
+    left, blocks, tried, following = neighbours.shape[0] // 2, 0, 0, NONE
     while left > 0:
-        members, least = 0, 0
+        members = 0
         while members < size and left > 0:
-            while least < _SHARES and heads[least] < 0:
-                least += 1
-            if least < _SHARES:
-                page = heads[least]
-                leave(pages, page, heads)
-            elif following >= 0:
+            page = _best(growth)
+            if page < 0 and following >= 0:
                 page, following = following, NONE
-            else:
+            elif page < 0:
                 page = first_choice[tried]
                 tried += 1
-            if pages[page, _DEGREE] == 0 or pages[page, _BLOCK_OF] >= 0:
+            if candidates[page, _DEGREE] == 0:
                 continue
-            pages[page, _BLOCK_OF] = blocks
+            pages[page, _BLOCK_OF], candidates[page, _DEGREE] = blocks, 0
             members += 1
             if pages[page, _NEEDED] != blocks:
-                least = _need(offsets, ends, adjacency, pages, block_of, heads, page, blocks, least)
-            for place in range(offsets[page], ends[page]):
-                if block_of[adjacency[place, EDGE]] >= 0:
+                _need(growth, page, blocks)
+            for place in range(growth.offsets[page], growth.ends[page]):
+                other = neighbours[place]
+                if candidates[other, _DEGREE] == 0:
                     continue
-                other = adjacency[place, NEIGHBOUR]
-                block_of[adjacency[place, EDGE]] = blocks
-                pages[other, _DEGREE] -= 1
+                candidates[other, _DEGREE] -= 1
                 left -= 1
                 if pages[other, _NEEDED] != blocks:
-                    least = _need(offsets, ends, adjacency, pages, block_of, heads, other, blocks, least)
-        following = NONE
-        for share in range(_SHARES):
-            while heads[share] >= 0:
-                if following < 0:
-                    following = heads[share]
-                leave(pages, heads[share], heads)
+                    _need(growth, other, blocks)
+        following = _best(growth)
+        growth.heads[:] = NONE
+        growth.pooled[0] = 0
         blocks += 1
     return blocks
+
+
+@lean_kernel
+def _sort_by_block(ends: _Ends, pages: Pages, begins: Pages, by_block: Pages) -> None:
+    """Sort edges by the block that takes them, the first one that has one of their pages; `begins` are zeros, two more than blocks."""
+    for turn in range(2):
+        for edge in range(by_block.shape[0]):
+            one, other = pages[ends.first[edge], _BLOCK_OF], pages[ends.second[edge], _BLOCK_OF]
+            block = one if other < 0 or 0 <= one < other else other
+            if turn == 0:
+                begins[block + 2] += 1
+            else:
+                by_block[begins[block + 1]] = edge
+                begins[block + 1] += 1
+        if turn == 0:
+            for block in range(2, begins.shape[0]):
+                begins[block] += begins[block - 1]
 
 
 @lean_kernel
