@@ -1,0 +1,94 @@
+"""The textbook's sort-merge and DigestJoin on it move the pages that li2009's worked example counts."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from algorithms.digests import with_digests
+from algorithms.joins.base import JoinParameters, plan
+from flashsim.execution.run import PhaseCost
+from flashsim.execution.trace_only import trace_only
+from flashsim.storage.heap_file import HeapFile
+from models.allocation.buffers import ExternalSortMergeAllocation
+from models.join_costs.base import Sizes
+from models.join_costs.external_sort_merge import allocate, counts
+from tests.algorithms.strict_driver import oracle, relation_file, run
+
+PAGE = 4096
+
+
+def _table(name: str, pages: dict[int, int], record: dict[int, int]) -> HeapFile:
+    """So many pages of so many tuples each, full with records of that size, in the order of their keys."""
+    sizes = np.concatenate([np.full(count * tuples, record[tuples]) for tuples, count in pages.items()])
+    return relation_file(name, np.arange(len(sizes)), record=sizes, page_size=PAGE)
+
+
+@pytest.fixture(scope="module")
+def tables() -> tuple[HeapFile, HeapFile]:
+    """CUSTOMER of 10,000 and ORDERS of 5,000 pages, whose digests of 215 a page take 600 and 450."""
+    customer = _table("customer", {13: 9000, 12: 1000}, {13: 300, 12: 330})
+    orders = _table("orders", {20: 1750, 19: 3250}, {20: 195, 19: 203})
+    assert (customer.pages, orders.pages) == (10_000, 5_000)
+    return customer, orders
+
+
+def _phases(name: str, tables: tuple[HeapFile, HeapFile], **told: object) -> dict[str, PhaseCost]:
+    traced = trace_only(plan(name, *tables, JoinParameters(20, **told)), tables)  # type: ignore[arg-type]
+    assert traced.result_rows == tables[1].tuples
+    return {phase.name: phase for phase in traced.phases}
+
+
+def test_the_worked_example_s_six_numbers(tables: tuple[HeapFile, HeapFile]) -> None:
+    """Section II, at 20 pages of memory; passes of 4 and 3, and of 3 and 3 over the digests."""
+    basic = _phases("external-sort-merge", tables)
+    assert basic["sort"].pages == 4 * 2 * 10_000 + 3 * 2 * 5_000 == 110_000
+    whole = basic["sort"].pages + basic["merge"].pages
+    assert whole == 125_000
+    digest = _phases("digest", tables, first="external-sort-merge", fetch="naive")
+    built = digest["project"].pages
+    assert (built, digest["project"].pages_written) == (16_050, 600 + 450)
+    joined = digest["digest external-sort-merge: sort"].pages + digest["digest external-sort-merge: merge"].pages
+    assert joined == 3 * 2 * 600 + 3 * 2 * 450 + 600 + 450 == 7_350
+    assert built + joined == 23_400
+    assert whole - built - joined == 101_600
+    assert "index" not in digest and 15_000 > digest["fetch"].pages >= 7_500
+
+
+def test_digests_that_are_there_are_not_projected(tables: tuple[HeapFile, HeapFile]) -> None:
+    files = with_digests(tables)
+    assert [file.pages for file in files[2:]] == [600, 450]
+    parameters = JoinParameters(20, first="external-sort-merge", fetch="naive", digests_stored=True)
+    first, second, *_ = trace_only(plan("digest", *tables, parameters), files).phases
+    assert first.pages + second.pages == 7_350
+
+
+@settings(max_examples=60)
+@given(st.integers(1, 5000), st.integers(3, 40))
+def test_passes_are_the_textbook_s(pages: int, memory: int) -> None:
+    """1 + ceil(log_(B-1) ceil(N / B)), in whole numbers."""
+    runs, passes = -(-pages // memory), 1
+    while (memory - 1) ** (passes - 1) < runs:
+        passes += 1
+    assert ExternalSortMergeAllocation(memory, memory - 1).passes(pages) == passes
+
+
+@settings(max_examples=25)
+@given(st.integers(0, 99), st.integers(3, 30), st.integers(1, 400), st.integers(1, 900))
+def test_pages_are_those_of_the_formula(seed: int, memory: int, r_rows: int, s_rows: int) -> None:
+    """Whole rows of one size fill every page alike, so that the formula's pages are exact, and its requests where no run is odd."""
+    rng = np.random.default_rng(seed)
+    left, right = rng.permutation(r_rows), rng.integers(0, r_rows, s_rows)
+    files = relation_file("r", left, record=64), relation_file("s", right, record=64)
+    r, s = sorted(file.pages for file in files)
+    outcome = run(plan("external-sort-merge", *files, JoinParameters(memory)), memory)
+    np.testing.assert_array_equal(outcome.sorted_pairs(), oracle(left, right))
+    sizes = Sizes(r, s, r, s, memory)
+    sort, merge = counts(sizes, allocate(sizes, 1, 1))
+    passes = [ExternalSortMergeAllocation(memory, memory - 1).passes(pages) for pages in (r, s)]
+    assert sort.total.pages == 2 * passes[0] * r + 2 * passes[1] * s
+    moved = sum(count for (_, _, _, count), phase in zip(outcome.extents, outcome.in_phase, strict=True) if phase == "sort")
+    assert moved == pytest.approx(sort.total.pages, abs=4 * sum(passes))
+    assert outcome.count(phase="merge") == merge.total.requests
