@@ -61,11 +61,11 @@ def _check_columns(request: Read, file: File) -> None:
     for column in columns:
         if column not in known:
             raise InvalidParameterError("read", f"column {column} of {file.name}", f"it has {', '.join(known)}")
-    if request.parts is not None and (columns or request.attributes):
-        covered = np.zeros(file.page_size // SECTOR, np.bool_)
-        for offset, length in request.parts:
+    if request.attributes or (request.parts is not None and columns):
+        needed, covered = file.layout.parts(columns, request.attributes), np.zeros(file.page_size // SECTOR, np.bool_)
+        for offset, length in ((0, file.page_size),) if request.parts is None else request.parts:
             covered[offset // SECTOR : (offset + length) // SECTOR] = True
-        for offset, length in file.layout.parts(columns, request.attributes):
+        for offset, length in needed:
             if not covered[offset // SECTOR : (offset + length) // SECTOR].all():
                 wanted = f"columns {', '.join(columns + request.attributes)} of parts of {file.name}'s pages"
                 raise InvalidParameterError("read", wanted, f"they take bytes {offset} to {offset + length}")

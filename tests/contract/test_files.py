@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import numpy as np
 import pytest
@@ -44,11 +45,83 @@ def test_drawn_programs_do_the_same_in_all_drivers(files: tuple[HeapFile, HeapFi
         run_everywhere(lambda: _program(files[0], seed, "sqlite"), files, Path(folder))
 
 
-def test_columns_are_read_from_parts_of_pages_in_all_drivers(files: tuple[HeapFile, HeapFile], tmp_path: Path) -> None:
+@pytest.mark.parametrize("page_format", ["columnwise.py", "pax"])
+def test_columns_are_read_from_parts_of_pages_in_all_drivers(page_format: str, files: tuple[HeapFile, HeapFile], tmp_path: Path) -> None:
     write_members(tmp_path)
+    named = str(tmp_path / page_format) if page_format.endswith(".py") else page_format
+    base = heap_file(files[0].relation, PAGE, page_format=named) if page_format == "pax" else files[0]
     for seed in range(5):
-        _, _, requests = run_everywhere(lambda: _program(files[0], seed, str(tmp_path / "columnwise.py")), files, tmp_path, buffered=True)  # noqa: B023
+        _, _, requests = run_everywhere(lambda: _program(base, seed, named), (base, files[1]), tmp_path, buffered=True)  # noqa: B023
         assert {length for _, _, length, _, label in requests.rows if label.startswith("file 1")} - {PAGE} != set()
+
+
+def test_minipages_cost_their_sectors_and_no_more(tmp_path: Path) -> None:
+    """Some columns of TPC-H's customers, of pages that are apart: the bytes that every driver asked for, and the time that drives took."""
+    source = open_source("tpch:customer@0.01")
+    file, other = (heap_file(relation, PAGE, page_format="pax") for relation in load_pair(source, source, "c_custkey", "c_custkey"))
+    layout, starts = file.layout, np.arange(0, file.pages, 3)
+    attributes = ("c_mktsegment", "c_name")
+    key, two = layout.parts(("key",)), layout.parts((), attributes)
+
+    def program() -> Algorithm:
+        for name, parts, columns, wanted in (("key", key, ("key",), ()), ("two", two, (), attributes), ("all", None, ("key", "row"), ())):
+            yield Phase(name)
+            found = yield Read(file, starts, np.ones_like(starts), Mode.SERIAL, parts, columns, wanted)
+            assert (found is None) == (not columns)
+            if isinstance(found, Tuples):
+                rows = ranges(file.first_rows[starts], np.diff(file.first_rows)[starts])
+                assert np.array_equal(found.keys, file.relation.keys(rows)) and np.array_equal(found.columns.get("row", rows), rows)
+
+    _, runs, requests = run_everywhere(program, (file, other), tmp_path, buffered=True)
+    whole = sum(length for _, length in key), sum(length for _, length in two), PAGE
+    assert whole[0] < whole[1] < PAGE and len(two) == 2  # they lie apart
+    lengths = [length for _, _, length, _, _ in requests.rows]
+    wanted = [length for _, length in key] * len(starts) + [length for _, length in two] * len(starts) + [PAGE] * len(starts)
+    assert lengths == wanted and requests.bytes == sum(whole) * len(starts)
+    for run in runs:
+        assert [phase.reads for phase in run.phases] == [len(starts) * len(parts) for parts in (key, two, ((0, PAGE),))]
+        assert [phase.pages_read for phase in run.phases] == [len(starts)] * 3
+    for run in runs[:2]:
+        assert run.phases[0].io_time < run.phases[2].io_time
+
+
+def test_a_damaged_minipage_is_refused_when_its_column_is_wanted(tmp_path: Path) -> None:
+    source = open_source("tpch:nation@0.01")
+    file = heap_file(load_pair(source, source, "n_nationkey", "n_nationkey")[0], PAGE, page_format="pax")
+    parts = file.layout.parts((), ("n_name",))
+
+    def program(attributes: tuple[str, ...]) -> Algorithm:
+        data = (tmp_path / "device").read_bytes()
+        place = data.index(b"ALGERIA")
+        (tmp_path / "device").write_bytes(data[:place] + b"\xff" + data[place + 1 :])
+        yield Read(file, np.array([0]), np.array([1]), parts=parts, columns=(), attributes=attributes)
+
+    for attributes in ((), ("n_name",)):
+        with RealDevice(tmp_path / "device", needed_size([file]), allow_write=True, replace=True, buffered=True) as device:
+            if not attributes:
+                run_on_file(program(attributes), [file], device)
+                continue
+            with pytest.raises(DamagedFileError, match=r"holds other pages than nation has: relation nation: a text is not valid UTF-8$"):
+                run_on_file(program(attributes), [file], device)
+
+
+@pytest.mark.parametrize(
+    ("parts", "attributes", "message"),
+    [
+        (((0, 512),), ("c_name",), "read: columns c_name of parts of customer's pages, but they take bytes"),
+        (None, ("c_nam",), "column of relation customer: 'c_nam' is unknown; did you mean c_name"),
+        (((0, 512),), ("c_nam",), "column of relation customer: 'c_nam' is unknown; did you mean c_name"),
+    ],
+)
+def test_columns_that_are_not_stored_or_not_read_are_refused(parts: Any, attributes: tuple[str, ...], message: str) -> None:
+    source = open_source("tpch:customer@0.01")
+    file = heap_file(load_pair(source, source, "c_custkey", "c_custkey")[0], PAGE, page_format="pax")
+
+    def program() -> Algorithm:
+        yield Read(file, np.array([0]), np.array([1]), parts=parts, columns=(), attributes=attributes)
+
+    with pytest.raises(FlashsimError, match=message):
+        trace_only(program(), [file])
 
 
 @pytest.mark.parametrize("join", JOINS.names())
