@@ -81,8 +81,8 @@ def test_minipages_cost_their_sectors_and_no_more(tmp_path: Path) -> None:
     for run in runs:
         assert [phase.reads for phase in run.phases] == [len(starts) * len(parts) for parts in (key, two, ((0, PAGE),))]
         assert [phase.pages_read for phase in run.phases] == [len(starts)] * 3
-    for run in runs[:2]:
-        assert run.phases[0].io_time < run.phases[2].io_time
+    flash = runs[1].phases
+    assert flash[0].io_time < flash[2].io_time < flash[1].io_time  # two requests a page take longer than one of all of it
 
 
 def test_a_damaged_minipage_is_refused_when_its_column_is_wanted(tmp_path: Path) -> None:
