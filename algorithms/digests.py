@@ -66,7 +66,7 @@ def store_digests(file: HeapFile) -> TupleFile:
 
 def with_digests(files: Sequence[HeapFile]) -> tuple[HeapFile, ...]:
     """Relations, and behind them the digests of each, as a driver takes them that is to find both on the device."""
-    return (*files, *(store_digests(file) for file in dict.fromkeys(files)))
+    return (*files, *(file.digests or store_digests(file) for file in dict.fromkeys(files)))
 
 
 def stored_digests(file: HeapFile) -> TupleFile:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
 from flashsim.core.errors import InvalidParameterError
-from flashsim.core.members import Family
+from flashsim.core.members import Family, optional
 from flashsim.core.units import KIB, MIB, MILLISECONDS_A_SECOND
 from flashsim.execution.requests import Algorithm, Emit
 from flashsim.storage.heap_file import File
@@ -38,6 +38,8 @@ class JoinParameters:
         What DigestJoin joins digests with, and its page-fetch strategy: members of their families, or paths of Python files.
     k
         Of graph-based fetching (`algorithms.fetching.base.FetchParameters`).
+    columns
+        Columns that the result wants, as ``R.name`` or ``S.name``, for joins that fetch columns; all without it.
     digests_stored
         Whether the relations' digests are on the device before DigestJoin begins (`algorithms.digests.with_digests`).
     latency_ratio, access_ratio
@@ -52,6 +54,7 @@ class JoinParameters:
     first: str = "sort-merge"
     fetch: str = "planned"
     k: float = 1.0
+    columns: tuple[str, ...] | None = None
     digests_stored: bool = False
     latency_ratio: float = 5.56 / (8 * KIB / (34 * MIB) * MILLISECONDS_A_SECOND)
     access_ratio: float = (12 + 5.56) / 5.56
@@ -70,6 +73,10 @@ class Join(Protocol):
 
     def allocate(self, r_pages: int, s_pages: int, parameters: JoinParameters) -> Allocation:
         """The default division of memory among the buffers."""
+
+    @optional
+    def check(self, parameters: JoinParameters) -> None:
+        """Refuse what it is told, as far as that does not depend on the relations; before any data are read."""
 
     def join(self, r: File, s: File, parameters: JoinParameters, allocation: Allocation | None = None) -> Algorithm:
         """Join R with S; R is the smaller.

@@ -63,6 +63,11 @@ class _Settings:
         return cls(projection, told, streams, FetchParameters(frames, parameters.k, parameters.latency_ratio))
 
 
+def check(parameters: JoinParameters) -> None:
+    """Refuse a first join or strategy that there is not, and what neither takes; see `join`."""
+    _Settings.of(parameters, allocate(0, 0, parameters))
+
+
 def allocate(r_pages: int, s_pages: int, parameters: JoinParameters) -> DigestAllocation:
     """Buffers of the projection, of which the input is the longer one: digests are a small part of their relations."""
     output = max(1, parameters.memory // 8)

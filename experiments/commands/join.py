@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
+from algorithms.joins.base import JOINS
 from experiments.commands.outputs import Outputs, write_json
 from experiments.commands.progress import progress_bar
 from experiments.commands.shared import Force, JsonFile
@@ -105,6 +106,28 @@ def join(
             autocompletion=completes("presets"),
         ),
     ] = None,
+    first: Annotated[
+        str | None,
+        typer.Option(
+            "--first",
+            metavar="JOIN",
+            help="What digest joins the digests with; sort-merge by default.",
+            autocompletion=completes("joins"),
+        ),
+    ] = None,
+    fetch: Annotated[
+        str | None,
+        typer.Option(
+            "--fetch",
+            metavar="STRATEGY",
+            help="How digest fetches rows, one of {strategies}, planned by default; or a Python file.",
+            autocompletion=completes("strategies"),
+        ),
+    ] = None,
+    k: Annotated[
+        float | None, typer.Option("--k", help="Of graph-based: room for k (d + 1) pages, d the largest degree; 1 by default.")
+    ] = None,
+    digests_stored: Annotated[bool, typer.Option("--digests-stored", help="Digests are on the device before digest begins.")] = False,
     trace: Annotated[Path | None, typer.Option("--trace", metavar="FILE", help="Record every request into a Parquet file.")] = None,
     out: Annotated[Path | None, typer.Option("--out", metavar="ROWS.parquet", help="Write the joined rows.")] = None,
     allow_write: Annotated[bool, typer.Option("--allow-write", help="Write to DEVICE, if it is a real file or disk.")] = False,
@@ -126,10 +149,14 @@ def join(
         flashsim join grace-hash --r do2009:customer@0.1 --s do2009:orders@0.1 \
             --on c_custkey=o_custkey --device ocz-core-60gb --memory 1MiB \
             --trace grace.parquet --out rows.parquet
+        flashsim join digest --r do2009:customer@0.1 --s do2009:orders@0.1 \
+            --on c_custkey=o_custkey --device mtron-msd-sata3025-16gb --memory 1MiB \
+            --first external-sort-merge --fetch graph-based
     """
     on_pages = parse_size(page_size, "--page-size"), page_format
     pages = memory_pages(parse_size(memory, "--memory"), *on_pages)
-    setting = JoinSetting(algorithm, pages, io is Io.PAGE, placement, buffers_for, None if cpu == "none" else cpu)
+    fetching: dict[str, Any] = {"first": first, "fetch": fetch, "k": k, "digests_stored": digests_stored or None}
+    setting = JoinSetting(algorithm, pages, io is Io.PAGE, placement, buffers_for, None if cpu == "none" else cpu, **fetching)
     real = is_path(device)
     check_names(setting, None if real else device)
     check_formula(algorithm)
@@ -170,10 +197,12 @@ def _spare_source(device: str, option: str, source: str) -> None:
 
 def _show(result: JoinResult, memory: str) -> None:
     setting, run = result.setting, result.runs[0]
+    told, fetches = result.parameters, JOINS.load(setting.algorithm).FETCHES
+    joined = f"{setting.algorithm} ({told.first}, {told.fetch})" if fetches else setting.algorithm
     layout = result.files[0].layout
     pages = f"{format_size(layout.page_size)} a page" + (f", {layout.page_format}" if layout.page_format != PAGE_FORMAT else "")
     sides = ", ".join(f"{file.name} {len(file.relation):,} rows on {file.pages:,} pages" for file in result.files)
-    say(f"{setting.algorithm} on {run.machine}: {sides}; {pages}")
+    say(f"{joined} on {run.machine}: {sides}; {pages}")
     buffers = ", ".join(f"{name.replace('_', ' ')} {value:,}" for name, value in vars(result.allocation).items())
     say(f"memory {memory}, {setting.memory:,} pages ({buffers}), placement {setting.placement}, {run.result_rows:,} result rows\n")
     formula = formulas(result)[0]

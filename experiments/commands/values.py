@@ -10,6 +10,7 @@ from pathlib import Path
 #: The families that members are asked of, by what help texts call them: package and name of each.
 _FAMILIES = {
     "joins": ("algorithms.joins.base", "JOINS"),
+    "strategies": ("algorithms.fetching.base", "FETCHING"),
     "page_formats": ("flashsim.storage.page.base", "PAGE_FORMATS"),
     "placements": ("flashsim.storage.placement.base", "PLACEMENTS"),
     "formats": ("traces.format.base", "FORMATS"),

@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 from experiments.face._devices import device_of
 from experiments.face._outcome import Outcome, point_of
 from experiments.face._tables import Table, key, source
-from experiments.face._units import several, size, text
+from experiments.face._units import number, several, size, text
 from experiments.face._working import working
 from experiments.face.drive import Drive
 from experiments.formulas.comparison import check_formula, compare_join
@@ -134,6 +134,10 @@ def join(
     placement: str = "packed",
     cpu: str | None = CPU,
     buffers_for: str | None = None,
+    first: str | None = None,
+    fetch: str | None = None,
+    k: float | None = None,
+    digests_stored: bool = False,
     trace: str | PathLike[str] | None = None,
     allow_write: bool = False,
     force: bool = False,
@@ -166,6 +170,12 @@ def join(
         The CPU preset that prices work; None: it takes no time.
     buffers_for
         The preset that memory is divided for, if not the (first) device.
+    first, fetch
+        What ``"digest"`` joins digests with (``"sort-merge"``), and how it fetches rows (``"planned"``); or paths of Python files.
+    k
+        Of graph-based fetching: the cache keeps room for k (d + 1) pages, d the largest degree of the join graph; 1 by default.
+    digests_stored
+        Whether digests are on the device before the join begins.
     trace
         A Parquet file to record the requests of the (first) device into.
     allow_write, force
@@ -192,13 +202,18 @@ def join(
     [[1, 'a', 1.5], [3, 'c', 0.5], [3, 'c', 2.5]]
     >>> told.phases()["phase"].tolist()
     ['partition', 'join']
+    >>> late = fs.join(r, s, on="key", algorithm="digest", first="bnl", fetch="naive", device="ocz-core-60gb", memory="64KiB")
+    >>> late.phases()["phase"].tolist()
+    ['project', 'digest bnl: join', 'index', 'fetch']
     """
     if io not in _IO:
         raise InvalidParameterError("io", repr(io), f"it must be one of {', '.join(_IO)}")
     on_pages = size(page_size, "page_size"), text(page_format, "page_format")
     pages = memory_pages(size(memory, "memory"), *on_pages)
     named = [None if value is None else text(value, name) for value, name in ((buffers_for, "buffers_for"), (cpu, "cpu"))]
-    setting = JoinSetting(text(algorithm, "algorithm"), pages, io == "page", text(placement, "placement"), *named)
+    fetching: dict[str, Any] = {name: None if value is None else text(value, name) for name, value in (("first", first), ("fetch", fetch))}
+    fetching |= {"k": None if k is None else number(k, "k", "it must be a number"), "digests_stored": digests_stored or None}
+    setting = JoinSetting(text(algorithm, "algorithm"), pages, io == "page", text(placement, "placement"), named[0], named[1], **fetching)
     devices = [device_of(each) for each in several(device, "device")]
     real = [each for each in devices if isinstance(each, str) and is_path(each)]
     if real and len(devices) > 1:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from algorithms.digests import with_digests
 from algorithms.joins.base import JOINS, JoinParameters, plan
 from experiments.runs.drives import DriveInUse, HeldDrive
 from experiments.runs.nominal import disk_of
@@ -22,7 +23,7 @@ from flashsim.execution.machine import Machine
 from flashsim.execution.real import check_real_placement, needed_size, run_on_file
 from flashsim.execution.run import PhaseCost, Run
 from flashsim.execution.simulated import simulate
-from flashsim.execution.trace_only import trace_only
+from flashsim.execution.trace_only import room_taken, trace_only
 from flashsim.storage.heap_file import HeapFile, heap_file
 from flashsim.storage.layout import PAGE_FORMAT, check_page_size
 from flashsim.storage.placement import PLACEMENTS
@@ -33,6 +34,9 @@ from models.disk import Disk
 
 #: The CPU that runs are priced with unless another is named.
 CPU = "pentium-d-2009"
+
+#: What is told only to joins that fetch rows.
+FETCHING_OPTIONS = ("first", "fetch", "k", "columns", "digests_stored")
 
 
 @dataclass(frozen=True)
@@ -51,6 +55,8 @@ class JoinSetting:
         The device preset whose figures divide the buffers; by default the device of the run (the first of several).
     cpu
         A CPU preset, or None: then CPU work takes no time.
+    first, fetch, k, columns, digests_stored
+        Of joins that fetch rows (`algorithms.joins.base.JoinParameters`); None for what is usual.
     """
 
     algorithm: str
@@ -59,6 +65,18 @@ class JoinSetting:
     placement: str = "packed"
     buffers_for: str | None = None
     cpu: str | None = CPU
+    first: str | None = None
+    fetch: str | None = None
+    k: float | None = None
+    columns: tuple[str, ...] | None = None
+    digests_stored: bool | None = None
+
+    def parameters(self, disk: Disk | None = None) -> JoinParameters:
+        """What the join is told; buffers are divided for the disk."""
+        told = {name: value for name in FETCHING_OPTIONS if (value := getattr(self, name)) is not None}
+        if disk is not None:
+            told |= {"latency_ratio": disk.latency_ratio, "access_ratio": disk.access_ratio}
+        return JoinParameters(self.memory, self.page_io, **told)
 
 
 @dataclass(frozen=True)
@@ -108,8 +126,9 @@ class JoinResult:
 
     def emit(self, results: ResultRows) -> None:
         """Hand out the pairs of row ids again, in the same order: the join runs once more, without a device and in no time."""
+        placed = _placed(self.setting, self.files)
         algorithm = plan(self.setting.algorithm, *self.files, self.parameters, self.allocation)
-        trace_only(algorithm, self.files, placement=self.setting.placement, results=results)
+        trace_only(algorithm, placed, placement=self.setting.placement, results=results)
 
     def as_dict(self) -> dict[str, Any]:
         """JSON-ready."""
@@ -163,7 +182,11 @@ def memory_pages(memory: int, page_size: int, page_format: str = PAGE_FORMAT) ->
 
 def check_names(setting: JoinSetting, device: str | None) -> None:
     """Refuse an unknown join, CPU or device preset before any data are read; no device stands for a real one."""
-    JOINS.load(setting.algorithm)
+    join = JOINS.load(setting.algorithm)
+    for option in FETCHING_OPTIONS:
+        if not join.FETCHES and getattr(setting, option) is not None:
+            raise InvalidParameterError(option.replace("_", " "), getattr(setting, option), f"{setting.algorithm} does not fetch rows")
+    join.check(setting.parameters())
     if setting.cpu:
         cpus.load(setting.cpu)
     for preset in (device, setting.buffers_for):
@@ -183,7 +206,7 @@ def divide(setting: JoinSetting, files: tuple[HeapFile, HeapFile], preset: prese
 
 def divide_pages(setting: JoinSetting, r_pages: int, s_pages: int, disk: Disk) -> tuple[JoinParameters, Allocation]:
     """A join's parameters and its default buffers, from the lengths of its relations."""
-    parameters = JoinParameters(setting.memory, setting.page_io, latency_ratio=disk.latency_ratio, access_ratio=disk.access_ratio)
+    parameters = setting.parameters(disk)
     return parameters, JOINS.load(setting.algorithm).allocate(r_pages, s_pages, parameters)
 
 
@@ -222,16 +245,30 @@ def simulate_join(
     parameters, divided = divide(setting, files, presets.load(setting.buffers_for) if setting.buffers_for else chosen[0])
     allocation = allocation or divided
     cpu = cpu or (cpus.load(setting.cpu) if setting.cpu else None)
-    count, touched = PLACEMENTS.load(setting.placement).DEVICE_MAP.devices, _touched(files)
+    count, touched, placed = PLACEMENTS.load(setting.placement).DEVICE_MAP.devices, _touched(files), _placed(setting, files)
+    algorithm = plan(setting.algorithm, *files, parameters, allocation)  # refuses before drives are made ready
     machines = [
         Machine([drive.device(touched) for _ in range(count)], cpu, None, preset.name, drive.start, drive.full, drive.scale)
         for drive, preset in zip(drives, chosen, strict=True)
     ]
     machines[0].sink = sink
-    algorithm = plan(setting.algorithm, *files, parameters, allocation)
-    runs = simulate(algorithm, files, machines, placement=setting.placement, results=results)
+    runs = simulate(algorithm, placed, machines, placement=setting.placement, results=results)
     disks = {preset.name: disk_of(preset, files[0].page_size) for preset in chosen}
     return JoinResult(setting, files, parameters, allocation, runs, [disks[preset.name] for preset in chosen])
+
+
+def _placed(setting: JoinSetting, files: tuple[HeapFile, HeapFile]) -> tuple[HeapFile, ...]:
+    """What is on the device before the join begins."""
+    return with_digests(files) if setting.digests_stored else files
+
+
+def needed_for(setting: JoinSetting, files: tuple[HeapFile, HeapFile], parameters: JoinParameters, allocation: Allocation) -> int:
+    """Bytes that a join needs of a real device; of one that fetches rows, as much as it takes without a device."""
+    needed = needed_size(files)
+    if not JOINS.load(setting.algorithm).FETCHES:
+        return needed
+    placed = _placed(setting, files)
+    return max(needed, room_taken(plan(setting.algorithm, *files, parameters, allocation), placed, setting.placement))
 
 
 def _touched(files: tuple[HeapFile, HeapFile]) -> int:
@@ -279,8 +316,10 @@ def run_join_on_file(
     check_names(setting, None)
     setting = replace(setting, buffers_for=setting.buffers_for or BUFFERS_FOR_REAL, cpu=None)
     parameters, allocation = divide(setting, files, presets.load(setting.buffers_for or ""))
-    with RealDevice(target.path, needed_size(files), allow_write=target.allow_write, replace=target.force) as device:
+    placed = _placed(setting, files)
+    size = needed_for(setting, files, parameters, allocation)
+    with RealDevice(target.path, size, allow_write=target.allow_write, replace=target.force) as device:
         algorithm = plan(setting.algorithm, *files, parameters, allocation)
-        run = run_on_file(algorithm, files, device, placement=setting.placement, sink=sink, results=results, progress=progress)
+        run = run_on_file(algorithm, placed, device, placement=setting.placement, sink=sink, results=results, progress=progress)
         device.remove_if_made()
     return JoinResult(setting, files, parameters, allocation, [run], [None])

@@ -22,7 +22,7 @@ from algorithms.joins.base import plan as plan_join
 from experiments.formulas.comparison import formula, sizes_of
 from experiments.replaying.real import RealSettings, check_typed, replay_on
 from experiments.replaying.survey import survey
-from experiments.runs.joining import JoinSetting, divide
+from experiments.runs.joining import JoinSetting, divide, needed_for
 from experiments.validation.device_figures import disk_shown_by
 from flashsim.core.errors import FlashsimError, RefusedError
 from flashsim.core.protocols import Progress
@@ -75,7 +75,7 @@ class Witnesses:
     wall
         Of each execution: wall-clock less CPU time, as in do2009.
     begins
-        Of each phase, its first request on the device.
+        Phases in the order in which they were entered, and the first request of each on the device.
     """
 
     algorithm: str
@@ -88,7 +88,7 @@ class Witnesses:
     replayed: dict[str, list[Floats]] = field(default_factory=dict)
     replayed_bytes: dict[str, int] = field(default_factory=dict)
     wall: Seconds = field(default_factory=list)
-    begins: list[int] = field(default_factory=list)
+    begins: list[tuple[str, int]] = field(default_factory=list)
 
     def columns(self) -> dict[str, Seconds | None]:
         """Seconds by phase, the total last, of every witness."""
@@ -106,8 +106,11 @@ class Witnesses:
         return {"executed": self.executed} | {f"replayed by {engine}": times for engine, times in self.replayed.items()}
 
     def _by_phase(self, times: Floats) -> Seconds:
-        """Sums of the times of each phase's requests, which follow one another."""
-        return [float(times[begin:end].sum()) for begin, end in pairwise([*self.begins, len(times)])]
+        """Sums of the times of each phase's requests; a phase may have been gone back to."""
+        sums = dict.fromkeys(self.phases, 0.0)
+        for (phase, begin), (_, end) in pairwise([*self.begins, ("", len(times))]):
+            sums[phase] += float(times[begin:end].sum())
+        return [*sums.values()]
 
 
 @dataclass(frozen=True)
@@ -183,7 +186,7 @@ class _Tee:
     def __init__(self, recorder: ParquetRecorder) -> None:
         self.recorder = recorder
         self.times: list[float] = []
-        self.begins: list[int] = []  # of each phase, its first request
+        self.begins: list[tuple[str, int]] = []  # of each phase entered, its first request
 
     def record(self, requests: Requests, completions: Completions | None, label: str, after: int | None = None) -> None:
         self.recorder.record(requests, completions, label)
@@ -202,7 +205,7 @@ class _Tee:
             except StopIteration:
                 return
             if isinstance(request, Phase):
-                self.begins.append(len(self.times))
+                self.begins.append((request.name, len(self.times)))
             answer = yield request
 
 
@@ -320,9 +323,10 @@ def _execute(
     replace: bool,
     trace: Path,
 ) -> None:
-    parameters, allocation = divide(JoinSetting(one.algorithm, setting.memory, cpu=None), files, preset)
+    how = JoinSetting(one.algorithm, setting.memory, cpu=None)
+    parameters, allocation = divide(how, files, preset)
     with (
-        RealDevice(on, needed_size(files), allow_write=allow_write, replace=replace) as device,
+        RealDevice(on, needed_for(how, files, parameters, allocation), allow_write=allow_write, replace=replace) as device,
         ParquetRecorder(trace) as recorder,
     ):
         sink = _Tee(recorder)
