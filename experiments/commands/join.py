@@ -150,8 +150,8 @@ def join(
             --on c_custkey=o_custkey --device ocz-core-60gb --memory 1MiB \
             --trace grace.parquet --out rows.parquet
         flashsim join digest --r do2009:customer@0.1 --s do2009:orders@0.1 \
-            --on c_custkey=o_custkey --device mtron-msd-sata3025-16gb --memory 1MiB \
-            --first external-sort-merge --fetch graph-based
+            --on c_custkey=o_custkey --device mtron-msd-sata3025-16gb \
+            --memory 1MiB --first external-sort-merge --fetch graph-based
     """
     on_pages = parse_size(page_size, "--page-size"), page_format
     pages = memory_pages(parse_size(memory, "--memory"), *on_pages)
