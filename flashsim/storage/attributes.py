@@ -1,11 +1,12 @@
 """Attributes: the values of one column as pages of columns store them, made from Arrow arrays and turned back into them.
 
-Numbers, truth values, dates and times take the bytes of their type, little-endian; texts and bytes take what they are long; a value of a
-column that mixes several types takes a byte that says which, and then its own.
+Numbers, truth values, dates and times take the bytes of their type, little-endian, and decimals as many as their digits need; texts and
+bytes take what they are long; a value of a column that mixes several types takes a byte that says which, and then its own.
 """
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -79,7 +80,19 @@ def attribute(name: str, column: pa.Array | pa.ChunkedArray) -> Attribute:
     if _is_long(kind):
         bounds = pc.min_max(pc.binary_length(column)).as_py()
         return Attribute(name, kind, bounds["max"] or 0, varies=nullable or bounds["min"] != bounds["max"], nullable=nullable)
-    return Attribute(name, kind, 1 if pa.types.is_boolean(kind) else kind.bit_width // 8, nullable=nullable)
+    return Attribute(name, kind, _width(column), nullable=nullable)
+
+
+def _width(column: pa.ChunkedArray) -> int:
+    """Bytes of a number: those of its type, but a decimal's are as many as its digits need."""
+    kind = column.type
+    if pa.types.is_boolean(kind):
+        return 1
+    if pa.types.is_decimal(kind):
+        with suppress(pa.ArrowInvalid):  # a value has more digits than its type says
+            column.validate(full=True)
+            return (10**kind.precision - 1).bit_length() // 8 + 1
+    return int(kind.bit_width) // 8
 
 
 def values_of(attribute: Attribute, column: pa.Array) -> Values:
@@ -124,9 +137,11 @@ def array_from(attribute: Attribute, count: int, values: Values) -> pa.Array:
     if pa.types.is_boolean(kind):
         return pa.Array.from_buffers(pa.uint8(), count, [validity, pa.py_buffer(data)]).cast(kind)
     if attribute.size < kind.bit_width // 8:
-        wide = np.zeros((count, 8), np.uint8)
-        wide[:, 8 - attribute.size :] = data.reshape(-1, attribute.size)
-        data = (wide.view("<i8") >> (64 - 8 * attribute.size)).reshape(-1).view(np.uint8)
+        data = data.reshape(-1, attribute.size)
+        wide = np.empty((count, kind.bit_width // 8), np.uint8)
+        wide[:, : attribute.size] = data
+        wide[:, attribute.size :] = data[:, -1:].view(np.int8) >> 7  # the sign
+        data = wide.reshape(-1)
     return pa.Array.from_buffers(kind, count, [validity, pa.py_buffer(data)])
 
 

@@ -20,7 +20,8 @@ from tests.flashsim.hdd.diskspecs.drive_files import write_drive
 ROOT = Path(__file__).parents[2]
 #: Pages whose commands and programs all run.
 EXPLANATIONS = [ROOT / "docs" / "explanation" / f"{name}.md" for name in ("compiled_loop", "page_access", "strands")]
-PAGES = [*sorted((ROOT / "docs" / "tutorials").glob("*.md")), *EXPLANATIONS]
+HOW_TO = ROOT / "docs" / "how-to" / "keep-rows-by-column.md"
+PAGES = [*sorted((ROOT / "docs" / "tutorials").glob("*.md")), *EXPLANATIONS, HOW_TO]
 COMMANDS = (
     "",
     "reproduce",
