@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -59,7 +59,7 @@ class Pairs:
 
 
 def run_everywhere(
-    make: Callable[[], Algorithm], files: tuple[HeapFile, HeapFile], folder: Path, *, buffered: bool = False
+    make: Callable[[], Algorithm], files: Sequence[HeapFile], folder: Path, *, buffered: bool = False
 ) -> tuple[Integers, list[Run], Recorded]:
     """Rows (pairs of row ids, sorted), runs (two drives, traced, real file) and requests of an algorithm.
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import numpy as np
@@ -13,6 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from algorithms.digests import with_digests
 from algorithms.joins.base import JOINS, JoinParameters, plan
 from flashsim.storage.heap_file import heap_file
 from flashsim.storage.page import PAGE_FORMATS
@@ -39,21 +42,30 @@ def _duckdb_rows(left: pa.Table, right: pa.Table, left_key: str, right_key: str)
     )
 
 
-def _check(
-    left: str, right: str, left_key: str, right_key: str, memory: int, page_size: int, page_format: str, page_io: bool = False
+def check(
+    left: str,
+    right: str,
+    left_key: str,
+    right_key: str,
+    memory: int,
+    page_size: int,
+    page_format: str,
+    page_io: bool = False,
+    ways: Iterable[tuple[str, dict[str, Any]]] = tuple((join, {}) for join in JOINS.names()),
 ) -> int:
-    """Join two sources by every algorithm in every driver; the number of result rows."""
+    """Join two sources by every algorithm, or in these ways, in every driver; the number of result rows."""
     sources = open_source(left), open_source(right)
     relations = load_pair(*sources, left_key, right_key)
     files = heap_file(relations[0], page_size, page_format=page_format), heap_file(relations[1], page_size, page_format=page_format)
     tables = tuple(source.take(np.arange(source.rows)) for source in sources)
     expected = _duckdb_rows(*tables, left_key, right_key)
-    parameters = JoinParameters(memory, page_io=page_io)
     with tempfile.TemporaryDirectory() as folder:
-        for join in JOINS.names():
-            pairs, _, _ = run_everywhere(lambda join=join: plan(join, *files, parameters), files, Path(folder))
+        for join, told in ways:
+            parameters = JoinParameters(memory, page_io=page_io, **told)
+            placed = with_digests(files) if parameters.digests_stored else files
+            pairs, _, _ = run_everywhere(lambda join=join, told=parameters: plan(join, *files, told), placed, Path(folder))
             joined = _rows(tables[0].take(pa.array(pairs[:, 0])), tables[1].take(pa.array(pairs[:, 1])))
-            assert joined == expected, join
+            assert joined == expected, (join, told)
     return len(expected)
 
 
@@ -67,7 +79,7 @@ def _check(
     ],
 )
 def test_tpch(left: str, right: str, left_key: str, right_key: str, page_format: str) -> None:
-    assert _check(left, right, left_key, right_key, memory=60, page_size=4096, page_format=page_format) > 0
+    assert check(left, right, left_key, right_key, memory=60, page_size=4096, page_format=page_format) > 0
 
 
 KEYS = {
@@ -89,7 +101,7 @@ def test_made_tables(data: st.DataObject, kind: str, page_format: str, page_io: 
             keys *= data.draw(st.sampled_from([1, 4]))
             table = pa.table({"number": pa.array(range(len(keys)), pa.int64()), "key": pa.array(keys, key_type)})
             pq.write_table(table, Path(folder) / f"{name}.parquet")
-        _check(
+        check(
             f"{folder}/left.parquet",
             f"{folder}/right.parquet",
             "key",
@@ -113,4 +125,4 @@ def test_made_tables(data: st.DataObject, kind: str, page_format: str, page_io: 
 )
 def test_chinook(test_data: Path, left: str, right: str, left_key: str, right_key: str, page_format: str) -> None:
     database = test_data / "sqlite" / "Chinook_Sqlite.sqlite"
-    _check(f"{database}:{left}", f"{database}:{right}", left_key, right_key, memory=40, page_size=4096, page_format=page_format)
+    check(f"{database}:{left}", f"{database}:{right}", left_key, right_key, memory=40, page_size=4096, page_format=page_format)
