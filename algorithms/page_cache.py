@@ -99,7 +99,7 @@ class PageCache:
     ) -> None:
         check_frames(frames)
         self.r, self.s, self.frames = r, s, frames
-        self._parts = (r_parts, s_parts)
+        self.parts = (r_parts, s_parts)
         total = r.pages + s.pages
         most = min(max(frames, most_frames or frames), max(2, total))
         slots = max((int(np.diff(file.first_rows).max(initial=0)) for file in (r, s)), default=0)
@@ -223,7 +223,7 @@ class PageCache:
         for begin, end, of_s in _runs(pages >= self.r.pages, min(_MOST, self.frames)):
             file = self.s if of_s else self.r
             numbers = pages[begin:end] - self.r.pages * of_s
-            tuples = yield Read(file, numbers, np.ones(len(numbers), np.int64), parts=self._parts[of_s], columns=("row",))
+            tuples = yield Read(file, numbers, np.ones(len(numbers), np.int64), parts=self.parts[of_s], columns=("row",))
             assert isinstance(tuples, Tuples)
             read += len(tuples)
             self.fetches += end - begin

@@ -31,6 +31,8 @@ class FetchParameters:
         Of graph-based fetching: the cache keeps room for k (d + 1) pages, where d is the largest degree of the join graph.
     latency_ratio
         Latency of a request over the transfer time of a page: what a page costs more that does not follow the one before it.
+    page_io
+        Temporary files are written and read page by page too.
 
     Raises
     ------
@@ -41,6 +43,7 @@ class FetchParameters:
     memory: int
     k: float = 1.0
     latency_ratio: float = 1.0
+    page_io: bool = False
 
     def __post_init__(self) -> None:
         check_frames(self.memory)

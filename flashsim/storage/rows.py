@@ -19,7 +19,7 @@ from flashsim.core.request import Integers
 from flashsim.storage.attributes import Attribute
 from flashsim.storage.columns import array_of, column_of
 from flashsim.storage.keys import NULL_KEY
-from flashsim.storage.record import Bytes
+from flashsim.storage.record import Bytes, put_varint, varint_size
 
 Columns = dict[str, Integers]
 
@@ -156,6 +156,8 @@ class FixedRows:
         Of the format, for errors.
     widths
         Bytes of each column: 1, 2, 3, 4, 6 or 8; numbers are signed.
+    padding
+        Bytes of values that follow from the columns and are elided: they are zeros on pages.
 
     Examples
     --------
@@ -166,6 +168,7 @@ class FixedRows:
 
     name: str
     widths: Mapping[str, int]
+    padding: int = 0
 
     def __post_init__(self) -> None:
         if not 0 < len(self.widths) <= _MOST_COLUMNS:
@@ -196,16 +199,18 @@ class FixedRows:
 
     @property
     def attributes(self) -> tuple[Attribute, ...]:
-        """Every column, of its width."""
-        return tuple(Attribute(column, pa.int64(), width) for column, width in self.widths.items())
+        """Every column, of its width, and the padding."""
+        padding = [Attribute("padding", pa.large_binary(), self.padding)] if self.padding else []
+        return (*(Attribute(column, pa.int64(), width) for column, width in self.widths.items()), *padding)
 
     def place(self, column: str) -> int:
         """Which of the columns it is."""
         return self.columns.index(column)
 
     def stored(self, tuples: Tuples) -> list[pa.Array]:
-        """The columns."""
-        return [column_of(tuples.columns[column]) for column in self.widths]
+        """The columns, and the padding."""
+        padding = [pa.repeat(pa.scalar(bytes(self.padding), pa.large_binary()), len(tuples))] if self.padding else []
+        return [*(column_of(tuples.columns[column]) for column in self.widths), *padding]
 
     def numbers_of(self, column: str, stored: pa.Array) -> Integers:
         """The numbers that were stored."""
@@ -226,8 +231,8 @@ class FixedRows:
                     raise CapacityError(f"{self.title}: {column} {extreme}, but {width} B hold {-bound} to {bound - 1}")
 
     def largest_record(self) -> int:
-        """Bytes of a record: a header of a byte and one a column, and the numbers."""
-        return 1 + len(self.widths) + sum(self.widths.values())
+        """Bytes of a record: a header of a byte and one a column, and the numbers; padding has a header of its own."""
+        return len(self._header()) + sum(self.widths.values()) + self.padding
 
     def record_sizes(self, tuples: Tuples) -> int:
         """Bytes of every record."""
@@ -241,7 +246,7 @@ class FixedRows:
         """The records, one after the other, and where each begins, shape (n + 1,)."""
         self.check(tuples)
         header = self._header()
-        out = np.empty((len(tuples), self.largest_record()), np.uint8)
+        out = np.zeros((len(tuples), self.largest_record()), np.uint8)
         out[:, : len(header)] = header
         at = len(header)
         for column, width in self.widths.items():
@@ -277,5 +282,11 @@ class FixedRows:
         return pa.table({name: column_of(columns[name]) for name in attributes})
 
     def _header(self) -> Bytes:
-        """A record's header as SQLite has it: its length, and the type of each number."""
-        return np.array([1 + len(self.widths), *(_SERIAL_TYPES[width] for width in self.widths.values())], np.uint8)
+        """A record's header as SQLite has it: its length, the type of each number, and how many bytes of padding there are."""
+        kinds = [_SERIAL_TYPES[width] for width in self.widths.values()]
+        blob = 12 + 2 * self.padding if self.padding else 0
+        header = np.zeros(1 + len(kinds) + (int(varint_size(blob)) if blob else 0), np.uint8)
+        header[: 1 + len(kinds)] = len(header), *kinds
+        if blob:
+            put_varint(header, 1 + len(kinds), blob)
+        return header
