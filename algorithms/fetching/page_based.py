@@ -1,0 +1,79 @@
+"""Page-based fetching: each relation's rows are fetched in page order, put aside, and joined again.
+
+Source: Li et al., "DigestJoin" (MDM 2009), algorithm 2.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from algorithms.fetching._in_order import fetch_in_order
+from algorithms.fetching._put_aside import LEAST_MEMORY, fetched_rows, instructions
+from algorithms.fetching.base import FetchParameters
+from algorithms.index_sort import IndexSort
+from algorithms.join_index import JoinIndex
+from algorithms.joins.base import JoinParameters, folders, plan
+from algorithms.page_access.plan import LEAST_FRAMES
+from algorithms.page_cache import PageCache
+from algorithms.temporaries import Output, drop
+from flashsim.core.request import Integers
+from flashsim.execution.requests import Algorithm, Phase
+from flashsim.storage.heap_file import File
+from flashsim.storage.rows import Tuples, keyed
+
+#: What joins the rows that were put aside: the sort-merge join of the paper.
+JOIN = "external-sort-merge"
+#: Entries are numbered below this.
+_MOST = 1 << 62
+
+
+def fetch(index: JoinIndex, cache: PageCache, parameters: FetchParameters) -> Algorithm:
+    """Fetch by two tables of instructions; where memory is too small to sort them, fetch in the order of the join index.
+
+    Entries are numbered as they come, and the rows that were fetched are joined by these numbers, since rows with equal keys need not be
+    an entry.
+    """
+    room, page_io = parameters.memory - LEAST_FRAMES, parameters.page_io
+    if parameters.memory < LEAST_MEMORY:
+        yield from fetch_in_order(index, cache)
+        return
+    cache.resize(LEAST_FRAMES)
+    names = folders("page-based", cache.r, cache.s)
+    tables = []
+    for file, folder in zip((cache.r, cache.s), names, strict=True):
+        layout = instructions(file, file.tuples, _MOST)
+        tables.append(IndexSort(f"{folder}/instructions", layout, (room - 1) // 2, page_io=page_io))
+    count = 0
+    while (entries := (yield from index.next())) is not None:
+        cache.pages_of(entries.r_rows, entries.s_rows)
+        numbers = np.arange(count, count + len(entries))
+        count += len(entries)
+        for table, rows in zip(tables, (entries.r_rows, entries.s_rows), strict=True):
+            yield from table.append(keyed(rows, numbers))
+    candidates = []
+    for side, (table, file) in enumerate(zip(tables, (cache.r, cache.s), strict=True)):
+        candidates.append(File(f"{names[side]}/candidates", fetched_rows(file, cache.parts[side], _MOST)))
+        yield from table.settle(room, room - 1, 0)
+        yield from _put_aside(table, cache, candidates[side], room - 1, of_s=side == 1, page_io=page_io)
+    cache.resize(LEAST_FRAMES, np.flatnonzero(cache.resident()))
+    joined, answer = plan(JOIN, candidates[0], candidates[1], JoinParameters(room, page_io=page_io)), None
+    while True:
+        try:
+            request = joined.send(answer)
+        except StopIteration:
+            break
+        answer = yield Phase(f"{request.name} candidates") if isinstance(request, Phase) else request
+    for candidate in candidates:
+        yield from drop(candidate)
+
+
+def _put_aside(table: IndexSort, cache: PageCache, file: File, reading: int, *, of_s: bool, page_io: bool) -> Algorithm:
+    """Fetch the rows of sorted instructions, and write them with the entries' numbers."""
+    output = Output([file], 1, page_io=page_io)
+
+    def take(instructions: Tuples, _: Integers) -> Algorithm:
+        found = yield from cache.collect(instructions.keys, of_s=of_s)
+        yield from output.append(keyed(instructions.rows, found), np.zeros(len(found), np.int64))
+
+    yield from table.merged(reading, take)
+    yield from output.finish()
