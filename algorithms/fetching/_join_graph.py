@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from algorithms.fetching.base import TIES, FetchParameters
 from algorithms.join_index import Entries
 from algorithms.page_access.graph import Pages
 from algorithms.page_access.heap import NUMBER, PAGE, Heap, empty_heap, put, take, top_but
@@ -20,10 +21,6 @@ from algorithms.page_cache import PageCache, Schedule
 from flashsim.core.kernel import lean_kernel
 from flashsim.core.request import Integers
 from flashsim.execution.requests import Algorithm
-
-#: Bytes that an entry takes in the graph: two row ids, and its part of two adjacency lists.  Fitted: the paper does not say; with 48 to 56,
-#: 512 pages are full at a selectivity of 0.18 to 0.21, where its figure 9 has them full.
-ENTRY_BYTES = 48
 
 #: Columns of a page: its first end of an edge, how many edges it has, how many of them lead to pages in memory, whether it is there
 #: itself, and the entries of all its edges.
@@ -34,8 +31,9 @@ _OTHER, _AFTER, _BEFORE = range(3)
 #: Columns of an entry: its rows, and the next one of its edge, or the next one that is not in use.
 _R_ROW, _S_ROW, _FOLLOWING = range(3)
 #: Counts: entries, pages that the graph takes and the cache has, pages in memory, the largest degree; entries and edges in use so far, and
-#: the first that are not in use any more; fetches of all and of this schedule, entries joined in it.
-_HELD, _GRAPH, _FRAMES, _USED, _MOST, _ENTRIES, _EDGES, _FREE_ENTRY, _FREE_EDGE, _AGE, _FETCHES, _JOINED = range(12)
+#: the first that are not in use any more; fetches of all and of this schedule, entries joined in it; and what does not change: bytes of an
+#: entry, and by what factor entries count among segments with as few pages missing.
+_HELD, _GRAPH, _FRAMES, _USED, _MOST, _ENTRIES, _EDGES, _FREE_ENTRY, _FREE_EDGE, _AGE, _FETCHES, _JOINED, _BYTES, _TIES = range(14)
 #: Why planning pauses: nothing is left to do, or the cache has another number of frames now.
 _ENDED, _RESIZED = range(2)
 
@@ -72,21 +70,22 @@ class JoinGraph:
     ----------
     cache
         Empty; it gets what the graph leaves.
-    memory
-        Pages of both.
+    parameters
+        What the strategy is told; memory is for both.
     pages
         That the graph takes at first.
     k
         The graph grows as long as k (d + 1) frames are left, where d is its largest degree; never, with infinity.
     """
 
-    def __init__(self, cache: PageCache, memory: int, pages: int, k: float) -> None:
+    def __init__(self, cache: PageCache, parameters: FetchParameters, pages: int, k: float) -> None:
         self._cache, self._k = cache, k
         self._page_size = cache.r.page_size
         table = np.zeros((cache.pages, 5), np.int32)
         table[:, _FIRST] = NONE
-        counts = np.zeros(12, np.int64)
-        counts[[_GRAPH, _FRAMES, _FREE_ENTRY, _FREE_EDGE]] = pages, memory - pages, NONE, NONE
+        counts, frames = np.zeros(14, np.int64), parameters.memory - pages
+        counts[[_GRAPH, _FRAMES, _FREE_ENTRY, _FREE_EDGE]] = pages, frames, NONE, NONE
+        counts[[_BYTES, _TIES]] = parameters.entry_bytes, TIES[parameters.ties]
         self._graph = _Graph(
             table,
             np.zeros(cache.pages + 1, np.int32),
@@ -97,13 +96,13 @@ class JoinGraph:
             empty_heap(cache.pages),
             counts,
         )
-        cache.resize(memory - pages)
+        cache.resize(frames)
 
     @property
     def room(self) -> int:
         """Entries that it has room for, without another page."""
         counts = self._graph.counts
-        return int(counts[_GRAPH]) * self._page_size // ENTRY_BYTES - int(counts[_HELD])
+        return int(counts[_GRAPH]) * self._page_size // int(counts[_BYTES]) - int(counts[_HELD])
 
     def insert(self, entries: Entries) -> Algorithm:
         """Take entries in, but for those whose pages are in memory; if there is no room, a page of the cache or a segment makes some."""
@@ -167,7 +166,7 @@ def _insert(
         entry = position[0]
         joins = graph.pages[first[entry], _HERE] + graph.pages[second[entry], _HERE] == 2
         freed = False
-        if not joins and (counts[_HELD] + 1) * ENTRY_BYTES > counts[_GRAPH] * page_size:
+        if not joins and (counts[_HELD] + 1) * counts[_BYTES] > counts[_GRAPH] * page_size:
             if k * (counts[_MOST] + 1) < counts[_FRAMES] and counts[_FRAMES] > LEAST_FRAMES:
                 counts[_GRAPH] += 1
                 counts[_FRAMES] -= 1
@@ -181,7 +180,7 @@ def _insert(
         else:
             _add(graph, first[entry], second[entry], r_rows[entry], s_rows[entry])
         # the paper prints `rss >`, with which memory that was given to the graph once never comes back
-        if freed and -(-counts[_HELD] * ENTRY_BYTES // page_size) < counts[_GRAPH] and counts[_GRAPH] > 1:
+        if freed and -(-counts[_HELD] * counts[_BYTES] // page_size) < counts[_GRAPH] and counts[_GRAPH] > 1:
             counts[_GRAPH] -= 1
             counts[_FRAMES] += 1
             return
@@ -192,7 +191,7 @@ def _drain(graph: _Graph, page_size: int, plan: _Plan) -> int:
     """Join segments, until the cache gets frames, or nothing is left."""
     counts = graph.counts
     while counts[_HELD] > 0:
-        needed = -(-counts[_HELD] * ENTRY_BYTES // page_size)
+        needed = -(-counts[_HELD] * counts[_BYTES] // page_size)
         if needed < counts[_GRAPH]:
             counts[_FRAMES] += counts[_GRAPH] - needed
             counts[_GRAPH] = needed
@@ -265,7 +264,7 @@ def _rank(graph: _Graph, page: int) -> None:
     pages = graph.pages
     missing = pages[page, _DEGREE] - pages[page, _NEAR]
     if pages[page, _DEGREE] > 0:
-        put(graph.choices, page, 2 * np.int64(pages[page, _WORTH]) + pages[page, _HERE] - (np.int64(missing) << 32))
+        put(graph.choices, page, 2 * graph.counts[_TIES] * pages[page, _WORTH] + pages[page, _HERE] - (np.int64(missing) << 32))
     else:
         take(graph.choices, page)
     if pages[page, _HERE] == 1:

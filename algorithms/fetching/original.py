@@ -24,7 +24,7 @@ from flashsim.execution.requests import Algorithm
 
 def fetch(index: JoinIndex, cache: PageCache, parameters: FetchParameters) -> Algorithm:
     """Insert entries until memory is full, then take them as they come."""
-    graph = JoinGraph(cache, parameters.memory, parameters.memory - LEAST_FRAMES, math.inf)
+    graph = JoinGraph(cache, parameters, parameters.memory - LEAST_FRAMES, math.inf)
     frames = LeastRecentlyUsed(cache.pages, LEAST_FRAMES)
     while (entries := (yield from index.next())) is not None:
         room = graph.room

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
+from algorithms.fetching.base import ENTRY_BYTES
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.members import Family, optional
 from flashsim.core.units import KIB, MIB, MILLISECONDS_A_SECOND
@@ -36,7 +37,7 @@ class JoinParameters:
         Pages that the last phase of a join may hold, if it is not all of memory: the joins with `STREAMS_IN` can do with so few.
     first, fetch
         What DigestJoin joins digests with, and its page-fetch strategy: members of their families, or paths of Python files.
-    k
+    k, entry_bytes, ties
         Of graph-based fetching (`algorithms.fetching.base.FetchParameters`).
     columns
         Columns that the result wants, as ``R.name`` or ``S.name``, for joins that fetch columns; all without it.
@@ -55,6 +56,8 @@ class JoinParameters:
     fetch: str = "planned"
     k: float = 1.0
     columns: tuple[str, ...] | None = None
+    entry_bytes: int = ENTRY_BYTES
+    ties: str = "most"
     digests_stored: bool = False
     latency_ratio: float = 5.56 / (8 * KIB / (34 * MIB) * MILLISECONDS_A_SECOND)
     access_ratio: float = (12 + 5.56) / 5.56

@@ -60,7 +60,10 @@ class _Settings:
         streams = 0 < first.STREAMS_IN <= parameters.memory - LEAST_FRAMES
         told = replace(parameters, last_phase=first.STREAMS_IN) if streams else replace(parameters, memory=parameters.memory - 1)
         frames = parameters.memory - (first.STREAMS_IN if streams else 1)
-        return cls(projection, told, streams, FetchParameters(frames, parameters.k, parameters.latency_ratio, parameters.page_io))
+        fetching = FetchParameters(
+            frames, parameters.k, parameters.latency_ratio, parameters.page_io, parameters.entry_bytes, parameters.ties
+        )
+        return cls(projection, told, streams, fetching)
 
 
 def check(parameters: JoinParameters) -> None:

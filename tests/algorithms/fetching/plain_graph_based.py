@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from algorithms.fetching._join_graph import ENTRY_BYTES
+from algorithms.fetching.base import ENTRY_BYTES
 
 
 class StandsStillError(Exception):

@@ -8,8 +8,7 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from algorithms.fetching._join_graph import ENTRY_BYTES
-from algorithms.fetching.base import FETCHING, FetchParameters
+from algorithms.fetching.base import ENTRY_BYTES, FETCHING, FetchParameters
 from algorithms.join_index import Entries, EntryStream, GivenIndex
 from algorithms.page_access.graph import PageGraph
 from algorithms.page_access.optimum import fewest_fetches
