@@ -1,0 +1,100 @@
+"""What the paper's runs took, by setup, and how its figures show and compare that."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from statistics import fmean
+
+import pandas as pd
+
+from algorithms.fetching.base import FETCHING
+from experiments.papers.base import Cell
+from experiments.papers.li2009.runs import BASIC, COINS, LABELS, Setup
+from experiments.presentation.plots import series_over, svg
+from experiments.presentation.section import Section
+from experiments.presentation.tables import Entry, Table
+from experiments.runs.jobs import Job, Results, Settings
+
+#: The strategies of the paper; with sort-merge before and flashsim's own beside them, all that figures show.
+STRATEGIES = ("naive", "page-based", "graph-based")
+METHODS = (BASIC, *STRATEGIES, "planned")
+#: A panel's title, what stands along its axis, and the run of it.
+Point = tuple[str, float, Setup]
+
+
+class Runs:
+    """What was measured, by setup: means over the coins."""
+
+    def __init__(self, results: Results) -> None:
+        self._results = results
+
+    def mean(self, setup: Setup, what: str = "seconds") -> float | None:
+        """Seconds or page accesses; None where the run was not asked for."""
+        found = self._results.get(setup.job(self._results.settings))
+        return fmean(one[what] for one in found) if found else None
+
+    def over_basic(self, setup: Setup) -> float | None:
+        """I/O time over that of sort-merge."""
+        mine, basic = self.mean(setup), self.mean(setup.with_method(BASIC))
+        return mine / basic if mine is not None and basic else None
+
+    def saved(self, setup: Setup) -> float | None:
+        """By how much it is faster than sort-merge, percent."""
+        ratio = self.over_basic(setup)
+        return None if ratio is None else 100 * (1 - ratio)
+
+
+def jobs_of(points: Sequence[Point], settings: Settings) -> list[Job]:
+    """The runs of a figure, and of sort-merge beside each."""
+    return [one.job(settings) for _, _, setup in points if known(setup.method) for one in (setup.with_method(BASIC), setup)]
+
+
+def known(method: str) -> bool:
+    """Whether there is such a method yet."""
+    return method in (BASIC, *FETCHING.names())
+
+
+def crossing(points: Sequence[tuple[float, float | None]]) -> float | None:
+    """Where ratios, at ascending places, first pass 1, on a line between two places; None if they do not."""
+    for (before, low), (after, high) in pairwise((place, ratio) for place, ratio in points if ratio is not None):
+        if low <= 1 < high:
+            return before + (after - before) * (1 - low) / (high - low)
+    return None
+
+
+def number(name: str, published: float, measured: float | None, within: float) -> Cell:
+    """A published number, and whether ours is so near; None is outside, as of a crossing that there is not."""
+    return Cell(name, published, "none" if measured is None else measured, measured is not None and abs(measured - published) <= within)
+
+
+def compared(name: str, told: str, values: Sequence[float | None], holds: Callable[..., bool], digits: int = 3) -> Cell:
+    """What is said of some values, judged if all were measured."""
+    if None in values:
+        return Cell(name, told, None, None)
+    return Cell(name, told, ", ".join(f"{value:.{digits}f}" for value in values), holds(*values))
+
+
+def rising(*values: float) -> bool:
+    """Whether each value is at least the one before it."""
+    return all(before <= after for before, after in pairwise(values))
+
+
+def falling(*values: float) -> bool:
+    """Whether each value is at most the one before it."""
+    return rising(*reversed(values))
+
+
+def curves(points: Sequence[Point], seconds: Callable[[Setup, float], float | None], title: str, name: str, axis: str) -> list[Section]:
+    """Lines of I/O seconds, one a method, and the table of them; `seconds` is told a setup's place along the axis too."""
+    found = [(panel, x, LABELS[setup.method], value) for panel, x, setup in points if (value := seconds(setup, x)) is not None]
+    if not found:
+        return []
+    frame = pd.DataFrame(found, columns=["panel", axis, "method", "I/O time, s"])
+    by_method = {(panel, x, method): value for panel, x, method, value in found}
+    methods = list(dict.fromkeys(method for _, _, method, _ in found))
+    places = dict.fromkeys((panel, x) for panel, x, _, _ in found)
+    rows: list[list[Entry]] = [[*place, *(by_method.get((*place, method)) for method in methods)] for place in places]
+    table = Table(["figure", axis, *methods], rows, name, digits=3)
+    picture = svg(series_over(frame, axis, "I/O time, s", "method", ["panel"], axis))
+    return [Section(title, f"I/O seconds; means of {COINS} coins.", [table], {name: picture}, on_terminal=True)]
