@@ -8,7 +8,6 @@ from statistics import fmean
 
 import pandas as pd
 
-from algorithms.fetching.base import FETCHING
 from experiments.papers.base import Cell
 from experiments.papers.li2009.runs import BASIC, COINS, LABELS, Setup
 from experiments.presentation.plots import series_over, svg
@@ -47,12 +46,7 @@ class Runs:
 
 def jobs_of(points: Sequence[Point], settings: Settings) -> list[Job]:
     """The runs of a figure, and of sort-merge beside each."""
-    return [one.job(settings) for _, _, setup in points if known(setup.method) for one in (setup.with_method(BASIC), setup)]
-
-
-def known(method: str) -> bool:
-    """Whether there is such a method yet."""
-    return method in (BASIC, *FETCHING.names())
+    return [one.job(settings) for _, _, setup in points for one in (setup.with_method(BASIC), setup)]
 
 
 def crossing(points: Sequence[tuple[float, float | None]]) -> float | None:

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from typing import Any
 
 from algorithms.joins.base import JoinParameters, plan
-from experiments.papers.li2009.measured import STRATEGIES, crossing, known
+from experiments.papers.li2009.measured import STRATEGIES, crossing
 from experiments.papers.li2009.runs import BASIC, LABELS, MEMORY, PAGE_SIZE, Setup, algorithm_of, execute, inputs, pages_of
 from experiments.presentation.section import Section
 from experiments.presentation.tables import Entry, Table
@@ -54,13 +54,13 @@ def jobs(claims: Collection[str], settings: Settings) -> list[Job]:
     """Every reading of every method, with one coin; all drives share a run."""
     grid = [
         (BASIC, 0.05),
-        *((method, selectivity) for method, selectivities in _GRID.items() if known(method) for selectivity in selectivities),
+        *((method, selectivity) for method, selectivities in _GRID.items() for selectivity in selectivities),
     ]
     found = [_job(settings, Setup(*each, same_order=same_order)) for each in grid for same_order in (True, False)]
     changed = [each for each in grid if each[0] in ("graph-based", "original")]
     found += [_job(settings, Setup(*each), graph) for each in changed for graph in GRAPHS]
     found += [_job(settings, setup) for setup in _setups_of_k()]
-    return [*found, *(_fitting_job(settings, method) for method in (BASIC, *STRATEGIES) if known(method))]
+    return [*found, *(_fitting_job(settings, method) for method in (BASIC, *STRATEGIES))]
 
 
 def _job(settings: Settings, setup: Setup, graph: str = "") -> Job:
