@@ -6,7 +6,9 @@ A page graph has a vertex a page and an edge a pair that must be in memory toget
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
+from scipy.optimize import brentq
 from scipy.special import gammaln
 
 from flashsim.core.errors import InvalidParameterError
@@ -58,13 +60,13 @@ def frames_of_complete(pages: int, others: int) -> int:
     return min(pages, others) + 1
 
 
-def yao(tuples: int, per_page: int, chosen: int) -> float:
+def yao(tuples: int, per_page: float, chosen: int) -> float:
     """The expected number of pages that `chosen` different random tuples lie on (Yao, CACM 20(4), 1977).
 
     Parameters
     ----------
     tuples
-        Of the file, `per_page` on each page.
+        Of the file, `per_page` on each page, in the mean.
 
     Examples
     --------
@@ -89,6 +91,32 @@ def cardenas(pages: float, chosen: float) -> float:
     1.0
     """
     return float(pages * -math.expm1(chosen * math.log1p(-1 / pages))) if pages > 1 else min(float(pages), chosen)
+
+
+def least_recently_used(files: Sequence[tuple[float, float]], frames: int) -> float:
+    """The expected fetches if pages of several files are asked for in no order, and frames hold those asked for last.
+
+    A page stays until as many others have been asked for as there are frames, which is about as long for all pages (Che, Tung and Wang,
+    IEEE JSAC 20(7), 2002); for one file this is what Mackert and Lohman estimate (ACM TODS 14(3), 1989).
+
+    Parameters
+    ----------
+    files
+        Of each, its pages, and how often one of them is asked for, whichever it is.
+
+    Examples
+    --------
+    >>> round(least_recently_used([(100, 10**6)] * 2, 200)), round(least_recently_used([(100, 1000)] * 2, 100))
+    (200, 1031)
+    """
+
+    def distinct(share: float) -> float:
+        return sum(-pages * math.expm1(-share * asked / pages) for pages, asked in files if pages)
+
+    if distinct(1) <= frames:
+        return distinct(1)
+    stays = float(brentq(lambda share: distinct(share) - frames, 0, 1))
+    return frames + (1 - stays) * sum(asked * math.exp(-stays * asked / pages) for pages, asked in files if pages)
 
 
 def _check(pages: int, edges: int, frames: int) -> None:

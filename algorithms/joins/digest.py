@@ -24,6 +24,8 @@ from flashsim.storage.layout import Layout
 from flashsim.storage.rows import Tuples
 from models.allocation.buffers import Allocation, DigestAllocation
 
+#: In `models.join_costs`.
+FORMULA = "digest"
 #: It fetches rows of base relations, so it is no first phase of its own.
 FETCHES = True
 

@@ -16,7 +16,7 @@ from experiments.commands.progress import progress_bar
 from experiments.commands.shared import Force, JsonFile
 from experiments.commands.terminal import explain, say
 from experiments.commands.values import completes
-from experiments.formulas.comparison import WHY, as_dict, check_formula, compare_join, comparison_table, formulas
+from experiments.formulas.comparison import as_dict, check_formula, compare_join, comparison_table, formulas, why
 from experiments.presentation.rows import RowWriter
 from experiments.presentation.tables import Table
 from experiments.runs.joining import (
@@ -211,11 +211,12 @@ def _show(result: JoinResult, memory: str) -> None:
         return
     say(comparison_table(compare_join(result)[0]))
     disk = formula.disk
-    rates = f"a seek {disk.seek_ms:g} ms, a request {disk.latency_ms:g} ms, a page {disk.page_transfer_ms:.4g} ms"
+    rates = f"a seek {disk.seek_ms:g} ms, a request {disk.latency_ms:g} ms, a page {disk.page_transfer_ms:.4g} ms read"
     total = run.total()
     seeks = f" Measured: {total.seeks:,} seeks of {total.seek_time / total.seeks / MILLISECONDS:.2f} ms." if total.seeks else ""
     say("")
-    explain(f"Formula (Haas et al.) with {rates} read, {disk.page_write_ms or disk.page_transfer_ms:.4g} ms written.{seeks} {WHY}")
+    written = f"{disk.page_write_ms or disk.page_transfer_ms:.4g} ms written"
+    explain(f"Formula (Haas et al.) with {rates}, {written}.{seeks} {why(setting.algorithm)}")
 
 
 def _costs(result: JoinResult) -> Table:

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from algorithms.joins.base import JOINS
+from algorithms.joins.base import JOINS, JoinParameters
+from experiments.formulas.late import late_sizes
 from experiments.presentation.tables import Entry, Table
 from experiments.runs.joining import JoinResult, PhaseSeconds
 from flashsim.core.errors import InvalidParameterError
@@ -26,12 +27,28 @@ WHY = (
     "commands that each pay a latency, where read-ahead and write-behind hide a latency, and where a seek is not of mean length."
 )
 
+#: The same of a join that fetches rows late.
+WHY_LATE = (
+    "Fetches are counted for rows that join lying anywhere. Naive fetching is counted for entries in an order of their own, as sort-merge "
+    "has them; a join that scans a relation finds its rows page by page, which takes fewer. Block nested loops are counted without what "
+    "they sort, and other strategies by what no plan can do without, which may be far less than what is fetched."
+)
 
-def sizes_of(files: tuple[HeapFile, HeapFile], memory: int) -> Sizes:
-    """What a formula needs of two base files: the smaller is R, and temporary files are as full as they are written."""
+
+def sizes_of(
+    files: tuple[HeapFile, HeapFile], memory: int, algorithm: str = "", parameters: JoinParameters | None = None, results: int = 0
+) -> Sizes:
+    """What a formula needs of two base files: the smaller is R, and temporary files are as full as they are written.
+
+    Parameters
+    ----------
+    algorithm, parameters, results
+        The join, what it is told, and the rows of its result, for one that fetches rows late.
+    """
     r, s = sorted(files, key=lambda file: file.pages)
     r_temporary, s_temporary = (heap_file(file.relation, file.page_size, page_format=file.layout.page_format).pages for file in (r, s))
-    return Sizes(r.pages, s.pages, r_temporary, s_temporary, memory)
+    late = late_sizes((r, s), parameters, results) if parameters and JOINS.load(algorithm).FETCHES else None
+    return Sizes(r.pages, s.pages, r_temporary, s_temporary, memory, late=late)
 
 
 def formula(algorithm: str, sizes: Sizes, disk: Disk, allocation: Allocation, *, page_io: bool = False) -> JoinCost | None:
@@ -46,6 +63,11 @@ def formula(algorithm: str, sizes: Sizes, disk: Disk, allocation: Allocation, *,
     """
     named = _formula_of(algorithm)
     return JoinCost(algorithm, allocation, disk, counts(named, sizes, allocation, page_io)) if named else None
+
+
+def why(algorithm: str) -> str:
+    """Why the counts of a join's formula and of a run may differ."""
+    return f"{WHY} {WHY_LATE}" if JOINS.load(algorithm).FETCHES else WHY
 
 
 def check_formula(algorithm: str) -> None:
@@ -72,7 +94,8 @@ def _formula_of(algorithm: str) -> str:
 
 def formulas(result: JoinResult) -> list[JoinCost | None]:
     """The cost model's answer for each device of a join; none for a real device."""
-    setting, sizes = result.setting, sizes_of(result.files, result.setting.memory)
+    setting = result.setting
+    sizes = sizes_of(result.files, setting.memory, setting.algorithm, result.parameters, result.runs[0].result_rows)
     known = {disk: formula(setting.algorithm, sizes, disk, result.allocation, page_io=setting.page_io) for disk in result.disks if disk}
     return [known[disk] if disk else None for disk in result.disks]
 

@@ -298,7 +298,7 @@ def _foreseen(algorithm: str, preset: Preset, disk: Disk, files: tuple[HeapFile,
     how = JoinSetting(algorithm, setting.memory, cpu=None)
     parameters, allocation = divide(how, files, preset)
     run = simulate(plan_join(algorithm, *files, parameters, allocation), files, [Machine([Device(preset)], None, name=preset.name)])[0]
-    told = formula(algorithm, sizes_of(files, setting.memory), disk, allocation)
+    told = formula(algorithm, sizes_of(files, setting.memory, algorithm, parameters, run.result_rows), disk, allocation)
     moved = sum(phase.pages for phase in run.phases) * files[0].page_size
     simulated = [phase.io_time / SECONDS for phase in run.phases]
     return Witnesses(

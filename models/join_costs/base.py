@@ -25,14 +25,15 @@ from models.disk import Disk
 
 @dataclass(frozen=True)
 class Traffic:
-    """Seeks, requests and pages moved in one direction."""
+    """Seeks, requests and pages moved in one direction; `spared` are the pages that those parts would make which are left out of them."""
 
     seeks: int = 0
     requests: int = 0
     pages: int = 0
+    spared: float = 0.0
 
     def __add__(self, other: Traffic) -> Traffic:
-        return Traffic(self.seeks + other.seeks, self.requests + other.requests, self.pages + other.pages)
+        return Traffic(self.seeks + other.seeks, self.requests + other.requests, self.pages + other.pages, self.spared + other.spared)
 
 
 @dataclass(frozen=True)
@@ -52,15 +53,83 @@ class PhaseCounts:
         """NS Ts + NIO Tl + NX Tx, in seconds."""
         total = self.total
         write_ms = disk.page_transfer_ms if disk.page_write_ms is None else disk.page_write_ms
-        transfer = self.reads.pages * disk.page_transfer_ms + self.writes.pages * write_ms
+        transfer = (self.reads.pages - self.reads.spared) * disk.page_transfer_ms + self.writes.pages * write_ms
         return (total.seeks * disk.seek_ms + total.requests * disk.latency_ms + transfer) / MILLISECONDS_A_SECOND
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What is read of a page: so many requests, for a share of its bytes."""
+
+    requests: int = 1
+    share: float = 1.0
+
+
+@dataclass(frozen=True)
+class LateSide:
+    """A relation as a join sees it that joins keys first and fetches rows afterwards.
+
+    Parameters
+    ----------
+    rows, joined
+        How many it has, and how many of these are in the result.
+    digests
+        Pages that their keys take with row ids.
+    keys, wanted
+        What a scan reads of a page, and what a fetch.
+    width
+        Bytes that are fetched of a row.
+    """
+
+    rows: int
+    joined: int
+    digests: int
+    keys: Parts = Parts()
+    wanted: Parts = Parts()
+    width: int = 0
+
+
+@dataclass(frozen=True)
+class Late:
+    """What the cost of fetching late depends on beside pages.
+
+    Parameters
+    ----------
+    results
+        Entries of the join index.
+    index
+        Pages that it takes.
+    page_size
+        Bytes.
+    first, fetch
+        The join of digests and the page-fetch strategy, by name.
+    streams_in
+        Pages of the first join's last phase, if its entries are fetched as they come; 0 where the join index is written.
+    digests_stored
+        Whether the digests need not be made.
+    latency_ratio, access_ratio
+        y = Tl / Tx and x = (Tl + Ts) / Tl of the device that the first join's buffers are divided for.
+    """
+
+    r: LateSide
+    s: LateSide
+    results: int
+    index: int
+    page_size: int
+    first: str = "sort-merge"
+    fetch: str = "naive"
+    streams_in: int = 0
+    digests_stored: bool = False
+    latency_ratio: float = 0.0
+    access_ratio: float = 1.0
 
 
 @dataclass(frozen=True)
 class Sizes:
     """Pages of the relations, of temporaries that would hold all of them, memory, and the fudge factor.
 
-    What memory holds of a relation is counted in pages of the relation, as TR does.
+    What memory holds of a relation is counted in pages of the relation, as TR does.  `last_phase` is the memory of a join's last phase,
+    where that is not all; `late` is told to formulas of joins that fetch rows late.
     """
 
     r: int
@@ -69,6 +138,8 @@ class Sizes:
     s_temporary: int
     memory: int
     fudge: float = FUDGE
+    last_phase: int | None = None
+    late: Late | None = None
 
 
 class JoinFormula(Protocol):

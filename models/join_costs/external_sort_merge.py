@@ -33,6 +33,6 @@ def counts(sizes: Sizes, a: ExternalSortMergeAllocation) -> tuple[PhaseCounts, .
             reads += Traffic(moved[0], moved[0], temporary)
             writes += Traffic(moved[1], moved[1], temporary)
             runs = merged
-    block = Fraction(sizes.memory // 3)
+    block = Fraction((sizes.last_phase or sizes.memory) // 3)
     merge = in_parts(sizes.r_temporary, block, 1) + in_parts(sizes.s_temporary, block, 1)
     return PhaseCounts("sort", reads, writes), PhaseCounts("merge", Traffic(merge, merge, sizes.r_temporary + sizes.s_temporary))

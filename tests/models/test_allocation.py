@@ -25,7 +25,8 @@ from models.allocation.hybrid_hash import hybrid_hash
 from models.allocation.nested_loops import nested_loops
 from models.allocation.simple_hash import simple_hash
 from models.allocation.sort_merge import sort_merge
-from models.join_costs.base import FORMULAS, allocate
+from models.join_costs.base import allocate
+from tests.models.test_haas import TR
 
 relations = st.integers(0, 200_000)
 memories = st.one_of(st.integers(0, 60), st.integers(0, 300_000))
@@ -46,7 +47,7 @@ def least_memory(algorithm: str, r: int, s: int, fudge: float) -> int:
     return high
 
 
-@pytest.mark.parametrize("algorithm", FORMULAS.names())
+@pytest.mark.parametrize("algorithm", TR)
 @given(r=relations, s=relations, memory=memories, y=ratios, x=ratios, fudge=fudges)
 def test_feasible_or_refused(algorithm: str, r: int, s: int, memory: int, y: float, x: float, fudge: float) -> None:
     # A device decides how memory is divided, never whether it is enough.

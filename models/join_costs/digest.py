@@ -1,0 +1,58 @@
+"""DigestJoin: both relations are projected to digests, these are joined by any join, and pages of rows that join are fetched.
+
+Source: Li, On, Xu, Choi and Hu, "DigestJoin: Exploiting Fast Random Reads for Flash-based Joins" (MDM 2009), section II.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+from models.allocation.buffers import DigestAllocation
+from models.join_costs._fetches import late_of, pages_with_joined
+from models.join_costs.base import FORMULAS, Late, PhaseCounts, Sizes, Traffic, ceil_div
+from models.page_fetching import cardenas, least_fetches, least_recently_used
+
+ALLOCATION = DigestAllocation
+
+
+def counts(sizes: Sizes, a: DigestAllocation) -> tuple[PhaseCounts, ...]:
+    """Projection; the first join by its own formula, on digests; the join index, written and read by single pages; fetches.
+
+    A fetch is a request of a page that seeks.  Naive fetching is counted for entries in an order of their own, such as that of keys which
+    lie anywhere in both relations, block nested loops for blocks of R's pages in as many frames, and every other strategy by what no plan
+    can do without.  What a strategy sorts or puts aside is left out.
+    """
+    late = late_of(sizes)
+    projected = [] if late.digests_stored else [_project(sizes, late, a)]
+    small, large = sorted((late.r.digests, late.s.digests))
+    memory, last_phase = (sizes.memory, late.streams_in) if late.streams_in else (sizes.memory - 1, None)
+    digests = Sizes(small, large, small, large, memory, sizes.fudge, last_phase)
+    first = FORMULAS.load(late.first)
+    joined = first.counts(digests, first.allocate(digests, late.latency_ratio, late.access_ratio))
+    phases = [*projected, *(replace(phase, name=f"digest {late.first}: {phase.name}") for phase in joined)]
+    if not late.streams_in:
+        moved = Traffic(min(1, late.index), late.index, late.index)
+        phases.append(PhaseCounts("index", moved, moved))
+    fetches = math.ceil(_fetches(sizes, late))
+    return (*phases, PhaseCounts("fetch", Traffic(fetches, fetches, fetches)))
+
+
+def _project(sizes: Sizes, late: Late, a: DigestAllocation) -> PhaseCounts:
+    return PhaseCounts(
+        "project",
+        Traffic(2, ceil_div(sizes.r, a.input) + ceil_div(sizes.s, a.input), sizes.r + sizes.s),
+        Traffic(2, ceil_div(late.r.digests, a.output) + ceil_div(late.s.digests, a.output), late.r.digests + late.s.digests),
+    )
+
+
+def _fetches(sizes: Sizes, late: Late) -> float:
+    frames = sizes.memory - (late.streams_in or 1)
+    if late.fetch == "naive":
+        return least_recently_used([(sizes.r, late.r.joined), (sizes.s, late.s.joined)], frames)
+    r_pages, s_pages = pages_with_joined(sizes.r, late.r), pages_with_joined(sizes.s, late.s)
+    if late.fetch == "blocks":
+        blocks = max(1, math.ceil(r_pages / max(1, frames - 2)))
+        return r_pages + blocks * cardenas(sizes.s, late.results / blocks)
+    needed, pairs = math.ceil(r_pages + s_pages), math.floor(cardenas(max(1.0, r_pages * s_pages), late.results))
+    return max(r_pages + s_pages, least_fetches(needed, pairs, frames, needed))
