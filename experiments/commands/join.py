@@ -33,7 +33,7 @@ from experiments.runs.joining import (
 )
 from flashsim.core.errors import RefusedError
 from flashsim.core.provenance import provenance
-from flashsim.core.units import MILLISECONDS, as_written, format_size, parse_size
+from flashsim.core.units import MILLISECONDS, as_written, parse_size
 from flashsim.device import engines, presets
 from flashsim.device.access import is_path
 from flashsim.storage.layout import PAGE_FORMAT
@@ -199,10 +199,8 @@ def _show(result: JoinResult, memory: str) -> None:
     setting, run = result.setting, result.runs[0]
     told, fetches = result.parameters, JOINS.load(setting.algorithm).FETCHES
     joined = f"{setting.algorithm} ({told.first}, {told.fetch})" if fetches else setting.algorithm
-    layout = result.files[0].layout
-    pages = f"{format_size(layout.page_size)} a page" + (f", {layout.page_format}" if layout.page_format != PAGE_FORMAT else "")
     sides = ", ".join(f"{file.name} {len(file.relation):,} rows on {file.pages:,} pages" for file in result.files)
-    say(f"{joined} on {run.machine}: {sides}; {pages}")
+    say(f"{joined} on {run.machine}: {sides}; {result.files[0].layout.page_title} a page")
     buffers = ", ".join(f"{name.replace('_', ' ')} {value:,}" for name, value in vars(result.allocation).items())
     say(f"memory {memory}, {setting.memory:,} pages ({buffers}), placement {setting.placement}, {run.result_rows:,} result rows\n")
     formula = formulas(result)[0]

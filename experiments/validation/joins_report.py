@@ -87,7 +87,7 @@ def conditions(done: JoinsValidated) -> str:
     disk = done.disk
     write = disk.page_write_ms or disk.page_transfer_ms
     return (
-        f"{done.device} beside {done.preset.name} ({done.preset.title}): {sides} of {format_size(done.files[0].page_size)}; memory "
+        f"{done.device} beside {done.preset.name} ({done.preset.title}): {sides} of {done.files[0].layout.page_title}; memory "
         f"{done.setting.memory:,} pages. The formula takes a seek of {disk.seek_ms:.4g} ms, a latency of {disk.latency_ms:.4g} ms and "
         f"{disk.page_transfer_ms:.4g} ms a page read, {write:.4g} ms written."
     )

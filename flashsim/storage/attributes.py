@@ -101,7 +101,7 @@ def values_of(attribute: Attribute, column: pa.Array) -> Values:
     if pa.types.is_union(attribute.kind):
         return _mixed_bytes(column)
     if attribute.nullable:
-        valid = array_of(column.is_valid())
+        valid = array_of(column.is_valid()).copy()
     if not attribute.size:
         return Values(valid, np.zeros(len(column) + 1, np.int64) if attribute.varies else ends, np.zeros(0, np.uint8))
     if _is_long(attribute.kind):
@@ -181,7 +181,7 @@ def _mixed_bytes(column: pa.UnionArray) -> Values:
         before += len(mine)
         pieces.append(_marked(values, _MIXED_KINDS.index(values.type)))
     found = pa.concat_arrays(pieces).take(pa.array(order))
-    return Values(array_of(found.is_valid()), *_long_bytes(found))
+    return Values(array_of(found.is_valid()).copy(), *_long_bytes(found))
 
 
 def _marked(values: pa.Array, mark: int) -> pa.Array:

@@ -13,6 +13,7 @@ import pyarrow as pa
 from flashsim.core.errors import CapacityError, UnknownNameError
 from flashsim.core.kernel import kernel
 from flashsim.core.request import Integers
+from flashsim.core.units import format_size
 from flashsim.storage.page.base import PAGE_FORMATS, PageFormat
 from flashsim.storage.record import Bytes
 from flashsim.storage.rows import RowFormat, Tuples
@@ -76,6 +77,11 @@ class Layout:
     def room(self) -> int:
         """Bytes of tuples that a page holds."""
         return self._pages.room(self.row_format, self.page_size)
+
+    @property
+    def page_title(self) -> str:
+        """What reports call a page: its size, and its format unless that is the usual one."""
+        return format_size(self.page_size) + (f" ({self.page_format})" if self.page_format != PAGE_FORMAT else "")
 
     @property
     def reserved_places(self) -> tuple[int, ...]:

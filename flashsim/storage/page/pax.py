@@ -73,7 +73,7 @@ def room(row_format: RowFormat, page_size: int) -> int:
 
 def largest_record(row_format: RowFormat, page_size: int) -> int:
     """Bytes of a page beside the heads of its minipages."""
-    return page_size - HEAD * len(row_format.attributes)
+    return max(0, page_size - HEAD * len(row_format.attributes))
 
 
 def widest_row(row_format: RowFormat) -> int:
@@ -102,6 +102,7 @@ def encode_pages(row_format: RowFormat, tuples: Tuples, page_size: int) -> Bytes
     out = np.zeros((len(pages) - 1, page_size), np.uint8)
     for minipage, attribute, column in zip(minipages, row_format.attributes, row_format.stored(tuples), strict=True):
         valid, ends, data = values_of(attribute, column)
+        data.flags.writeable = False  # as Arrow's are, so that the kernel is compiled once
         _put_minipage(out, pages, minipage, attribute.size, valid, ends, data)
     return out
 
