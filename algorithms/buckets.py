@@ -88,16 +88,16 @@ def _join_overfull(r: File, s: File, second: SecondPhase, level: int, *, spreads
     if not spreads or r.pages + chunks * s.pages <= 3 * (r.pages + s.pages):
         yield from nested_blocks(r, s, chunks, loops.inner, page_io=second.page_io)
         return
-    division = _division(r, s, second)
+    chosen = division(r, s, second)
     parts: list[list[File]] = []
     for file in (r, s):
-        expected = math.ceil(file.pages / division.buckets)
-        parts.append(temporary_files(file.name, "bucket", division.buckets, file.layout, expected))
-        yield from partition(file, parts[-1], level, division.input, division.output, page_io=second.page_io)
+        expected = math.ceil(file.pages / chosen.buckets)
+        parts.append(temporary_files(file.name, "bucket", chosen.buckets, file.layout, expected))
+        yield from partition(file, parts[-1], level, chosen.input, chosen.output, page_io=second.page_io)
     yield from join_buckets(parts[0], parts[1], second, level)
 
 
-def _division(r: File, s: File, second: SecondPhase) -> GraceAllocation:
+def division(r: File, s: File, second: SecondPhase) -> GraceAllocation:
     """Buffers for partitioning a bucket: Grace hash's, or as many buckets as possible where those would still overflow."""
     memory = second.memory
     if memory > ceil_sqrt(r.pages * exact(second.fudge)):

@@ -22,8 +22,13 @@ from flashsim.storage.rows import FixedRows, keyed
 _NARROW = 1 << 31
 
 
-def digest_layout(file: File) -> Layout:
+def digest_layout(file: File, padding: int = 0) -> Layout:
     """How the digests of a file lie on pages: of the same size and format, a key code of 8 bytes and a row id of 4 or 8.
+
+    Parameters
+    ----------
+    padding
+        Bytes of other columns that stay with the key.
 
     Examples
     --------
@@ -32,7 +37,7 @@ def digest_layout(file: File) -> Layout:
     >>> layout.row_format.widths
     {'key': 8, 'row': 4}
     """
-    rows = FixedRows("digest", {"key": 8, "row": 4 if file.tuples <= _NARROW else 8})
+    rows = FixedRows("digest", {"key": 8, "row": 4 if file.tuples <= _NARROW else 8}, padding)
     return Layout(rows, file.page_size, file.layout.page_format)
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol, TypeVar
 
 from algorithms.fetching.base import ENTRY_BYTES
@@ -16,6 +16,7 @@ from flashsim.core.members import Family, optional
 from flashsim.core.units import KIB, MIB, MILLISECONDS_A_SECOND
 from flashsim.execution.requests import Algorithm, Emit
 from flashsim.storage.heap_file import File
+from flashsim.storage.layout import PAGE_FORMAT
 from models.allocation.buffers import FUDGE, Allocation, check, exact
 
 Division = TypeVar("Division", bound=Allocation)
@@ -40,7 +41,7 @@ class JoinParameters:
     k, entry_bytes, ties
         Of graph-based fetching (`algorithms.fetching.base.FetchParameters`).
     columns
-        Columns that the result wants, as ``R.name`` or ``S.name``, for joins that fetch columns; all without it.
+        Columns that the result wants, as ``R.name`` or ``S.name``; all without it.  Joins that fetch columns after the join read no others.
     digests_stored
         Whether the relations' digests are on the device before DigestJoin begins (`algorithms.digests.with_digests`).
     latency_ratio, access_ratio
@@ -62,10 +63,30 @@ class JoinParameters:
     latency_ratio: float = 5.56 / (8 * KIB / (34 * MIB) * MILLISECONDS_A_SECOND)
     access_ratio: float = (12 + 5.56) / 5.56
 
+    def wanted(self, side: str) -> tuple[str, ...] | None:
+        """The columns that the result wants of a relation, ``"R"`` or ``"S"``; None: all.
+
+        Raises
+        ------
+        InvalidParameterError
+            One of `columns` belongs to neither.
+        """
+        for name in self.columns or ():
+            if name[:2] not in ("R.", "S."):
+                raise InvalidParameterError("columns", repr(name), "a column is named R.COLUMN or S.COLUMN")
+        return None if self.columns is None else tuple(name[2:] for name in self.columns if name.startswith(f"{side}."))
+
+    def swapped(self) -> JoinParameters:
+        """The same, when R and S change roles."""
+        columns = {side: [f"{other}.{name}" for name in self.wanted(side) or ()] for side, other in (("R", "S"), ("S", "R"))}
+        return self if self.columns is None else replace(self, columns=(*columns["S"], *columns["R"]))
+
 
 class Join(Protocol):
     """A member of the family."""
 
+    #: The page format that its relations need; any if empty.
+    PAGE_FORMAT: str = ""
     #: Its formula: a member of `models.join_costs`, or the path of a Python file, from the folder of the join's own file; none if empty.
     FORMULA: str = ""
     #: Pages that its last phase, the only one that emits, can do with; 0 if it needs all of memory.
@@ -124,6 +145,11 @@ def settle(
     return given
 
 
+def page_format(name: str) -> str:
+    """The page format of a join's relations where none is asked for."""
+    return JOINS.load(name).PAGE_FORMAT or PAGE_FORMAT
+
+
 def folders(algorithm: str, r: File, s: File) -> tuple[str, str]:
     """What the names of temporary files of R and of S begin with; a relation may be joined with itself.
 
@@ -155,7 +181,7 @@ def plan(name: str, left: File, right: File, parameters: JoinParameters, allocat
     join = JOINS.load(name).join
     if left.pages <= right.pages:
         return join(left, right, parameters, allocation)
-    return _swapped(join(right, left, parameters, allocation))
+    return _swapped(join(right, left, parameters.swapped(), allocation))
 
 
 def _swapped(algorithm: Algorithm) -> Algorithm:
@@ -165,4 +191,4 @@ def _swapped(algorithm: Algorithm) -> Algorithm:
             request = algorithm.send(answer)
         except StopIteration:
             return
-        answer = yield Emit(request.s_rows, request.r_rows) if isinstance(request, Emit) else request
+        answer = yield Emit(request.s_rows, request.r_rows, request.more) if isinstance(request, Emit) else request

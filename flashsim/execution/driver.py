@@ -7,15 +7,14 @@ from contextlib import suppress
 from typing import Protocol
 
 from flashsim.core.errors import RefusedError
-from flashsim.core.request import Integers
 from flashsim.execution.checks import check_drop, check_read, check_write
 from flashsim.execution.requests import Algorithm, Cpu, Drop, Emit, Flush, Phase, Read, Request, Work, Write
 from flashsim.execution.run import Run
 from flashsim.storage.heap_file import File
 from flashsim.storage.rows import Tuples
 
-#: Takes result rows: pairs of row ids of R and S, shape (n,) each.
-ResultRows = Callable[[Integers, Integers], None]
+#: Takes result rows: row ids of R and S, and of further relations if there are any, shape (n,) each.
+ResultRows = Callable[..., None]
 
 
 class Backend(Protocol):
@@ -95,7 +94,7 @@ def answer(request: Request, backend: Backend, results: ResultRows | None) -> Tu
         for run in backend.runs:
             run.result_rows += len(request.r_rows)
         if results is not None:
-            results(request.r_rows, request.s_rows)
+            results(request.r_rows, request.s_rows, *request.more)
     elif isinstance(request, Flush):
         backend.flush(request.file)
     elif isinstance(request, Drop):

@@ -103,10 +103,11 @@ class Drop:
 
 @dataclass(frozen=True, slots=True)
 class Emit:
-    """Result rows: pairs of row ids of R and S, shape (n,) each."""
+    """Result rows: row ids of R and S, and of further relations if more than two are joined, shape (n,) each."""
 
     r_rows: Integers
     s_rows: Integers
+    more: tuple[Integers, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -154,7 +154,7 @@ class StrandThreads:
             self._problem = self._coordination.deadlock()
             self._turn.notify_all()
 
-    def _one_at_a_time(self, r_rows: Integers, s_rows: Integers) -> None:
+    def _one_at_a_time(self, *rows: Integers) -> None:
         assert self._take_results is not None
         with self._turn:
-            self._take_results(r_rows, s_rows)
+            self._take_results(*rows)

@@ -6,6 +6,7 @@ That follows from the tuples' sizes alone, so that the elided form (`flashsim.st
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from types import MethodType
 
 import numpy as np
 import pyarrow as pa
@@ -87,6 +88,11 @@ class Layout:
     def reserved_places(self) -> tuple[int, ...]:
         """The pages of a base file, counted from 0, that hold no tuples, in ascending order."""
         return self._pages.reserved_places(self.page_size)
+
+    @property
+    def keeps_columns_apart(self) -> bool:
+        """Whether its pages say where columns lie, so that some are read without the others."""
+        return not isinstance(self._pages.parts, MethodType)  # as families put in what a member leaves out
 
     def cell_sizes(self, tuples: Tuples) -> Integers:
         """Bytes that each tuple takes of a page's room, shape (n,)."""

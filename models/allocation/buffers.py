@@ -133,6 +133,18 @@ class HybridAllocation:
         return (self.buckets * self.output + self.input + self.workspace, self.phase2_input + self.phase2_workspace)
 
 
+@dataclass(frozen=True)
+class LateAllocation:
+    """Late materialisation: pages for joining keys, and for the join index meanwhile; the fetch then has both."""
+
+    join: int
+    index: int
+
+    def phases(self) -> tuple[int, ...]:
+        """Pages used in each phase that has a fixed division."""
+        return (self.join + self.index,)
+
+
 Allocation = (
     NestedLoopsAllocation
     | SortMergeAllocation
@@ -141,6 +153,7 @@ Allocation = (
     | SimpleHashAllocation
     | GraceAllocation
     | HybridAllocation
+    | LateAllocation
 )
 
 

@@ -12,21 +12,23 @@ import pyarrow as pa
 
 from flashsim.core.request import Integers
 from flashsim.execution.requests import Algorithm, Cpu, Drop, Emit, Mode, Phase, Read, Work, Write
-from flashsim.storage.heap_file import File, HeapFile, heap_file
+from flashsim.storage.attributes import Attribute
+from flashsim.storage.heap_file import File, HeapFile, heap_file, ranges
 from flashsim.storage.keys import NULL_KEY
+from flashsim.storage.layout import PAGE_FORMAT
 from flashsim.storage.relation import Relation
 from flashsim.storage.rows import Tuples
 
 
 class SyntheticRecords:
-    """Rows of one key column, with record sizes of choice."""
+    """Rows of a key and padding, with record sizes of choice."""
 
     def __init__(self, codes: Integers, sizes: int | npt.NDArray[Any]) -> None:
         self.codes, self.sizes = codes, sizes
 
     @property
     def names(self) -> list[str]:
-        return ["key"]
+        return ["key", "padding"]
 
     @property
     def rows(self) -> int:
@@ -41,14 +43,20 @@ class SyntheticRecords:
     def encode(self, rows: Integers) -> tuple[npt.NDArray[np.uint8], Integers]:
         raise NotImplementedError
 
+    def attributes(self) -> tuple[Attribute, ...]:
+        longest = max(0, int(np.max(self.sizes, initial=0)) - 8)
+        return Attribute("key", pa.int64(), 8, nullable=True), Attribute("padding", pa.large_binary(), longest)
+
     def take(self, rows: Integers) -> pa.Table:
         raise NotImplementedError
 
 
-def relation_file(name: str, codes: Any, *, record: int | npt.NDArray[Any] = 100, page_size: int = 512) -> HeapFile:
+def relation_file(
+    name: str, codes: Any, *, record: int | npt.NDArray[Any] = 100, page_size: int = 512, page_format: str = PAGE_FORMAT
+) -> HeapFile:
     """A heap file of synthetic rows with the given key codes."""
     codes = np.asarray(codes, np.int64)
-    return heap_file(Relation(name, "key", codes, SyntheticRecords(codes, record)), page_size)
+    return heap_file(Relation(name, "key", codes, SyntheticRecords(codes, record)), page_size, page_format=page_format)
 
 
 @dataclass
@@ -64,6 +72,7 @@ class Outcome:
     tuples: dict[str, int] = field(default_factory=dict)
     batches: list[int] = field(default_factory=list)
     in_phase: list[str] = field(default_factory=list)
+    bytes_by_file: Counter[tuple[str, str]] = field(default_factory=Counter)
 
     def pages(self, kind: str) -> int:
         return sum(count for operation, _, _, count in self.extents if operation == kind)
@@ -106,9 +115,17 @@ def run(algorithm: Algorithm, memory: int) -> Outcome:
                 assert names.setdefault(request.file.name, request.file) is request.file, "two files of one name"
                 assert len(request.starts) == len(request.counts) > 0
                 assert (request.counts >= 1).all()
-                assert request.counts.sum() <= memory + 1, "more pages than memory holds"
+                share = 1.0
+                if isinstance(request, Read) and request.parts is not None:
+                    share = sum(length for _, length in request.parts) / request.file.page_size
+                assert request.counts.sum() * share <= memory + 1, "more pages than memory holds"
+                outcome.bytes_by_file[kind, request.file.name] += round(int(request.counts.sum()) * share * request.file.page_size)
                 outcome.requests.append((kind, request.file.name, int(request.counts.sum())))
-                for start, count in zip(request.starts.tolist(), request.counts.tolist(), strict=True):
+                starts, counts = request.starts, request.counts
+                if isinstance(request, Read) and request.parts is not None:  # a part of a page is a request of its own
+                    starts = np.repeat(ranges(starts, counts), len(request.parts))
+                    counts = np.ones(len(starts), np.int64)
+                for start, count in zip(starts.tolist(), counts.tolist(), strict=True):
                     outcome.extents.append((kind, request.file.name, start, count))
                     outcome.in_phase.append(outcome.phases[-1])
             if isinstance(request, Read):
@@ -145,11 +162,14 @@ def _read(request: Read, stored: dict[File, list[Tuples]]) -> Tuples:
     ends = request.starts + request.counts
     assert request.starts.min() >= 0 and ends.max() <= file.pages, f"reads behind the end of {file.name}"
     pages = np.concatenate([np.arange(start, end) for start, end in zip(request.starts, ends, strict=True)])
+    columns = file.layout.row_format.columns if request.columns is None else request.columns
     if isinstance(file, HeapFile):
-        return file.read(pages)
+        return file.read(pages).only(columns)
     found = [stored[file][page] for page in pages]
-    columns = {name: np.concatenate([page.columns[name] for page in found]) for name in file.layout.row_format.columns}
-    return Tuples(columns, np.concatenate([[0], np.cumsum([len(page) for page in found])]))
+    return Tuples(
+        {name: np.concatenate([page.columns[name] for page in found]) for name in columns},
+        np.concatenate([[0], np.cumsum([len(page) for page in found])]),
+    )
 
 
 def _append(request: Write, stored: dict[File, list[Tuples]]) -> None:

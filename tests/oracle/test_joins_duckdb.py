@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from algorithms.joins.base import JOINS, JoinParameters, plan
+from algorithms.joins.base import JOINS, JoinParameters, page_format, plan
 from flashsim.storage.keys import NULL_KEY
 from tests.algorithms.strict_driver import relation_file, run
 
@@ -36,7 +36,7 @@ def check_all(left, right, memory):
     expected = duckdb_pairs(left, right)
     for name in JOINS.names():
         for page_io in (False, True):
-            files = relation_file("a", left), relation_file("b", right)
+            files = [relation_file(side, codes, page_format=page_format(name)) for side, codes in (("a", left), ("b", right))]
             outcome = run(plan(name, *files, JoinParameters(memory, page_io=page_io)), memory)
             np.testing.assert_array_equal(outcome.sorted_pairs(), expected, err_msg=name)
 
@@ -58,7 +58,8 @@ def test_foreign_keys(memory):
     right = rng.choice(left[left % 3 != 0], 20_000)
     expected = duckdb_pairs(left, right)
     for name in JOINS.names():
-        files = relation_file("customer", left, page_size=1024), relation_file("orders", right, page_size=1024)
+        relations = {"customer": left, "orders": right}.items()
+        files = [relation_file(relation, codes, page_size=1024, page_format=page_format(name)) for relation, codes in relations]
         np.testing.assert_array_equal(run(plan(name, *files, JoinParameters(memory)), memory).sorted_pairs(), expected, err_msg=name)
 
 

@@ -53,17 +53,21 @@ def check(
     page_io: bool = False,
     ways: Iterable[tuple[str, dict[str, Any]]] = tuple((join, {}) for join in JOINS.names()),
 ) -> int:
-    """Join two sources by every algorithm, or in these ways, in every driver; the number of result rows."""
+    """Join two sources by every algorithm, or in these ways, in every driver, on pages of a format, or of the one that a join needs.
+
+    Returns the number of result rows.
+    """
     sources = open_source(left), open_source(right)
     relations = load_pair(*sources, left_key, right_key)
-    files = heap_file(relations[0], page_size, page_format=page_format), heap_file(relations[1], page_size, page_format=page_format)
     tables = tuple(source.take(np.arange(source.rows)) for source in sources)
     expected = _duckdb_rows(*tables, left_key, right_key)
     with tempfile.TemporaryDirectory() as folder:
         for join, told in ways:
             parameters = JoinParameters(memory, page_io=page_io, **told)
-            placed = with_digests(files) if parameters.digests_stored else files
-            pairs, _, _ = run_everywhere(lambda join=join, told=parameters: plan(join, *files, told), placed, Path(folder))
+            needed = JOINS.load(join).PAGE_FORMAT or page_format
+            r, s = (heap_file(relation, page_size, page_format=needed) for relation in relations)
+            placed = with_digests((r, s)) if parameters.digests_stored else (r, s)
+            pairs, _, _ = run_everywhere(lambda join=join, r=r, s=s, told=parameters: plan(join, r, s, told), placed, Path(folder))
             joined = _rows(tables[0].take(pa.array(pairs[:, 0])), tables[1].take(pa.array(pairs[:, 1])))
             assert joined == expected, (join, told)
     return len(expected)

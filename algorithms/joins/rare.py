@@ -1,0 +1,69 @@
+"""RARE-join: the key columns alone are read and hashed, and columns of rows that join are fetched by a join index, as in Jive join.
+
+Source: Shah, Harizopoulos, Wiener and Graefe, "Fast Scans and Joins using Flash Drives" (DaMoN 2008).
+"""
+
+from __future__ import annotations
+
+import math
+
+from algorithms.blocks import read_block, spans
+from algorithms.buckets import SecondPhase, division, join_buckets, partition
+from algorithms.hashing import build, probe
+from algorithms.joins._late import FETCHES, PAGE_FORMAT, LateJoin, allocate, prepare
+from algorithms.joins.base import JoinParameters, folders
+from algorithms.minipages import scanned
+from algorithms.temporaries import temporary_files
+from flashsim.execution.requests import Algorithm, Phase
+from flashsim.storage.heap_file import File
+from models.allocation.buffers import Allocation, exact
+
+__all__ = ["FETCHES", "PAGE_FORMAT", "allocate", "join"]
+
+
+def join(r: File, s: File, parameters: JoinParameters, allocation: Allocation | None = None) -> Algorithm:
+    """Join R with S; R is the smaller.
+
+    The keys of R are hashed in memory if they fit there, or else keys and row ids of both relations go to buckets on disk.
+
+    Raises
+    ------
+    InvalidParameterError
+        Pages that do not keep columns apart, too little memory, or an allocation that does not fit.
+    UnknownNameError
+        A column is wanted that is not stored.
+    """
+    return _join(prepare("rare", r, s, parameters, allocation), parameters)
+
+
+def _join(late: LateJoin, parameters: JoinParameters) -> Algorithm:
+    table = math.ceil(late.r.pages * exact(parameters.fudge))
+    keys = _in_memory(late, late.memory - table, parameters) if table < late.memory else _in_buckets(late, parameters)
+    yield from scanned(keys, late.fetch.append)
+    yield from late.fetch.finish(sort_again=False)
+
+
+def _in_memory(late: LateJoin, input_pages: int, parameters: JoinParameters) -> Algorithm:
+    """One pass: a table of R's keys meets those of S."""
+    yield Phase("scan")
+    if not late.r.pages or not late.s.pages:
+        return
+    table, work = build((yield from read_block(late.r, 0, late.r.pages, parameters.page_io)))
+    yield work
+    yield Phase("join")
+    for first, pages in spans(late.s.pages, input_pages):
+        yield from probe(table, (yield from read_block(late.s, first, pages, parameters.page_io)))
+
+
+def _in_buckets(late: LateJoin, parameters: JoinParameters) -> Algorithm:
+    """Two passes: keys and row ids of both relations go to buckets."""
+    yield Phase("partition")
+    second = SecondPhase(late.memory, 1, parameters.fudge, parameters.latency_ratio, parameters.page_io)
+    buffers = division(late.r, late.s, second)
+    buckets = []
+    for file, folder in zip((late.r, late.s), folders("rare", late.r, late.s), strict=True):
+        expected = math.ceil(file.pages / buffers.buckets)
+        buckets.append(temporary_files(folder, "bucket", buffers.buckets, file.layout, expected))
+        yield from partition(file, buckets[-1], 0, buffers.input, buffers.output, page_io=parameters.page_io)
+    yield Phase("join")
+    yield from join_buckets(buckets[0], buckets[1], second)

@@ -1,0 +1,259 @@
+"""Late materialisation: columns of rows that a join index names are fetched after the join, each page that is needed at most once.
+
+The index is sorted by the row ids of one relation, whose pages are then read in order.  Pages of another relation stay in memory if those
+that are needed fit.  If not, FlashJoin sorts again, by the ids of that one; RARE-join distributes entries by ranges of its pages that
+fit, as Jive join does.  What was fetched goes along.
+
+Sources: Tsirogiannis et al., "Query Processing Techniques for Solid State Drives" (SIGMOD 2009), section 4.2; Shah et al., "Fast Scans and
+Joins using Flash Drives" (DaMoN 2008); Li and Ross, "Fast Joins Using Join Indices", VLDB Journal 8(1), 1999.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from algorithms.blocks import read_block, spans
+from algorithms.index_sort import IndexSort
+from algorithms.minipages import Parts, extents_of, part_bytes
+from algorithms.temporaries import Output, drop, temporary_files
+from flashsim.core.errors import CapacityError
+from flashsim.core.request import Integers
+from flashsim.execution.requests import Algorithm, Cpu, Emit, Phase, Read, Work
+from flashsim.storage.heap_file import File, HeapFile
+from flashsim.storage.layout import Layout
+from flashsim.storage.rows import FixedRows, Tuples, keyed
+
+#: Row ids of every relation, shape (n,) each.
+Ids = tuple[Integers, ...]
+#: Hands entries of an index on.
+Stream = Callable[[Callable[[Tuples], Algorithm]], Algorithm]
+#: Beyond this, row ids of several relations do not make one number.
+_MOST_COMBINED = 1 << 62
+
+
+@dataclass(eq=False)
+class Side:
+    """A relation whose columns are fetched.
+
+    Parameters
+    ----------
+    label
+        What phases call it.
+    attributes
+        The columns that results have of it; None for all of them, which are read as whole pages.
+    """
+
+    label: str
+    file: HeapFile
+    attributes: tuple[str, ...] | None = None
+    parts: Parts | None = field(init=False)
+    needed: npt.NDArray[np.bool_] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        self.parts = None if self.attributes is None else self.file.layout.parts((), self.attributes)
+        self.needed = np.zeros(self.file.pages, np.bool_)
+
+    @property
+    def page_bytes(self) -> int:
+        """Bytes that are read of a page; 0 if no column is wanted."""
+        return self.file.page_size if self.parts is None else part_bytes(self.parts)
+
+    @property
+    def width(self) -> int:
+        """Bytes of a result row."""
+        stored = self.file.relation.attributes
+        return sum(each.size for each in stored if each.name is not None and (self.attributes is None or each.name in self.attributes))
+
+    def pages_of(self, rows: Integers) -> Integers:
+        """The pages that some rows lie on."""
+        return np.searchsorted(self.file.first_rows, rows, side="right") - 1
+
+    def read(self, pages: Integers, *, page_io: bool) -> Algorithm:
+        """Fetch some pages, ascending."""
+        if len(pages):
+            yield Read(self.file, *extents_of(pages, page_io=page_io), parts=self.parts, columns=(), attributes=self.attributes or ())
+
+
+class LateFetch:
+    """Takes a join index, and then fetches and emits its results.
+
+    Parameters
+    ----------
+    folder
+        What the names of temporary files begin with.
+    sides
+        Two relations or three.
+    memory
+        Pages for all of the fetch, at least 4.
+    index_pages
+        Memory for the index until it is complete.
+
+    Raises
+    ------
+    CapacityError
+        Rows of all relations make more combinations than a number of 8 bytes tells, or a result row does not fit on a page.
+    """
+
+    def __init__(self, folder: str, sides: Sequence[Side], memory: int, index_pages: int, *, page_io: bool) -> None:
+        self._folder, self._sides, self._memory, self._page_io = folder, sides, memory, page_io
+        combined = math.prod(max(1, side.file.tuples) for side in sides)
+        if combined > _MOST_COMBINED:
+            raise CapacityError(f"rows: {combined} combinations of them, but a join index tells {_MOST_COMBINED}")
+        self._wanted = [number for number, side in enumerate(sides) if side.page_bytes]
+        # A relation that fits in memory as a whole need not be sorted by.
+        large = [number for number in self._wanted if sides[number].file.pages * sides[number].page_bytes > memory * self._page_size // 2]
+        self._at = (large or self._wanted[-1:] or [0])[0]
+        self._layout(self._at, sorted(self._wanted, key=lambda number: sides[number].width)[1:])  # the widest that may be written
+        self._index = IndexSort(f"{folder}/index", self._layout(self._at, ()), index_pages, page_io=page_io)
+
+    @property
+    def _page_size(self) -> int:
+        return self._sides[0].file.page_size
+
+    def append(self, *ids: Integers) -> Algorithm:
+        """Take entries: row ids of every relation, shape (n,) each."""
+        for number in self._wanted:
+            self._sides[number].needed[self._sides[number].pages_of(ids[number])] = True
+        if self._wanted:
+            yield from self._index.append(self._entries(ids, self._at))
+        else:
+            yield from self._joined(ids)
+
+    def finish(self, *, sort_again: bool) -> Algorithm:
+        """Fetch and emit.
+
+        Parameters
+        ----------
+        sort_again
+            As FlashJoin does where pages do not fit, rather than distribute entries, as RARE-join does, which takes two relations.
+        """
+        index, at, others = self._index, self._at, [number for number in self._wanted if number != self._at]
+        fetched: list[int] = []
+        while True:
+            side = self._sides[at]
+            yield Phase(f"fetch {side.label}")
+            yield from index.settle(self._memory, self._fan_in)
+            free = self._memory - 1 - (len(index.runs) or index.pages_held)
+            if sum(map(self._needed_bytes, others)) <= free * self._page_size:
+                break
+            fetched.append(at)
+            following = max(others, key=self._needed_bytes)
+            other, rest = self._sides[following], self._memory - 1 - self._fan_in
+            if not sort_again:
+                # As many pages as fit beside one of a file of entries.
+                ranges = (np.cumsum(other.needed) - 1) // ((self._memory - 1) * self._page_size // other.page_bytes)
+                stream = self._by(index, at, following, self._fan_in)
+                yield from self._distribute(stream, other, ranges, 0, int(ranges[-1]) + 1, rest, f"{self._folder}/by-{other.label}")
+                return
+            again = IndexSort(f"{self._folder}/by-{other.label}", self._layout(following, fetched), rest, page_io=self._page_io)
+            yield from self._by(index, at, following, self._fan_in)(again.append)
+            others.remove(following)
+            index, at = again, following
+        for number in others:
+            yield Phase(f"fetch {self._sides[number].label}")
+            yield from self._sides[number].read(np.flatnonzero(self._sides[number].needed), page_io=self._page_io)
+        yield Phase(f"fetch {side.label}")
+        yield from self._by(index, at, at, len(index.runs))(lambda entries: self._joined(self._ids(entries, at)))
+
+    @property
+    def _fan_in(self) -> int:
+        """Pages for merging while something else takes place, and so runs that are merged."""
+        return (self._memory - 1) // 2
+
+    def _by(self, index: IndexSort, at: int, to: int, pages: int) -> Stream:
+        """The entries of an index, by another relation's row ids: its own relation's pages are fetched when their entries come.
+
+        Parameters
+        ----------
+        pages
+            Memory for merging.
+        """
+        side, last = self._sides[at], -1
+
+        def fetched(entries: Tuples, take: Callable[[Tuples], Algorithm]) -> Algorithm:
+            nonlocal last
+            fresh = np.unique(side.pages_of(entries.keys))
+            fresh = fresh[fresh > last]
+            for begin, count in spans(len(fresh), self._page_size // side.page_bytes):
+                yield from side.read(fresh[begin : begin + count], page_io=self._page_io)
+                last = int(fresh[begin + count - 1])
+            yield Cpu({Work.READ_TUPLE: len(entries)})
+            yield from take(self._entries(self._ids(entries, at), to))
+
+        return lambda take: index.merged(pages, lambda entries, _: fetched(entries, take))
+
+    def _distribute(self, stream: Stream, side: Side, numbers: Integers, first: int, end: int, most: int, folder: str) -> Algorithm:
+        """Distribute entries, with what was fetched, over files by ranges of pages of the relation to fetch next, and go on with each file.
+
+        Parameters
+        ----------
+        stream
+            The entries, by that relation's row ids.
+        numbers
+            The range of each of its pages; `first` to `end`, without the last, occur.
+        most
+            Files that may be written at once.
+        """
+        bounds = first + np.arange(min(end - first, most) + 1) * (end - first) // min(end - first, most)
+        at = 1 - self._sides.index(side)
+        output = Output(temporary_files(folder, "range", len(bounds) - 1, self._layout(1 - at, [at]), 0), 1, page_io=self._page_io)
+
+        def take(entries: Tuples) -> Algorithm:
+            yield from output.append(entries, np.searchsorted(bounds, numbers[side.pages_of(entries.keys)], side="right") - 1)
+
+        yield from stream(take)
+        yield from output.finish()
+        yield Phase(f"fetch {side.label}")
+        for file, begin, behind in zip(output.files, bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
+            if behind - begin > 1:
+                yield from self._distribute(self._stored(file), side, numbers, begin, behind, self._memory - 1, file.name)
+            else:
+                yield from side.read(np.flatnonzero(side.needed & (numbers == begin)), page_io=self._page_io)
+                yield from self._stored(file)(lambda entries: self._joined(self._ids(entries, 1 - at)))
+
+    def _stored(self, file: File) -> Stream:
+        """The entries of a file, which is then dropped."""
+
+        def stream(take: Callable[[Tuples], Algorithm]) -> Algorithm:
+            for first, pages in spans(file.pages, 1):
+                yield from take((yield from read_block(file, first, pages, self._page_io)))
+            yield from drop(file)
+
+        return stream
+
+    def _joined(self, ids: Ids) -> Algorithm:
+        yield Emit(ids[0], ids[1], ids[2:])
+        yield Cpu({Work.EMIT: len(ids[0])})
+
+    def _entries(self, ids: Ids, at: int) -> Tuples:
+        """Entries by the row ids of one relation: those of the others are one number."""
+        others = np.zeros(len(ids[at]), np.int64)
+        for number, side in enumerate(self._sides):
+            if number != at:
+                others = others * max(1, side.file.tuples) + ids[number]
+        return keyed(ids[at], others)
+
+    def _ids(self, entries: Tuples, at: int) -> Ids:
+        """The reverse."""
+        others, ids = entries.rows, [entries.keys] * len(self._sides)
+        for number in reversed(range(len(self._sides))):
+            if number != at:
+                others, ids[number] = np.divmod(others, max(1, self._sides[number].file.tuples))
+        return tuple(ids)
+
+    def _layout(self, at: int, fetched: Sequence[int]) -> Layout:
+        """Of entries by the row ids of one relation, with what was fetched of some."""
+        rows = [max(1, side.file.tuples) for side in self._sides]
+        widths = [4 if count <= 1 << 31 else 8 for count in (rows[at], math.prod(rows) // rows[at])]
+        padding = sum(self._sides[number].width for number in fetched)
+        row_format = FixedRows("join index", dict(zip(("key", "row"), widths, strict=True)), padding)
+        return Layout(row_format, self._page_size, self._sides[0].file.layout.page_format)
+
+    def _needed_bytes(self, number: int) -> int:
+        """Bytes that are fetched of a relation."""
+        return int(self._sides[number].needed.sum()) * self._sides[number].page_bytes

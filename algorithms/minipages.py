@@ -1,0 +1,170 @@
+"""Reading some columns of a relation alone: scans of its keys, which a join takes for a file of digests, and fetches in page order.
+
+On pages of columns (PAX) these ask for minipages.  Row ids are not read: they follow from page and slot, since a base file is in row order.
+
+Sources: Shah, Harizopoulos, Wiener and Graefe, "Fast Scans and Joins using Flash Drives" (DaMoN 2008); Tsirogiannis, Harizopoulos, Shah,
+Wiener and Graefe, "Query Processing Techniques for Solid State Drives" (SIGMOD 2009), sections 3 and 4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from algorithms.digests import digest_layout
+from flashsim.core.request import Integers
+from flashsim.execution.requests import Algorithm, Emit, Read, Request, Strand
+from flashsim.storage.heap_file import File, HeapFile, ranges
+from flashsim.storage.layout import fill_pages
+from flashsim.storage.rows import Tuples, keyed
+
+#: What a read of this kind asks for, and what it returns.
+Scan = Generator[Request, Tuples | Strand | None, Tuples]
+
+
+#: Which bytes of every page are read; whole pages without it.
+Parts = tuple[tuple[int, int], ...]
+#: Takes pairs of row ids.
+Taker = Callable[[Integers, Integers], Algorithm]
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Which rows of a relation take part.
+
+    Parameters
+    ----------
+    columns
+        Those that it looks at.
+    rows
+        What it says of each row, shape (rows,).
+    first
+        Read these columns first, and others only of pages with a row that takes part: FlashScanOpt rather than FlashScan.
+    """
+
+    columns: tuple[str, ...]
+    rows: npt.NDArray[np.bool_]
+    first: bool = True
+
+
+def part_bytes(parts: Parts) -> int:
+    """Bytes that are read of a page."""
+    return sum(length for _, length in parts)
+
+
+def extents_of(pages: Integers, *, page_io: bool) -> tuple[Integers, Integers]:
+    """Starts and counts of the extents that cover some pages, ascending: runs of neighbours, or each by itself.
+
+    Examples
+    --------
+    >>> extents_of(np.array([2, 3, 7]), page_io=False)
+    (array([2, 7]), array([2, 1]))
+    """
+    if page_io:
+        return pages, np.ones(len(pages), np.int64)
+    begins = np.flatnonzero(np.diff(pages, prepend=-2) != 1)
+    return pages[begins], np.diff(begins, append=len(pages))
+
+
+@dataclass(eq=False, kw_only=True)
+class KeyColumn(File):
+    """The keys of a relation and the ids of its rows, as a file of digests that joins read; nothing of it is stored.
+
+    A page of it stands for as many pages of the relation as take no more memory: their minipages while they are read, and then the digests
+    made of them; for one at least.
+
+    Parameters
+    ----------
+    base
+        The relation's file.
+    firsts
+        The first of the relation's pages that each page stands for, and the end.
+    attributes, parts
+        What is read of the relation's pages besides the key, and the bytes of both.
+    selection
+        Which rows there are; all without it.
+    """
+
+    base: HeapFile
+    firsts: Integers
+    attributes: tuple[str, ...]
+    parts: Parts
+    selection: Selection | None
+    page_io: bool
+
+    def scan(self, request: Read) -> Scan:
+        """What a read of this file asks the relation's for."""
+        firsts, chosen, base = self.firsts[request.starts], self.selection, self.base
+        pages = ranges(firsts, self.firsts[request.starts + request.counts] - firsts)
+        if chosen is not None and chosen.first:
+            yield Read(
+                base,
+                *extents_of(pages, page_io=self.page_io),
+                parts=base.layout.parts((), chosen.columns),
+                columns=(),
+                attributes=chosen.columns,
+            )
+            before = np.concatenate([[0], np.cumsum(chosen.rows)])[base.first_rows]
+            pages = pages[before[pages + 1] > before[pages]]
+        if not len(pages):
+            return keyed(np.zeros(0, np.int64), np.zeros(0, np.int64))
+        tuples = yield Read(base, *extents_of(pages, page_io=self.page_io), parts=self.parts, columns=("key",), attributes=self.attributes)
+        assert isinstance(tuples, Tuples)
+        found = keyed(tuples.keys, ranges(base.first_rows[pages], np.diff(tuples.pages)))
+        return found if chosen is None else found.chosen(chosen.rows[found.rows])
+
+
+def key_column(
+    base: HeapFile, *, page_io: bool, selection: Selection | None = None, carried: tuple[str, ...] = (), width: int = 0
+) -> KeyColumn:
+    """A relation's keys as a file of digests.
+
+    Parameters
+    ----------
+    selection
+        Which rows there are; all without it.
+    carried
+        Columns that are read with the key and stay with it.
+    width
+        Bytes that those take of a digest.
+    """
+    layout = digest_layout(base, width)
+    also = selection.columns if selection is not None and not selection.first else ()
+    attributes = tuple(dict.fromkeys((*carried, *also)))
+    parts = base.layout.parts(("key",), attributes)
+    cell = int(layout.cell_sizes(keyed(np.zeros(1, np.int64), np.zeros(1, np.int64)))[0])
+    shares = np.maximum(np.diff(base.first_rows) * cell * base.page_size, part_bytes(parts) * layout.room)
+    firsts = np.append(fill_pages(shares, layout.room * base.page_size, 0)[0], base.pages)
+    return KeyColumn(
+        name=base.name,
+        layout=layout,
+        temporary=False,
+        pages=len(firsts) - 1,
+        tuples=base.tuples if selection is None else int(selection.rows.sum()),
+        base=base,
+        firsts=firsts,
+        attributes=attributes,
+        parts=parts,
+        selection=selection,
+        page_io=page_io,
+    )
+
+
+def scanned(join: Algorithm, take: Taker) -> Algorithm:
+    """A join of key columns: it scans the relations' pages, and hands the pairs that it finds to `take` rather than emit them."""
+    answer: Tuples | Strand | None = None
+    while True:
+        try:
+            request = join.send(answer)
+        except StopIteration:
+            return
+        answer = None
+        if isinstance(request, Read) and isinstance(request.file, KeyColumn):
+            answer = yield from request.file.scan(request)
+        elif isinstance(request, Emit):
+            yield from take(request.r_rows, request.s_rows)
+        else:
+            answer = yield request
