@@ -25,10 +25,13 @@ def tables() -> tuple[pd.DataFrame, pd.DataFrame]:
     return r, s
 
 
-@pytest.mark.parametrize("algorithm", ["bnl", "sort-merge", "grace-hash", "hybrid-hash"])
-def test_rows_are_those_of_pandas(algorithm: str, tables: tuple[pd.DataFrame, pd.DataFrame]) -> None:
+@pytest.mark.parametrize(
+    "algorithm, page_format", [("bnl", "sqlite"), ("sort-merge", "pax"), ("grace-hash", "sqlite"), ("hybrid-hash", "pax")]
+)
+def test_rows_are_those_of_pandas(algorithm: str, page_format: str, tables: tuple[pd.DataFrame, pd.DataFrame]) -> None:
     r, s = tables
-    told = fs.join(r, s, "key=other", algorithm=algorithm, device=DEVICES, memory="64KiB")
+    told = fs.join(r, s, "key=other", algorithm=algorithm, device=DEVICES, memory="64KiB", page_format=page_format)
+    assert told.provenance["parameters"]["page_format"] == page_format
     expected = r.merge(s.dropna(), left_on="key", right_on="other", suffixes=("", "_s")).drop(columns="other")
     order = ["key", "name_s"]
     pd.testing.assert_frame_equal(

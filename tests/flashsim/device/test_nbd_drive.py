@@ -17,6 +17,8 @@ from flashsim.device.nbd.content import MemoryContent
 from flashsim.device.nbd.drive import Served, ServedDrive
 from flashsim.device.nbd.messages import Export, NbdCommand, Request
 from flashsim.device.presets import Preset
+from flashsim.storage.layout import Layout
+from flashsim.storage.rows import FixedRows, keyed
 from tests.flashsim.device import nbd_client as nbd
 from tests.flashsim.hdd.drives import small_drive
 from tests.flashsim.ssd.drives import PAGE, drive
@@ -168,6 +170,26 @@ def test_what_is_refused_never_reaches_the_drive() -> None:
     )
     assert errors == [nbd.INVALID, nbd.INVALID] and full.error == nbd.NO_SPACE
     assert served.refused == 2 and not served.outstanding and served.next() == NEVER
+
+
+def test_a_minipage_is_read_by_its_sectors_alone() -> None:
+    """Row ids of digests on PAX pages: a request a page, as long as its sectors, from whose bytes they are decoded."""
+    layout, digests = Layout(FixedRows("digest", {"key": 8, "row": 4}), 8192, "pax"), keyed(np.arange(2000) * 7, np.arange(2000) + 5)
+    digests.pages = layout.pack(digests)
+    pages, ((begin, length),) = layout.encode(digests), layout.parts(("row",))
+    served, bare, found = served_drive("ssd", 0), device("ssd"), np.zeros_like(pages)
+    requests = [make_requests(WRITE, np.arange(len(pages)) * 8192, 8192)]
+    for number, page in enumerate(pages):
+        served.take(Request(nbd.WRITE, 0, number, number * 8192, 8192, page.tobytes()), 1, START)
+    served.finish()
+    for number in range(len(pages)):
+        taken = served.take(Request(nbd.READ, 0, number, number * 8192 + begin, length), 1, START)
+        found[number, begin : begin + length] = np.frombuffer(taken.data, np.uint8)
+    assert 0 < length < 8192 // 2 and np.array_equal(layout.decode(found, ("row",)).rows, digests.rows)
+    done = sorted(served.finish(), key=lambda each: each.number)
+    requests.append(make_requests(READ, np.arange(len(pages)) * 8192 + begin, length))
+    expected = [bare.serve(batch, np.full(len(batch), bare.now))["completed"] for batch in requests]
+    assert [each.completed for each in done] == expected[1].tolist()
 
 
 def test_a_worn_drive_refuses_writes_and_reads_go_on() -> None:
