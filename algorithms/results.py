@@ -11,6 +11,13 @@ from flashsim.execution.requests import Algorithm, Cpu, Emit, Work
 BATCH = 1 << 16
 
 
+def pairs(r_rows: Integers, s_rows: Integers) -> Algorithm:
+    """Emit rows that meet, shape (n,) each."""
+    for begin in range(0, len(r_rows), BATCH):
+        yield Emit(r_rows[begin : begin + BATCH], s_rows[begin : begin + BATCH])
+    yield Cpu({Work.EMIT: len(r_rows)})
+
+
 def cross(r_rows: Integers, s_rows: Integers) -> Algorithm:
     """Emit every pair."""
     total = len(r_rows) * len(s_rows)

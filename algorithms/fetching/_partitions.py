@@ -1,0 +1,186 @@
+"""Tuples of one relation put aside: its pages are read once, in order, and what joins is written to partitions by pages of the other one.
+
+Each partition is then read back, and the other relation's pages are read once, in order, too.  So does `jive` (Li and Ross, "Fast joins
+using join indices", The VLDB Journal 8, 1999).  Here the shorter tuples are put aside, each once a partition; entries of the join index
+stay in memory if they fit, and so does the first partition, as large as memory allows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+
+import numpy as np
+
+from algorithms.blocks import read_block, spans
+from algorithms.fetching._put_aside import cells, fetched_rows, instructions
+from algorithms.join_index import Entries
+from algorithms.joins.base import folders
+from algorithms.page_access.ascending import reading_cost
+from algorithms.page_access.plan import LEAST_FRAMES
+from algorithms.page_cache import PageCache
+from algorithms.results import pairs
+from algorithms.temporaries import Output, drop, temporary_files
+from flashsim.core.request import Integers
+from flashsim.execution.requests import Algorithm, Request, Strand
+from flashsim.storage.heap_file import File
+from flashsim.storage.rows import Tuples, keyed
+
+#: Bytes of an entry of the join index in memory: two row ids, or a tuple's place in its partition and a row id.
+ENTRY_BYTES = 8
+#: Least pages with which tuples can be put aside.
+_LEAST = 4
+
+
+class Sides:
+    """Which relation's tuples are put aside (the outer one), and which one's pages then come by (the inner one)."""
+
+    def __init__(self, cache: PageCache) -> None:
+        self.cache = cache
+        layouts = [fetched_rows(file, parts) for file, parts in zip((cache.r, cache.s), cache.parts, strict=True)]
+        #: Whether the outer one is S: of the outer one, more tuples lie on a page.
+        self.swapped = cells(layouts[1]) > cells(layouts[0])
+        self.layout = layouts[self.swapped]
+        self.outer, self.inner = (cache.s, cache.r) if self.swapped else (cache.r, cache.s)
+
+    def turned(self, one: Integers, other: Integers) -> tuple[Integers, Integers]:
+        """Rows of R and of S as those of the outer and of the inner relation, or the other way round."""
+        return (other, one) if self.swapped else (one, other)
+
+    def ordered(self, entries: Entries) -> tuple[Integers, Integers]:
+        """Rows of the outer and of the inner relation that join."""
+        return self.turned(entries.r_rows, entries.s_rows)
+
+    def entries(self, outer: Integers, inner: Integers) -> Entries:
+        """Entries of the join index, from the same."""
+        return Entries(*self.turned(outer, inner))
+
+
+class PutAside:
+    """What is put aside, in memory and in temporary files.
+
+    Parameters
+    ----------
+    sides
+        Which relation.
+    inner
+        Rows of the inner relation as they come, so that partitions are of one size.
+    entries
+        How many there will be of the join index.
+    free
+        Pages of memory for it while tuples are put aside, and while they are joined.
+    spills
+        Whether entries are written with their tuples; otherwise they stay in memory, which is not counted here.
+    """
+
+    def __init__(self, sides: Sides, inner: Integers, entries: int, free: tuple[int, int], *, spills: bool, page_io: bool) -> None:
+        self._sides, self._spills, self._page_io = sides, spills, page_io
+        self._a_page = cells(sides.layout)
+        self._pages = entries / self._a_page
+        self.possible = min(free) >= _LEAST
+        self._at_once = max(1, free[0] // 8)
+        self._room = max(1, free[1] - LEAST_FRAMES)
+        most = max(1, free[0] - LEAST_FRAMES - self._at_once)
+        parts = min(most // (1 + spills), int(np.ceil(self._pages / self._room)))
+        #: The share that stays in memory, as partition 0; the others are written.
+        self._kept = 0.0 if spills else min(1.0, (most - parts) / max(1.0, self._pages))
+        parts = min(parts, int(np.ceil((1 - self._kept) * self._pages / self._room)))
+        begins = self._kept + (1 - self._kept) * np.arange(parts) / max(1, parts)
+        self._bounds = np.sort(inner)[(begins * len(inner)).astype(np.int64)]
+        if not self._kept:
+            self._bounds[:1] = 0
+        name = folders("planned", sides.outer, sides.inner)[sides.swapped]
+        self._tuples = temporary_files(name, "part", parts, sides.layout, int(self._pages / max(1, parts)) + 1)
+        beside = instructions(sides.outer, entries, sides.inner.tuples)
+        self._entries = temporary_files(name, "entries", parts, beside, entries // cells(beside) // max(1, parts) + 1) if spills else []
+        self._outputs = [Output(files, 1, page_io=page_io) for files in (self._tuples, self._entries) if files]
+        self._counts = np.zeros(parts + 1, np.int64)
+        self._rows = [np.zeros(0, np.int64)]
+        self._held = [np.zeros((3, 0), np.int64)]
+
+    def cost(self, outer: Integers, inner: Integers, scale: float, latency_ratio: float) -> float:
+        """What it costs to put aside all of a join index and to join it (`reading_cost`), estimated from a share of it, 1 / `scale`."""
+        pages = self._sides.cache.pages_of(*self._sides.turned(outer, inner))
+        reading = [scale * reading_cost(np.unique(each), latency_ratio) for each in self._sides.turned(*pages)]
+        written = (1 - self._kept) * self._pages
+        rounds = max(1.0, np.ceil(written / max(1, len(self._tuples)) / self._room))
+        written += sum(file.expected_pages for file in self._entries)
+        return float(reading[0] + rounds * min(reading[1], self._sides.inner.pages + latency_ratio) + 2 * written)
+
+    def put(self, outer: Integers, inner: Integers) -> Algorithm:
+        """Read the pages of outer rows, which ascend, and put aside what joins the inner rows."""
+        part = np.searchsorted(self._bounds, inner, side="right")
+        at_once = self._at_once * self._a_page
+        for begin in range(0, len(outer), at_once):
+            chunk = slice(begin, begin + at_once)
+            found = yield from self._sides.cache.collect(outer[chunk], of_s=self._sides.swapped)
+            order = np.argsort(part[chunk], kind="stable")
+            yield from self._divide(found[order], inner[chunk][order], part[chunk][order])
+
+    def _divide(self, found: Integers, inner: Integers, part: Integers) -> Algorithm:
+        """Write tuples to their partitions, those that come several times in a row once, and note the inner rows that they join."""
+        first = (np.diff(part, prepend=-1) != 0) | (np.diff(found, prepend=-1) != 0)
+        added = np.bincount(part[first], minlength=len(self._counts))
+        places = np.cumsum(first) - 1 - (np.cumsum(added) - added - self._counts)[part]
+        self._counts += added
+        written = part > 0
+        self._rows.append(found[first & ~written])
+        if self._tuples:
+            chosen = first & written
+            yield from self._outputs[0].append(Tuples({"row": found[chosen]}), part[chosen] - 1)
+        if self._spills:
+            yield from self._outputs[1].append(keyed(places, inner), part - 1)
+        else:
+            self._held.append(np.stack([part, places, inner]))
+
+    def join(self) -> Algorithm:
+        """Join what was put aside, one partition after another."""
+        for output in self._outputs:
+            yield from output.finish()
+        part, places, inner = np.concatenate(self._held, axis=1)
+        for number in range(len(self._counts)):
+            reader = _Reader(
+                self._tuples[number - 1] if number else None, np.concatenate(self._rows), max(1, self._room // 4), page_io=self._page_io
+            )
+            if number and self._spills:
+                yield from self._join_spilled(reader, self._entries[number - 1])
+            else:
+                yield from self._join_some(reader, places[part == number], inner[part == number])
+            if number:
+                yield from drop(self._tuples[number - 1])
+
+    def _join_spilled(self, reader: _Reader, entries: File) -> Algorithm:
+        for first, pages in spans(entries.pages, max(1, self._room // 8)):
+            noted = yield from read_block(entries, first, pages, page_io=self._page_io)
+            yield from self._join_some(reader, noted.keys, noted.rows)
+        yield from drop(entries)
+
+    def _join_some(self, reader: _Reader, places: Integers, inner: Integers) -> Algorithm:
+        """Join tuples of a partition, at their places, which ascend, with inner rows; as many at a time as memory holds."""
+        step = self._room * self._a_page
+        for begin in range(0, len(places), step):
+            chosen, rows = places[begin : begin + step], inner[begin : begin + step]
+            held = yield from reader.tuples(int(chosen[0]), int(chosen[-1]) + 1)
+            order = np.argsort(rows, kind="stable")
+            found = yield from self._sides.cache.collect(rows[order], of_s=not self._sides.swapped)
+            own = held[chosen[order] - chosen[0]]
+            yield from pairs(*self._sides.turned(own, found))
+
+
+class _Reader:
+    """Reads a partition's tuples from its beginning on; without a file, they are in memory."""
+
+    def __init__(self, file: File | None, rows: Integers, at_once: int, *, page_io: bool) -> None:
+        self._file, self._begin, self._page_io = file, 0, page_io
+        self._rows = rows[:0] if file else rows
+        self._spans = spans(file.pages if file else 0, at_once)
+
+    def tuples(self, begin: int, end: int) -> Generator[Request, Tuples | Strand | None, Integers]:
+        """Row ids of the tuples from `begin`, which never goes back, to `end`, without it."""
+        while self._begin + len(self._rows) < end:
+            assert self._file is not None
+            first, pages = next(self._spans)
+            tuples = yield from read_block(self._file, first, pages, page_io=self._page_io)
+            dropped = min(max(0, begin - self._begin), len(self._rows))
+            self._rows = np.concatenate([self._rows[dropped:], tuples.rows])
+            self._begin += dropped
+        return self._rows[begin - self._begin : end - self._begin]

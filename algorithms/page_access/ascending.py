@@ -1,0 +1,108 @@
+"""Plans that fetch pages in the order in which they are stored, where that costs little: what follows the page before is cheaper."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from algorithms.page_access.graph import PageGraph, Pages
+from algorithms.page_access.plan import NONE, FetchPlan
+from flashsim.core.kernel import lean_kernel
+from flashsim.core.request import Integers
+
+
+def reading_cost(pages: Pages | Integers, latency_ratio: float) -> float:
+    """What pages cost that are read in a given order, in transfer times of a page: one that does not follow the one before costs a latency.
+
+    Examples
+    --------
+    >>> reading_cost(np.array([4, 5, 6, 2]), 0.5)
+    5.0
+    """
+    return len(pages) + latency_ratio * (int(np.count_nonzero(np.diff(pages) != 1)) + min(1, len(pages)))
+
+
+def in_windows(plan: FetchPlan, window: int) -> FetchPlan:
+    """A plan with so many frames more, which makes as many fetches ahead and sorts them; it never takes more fetches than the plan.
+
+    Parameters
+    ----------
+    window
+        At least 1.
+    """
+    pages, victims = np.empty_like(plan.pages), np.full_like(plan.pages, NONE)
+    ends = np.zeros(-(-plan.fetches // window) + 1, np.int32)
+    frames = min(plan.frames + window, plan.graph.pages)
+    states = np.zeros((plan.graph.pages, 3), np.int32)
+    count = _gather(plan.pages, plan.victims, window, states, np.empty(frames, np.int32), pages, victims, ends)
+    order = np.lexsort((pages[:count], np.repeat(np.arange(len(ends) - 1), np.diff(ends))))
+    after = ends[1 + (plan.after - 1) // window]
+    return FetchPlan(plan.graph, plan.frames + window, pages[order], victims[:count].copy(), plan.edges, after)
+
+
+#: Columns of a page's state: whether it is in memory by the plan, whether it is held, and the last window that needs it, from 1.
+_PLANNED, _HELD, _WINDOW = range(3)
+
+
+@lean_kernel
+def _gather(fetched: Pages, replaced: Pages, window: int, states: Pages, held: Pages, pages: Pages, victims: Pages, ends: Pages) -> int:
+    """Find what each window fetches, in any order, and what that replaces; `ends` tells where windows end.  Returns the fetches."""
+    count = size = 0
+    for number in range(1, ends.shape[0]):
+        begin, end = (number - 1) * window, min(number * window, fetched.shape[0])
+        kept = dropped = more = 0
+        for place in range(begin, end):
+            page = fetched[place]
+            if states[page, _HELD] == 0 and states[page, _WINDOW] != number:
+                more += 1
+            states[page, _WINDOW] = number
+        for place in range(size):
+            page = held[place]
+            if size - dropped + more > held.shape[0] and states[page, _PLANNED] == 0 and states[page, _WINDOW] != number:
+                states[page, _HELD] = 0
+                victims[count + dropped] = page
+                dropped += 1
+            else:
+                held[kept] = page
+                kept += 1
+        size = kept
+        for place in range(begin, end):
+            page = fetched[place]
+            if states[page, _HELD] == 0:
+                states[page, _HELD] = 1
+                pages[count], held[size] = page, page
+                count, size = count + 1, size + 1
+            states[page, _PLANNED] = 1
+            if replaced[place] >= 0:
+                states[replaced[place], _PLANNED] = 0
+        ends[number] = count
+    return count
+
+
+def in_blocks(graph: PageGraph, frames: int) -> FetchPlan:
+    """A block nested loop: all frames but one are filled with pages, ascending, and the pages that they need go through the last one.
+
+    Pages ascend there too; of each edge, the lower page is the one in the block.  No page may be the lower of one edge and not of another,
+    as in a join graph, whose pages of R come first.
+    """
+    outer = np.unique(graph.first)
+    block_of = np.searchsorted(outer, graph.first) // (frames - 1)
+    key = block_of * graph.pages + graph.second
+    visits = np.unique(key)
+    visit_blocks, visited = np.divmod(visits, graph.pages)
+    stays = np.diff(visited, prepend=NONE) == 0  # a block may begin with the page that the one before it ended with
+    blocks = np.concatenate([np.arange(len(outer)) // (frames - 1), visit_blocks[~stays]])
+    of_visit = np.repeat([False, True], [len(outer), len(blocks) - len(outer)])
+    pages = np.concatenate([outer, visited[~stays]])
+    before = np.concatenate([outer[: -(frames - 1)] if len(outer) >= frames else outer[:0], visited[~stays][:-1]])
+    free = np.full(min(len(outer), frames - 1), NONE)
+    victims = np.concatenate([free, before[: len(outer) - len(free)], [NONE], before[len(outer) - len(free) :]])[: len(pages)]
+    order = np.lexsort((pages, of_visit, blocks))
+    # an edge meets after its visit, or, if that page stayed, after its block is there
+    number = np.empty(len(order), np.int64)
+    number[order] = np.arange(1, len(order) + 1)
+    filled = np.append(np.flatnonzero(np.diff(blocks[: len(outer)])), len(outer) - 1)
+    due = np.where(stays, number[filled[visit_blocks]], 0)
+    due[~stays] = number[len(outer) :]
+    after = due[np.searchsorted(visits, key)]
+    edges = np.argsort(after, kind="stable")
+    return FetchPlan(graph, frames, *(each.astype(np.int32) for each in (pages[order], victims[order], edges, after[edges])))
