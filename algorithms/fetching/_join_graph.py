@@ -18,6 +18,7 @@ from algorithms.page_access.graph import Pages
 from algorithms.page_access.heap import NUMBER, PAGE, Heap, empty_heap, put, take, top_but
 from algorithms.page_access.plan import LEAST_FRAMES, NONE
 from algorithms.page_cache import PageCache, Schedule
+from flashsim.core.errors import InvalidParameterError
 from flashsim.core.kernel import lean_kernel
 from flashsim.core.request import Integers
 from flashsim.execution.requests import Algorithm
@@ -76,11 +77,18 @@ class JoinGraph:
         That the graph takes at first.
     k
         The graph grows as long as k (d + 1) frames are left, where d is its largest degree; never, with infinity.
+
+    Raises
+    ------
+    InvalidParameterError
+        An entry does not fit on a page.
     """
 
     def __init__(self, cache: PageCache, parameters: FetchParameters, pages: int, k: float) -> None:
         self._cache, self._k = cache, k
         self._page_size = cache.r.page_size
+        if parameters.entry_bytes > self._page_size:
+            raise InvalidParameterError("entry bytes", parameters.entry_bytes, f"an entry must fit on a page of {self._page_size} B")
         table = np.zeros((cache.pages, 5), np.int32)
         table[:, _FIRST] = NONE
         counts, frames = np.zeros(14, np.int64), parameters.memory - pages

@@ -14,6 +14,7 @@ from algorithms.page_access.graph import PageGraph
 from algorithms.page_access.optimum import fewest_fetches
 from algorithms.page_access.segments import candidates
 from algorithms.page_cache import PageCache
+from flashsim.core.errors import InvalidParameterError
 from flashsim.core.request import Integers
 from flashsim.execution.requests import Algorithm, Phase, Read
 from flashsim.execution.trace_only import trace_only
@@ -154,3 +155,9 @@ def test_memory_comes_back_if_the_graph_needs_less() -> None:
     assert np.all(np.diff(printed.graph_history) >= 0) and printed.graph_pages == max(printed.graph_history) > 1
     assert ours.graph_pages == 1
     assert printed.fetches > 1.1 * ours.fetches
+
+
+def test_an_entry_that_fits_on_no_page_is_refused() -> None:
+    cache = PageCache(*relations(), 9)
+    with pytest.raises(InvalidParameterError, match="entry bytes: 513, but an entry must fit on a page of 512 B"):
+        next(FETCHING.load("graph-based").fetch(GivenIndex(np.array([0]), np.array([0])), cache, FetchParameters(9, entry_bytes=513)))
