@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from itertools import pairwise
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flashsim.core.errors import CapacityError, DamagedFileError, InvalidParameterError, MissingFileError, UnknownNameError
+from flashsim.core.errors import CapacityError, DamagedFileError, InvalidParameterError, MissingFileError, SchemaError, UnknownNameError
 from flashsim.core.request import SECTOR, Integers
 from flashsim.storage.content import ColumnContent
 from flashsim.storage.heap_file import File
@@ -65,6 +66,12 @@ def test_elided_and_byte_form_agree_page_for_page(page_format: str, drawn: tuple
             some[:, offset : offset + length] = data[:, offset : offset + length]
         alone = layout.decode(some, (name,))
         assert list(alone.columns) == [name] and np.array_equal(alone.columns[name], tuples.columns[name])
+        assert np.array_equal(alone.pages, tuples.pages)
+        with suppress(SchemaError):  # pages that hold the columns of tuples and no attributes say so
+            assert layout.parts((), (name,)) == parts
+            assert layout.decode_values(some, (name,)).column(0).to_pylist() == tuples.columns[name].tolist()
+    for (begin, length), (following, _) in pairwise(layout.parts(rows.columns)):
+        assert begin + length < following  # in order, and those that touch are one request
 
 
 @given(noise=st.binary(min_size=512, max_size=512), place=st.integers(0, 511), value=st.integers(0, 255))
