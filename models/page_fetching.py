@@ -93,30 +93,34 @@ def cardenas(pages: float, chosen: float) -> float:
     return float(pages * -math.expm1(chosen * math.log1p(-1 / pages))) if pages > 1 else min(float(pages), chosen)
 
 
-def least_recently_used(files: Sequence[tuple[float, float]], frames: int) -> float:
-    """The expected fetches if pages of several files are asked for in no order, and frames hold those asked for last.
+def least_recently_used(files: Sequence[tuple[float, float, float]], frames: int, passing: float = 0.0) -> float:
+    """The expected fetches if tuples of several files are asked for in no order, and frames hold the pages asked for last.
 
     A page stays until as many others have been asked for as there are frames, which is about as long for all pages (Che, Tung and Wang,
-    IEEE JSAC 20(7), 2002); for one file this is what Mackert and Lohman estimate (ACM TODS 14(3), 1989).
+    IEEE JSAC 20(7), 2002); for one file this is what Mackert and Lohman estimate (ACM TODS 14(3), 1989), with tuples asked for once each.
 
     Parameters
     ----------
     files
-        Of each, its pages, and how often one of them is asked for, whichever it is.
+        Of each, its pages, the tuples on a page, and how many tuples are asked for, whichever they are.
+    passing
+        Pages of others that are asked for once meanwhile, as by a scan.
 
     Examples
     --------
-    >>> round(least_recently_used([(100, 10**6)] * 2, 200)), round(least_recently_used([(100, 1000)] * 2, 100))
-    (200, 1031)
+    >>> round(least_recently_used([(100, 10**4, 10**6)] * 2, 200)), round(least_recently_used([(100, 10, 1000)] * 2, 100))
+    (200, 1100)
     """
+    shares = [(pages, max(1.0, each, asked / pages), asked) for pages, each, asked in files if pages]
 
-    def distinct(share: float) -> float:
-        return sum(-pages * math.expm1(-share * asked / pages) for pages, asked in files if pages)
+    def distinct(time: float) -> float:
+        return time * passing + sum(pages - pages * (1 - time * asked / pages / each) ** each for pages, each, asked in shares)
 
     if distinct(1) <= frames:
         return distinct(1)
-    stays = float(brentq(lambda share: distinct(share) - frames, 0, 1))
-    return frames + (1 - stays) * sum(asked * math.exp(-stays * asked / pages) for pages, asked in files if pages)
+    stays = float(brentq(lambda time: distinct(time) - frames, 0, 1))
+    misses = sum(asked * (1 - stays * asked / pages / each) ** (each - 1) for pages, each, asked in shares)
+    return frames + (1 - stays) * (passing + misses)
 
 
 def _check(pages: int, edges: int, frames: int) -> None:

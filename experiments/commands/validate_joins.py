@@ -1,4 +1,4 @@
-"""``flashsim validate joins``: formula, simulated device and real device side by side, for the four joins."""
+"""``flashsim validate joins``: formula, simulated device and real device side by side, for several joins."""
 
 from __future__ import annotations
 
@@ -49,6 +49,27 @@ def joins(
             autocompletion=completes("presets"),
         ),
     ],
+    join: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--join",
+            metavar="NAME",
+            help="One of {joins}; or a Python file. Several may be given; the four of Haas et al. by default.",
+            autocompletion=completes("joins"),
+        ),
+    ] = None,
+    first: Annotated[
+        str | None, typer.Option("--first", metavar="JOIN", help="What digest joins the digests with.", autocompletion=completes("joins"))
+    ] = None,
+    fetch: Annotated[
+        str | None,
+        typer.Option(
+            "--fetch",
+            metavar="STRATEGY",
+            help="How digest fetches rows, one of {strategies}; or a Python file.",
+            autocompletion=completes("strategies"),
+        ),
+    ] = None,
     scale: Annotated[float, typer.Option("--scale", metavar="F", help="Of do2009's customer and orders.")] = 0.1,
     memory: Annotated[str, typer.Option("--memory", metavar="SIZE", help="The buffer pool, such as 512KiB.")] = "512KiB",
     page_size: Annotated[str, typer.Option("--page-size", metavar="SIZE", help="512B to 64KiB.")] = "8KiB",
@@ -77,7 +98,7 @@ def joins(
     seed: Annotated[int, typer.Option("--seed", metavar="N", help="Of the calibration.")] = 0,
     force: Force = False,
 ) -> None:
-    r"""Run the four joins on a real device, replay their traces, and hold simulation and formula against them.
+    r"""Run joins on a real device, replay their traces, and hold simulation and formula against them.
 
     All times are of I/O alone, phase by phase. The joins write, so --allow-write is needed, and for a file that exists --force. A file
     that is made is removed again.
@@ -86,6 +107,8 @@ def joins(
 
         flashsim validate joins --on ./joins.bin --device intel-x25e-64gb --scale 0.02 --memory 256KiB --engine builtin --allow-write \
             --repeats 1 --out-dir joins
+        flashsim validate joins --on ./joins.bin --device intel-x25e-64gb --scale 0.01 --memory 256KiB --engine builtin --allow-write \
+            --repeats 1 --join digest --first hybrid-hash --fetch naive
     """
     from experiments.validation import joins as validation  # its libraries take a while to load
     from experiments.validation import joins_report as report
@@ -98,6 +121,7 @@ def joins(
     if device != CALIBRATED:
         presets.load(device)
     engines = _engines(engine)
+    setting = validation.JoinsSetting(join or validation.JOINS, pages, repeats, first, fetch)
     with Outputs(force) as outputs, progress_bar("joins") as progress:
         outputs.spare("--on", Path(on))
         target = outputs.file("--json", json) if json else None
@@ -107,9 +131,8 @@ def joins(
         access = RealSettings("asap", allow_write=allow_write, replace=force, destroy=yes_destroy)
         validation.check(Path(on), files, access, engines)
         preset = _calibrated(on, needed_size(files), duration, access, seed, progress) if device == CALIBRATED else presets.load(device)
-        setting = validation.JoinsSetting(validation.JOINS, pages, repeats)
         done = validation.validate(Path(on), preset, files, setting, engines, access, progress)
-        asked = {"on": on, "device": device, "scale": scale, "memory": pages, "page_format": page_format}
+        asked = {"on": on, "device": device, "scale": scale, "memory": pages, "page_format": page_format, "joins": setting.algorithms}
         origin = provenance(asked | {"engines": engines, "repeats": repeats}, seed)
         explain(report.conditions(done))
         say("", report.table(done), "")

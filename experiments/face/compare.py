@@ -70,6 +70,8 @@ def compare(
     algorithm: Any = validation.JOINS,
     page_size: str = "8KiB",
     page_format: str = PAGE_FORMAT,
+    first: str | None = None,
+    fetch: str | None = None,
     repeats: int = 3,
     engine: Any = "builtin",
     allow_write: bool = False,
@@ -88,6 +90,8 @@ def compare(
         The preset that is simulated, and whose figures the formula takes, or an `fs.calibrate`.
     algorithm
         One join or several.
+    first, fetch
+        See `fs.join`, of joins that fetch rows.
     repeats
         Runs on the real file; of each request the shortest time counts.
     engine
@@ -116,7 +120,8 @@ def compare(
     relations = open_pair(source(r, "r"), source(s, "s"), key(on))
     files = (lay_out(relations[0], *on_pages), lay_out(relations[1], *on_pages))
     access = RealSettings("asap", allow_write=allow_write, replace=force, destroy=yes_destroy)
-    setting = validation.JoinsSetting(names, pages, count(repeats, "repeats"))
+    fetching = [None if value is None else text(value, name) for name, value in (("first", first), ("fetch", fetch))]
+    setting = validation.JoinsSetting(names, pages, count(repeats, "repeats"), *fetching)
     with working("joins") as progress:
         done = validation.validate(target, chosen, files, setting, engines, access, progress)
     asked = {"on": on, "path": str(target), "device": chosen.name, "memory": pages, "page_format": on_pages[1]}

@@ -29,9 +29,8 @@ WHY = (
 
 #: The same of a join that fetches rows late.
 WHY_LATE = (
-    "Fetches are counted for rows that join lying anywhere. Naive fetching is counted for entries in an order of their own, as sort-merge "
-    "has them; a join that scans a relation finds its rows page by page, which takes fewer. Block nested loops are counted without what "
-    "they sort, and other strategies by what no plan can do without, which may be far less than what is fetched."
+    "Fetches are counted for rows that join lying anywhere: naive fetching by what a least-recently-used cache misses, block nested loops "
+    "without what they sort, and other strategies by what no plan can do without, which may be far less than what is fetched."
 )
 
 

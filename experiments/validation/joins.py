@@ -18,11 +18,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from algorithms.joins.base import JOINS as FAMILY
 from algorithms.joins.base import plan as plan_join
 from experiments.formulas.comparison import formula, sizes_of
 from experiments.replaying.real import RealSettings, check_typed, replay_on
 from experiments.replaying.survey import survey
-from experiments.runs.joining import JoinSetting, divide, needed_for
+from experiments.runs.joining import JoinSetting, check_names, divide, needed_for
 from experiments.validation.device_figures import disk_shown_by
 from flashsim.core.errors import FlashsimError, RefusedError
 from flashsim.core.protocols import Progress
@@ -55,11 +56,23 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class JoinsSetting:
-    """What is run: the joins, memory in pages, and how often on the real device."""
+    """What is run: the joins, memory in pages, and how often on the real device; `first` and `fetch` are told to joins that fetch rows."""
 
     algorithms: Sequence[str]
     memory: int
     repeats: int = 5
+    first: str | None = None
+    fetch: str | None = None
+
+    def __post_init__(self) -> None:
+        fetching = [algorithm for algorithm in self.algorithms if FAMILY.load(algorithm).FETCHES]
+        for algorithm in fetching or self.algorithms:
+            check_names(JoinSetting(algorithm, self.memory, cpu=None, first=self.first, fetch=self.fetch), None)
+
+    def of(self, algorithm: str) -> JoinSetting:
+        """How one of the joins runs."""
+        first, fetch = (self.first, self.fetch) if FAMILY.load(algorithm).FETCHES else (None, None)
+        return JoinSetting(algorithm, self.memory, cpu=None, first=first, fetch=fetch)
 
 
 @dataclass
@@ -68,6 +81,8 @@ class Witnesses:
 
     Parameters
     ----------
+    bytes
+        Moved by an execution.
     executed, replayed
         The seconds of each request, an array a repeat; `replayed` by engine.  What counts is `undisturbed`, request by request.
     told
@@ -81,9 +96,9 @@ class Witnesses:
     algorithm: str
     phases: list[str]
     requests: list[int]
-    bytes: int
     simulated: Seconds
     told: Seconds | None
+    bytes: int = 0
     executed: list[Floats] = field(default_factory=list)
     replayed: dict[str, list[Floats]] = field(default_factory=dict)
     replayed_bytes: dict[str, int] = field(default_factory=dict)
@@ -178,18 +193,20 @@ def undisturbed(repeats: Sequence[Floats]) -> Floats:
 
 
 class _Tee:
-    """Records a trace, the time of every request, and where phases begin.
+    """Records a trace, the bytes and the time of every request, and where phases begin.
 
     An extent that lies in several places is several requests here, and one in the counts of a run.
     """
 
     def __init__(self, recorder: ParquetRecorder) -> None:
         self.recorder = recorder
+        self.bytes = 0
         self.times: list[float] = []
         self.begins: list[tuple[str, int]] = []  # of each phase entered, its first request
 
     def record(self, requests: Requests, completions: Completions | None, label: str, after: int | None = None) -> None:
         self.recorder.record(requests, completions, label)
+        self.bytes += int(requests["length"].sum())
         if completions is not None:
             self.times += ((completions["completed"] - completions["submitted"]) / SECONDS).tolist()
 
@@ -295,15 +312,12 @@ def check(on: Path, files: tuple[HeapFile, HeapFile], access: RealSettings, engi
 
 def _foreseen(algorithm: str, preset: Preset, disk: Disk, files: tuple[HeapFile, HeapFile], setting: JoinsSetting) -> Witnesses:
     """Simulation and formula."""
-    how = JoinSetting(algorithm, setting.memory, cpu=None)
+    how = setting.of(algorithm)
     parameters, allocation = divide(how, files, preset)
     run = simulate(plan_join(algorithm, *files, parameters, allocation), files, [Machine([Device(preset)], None, name=preset.name)])[0]
     told = formula(algorithm, sizes_of(files, setting.memory, algorithm, parameters, run.result_rows), disk, allocation)
-    moved = sum(phase.pages for phase in run.phases) * files[0].page_size
     simulated = [phase.io_time / SECONDS for phase in run.phases]
-    return Witnesses(
-        algorithm, [phase.name for phase in run.phases], [phase.requests for phase in run.phases], moved, simulated, _told(run, told)
-    )
+    return Witnesses(algorithm, [phase.name for phase in run.phases], [phase.requests for phase in run.phases], simulated, _told(run, told))
 
 
 def _told(run: Run, told: JoinCost | None) -> Seconds | None:
@@ -323,7 +337,7 @@ def _execute(
     replace: bool,
     trace: Path,
 ) -> None:
-    how = JoinSetting(one.algorithm, setting.memory, cpu=None)
+    how = setting.of(one.algorithm)
     parameters, allocation = divide(how, files, preset)
     with (
         RealDevice(on, needed_for(how, files, parameters, allocation), allow_write=allow_write, replace=replace) as device,
@@ -331,7 +345,7 @@ def _execute(
     ):
         sink = _Tee(recorder)
         run = run_on_file(sink.watch(plan_join(one.algorithm, *files, parameters, allocation)), files, device, sink=sink)
-    one.begins = sink.begins
+    one.begins, one.bytes = sink.begins, sink.bytes
     one.executed.append(np.array(sink.times))
     one.wall.append(run.total().io_time / SECONDS)
 

@@ -8,7 +8,15 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from models.allocation.buffers import DigestAllocation
+from models.allocation.buffers import (
+    Allocation,
+    DigestAllocation,
+    GraceAllocation,
+    HybridAllocation,
+    NestedLoopsAllocation,
+    SimpleHashAllocation,
+    exact,
+)
 from models.join_costs._fetches import late_of, pages_with_joined
 from models.join_costs.base import FORMULAS, Late, PhaseCounts, Sizes, Traffic, ceil_div
 from models.page_fetching import cardenas, least_fetches, least_recently_used
@@ -19,9 +27,9 @@ ALLOCATION = DigestAllocation
 def counts(sizes: Sizes, a: DigestAllocation) -> tuple[PhaseCounts, ...]:
     """Projection; the first join by its own formula, on digests; the join index, written and read by single pages; fetches.
 
-    A fetch is a request of a page that seeks.  Naive fetching is counted for entries in an order of their own, such as that of keys which
-    lie anywhere in both relations, block nested loops for blocks of R's pages in as many frames, and every other strategy by what no plan
-    can do without.  What a strategy sorts or puts aside is left out.
+    A fetch is a request of a page that seeks.  Naive fetching is counted for entries in the order in which the first join finds them: of
+    keys, which lie anywhere in both relations, or of scans of the larger one.  Block nested loops are counted for blocks of R's pages in as
+    many frames, and every other strategy by what no plan can do without.  What a strategy sorts or puts aside is left out.
     """
     late = late_of(sizes)
     projected = [] if late.digests_stored else [_project(sizes, late, a)]
@@ -29,12 +37,13 @@ def counts(sizes: Sizes, a: DigestAllocation) -> tuple[PhaseCounts, ...]:
     memory, last_phase = (sizes.memory, late.streams_in) if late.streams_in else (sizes.memory - 1, None)
     digests = Sizes(small, large, small, large, memory, sizes.fudge, last_phase)
     first = FORMULAS.load(late.first)
-    joined = first.counts(digests, first.allocate(digests, late.latency_ratio, late.access_ratio))
+    buffers = first.allocate(digests, late.latency_ratio, late.access_ratio)
+    joined = first.counts(digests, buffers)
     phases = [*projected, *(replace(phase, name=f"digest {late.first}: {phase.name}") for phase in joined)]
     if not late.streams_in:
         moved = Traffic(min(1, late.index), late.index, late.index)
         phases.append(PhaseCounts("index", moved, moved))
-    fetches = math.ceil(_fetches(sizes, late))
+    fetches = math.ceil(_naive(sizes, late, digests, buffers) if late.fetch == "naive" else _fetches(sizes, late))
     return (*phases, PhaseCounts("fetch", Traffic(fetches, fetches, fetches)))
 
 
@@ -46,10 +55,36 @@ def _project(sizes: Sizes, late: Late, a: DigestAllocation) -> PhaseCounts:
     )
 
 
+def _naive(sizes: Sizes, late: Late, digests: Sizes, buffers: Allocation) -> float:
+    """Rows are found in the order of keys, or bucket by bucket, or for one chunk after another, page by page of the relation scanned."""
+    frames = sizes.memory - (late.streams_in or 1)
+    sides = sorted(((sizes.r, late.r), (sizes.s, late.s)), key=lambda side: side[1].digests)
+    (pages, hashed), (scanned_pages, scanned) = sides
+    each = hashed.rows / max(1, pages)
+    match buffers:
+        case NestedLoopsAllocation():
+            chunks = max(1, buffers.chunks(digests.r, digests.fudge))
+            found = pages / chunks, each, late.results / chunks
+            return chunks * least_recently_used([found], frames, cardenas(scanned_pages, scanned.joined / chunks))
+        case GraceAllocation():
+            shares = [1 / buffers.buckets] * buffers.buckets
+        case HybridAllocation():
+            kept = min(1.0, buffers.workspace / digests.fudge / max(1, digests.r)) if buffers.buckets else 1.0
+            shares = [kept, *[(1 - kept) / max(1, buffers.buckets)] * buffers.buckets]
+        case SimpleHashAllocation():
+            scans = max(1, math.ceil(digests.r * exact(digests.fudge) / buffers.workspace))
+            shares = [1 / scans] * scans
+        case _:
+            return least_recently_used(
+                [(pages, each, hashed.joined), (scanned_pages, scanned.rows / max(1, scanned_pages), scanned.joined)], frames
+            )
+    return least_recently_used(
+        [(pages, each, late.results)], frames, sum(cardenas(scanned_pages, scanned.joined * share) for share in shares)
+    )
+
+
 def _fetches(sizes: Sizes, late: Late) -> float:
     frames = sizes.memory - (late.streams_in or 1)
-    if late.fetch == "naive":
-        return least_recently_used([(sizes.r, late.r.joined), (sizes.s, late.s.joined)], frames)
     r_pages, s_pages = pages_with_joined(sizes.r, late.r), pages_with_joined(sizes.s, late.s)
     if late.fetch == "blocks":
         blocks = max(1, math.ceil(r_pages / max(1, frames - 2)))

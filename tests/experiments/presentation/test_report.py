@@ -99,7 +99,7 @@ def test_a_distribution_is_drawn_of_many_requests_that_differ(tmp_path: Path) ->
 def test_noise_is_told_of_repeats_only() -> None:
     times = [np.array([1.0, 2.0]), np.array([1.5, 2.0])]
     for repeats, shown in ((1, False), (2, True)):
-        join = Witnesses("bnl", ["join"], [2], 8192, [1.0], None, executed=times[:repeats], replayed={"builtin": times[:repeats]})
+        join = Witnesses("bnl", ["join"], [2], [1.0], None, 8192, executed=times[:repeats], replayed={"builtin": times[:repeats]})
         done: Any = SimpleNamespace(setting=SimpleNamespace(repeats=repeats), engines=["builtin"], joins=[join])
         table = noise_table(done)
         assert ("executed: noise" in table.header) is shown and ("noise" in table.note) is shown
