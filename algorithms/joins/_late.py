@@ -37,6 +37,11 @@ def allocate(r_pages: int, s_pages: int, parameters: JoinParameters) -> LateAllo
     return LateAllocation(parameters.memory - index, index)
 
 
+def check(parameters: JoinParameters) -> None:
+    """Refuse columns of neither relation."""
+    parameters.wanted("R")
+
+
 def prepare(
     name: str,
     r: File,

@@ -38,6 +38,8 @@ class JoinParameters:
         Pages that the last phase of a join may hold, if it is not all of memory: the joins with `STREAMS_IN` can do with so few.
     first, fetch
         What DigestJoin joins digests with, and its page-fetch strategy: members of their families, or paths of Python files.
+    kernel
+        What FlashJoin joins keys with.
     k, entry_bytes, ties
         Of graph-based fetching (`algorithms.fetching.base.FetchParameters`).
     columns
@@ -55,6 +57,7 @@ class JoinParameters:
     last_phase: int | None = None
     first: str = "sort-merge"
     fetch: str = "planned"
+    kernel: str = "hybrid-hash"
     k: float = 1.0
     columns: tuple[str, ...] | None = None
     entry_bytes: int = ENTRY_BYTES
@@ -74,7 +77,9 @@ class JoinParameters:
         for name in self.columns or ():
             if name[:2] not in ("R.", "S."):
                 raise InvalidParameterError("columns", repr(name), "a column is named R.COLUMN or S.COLUMN")
-        return None if self.columns is None else tuple(name[2:] for name in self.columns if name.startswith(f"{side}."))
+        if self.columns is None:
+            return None
+        return tuple(dict.fromkeys(name[2:] for name in self.columns if name.startswith(f"{side}.")))
 
     def swapped(self) -> JoinParameters:
         """The same, when R and S change roles."""
@@ -93,6 +98,8 @@ class Join(Protocol):
     STREAMS_IN: int = 0
     #: Whether it fetches rows from base relations by their ids, and so cannot join digests.
     FETCHES: bool = False
+    #: Which of `JoinParameters` it takes that not all joins do.
+    OPTIONS: tuple[str, ...] = ()
     __file__: str
 
     def allocate(self, r_pages: int, s_pages: int, parameters: JoinParameters) -> Allocation:

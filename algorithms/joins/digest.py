@@ -28,6 +28,7 @@ from models.allocation.buffers import Allocation, DigestAllocation
 FORMULA = "digest"
 #: It fetches rows of base relations, so it is no first phase of its own.
 FETCHES = True
+OPTIONS = ("first", "fetch", "k", "entry_bytes", "ties", "digests_stored")
 
 #: Where rows are fetched, and where join-index entries are written and read.
 _FETCH, _INDEX = Phase("fetch"), Phase("index")

@@ -8,16 +8,25 @@ from __future__ import annotations
 from dataclasses import replace
 
 from algorithms.joins._late import FETCHES, PAGE_FORMAT, LateJoin, allocate, prepare
+from algorithms.joins._late import check as check_columns
 from algorithms.joins.base import JOINS, JoinParameters
 from algorithms.minipages import Selection, scanned
+from flashsim.core.errors import InvalidParameterError
 from flashsim.execution.requests import Algorithm
 from flashsim.storage.heap_file import File
 from models.allocation.buffers import Allocation
 
 __all__ = ["FETCHES", "PAGE_FORMAT", "allocate", "join"]
 
-#: The join kernel unless another is asked for.
-KERNEL = "hybrid-hash"
+#: What it is told.
+OPTIONS = ("kernel", "columns")
+
+
+def check(parameters: JoinParameters) -> None:
+    """Refuse a kernel that there is not or that does not join keys, and columns of neither relation."""
+    check_columns(parameters)
+    if JOINS.load(parameters.kernel).FETCHES:
+        raise InvalidParameterError("kernel", parameters.kernel, "it fetches rows of base relations, and a kernel has only keys")
 
 
 def join(
@@ -43,8 +52,15 @@ def join(
     UnknownNameError
         A column is wanted that is not stored.
     """
+    check(parameters)
     late = prepare("flash-join", r, s, parameters, allocation, (r_where, s_where))
-    return _join(late, JOINS.load(KERNEL).join(late.r, late.s, replace(parameters, memory=late.memory)))
+    told = replace(parameters, memory=late.memory)
+    try:
+        keys = JOINS.load(parameters.kernel).join(late.r, late.s, told)
+    except InvalidParameterError as problem:
+        least = f"the {late.memory} pages of memory that it has do not do ({problem})"
+        raise InvalidParameterError("kernel", parameters.kernel, least) from None
+    return _join(late, keys)
 
 
 def _join(late: LateJoin, kernel: Algorithm) -> Algorithm:

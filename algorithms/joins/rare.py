@@ -10,7 +10,7 @@ import math
 from algorithms.blocks import read_block, spans
 from algorithms.buckets import SecondPhase, division, join_buckets, partition
 from algorithms.hashing import build, probe
-from algorithms.joins._late import FETCHES, PAGE_FORMAT, LateJoin, allocate, prepare
+from algorithms.joins._late import FETCHES, PAGE_FORMAT, LateJoin, allocate, check, prepare
 from algorithms.joins.base import JoinParameters, folders
 from algorithms.minipages import scanned
 from algorithms.temporaries import temporary_files
@@ -18,7 +18,10 @@ from flashsim.execution.requests import Algorithm, Phase
 from flashsim.storage.heap_file import File
 from models.allocation.buffers import Allocation, exact
 
-__all__ = ["FETCHES", "PAGE_FORMAT", "allocate", "join"]
+__all__ = ["FETCHES", "PAGE_FORMAT", "allocate", "check", "join"]
+
+#: What it is told.
+OPTIONS = ("columns",)
 
 
 def join(r: File, s: File, parameters: JoinParameters, allocation: Allocation | None = None) -> Algorithm:

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from algorithms.joins.base import JOINS
+from algorithms.joins.base import page_format as page_format_of
 from experiments.commands.outputs import Outputs, write_json
 from experiments.commands.progress import progress_bar
 from experiments.commands.shared import Force, JsonFile
@@ -30,13 +31,13 @@ from experiments.runs.joining import (
     open_pair,
     run_join_on_file,
     simulate_join,
+    wanted_columns,
 )
 from flashsim.core.errors import RefusedError
 from flashsim.core.provenance import provenance
 from flashsim.core.units import MILLISECONDS, as_written, parse_size
 from flashsim.device import engines, presets
 from flashsim.device.access import is_path
-from flashsim.storage.layout import PAGE_FORMAT
 from flashsim.storage.source import source_file
 from traces.recording import ParquetRecorder
 
@@ -72,14 +73,14 @@ def join(
     memory: Annotated[str, typer.Option("--memory", metavar="SIZE", help="The buffer pool, such as 10MiB.")],
     page_size: Annotated[str, typer.Option("--page-size", metavar="SIZE", help="512B to 64KiB.")] = "8KiB",
     page_format: Annotated[
-        str,
+        str | None,
         typer.Option(
             "--page-format",
             metavar="FORMAT",
-            help="How pages hold rows: one of {page_formats}; or a Python file.",
+            help="How pages hold rows: one of {page_formats}; or a Python file. By default sqlite, or what the join needs.",
             autocompletion=completes("page_formats"),
         ),
-    ] = PAGE_FORMAT,
+    ] = None,
     io: Annotated[Io, typer.Option("--io", help="Requests of whole buffers, or of single pages.")] = Io.BLOCKED,
     placement: Annotated[
         str,
@@ -127,6 +128,19 @@ def join(
     k: Annotated[
         float | None, typer.Option("--k", help="Of graph-based: room for k (d + 1) pages, d the largest degree; 1 by default.")
     ] = None,
+    kernel: Annotated[
+        str | None,
+        typer.Option(
+            "--kernel",
+            metavar="JOIN",
+            help="What flash-join joins keys with; hybrid-hash by default.",
+            autocompletion=completes("joins"),
+        ),
+    ] = None,
+    columns: Annotated[
+        str | None,
+        typer.Option("--columns", metavar="LIST", help="Columns of the result, such as R.c_name,S.o_totalprice, for rare and flash-join."),
+    ] = None,
     digests_stored: Annotated[bool, typer.Option("--digests-stored", help="Digests are on the device before digest begins.")] = False,
     trace: Annotated[Path | None, typer.Option("--trace", metavar="FILE", help="Record every request into a Parquet file.")] = None,
     out: Annotated[Path | None, typer.Option("--out", metavar="ROWS.parquet", help="Write the joined rows.")] = None,
@@ -153,9 +167,10 @@ def join(
             --on c_custkey=o_custkey --device mtron-msd-sata3025-16gb \
             --memory 1MiB --first external-sort-merge --fetch graph-based
     """
-    on_pages = parse_size(page_size, "--page-size"), page_format
+    on_pages = parse_size(page_size, "--page-size"), page_format or page_format_of(algorithm)
     pages = memory_pages(parse_size(memory, "--memory"), *on_pages)
-    fetching: dict[str, Any] = {"first": first, "fetch": fetch, "k": k, "digests_stored": digests_stored or None}
+    fetching: dict[str, Any] = {"first": first, "fetch": fetch, "k": k, "kernel": kernel, "digests_stored": digests_stored or None}
+    fetching["columns"] = None if columns is None else tuple(columns.split(","))
     setting = JoinSetting(algorithm, pages, io is Io.PAGE, placement, buffers_for, None if cpu == "none" else cpu, **fetching)
     real = is_path(device)
     check_names(setting, None if real else device)
@@ -170,12 +185,13 @@ def join(
                 _spare_source(device, option, source)
         targets = {option: outputs.file(option, path) for option, path in wanted.items() if path is not None}
         relations = open_pair(r, s, on)
+        shown = wanted_columns(setting, relations)
         files = (lay_out(relations[0], *on_pages), lay_out(relations[1], *on_pages))
-        asked = {"r": r, "s": s, "on": on, "device": device, "page_size": on_pages[0], "page_format": page_format}
+        asked = {"r": r, "s": s, "on": on, "device": device, "page_size": on_pages[0], "page_format": on_pages[1]}
         origin = provenance(asked | vars(setting))
         with ExitStack() as stack:
             sink = stack.enter_context(ParquetRecorder(targets["--trace"], origin)) if trace else None
-            results = stack.enter_context(RowWriter(targets["--out"], *relations)) if out else None
+            results = stack.enter_context(RowWriter(targets["--out"], *relations, shown)) if out else None
             if real:
                 target = RealFile(Path(device), allow_write, force)
                 progress = stack.enter_context(progress_bar("loading"))
@@ -197,8 +213,9 @@ def _spare_source(device: str, option: str, source: str) -> None:
 
 def _show(result: JoinResult, memory: str) -> None:
     setting, run = result.setting, result.runs[0]
-    told, fetches = result.parameters, JOINS.load(setting.algorithm).FETCHES
-    joined = f"{setting.algorithm} ({told.first}, {told.fetch})" if fetches else setting.algorithm
+    told, takes = result.parameters, JOINS.load(setting.algorithm).OPTIONS
+    with_ = [str(getattr(told, name)) for name in ("first", "fetch", "kernel") if name in takes]
+    joined = f"{setting.algorithm} ({', '.join(with_)})" if with_ else setting.algorithm
     sides = ", ".join(f"{file.name} {len(file.relation):,} rows on {file.pages:,} pages" for file in result.files)
     say(f"{joined} on {run.machine}: {sides}; {result.files[0].layout.page_title} a page")
     buffers = ", ".join(f"{name.replace('_', ' ')} {value:,}" for name, value in vars(result.allocation).items())

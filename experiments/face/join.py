@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Sequence
 from contextlib import ExitStack
 from functools import cached_property
 from os import PathLike
@@ -14,6 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from matplotlib.figure import Figure
 
+from algorithms.joins.base import page_format as page_format_of
 from experiments.face._devices import device_of
 from experiments.face._outcome import Outcome, point_of
 from experiments.face._tables import Table, key, source
@@ -35,13 +37,13 @@ from experiments.runs.joining import (
     open_pair,
     run_join_on_file,
     simulate_join,
+    wanted_columns,
 )
 from flashsim.core.errors import InvalidParameterError, RefusedError
 from flashsim.core.provenance import provenance
 from flashsim.core.units import format_size
 from flashsim.device import engines, presets
 from flashsim.device.access import is_path
-from flashsim.storage.layout import PAGE_FORMAT
 from traces.recording import ParquetRecorder
 
 #: Whether requests are whole buffers, or single pages.
@@ -104,7 +106,7 @@ class JoinOutcome(Outcome):
         r, s = (file.relation for file in self.result.files)
         with tempfile.TemporaryDirectory(prefix="flashsim-") as folder:
             path = Path(folder) / "rows.parquet"
-            with RowWriter(path, r, s) as writer:
+            with RowWriter(path, r, s, wanted_columns(self.result.setting, (r, s))) as writer:
                 self.result.emit(writer)
             return pq.read_table(path)
 
@@ -129,7 +131,7 @@ def join(
     memory: str,
     algorithm: str = "hybrid-hash",
     page_size: str = "8KiB",
-    page_format: str = PAGE_FORMAT,
+    page_format: str | None = None,
     io: str = "blocked",
     placement: str = "packed",
     cpu: str | None = CPU,
@@ -137,6 +139,8 @@ def join(
     first: str | None = None,
     fetch: str | None = None,
     k: float | None = None,
+    kernel: str | None = None,
+    columns: Sequence[str] | None = None,
     digests_stored: bool = False,
     trace: str | PathLike[str] | None = None,
     allow_write: bool = False,
@@ -161,7 +165,8 @@ def join(
     page_size
         ``"512B"`` to ``"64KiB"``.
     page_format
-        How pages hold rows: ``"sqlite"``, row by row, or ``"pax"``, column by column; or the path of a Python file.
+        How pages hold rows: ``"sqlite"``, row by row, or ``"pax"``, column by column; or the path of a Python file. Without it
+        ``"sqlite"``, or what the join needs.
     io
         ``"blocked"``: requests of whole buffers; ``"page"``: of single pages.
     placement
@@ -174,6 +179,10 @@ def join(
         What ``"digest"`` joins digests with (``"sort-merge"``), and how it fetches rows (``"planned"``); or paths of Python files.
     k
         Of graph-based fetching: the cache keeps room for k (d + 1) pages, d the largest degree of the join graph; 1 by default.
+    kernel
+        What ``"flash-join"`` joins keys with (``"hybrid-hash"``); or the path of a Python file.
+    columns
+        Those of the result, such as ``["R.name", "S.value"]``, for ``"rare"`` and ``"flash-join"``, which read no others; all without it.
     digests_stored
         Whether digests are on the device before the join begins.
     trace
@@ -205,14 +214,20 @@ def join(
     >>> late = fs.join(r, s, on="key", algorithm="digest", first="bnl", fetch="naive", device="ocz-core-60gb", memory="64KiB")
     >>> late.phases()["phase"].tolist()
     ['project', 'digest bnl: join', 'index', 'fetch']
+    >>> named = ["R.name", "S.value"]
+    >>> rare = fs.join(r, s, on="key", algorithm="rare", columns=named, device="ocz-core-60gb", memory="64KiB")
+    >>> rare.phases()["phase"].tolist(), list(rare.rows().columns)
+    (['scan', 'join', 'fetch R', 'fetch S'], ['name', 'value'])
     """
     if io not in _IO:
         raise InvalidParameterError("io", repr(io), f"it must be one of {', '.join(_IO)}")
-    on_pages = size(page_size, "page_size"), text(page_format, "page_format")
+    on_pages = size(page_size, "page_size"), text(page_format or page_format_of(text(algorithm, "algorithm")), "page_format")
     pages = memory_pages(size(memory, "memory"), *on_pages)
     named = [None if value is None else text(value, name) for value, name in ((buffers_for, "buffers_for"), (cpu, "cpu"))]
-    fetching: dict[str, Any] = {name: None if value is None else text(value, name) for name, value in (("first", first), ("fetch", fetch))}
+    given = {"first": first, "fetch": fetch, "kernel": kernel}
+    fetching: dict[str, Any] = {name: None if value is None else text(value, name) for name, value in given.items()}
     fetching |= {"k": None if k is None else number(k, "k", "it must be a number"), "digests_stored": digests_stored or None}
+    fetching["columns"] = None if columns is None else tuple(text(each, "columns") for each in several(columns, "columns"))
     setting = JoinSetting(text(algorithm, "algorithm"), pages, io == "page", text(placement, "placement"), named[0], named[1], **fetching)
     devices = [device_of(each) for each in several(device, "device")]
     real = [each for each in devices if isinstance(each, str) and is_path(each)]
@@ -223,6 +238,7 @@ def join(
     for each in () if real else devices:
         engines.begin(presets.load(_preset(each)))  # while the relations are opened
     relations = open_pair(source(r, "r"), source(s, "s"), key(on))
+    wanted_columns(setting, relations)
     files = (lay_out(relations[0], *on_pages), lay_out(relations[1], *on_pages))
     asked = {"on": on, "devices": [_preset(each) for each in devices], "page_size": on_pages[0], "page_format": on_pages[1]}
     origin = provenance(asked | vars(setting))

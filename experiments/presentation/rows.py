@@ -19,20 +19,19 @@ from flashsim.storage.relation import Relation
 _BATCH = 1 << 16
 
 
-def column_names(r: Sequence[str], s: Sequence[str], s_key: str) -> tuple[list[str], list[str]]:
+def column_names(r: Sequence[str], s: Sequence[str]) -> tuple[list[str], list[str]]:
     """Names of R's and of S's columns in the result.
 
-    S's key is left out.  A column of S whose name is taken gets ``_s`` behind it, as often as it takes.
+    A column of S whose name is taken gets ``_s`` behind it, as often as it takes.
 
     Examples
     --------
-    >>> column_names(["id", "name"], ["id", "name", "name_s"], s_key="id")
+    >>> column_names(["id", "name"], ["name", "name_s"])
     (['id', 'name'], ['name_s_s', 'name_s'])
     """
-    kept = [name for name in s if name != s_key]
-    taken = {*r, *(name for name in kept if name not in r)}
+    taken = {*r, *(name for name in s if name not in r)}
     named = []
-    for name in kept:
+    for name in s:
         own = name
         if name in r:
             while own in taken:
@@ -53,11 +52,17 @@ class RowWriter:
         The Parquet file; it exists from the start, even without rows.
     r, s
         The relations, in the order of the result's columns.
+    wanted
+        The columns of each; None: all of R's, and all of S's but its key.
     """
 
-    def __init__(self, path: Path, r: Relation, s: Relation) -> None:
+    def __init__(
+        self, path: Path, r: Relation, s: Relation, wanted: tuple[Sequence[str] | None, Sequence[str] | None] = (None, None)
+    ) -> None:
         self._r, self._s = r, s
-        self._names = column_names(r.records.names, s.records.names, s.key)
+        of_s = [name for name in s.records.names if name != s.key] if wanted[1] is None else list(wanted[1])
+        self._wanted = r.records.names if wanted[0] is None else list(wanted[0]), of_s
+        self._names = column_names(*self._wanted)
         self._pending: list[tuple[Integers, Integers]] = []
         self._rows = 0
         nothing = np.zeros(0, np.int64)
@@ -71,12 +76,11 @@ class RowWriter:
             self._write()
 
     def _table(self, r_rows: Integers, s_rows: Integers) -> pa.Table:
-        r, s = self._r.records.take(r_rows), self._s.records.take(s_rows)
-        left = r.rename_columns(self._names[0])
-        kept = [index for index, name in enumerate(s.column_names) if name != self._s.key]
-        for name, index in zip(self._names[1], kept, strict=True):
-            left = left.append_column(name, s.column(index))
-        return without_unions(left)
+        taken = self._r.records.take(r_rows), self._s.records.take(s_rows)
+        columns: dict[str, pa.ChunkedArray] = {}
+        for table, relation, wanted, names in zip(taken, (self._r, self._s), self._wanted, self._names, strict=True):
+            columns |= {name: table.column(relation.records.names.index(each)) for each, name in zip(wanted, names, strict=True)}
+        return without_unions(pa.table(columns))
 
     def _write(self) -> None:
         if self._rows:

@@ -11,7 +11,7 @@ from algorithms.digests import with_digests
 from algorithms.joins.base import JOINS, JoinParameters, plan
 from experiments.runs.drives import DriveInUse, HeldDrive
 from experiments.runs.nominal import disk_of
-from flashsim.core.errors import InvalidParameterError
+from flashsim.core.errors import InvalidParameterError, UnknownNameError
 from flashsim.core.protocols import Progress, Sink
 from flashsim.core.units import MIB, SECONDS, format_size
 from flashsim.device import presets
@@ -36,7 +36,7 @@ from models.disk import Disk
 CPU = "pentium-d-2009"
 
 #: What is told only to joins that fetch rows.
-FETCHING_OPTIONS = ("first", "fetch", "k", "columns", "digests_stored")
+FETCHING_OPTIONS = ("first", "fetch", "k", "kernel", "columns", "digests_stored")
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class JoinSetting:
         The device preset whose figures divide the buffers; by default the device of the run (the first of several).
     cpu
         A CPU preset, or None: then CPU work takes no time.
-    first, fetch, k, columns, digests_stored
+    first, fetch, k, kernel, columns, digests_stored
         Of joins that fetch rows (`algorithms.joins.base.JoinParameters`); None for what is usual.
     """
 
@@ -68,6 +68,7 @@ class JoinSetting:
     first: str | None = None
     fetch: str | None = None
     k: float | None = None
+    kernel: str | None = None
     columns: tuple[str, ...] | None = None
     digests_stored: bool | None = None
 
@@ -158,6 +159,26 @@ def open_pair(r: str | Source, s: str | Source, on: str) -> tuple[Relation, Rela
     return load_pair(left, right, r_column, s_column or r_column)
 
 
+def wanted_columns(setting: JoinSetting, relations: tuple[Relation, Relation]) -> tuple[tuple[str, ...] | None, tuple[str, ...] | None]:
+    """The columns of R and of S that the result wants; None: all.
+
+    Raises
+    ------
+    UnknownNameError
+        One is not stored.
+    InvalidParameterError
+        There are none.
+    """
+    if setting.columns == ():
+        raise InvalidParameterError("columns", "none", "a result has one at least")
+    told = setting.parameters()
+    for side, relation in zip("RS", relations, strict=True):
+        for name in told.wanted(side) or ():
+            if name not in relation.records.names:
+                raise UnknownNameError(f"column of {relation.title}", name, relation.records.names)
+    return told.wanted("R"), told.wanted("S")
+
+
 def lay_out(relation: Relation, page_size: int, page_format: str = PAGE_FORMAT) -> HeapFile:
     """A relation's heap file: of the published length where its source knows one, and pages hold whole rows; otherwise full pages."""
     published = getattr(relation.records, "published_pages", None) if page_format == PAGE_FORMAT else None
@@ -184,8 +205,9 @@ def check_names(setting: JoinSetting, device: str | None) -> None:
     """Refuse an unknown join, CPU or device preset before any data are read; no device stands for a real one."""
     join = JOINS.load(setting.algorithm)
     for option in FETCHING_OPTIONS:
-        if not join.FETCHES and getattr(setting, option) is not None:
-            raise InvalidParameterError(option.replace("_", " "), getattr(setting, option), f"{setting.algorithm} does not fetch rows")
+        if (value := getattr(setting, option)) is not None and option not in join.OPTIONS:
+            told = ",".join(value) if isinstance(value, tuple) else value
+            raise InvalidParameterError(option.replace("_", " "), told, f"{setting.algorithm} does not take it")
     join.check(setting.parameters())
     if setting.cpu:
         cpus.load(setting.cpu)
