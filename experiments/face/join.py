@@ -217,7 +217,7 @@ def join(
     >>> named = ["R.name", "S.value"]
     >>> rare = fs.join(r, s, on="key", algorithm="rare", columns=named, device="ocz-core-60gb", memory="64KiB")
     >>> rare.phases()["phase"].tolist(), list(rare.rows().columns)
-    (['scan', 'join', 'fetch R', 'fetch S'], ['name', 'value'])
+    (['scan', 'join', 'fetch S', 'fetch R'], ['name', 'value'])
     """
     if io not in _IO:
         raise InvalidParameterError("io", repr(io), f"it must be one of {', '.join(_IO)}")
