@@ -12,10 +12,10 @@ from algorithms.joins.base import JoinParameters, folders, settle
 from algorithms.matching import Matching
 from algorithms.sorting import merge, merge_into
 from algorithms.temporaries import Output, drop
-from flashsim.core.errors import InvalidParameterError
 from flashsim.execution.requests import Algorithm, Cpu, Phase, Work
 from flashsim.storage.heap_file import File
 from models.allocation.buffers import Allocation, ExternalSortMergeAllocation
+from models.allocation.external_sort_merge import external_sort_merge
 
 #: In `models.join_costs`.
 FORMULA = "external-sort-merge"
@@ -25,7 +25,7 @@ STREAMS_IN = 3
 
 def allocate(r_pages: int, s_pages: int, parameters: JoinParameters) -> ExternalSortMergeAllocation:
     """Runs of B pages, merged B - 1 at a time, with B pages of memory."""
-    return ExternalSortMergeAllocation(parameters.memory, parameters.memory - 1)
+    return external_sort_merge(parameters.memory)
 
 
 def join(r: File, s: File, parameters: JoinParameters, allocation: Allocation | None = None) -> Algorithm:
@@ -37,12 +37,9 @@ def join(r: File, s: File, parameters: JoinParameters, allocation: Allocation | 
     Raises
     ------
     InvalidParameterError
-        Fewer than 3 pages of memory, runs merged one at a time, or an allocation that does not fit.
+        Fewer than 3 pages of memory, or an allocation that does not fit, such as one that merges one run at a time.
     """
-    chosen = settle(r, s, parameters, allocation, ExternalSortMergeAllocation, allocate)
-    if chosen.fan_in < 2:
-        raise InvalidParameterError("fan in", chosen.fan_in, "at least 2 runs must be merged at a time")
-    return _join(r, s, parameters, chosen)
+    return _join(r, s, parameters, settle(r, s, parameters, allocation, ExternalSortMergeAllocation, allocate))
 
 
 def _join(r: File, s: File, parameters: JoinParameters, allocation: ExternalSortMergeAllocation) -> Algorithm:

@@ -163,7 +163,7 @@ def check(allocation: Allocation, memory: int) -> None:
     Raises
     ------
     InvalidParameterError
-        A part is below 1 page, or a phase needs more than `memory` pages.
+        A part is below 1 page, fewer than 2 runs are merged at a time, or a phase needs more than `memory` pages.
     """
     parts = asdict(allocation)
     optional: set[str] = set()
@@ -171,7 +171,7 @@ def check(allocation: Allocation, memory: int) -> None:
         in_memory = allocation.buckets == 0
         optional = {"buckets", "output", "phase2_input", "phase2_workspace"} if in_memory else {"workspace"}
     for name, pages in parts.items():
-        least = 0 if name in optional else 1
+        least = 0 if name in optional else 2 if name == "fan_in" else 1
         if pages < least:
             raise InvalidParameterError(name, pages, f"it must be at least {least}")
     for phase, pages in enumerate(allocation.phases(), start=1):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from models.allocation.buffers import ExternalSortMergeAllocation
+from models.allocation.external_sort_merge import external_sort_merge
 from models.join_costs.base import PhaseCounts, Sizes, Traffic, ceil_div, in_parts
 
 ALLOCATION = ExternalSortMergeAllocation
@@ -12,7 +13,7 @@ ALLOCATION = ExternalSortMergeAllocation
 
 def allocate(sizes: Sizes, latency_ratio: float, access_ratio: float) -> ExternalSortMergeAllocation:
     """Runs of B pages, merged B - 1 at a time, with B pages of memory."""
-    return ExternalSortMergeAllocation(sizes.memory, sizes.memory - 1)
+    return external_sort_merge(sizes.memory)
 
 
 def counts(sizes: Sizes, a: ExternalSortMergeAllocation) -> tuple[PhaseCounts, ...]:
