@@ -19,9 +19,9 @@ from tests.flashsim.hdd.diskspecs.drive_files import write_drive
 
 ROOT = Path(__file__).parents[2]
 #: Pages whose commands and programs all run.
-EXPLANATIONS = [ROOT / "docs" / "explanation" / f"{name}.md" for name in ("compiled_loop", "page_access", "strands")]
-HOW_TO = ROOT / "docs" / "how-to" / "keep-rows-by-column.md"
-PAGES = [*sorted((ROOT / "docs" / "tutorials").glob("*.md")), *EXPLANATIONS, HOW_TO]
+EXPLANATIONS = [ROOT / "docs" / "explanation" / f"{name}.md" for name in ("compiled_loop", "page_access", "page_fetching", "strands")]
+HOW_TO = [ROOT / "docs" / "how-to" / f"{name}.md" for name in ("fetch-rows-your-way", "keep-rows-by-column", "schedule-page-accesses")]
+PAGES = [*sorted((ROOT / "docs" / "tutorials").glob("*.md")), *EXPLANATIONS, *HOW_TO]
 COMMANDS = (
     "",
     "reproduce",
@@ -92,8 +92,13 @@ def test_tutorials_run(page: Path, here: Path, small_scale: float) -> None:
     names: dict[str, object] = {}
     for language, block in blocks:
         if language == "python":
-            exec(compile(block, str(page), "exec"), names)
+            if file := re.match(r"# (\w+\.py)\n", block):
+                Path(file[1]).write_text(block, encoding="utf-8")
+            else:
+                exec(compile(block, str(page), "exec"), names)
             continue
+        for line in re.findall(r"^printf .*", block, re.MULTILINE):
+            subprocess.run(line, shell=True, check=True)
         for line in examples(block):
             result = CliRunner().invoke(app, shlex.split(line)[1:], prog_name="flashsim")
             assert result.exit_code == 0, f"{line}\n{result.output}"
