@@ -58,7 +58,7 @@ def fetch(index: JoinIndex, cache: PageCache, parameters: FetchParameters) -> Al
 
 
 def _ranges(of_pages: Integers, capacity: int, most: int) -> tuple[Integers, int]:
-    """The range that each page of S belongs to, and how many there are: of about as many entries each, and no more than fit if they can.
+    """The range that each page of S belongs to, and how many there are: none of more entries than fit, unless a page alone has more.
 
     Parameters
     ----------
@@ -67,11 +67,16 @@ def _ranges(of_pages: Integers, capacity: int, most: int) -> tuple[Integers, int
     capacity
         Entries of a range that fit.
     most
-        Ranges, at least 1.
+        Ranges, at least 1; if more were needed, all are of about as many entries.
     """
-    entries, heaviest = int(of_pages.sum()), int(of_pages.max(initial=0))
-    ranges = max(1, min(most, -(-entries // max(1, capacity - heaviest))))
-    return (np.cumsum(of_pages) - of_pages) * ranges // max(1, entries), ranges
+    sums = np.cumsum(of_pages)
+    ends = [0]
+    while ends[-1] < len(sums) and len(ends) <= most + 1:
+        begun = sums[ends[-1]] - of_pages[ends[-1]]
+        ends.append(max(ends[-1] + 1, int(np.searchsorted(sums, begun + capacity, side="right"))))
+    if len(ends) > most + 1:
+        return (sums - of_pages) * most // sums[-1], most
+    return np.searchsorted(ends[1:], np.arange(len(sums)), side="right"), max(1, len(ends) - 1)
 
 
 def _join(file: File, cache: PageCache, room: int, *, page_io: bool) -> Algorithm:
