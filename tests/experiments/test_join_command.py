@@ -38,7 +38,7 @@ def test_the_larger_relation_may_come_first(here: Path, flashsim: Run) -> None:
     assert set(map(len, rows["padding"].to_pylist())) == {90} and set(map(len, rows["padding_s"].to_pylist())) == {130}
 
 
-@pytest.mark.parametrize("algorithm", ["bnl", "sort-merge", "simple-hash", "grace-hash", "hybrid-hash"])
+@pytest.mark.parametrize("algorithm", ["bnl", "sort-merge", "external-sort-merge", "simple-hash", "grace-hash", "hybrid-hash"])
 @pytest.mark.parametrize("device", ["ocz-core-60gb", "toshiba-5400-320gb"])
 def test_json_trace_and_rows_agree(algorithm: str, device: str, here: Path, flashsim: Run) -> None:
     line = SMALL_JOIN.replace("bnl", algorithm).replace("ocz-core-60gb", device)
@@ -121,3 +121,32 @@ def test_a_real_file(page_format: str, here: Path, flashsim: Run) -> None:
     columns = ["operation", "offset", "length", "label"]
     real, virtual = (pq.read_table(here / name, columns=columns) for name in ("real.parquet", "t.parquet"))
     assert real.to_pylist() == virtual.to_pylist()
+
+
+@pytest.mark.parametrize(
+    ("options", "phases"),
+    [
+        ("--fetch page-based", ["project", "digest sort-merge: sort", "digest sort-merge: merge", "index", "fetch"]),
+        ("--first external-sort-merge --fetch graph-based --k 2 --digests-stored", ["digest external-sort-merge: sort"]),
+    ],
+)
+def test_a_digest_join_on_a_real_file_and_its_trace_replayed_there(options: str, phases: list[str], here: Path, flashsim: Run) -> None:
+    """Rows, phases that add up, and a recorded trace that asks a real file for the same bytes again."""
+    line = SMALL_JOIN.replace("bnl", "digest").replace("--device ocz-core-60gb", "--device ./disk")
+    result = flashsim(f"{line} {options} --allow-write --json j.json --trace t.parquet --out o.parquet")
+    if "does not do direct I/O" in result.stderr:
+        pytest.skip("the file system of temporary files does not do direct I/O")
+    assert result.exit_code == 0, result.output
+    machine = json.loads((here / "j.json").read_text())["machines"][0]
+    assert [phase["name"] for phase in machine["phases"]][: len(phases)] == phases
+    assert pq.read_metadata(here / "o.parquet").num_rows == 15_000
+    simulated = flashsim(f"{SMALL_JOIN.replace('bnl', 'digest')} {options} --buffers-for toshiba-5400-320gb --json s.json")
+    assert simulated.exit_code == 0, simulated.output
+    told = json.loads((here / "s.json").read_text())["machines"][0]
+    counts = [[(phase["name"], phase["reads"], phase["writes"], phase["work"]) for phase in one["phases"]] for one in (machine, told)]
+    assert counts[0] == counts[1]
+    replayed = flashsim("trace replay t.parquet --on ./disk --allow-write --pace asap --engine builtin --json r.json")
+    assert replayed.exit_code == 0, replayed.output
+    operations = json.loads((here / "r.json").read_text())["operations"]
+    for kind in ("read", "write"):
+        assert operations[kind]["bytes"] == 8192 * machine["total"][f"pages_{'read' if kind == 'read' else 'written'}"]

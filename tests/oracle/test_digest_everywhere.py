@@ -40,8 +40,8 @@ def test_tpch(first: str) -> None:
 
 @pytest.mark.parametrize("number, page_io", [(0, False), (1, True)])
 def test_many_pairs(number: int, page_io: bool) -> None:
-    """Every row of a relation joins some sixty of the other."""
-    assert check("tpch:supplier@0.01", "tpch:customer@0.01", "s_nationkey", "c_nationkey", 24, 4096, "pax", page_io, ways(number)) > 5000
+    """Every row of a relation joins some thirty of the other."""
+    assert check("tpch:supplier@0.005", "tpch:customer@0.005", "s_nationkey", "c_nationkey", 24, 4096, "pax", page_io, ways(number)) > 1000
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def keys(draw: st.DrawFn) -> np.ndarray[Any, np.dtype[np.int64]]:
 
 
 @pytest.mark.parametrize("first, fetch", WAYS)
-@settings(max_examples=6)
+@settings(max_examples=4)
 @given(keys(), keys(), st.integers(6, 40), st.booleans(), st.booleans(), st.booleans())
 def test_made_relations(first: str, fetch: str, left: Any, right: Any, memory: int, page_io: bool, stored: bool, same: bool) -> None:
     """Requests are checked on the way: nothing is read that was not written, or more of it than memory holds."""
