@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import struct
+from contextlib import suppress
 from itertools import pairwise
 from typing import Any
 
@@ -13,13 +14,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flashsim.core.errors import CapacityError, DamagedFileError
+from flashsim.core.errors import CapacityError, DamagedFileError, SchemaError
 from flashsim.core.request import SECTOR
 from flashsim.storage.columns import mixed_array, plain_type
 from flashsim.storage.heap_file import heap_file
 from flashsim.storage.layout import Layout
 from flashsim.storage.relation import Relation
-from flashsim.storage.rows import keyed
+from flashsim.storage.rows import Tuples, keyed
 from flashsim.storage.source import load_pair, open_source
 from flashsim.storage.source.base import TableRecords
 
@@ -179,6 +180,25 @@ def test_damage_is_refused_in_one_line(minipage: str, at: int, value: int, messa
         file.layout.decode(page)
         file.layout.decode_values(page, ("id", "name", "mixed"))
     assert str(refused.value).startswith("relation t: ") and "\n" not in str(refused.value)
+
+
+@given(table=tables(), damage=st.lists(st.tuples(st.integers(0, 511), st.integers(0, 255)), min_size=1, max_size=9), data=st.data())
+def test_any_damage_is_refused_or_is_rows_of_the_relation(table: pa.Table, damage: list[tuple[int, int]], data: st.DataObject) -> None:
+    try:
+        file = heap_file(relation_of(table, data.draw(st.sampled_from(table.column_names))), 512, page_format="pax")
+    except (CapacityError, SchemaError):  # a row is too long, or durations are no keys
+        return
+    pages = file.layout.encode(file.run(0, file.pages))
+    for place, value in damage if len(pages) else []:
+        pages[-1, place] = value
+    for read in (file.layout.decode, lambda pages: file.layout.decode_values(pages, tuple(table.column_names))):
+        with suppress(DamagedFileError):
+            found = read(pages)
+            if isinstance(found, Tuples) and len(found):
+                assert 0 <= found.rows.min() <= found.rows.max() < len(file.relation) and found.pages[-1] == len(found)
+                assert np.isin(found.keys, file.relation.keys(slice(None))).all() or pa.types.is_integer(
+                    table.schema.field(file.relation.key).type
+                )
 
 
 def test_a_key_that_no_row_has_is_refused() -> None:
