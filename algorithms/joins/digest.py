@@ -112,6 +112,7 @@ def join(r: File, s: File, parameters: JoinParameters, allocation: Allocation | 
 
 def _join(r: HeapFile, s: HeapFile, parameters: JoinParameters, settings: _Settings) -> Algorithm:
     if not r.pages or not s.pages:
+        yield _FETCH
         return
     page_io, digests = parameters.page_io, list[File]()
     if parameters.digests_stored:

@@ -226,7 +226,7 @@ def join(
     named = [None if value is None else text(value, name) for value, name in ((buffers_for, "buffers_for"), (cpu, "cpu"))]
     given = {"first": first, "fetch": fetch, "kernel": kernel}
     fetching: dict[str, Any] = {name: None if value is None else text(value, name) for name, value in given.items()}
-    fetching |= {"k": None if k is None else number(k, "k", "it must be a number"), "digests_stored": digests_stored or None}
+    fetching |= {"k": None if k is None else number(k, "k", "it must be a number"), "digests_stored": bool(digests_stored) or None}
     fetching["columns"] = None if columns is None else tuple(text(each, "columns") for each in several(columns, "columns"))
     setting = JoinSetting(text(algorithm, "algorithm"), pages, io == "page", text(placement, "placement"), named[0], named[1], **fetching)
     devices = [device_of(each) for each in several(device, "device")]

@@ -163,7 +163,7 @@ def test_a_relation_joins_itself(name):
 @pytest.mark.parametrize("rows", [(0, 0), (0, 50), (50, 0)])
 def test_an_empty_relation_costs_nothing(name, rows):
     outcome = run(plan(name, *relations(name, np.arange(rows[0]), np.arange(rows[1])), JoinParameters(30)), 30)
-    assert len(outcome.pairs) == 0 and outcome.extents == []
+    assert len(outcome.pairs) == 0 and outcome.extents == [] and outcome.phases
 
 
 @pytest.mark.parametrize("name", NAMES)
