@@ -1,7 +1,7 @@
 """The paper's pages, as a page format: 25 tuples on 4 KB, or 250 digests of a tenth of a tuple (table II); they are counted, not made.
 
-Of 4,096 bytes 4,000 hold tuples.  Relations say what a tuple takes; a number of any other record takes 8 bytes, so that a digest, an
-instruction to fetch and an entry of a join index take 16, a tenth of 160.
+Of 4,096 bytes 4,000 hold tuples.  Relations say what a tuple takes.  A number of any other record takes 8 bytes, so that a digest, an
+instruction to fetch and an entry of a join index take 16, a tenth of 160, and a tuple that is put aside, with two numbers, 176.
 """
 
 from __future__ import annotations
@@ -28,7 +28,9 @@ def room(row_format: RowFormat, page_size: int) -> int:
 
 def record_size(row_format: RowFormat) -> int:
     """Bytes of every record."""
-    return row_format.largest_record() if isinstance(row_format, Relation) else _NUMBER * len(row_format.columns)
+    if isinstance(row_format, Relation):
+        return row_format.largest_record()
+    return _NUMBER * len(row_format.columns) + getattr(row_format, "padding", 0)
 
 
 def largest_record(row_format: RowFormat, page_size: int) -> int:
