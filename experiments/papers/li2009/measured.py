@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
-from statistics import fmean
 
 import pandas as pd
 
 from experiments.papers.base import Cell
-from experiments.papers.li2009.runs import BASIC, COINS, LABELS, Setup
+from experiments.papers.li2009.runs import BASIC, LABELS, Setup
 from experiments.presentation.plots import series_over, svg
 from experiments.presentation.section import Section
 from experiments.presentation.tables import Entry, Table
@@ -23,19 +22,19 @@ Point = tuple[str, float, Setup]
 
 
 class Runs:
-    """What was measured, by setup: means over the coins."""
+    """What was measured, by setup."""
 
     def __init__(self, results: Results) -> None:
         self._results = results
 
-    def mean(self, setup: Setup, what: str = "seconds") -> float | None:
+    def value(self, setup: Setup, what: str = "seconds") -> float | None:
         """Seconds or page accesses; None where the run was not asked for."""
-        found = self._results.get(setup.job(self._results.settings))
-        return fmean(one[what] for one in found) if found else None
+        found: Mapping[str, float] | None = self._results.get(setup.job(self._results.settings))
+        return found[what] if found else None
 
     def over_basic(self, setup: Setup) -> float | None:
         """I/O time over that of sort-merge."""
-        mine, basic = self.mean(setup), self.mean(setup.with_method(BASIC))
+        mine, basic = self.value(setup), self.value(setup.with_method(BASIC))
         return mine / basic if mine is not None and basic else None
 
     def saved(self, setup: Setup) -> float | None:
@@ -91,4 +90,4 @@ def curves(points: Sequence[Point], seconds: Callable[[Setup, float], float | No
     rows: list[list[Entry]] = [[*place, *(by_method.get((*place, method)) for method in methods)] for place in places]
     table = Table(["figure", axis, *methods], rows, name, digits=3)
     picture = svg(series_over(frame, axis, "I/O time, s", "method", ["panel"], axis))
-    return [Section(title, f"I/O seconds; means of {COINS} coins.", [table], {name: picture}, on_terminal=True)]
+    return [Section(title, "I/O seconds.", [table], {name: picture}, on_terminal=True)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -42,14 +42,13 @@ LABELS = {
 #: Table II: 8,192 pages of 4 KB with 25 tuples each, and 512 pages of memory.
 PAGES, PAGE_SIZE, PER_PAGE, MEMORY, SELECTIVITY = 8192, 4 * KIB, 25, 512, 0.05
 TUPLE_SIZE = 160
-#: A run is repeated with so many coins, on so many random orders of the table.
-COINS = 3
 
 
 @dataclass(frozen=True)
 class Setup:
-    """One run; memory is in pages of 4 KB, `theta` skews results over pages, `k` is that of graph-based fetching.
+    """One run; memory is in pages of 4 KB, and `k` is that of graph-based fetching.
 
+    Results are skewed over pages by `theta`; those beyond the tuples of a page are lost, or if `refilled` go to pages that have room.
     `same_order` says whether both inputs lie in one page order, as a table that is joined with itself does.
     """
 
@@ -59,6 +58,7 @@ class Setup:
     page_size: int = PAGE_SIZE
     k: float = 1.0
     theta: float = 0.0
+    refilled: bool = False
     same_order: bool = True
 
     @property
@@ -76,7 +76,7 @@ class Setup:
         """The run of it."""
         if self.method == BASIC and self != self.with_method(BASIC):
             return self.with_method(BASIC).job(settings)
-        return Job.of(run_join, self.name, **asdict(self), scale=settings.scale, seed=settings.seed)
+        return Job.of(run_join, self.name, setup=vars(self), scale=settings.scale, seed=settings.seed)
 
 
 class Records(TableRecords):
@@ -102,7 +102,7 @@ def inputs(setup: Setup, scale: float, seed: int) -> tuple[HeapFile, HeapFile]:
     count = round(PAGES * scale * PAGE_SIZE / setup.page_size) * per_page
     draw = generator(seed, "li2009")
     order = draw.permutation(count)
-    kept = draw.random(count) < _chances(setup, count // per_page, per_page, draw)[np.arange(count) // per_page]
+    kept = draw.random(count) < _chances(setup, count // per_page, draw)[np.arange(count) // per_page]
     codes = 2 * order
     other = np.where(kept, codes, codes + 1)
     if not setup.same_order:
@@ -110,11 +110,13 @@ def inputs(setup: Setup, scale: float, seed: int) -> tuple[HeapFile, HeapFile]:
     return table("customer", codes, TUPLE_SIZE, setup.page_size), table("customer2", other, TUPLE_SIZE, setup.page_size)
 
 
-def _chances(setup: Setup, pages: int, per_page: int, draw: np.random.Generator) -> Any:
-    """How probable it is that a result is kept, by page: as Zipf's law has it, but at most 1, and `selectivity` in the mean."""
+def _chances(setup: Setup, pages: int, draw: np.random.Generator) -> Any:
+    """How probable it is that a result is kept, by page: as Zipf's law has it with `selectivity` in the mean, but at most 1."""
     weights = np.arange(1, pages + 1) ** -setup.theta
-    low, high = 0.0, float(pages / weights[-1])
-    for _ in range(100):
+    low = high = setup.selectivity / weights.mean()
+    while np.minimum(1, high * weights).mean() < setup.selectivity * setup.refilled:
+        low, high = high, 2 * high
+    for _ in range(50):
         middle = (low + high) / 2
         low, high = (middle, high) if np.minimum(1, middle * weights).mean() < setup.selectivity else (low, middle)
     return np.minimum(1, high * weights)[draw.permutation(pages)]
@@ -148,30 +150,21 @@ def execute(
     return runs, machines[0].devices[0].statistics()
 
 
-def algorithm_of(setup: Setup, files: tuple[HeapFile, HeapFile], memory: int, **graph: Any) -> Algorithm:
-    """The join of a setup with so many pages of its size; `graph` says how graph-based fetching is made otherwise."""
+def algorithm_of(setup: Setup, files: tuple[HeapFile, HeapFile], scale: float, **graph: Any) -> Algorithm:
+    """The join of a setup; `graph` says how graph-based fetching is made otherwise."""
+    memory = round(setup.memory * scale * PAGE_SIZE / setup.page_size)
     if setup.method == BASIC:
         return plan(BASIC, *files, JoinParameters(memory, page_io=True))
     ratio = disk_of(presets.load(DEVICE), setup.page_size).latency_ratio
     return plan("digest", *files, JoinParameters(memory, True, first=BASIC, fetch=setup.method, k=setup.k, latency_ratio=ratio, **graph))
 
 
-def pages_of(memory: int, page_size: int, scale: float) -> int:
-    """Pages of that size in the memory of so many of 4 KB, at a scale."""
-    return round(memory * scale * PAGE_SIZE / page_size)
-
-
-def run_join(
-    method: str, selectivity: float, memory: int, page_size: int, k: float, theta: float, same_order: bool, scale: float, seed: int
-) -> list[dict[str, Any]]:
-    """One join with every coin, JSON-ready: I/O seconds, those of reads and of writes, and page accesses of each kind."""
-    setup = Setup(method, selectivity, memory, page_size, k, theta, same_order)
-    return [_run(setup, inputs(setup, scale, seed + coin), pages_of(memory, page_size, scale)) for coin in range(COINS)]
-
-
-def _run(setup: Setup, files: tuple[HeapFile, HeapFile], memory: int) -> dict[str, Any]:
+def run_join(setup: Mapping[str, Any], scale: float, seed: int) -> dict[str, float]:
+    """One run, JSON-ready: I/O seconds, those of reads and of writes, and page accesses of each kind."""
+    asked = Setup(**setup)
+    files = inputs(asked, scale, seed)
     times = Times()
-    (run,), counted = execute(files, algorithm_of(setup, files, memory), sink=times)
+    (run,), counted = execute(files, algorithm_of(asked, files, scale), sink=times)
     total = run.total()
     return {
         "seconds": total.io_time / SECONDS,

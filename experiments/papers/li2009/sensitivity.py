@@ -1,13 +1,14 @@
-"""Other readings of the paper, and other prices: what each makes of the crossings and gains of figures 7 to 9, of k, and of figure 12."""
+"""Other readings of the paper, and other prices: what each makes of the crossings and gains of figures 7 to 9, and of the others."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+from dataclasses import replace
 from typing import Any
 
 from algorithms.joins.base import JoinParameters, plan
 from experiments.papers.li2009.measured import STRATEGIES, crossing
-from experiments.papers.li2009.runs import BASIC, LABELS, MEMORY, PAGE_SIZE, Setup, algorithm_of, execute, inputs, pages_of
+from experiments.papers.li2009.runs import BASIC, LABELS, Setup, algorithm_of, execute, inputs
 from experiments.presentation.section import Section
 from experiments.presentation.tables import Entry, Table
 from experiments.runs.jobs import Job, Results, Settings
@@ -15,74 +16,83 @@ from flashsim.core.units import MB, MICROSECONDS, SECONDS
 from models.allocation.buffers import NestedLoopsAllocation
 
 TITLE = "What other readings and prices make of it"
-#: Other drives: values of parameters, ns and bytes a second.
+#: Values of the drive's parameters, ns and bytes a second.
 _US = MICROSECONDS
+_SLOW = {"read_latency": 200 * _US, "write_latency": 400 * _US, "continuation_latency": 0, "continuation_limit": 0}
 DRIVES: dict[str, dict[str, int]] = {
-    "as assumed": {},
+    "as the worked example demands": {},
     "random reads of 0.08 ms": {"read": 8 * _US, "read_latency": 39 * _US},
     "random reads of 0.1 ms": {"read_latency": 59 * _US},
     "reads in sequence as dear as at random": {"continuation_latency": 49 * _US, "link_write_rate": 330 * MB},
-    "nothing but the transfer for pages in sequence": {"continuation_latency": 1},
-    "0.2 and 0.4 ms a request (table I)": {
-        "read_latency": 200 * _US,
-        "write_latency": 400 * _US,
-        "continuation_latency": 0,
-        "continuation_limit": 0,
-    },
-}
-#: Selectivities at which each method is run.
-_GRID = {
-    "naive": (0.01, 0.03, 0.05, 0.07, 0.1, 0.2, 0.3),
-    "page-based": (0.05, 0.1, 0.2, 0.3, 0.4, 0.5),
-    "graph-based": (0.005, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5),
-    "original": (0.05, 0.1, 0.15, 0.2, 0.3, 0.5),
+    "pages in sequence cost their transfer alone": {"continuation_latency": 1},
+    "0.2 and 0.4 ms a request (table I)": _SLOW,
 }
 #: How graph-based fetching may be made: bytes that a result takes in the graph, and which of segments with as few pages missing goes first.
 GRAPHS: dict[str, dict[str, Any]] = {
     "16 bytes a result in the graph": {"entry_bytes": 16},
-    "56 bytes a result": {"entry_bytes": 56},
-    "96 bytes a result": {"entry_bytes": 96},
+    "56 bytes a result in the graph": {"entry_bytes": 56},
+    "96 bytes a result in the graph": {"entry_bytes": 96},
     "ties: the fewest results first": {"ties": "fewest"},
     "ties: any segment": {"ties": "any"},
 }
-#: Where k may matter: selectivity, pages of memory, and whether both inputs lie in one order.
+#: Selectivities at which each method is run.
+_GRID = {
+    "naive": (0.03, 0.05, 0.07, 0.1, 0.2),
+    "page-based": (0.1, 0.2, 0.3, 0.4, 0.5),
+    "graph-based": (0.005, 0.1, 0.2, 0.3, 0.5),
+    "original": (0.1, 0.2, 0.3),
+}
+_OWN_ORDER = "each input in an order of its own"
+#: Where k may matter.
 _K = (0.5, 1.0, 2.0, 4.0)
-_WITH_K = ((0.05, MEMORY, True), (0.5, MEMORY, True), (0.05, MEMORY, False), (0.2, MEMORY, False), (0.05, 64, True), (0.05, 64, False))
+_WITH_K = [
+    Setup("graph-based"),
+    Setup("graph-based", 0.5),
+    Setup("graph-based", memory=64),
+    Setup("graph-based", same_order=False),
+    Setup("graph-based", 0.2, same_order=False),
+]
+_THETA = (0.5, 1.0, 1.5, 2.0)
+#: Runs near the crossings, and on how many tables and coins.
+_SPREAD, _COINS = [Setup("naive", 0.08), Setup("page-based", 0.3), Setup("original", 0.2), Setup("graph-based", 0.5)], 3
 
 
 def jobs(claims: Collection[str], settings: Settings) -> list[Job]:
-    """Every reading of every method, with one coin; all drives share a run."""
-    grid = [
-        (BASIC, 0.05),
-        *((method, selectivity) for method, selectivities in _GRID.items() for selectivity in selectivities),
-    ]
-    found = [_job(settings, Setup(*each, same_order=same_order)) for each in grid for same_order in (True, False)]
-    changed = [each for each in grid if each[0] in ("graph-based", "original")]
-    found += [_job(settings, Setup(*each), graph) for each in changed for graph in GRAPHS]
-    found += [_job(settings, setup) for setup in _setups_of_k()]
+    """Every reading of every method; all drives share a run."""
+    found = [_job(settings, setup, graph) for _, setups, graph, _ in _cases() for setup in (Setup(BASIC), *setups)]
+    found += [setup.job(settings) for row in _rows_of_k() for setup in row]
+    found += [setup.job(settings) for row in _rows_of_skew() for setup in row]
+    found += [setup.job(replace(settings, seed=settings.seed + coin)) for setup in _SPREAD for coin in range(_COINS)]
     return [*found, *(_fitting_job(settings, method) for method in (BASIC, *STRATEGIES))]
 
 
-def _job(settings: Settings, setup: Setup, graph: str = "") -> Job:
-    told = {"setup": vars(setup), "graph": graph, "scale": settings.scale, "seed": settings.seed}
-    return Job.of(on_drives, ", ".join(filter(None, [setup.name, graph, "other drives"])), **told)
+def _cases() -> list[tuple[str, list[Setup], str, int]]:
+    """Readings: name, runs, how the graph is made, and the number of the drive."""
+    grid = [Setup(method, selectivity) for method, selectivities in _GRID.items() for selectivity in selectivities]
+    cases = [(name, grid, "", number) for number, name in enumerate(DRIVES)]
+    cases.insert(1, (_OWN_ORDER, [replace(setup, same_order=False) for setup in grid], "", 0))
+    return cases + [(name, grid, name, 0) for name in GRAPHS]
+
+
+def _job(settings: Settings, setup: Setup, graph: str) -> Job:
+    """A run on one drive where inputs or graph differ, otherwise on all."""
+    graph = graph if setup.method in ("graph-based", "original") else ""
+    drives = list(DRIVES) if setup.same_order and not graph else list(DRIVES)[:1]
+    told = {"setup": vars(setup), "graph": graph, "drives": drives, "scale": settings.scale, "seed": settings.seed}
+    return Job.of(on_drives, ", ".join(filter(None, [setup.name, graph or f"{len(drives)} drives"])), **told)
+
+
+def on_drives(setup: Mapping[str, Any], graph: str, drives: list[str], scale: float, seed: int) -> list[float]:
+    """I/O seconds on every drive, JSON-ready."""
+    asked = Setup(**setup)
+    files = inputs(asked, scale, seed)
+    algorithm = algorithm_of(asked, files, scale, **GRAPHS.get(graph, {}))
+    runs, _ = execute(files, algorithm, [DRIVES[name] for name in drives])
+    return [run.total().io_time / SECONDS for run in runs]
 
 
 def _fitting_job(settings: Settings, method: str) -> Job:
     return Job.of(in_memory, f"{LABELS[method]}, what fits is sorted in memory", method=method, scale=settings.scale, seed=settings.seed)
-
-
-def _setups_of_k() -> list[Setup]:
-    return [Setup("graph-based", *each[:2], k=k, same_order=each[2]) for each in _WITH_K for k in _K]
-
-
-def on_drives(setup: dict[str, Any], graph: str, scale: float, seed: int) -> list[float]:
-    """I/O seconds on every drive, JSON-ready."""
-    asked = Setup(**setup)
-    files = inputs(asked, scale, seed)
-    memory = pages_of(asked.memory, PAGE_SIZE, scale)
-    runs, _ = execute(files, algorithm_of(asked, files, memory, **GRAPHS.get(graph, {})), tuple(DRIVES.values()))
-    return [run.total().io_time / SECONDS for run in runs]
 
 
 def in_memory(method: str, scale: float, seed: int) -> float:
@@ -95,62 +105,72 @@ def in_memory(method: str, scale: float, seed: int) -> float:
     return run.total().io_time / SECONDS
 
 
+def _rows_of_k() -> list[list[Setup]]:
+    return [[replace(setup, k=k) for k in _K] for setup in _WITH_K]
+
+
+def _rows_of_skew() -> list[list[Setup]]:
+    """Refilled and not, sort-merge first."""
+    return [
+        [Setup(method, 0.1, theta=theta, refilled=refilled) for method in (BASIC, *STRATEGIES)]
+        for refilled in (False, True)
+        for theta in _THETA
+    ]
+
+
 def sections(results: Results) -> list[Section]:
     """The tables."""
-    return [_readings(results), _of_k(results), _that_fit(results)]
+    return [_readings(results), _others(results)]
 
 
 def _readings(results: Results) -> Section:
     """Crossings and gains by reading."""
-    cases = [("as the worked example demands", True, "", 0), ("each input in an order of its own", False, "", 0)]
-    cases += [(name, True, name, 0) for name in GRAPHS]
-    cases += [(name, True, "", number) for number, name in enumerate(DRIVES) if number]
-    rows: list[list[Entry]] = []
-    for title, same_order, graph, drive in cases:
-        over: dict[str, list[tuple[float, float]]] = {}
-        for method, selectivities in _GRID.items():
-            changed = graph if method in ("graph-based", "original") else ""
-            for selectivity in selectivities:
-                mine = results.get(_job(results.settings, Setup(method, selectivity, same_order=same_order), changed))
-                basic = results.get(_job(results.settings, Setup(BASIC, same_order=same_order)))
-                if mine and basic:
-                    over.setdefault(method, []).append((selectivity, mine[drive] / basic[drive]))
-        if len(over) == len(_GRID):
+    rows: list[list[Entry]] = [["published", "0.08", "0.3", "0.2", 15.0, 64.0]]
+    for title, setups, graph, drive in _cases():
+        basic = results.get(_job(results.settings, Setup(BASIC), ""))
+        over: dict[str, list[tuple[float, float]]] = {method: [] for method in _GRID}
+        for setup in setups:
+            if basic and (mine := results.get(_job(results.settings, setup, graph))):
+                over[setup.method].append((setup.selectivity, mine[drive] / basic[drive]))
+        if all(over.values()):
             saved = [100 * (1 - ratio) for _, ratio in over["graph-based"]]
-            crossings = [crossing(over[method]) for method in ("naive", "page-based", "original")]
-            rows.append([title, *crossings, min(saved), max(saved)])
-    rows.insert(0, ["published", 0.08, 0.3, 0.2, 15.0, 64.0])
+            rows.append([title, *(_crossing(over[method]) for method in ("naive", "page-based", "original")), min(saved), max(saved)])
     header = ["reading", "naive crosses", "page-based crosses", "original crosses", "graph-based saves least %", "most %"]
     text = (
-        "Selectivities at which strategies become slower than sort-merge (none: they do not, or are slower at once), and what graph-based "
-        "fetching saves at selectivities of 0.005 to 0.5, with one thing changed at a time and one coin. The drive's prices, 48 bytes a "
-        "result and the order of ties were chosen with these numbers in view."
+        "Selectivities at which strategies become slower than sort-merge, and what graph-based fetching saves at selectivities of 0.005 to "
+        "0.5, with one thing changed at a time. The drive's prices, 48 bytes a result and the order of ties were chosen with the published "
+        "numbers in view."
     )
-    return Section(TITLE, text, [Table(header, rows, "sensitivity")])
+    return Section(TITLE, text, [Table(header, rows, "sensitivity", digits=1)])
 
 
-def _of_k(results: Results) -> Section:
-    """I/O seconds of graph-based fetching by k."""
-    rows: list[list[Entry]] = []
-    for selectivity, memory, same_order in _WITH_K:
-        setups = [Setup("graph-based", selectivity, memory, k=k, same_order=same_order) for k in _K]
-        found = [results.get(_job(results.settings, setup)) for setup in setups]
-        rows.append(["one" if same_order else "of their own", selectivity, memory, *(seconds[0] if seconds else None for seconds in found)])
-    header = ["order of the inputs", "selectivity", "memory, pages", *(f"k = {k:g}" for k in _K)]
+def _crossing(points: list[tuple[float, float]]) -> str:
+    if points[0][1] > 1:
+        return f"below {points[0][0]:g}"
+    found = crossing(points)
+    return f"above {points[-1][0]:g}" if found is None else f"{found:.2f}"
+
+
+def _others(results: Results) -> Section:
+    """k, a table that fits, skew that is refilled, and other coins."""
+
+    def seconds(setup: Setup, coin: int = 0) -> float | None:
+        found = results.get(setup.job(replace(results.settings, seed=results.settings.seed + coin)))
+        return found["seconds"] if found else None
+
+    of_k: list[list[Entry]] = [[setup.name, *map(seconds, row)] for setup, row in zip(_WITH_K, _rows_of_k(), strict=True)]
+    skew: list[list[Entry]] = [[row[1].theta, "other pages" if row[1].refilled else "lost", *map(seconds, row)] for row in _rows_of_skew()]
+    coins: list[list[Entry]] = [[setup.name, *(seconds(setup, coin) for coin in range(_COINS))] for setup in _SPREAD]
+    fitting: list[list[Entry]] = [[LABELS[method], results.get(_fitting_job(results.settings, method))] for method in (BASIC, *STRATEGIES)]
     text = (
-        "I/O seconds of graph-based fetching. k says how many pages the cache keeps when the graph grows. With figure 6's selectivity the "
-        "graph takes 121 of 512 pages and never asks, so that k can have no effect."
+        "I/O seconds. k says how many pages the cache keeps while the graph grows: with figure 6's selectivity the graph takes 121 of 512 "
+        "pages and never asks. A table that fits in memory is best sorted there and never written, as figure 12 needs; the worked example "
+        "writes it. What a page has no tuples for goes to other pages, or is lost. And the same on other tables with other coins."
     )
-    return Section("Where k matters", text, [Table(header, rows, "sensitivity-k", digits=3)])
-
-
-def _that_fit(results: Results) -> Section:
-    """Figure 12's last point if what fits in memory is not written."""
-    rows: list[list[Entry]] = []
-    for method in (BASIC, *STRATEGIES):
-        rows.append([LABELS[method], results.get(_fitting_job(results.settings, method))])
-    text = (
-        "I/O seconds with memory for a whole table, if a table or digests that fit are sorted there and not written, as figure 12 needs "
-        "and the worked example forbids: it writes what even the last pass sorts."
-    )
-    return Section("A table that fits in memory", text, [Table(["method", "I/O s"], rows, "sensitivity-fits", digits=3)])
+    tables = [
+        Table(["graph-based", *(f"k = {k:g}" for k in _K)], of_k, "sensitivity-k", digits=3),
+        Table(["memory of a table, nothing that fits written", "s"], fitting, "sensitivity-fits", digits=3),
+        Table(["theta", "beyond a page", *(LABELS[method] for method in (BASIC, *STRATEGIES))], skew, "sensitivity-skew", digits=3),
+        Table(["run", *(f"coin {coin + 1}" for coin in range(_COINS))], coins, "sensitivity-coins", digits=3),
+    ]
+    return Section("What k, memory, skew and chance change", text, tables)

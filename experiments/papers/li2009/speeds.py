@@ -28,7 +28,7 @@ def jobs(claims: Collection[str], settings: Settings) -> list[Job]:
 
 def _seconds(runs: Runs, setup: Setup, factor: float) -> float | None:
     """What the reads took, divided by the factor, and the writes, multiplied by it (section IV H)."""
-    read, write = runs.mean(setup, "read"), runs.mean(setup, "write")
+    read, write = runs.value(setup, "read"), runs.value(setup, "write")
     return None if read is None or write is None else read / factor + write * factor
 
 
@@ -56,7 +56,7 @@ def sections(results: Results) -> list[Section]:
     for figure, selectivity in _SELECTIVITIES.items():
         for method in METHODS:
             kinds = ("sequential_reads", "random_reads", "sequential_writes", "random_writes")
-            rows.append([figure, LABELS[method], *(runs.mean(Setup(method, selectivity), kind) for kind in kinds)])
+            rows.append([figure, LABELS[method], *(runs.value(Setup(method, selectivity), kind) for kind in kinds)])
     header = ["figure", "method", "sequential reads", "random reads", "sequential writes", "random writes"]
     text = (
         "Page accesses; a sequential one goes on where the last one of its kind ended, so that the first page of a run is a random write."

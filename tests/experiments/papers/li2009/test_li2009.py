@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from math import ceil, log
-from typing import Any
 
 import numpy as np
 import pytest
@@ -27,7 +26,7 @@ def test_inputs_have_the_papers_pages(page_size: int) -> None:
 @pytest.mark.parametrize("same_order", [True, False])
 def test_a_coin_keeps_the_share_of_results_that_is_asked_for(theta: float, same_order: bool) -> None:
     """Keys are unique, so that every tuple has at most one partner: itself, if both inputs lie in one order."""
-    setup = Setup("naive", 0.1, theta=theta, same_order=same_order)
+    setup = Setup("naive", 0.1, theta=theta, refilled=True, same_order=same_order)
     r, s = (file.relation.codes for file in inputs(setup, 0.2, 1))
     _, r_rows, s_rows = np.intersect1d(r, s, assume_unique=True, return_indices=True)
     assert len(r_rows) / len(r) == pytest.approx(0.1, abs=4 * (0.1 * 0.9 / len(r)) ** 0.5)
@@ -36,10 +35,9 @@ def test_a_coin_keeps_the_share_of_results_that_is_asked_for(theta: float, same_
     assert most == 25 if theta else most < 15
 
 
-def accesses(method: str, **more: float) -> tuple[float, float]:
+def accesses(method: str, selectivity: float = 0.05) -> tuple[float, float]:
     """Pages read and written at a small scale."""
-    setup: dict[str, Any] = {"selectivity": 0.05, "memory": MEMORY, "page_size": 4096, "k": 1.0, "theta": 0.0, "same_order": True} | more
-    (found, *_) = run_join(method, scale=SCALE, seed=1, **setup)
+    found = run_join(vars(Setup(method, selectivity)), SCALE, 1)
     return found["sequential_reads"] + found["random_reads"], found["sequential_writes"] + found["random_writes"]
 
 
@@ -48,7 +46,7 @@ def test_sort_merge_and_digests_take_the_worked_examples_passes() -> None:
     digests = ceil(pages / 10)
     passes, of_digests = (1 + ceil(log(ceil(count / memory), memory - 1)) for count in (pages, digests))
     assert accesses(BASIC) == (2 * pages * (passes + 1), 2 * pages * passes)
-    read, written = accesses("naive", selectivity=0.0)
+    read, written = accesses("naive", 0.0)
     assert (read, written) == (2 * pages + 2 * digests * (of_digests + 1), 2 * digests * (of_digests + 1))
 
 
