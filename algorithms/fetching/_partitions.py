@@ -1,18 +1,19 @@
 """Tuples of one relation put aside: its pages are read once, in order, and what joins is written to partitions by pages of the other one.
 
 Each partition is then read back, and the other relation's pages are read once, in order, too.  So does `jive` (Li and Ross, "Fast joins
-using join indices", The VLDB Journal 8, 1999).  Here the shorter tuples are put aside, each once a partition; entries of the join index
-stay in memory if they fit, and so does the first partition, as large as memory allows.
+using join indices", The VLDB Journal 8, 1999).  Here the shorter tuples are put aside, each once a partition; the join index stays in
+memory, and so does the first partition, as large as that allows.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Generator
 
 import numpy as np
 
 from algorithms.blocks import read_block, spans
-from algorithms.fetching._put_aside import cells, fetched_rows, instructions
+from algorithms.fetching._put_aside import cells, fetched_rows
 from algorithms.join_index import Entries
 from algorithms.joins.base import folders
 from algorithms.page_access.ascending import reading_cost
@@ -23,7 +24,7 @@ from algorithms.temporaries import Output, drop, temporary_files
 from flashsim.core.request import Integers
 from flashsim.execution.requests import Algorithm, Request, Strand
 from flashsim.storage.heap_file import File
-from flashsim.storage.rows import Tuples, keyed
+from flashsim.storage.rows import Tuples
 
 #: Bytes of an entry of the join index in memory: two row ids, or a tuple's place in its partition and a row id.
 ENTRY_BYTES = 8
@@ -50,6 +51,11 @@ class Sides:
         """Rows of the outer and of the inner relation that join."""
         return self.turned(entries.r_rows, entries.s_rows)
 
+    def costs(self, outer: Integers, inner: Integers, latency_ratio: float) -> tuple[float, float]:
+        """What it costs to read the pages of outer and of inner rows once, in order (`reading_cost`)."""
+        pages = self.turned(*self.cache.pages_of(*self.turned(outer, inner)))
+        return reading_cost(np.unique(pages[0]), latency_ratio), reading_cost(np.unique(pages[1]), latency_ratio)
+
     def entries(self, outer: Integers, inner: Integers) -> Entries:
         """Entries of the join index, from the same."""
         return Entries(*self.turned(outer, inner))
@@ -63,48 +69,40 @@ class PutAside:
     sides
         Which relation.
     inner
-        Rows of the inner relation as they come, so that partitions are of one size.
-    entries
-        How many there will be of the join index.
+        Rows of the inner relation, one an entry of the join index, which stays in memory.
     free
-        Pages of memory for it while tuples are put aside, and while they are joined.
-    spills
-        Whether entries are written with their tuples; otherwise they stay in memory, which is not counted here.
+        Pages of memory beside it.
     """
 
-    def __init__(self, sides: Sides, inner: Integers, entries: int, free: tuple[int, int], *, spills: bool, page_io: bool) -> None:
-        self._sides, self._spills, self._page_io = sides, spills, page_io
+    def __init__(self, sides: Sides, inner: Integers, free: int, *, page_io: bool) -> None:
+        self._sides, self._page_io = sides, page_io
         self._a_page = cells(sides.layout)
-        self._pages = entries / self._a_page
-        self.possible = min(free) >= _LEAST
-        self._at_once = max(1, free[0] // 8)
-        self._room = max(1, free[1] - LEAST_FRAMES)
-        most = max(1, free[0] - LEAST_FRAMES - self._at_once)
-        parts = min(most // (1 + spills), int(np.ceil(self._pages / self._room)))
+        self._pages = len(inner) / self._a_page
+        self.possible = free >= _LEAST
+        self._at_once = max(1, free // 8)
+        self._room = max(1, free - LEAST_FRAMES)
+        most = max(1, self._room - self._at_once)
+        parts = min(most, math.ceil(self._pages / self._room))
         #: The share that stays in memory, as partition 0; the others are written.
-        self._kept = 0.0 if spills else min(1.0, (most - parts) / max(1.0, self._pages))
-        parts = min(parts, int(np.ceil((1 - self._kept) * self._pages / self._room)))
+        self._kept = min(1.0, (most - parts) / max(1.0, self._pages))
+        parts = min(parts, math.ceil((1 - self._kept) * self._pages / self._room))
         begins = self._kept + (1 - self._kept) * np.arange(parts) / max(1, parts)
         self._bounds = np.sort(inner)[(begins * len(inner)).astype(np.int64)]
         if not self._kept:
             self._bounds[:1] = 0
         name = folders("planned", sides.outer, sides.inner)[sides.swapped]
         self._tuples = temporary_files(name, "part", parts, sides.layout, int(self._pages / max(1, parts)) + 1)
-        beside = instructions(sides.outer, entries, sides.inner.tuples)
-        self._entries = temporary_files(name, "entries", parts, beside, entries // cells(beside) // max(1, parts) + 1) if spills else []
-        self._outputs = [Output(files, 1, page_io=page_io) for files in (self._tuples, self._entries) if files]
+        self._outputs = [Output(self._tuples, 1, page_io=page_io)] if parts else []
         self._counts = np.zeros(parts + 1, np.int64)
         self._rows = [np.zeros(0, np.int64)]
         self._held = [np.zeros((3, 0), np.int64)]
 
-    def cost(self, outer: Integers, inner: Integers, scale: float, latency_ratio: float) -> float:
-        """What it costs to put aside all of a join index and to join it (`reading_cost`), estimated from a share of it, 1 / `scale`."""
-        pages = self._sides.cache.pages_of(*self._sides.turned(outer, inner))
-        reading = [scale * reading_cost(np.unique(each), latency_ratio) for each in self._sides.turned(*pages)]
+    def cost(self, outer: Integers, inner: Integers, latency_ratio: float) -> float:
+        """What it costs to put aside all of the join index and to join it (`reading_cost`)."""
         written = (1 - self._kept) * self._pages
-        rounds = max(1.0, np.ceil(written / max(1, len(self._tuples)) / self._room))
-        written += sum(file.expected_pages for file in self._entries)
-        return float(reading[0] + rounds * min(reading[1], self._sides.inner.pages + latency_ratio) + 2 * written)
+        rounds = max(1, math.ceil(written / max(1, len(self._tuples)) / self._room))
+        costs = self._sides.costs(outer, inner, latency_ratio)
+        return costs[0] + rounds * costs[1] + 2 * written
 
     def put(self, outer: Integers, inner: Integers) -> Algorithm:
         """Read the pages of outer rows, which ascend, and put aside what joins the inner rows."""
@@ -124,13 +122,10 @@ class PutAside:
         self._counts += added
         written = part > 0
         self._rows.append(found[first & ~written])
-        if self._tuples:
+        for output in self._outputs:
             chosen = first & written
-            yield from self._outputs[0].append(Tuples({"row": found[chosen]}), part[chosen] - 1)
-        if self._spills:
-            yield from self._outputs[1].append(keyed(places, inner), part - 1)
-        else:
-            self._held.append(np.stack([part, places, inner]))
+            yield from output.append(Tuples({"row": found[chosen]}), part[chosen] - 1)
+        self._held.append(np.stack([part, places, inner]))
 
     def join(self) -> Algorithm:
         """Join what was put aside, one partition after another."""
@@ -141,18 +136,9 @@ class PutAside:
             reader = _Reader(
                 self._tuples[number - 1] if number else None, np.concatenate(self._rows), max(1, self._room // 4), page_io=self._page_io
             )
-            if number and self._spills:
-                yield from self._join_spilled(reader, self._entries[number - 1])
-            else:
-                yield from self._join_some(reader, places[part == number], inner[part == number])
+            yield from self._join_some(reader, places[part == number], inner[part == number])
             if number:
                 yield from drop(self._tuples[number - 1])
-
-    def _join_spilled(self, reader: _Reader, entries: File) -> Algorithm:
-        for first, pages in spans(entries.pages, max(1, self._room // 8)):
-            noted = yield from read_block(entries, first, pages, page_io=self._page_io)
-            yield from self._join_some(reader, noted.keys, noted.rows)
-        yield from drop(entries)
 
     def _join_some(self, reader: _Reader, places: Integers, inner: Integers) -> Algorithm:
         """Join tuples of a partition, at their places, which ascend, with inner rows; as many at a time as memory holds."""

@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
+from algorithms.blocks import read_block, spans
+from algorithms.page_cache import PageCache
+from algorithms.results import BATCH
+from algorithms.temporaries import Output, drop, temporary_files
+from flashsim.core.request import Integers
+from flashsim.execution.requests import Algorithm, Cpu, Emit, Work
 from flashsim.storage.heap_file import HeapFile
 from flashsim.storage.layout import Layout
-from flashsim.storage.rows import FixedRows, Tuples
+from flashsim.storage.rows import FixedRows, Tuples, keyed
 
 #: Pages with which sorted runs can be merged beside two frames: two runs and the output.  With fewer, strategies fetch in order.
 LEAST_MEMORY = 5
@@ -34,6 +40,82 @@ def cells(layout: Layout) -> int:
     """Tuples that a page holds."""
     one = np.zeros(1, np.int64)
     return layout.room // int(layout.cell_sizes(Tuples(dict.fromkeys(layout.row_format.columns, one)))[0])
+
+
+class DividedRows:
+    """Fetched rows of one relation, written with the rows that they join to ranges of the other one's pages, which are fetched later.
+
+    Parameters
+    ----------
+    folder
+        What the names of its files begin with.
+    of_pages
+        Entries of each page of the other relation.
+    room
+        Pages of memory while they are joined.
+    most
+        Ranges, at least 1.
+    of_s
+        Whether the rows of S are fetched first.
+    """
+
+    def __init__(self, cache: PageCache, folder: str, of_pages: Integers, room: int, most: int, *, of_s: bool, page_io: bool) -> None:
+        self._cache, self._room, self._of_s, self._page_io = cache, room, of_s, page_io
+        first, other = (cache.s, cache.r) if of_s else (cache.r, cache.s)
+        kept = fetched_rows(first, cache.parts[of_s], other.tuples)
+        self._other_rows = other.first_rows
+        self._numbers, ranges = _ranges(of_pages, room * cells(kept), most)
+        self._files = temporary_files(folder, "range", ranges, kept, 0)
+        self._output = Output(self._files, 1, page_io=page_io)
+        self.pages = -(-int(of_pages.sum()) // cells(kept))
+
+    @property
+    def rounds(self) -> int:
+        """How often pages of the other relation are fetched, at most."""
+        return max(1, -(-self.pages // (self._room * len(self._files))))
+
+    def take(self, entries: Tuples, _: Integers) -> Algorithm:
+        """Fetch the rows that are the entries' keys, which ascend, and write them."""
+        found = yield from self._cache.collect(entries.keys, of_s=self._of_s)
+        pages = np.searchsorted(self._other_rows, entries.rows, side="right") - 1
+        yield from self._output.append(keyed(entries.rows, found), self._numbers[pages])
+
+    def join(self) -> Algorithm:
+        """Sort each range, or in parts what does not fit, fetch its pages and join."""
+        yield from self._output.finish()
+        for file in self._files:
+            for first, pages in spans(file.pages, self._room):
+                tuples = yield from read_block(file, first, pages, self._page_io)
+                rows = tuples.chosen(np.argsort(tuples.keys, kind="stable"))
+                yield Cpu({Work.COMPARE: len(rows) * len(rows).bit_length()})
+                for begin in range(0, len(rows), BATCH):
+                    part = rows.chosen(slice(begin, begin + BATCH))
+                    found = yield from self._cache.collect(part.keys, of_s=not self._of_s)
+                    yield Emit(*((found, part.rows) if self._of_s else (part.rows, found)))
+                    yield Cpu({Work.EMIT: len(part)})
+            yield from drop(file)
+
+
+def _ranges(of_pages: Integers, capacity: int, most: int) -> tuple[Integers, int]:
+    """The range that each page of S belongs to, and how many there are: none of more entries than fit, unless a page alone has more.
+
+    Parameters
+    ----------
+    of_pages
+        Entries of each page of S.
+    capacity
+        Entries of a range that fit.
+    most
+        Ranges, at least 1; if more were needed, all are of about as many entries.
+    """
+    sums = np.cumsum(of_pages)
+    ends = [0]
+    while ends[-1] < len(sums) and len(ends) <= most + 1:
+        begun = sums[ends[-1]] - of_pages[ends[-1]]
+        ends.append(max(ends[-1] + 1, int(np.searchsorted(sums, begun + capacity, side="right"))))
+    if len(ends) > most + 1:
+        return (sums - of_pages) * most // sums[-1], most
+    return np.searchsorted(ends[1:], np.arange(len(sums)), side="right"), max(1, len(ends) - 1)
 
 
 def _widths(keys: int, rows: int) -> dict[str, int]:

@@ -7,13 +7,14 @@ memory is sorted by pages first, and planned a range at a time.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from itertools import pairwise
 
 import numpy as np
 
 from algorithms.fetching._partitions import ENTRY_BYTES, PutAside, Sides
-from algorithms.fetching._put_aside import instructions
+from algorithms.fetching._put_aside import DividedRows, cells, instructions
 from algorithms.fetching.base import FetchParameters
 from algorithms.index_sort import IndexSort
 from algorithms.join_index import Entries, EntryStream, JoinIndex
@@ -36,145 +37,211 @@ _LEAST_TO_SORT = 16
 
 def fetch(index: JoinIndex, cache: PageCache, parameters: FetchParameters) -> Algorithm:
     """Fetch by plans, or put tuples aside."""
-    gathering, fetching = _Gathering(index), _Fetching(cache, parameters)
+    gathering, planning = _Gathering(index), _Planning(cache, parameters)
     sorts = parameters.memory >= _LEAST_TO_SORT
     each = 2 * ENTRY_BYTES if sorts else ENTRY_BYTES + _EDGE_BYTES
     most = max(1, parameters.memory * cache.r.page_size // each)
     entries = yield from gathering.next(most)
     if entries is not None and gathering.ended:
-        yield from fetching.all_of(entries)
+        yield from planning.whole(entries, gathering, most if sorts else 0)
     elif entries is not None and sorts:
-        yield from fetching.sorted_by_pages(entries, gathering, most)
+        yield from _Sorted(planning).fetch(entries, gathering, most)
     else:
         while entries is not None:
-            yield from fetching.by_plan(entries, fetching.plan(entries))
+            yield from planning.follow(entries, planning.plan(entries))
             entries = yield from gathering.next(most)
 
 
-class _Fetching:
-    """Fetches a join index a range at a time; what is decided for the first one holds for all.
-
-    Parameters
-    ----------
-    cache, parameters
-        As the strategy is told.
-    """
+class _Planning:
+    """Plans parts of a join index, and fetches them."""
 
     def __init__(self, cache: PageCache, parameters: FetchParameters) -> None:
-        self._cache, self._parameters = cache, parameters
-        self._sides = Sides(cache)
-        #: Entries of the join index, those of a range, pages of memory that plans leave to others, and entries that are merged.
-        self._total = self._most = self._taken = 0
-        self._waiting = list[Tuples]()
-        #: How tuples would be put aside; none once it is decided that pages are planned.
-        self._aside: PutAside | None = None
-        self._decided = False
+        self.cache, self.parameters = cache, parameters
+        self.sides = Sides(cache)
+        #: Pages of memory that plans leave to others.
+        self.taken = 0
 
-    def all_of(self, entries: Entries) -> Algorithm:
-        """Fetch what a join index in memory holds."""
-        outer, inner = self._sides.ordered(entries)
-        order = np.lexsort((inner, outer))
-        outer, inner, self._total = outer[order], inner[order], len(order)
-        yield Cpu({Work.COMPARE: int(self._total * np.log2(max(2, self._total)))})
-        free = self._parameters.memory - self._pages(ENTRY_BYTES * self._total)
-        self._propose(inner, (free, free), spills=False)
-        cuts = self._cuts(outer, inner, free * self._cache.r.page_size // _EDGE_BYTES)
-        for begin, end in pairwise([0, *cuts, self._total]):
-            self._taken = self._pages(ENTRY_BYTES * (self._total - end + begin))
-            yield from self._range(outer[begin:end], inner[begin:end])
-        if self._aside is not None:
-            yield from self._aside.join()
-
-    def sorted_by_pages(self, entries: Entries, gathering: _Gathering, most: int) -> Algorithm:
-        """Sort a join index in temporary files, and fetch it as their runs are merged."""
-        memory, sides = self._parameters.memory, self._sides
-        sample = sides.ordered(entries)[1]
-        layout = instructions(sides.outer, sides.outer.tuples, sides.inner.tuples)
-        by_outer = IndexSort(
-            folders("planned", sides.outer, sides.inner)[sides.swapped], layout, memory // 2, page_io=self._parameters.page_io
-        )
-        some: Entries | None = entries
-        while some is not None:
-            self._total += len(some)
-            yield from by_outer.append(keyed(*sides.ordered(some)))
-            some = yield from gathering.next(most)
-        reading = memory // 4
-        yield from by_outer.settle(memory, reading, 0)
-        self._taken = reading
-        self._most = memory // 4 * self._cache.r.page_size // (ENTRY_BYTES + _EDGE_BYTES)
-        self._propose(sample, (memory - reading - memory // 4, memory - reading), spills=True)
-        yield from by_outer.merged(reading, self._merged)
-        yield from self._merged(None, None)
-        if self._aside is not None:
-            yield from self._aside.join()
-
-    def _propose(self, inner: Integers, free: tuple[int, int], *, spills: bool) -> None:
-        """How tuples may be put aside, if there is memory for it."""
-        aside = PutAside(self._sides, inner, self._total, free, spills=spills, page_io=self._parameters.page_io)
-        self._aside = aside if aside.possible else None
+    def cost(self, plan: FetchPlan) -> float:
+        """See `reading_cost`."""
+        return reading_cost(plan.pages, self.parameters.latency_ratio)
 
     def plan(self, entries: Entries) -> FetchPlan:
         """The plan of some entries that costs least, in as many frames as memory has beside it and the entries."""
-        graph = PageGraph.of(*self._cache.pages_of(entries.r_rows, entries.s_rows), self._cache.pages)
-        frames, fetches, chosen = self._parameters.memory, graph.needed_pages, None
+        cache, page = self.cache, self.cache.r.page_size
+        graph = PageGraph.of(*cache.pages_of(entries.r_rows, entries.s_rows), cache.pages)
+        spare = self.parameters.memory - self.taken - -(-ENTRY_BYTES * len(entries) // page)
+        chosen = in_blocks(graph, max(LEAST_FRAMES, spare), of_lower=not self.sides.swapped)  # its fetches follow from the entries
+        if _EDGE_BYTES * graph.edges > spare * page:
+            return chosen
+        fetches, frames = graph.needed_pages, spare
         while True:
-            held = self._taken + self._pages(ENTRY_BYTES * len(entries) + _FETCH_BYTES * fetches)
-            spare = max(LEAST_FRAMES, self._parameters.memory - held)
-            if chosen and chosen.frames <= spare:
-                return chosen
-            frames = min(frames, spare)
-            chosen = min(_plans(graph, frames), key=lambda made: reading_cost(made.pages, self._parameters.latency_ratio))
-            fetches = chosen.fetches
+            frames = max(LEAST_FRAMES, min(frames, spare - -(-_FETCH_BYTES * fetches // page)))
+            best = min(_plans(graph, frames), key=self.cost)
+            if frames == LEAST_FRAMES or frames + -(-_FETCH_BYTES * best.fetches // page) <= spare:
+                return min(best, chosen, key=self.cost)
+            fetches = best.fetches
 
-    def by_plan(self, entries: Entries, chosen: FetchPlan) -> Algorithm:
-        """Fetch some entries by a plan."""
-        self._cache.resize(chosen.frames)
-        yield from self._cache.follow(_schedule(entries, chosen, self._cache))
-        self._cache.resize(LEAST_FRAMES, np.flatnonzero(self._cache.resident()))
+    def follow(self, entries: Entries, plan: FetchPlan) -> Algorithm:
+        """Fetch some entries by their plan."""
+        self.cache.resize(plan.frames)
+        yield from self.cache.follow(_schedule(entries, plan, self.cache))
+        self.cache.resize(LEAST_FRAMES, np.flatnonzero(self.cache.resident()))
 
-    def _range(self, outer: Integers, inner: Integers) -> Algorithm:
-        """Fetch, or put aside, entries that ascend by outer rows."""
-        entries = self._sides.entries(outer, inner)
-        chosen = None if self._decided and self._aside is not None else self.plan(entries)
-        if chosen and self._aside is not None:
-            self._decided, scale, ratio = True, self._total / len(outer), self._parameters.latency_ratio
-            if not self._aside.cost(outer, inner, scale, ratio) < scale * reading_cost(chosen.pages, ratio):
-                self._aside = None
-        if self._aside is not None:
-            self._cache.resize(LEAST_FRAMES)
-            yield from self._aside.put(outer, inner)
-        elif chosen:
-            yield from self.by_plan(entries, chosen)
+    def whole(self, entries: Entries, gathering: _Gathering, most: int) -> Algorithm:
+        """Fetch what a join index in memory holds: by plans, by tuples put aside, or after all as one that is larger than memory."""
+        outer, inner = self.sides.ordered(entries)
+        order = np.lexsort((inner, outer))
+        outer, inner = outer[order], inner[order]
+        entries = self.sides.entries(outer, inner)
+        yield Cpu({Work.COMPARE: int(len(order) * np.log2(max(2, len(order))))})
+        free = self.parameters.memory - -(-ENTRY_BYTES * len(order) // self.cache.r.page_size)
+        parts, plan, planned = self._parts(entries, free)
+        aside = PutAside(self.sides, inner, free, page_io=self.parameters.page_io)
+        put = aside.cost(outer, inner, self.parameters.latency_ratio) if aside.possible else math.inf
+        if most and _Sorted(self).cost(entries) < min(planned, put):
+            self.taken = 0
+            yield from _Sorted(self).fetch(entries, gathering, most)
+        elif put < planned:
+            self.cache.resize(LEAST_FRAMES)
+            yield from aside.put(outer, inner)
+            yield from aside.join()
+        else:
+            for part in parts:
+                yield from self.follow(part, plan if len(parts) == 1 else self.plan(part))
 
-    def _merged(self, tuples: Tuples | None, sources: Integers | None) -> Algorithm:
-        """Take merged entries, or at the end none, and fetch those that make a range."""
-        self._waiting += [tuples] if tuples else []
-        count = sum(len(each) for each in self._waiting)
-        if count and (count >= self._most or tuples is None):
-            outer = np.concatenate([each.keys for each in self._waiting])
-            inner = np.concatenate([each.rows for each in self._waiting])
-            last = count if tuples is None else count // self._most * self._most
-            self._waiting = [keyed(outer[last:], inner[last:])] if last < count else []
-            for begin in range(0, last, self._most):
-                yield from self._range(outer[begin : min(last, begin + self._most)], inner[begin : min(last, begin + self._most)])
+    def _parts(self, entries: Entries, free: int) -> tuple[list[Entries], FetchPlan, float]:
+        """All entries, or ranges of which each can be planned, whichever costs less; the first one's plan, and the cost of all."""
+        plan = self.plan(entries)
+        ends = self._ends(entries, max(1, free * self.cache.r.page_size // _EDGE_BYTES))
+        if len(ends) > 1:
+            ranges = [Entries(entries.r_rows[begin:end], entries.s_rows[begin:end]) for begin, end in pairwise([0, *ends])]
+            self.taken = self.parameters.memory - free
+            first = self.plan(ranges[0])
+            cost = self.cost(first) * len(entries) / len(ranges[0])
+            if cost < self.cost(plan):
+                return ranges, first, cost
+            self.taken = 0
+        return [entries], plan, self.cost(plan)
 
-    def _cuts(self, outer: Integers, inner: Integers, edges: int) -> list[int]:
+    def _ends(self, entries: Entries, edges: int) -> list[int]:
         """Where entries that ascend by outer rows are cut into ranges of so many edges."""
-        r_pages, s_pages = self._cache.pages_of(*self._sides.turned(outer, inner))
-        first = np.zeros(len(outer), np.bool_)
-        first[np.unique(r_pages * self._cache.pages + s_pages, return_index=True)[1]] = True
+        r_pages, s_pages = self.cache.pages_of(entries.r_rows, entries.s_rows)
+        first = np.zeros(len(entries), np.bool_)
+        first[np.unique(r_pages * self.cache.pages + s_pages, return_index=True)[1]] = True
         counted = np.cumsum(first)
-        cuts = np.searchsorted(counted, np.arange(max(1, edges), counted[-1], max(1, edges)), side="right")
-        return [int(cut) for cut in cuts]
+        return np.append(np.searchsorted(counted, np.arange(edges, counted[-1], edges), side="right"), len(entries)).tolist()
 
-    def _pages(self, size: float) -> int:
-        return -(-int(size) // self._cache.r.page_size)
+
+class _Sorted:
+    """A join index that is sorted in temporary files, and fetched in ranges as their runs are merged.
+
+    What is decided for the first range, planned or put aside, holds for all.
+    """
+
+    def __init__(self, planning: _Planning) -> None:
+        self._planning, self._sides = planning, planning.sides
+        cache, parameters = planning.cache, planning.parameters
+        self._cache, self._room, self._page_io = cache, parameters.memory - LEAST_FRAMES, parameters.page_io
+        self._folder = folders("planned", cache.r, cache.s)[self._sides.swapped]
+        self._layout = instructions(self._sides.outer, self._sides.outer.tuples, self._sides.inner.tuples)
+        self._of_pages = [np.zeros(file.pages, np.int64) for file in (self._sides.outer, self._sides.inner)]
+        self._waiting = list[Tuples]()
+        self._aside: DividedRows | None = None
+        self._decided = False
+
+    def cost(self, entries: Entries) -> float:
+        """What it costs to sort and fetch a join index, without planning."""
+        sides, planning = self._sides, self._planning
+        self._count(entries)
+        index = -(-len(entries) // cells(self._layout))
+        planning.taken = self._reading(-(-index // self._room))
+        outer = int(np.count_nonzero(self._of_pages[0]))
+        frames = (self._room - planning.taken) / (1 + ENTRY_BYTES * len(entries) / self._cache.r.page_size / max(1, outer))
+        graph = PageGraph.of(*self._cache.pages_of(entries.r_rows, entries.s_rows), self._cache.pages)
+        blocks = in_blocks(graph, max(LEAST_FRAMES, int(frames) + 1), of_lower=not sides.swapped)
+        return min(planning.cost(blocks), self._aside_cost(self._divided())) + 2 * index * (index > planning.taken)
+
+    def fetch(self, entries: Entries, gathering: _Gathering, most: int) -> Algorithm:
+        """Sort and fetch."""
+        by_outer = IndexSort(f"{self._folder}/by-page", self._layout, self._room, page_io=self._page_io)
+        some: Entries | None = entries
+        while some is not None:
+            self._count(some)
+            yield from by_outer.append(keyed(*self._sides.ordered(some)))
+            some = yield from gathering.next(most)
+        reading = self._reading(len(by_outer.runs) + 1)
+        yield from by_outer.settle(self._room, reading, reading)
+        self._planning.taken = reading
+        yield from by_outer.merged(reading, self._take)
+        yield from self._fetch_ranges(end=True)
+        if self._aside is not None:
+            yield from self._aside.join()
+
+    def _reading(self, runs: int) -> int:
+        """Pages of memory through which so many runs are merged."""
+        return max(1, min(self._room // 4, 2 * runs))
+
+    def _count(self, entries: Entries) -> None:
+        """Count the entries of each page."""
+        pages = self._sides.turned(*self._cache.pages_of(entries.r_rows, entries.s_rows))
+        for counts, numbers, file in zip(self._of_pages, pages, (self._sides.outer, self._sides.inner), strict=True):
+            counts += np.bincount(numbers - self._cache.r.pages * (file is self._cache.s), minlength=file.pages)
+
+    def _take(self, tuples: Tuples, sources: Integers) -> Algorithm:
+        if self._aside is not None:
+            yield from self._aside.take(tuples, sources)
+        else:
+            self._waiting.append(tuples)
+            yield from self._fetch_ranges(end=False)
+
+    def _fetch_ranges(self, *, end: bool) -> Algorithm:
+        """Fetch as many pages of the outer relation at a time as fit beside their entries; what does not fill memory waits."""
+        keys, rows = (np.concatenate([np.zeros(0, np.int64), *(each.columns[name] for each in self._waiting)]) for name in ("key", "row"))
+        self._waiting = []
+        limit = self._room - self._planning.taken
+        while len(keys):
+            pages = np.searchsorted(self._sides.outer.first_rows, keys, side="right")
+            size = np.cumsum(np.diff(pages, prepend=-1) != 0) + ENTRY_BYTES / self._cache.r.page_size * np.arange(1, len(keys) + 1)
+            count = max(1, int(np.searchsorted(size, limit, side="right")))
+            if count == len(keys) and not end:
+                break
+            yield from self._range(keyed(keys[:count], rows[:count]))
+            keys, rows = keys[count:], rows[count:]
+        if len(keys):
+            self._waiting = [keyed(keys, rows)]
+
+    def _range(self, tuples: Tuples) -> Algorithm:
+        entries = self._sides.entries(tuples.keys, tuples.rows)
+        if self._aside is None:
+            plan = self._planning.plan(entries)
+            if not self._decided:
+                self._decide(self._planning.cost(plan) * int(self._of_pages[0].sum()) / len(tuples))
+        if self._aside is None:
+            yield from self._planning.follow(entries, plan)
+        else:
+            yield from self._aside.take(tuples, np.zeros(0, np.int64))
+
+    def _decide(self, planned: float) -> None:
+        """Put tuples aside if that should cost less than plans."""
+        aside, self._decided = self._divided(), True
+        if self._aside_cost(aside) < planned:
+            self._aside = aside
+            self._cache.resize(LEAST_FRAMES)
+
+    def _divided(self) -> DividedRows:
+        most = self._room - self._planning.taken
+        of_s = self._sides.swapped
+        return DividedRows(self._cache, self._folder, self._of_pages[1], self._room, most, of_s=of_s, page_io=self._page_io)
+
+    def _aside_cost(self, aside: DividedRows) -> float:
+        ratio = self._planning.parameters.latency_ratio
+        outer, inner = (reading_cost(np.flatnonzero(counts), ratio) for counts in self._of_pages)
+        return outer + aside.rounds * inner + 2 * aside.pages
 
 
 def _plans(graph: PageGraph, frames: int) -> Iterator[FetchPlan]:
-    """What may be best: few fetches, a block nested loop, and few fetches that are made ahead and sorted."""
+    """What may be best: few fetches, and few that are made ahead and sorted."""
     yield plan(graph, frames)
-    yield in_blocks(graph, frames)
     if frames >= 2 * LEAST_FRAMES:
         yield in_windows(plan(graph, frames - frames // 2), frames // 2)
 

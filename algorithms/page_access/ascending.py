@@ -78,15 +78,16 @@ def _gather(fetched: Pages, replaced: Pages, window: int, states: Pages, held: P
     return count
 
 
-def in_blocks(graph: PageGraph, frames: int) -> FetchPlan:
+def in_blocks(graph: PageGraph, frames: int, *, of_lower: bool = True) -> FetchPlan:
     """A block nested loop: all frames but one are filled with pages, ascending, and the pages that they need go through the last one.
 
-    Pages ascend there too; of each edge, the lower page is the one in the block.  No page may be the lower of one edge and not of another,
-    as in a join graph, whose pages of R come first.
+    Pages ascend there too.  Blocks are of the lower pages of edges, or of the higher ones; no page may be the lower of one edge and not of
+    another, as in a join graph, whose pages of R come first.
     """
-    outer = np.unique(graph.first)
-    block_of = np.searchsorted(outer, graph.first) // (frames - 1)
-    key = block_of * graph.pages + graph.second
+    ends = (graph.first, graph.second) if of_lower else (graph.second, graph.first)
+    outer = np.unique(ends[0])
+    block_of = np.searchsorted(outer, ends[0]) // (frames - 1)
+    key = block_of * graph.pages + ends[1]
     visits = np.unique(key)
     visit_blocks, visited = np.divmod(visits, graph.pages)
     stays = np.diff(visited, prepend=NONE) == 0  # a block may begin with the page that the one before it ended with
