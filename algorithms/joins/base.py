@@ -152,9 +152,9 @@ def settle(
     return given
 
 
-def page_format(name: str) -> str:
-    """The page format of a join's relations where none is asked for."""
-    return JOINS.load(name).PAGE_FORMAT or PAGE_FORMAT
+def page_format(*names: str) -> str:
+    """The page format of the relations of some joins where none is asked for: one that any of them needs, or the usual."""
+    return next((needed for name in names if (needed := JOINS.load(name).PAGE_FORMAT)), PAGE_FORMAT)
 
 
 def folders(algorithm: str, r: File, s: File) -> tuple[str, str]:

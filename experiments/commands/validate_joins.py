@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from algorithms.joins.base import page_format as page_format_of
 from experiments.commands.outputs import Outputs, write_json
 from experiments.commands.progress import progress_bar
 from experiments.commands.shared import Force, JsonFile, YesDestroy
@@ -22,7 +23,6 @@ from flashsim.core.provenance import provenance
 from flashsim.core.units import MIB, parse_duration, parse_size
 from flashsim.device import presets
 from flashsim.execution.real import needed_size
-from flashsim.storage.layout import PAGE_FORMAT
 
 #: Stands for a preset that is fitted to the device first.
 CALIBRATED = "calibrated"
@@ -74,14 +74,14 @@ def joins(
     memory: Annotated[str, typer.Option("--memory", metavar="SIZE", help="The buffer pool, such as 512KiB.")] = "512KiB",
     page_size: Annotated[str, typer.Option("--page-size", metavar="SIZE", help="512B to 64KiB.")] = "8KiB",
     page_format: Annotated[
-        str,
+        str | None,
         typer.Option(
             "--page-format",
             metavar="FORMAT",
-            help="How pages hold rows: one of {page_formats}; or a Python file.",
+            help="How pages hold rows: one of {page_formats}; or a Python file. By default sqlite, or what a join needs.",
             autocompletion=completes("page_formats"),
         ),
-    ] = PAGE_FORMAT,
+    ] = None,
     engine: Annotated[
         Engine | None, typer.Option("--engine", metavar="builtin|fio|both", help="What replays; both, if fio is installed.")
     ] = None,
@@ -115,13 +115,14 @@ def joins(
 
     if not 0 < scale <= 1000:
         raise InvalidParameterError("--scale", scale, "it must be in (0, 1000]")
-    on_pages = parse_size(page_size, "--page-size"), page_format
+    joined = join or validation.JOINS
+    on_pages = parse_size(page_size, "--page-size"), page_format or page_format_of(*joined)
     pages = memory_pages(parse_size(memory, "--memory"), *on_pages)
     duration = parse_duration(time, "--time")
     if device != CALIBRATED:
         presets.load(device)
     engines = _engines(engine)
-    setting = validation.JoinsSetting(join or validation.JOINS, pages, repeats, first, fetch)
+    setting = validation.JoinsSetting(joined, pages, repeats, first, fetch)
     with Outputs(force) as outputs, progress_bar("joins") as progress:
         outputs.spare("--on", Path(on))
         target = outputs.file("--json", json) if json else None
@@ -132,7 +133,7 @@ def joins(
         validation.check(Path(on), files, access, engines)
         preset = _calibrated(on, needed_size(files), duration, access, seed, progress) if device == CALIBRATED else presets.load(device)
         done = validation.validate(Path(on), preset, files, setting, engines, access, progress)
-        asked = {"on": on, "device": device, "scale": scale, "memory": pages, "page_format": page_format, "joins": setting.algorithms}
+        asked = {"on": on, "device": device, "scale": scale, "memory": pages, "page_format": on_pages[1], "joins": setting.algorithms}
         origin = provenance(asked | {"engines": engines, "repeats": repeats}, seed)
         explain(report.conditions(done))
         say("", report.table(done), "")

@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 from matplotlib.figure import Figure
 
+from algorithms.joins.base import page_format as page_format_of
 from experiments.face._outcome import Outcome
 from experiments.face._tables import Table, key, source
 from experiments.face._units import count, several, size, text
@@ -20,7 +21,6 @@ from experiments.validation import joins as validation
 from experiments.validation.joins_report import conditions, picture
 from flashsim.core.provenance import provenance
 from flashsim.device import presets
-from flashsim.storage.layout import PAGE_FORMAT
 
 
 class ComparisonOutcome(Outcome):
@@ -69,7 +69,7 @@ def compare(
     memory: str,
     algorithm: Any = validation.JOINS,
     page_size: str = "8KiB",
-    page_format: str = PAGE_FORMAT,
+    page_format: str | None = None,
     first: str | None = None,
     fetch: str | None = None,
     repeats: int = 3,
@@ -114,9 +114,9 @@ def compare(
     """
     chosen = device.preset if isinstance(device, CalibrationOutcome) else presets.load(text(device, "device"))
     target = Path(text(path, "path"))
-    on_pages = size(page_size, "page_size"), text(page_format, "page_format")
-    pages = memory_pages(size(memory, "memory"), *on_pages)
     names, engines = ([text(each, name) for each in several(value, name)] for name, value in (("algorithm", algorithm), ("engine", engine)))
+    on_pages = size(page_size, "page_size"), text(page_format or page_format_of(*names), "page_format")
+    pages = memory_pages(size(memory, "memory"), *on_pages)
     relations = open_pair(source(r, "r"), source(s, "s"), key(on))
     files = (lay_out(relations[0], *on_pages), lay_out(relations[1], *on_pages))
     access = RealSettings("asap", allow_write=allow_write, replace=force, destroy=yes_destroy)
