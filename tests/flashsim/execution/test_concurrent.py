@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from algorithms.joins.base import JOINS, JoinParameters, plan
+from algorithms.joins.base import JOINS, JoinParameters, page_format, plan
 from flashsim.core.errors import DeadlockError, InvalidParameterError, RefusedError
 from flashsim.core.units import NEVER
 from flashsim.device.device import Device
@@ -41,6 +41,7 @@ def test_a_serial_algorithm_takes_the_same_time_under_both_drivers(
 ) -> None:
     """And leaves the same trace: requests, what they waited for, think times, and when they arrived, started and completed."""
     prices = cpu.load("pentium-d-2009")
+    files = [heap_file(file.relation, 4096, page_format=page_format(join)) for file in relations]
     runs, traces, ends = [], [], []
     for name in ("serial", "concurrent"):
         parameters = JoinParameters(memory=16, page_io=join != "bnl")
@@ -48,11 +49,11 @@ def test_a_serial_algorithm_takes_the_same_time_under_both_drivers(
         devices = [station(1, 5000) if drive == "station" else Device.open(drive) for _ in range(count)]
         with ParquetRecorder(tmp_path / name) as recorder:
             machine = Machine(devices, prices, recorder)
-            algorithm = plan(join, *relations, parameters)
+            algorithm = plan(join, files[0], files[1], parameters)
             if name == "serial":
-                runs.append(simulate(algorithm, relations, [machine], placement=placement)[0].as_dict())
+                runs.append(simulate(algorithm, files, [machine], placement=placement)[0].as_dict())
             else:
-                found = run_strands(algorithm, relations, machine, placement=placement)
+                found = run_strands(algorithm, files, machine, placement=placement)
                 runs.append(found.strands[0].as_dict())
                 assert found.elapsed == found.total().total_time
                 assert found.core_times == {"host": found.total().cpu_time}

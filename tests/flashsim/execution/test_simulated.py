@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from experiments.runs.joining import JoinSetting, lay_out, open_pair, simulate_join
@@ -19,6 +20,7 @@ from flashsim.execution.machine import Machine
 from flashsim.execution.requests import Algorithm, Cpu, Drop, Emit, Flush, Mode, Phase, Read, Work, Write
 from flashsim.execution.simulated import simulate
 from flashsim.execution.trace_only import trace_only
+from flashsim.storage.attributes import Attribute
 from flashsim.storage.heap_file import File, HeapFile, heap_file
 from flashsim.storage.placement import PLACEMENTS
 from flashsim.storage.relation import Relation
@@ -30,6 +32,9 @@ PAGE = 8 * KIB
 class _Records:
     def record_sizes(self) -> int:
         return 100
+
+    def attributes(self) -> tuple[Attribute, ...]:
+        return Attribute("key", pa.int64(), 8), Attribute("padding", pa.large_binary(), 90)
 
 
 @pytest.fixture
