@@ -18,6 +18,8 @@ from models.allocation.buffers import Allocation
 
 __all__ = ["FETCHES", "PAGE_FORMAT", "allocate", "join"]
 
+#: In `models.join_costs`.
+FORMULA = "flash-join"
 #: What it is told.
 OPTIONS = ("kernel", "columns")
 

@@ -20,6 +20,8 @@ from models.allocation.buffers import Allocation, exact
 
 __all__ = ["FETCHES", "PAGE_FORMAT", "allocate", "check", "join"]
 
+#: In `models.join_costs`.
+FORMULA = "rare"
 #: What it is told.
 OPTIONS = ("columns",)
 

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 from algorithms.joins.base import JOINS, JoinParameters
-from experiments.formulas.late import late_sizes
+from experiments.formulas.late import formula_of, late_sizes
 from experiments.presentation.tables import Entry, Table
 from experiments.runs.joining import JoinResult, PhaseSeconds
-from flashsim.core.errors import InvalidParameterError
 from flashsim.core.units import MILLISECONDS
 from flashsim.storage.heap_file import HeapFile, heap_file
 from models.allocation.buffers import Allocation
@@ -46,12 +44,14 @@ def sizes_of(
     """
     r, s = sorted(files, key=lambda file: file.pages)
     r_temporary, s_temporary = (heap_file(file.relation, file.page_size, page_format=file.layout.page_format).pages for file in (r, s))
-    late = late_sizes((r, s), parameters, results) if parameters and JOINS.load(algorithm).FETCHES else None
+    if parameters and r is not files[0]:
+        parameters = parameters.swapped()
+    late = late_sizes(algorithm, (r, s), parameters, results) if parameters and JOINS.load(algorithm).FETCHES else None
     return Sizes(r.pages, s.pages, r_temporary, s_temporary, memory, late=late)
 
 
 def formula(algorithm: str, sizes: Sizes, disk: Disk, allocation: Allocation, *, page_io: bool = False) -> JoinCost | None:
-    """The cost model's answer, by the formula that the join's own file names; None where it names none.
+    """The cost model's answer, by the formula that the join's own file names; None where it, or a join that it runs, names none.
 
     Raises
     ------
@@ -60,7 +60,9 @@ def formula(algorithm: str, sizes: Sizes, disk: Disk, allocation: Allocation, *,
     InvalidParameterError
         The allocation is another algorithm's, or does not fit the memory.
     """
-    named = _formula_of(algorithm)
+    named = formula_of(algorithm)
+    if sizes.late and not (sizes.late.first and sizes.late.kernel):
+        return None
     return JoinCost(algorithm, allocation, disk, counts(named, sizes, allocation, page_io)) if named else None
 
 
@@ -79,16 +81,8 @@ def check_formula(algorithm: str) -> None:
     FlashsimError
         Its file cannot be imported, or it is no name.
     """
-    if named := _formula_of(algorithm):
+    if named := formula_of(algorithm):
         FORMULAS.load(named)
-
-
-def _formula_of(algorithm: str) -> str:
-    """What a join's file names: a member's name or a path; empty where it names none."""
-    join = JOINS.load(algorithm)
-    if not isinstance(join.FORMULA, str):
-        raise InvalidParameterError("formula", join.FORMULA, "it must be a name or the path of a Python file")
-    return str(Path(join.__file__).parent / join.FORMULA) if join.FORMULA.endswith(".py") else join.FORMULA
 
 
 def formulas(result: JoinResult) -> list[JoinCost | None]:

@@ -2,40 +2,55 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
+
 import numpy as np
 
 from algorithms.digests import digest_pages
-from algorithms.join_index import join_index_rows
 from algorithms.joins.base import JOINS, JoinParameters
+from algorithms.late_fetch import Side
+from algorithms.minipages import key_column, part_bytes
 from algorithms.page_access.plan import LEAST_FRAMES
+from flashsim.core.errors import InvalidParameterError
 from flashsim.storage.heap_file import HeapFile
 from flashsim.storage.keys import NULL_KEY
 from flashsim.storage.layout import Layout
-from flashsim.storage.rows import Tuples
-from models.join_costs.base import Late, LateSide
+from flashsim.storage.rows import FixedRows, keyed
+from models.join_costs.base import Late, LateSide, Parts
 
 
-def late_sizes(files: tuple[HeapFile, HeapFile], parameters: JoinParameters, results: int) -> Late:
+def formula_of(algorithm: str) -> str:
+    """What a join's file names: a member's name or a path; empty where it names none."""
+    join = JOINS.load(algorithm)
+    if not isinstance(join.FORMULA, str):
+        raise InvalidParameterError("formula", join.FORMULA, "it must be a name or the path of a Python file")
+    return str(Path(join.__file__).parent / join.FORMULA) if join.FORMULA.endswith(".py") else join.FORMULA
+
+
+def late_sizes(algorithm: str, files: tuple[HeapFile, HeapFile], parameters: JoinParameters, results: int) -> Late:
     """Sizes for `models.join_costs.base.Sizes`.
 
     Parameters
     ----------
     files
-        The smaller is first.
+        The smaller is first; `parameters` name columns accordingly.
     results
         Rows of the result.
     """
     r, s = (_side(file, other) for file, other in zip(files, reversed(files), strict=True))
-    layout = Layout(join_index_rows(r.rows, s.rows), files[0].page_size, files[0].layout.page_format)
+    if "columns" in JOINS.load(algorithm).OPTIONS:
+        r, s = (_by_column(side, file, parameters.wanted(label), results) for side, file, label in zip((r, s), files, "RS", strict=True))
     least = JOINS.load(parameters.first).STREAMS_IN
     return Late(
         r,
         s,
         results,
-        -(-results // _entries(layout)),
-        layout.page_size,
-        parameters.first,
+        _index_pages(files[0], results),
+        formula_of(parameters.first),
+        Path(parameters.first).stem if parameters.first.endswith(".py") else parameters.first,
         parameters.fetch,
+        formula_of(parameters.kernel),
         least if 0 < least <= parameters.memory - LEAST_FRAMES else 0,
         parameters.digests_stored,
         parameters.latency_ratio,
@@ -43,13 +58,23 @@ def late_sizes(files: tuple[HeapFile, HeapFile], parameters: JoinParameters, res
     )
 
 
-def _entries(layout: Layout) -> int:
-    """Entries of a join index on a page."""
-    entry = Tuples({name: np.zeros(1, np.int64) for name in layout.row_format.columns})
-    return layout.room // int(layout.cell_sizes(entry)[0])
+def _index_pages(file: HeapFile, entries: int, more: int = 0) -> int:
+    """Pages of a join index, with so many bytes more an entry."""
+    layout = Layout(FixedRows("join index", {"key": 4, "row": 4}, more), file.page_size, file.layout.page_format)
+    entry = int(layout.cell_sizes(keyed(np.zeros(1, np.int64), np.zeros(1, np.int64)))[0])
+    return -(-entries // (layout.room // entry))
 
 
 def _side(file: HeapFile, other: HeapFile) -> LateSide:
     codes = file.relation.codes
     joined = np.isin(codes, other.relation.codes) & (codes != NULL_KEY)
     return LateSide(file.tuples, int(np.count_nonzero(joined)), digest_pages(file))
+
+
+def _by_column(side: LateSide, file: HeapFile, wanted: tuple[str, ...] | None, results: int) -> LateSide:
+    """The same of a relation whose columns lie apart."""
+    keys, fetched = key_column(file, page_io=False), Side("", file, wanted)
+    scan = Parts(len(keys.parts), part_bytes(keys.parts) / file.page_size)
+    fetch = Parts(1 if fetched.parts is None else len(fetched.parts), fetched.page_bytes / file.page_size)
+    carried = _index_pages(file, results, fetched.width)
+    return replace(side, key_pages=keys.pages, keys=scan, wanted=fetch, carried=carried)

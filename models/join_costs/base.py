@@ -75,18 +75,21 @@ class LateSide:
         How many it has, and how many of these are in the result.
     digests
         Pages that their keys take with row ids.
+    key_pages
+        Pages of memory that these take as they are scanned.
     keys, wanted
         What a scan reads of a page, and what a fetch.
-    width
-        Bytes that are fetched of a row.
+    carried
+        Pages of the join index with what is fetched of this relation.
     """
 
     rows: int
     joined: int
     digests: int
+    key_pages: int = 0
     keys: Parts = Parts()
     wanted: Parts = Parts()
-    width: int = 0
+    carried: int = 0
 
 
 @dataclass(frozen=True)
@@ -99,10 +102,12 @@ class Late:
         Entries of the join index.
     index
         Pages that it takes.
-    page_size
-        Bytes.
-    first, fetch
-        The join of digests and the page-fetch strategy, by name.
+    first, title
+        The formula of the join of digests, and what that join is called.
+    fetch
+        The page-fetch strategy's name.
+    kernel
+        The formula of FlashJoin's join of keys.
     streams_in
         Pages of the first join's last phase, if its entries are fetched as they come; 0 where the join index is written.
     digests_stored
@@ -115,9 +120,10 @@ class Late:
     s: LateSide
     results: int
     index: int
-    page_size: int
     first: str = "sort-merge"
+    title: str = "sort-merge"
     fetch: str = "naive"
+    kernel: str = "hybrid-hash"
     streams_in: int = 0
     digests_stored: bool = False
     latency_ratio: float = 0.0

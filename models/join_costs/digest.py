@@ -39,7 +39,7 @@ def counts(sizes: Sizes, a: DigestAllocation) -> tuple[PhaseCounts, ...]:
     first = FORMULAS.load(late.first)
     buffers = first.allocate(digests, late.latency_ratio, late.access_ratio)
     joined = first.counts(digests, buffers)
-    phases = [*projected, *(replace(phase, name=f"digest {late.first}: {phase.name}") for phase in joined)]
+    phases = [*projected, *(replace(phase, name=f"digest {late.title}: {phase.name}") for phase in joined)]
     if not late.streams_in:
         moved = Traffic(min(1, late.index), late.index, late.index)
         phases.append(PhaseCounts("index", moved, moved))

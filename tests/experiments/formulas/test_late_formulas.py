@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -77,11 +78,37 @@ def test_fetches_of_block_nested_loops_without_what_they_sort(memory: int) -> No
     assert run.phases[-1].pages_read - written == pytest.approx(told.phases[-1].total.pages, rel=0.03)
 
 
+@pytest.mark.parametrize("join", ["rare", "flash-join"])
+@pytest.mark.parametrize("memory", [24, 60, 150])
+@pytest.mark.parametrize("columns", [None, ("R.p", "S.key"), ("S.p",), ()])
+def test_joins_by_column_move_what_the_formula_says(join: str, memory: int, columns: tuple[str, ...] | None) -> None:
+    """The same phases: scans of minipages and passes over keys, the join index, what is put aside, and each needed page once."""
+    run, told = ran_and_told(join, relations(0.3, page_format="pax"), JoinParameters(memory, columns=columns))
+    counted = {phase.name: phase for phase in told.phases}
+    assert {phase.name for phase in run.phases if phase.pages} <= set(counted)
+    for ran in run.phases:
+        # What is put aside may be written in either fetch, and the last pages and blocks of runs and buckets are not full.
+        foreseen = counted[ran.name].reads.pages if ran.name in counted else 0
+        assert ran.pages_read == pytest.approx(foreseen, rel=0.05, abs=6)
+    written = sum(phase.pages_written for phase in run.phases)
+    assert written == pytest.approx(told.writes.pages, rel=0.1, abs=12)
+
+
 def test_a_cache_that_holds_all_pages_fetches_each_once() -> None:
     for pages, asked, frames, expected in ((50, 10**6, 50, 50), (50, 10**6, 2, 0.96e6), (0, 0, 2, 0)):
         assert least_recently_used([(pages, 9, asked)], frames) == pytest.approx(expected, rel=1e-3)
     files = [(40, 10, 100), (60, 10, 300)]
     assert least_recently_used(files, 10) > least_recently_used(files, 30) and least_recently_used(files, 10, 70) > 70
+
+
+def test_a_first_join_of_ones_own_brings_its_formula_or_there_is_none(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text("from algorithms.joins.bnl import FORMULA, allocate, join\n")
+    (tmp_path / "plain.py").write_text("from algorithms.joins.bnl import allocate, join\n")
+    run, told = ran_and_told("digest", relations(0.2), JoinParameters(24, first=str(tmp_path / "mine.py")))
+    assert {phase.name for phase in run.phases} == {phase.name for phase in told.phases} >= {"digest mine: join"}
+    parameters = JoinParameters(24, first=str(tmp_path / "plain.py"))
+    allocation = JOINS.load("digest").allocate(9, 9, parameters)
+    assert formula("digest", sizes_of(relations(0.2), 24, "digest", parameters), DISK, allocation) is None
 
 
 def test_a_formula_of_late_fetching_needs_rows() -> None:
