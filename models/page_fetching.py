@@ -8,7 +8,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from scipy.optimize import brentq
+import numpy as np
+import numpy.typing as npt
+from scipy.optimize import brentq, minimize_scalar
 from scipy.special import gammaln
 
 from flashsim.core.errors import InvalidParameterError
@@ -39,6 +41,85 @@ def least_fetches(pages: int, edges: int, frames: int, largest_degree: int) -> i
     beginning = most * (most - 1) // 2
     triangle = math.ceil((1 + math.sqrt(1 + 8 * edges)) / 2)
     return max(pages, triangle if edges <= beginning else most + -(-(edges - beginning) // most))
+
+
+def least_fetches_of_independent_orders(results: npt.ArrayLike, others: int, tuples: int, frames: int, doubt: float = 1e-9) -> int:
+    """A lower bound that holds for almost every order of S, if that is drawn apart from R's and each row of R joins one of S.
+
+    A plan of F fetches falls into phases of t.  In a phase, pages meet that it fetches, or of which one is fetched and the other one of the
+    b that are there when it begins.  Of n pages there are at most ``(C(n, t) C(t + b, b))^(F / t)`` choices of such sets, and each lets at
+    most ``F / t max(b t, ((b + t) / 2)^2)`` pairs of pages meet.  That all results lie on pairs that are chosen before S's order is drawn
+    has a probability below Bregman's bound of a permanent.  If that, times the number of choices, is below `doubt`, there is a plan of F
+    fetches with at most that probability.  t is the one that excludes most.
+
+    Parameters
+    ----------
+    results
+        Of each page of R, shape (pages,): at most one a row.
+    others
+        Pages of S.
+    tuples
+        On each page of S.
+    frames
+        b, at least 2.
+    doubt
+        The probability that the bound fails, over orders of S.
+
+    Raises
+    ------
+    InvalidParameterError
+        Fewer than 2 frames, more results than rows of S, or a doubt that is no probability.
+
+    Examples
+    --------
+    >>> least_fetches_of_independent_orders([12] * 8192, 8192, 25, 510)
+    29156
+    """
+    counts = np.asarray(results, np.int64)
+    pages, edges = len(counts) + others, int(counts.sum())
+    _check(pages, edges, frames)
+    if edges > others * tuples:
+        raise InvalidParameterError("results", edges, f"S has {others * tuples} rows, and each joins at most one of R")
+    if not 0 < doubt < 1:
+        raise InvalidParameterError("doubt", doubt, "it must lie between 0 and 1")
+    best = 0
+    for phase in sorted({max(1, round(frames * share)) for share in np.geomspace(0.25, 16, 25)}):
+        if phase > pages or edges == 0:
+            break
+        choices = _choices(pages, phase) + _choices(phase + frames, frames)
+        covered = max(frames * phase, (frames + phase) ** 2 / 4)
+        low, high = 0, 2 * edges // phase + 1  # phases: so many are excluded, so many are not
+        while high - low > 1:
+            middle = (low + high) // 2
+            excluded = middle * choices + log_chance(counts, others, tuples, middle * covered) < math.log(doubt)
+            low, high = (middle, high) if excluded else (low, middle)
+        best = max(best, low * phase)
+    return best + 1 if edges else 0
+
+
+def log_chance(results: npt.ArrayLike, others: int, tuples: int, covered: float) -> float:
+    """Logarithm of the probability, at most, that all results lie on so many pairs of pages that are chosen before S's order is drawn.
+
+    A row of a page of R that is paired with d pages of S has ``tuples d`` places to go.  The number of ways for all rows is a permanent, at
+    most the product of ``(r!)^(1/r)`` over rows with r places each (Bregman 1973), divided by the number of all orders; the pairs are given
+    to pages of R so that this is largest, which a Lagrange multiplier bounds from above.
+    """
+    some = np.asarray(results)
+    counts, pages = np.unique(some[some > 0], return_counts=True)  # a page without results is paired with none
+    paired = np.arange(1, others + 1)
+    roots = gammaln(tuples * paired + 1) / (tuples * paired)
+    gains = counts[:, None] * (roots - roots[-1])
+
+    def bound(logarithm: float) -> float:
+        price = math.exp(logarithm)
+        return float(price * covered + pages @ np.max(gains - price * paired, axis=1))
+
+    return min(0.0, float(minimize_scalar(bound, bounds=(-30, 10), method="bounded").fun))
+
+
+def _choices(all_of: int, some: int) -> float:
+    """Logarithm of the number of ways to choose some of all."""
+    return float(gammaln(all_of + 1) - gammaln(some + 1) - gammaln(all_of - some + 1))
 
 
 def two_frames(edges: int, components: int) -> tuple[int, float]:
