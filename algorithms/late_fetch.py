@@ -64,10 +64,18 @@ class Side:
         return self.file.page_size if self.parts is None else part_bytes(self.parts)
 
     @property
+    def columns(self) -> tuple[str, ...]:
+        """Those that results have of it."""
+        return tuple(self.file.relation.records.names) if self.attributes is None else self.attributes
+
+    def size_of(self, column: str) -> int:
+        """Bytes of the longest value of a column."""
+        return next(each.size for each in self.file.relation.attributes if each.name == column)
+
+    @property
     def width(self) -> int:
         """Bytes of a result row."""
-        stored = self.file.relation.attributes
-        return sum(each.size for each in stored if each.name is not None and (self.attributes is None or each.name in self.attributes))
+        return sum(map(self.size_of, self.columns))
 
     def pages_of(self, rows: Integers) -> Integers:
         """The pages that some rows lie on."""

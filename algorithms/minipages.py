@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from algorithms.digests import digest_layout
 from flashsim.core.request import Integers
-from flashsim.execution.requests import Algorithm, Emit, Read, Request, Strand
+from flashsim.execution.requests import Algorithm, Emit, Phase, Read, Request, Strand
 from flashsim.storage.heap_file import File, HeapFile, ranges
 from flashsim.storage.layout import fill_pages
 from flashsim.storage.rows import Tuples, keyed
@@ -69,8 +69,16 @@ def extents_of(pages: Integers, *, page_io: bool) -> tuple[Integers, Integers]:
     return pages[begins], np.diff(begins, append=len(pages))
 
 
+class Scanned(File):
+    """A file that is not stored as such: what a join reads of it is found otherwise."""
+
+    def scan(self, request: Read) -> Scan:
+        """What is asked for in place of a read of this file, and the tuples that it gets."""
+        raise NotImplementedError
+
+
 @dataclass(eq=False, kw_only=True)
-class KeyColumn(File):
+class KeyColumn(Scanned):
     """The keys of a relation and the ids of its rows, as a file of digests that joins read; nothing of it is stored.
 
     A page of it stands for as many pages of the relation as take no more memory: their minipages while they are read, and then the digests
@@ -153,8 +161,14 @@ def key_column(
     )
 
 
-def scanned(join: Algorithm, take: Taker) -> Algorithm:
-    """A join of key columns: it scans the relations' pages, and hands the pairs that it finds to `take` rather than emit them."""
+def scanned(join: Algorithm, take: Taker, title: str = "") -> Algorithm:
+    """A join of key columns: it scans the relations' pages, and hands the pairs that it finds to `take` rather than emit them.
+
+    Parameters
+    ----------
+    title
+        What the names of its phases begin with.
+    """
     answer: Tuples | Strand | None = None
     while True:
         try:
@@ -162,9 +176,11 @@ def scanned(join: Algorithm, take: Taker) -> Algorithm:
         except StopIteration:
             return
         answer = None
-        if isinstance(request, Read) and isinstance(request.file, KeyColumn):
+        if isinstance(request, Read) and isinstance(request.file, Scanned):
             answer = yield from request.file.scan(request)
         elif isinstance(request, Emit):
             yield from take(request.r_rows, request.s_rows)
+        elif isinstance(request, Phase):
+            yield Phase(title + request.name)
         else:
             answer = yield request

@@ -49,13 +49,13 @@ class Pairs:
 
     parts: list[Integers] = field(default_factory=list)
 
-    def __call__(self, r_rows: Integers, s_rows: Integers) -> None:
-        self.parts.append(np.stack([r_rows, s_rows], axis=1))
+    def __call__(self, *rows: Integers) -> None:
+        self.parts.append(np.stack(rows, axis=1))
 
     def sorted(self) -> Integers:
-        """All pairs, in order of their row ids, shape (n, 2)."""
-        pairs = np.concatenate([np.zeros((0, 2), np.int64), *self.parts])
-        return pairs[np.lexsort((pairs[:, 1], pairs[:, 0]))]
+        """All of them, in order of their row ids: pairs, shape (n, 2), or as many as there are relations."""
+        rows = np.concatenate(self.parts) if self.parts else np.zeros((0, 2), np.int64)
+        return rows[np.lexsort(rows.T[::-1])]
 
 
 def run_everywhere(

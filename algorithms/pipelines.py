@@ -1,0 +1,184 @@
+"""Two joins in a row: R with S, and what joins with T, by FlashJoin, with columns of the result materialised late or early.
+
+Late, the first join takes keys and row ids, and of S the column that meets T; the second takes its join index, and columns of the result
+are fetched at the end, each page once.  Early, columns are read by the scans and go along through both joins.
+
+Source: Tsirogiannis, Harizopoulos, Shah, Wiener and Graefe, "Query Processing Techniques for Solid State Drives" (SIGMOD 2009), section 4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from algorithms.joins.base import JoinParameters, plan
+from algorithms.late_fetch import LateFetch, Side
+from algorithms.minipages import KeyColumn, Scan, Scanned, Selection, key_column, scanned
+from algorithms.temporaries import Output, drop
+from flashsim.core.errors import InvalidParameterError
+from flashsim.core.request import Integers
+from flashsim.execution.requests import Algorithm, Emit, Read, Request, Strand
+from flashsim.storage.heap_file import File, HeapFile, ranges
+from flashsim.storage.layout import Layout
+from flashsim.storage.relation import Relation
+from flashsim.storage.rows import FixedRows, Tuples, keyed
+
+#: The parts of memory that the first join's result has, and the second one's join index.
+_SHARE = 8
+#: Pages of memory at least: three for a join, and one for each of these.
+_LEAST = 5
+
+
+@dataclass(frozen=True)
+class Onward:
+    """How the rows of S that joined meet T.
+
+    Parameters
+    ----------
+    s
+        S by the column that meets T, coded with T's key: ``load_pair(s, t, column, key)`` gives both.
+    t
+        T's file.
+    """
+
+    s: Relation
+    t: HeapFile
+
+
+def pipeline(
+    r: HeapFile,
+    s: HeapFile,
+    onward: Onward,
+    parameters: JoinParameters,
+    *,
+    columns: Mapping[str, tuple[str, ...]] | None = None,
+    where: Mapping[str, Selection] | None = None,
+    late: bool = True,
+) -> Algorithm:
+    """Join R with S, and what joins with T; row ids of R, S and T are emitted.
+
+    Parameters
+    ----------
+    parameters
+        `kernel` joins keys; `columns` is not looked at.
+    columns
+        Those that the result wants of ``"R"``, ``"S"`` and ``"T"``, all of a relation that is not named.
+    where
+        Which rows of these take part; all without it.
+    late
+        Whether columns are fetched after both joins, or read by the scans.
+
+    Raises
+    ------
+    InvalidParameterError
+        Pages that do not keep columns apart, or too little memory.
+    UnknownNameError
+        A column is wanted that is not stored.
+    CapacityError
+        A page does not hold what goes along with a row.
+    """
+    if parameters.memory < _LEAST:
+        raise InvalidParameterError("memory", f"{parameters.memory} pages", f"two joins in a row need at least {_LEAST}")
+    files = {"R": r, "S": s, "T": onward.t}
+    for file in files.values():
+        if not file.layout.keeps_columns_apart:
+            bound = f"columns are read alone: {file.name} must be on pages such as pax"
+            raise InvalidParameterError("page format", file.layout.page_format, bound)
+    sides = {label: Side(label, file, (columns or {}).get(label)) for label, file in files.items()}
+    scans = {label: _scan(side, onward, (where or {}).get(label), parameters, late=late) for label, side in sides.items()}
+    return _Pipeline(sides, scans, onward, parameters, late).run()
+
+
+def _scan(side: Side, onward: Onward, selection: Selection | None, parameters: JoinParameters, *, late: bool) -> KeyColumn:
+    """A relation's keys, and what goes along with them."""
+    carried = () if late else side.columns
+    if side.label == "S":
+        carried = tuple(dict.fromkeys((*carried, onward.s.key)))
+    width = sum(side.size_of(name) for name in carried)
+    return key_column(side.file, page_io=parameters.page_io, selection=selection, carried=carried, width=width)
+
+
+class _Pipeline:
+    """The joins, and the fetch."""
+
+    def __init__(
+        self, sides: Mapping[str, Side], scans: Mapping[str, KeyColumn], onward: Onward, parameters: JoinParameters, late: bool
+    ) -> None:
+        self._scans, self._onward, self._parameters, self._late = scans, onward, parameters, late
+        self._share = max(1, parameters.memory // _SHARE)
+        self._s_tuples = max(1, scans["S"].base.tuples)
+        self._fetch = LateFetch("pipeline", [sides[label] for label in "RST"], parameters.memory, self._share, page_io=parameters.page_io)
+        along = 0 if late else sides["R"].width + sides["S"].width
+        rows = FixedRows("pairs that joined", {"key": 8, "row": 8}, along)
+        layout = Layout(rows, scans["R"].page_size, scans["R"].layout.page_format)
+        self._between = _Between(f"{scans['R'].name}+{scans['S'].name}", layout, self._share, page_io=parameters.page_io)
+
+    def run(self) -> Algorithm:
+        """Join, join, and fetch."""
+        first = replace(self._parameters, memory=self._parameters.memory - self._share)
+        second = replace(self._parameters, memory=self._parameters.memory - (2 if self._late else 1) * self._share)
+        kernel = self._parameters.kernel
+        yield from scanned(plan(kernel, self._scans["R"], self._scans["S"], first), self._met, "first ")
+        pairs = yield from self._between.finish()
+        yield from scanned(plan(kernel, pairs, self._scans["T"], second), self._joined, "second ")
+        if not isinstance(pairs, Scanned):
+            yield from drop(pairs)
+        if self._late:
+            yield from self._fetch.finish(sort_again=True)
+
+    def _met(self, r_rows: Integers, s_rows: Integers) -> Algorithm:
+        """Pairs that joined: the code that meets T, and both row ids as one number."""
+        yield from self._between.append(self._onward.s.keys(s_rows), r_rows * self._s_tuples + s_rows)
+
+    def _joined(self, pairs: Integers, t_rows: Integers) -> Algorithm:
+        r_rows, s_rows = np.divmod(pairs, self._s_tuples)
+        if self._late:
+            yield from self._fetch.append(r_rows, s_rows, t_rows)
+        else:
+            yield Emit(r_rows, s_rows, (t_rows,))
+
+
+class _Between:
+    """Takes what the first join finds: it stays in memory as far as that goes, and is written otherwise."""
+
+    def __init__(self, name: str, layout: Layout, room: int, *, page_io: bool) -> None:
+        self._file, self._page_io = File(f"pipeline/{name}", layout), page_io
+        self._a_page = layout.room // int(layout.cell_sizes(keyed(np.zeros(1, np.int64), np.zeros(1, np.int64)))[0])
+        self._room = room
+        self._output = Output([self._file], room, page_io=page_io)
+        self._held: list[Tuples] = []
+
+    def append(self, keys: Integers, rows: Integers) -> Algorithm:
+        """Take some; those of NULL keys join nothing."""
+        self._held.append(keyed(keys, rows).joinable())
+        if self._file.pages or sum(map(len, self._held)) > self._room * self._a_page:
+            yield from self._write()
+
+    def finish(self) -> Generator[Request, Tuples | Strand | None, File]:
+        """All of them, as a file that a join reads."""
+        if self._file.pages:
+            yield from self._output.finish()
+            return self._file
+        content = keyed(*(np.concatenate([np.zeros(0, np.int64), *(part.columns[name] for part in self._held)]) for name in ("key", "row")))
+        return _Held(self._file.name, self._file.layout, content, self._a_page)
+
+    def _write(self) -> Algorithm:
+        for part in self._held:
+            yield from self._output.append(part, np.zeros(len(part), np.int64))
+        self._held = []
+
+
+class _Held(Scanned):
+    """A file of digests that is in memory."""
+
+    def __init__(self, name: str, layout: Layout, content: Tuples, a_page: int) -> None:
+        super().__init__(name, layout, pages=-(-len(content) // a_page), tuples=len(content))
+        self._content, self._a_page = content, a_page
+
+    def scan(self, request: Read) -> Scan:
+        """Nothing is asked for."""
+        yield from ()
+        numbers = ranges(request.starts * self._a_page, request.counts * self._a_page)
+        return self._content.chosen(numbers[numbers < self.tuples])
