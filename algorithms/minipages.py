@@ -107,14 +107,9 @@ class KeyColumn(Scanned):
         """What a read of this file asks the relation's for."""
         firsts, chosen, base = self.firsts[request.starts], self.selection, self.base
         pages = ranges(firsts, self.firsts[request.starts + request.counts] - firsts)
-        if chosen is not None and chosen.first:
-            yield Read(
-                base,
-                *extents_of(pages, page_io=self.page_io),
-                parts=base.layout.parts((), chosen.columns),
-                columns=(),
-                attributes=chosen.columns,
-            )
+        if chosen is not None and chosen.first and len(pages):
+            parts = base.layout.parts((), chosen.columns)
+            yield Read(base, *extents_of(pages, page_io=self.page_io), parts=parts, columns=(), attributes=chosen.columns)
             before = np.concatenate([[0], np.cumsum(chosen.rows)])[base.first_rows]
             pages = pages[before[pages + 1] > before[pages]]
         if not len(pages):
@@ -145,7 +140,10 @@ def key_column(
     parts = base.layout.parts(("key",), attributes)
     cell = int(layout.cell_sizes(keyed(np.zeros(1, np.int64), np.zeros(1, np.int64)))[0])
     shares = np.maximum(np.diff(base.first_rows) * cell * base.page_size, part_bytes(parts) * layout.room)
-    firsts = np.append(fill_pages(shares, layout.room * base.page_size, 0)[0], base.pages)
+    bound = layout.room * base.page_size
+    firsts = fill_pages(shares, bound, 0)[0]
+    # Digests may be longer than rows: a page of rows that takes several pages of digests has empty ones before it.
+    firsts = np.append(np.repeat(firsts, np.maximum(1, -(-shares[firsts] // bound))), base.pages)
     return KeyColumn(
         name=base.name,
         layout=layout,
