@@ -83,9 +83,8 @@ class Side:
 
     def read(self, pages: Integers, *, page_io: bool) -> Algorithm:
         """Fetch some pages, ascending."""
-        wanted = tuple(self.file.relation.records.names) if self.attributes is None else self.attributes
         if len(pages):
-            yield Read(self.file, *extents_of(pages, page_io=page_io), parts=self.parts, columns=(), attributes=wanted)
+            yield Read(self.file, *extents_of(pages, page_io=page_io), parts=self.parts, columns=(), attributes=self.attributes or ())
 
 
 class LateFetch:
