@@ -65,13 +65,6 @@ class ExternalSortMergeAllocation:
         """Pages used for runs, and at least for a merge: a page a run, and an output buffer."""
         return (self.workspace, self.fan_in + 1)
 
-    def passes(self, pages: int) -> int:
-        """How often a file is read and written until it is one run (Li et al. 2009, section II): the first pass makes runs."""
-        runs, passes = math.ceil(Fraction(pages, self.workspace)), min(1, pages)
-        while runs > 1:
-            runs, passes = math.ceil(Fraction(runs, self.fan_in)), passes + 1
-        return passes
-
 
 @dataclass(frozen=True)
 class DigestAllocation:
