@@ -83,8 +83,12 @@ class Side:
 
     def read(self, pages: Integers, *, page_io: bool) -> Algorithm:
         """Fetch some pages, ascending."""
-        if len(pages):
-            yield Read(self.file, *extents_of(pages, page_io=page_io), parts=self.parts, columns=(), attributes=self.attributes or ())
+        if not len(pages):
+            return
+        if self.attributes is None:
+            yield Read(self.file, *extents_of(pages, page_io=page_io))
+        else:
+            yield Read(self.file, *extents_of(pages, page_io=page_io), parts=self.parts, columns=(), attributes=self.attributes)
 
 
 class LateFetch:
