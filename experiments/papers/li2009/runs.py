@@ -42,6 +42,7 @@ LABELS = {
 #: Table II: 8,192 pages of 4 KB with 25 tuples each, and 512 pages of memory.
 PAGES, PAGE_SIZE, PER_PAGE, MEMORY, SELECTIVITY = 8192, 4 * KIB, 25, 512, 0.05
 TUPLE_SIZE = 160
+_NUMBERS = ("selectivity", "memory", "page_size", "k", "theta")
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,8 @@ class Setup:
     def name(self) -> str:
         """In words: what is not as usual."""
         usual = Setup(self.method)
-        told = [f"{name} {value:g}" for name, value in vars(self).items() if name != "method" and value != getattr(usual, name)]
+        told = [f"{name} {value:g}" for name, value in vars(self).items() if name in _NUMBERS and value != getattr(usual, name)]
+        told += ["refilled"] * self.refilled + ["each input in its own order"] * (not self.same_order)
         return ", ".join([LABELS[self.method], *told])
 
     def with_method(self, method: str) -> Setup:
