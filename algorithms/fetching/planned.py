@@ -184,8 +184,9 @@ class _Sorted:
     def _count(self, entries: Entries) -> None:
         """Count the entries of each page."""
         pages = self._sides.turned(*self._cache.pages_of(entries.r_rows, entries.s_rows))
-        for counts, numbers, file in zip(self._of_pages, pages, (self._sides.outer, self._sides.inner), strict=True):
-            counts += np.bincount(numbers - self._cache.r.pages * (file is self._cache.s), minlength=file.pages)
+        of_s = self._sides.swapped, not self._sides.swapped
+        for counts, numbers, second in zip(self._of_pages, pages, of_s, strict=True):
+            counts += np.bincount(numbers - self._cache.r.pages * second, minlength=len(counts))
 
     def _take(self, tuples: Tuples, sources: Integers) -> Algorithm:
         if self._aside is not None:
