@@ -246,8 +246,8 @@ def test_made_pipelines(seed: int, domain: int, memory: int, late: bool, kernel:
     def column(rows: int) -> pa.Array:
         return pa.array(rng.integers(0, domain, rows), mask=rng.random(rows) < 0.1)
 
-    sizes = rng.integers(0, [30, 40, 50])
-    tables = [pa.table({"a": column(rows), "b": column(rows), "c": pa.array(["x" * 90] * rows)}) for rows in sizes]
+    sizes = rng.integers(0, [15, 20, 25])
+    tables = [pa.table({"a": column(rows), "b": column(rows), "c": pa.array(["x" * 40] * rows)}) for rows in sizes]
     r, s, onward = chained(tables, ("a", "a"), ("b", "b"), 1024)
     columns = {"R": ("c",), "S": ("a", "c")} if seed % 2 else None
     algorithm = pipeline(r, s, onward, JoinParameters(memory, kernel=kernel), columns=columns, late=late)
