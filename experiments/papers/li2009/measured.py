@@ -11,7 +11,7 @@ from experiments.papers.base import Cell
 from experiments.papers.li2009.runs import BASIC, LABELS, Setup
 from experiments.presentation.plots import series_over, svg
 from experiments.presentation.section import Section
-from experiments.presentation.tables import Entry, Table
+from experiments.presentation.tables import Table
 from experiments.runs.jobs import Job, Results, Settings
 
 #: The strategies of the paper; with sort-merge before and flashsim's own beside them, all that figures show.
@@ -83,11 +83,9 @@ def curves(points: Sequence[Point], seconds: Callable[[Setup, float], float | No
     found = [(panel, x, LABELS[setup.method], value) for panel, x, setup in points if (value := seconds(setup, x)) is not None]
     if not found:
         return []
-    frame = pd.DataFrame(found, columns=["panel", axis, "method", "I/O time, s"])
-    by_method = {(panel, x, method): value for panel, x, method, value in found}
-    methods = list(dict.fromkeys(method for _, _, method, _ in found))
-    places = dict.fromkeys((panel, x) for panel, x, _, _ in found)
-    rows: list[list[Entry]] = [[*place, *(by_method.get((*place, method)) for method in methods)] for place in places]
-    table = Table(["figure", axis, *methods], rows, name, digits=3)
-    picture = svg(series_over(frame, axis, "I/O time, s", "method", ["panel"], axis))
+    frame = pd.DataFrame(found, columns=["figure", axis, "method", "I/O time, s"])
+    wide = frame.pivot_table("I/O time, s", ["figure", axis], "method", sort=False).reset_index()
+    shown = wide if wide["figure"].nunique() > 1 else wide.drop(columns="figure")
+    table = Table(list(shown.columns), shown.astype(object).values.tolist(), name, digits=3)
+    picture = svg(series_over(frame, axis, "I/O time, s", "method", ["figure"], axis))
     return [Section(title, "I/O seconds.", [table], {name: picture}, on_terminal=True)]

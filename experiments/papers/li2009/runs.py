@@ -37,11 +37,13 @@ LABELS = {
     "page-based": "Digest(Page)",
     "graph-based": "Digest(Graph)",
     "original": "Original",
-    "planned": "Digest(flashsim's plan)",
+    "planned": "flashsim's plan",
 }
 #: Table II: 8,192 pages of 4 KB with 25 tuples each, and 512 pages of memory.
 PAGES, PAGE_SIZE, PER_PAGE, MEMORY, SELECTIVITY = 8192, 4 * KIB, 25, 512, 0.05
 TUPLE_SIZE = 160
+#: Pages with which every method can run, at small scales.
+_LEAST_MEMORY = 6
 _NUMBERS = ("selectivity", "memory", "page_size", "k", "theta")
 
 
@@ -154,7 +156,7 @@ def execute(
 
 def algorithm_of(setup: Setup, files: tuple[HeapFile, HeapFile], scale: float, **graph: Any) -> Algorithm:
     """The join of a setup; `graph` says how graph-based fetching is made otherwise."""
-    memory = round(setup.memory * scale * PAGE_SIZE / setup.page_size)
+    memory = max(_LEAST_MEMORY, round(setup.memory * scale * PAGE_SIZE / setup.page_size))
     if setup.method == BASIC:
         return plan(BASIC, *files, JoinParameters(memory, page_io=True))
     ratio = disk_of(presets.load(DEVICE), setup.page_size).latency_ratio
