@@ -34,10 +34,11 @@ def duckdb_pairs(left, right):
 
 def check_all(left, right, memory):
     expected = duckdb_pairs(left, right)
+    columns = () if len(expected) > 5000 else None  # joins that fetch columns need not do so for every one of many pairs
     for name in JOINS.names():
         for page_io in (False, True):
             files = [relation_file(side, codes, page_format=page_format(name)) for side, codes in (("a", left), ("b", right))]
-            outcome = run(plan(name, *files, JoinParameters(memory, page_io=page_io)), memory)
+            outcome = run(plan(name, *files, JoinParameters(memory, page_io=page_io, columns=columns)), memory)
             np.testing.assert_array_equal(outcome.sorted_pairs(), expected, err_msg=name)
 
 
