@@ -2,39 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import replace
-from typing import Any
 
-from algorithms.joins.base import JoinParameters, plan
 from experiments.papers.li2009.measured import STRATEGIES, crossing
-from experiments.papers.li2009.runs import BASIC, LABELS, Setup, algorithm_of, execute, inputs
+from experiments.papers.li2009.runs import BASIC, LABELS, Setup
+from experiments.papers.li2009.sensitivity_runs import DRIVES, GRAPHS, in_memory, on_drives
 from experiments.presentation.section import Section
 from experiments.presentation.tables import Entry, Table
 from experiments.runs.jobs import Job, Results, Settings
-from flashsim.core.units import MB, MICROSECONDS, SECONDS
-from models.allocation.buffers import NestedLoopsAllocation
 
 TITLE = "What other readings and prices make of it"
-#: Values of the drive's parameters, ns and bytes a second.
-_US = MICROSECONDS
-_SLOW = {"read_latency": 200 * _US, "write_latency": 400 * _US, "continuation_latency": 0, "continuation_limit": 0}
-DRIVES: dict[str, dict[str, int]] = {
-    "as the worked example demands": {},
-    "random reads of 0.08 ms": {"read": 8 * _US, "read_latency": 39 * _US},
-    "random reads of 0.1 ms": {"read_latency": 59 * _US},
-    "reads in sequence as dear as at random": {"continuation_latency": 49 * _US, "link_write_rate": 330 * MB},
-    "pages in sequence cost their transfer alone": {"continuation_latency": 1},
-    "0.2 and 0.4 ms a request (table I)": _SLOW,
-}
-#: How graph-based fetching may be made: bytes that a result takes in the graph, and which of segments with as few pages missing goes first.
-GRAPHS: dict[str, dict[str, Any]] = {
-    "16 bytes a result in the graph": {"entry_bytes": 16},
-    "56 bytes a result in the graph": {"entry_bytes": 56},
-    "96 bytes a result in the graph": {"entry_bytes": 96},
-    "ties: the fewest results first": {"ties": "fewest"},
-    "ties: any segment": {"ties": "any"},
-}
 #: Selectivities at which each method is run.
 _GRID = {
     "naive": (0.03, 0.05, 0.07, 0.1, 0.2),
@@ -82,27 +60,8 @@ def _job(settings: Settings, setup: Setup, graph: str) -> Job:
     return Job.of(on_drives, ", ".join(filter(None, [setup.name, graph or f"{len(drives)} drives"])), **told)
 
 
-def on_drives(setup: Mapping[str, Any], graph: str, drives: list[str], scale: float, seed: int) -> list[float]:
-    """I/O seconds on every drive, JSON-ready."""
-    asked = Setup(**setup)
-    files = inputs(asked, scale, seed)
-    algorithm = algorithm_of(asked, files, scale, **GRAPHS.get(graph, {}))
-    runs, _ = execute(files, algorithm, [DRIVES[name] for name in drives])
-    return [run.total().io_time / SECONDS for run in runs]
-
-
 def _fitting_job(settings: Settings, method: str) -> Job:
     return Job.of(in_memory, f"{LABELS[method]}, what fits is sorted in memory", method=method, scale=settings.scale, seed=settings.seed)
-
-
-def in_memory(method: str, scale: float, seed: int) -> float:
-    """I/O seconds with memory for a table and a page more, where what fits is not written: a nested loop of one block reads as much."""
-    files = inputs(Setup(method), scale, seed)
-    memory = files[0].pages + 1
-    parameters = JoinParameters(memory, page_io=True, fudge=1.0, first="bnl", fetch="naive" if method == BASIC else method)
-    once = NestedLoopsAllocation(memory - 1, 1) if method == BASIC else None
-    (run,), _ = execute(files, plan("bnl" if method == BASIC else "digest", *files, parameters, once))
-    return run.total().io_time / SECONDS
 
 
 def _rows_of_k() -> list[list[Setup]]:
