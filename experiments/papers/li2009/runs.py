@@ -78,9 +78,8 @@ class Setup:
 
     def job(self, settings: Settings) -> Job:
         """The run of it."""
-        if self.method == BASIC and self != self.with_method(BASIC):
-            return self.with_method(BASIC).job(settings)
-        return Job.of(run_join, self.name, setup=vars(self), scale=settings.scale, seed=settings.seed)
+        asked = self.with_method(self.method)
+        return Job.of(run_join, asked.name, setup=vars(asked), scale=settings.scale, seed=settings.seed)
 
 
 class Records(TableRecords):
