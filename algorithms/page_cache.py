@@ -67,6 +67,14 @@ class _Frames(NamedTuple):
     rows: Integers
 
 
+class _Due(NamedTuple):
+    """Of each entry the page and slot in R and in S, shape (4, n); after how many fetches it is due; the row ids found, shape (2, n)."""
+
+    places: Integers
+    after: Integers
+    pairs: Integers
+
+
 class PageCache:
     """Frames for pages of two relations.
 
@@ -217,9 +225,8 @@ class PageCache:
     def _serve(self, schedule: Schedule, places: Integers, pairs: Integers, *, emits: bool) -> Algorithm:
         """Fetch the pages of a schedule, and look up what is found at pairs of places, pages and slots, when it is due."""
         pages, victims, after = (np.ascontiguousarray(each, np.int64) for each in (schedule.pages, schedule.victims, schedule.after))
-        done = emitted = read = 0
-        first_rows = np.zeros(1, np.int64), np.zeros(0, np.int64)
-        done = self._apply(pages[:0], victims[:0], *first_rows, places, after, pairs, 0, 0)
+        due, emitted, read = _Due(places, after, pairs), 0, 0
+        done = self._apply(pages[:0], victims[:0], np.zeros(1, np.int64), pages[:0], due, 0, 0)
         for begin, end, of_s in _runs(pages >= self.r.pages, min(_MOST, self.frames)):
             file = self.s if of_s else self.r
             numbers = pages[begin:end] - self.r.pages * of_s
@@ -227,7 +234,7 @@ class PageCache:
             assert isinstance(tuples, Tuples)
             read += len(tuples)
             self.fetches += end - begin
-            done = self._apply(pages[begin:end], victims[begin:end], tuples.pages, tuples.rows, places, after, pairs, begin, done)
+            done = self._apply(pages[begin:end], victims[begin:end], tuples.pages, tuples.rows, due, begin, done)
             if emits and (done - emitted >= BATCH or read >= BATCH):
                 yield from _emit(pairs, emitted, done, read)
                 emitted, read = done, 0
@@ -235,21 +242,12 @@ class PageCache:
             raise FlashsimError(f"schedule: {len(after) - done} entries are left at its end")
         yield from _emit(pairs, emitted if emits else done, done, read)
 
-    def _apply(
-        self,
-        pages: Integers,
-        victims: Integers,
-        firsts: Integers,
-        rows: Integers,
-        places: Integers,
-        after: Integers,
-        pairs: Integers,
-        begin: int,
-        done: int,
-    ) -> int:
-        done, wrong = _exchange(self._state, self.frames, pages, victims, firsts, rows, places, after, pairs, begin, done)
+    def _apply(self, pages: Integers, victims: Integers, firsts: Integers, rows: Integers, due: _Due, begin: int, done: int) -> int:
+        """As `_exchange`, but what is wrong is raised."""
+        done, wrong = _exchange(self._state, self.frames, pages, victims, firsts, rows, due, begin, done)
         if wrong < 0:
-            raise FlashsimError(f"schedule: {_WRONG[wrong]} (entry {done} of {len(after)}, among fetches {begin} to {begin + len(pages)})")
+            among = f"entry {done} of {len(due.after)}, among fetches {begin} to {begin + len(pages)}"
+            raise FlashsimError(f"schedule: {_WRONG[wrong]} ({among})")
         return done
 
 
@@ -277,9 +275,7 @@ def _exchange(
     victims: Integers,
     firsts: Integers,
     rows: Integers,
-    places: Integers,
-    after: Integers,
-    pairs: Integers,
+    due: _Due,
     begin: int,
     done: int,
 ) -> tuple[int, int]:
@@ -302,10 +298,10 @@ def _exchange(
             state.of_page[page] = frame
             for slot in range(firsts[index], firsts[index + 1]):
                 state.rows[frame, slot - firsts[index]] = rows[slot]
-        while done < after.shape[0] and after[done] <= begin + index + 1:
-            one, other = state.of_page[places[0, done]], state.of_page[places[2, done]]
+        while done < due.after.shape[0] and due.after[done] <= begin + index + 1:
+            one, other = state.of_page[due.places[0, done]], state.of_page[due.places[2, done]]
             if one < 0 or other < 0:
                 return done, _APART
-            pairs[0, done], pairs[1, done] = state.rows[one, places[1, done]], state.rows[other, places[3, done]]
+            due.pairs[0, done], due.pairs[1, done] = state.rows[one, due.places[1, done]], state.rows[other, due.places[3, done]]
             done += 1
     return done, 0

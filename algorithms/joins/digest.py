@@ -60,6 +60,9 @@ class _Settings:
         if first.FETCHES:
             raise InvalidParameterError("first", parameters.first, "it fetches rows of base relations, and a first join has only digests")
         FETCHING.load(parameters.fetch)
+        if parameters.memory <= LEAST_FRAMES:
+            bound = f"a digest join needs {LEAST_FRAMES} frames and a page for its join index"
+            raise InvalidParameterError("memory", f"{parameters.memory} pages", bound)
         streams = 0 < first.STREAMS_IN <= parameters.memory - LEAST_FRAMES
         told = replace(parameters, last_phase=first.STREAMS_IN) if streams else replace(parameters, memory=parameters.memory - 1)
         frames = parameters.memory - (first.STREAMS_IN if streams else 1)

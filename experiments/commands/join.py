@@ -14,7 +14,17 @@ from algorithms.joins.base import JOINS
 from algorithms.joins.base import page_format as page_format_of
 from experiments.commands.outputs import Outputs, write_json
 from experiments.commands.progress import progress_bar
-from experiments.commands.shared import Force, JsonFile
+from experiments.commands.shared import (
+    CacheShare,
+    ColumnNames,
+    FetchStrategyName,
+    FirstJoin,
+    Force,
+    JsonFile,
+    KernelJoin,
+    PageFormatName,
+    column_names,
+)
 from experiments.commands.terminal import explain, say
 from experiments.commands.values import completes
 from experiments.formulas.comparison import as_dict, check_formula, compare_join, comparison_table, formulas, why
@@ -72,15 +82,7 @@ def join(
     ],
     memory: Annotated[str, typer.Option("--memory", metavar="SIZE", help="The buffer pool, such as 10MiB.")],
     page_size: Annotated[str, typer.Option("--page-size", metavar="SIZE", help="512B to 64KiB.")] = "8KiB",
-    page_format: Annotated[
-        str | None,
-        typer.Option(
-            "--page-format",
-            metavar="FORMAT",
-            help="How pages hold rows: one of {page_formats}; or a Python file. By default sqlite, or what the join needs.",
-            autocompletion=completes("page_formats"),
-        ),
-    ] = None,
+    page_format: PageFormatName = None,
     io: Annotated[Io, typer.Option("--io", help="Requests of whole buffers, or of single pages.")] = Io.BLOCKED,
     placement: Annotated[
         str,
@@ -107,40 +109,11 @@ def join(
             autocompletion=completes("presets"),
         ),
     ] = None,
-    first: Annotated[
-        str | None,
-        typer.Option(
-            "--first",
-            metavar="JOIN",
-            help="What digest joins the digests with; sort-merge by default.",
-            autocompletion=completes("joins"),
-        ),
-    ] = None,
-    fetch: Annotated[
-        str | None,
-        typer.Option(
-            "--fetch",
-            metavar="STRATEGY",
-            help="How digest fetches rows, one of {strategies}, planned by default; or a Python file.",
-            autocompletion=completes("strategies"),
-        ),
-    ] = None,
-    k: Annotated[
-        float | None, typer.Option("--k", help="Of graph-based: room for k (d + 1) pages, d the largest degree; 1 by default.")
-    ] = None,
-    kernel: Annotated[
-        str | None,
-        typer.Option(
-            "--kernel",
-            metavar="JOIN",
-            help="What flash-join joins keys with; hybrid-hash by default.",
-            autocompletion=completes("joins"),
-        ),
-    ] = None,
-    columns: Annotated[
-        str | None,
-        typer.Option("--columns", metavar="LIST", help="Columns of the result, such as R.c_name,S.o_totalprice, for rare and flash-join."),
-    ] = None,
+    first: FirstJoin = None,
+    fetch: FetchStrategyName = None,
+    k: CacheShare = None,
+    kernel: KernelJoin = None,
+    columns: ColumnNames = None,
     digests_stored: Annotated[bool, typer.Option("--digests-stored", help="Digests are on the device before digest begins.")] = False,
     trace: Annotated[Path | None, typer.Option("--trace", metavar="FILE", help="Record every request into a Parquet file.")] = None,
     out: Annotated[Path | None, typer.Option("--out", metavar="ROWS.parquet", help="Write the joined rows.")] = None,
@@ -169,8 +142,8 @@ def join(
     """
     on_pages = parse_size(page_size, "--page-size"), page_format or page_format_of(algorithm)
     pages = memory_pages(parse_size(memory, "--memory"), *on_pages)
-    fetching: dict[str, Any] = {"first": first, "fetch": fetch, "k": k, "kernel": kernel, "digests_stored": digests_stored or None}
-    fetching["columns"] = None if columns is None else tuple(columns.split(","))
+    fetching: dict[str, Any] = {"first": first, "fetch": fetch, "k": k, "kernel": kernel, "columns": column_names(columns)}
+    fetching["digests_stored"] = digests_stored or None
     setting = JoinSetting(algorithm, pages, io is Io.PAGE, placement, buffers_for, None if cpu == "none" else cpu, **fetching)
     real = is_path(device)
     check_names(setting, None if real else device)

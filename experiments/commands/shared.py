@@ -9,13 +9,47 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from experiments.commands.values import filled
+from experiments.commands.values import completes, filled
 
 JsonFile = Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Also write the result as JSON.")]
 YesDestroy = Annotated[
     str | None, typer.Option("--yes-destroy", metavar="/dev/NAME", help="The block device that --allow-write destroys, by name.")
 ]
 Force = Annotated[bool, typer.Option("--force", help="Replace output files that exist.")]
+
+PageFormatName = Annotated[
+    str | None,
+    typer.Option(
+        metavar="FORMAT",
+        help="How pages hold rows: one of {page_formats}; or a Python file. By default sqlite, or what the join needs.",
+        autocompletion=completes("page_formats"),
+    ),
+]
+FirstJoin = Annotated[
+    str | None,
+    typer.Option(metavar="JOIN", help="What digest joins the digests with; sort-merge by default.", autocompletion=completes("joins")),
+]
+FetchStrategyName = Annotated[
+    str | None,
+    typer.Option(
+        metavar="STRATEGY",
+        help="How digest fetches rows, one of {strategies}, planned by default; or a Python file.",
+        autocompletion=completes("strategies"),
+    ),
+]
+CacheShare = Annotated[float | None, typer.Option(help="Of graph-based: room for k (d + 1) pages, d the largest degree; 1 by default.")]
+KernelJoin = Annotated[
+    str | None,
+    typer.Option(metavar="JOIN", help="What flash-join joins keys with; hybrid-hash by default.", autocompletion=completes("joins")),
+]
+ColumnNames = Annotated[
+    str | None, typer.Option(metavar="LIST", help="Columns of the result, such as R.c_name,S.o_totalprice, for rare and flash-join.")
+]
+
+
+def column_names(told: str | None) -> tuple[str, ...] | None:
+    """The names in a list of columns, if there is one."""
+    return None if told is None else tuple(told.split(","))
 
 
 #: A help text is this wide; an example that is longer goes on in a line of its own.

@@ -12,7 +12,18 @@ import typer
 from algorithms.joins.base import page_format as page_format_of
 from experiments.commands.outputs import Outputs, write_json
 from experiments.commands.progress import progress_bar
-from experiments.commands.shared import Force, JsonFile, YesDestroy
+from experiments.commands.shared import (
+    CacheShare,
+    ColumnNames,
+    FetchStrategyName,
+    FirstJoin,
+    Force,
+    JsonFile,
+    KernelJoin,
+    PageFormatName,
+    YesDestroy,
+    column_names,
+)
 from experiments.commands.terminal import explain, say
 from experiments.commands.values import completes
 from experiments.replaying.real import RealSettings
@@ -58,30 +69,15 @@ def joins(
             autocompletion=completes("joins"),
         ),
     ] = None,
-    first: Annotated[
-        str | None, typer.Option("--first", metavar="JOIN", help="What digest joins the digests with.", autocompletion=completes("joins"))
-    ] = None,
-    fetch: Annotated[
-        str | None,
-        typer.Option(
-            "--fetch",
-            metavar="STRATEGY",
-            help="How digest fetches rows, one of {strategies}; or a Python file.",
-            autocompletion=completes("strategies"),
-        ),
-    ] = None,
+    first: FirstJoin = None,
+    fetch: FetchStrategyName = None,
+    k: CacheShare = None,
+    kernel: KernelJoin = None,
+    columns: ColumnNames = None,
     scale: Annotated[float, typer.Option("--scale", metavar="F", help="Of do2009's customer and orders.")] = 0.1,
     memory: Annotated[str, typer.Option("--memory", metavar="SIZE", help="The buffer pool, such as 512KiB.")] = "512KiB",
     page_size: Annotated[str, typer.Option("--page-size", metavar="SIZE", help="512B to 64KiB.")] = "8KiB",
-    page_format: Annotated[
-        str | None,
-        typer.Option(
-            "--page-format",
-            metavar="FORMAT",
-            help="How pages hold rows: one of {page_formats}; or a Python file. By default sqlite, or what a join needs.",
-            autocompletion=completes("page_formats"),
-        ),
-    ] = None,
+    page_format: PageFormatName = None,
     engine: Annotated[
         Engine | None, typer.Option("--engine", metavar="builtin|fio|both", help="What replays; both, if fio is installed.")
     ] = None,
@@ -122,7 +118,8 @@ def joins(
     if device != CALIBRATED:
         presets.load(device)
     engines = _engines(engine)
-    setting = validation.JoinsSetting(joined, pages, repeats, first, fetch)
+    told = {"first": first, "fetch": fetch, "k": k, "kernel": kernel, "columns": column_names(columns)}
+    setting = validation.JoinsSetting(joined, pages, repeats, told)
     with Outputs(force) as outputs, progress_bar("joins") as progress:
         outputs.spare("--on", Path(on))
         target = outputs.file("--json", json) if json else None

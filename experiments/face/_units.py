@@ -108,3 +108,18 @@ def several(value: Any, parameter: str) -> list[Any]:
     if not found:
         raise InvalidParameterError(parameter, repr(value), "at least one is needed")
     return found
+
+
+def late_options(first: Any, fetch: Any, k: Any, kernel: Any, columns: Any) -> dict[str, Any]:
+    """What joins that fetch rows are told, None for what is usual.
+
+    Raises
+    ------
+    InvalidParameterError
+        A name that is no text, or k that is no number.
+    """
+    named = {"first": first, "fetch": fetch, "kernel": kernel}
+    told: dict[str, Any] = {name: None if value is None else text(value, name) for name, value in named.items()}
+    told["k"] = None if k is None else number(k, "k", "it must be a number")
+    told["columns"] = None if columns is None else tuple(text(each, "columns") for each in several(columns, "columns"))
+    return told

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from algorithms.joins.base import page_format as page_format_of
 from experiments.face._outcome import Outcome
 from experiments.face._tables import Table, key, source
-from experiments.face._units import count, several, size, text
+from experiments.face._units import count, late_options, several, size, text
 from experiments.face._working import working
 from experiments.face.calibrate import CalibrationOutcome
 from experiments.replaying.real import RealSettings
@@ -72,6 +72,9 @@ def compare(
     page_format: str | None = None,
     first: str | None = None,
     fetch: str | None = None,
+    k: float | None = None,
+    kernel: str | None = None,
+    columns: Any = None,
     repeats: int = 3,
     engine: Any = "builtin",
     allow_write: bool = False,
@@ -90,8 +93,8 @@ def compare(
         The preset that is simulated, and whose figures the formula takes, or an `fs.calibrate`.
     algorithm
         One join or several.
-    first, fetch
-        See `fs.join`, of joins that fetch rows.
+    first, fetch, k, kernel, columns
+        See `fs.join`, of joins that fetch rows; each is told to those that take it.
     repeats
         Runs on the real file; of each request the shortest time counts.
     engine
@@ -120,8 +123,7 @@ def compare(
     relations = open_pair(source(r, "r"), source(s, "s"), key(on))
     files = (lay_out(relations[0], *on_pages), lay_out(relations[1], *on_pages))
     access = RealSettings("asap", allow_write=allow_write, replace=force, destroy=yes_destroy)
-    fetching = [None if value is None else text(value, name) for name, value in (("first", first), ("fetch", fetch))]
-    setting = validation.JoinsSetting(names, pages, count(repeats, "repeats"), *fetching)
+    setting = validation.JoinsSetting(names, pages, count(repeats, "repeats"), late_options(first, fetch, k, kernel, columns))
     with working("joins") as progress:
         done = validation.validate(target, chosen, files, setting, engines, access, progress)
     asked = {"on": on, "path": str(target), "device": chosen.name, "memory": pages, "page_format": on_pages[1]}

@@ -19,7 +19,7 @@ from algorithms.joins.base import page_format as page_format_of
 from experiments.face._devices import device_of
 from experiments.face._outcome import Outcome, point_of
 from experiments.face._tables import Table, key, source
-from experiments.face._units import number, several, size, text
+from experiments.face._units import late_options, several, size, text
 from experiments.face._working import working
 from experiments.face.drive import Drive
 from experiments.formulas.comparison import check_formula, compare_join
@@ -224,10 +224,7 @@ def join(
     on_pages = size(page_size, "page_size"), text(page_format or page_format_of(text(algorithm, "algorithm")), "page_format")
     pages = memory_pages(size(memory, "memory"), *on_pages)
     named = [None if value is None else text(value, name) for value, name in ((buffers_for, "buffers_for"), (cpu, "cpu"))]
-    given = {"first": first, "fetch": fetch, "kernel": kernel}
-    fetching: dict[str, Any] = {name: None if value is None else text(value, name) for name, value in given.items()}
-    fetching |= {"k": None if k is None else number(k, "k", "it must be a number"), "digests_stored": bool(digests_stored) or None}
-    fetching["columns"] = None if columns is None else tuple(text(each, "columns") for each in several(columns, "columns"))
+    fetching = late_options(first, fetch, k, kernel, columns) | {"digests_stored": bool(digests_stored) or None}
     setting = JoinSetting(text(algorithm, "algorithm"), pages, io == "page", text(placement, "placement"), named[0], named[1], **fetching)
     devices = [device_of(each) for each in several(device, "device")]
     real = [each for each in devices if isinstance(each, str) and is_path(each)]

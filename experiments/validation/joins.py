@@ -8,8 +8,8 @@ et al., with the latency and transfer that the preset itself shows.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -56,23 +56,24 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class JoinsSetting:
-    """What is run: the joins, memory in pages, and how often on the real device; `first` and `fetch` are told to joins that fetch rows."""
+    """What is run: the joins, memory in pages, how often on the real device, and what is told to joins that take such an option."""
 
     algorithms: Sequence[str]
     memory: int
     repeats: int = 5
-    first: str | None = None
-    fetch: str | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        fetching = [algorithm for algorithm in self.algorithms if FAMILY.load(algorithm).FETCHES]
-        for algorithm in fetching or self.algorithms:
-            check_names(JoinSetting(algorithm, self.memory, cpu=None, first=self.first, fetch=self.fetch), None)
+        taken = {option for algorithm in self.algorithms for option in FAMILY.load(algorithm).OPTIONS}
+        strange = {name: value for name, value in self.options.items() if value is not None and name not in taken}
+        for algorithm in self.algorithms:
+            check_names(replace(self.of(algorithm), **strange), None)  # which refuses what no join here takes
 
     def of(self, algorithm: str) -> JoinSetting:
         """How one of the joins runs."""
-        first, fetch = (self.first, self.fetch) if FAMILY.load(algorithm).FETCHES else (None, None)
-        return JoinSetting(algorithm, self.memory, cpu=None, first=first, fetch=fetch)
+        takes = FAMILY.load(algorithm).OPTIONS
+        told = {name: value for name, value in self.options.items() if name in takes}
+        return JoinSetting(algorithm, self.memory, cpu=None, **told)
 
 
 @dataclass

@@ -164,7 +164,12 @@ class _Only:
         """Where it stands."""
         assert self.function
         (result,) = self.kernel.overloads.values()
-        return int(result.library.get_pointer_to_function(result.fndesc.llvm_func_name))
+        return pointer_to(result)
+
+
+def pointer_to(result: Any) -> int:
+    """Where what Numba has compiled stands; it is never unloaded."""
+    return int(result.library.get_pointer_to_function(result.fndesc.llvm_func_name))
 
 
 _compiled_here: dict[Any, _Only] = {}

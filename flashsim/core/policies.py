@@ -22,7 +22,7 @@ from numba.extending import intrinsic
 
 from flashsim.core.array_types import VECTOR
 from flashsim.core.errors import FlashsimError
-from flashsim.core.kernel import compiled
+from flashsim.core.kernel import compiled, pointer_to
 from flashsim.core.members import Family
 
 #: The policies of a device: addresses of compiled functions, int64, shape (n,); uncompiled, a tuple of n functions.
@@ -106,8 +106,7 @@ def policy_vector(members: Mapping[Policy, str]) -> Policies:
     functions = [policy.function(members[policy]) for policy in in_order]
     if not compiled():
         return tuple(functions)
-    results = [function.cres for function in functions]  # Numba never unloads what it has compiled
-    return np.array([result.library.get_pointer_to_function(result.fndesc.llvm_func_name) for result in results])
+    return np.array([pointer_to(function.cres) for function in functions])
 
 
 def policy_function(family: Family[Any], name: str, attribute: str, function_type: Any) -> Any:
