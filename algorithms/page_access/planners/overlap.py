@@ -17,6 +17,7 @@ from algorithms.page_access.belady import belady
 from algorithms.page_access.graph import EDGE, NEIGHBOUR, PageGraph, Pages
 from algorithms.page_access.lists import COLUMNS, LIST, NONE, join, leave
 from algorithms.page_access.plan import FetchPlan
+from algorithms.page_access.planners.blocks import plan as block_nested_loop
 from algorithms.page_access.polish import polished
 from algorithms.page_access.segments import by_segments
 from flashsim.core.kernel import lean_kernel
@@ -79,7 +80,17 @@ class _Block(NamedTuple):
 def plan(graph: PageGraph, frames: int) -> FetchPlan:
     """Edges by blocks, and within them by the pages that end soonest; for a small graph, the best of several sizes, and of segments."""
     best = min((belady(graph, order, frames) for order in _orders(graph, frames)), key=lambda made: made.fetches)
+    if _most_of_loop(graph, frames) < best.fetches:  # where most pages must meet most others, none of a large block ends early
+        best = block_nested_loop(graph, frames)
     return polished(best, _POLISH) if graph.edges <= _TINY else best
+
+
+def _most_of_loop(graph: PageGraph, frames: int) -> int:
+    """Fetches that a block nested loop cannot exceed: every block meets all pages that are the second of an edge."""
+    first, second = (np.zeros(graph.pages, np.bool_) for _ in range(2))
+    first[graph.first] = second[graph.second] = True
+    outer = int(np.count_nonzero(first))
+    return outer + -(-outer // (frames - 1)) * int(np.count_nonzero(second))
 
 
 def _orders(graph: PageGraph, frames: int) -> Iterator[Pages]:
