@@ -77,7 +77,7 @@ def candidates(graph: PageGraph, resident: Collection[Any] = ()) -> list[Segment
 
 
 def by_segments(graph: PageGraph, frames: int) -> FetchPlan:
-    """Plan by segments, with all of the graph in memory beside the frames.
+    """Plan by segments, with all of the graph in memory beside the frames; each fetch takes time in proportion to the page's partners.
 
     Of a segment's pages that with the most edges to pages in memory is loaded first, and replaces the page in memory with the fewest edges
     to pages that are not; the page that the segment belongs to stays, since otherwise two pages may replace one another for ever.

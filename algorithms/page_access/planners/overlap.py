@@ -27,6 +27,8 @@ from flashsim.core.kernel import lean_kernel
 _BLOCKS = (2.0, 1.5, 1.0, 0.5, 3.0)
 #: Edges of a graph for which all are tried.
 _SMALL = 200_000
+#: Squares of degrees, all together, of a graph whose segments are tried: these count all partners of a page at each of its fetches.
+_SQUARES = 1 << 27
 #: Edges of a graph whose plan is polished, and how many edges are looked at for it: some milliseconds.
 _TINY, _POLISH = 300, 200_000
 
@@ -97,7 +99,7 @@ def _orders(graph: PageGraph, frames: int) -> Iterator[Pages]:
     small = graph.edges <= _SMALL
     for block in _BLOCKS if small else _BLOCKS[:1]:
         yield ordered(graph, max(1, round(block * (frames - 1))))
-    if small:
+    if small and int(np.square(graph.degrees, dtype=np.int64).sum()) <= _SQUARES:
         yield by_segments(graph, frames).edges
 
 
