@@ -155,7 +155,7 @@ BAD = {
     "fetch texts.csv --frames 3": "edge list texts: it needs two columns",
     "fetch loops.csv --frames 3 --results n": "column: 'n' is unknown",
     "fetch generel --frames 3": "graph: 'generel' is unknown; did you mean general",
-    "fetch general --frames 1": "memory: 2 pages, but a digest join needs two pages must be in memory together",
+    "fetch general --frames 1": "frames: 1, but two pages must be in memory together",
     "fetch general --frames two": "'--frames'",
     "fetch general": "Missing option",
     "fetch general:density=2 --frames 3": "density: 2.0, but it must lie between 0 and 1",
