@@ -61,6 +61,8 @@ def graph_of_text(text: str, results: str | None = None, **parameters: Any) -> P
 def _of_source(source: Source, results: str | None) -> PageGraph:
     if len(source.names) < 2:
         raise SchemaError(f"edge list {source.name}: it needs two columns, the ends of each edge")
+    if all(name.strip().lstrip("-").isdecimal() for name in source.names[:2]):  # an edge would be lost without a word
+        raise SchemaError(f"edge list {source.name}: its columns are named {', '.join(source.names[:2])}: a first line must name them")
     worth = column_of_results(source.names, results)
     wanted = [*source.names[:2], *([worth] if worth else [])]
     return PageGraph.from_frame(pa.table([source.key(name) for name in wanted], wanted).to_pandas(), worth)

@@ -153,6 +153,7 @@ BAD = {
     "fetch empty.csv --frames 3": "Empty CSV file",
     "fetch missing.csv --frames 3": "missing.csv: there is no such file",
     "fetch texts.csv --frames 3": "edge list texts: it needs two columns",
+    "fetch bare.csv --frames 3": "edge list bare: its columns are named 0, 5: a first line must name them",
     "fetch loops.csv --frames 3 --results n": "column: 'n' is unknown",
     "fetch generel --frames 3": "graph: 'generel' is unknown; did you mean general",
     "fetch general --frames 1": "frames: 1, but two pages must be in memory together",
@@ -200,6 +201,7 @@ def files(here: Path) -> Path:
     (here / "cut.sqlite").write_bytes((here / "view.sqlite").read_bytes()[:5000])
     for name, text in (("ragged", "a,b\n1\n"), ("twice", "a,a\n1,2\n"), ("empty", ""), ("control", "a,b\n\x1b[31m\x07\n")):
         (here / f"{name}.csv").write_text(text)
+    (here / "bare.csv").write_text("0,5\n0,6\n1,5\n")
     for name, worth in (("loops", 1), ("negative", -1), ("halves", 0.5)):
         (here / f"{name}.csv").write_text(f"x,y,weight\na,b,{worth}\nb,{'b' if name == 'loops' else 'c'},1\n")
     (here / "texts.csv").write_text("a\n1\n")
