@@ -22,7 +22,6 @@ from flashsim.storage.record import Bytes
 
 #: Bytes of a number in a column that mixes types.
 _NUMBER = 8
-_EMPTY = pa.scalar(b"", pa.large_binary())
 _MIXED_KINDS = (pa.int64(), pa.float64(), pa.large_string(), pa.large_binary())
 
 
@@ -187,7 +186,9 @@ def _mixed_bytes(column: pa.UnionArray) -> Values:
 def _marked(values: pa.Array, mark: int) -> pa.Array:
     """Values of one type as bytes, a byte before each."""
     if _is_long(values.type):
-        return pc.binary_join_element_wise(pa.scalar(bytes([mark]), pa.large_binary()), values.cast(pa.large_binary()), _EMPTY)
+        return pc.binary_join_element_wise(
+            pa.scalar(bytes([mark]), pa.large_binary()), values.cast(pa.large_binary()), pa.scalar(b"", pa.large_binary())
+        )
     marked = np.full((len(values), 1 + _NUMBER), mark, np.uint8)
     marked[:, 1:] = array_of(values, 0).view(np.uint8).reshape(-1, _NUMBER)
     bounds = np.arange(len(values) + 1) * (1 + _NUMBER)

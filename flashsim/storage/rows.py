@@ -101,7 +101,7 @@ class RowFormat(Protocol):
 
     @property
     def attributes(self) -> tuple[Attribute, ...]:
-        """What a page that keeps column by column stores of rows, in order: their ids, where these are no column, and the columns."""
+        """What a page that keeps column by column stores of rows, in order; their ids stand before the columns, where they are none."""
 
     def place(self, column: str) -> int:
         """Which of the attributes a column of tuples is stored as."""

@@ -67,8 +67,9 @@ def test_spans_account_for_busy_times_and_counters(preset: presets.Preset) -> No
     for_host = spans[(spans["request"] >= 0) & (spans["cause"] == HOST)]
     rows = np.searchsorted(completions["id"], for_host["request"])
     assert (for_host["begin"] >= completions["started"][rows]).all()
-    # what a write buffer acknowledges goes to channels and dies later
-    awaited = for_host["server"] >= (drive.dies + drive.channels if drive.write_buffer else 0)
+    # what a write buffer acknowledges, or a write that goes on where the last one ended, goes to channels and dies later
+    acknowledges = drive.write_buffer or drive.continuation_limit
+    awaited = for_host["server"] >= (drive.dies + drive.channels if acknowledges else 0)
     assert (for_host["end"] <= completions["completed"][rows])[awaited].all()
     assert set(for_host["request"].tolist()) == set(completions["id"].tolist())
 

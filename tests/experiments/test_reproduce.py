@@ -100,10 +100,12 @@ def test_the_first_five_lines_say_what_ran_what_holds_what_does_not_how_long_and
 
 def test_without_a_paper_the_papers_are_listed(flashsim: Run) -> None:
     shown = flashsim("reproduce --json papers.json")
-    paper = papers.load("do2009")
-    assert shown.exit_code == 0 and paper.title in shown.stdout and paper.takes in shown.stdout
-    (listed,) = json.loads(Path("papers.json").read_text())["papers"]
-    assert listed["claims"] == [claim.id for claim in paper.claims] and paper.claims[0].name in shown.stdout
+    listed = json.loads(Path("papers.json").read_text())["papers"]
+    assert shown.exit_code == 0 and len(listed) == len(papers.PAPERS.names()) >= 2
+    for name, told in zip(papers.PAPERS.names(), listed, strict=True):
+        paper = papers.load(name)
+        assert paper.title in shown.stdout and paper.takes in shown.stdout
+        assert told["claims"] == [claim.id for claim in paper.claims] and paper.claims[0].name in shown.stdout
     refused = flashsim("reproduce --out here")
     assert refused.exit_code == 2 and "--out: no paper is named" in refused.stderr and not Path("here").exists()
 
