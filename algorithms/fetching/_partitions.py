@@ -102,7 +102,7 @@ class PutAside:
         written = (1 - self._kept) * self._pages
         rounds = max(1, math.ceil(written / max(1, len(self._tuples)) / self._room))
         costs = self._sides.costs(outer, inner, latency_ratio)
-        return costs[0] + rounds * costs[1] + 2 * written
+        return costs[0] + rounds * costs[1] + (2 + latency_ratio) * written  # pages of partitions are written one at a time
 
     def put(self, outer: Integers, inner: Integers) -> Algorithm:
         """Read the pages of outer rows, which ascend, and put aside what joins the inner rows."""

@@ -237,7 +237,7 @@ class _Sorted:
     def _aside_cost(self, aside: DividedRows) -> float:
         ratio = self._planning.parameters.latency_ratio
         outer, inner = (reading_cost(np.flatnonzero(counts), ratio) for counts in self._of_pages)
-        return outer + aside.rounds * inner + 2 * aside.pages
+        return outer + aside.rounds * inner + (2 + ratio) * aside.pages
 
 
 def _plans(graph: PageGraph, frames: int) -> Iterator[FetchPlan]:
