@@ -39,8 +39,10 @@ def fetch(index: JoinIndex, cache: PageCache, parameters: FetchParameters) -> Al
     """Fetch by plans, or put tuples aside."""
     gathering, planning = _Gathering(index), _Planning(cache, parameters)
     sorts = parameters.memory >= _LEAST_TO_SORT
-    each = 2 * ENTRY_BYTES if sorts else ENTRY_BYTES + _EDGE_BYTES
-    most = max(1, parameters.memory * cache.r.page_size // each)
+    memory, each = parameters.memory, 2 * ENTRY_BYTES
+    if not sorts:  # whole pages are the entries', and the graph that is planned fits in the others
+        memory, each = memory - math.ceil(memory * ENTRY_BYTES / (ENTRY_BYTES + _EDGE_BYTES)), _EDGE_BYTES
+    most = max(1, memory * cache.r.page_size // each)
     entries = yield from gathering.next(most)
     if entries is not None and gathering.ended:
         yield from planning.whole(entries, gathering, most if sorts else 0)
