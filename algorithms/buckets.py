@@ -9,13 +9,14 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from algorithms.blocks import read_block, spans
 from algorithms.hashing import LOW_HALF, hash_keys
 from algorithms.nested_blocks import nested_blocks
-from algorithms.temporaries import Output, drop, temporary_files
+from algorithms.partitioning.base import PartitionBuffers, PartitionParameters, Put, distribute
+from algorithms.temporaries import drop, temporary_files
 from flashsim.core.request import Integers
 from flashsim.execution.requests import Algorithm, Cpu, Work
 from flashsim.storage.heap_file import File
+from flashsim.storage.rows import Tuples
 from models.allocation.bounds import ceil_sqrt
 from models.allocation.buffers import GraceAllocation, exact
 from models.allocation.grace_hash import grace_hash
@@ -32,15 +33,17 @@ class SecondPhase:
         Pages.
     input
         Pages of S that are read at a time, where the bucket of R leaves so many.
-    fudge, latency_ratio, page_io
+    fudge, latency_ratio
         As in `algorithms.joins.base.JoinParameters`.
+    partitioning
+        How a bucket that does not fit is divided, and whether every request is one page long.
     """
 
     memory: int
     input: int
     fudge: float
     latency_ratio: float
-    page_io: bool
+    partitioning: PartitionParameters
 
 
 def bucket_numbers(hashes: npt.NDArray[np.uint64], count: int) -> Integers:
@@ -48,14 +51,14 @@ def bucket_numbers(hashes: npt.NDArray[np.uint64], count: int) -> Integers:
     return ((hashes & LOW_HALF) * np.uint64(count) >> np.uint64(32)).view(np.int64)
 
 
-def partition(file: File, files: Sequence[File], level: int, input_pages: int, output_pages: int, *, page_io: bool) -> Algorithm:
+def partition(file: File, files: Sequence[File], level: int, buffers: PartitionBuffers, parameters: PartitionParameters) -> Algorithm:
     """Distribute the tuples of a file over buckets by the hash function of a level."""
-    output = Output(files, output_pages, page_io=page_io)
-    for first, pages in spans(file.pages, input_pages):
-        tuples = yield from read_block(file, first, pages, page_io)
+
+    def route(tuples: Tuples, _: int, put: Put) -> Algorithm:
         yield Cpu({Work.HASH: len(tuples)})
-        yield from output.append(tuples, bucket_numbers(hash_keys(tuples.keys, level), len(files)))
-    yield from output.finish()
+        yield from put(tuples, bucket_numbers(hash_keys(tuples.keys, level), len(files)))
+
+    yield from distribute(file, files, buffers, route, parameters)
 
 
 def join_buckets(r_files: Sequence[File], s_files: Sequence[File], second: SecondPhase, level: int = 0) -> Algorithm:
@@ -69,7 +72,7 @@ def join_buckets(r_files: Sequence[File], s_files: Sequence[File], second: Secon
         if r.pages and s.pages:
             table = math.ceil(r.pages * exact(second.fudge))
             if table < second.memory:
-                yield from nested_blocks(r, s, 1, min(second.input, second.memory - table), page_io=second.page_io)
+                yield from nested_blocks(r, s, 1, min(second.input, second.memory - table), page_io=second.partitioning.page_io)
             else:
                 spreads = 2 * len(r_files) * r.pages <= (len(r_files) + 1) * total
                 yield from _join_overfull(r, s, second, level + 1, spreads=spreads)
@@ -86,14 +89,14 @@ def _join_overfull(r: File, s: File, second: SecondPhase, level: int, *, spreads
     loops = nested_loops(r.pages, s.pages, second.memory, second.latency_ratio, second.fudge)
     chunks = loops.chunks(r.pages, second.fudge)
     if not spreads or r.pages + chunks * s.pages <= 3 * (r.pages + s.pages):
-        yield from nested_blocks(r, s, chunks, loops.inner, page_io=second.page_io)
+        yield from nested_blocks(r, s, chunks, loops.inner, page_io=second.partitioning.page_io)
         return
     chosen = division(r, s, second)
     parts: list[list[File]] = []
     for file in (r, s):
         expected = math.ceil(file.pages / chosen.buckets)
         parts.append(temporary_files(file.name, "bucket", chosen.buckets, file.layout, expected))
-        yield from partition(file, parts[-1], level, chosen.input, chosen.output, page_io=second.page_io)
+        yield from partition(file, parts[-1], level, PartitionBuffers(chosen.input, chosen.output), second.partitioning)
     yield from join_buckets(parts[0], parts[1], second, level)
 
 

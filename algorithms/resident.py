@@ -11,10 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from algorithms.blocks import read_block, spans
 from algorithms.buckets import bucket_numbers
 from algorithms.hashing import Hashes, HashTable, hash_keys, probe
-from algorithms.temporaries import Output
+from algorithms.partitioning.base import PartitionBuffers, PartitionParameters, Put, distribute
 from flashsim.execution.requests import Algorithm, Cpu, Work
 from flashsim.storage.heap_file import File
 from flashsim.storage.layout import Layout
@@ -101,56 +100,43 @@ class Resident:
 
 
 @dataclass(frozen=True)
-class Scan:
-    """How a pass reads and writes: pages of its input buffer and of each output buffer, and the level of its hash function."""
+class Pass:
+    """How a pass reads and writes: its buffers, the level of its hash function, and how what does not stay is partitioned."""
 
-    input: int
-    output: int
+    buffers: PartitionBuffers
     level: int
-    page_io: bool
+    partitioning: PartitionParameters
 
 
-class _Spill:
-    """The buckets that go to disk; there may be none, and then what would go there is left out."""
+def keep(r: File, files: Sequence[File], resident: Resident, how: Pass) -> Algorithm:
+    """Read R: its part below the threshold stays, and the rest goes to the files, or nowhere without any."""
+    seen = 0
 
-    def __init__(self, files: Sequence[File], scan: Scan) -> None:
-        self._count = len(files)
-        self._output = Output(files, scan.output, page_io=scan.page_io) if files else None
-
-    def append(self, tuples: Tuples, hashes: Hashes) -> Algorithm:
-        if self._output is not None and len(tuples):
-            yield from self._output.append(tuples, bucket_numbers(hashes, self._count))
-
-    def finish(self) -> Algorithm:
-        if self._output is not None:
-            yield from self._output.finish()
-
-
-def keep(r: File, files: Sequence[File], resident: Resident, scan: Scan) -> Algorithm:
-    """Read R: its part below the threshold stays, and the rest goes to the files."""
-    spill = _Spill(files, scan)
-    for first, pages in spans(r.pages, scan.input):
-        tuples = yield from read_block(r, first, pages, scan.page_io)
+    def route(tuples: Tuples, pages: int, put: Put) -> Algorithm:
+        nonlocal seen
+        seen += pages
         yield Cpu({Work.HASH: len(tuples)})
-        hashes = hash_keys(tuples.keys, scan.level)
+        hashes = hash_keys(tuples.keys, how.level)
         stays = resident.holds(hashes)
         resident.admit(tuples.chosen(stays), hashes[stays])
-        yield from spill.append(tuples.chosen(~stays), hashes[~stays])
+        yield from put(tuples.chosen(~stays), bucket_numbers(hashes[~stays], len(files)))
         if resident.overfull():
-            yield from spill.append(*resident.demote((first + pages) / r.pages))
-    yield from spill.finish()
+            tuples, hashes = resident.demote(seen / r.pages)
+            yield from put(tuples, bucket_numbers(hashes, len(files)))
+
+    yield from distribute(r, files, how.buffers, route, how.partitioning)
 
 
-def meet(s: File, files: Sequence[File], resident: Resident, scan: Scan) -> Algorithm:
+def meet(s: File, files: Sequence[File], resident: Resident, how: Pass) -> Algorithm:
     """Read S: its part below the threshold is joined with what stayed of R, and the rest goes to the files, or nowhere without any."""
     table = HashTable(*resident.tuples())
     yield Cpu({Work.BUILD: len(resident)})
-    spill = _Spill(files, scan)
-    for first, pages in spans(s.pages, scan.input):
-        tuples = yield from read_block(s, first, pages, scan.page_io)
+
+    def route(tuples: Tuples, _: int, put: Put) -> Algorithm:
         yield Cpu({Work.HASH: len(tuples)})
-        hashes = hash_keys(tuples.keys, scan.level)
+        hashes = hash_keys(tuples.keys, how.level)
         meets = resident.holds(hashes)
         yield from probe(table, tuples.chosen(meets), hashes[meets])
-        yield from spill.append(tuples.chosen(~meets), hashes[~meets])
-    yield from spill.finish()
+        yield from put(tuples.chosen(~meets), bucket_numbers(hashes[~meets], len(files)))
+
+    yield from distribute(s, files, how.buffers, route, how.partitioning)

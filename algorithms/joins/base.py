@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol, TypeVar
 
 from algorithms.fetching.base import ENTRY_BYTES
+from algorithms.partitioning.base import PartitionParameters
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.members import Family, optional
 from flashsim.core.units import KIB, MIB, MILLISECONDS_A_SECOND
@@ -46,6 +47,8 @@ class JoinParameters:
         Columns that the result wants, as ``R.name`` or ``S.name``; all without it.  Joins that fetch columns after the join read no others.
     digests_stored
         Whether the relations' digests are on the device before DigestJoin begins (`algorithms.digests.with_digests`).
+    partition, sub_buffer, strands
+        How buckets are made: `algorithms.partitioning.base.PartitionParameters`.
     latency_ratio, access_ratio
         y = Dl / Dx and x = (Dl + Ds) / Dl of the device that buffers are divided for.  The defaults are the HDD of do2009, table 2,
         with pages of 8 KiB: Ds = 12 ms, Dl = 5.56 ms, 34 MiB a second.
@@ -63,8 +66,16 @@ class JoinParameters:
     entry_bytes: int = ENTRY_BYTES
     ties: str = "most"
     digests_stored: bool = False
+    partition: str = "traditional"
+    sub_buffer: int = 0
+    strands: int = 1
     latency_ratio: float = 5.56 / (8 * KIB / (34 * MIB) * MILLISECONDS_A_SECOND)
     access_ratio: float = (12 + 5.56) / 5.56
+
+    @property
+    def partitioning(self) -> PartitionParameters:
+        """How buckets are made."""
+        return PartitionParameters(self.partition, self.page_io, self.sub_buffer, self.strands)
 
     def wanted(self, side: str) -> tuple[str, ...] | None:
         """The columns that the result wants of a relation, ``"R"`` or ``"S"``; None: all.

@@ -6,6 +6,7 @@ import math
 
 from algorithms.buckets import SecondPhase, join_buckets, partition
 from algorithms.joins.base import JoinParameters, folders, settle
+from algorithms.partitioning.base import PartitionBuffers
 from algorithms.temporaries import temporary_files
 from flashsim.execution.requests import Algorithm, Phase
 from flashsim.storage.heap_file import File
@@ -14,6 +15,7 @@ from models.allocation.grace_hash import grace_hash
 
 #: In `models.join_costs`.
 FORMULA = "grace-hash"
+OPTIONS = ("partition", "sub_buffer", "strands")
 
 
 def allocate(r_pages: int, s_pages: int, parameters: JoinParameters) -> GraceAllocation:
@@ -36,11 +38,12 @@ def _join(r: File, s: File, parameters: JoinParameters, allocation: GraceAllocat
     yield Phase("partition")
     if not r.pages or not s.pages:
         return
+    buffers, partitioning = PartitionBuffers(allocation.input, allocation.output), parameters.partitioning
     buckets: list[list[File]] = []
     for file, folder in zip((r, s), folders("grace-hash", r, s), strict=True):
         expected = math.ceil(file.pages / allocation.buckets)
         buckets.append(temporary_files(folder, "bucket", allocation.buckets, file.layout, expected))
-        yield from partition(file, buckets[-1], 0, allocation.input, allocation.output, page_io=parameters.page_io)
+        yield from partition(file, buckets[-1], 0, buffers, partitioning)
     yield Phase("join")
-    second = SecondPhase(parameters.memory, allocation.phase2_input, parameters.fudge, parameters.latency_ratio, parameters.page_io)
+    second = SecondPhase(parameters.memory, allocation.phase2_input, parameters.fudge, parameters.latency_ratio, partitioning)
     yield from join_buckets(buckets[0], buckets[1], second)

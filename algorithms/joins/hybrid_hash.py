@@ -6,7 +6,8 @@ import math
 
 from algorithms.buckets import SecondPhase, join_buckets
 from algorithms.joins.base import JoinParameters, folders, settle
-from algorithms.resident import Resident, Scan, keep, meet
+from algorithms.partitioning.base import PartitionBuffers
+from algorithms.resident import Pass, Resident, keep, meet
 from algorithms.temporaries import temporary_files
 from flashsim.core.errors import InvalidParameterError
 from flashsim.execution.requests import Algorithm, Phase
@@ -16,6 +17,7 @@ from models.allocation.hybrid_hash import hybrid_hash
 
 #: In `models.join_costs`.
 FORMULA = "hybrid-hash"
+OPTIONS = ("partition", "sub_buffer", "strands")
 
 
 def allocate(r_pages: int, s_pages: int, parameters: JoinParameters) -> HybridAllocation:
@@ -48,9 +50,9 @@ def _join(r: File, s: File, parameters: JoinParameters, allocation: HybridAlloca
     )
     pages = math.floor(allocation.workspace / exact(parameters.fudge))
     resident = Resident(r.layout, pages * r.layout.room, 1.0 if allocation.buckets == 0 else pages / r.pages)
-    scan = Scan(allocation.input, allocation.output, 0, parameters.page_io)
-    yield from keep(r, r_files, resident, scan)
-    yield from meet(s, s_files, resident, scan)
+    how = Pass(PartitionBuffers(allocation.input, allocation.output), 0, parameters.partitioning)
+    yield from keep(r, r_files, resident, how)
+    yield from meet(s, s_files, resident, how)
     yield Phase("join")
-    second = SecondPhase(parameters.memory, allocation.phase2_input, parameters.fudge, parameters.latency_ratio, parameters.page_io)
+    second = SecondPhase(parameters.memory, allocation.phase2_input, parameters.fudge, parameters.latency_ratio, parameters.partitioning)
     yield from join_buckets(r_files, s_files, second)

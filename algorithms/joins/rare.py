@@ -13,6 +13,7 @@ from algorithms.hashing import build, probe
 from algorithms.joins._late import FETCHES, PAGE_FORMAT, LateJoin, allocate, check, prepare
 from algorithms.joins.base import JoinParameters, folders
 from algorithms.minipages import scanned
+from algorithms.partitioning.base import PartitionBuffers, PartitionParameters
 from algorithms.temporaries import temporary_files
 from flashsim.execution.requests import Algorithm, Phase
 from flashsim.storage.heap_file import File
@@ -63,12 +64,13 @@ def _in_memory(late: LateJoin, input_pages: int, parameters: JoinParameters) -> 
 def _in_buckets(late: LateJoin, parameters: JoinParameters) -> Algorithm:
     """Two passes: keys and row ids of both relations go to buckets."""
     yield Phase("partition")
-    second = SecondPhase(late.memory, 1, parameters.fudge, parameters.latency_ratio, parameters.page_io)
+    partitioning = PartitionParameters(page_io=parameters.page_io)
+    second = SecondPhase(late.memory, 1, parameters.fudge, parameters.latency_ratio, partitioning)
     buffers = division(late.r, late.s, second)
     buckets = []
     for file, folder in zip((late.r, late.s), folders("rare", late.r, late.s), strict=True):
         expected = math.ceil(file.pages / buffers.buckets)
         buckets.append(temporary_files(folder, "bucket", buffers.buckets, file.layout, expected))
-        yield from partition(file, buckets[-1], 0, buffers.input, buffers.output, page_io=parameters.page_io)
+        yield from partition(file, buckets[-1], 0, PartitionBuffers(buffers.input, buffers.output), partitioning)
     yield Phase("join")
     yield from join_buckets(buckets[0], buckets[1], second)

@@ -6,7 +6,8 @@ import math
 
 from algorithms.joins.base import JoinParameters, folders, settle
 from algorithms.nested_blocks import nested_blocks
-from algorithms.resident import Resident, Scan, keep, meet
+from algorithms.partitioning.base import PartitionBuffers, PartitionParameters
+from algorithms.resident import Pass, Resident, keep, meet
 from algorithms.temporaries import drop
 from flashsim.core.errors import InvalidParameterError
 from flashsim.execution.requests import Algorithm, Phase
@@ -57,9 +58,9 @@ def _join(r: File, s: File, parameters: JoinParameters, allocation: SimpleHashAl
             for name, file in zip(names, (r, s), strict=True)
         ]
         resident = Resident(r.layout, room * r.layout.room, 1.0 if share == 1 else share * chance, slack=1.0)
-        scan = Scan(allocation.input, allocation.output, number, parameters.page_io)
-        yield from keep(r, passed[:1], resident, scan)
-        yield from meet(s, passed[1:] if passed[0].pages else [], resident, scan)
+        how = Pass(PartitionBuffers(allocation.input, allocation.output), number, PartitionParameters(page_io=parameters.page_io))
+        yield from keep(r, passed[:1], resident, how)
+        yield from meet(s, passed[1:] if passed[0].pages else [], resident, how)
         yield from _dropped(r, s)
         r, s = passed
         number += 1

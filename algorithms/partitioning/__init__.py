@@ -1,0 +1,1 @@
+"""Partition methods: how a hash join reads a file and writes its buckets, a file a method."""

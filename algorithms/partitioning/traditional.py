@@ -1,0 +1,17 @@
+"""Traditional partitioning: an output buffer a bucket, written by itself when full (Bratbergsengen, VLDB 1984; shin2016, section 1.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from algorithms.partitioning._scan import scan
+from algorithms.partitioning.base import PartitionBuffers, PartitionParameters, Route
+from algorithms.temporaries import Output
+from flashsim.execution.requests import Algorithm
+from flashsim.storage.heap_file import File
+
+
+def distribute(file: File, files: Sequence[File], buffers: PartitionBuffers, route: Route, parameters: PartitionParameters) -> Algorithm:
+    """Read block after block, and write every buffer when the next tuple would need a page more than it has."""
+    output = Output(files, buffers.output, page_io=parameters.page_io) if files else None
+    yield from scan(file, buffers.input, route, output, page_io=parameters.page_io)
