@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from experiments.papers import base as papers
 from experiments.runs import jobs
 from experiments.runs.jobs import Settings
 from flashsim.core.kernel import kernels_folder
+from tests import postgresql_server
 from tests.contract import own_member
 
 # The first call of a kernel may compile it, so no deadline; examples are the same in every run.
@@ -47,6 +49,15 @@ def test_data() -> Path:
     if not folder:
         pytest.skip("FLASHSIM_TEST_DATA is unset")
     return Path(folder)
+
+
+@pytest.fixture(scope="session")
+def postgresql() -> Iterator[postgresql_server.Cluster]:
+    """A cluster that a PostgreSQL server of the tests' own serves; the test is skipped where none is installed."""
+    if not postgresql_server.programs():
+        pytest.skip("PostgreSQL is not installed")
+    with postgresql_server.cluster() as cluster:
+        yield cluster
 
 
 @pytest.fixture(scope="session")
