@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
 from algorithms.hashing import LOW_HALF, hash_keys
 from algorithms.nested_blocks import nested_blocks
-from algorithms.partitioning.base import PartitionBuffers, PartitionParameters, Put, distribute
+from algorithms.partitioning.base import PartitionBuffers, PartitionParameters, Put, bucket_layouts, distribute
 from algorithms.temporaries import drop, temporary_files
 from flashsim.core.request import Integers
-from flashsim.execution.requests import Algorithm, Cpu, Work
+from flashsim.execution.requests import Algorithm, Cpu, Request, Strand, Work
 from flashsim.storage.heap_file import File
 from flashsim.storage.rows import Tuples
 from models.allocation.bounds import ceil_sqrt
@@ -45,6 +45,11 @@ class SecondPhase:
     latency_ratio: float
     partitioning: PartitionParameters
 
+    def on_pages_of(self, buckets: Sequence[File], file: File) -> SecondPhase:
+        """The same, told in pages of buckets rather than those of the file that they were made of."""
+        finer = file.page_size // buckets[0].page_size if buckets else 1
+        return replace(self, memory=self.memory * finer, input=self.input * finer, latency_ratio=self.latency_ratio * finer)
+
 
 def bucket_numbers(hashes: npt.NDArray[np.uint64], count: int) -> Integers:
     """The bucket of each hash, shape (n,): its lower half scaled to 0 .. count - 1."""
@@ -59,6 +64,18 @@ def partition(file: File, files: Sequence[File], level: int, buffers: PartitionB
         yield from put(tuples, bucket_numbers(hash_keys(tuples.keys, level), len(files)))
 
     yield from distribute(file, files, buffers, route, parameters)
+
+
+def partition_both(
+    files: Sequence[File], folders: Sequence[str], level: int, allocation: GraceAllocation, parameters: PartitionParameters
+) -> Generator[Request, Tuples | Strand | None, list[list[File]]]:
+    """Distribute R and then S over buckets in folders of theirs; returns the files of the buckets of each."""
+    buffers, buckets = PartitionBuffers(allocation.input, allocation.output), []
+    for file, folder, layout in zip(files, folders, bucket_layouts(files, buffers, parameters), strict=True):
+        expected = math.ceil(file.pages / allocation.buckets) * (file.page_size // layout.page_size)
+        buckets.append(temporary_files(folder, "bucket", allocation.buckets, layout, expected))
+        yield from partition(file, buckets[-1], level, buffers, parameters)
+    return buckets
 
 
 def join_buckets(r_files: Sequence[File], s_files: Sequence[File], second: SecondPhase, level: int = 0) -> Algorithm:
@@ -91,13 +108,8 @@ def _join_overfull(r: File, s: File, second: SecondPhase, level: int, *, spreads
     if not spreads or r.pages + chunks * s.pages <= 3 * (r.pages + s.pages):
         yield from nested_blocks(r, s, chunks, loops.inner, page_io=second.partitioning.page_io)
         return
-    chosen = division(r, s, second)
-    parts: list[list[File]] = []
-    for file in (r, s):
-        expected = math.ceil(file.pages / chosen.buckets)
-        parts.append(temporary_files(file.name, "bucket", chosen.buckets, file.layout, expected))
-        yield from partition(file, parts[-1], level, PartitionBuffers(chosen.input, chosen.output), second.partitioning)
-    yield from join_buckets(parts[0], parts[1], second, level)
+    r_parts, s_parts = yield from partition_both((r, s), (r.name, s.name), level, division(r, s, second), second.partitioning)
+    yield from join_buckets(r_parts, s_parts, second.on_pages_of(r_parts, r), level)
 
 
 def division(r: File, s: File, second: SecondPhase) -> GraceAllocation:

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import math
-
-from algorithms.buckets import SecondPhase, join_buckets, partition
+from algorithms.buckets import SecondPhase, join_buckets, partition_both
 from algorithms.joins.base import JoinParameters, folders, settle
-from algorithms.partitioning.base import PartitionBuffers
-from algorithms.temporaries import temporary_files
+from algorithms.partitioning.base import PartitionBuffers, check_buffers, check_options
 from flashsim.execution.requests import Algorithm, Phase
 from flashsim.storage.heap_file import File
 from models.allocation.buffers import Allocation, GraceAllocation
@@ -23,27 +20,30 @@ def allocate(r_pages: int, s_pages: int, parameters: JoinParameters) -> GraceAll
     return grace_hash(r_pages, s_pages, parameters.memory, parameters.fudge)
 
 
+def check(parameters: JoinParameters) -> None:
+    """Refuse what the partition method does not take."""
+    check_options(parameters.partitioning)
+
+
 def join(r: File, s: File, parameters: JoinParameters, allocation: Allocation | None = None) -> Algorithm:
     """Join R with S; R is the smaller.
 
     Raises
     ------
     InvalidParameterError
-        Memory not above sqrt(F |R|), or an allocation that does not fit.
+        Memory not above sqrt(F |R|), an allocation that does not fit, or buffers that the partition method refuses.
     """
-    return _join(r, s, parameters, settle(r, s, parameters, allocation, GraceAllocation, allocate))
+    chosen = settle(r, s, parameters, allocation, GraceAllocation, allocate)
+    check_buffers((r, s), PartitionBuffers(chosen.input, chosen.output), parameters.partitioning)
+    return _join(r, s, parameters, chosen)
 
 
 def _join(r: File, s: File, parameters: JoinParameters, allocation: GraceAllocation) -> Algorithm:
     yield Phase("partition")
     if not r.pages or not s.pages:
         return
-    buffers, partitioning = PartitionBuffers(allocation.input, allocation.output), parameters.partitioning
-    buckets: list[list[File]] = []
-    for file, folder in zip((r, s), folders("grace-hash", r, s), strict=True):
-        expected = math.ceil(file.pages / allocation.buckets)
-        buckets.append(temporary_files(folder, "bucket", allocation.buckets, file.layout, expected))
-        yield from partition(file, buckets[-1], 0, buffers, partitioning)
+    partitioning = parameters.partitioning
+    r_files, s_files = yield from partition_both((r, s), folders("grace-hash", r, s), 0, allocation, partitioning)
     yield Phase("join")
     second = SecondPhase(parameters.memory, allocation.phase2_input, parameters.fudge, parameters.latency_ratio, partitioning)
-    yield from join_buckets(buckets[0], buckets[1], second)
+    yield from join_buckets(r_files, s_files, second.on_pages_of(r_files, r))

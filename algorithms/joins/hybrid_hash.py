@@ -6,7 +6,7 @@ import math
 
 from algorithms.buckets import SecondPhase, join_buckets
 from algorithms.joins.base import JoinParameters, folders, settle
-from algorithms.partitioning.base import PartitionBuffers
+from algorithms.partitioning.base import PartitionBuffers, bucket_layouts, check_buffers, check_options
 from algorithms.resident import Pass, Resident, keep, meet
 from algorithms.temporaries import temporary_files
 from flashsim.core.errors import InvalidParameterError
@@ -25,18 +25,25 @@ def allocate(r_pages: int, s_pages: int, parameters: JoinParameters) -> HybridAl
     return hybrid_hash(r_pages, s_pages, parameters.memory, parameters.latency_ratio, parameters.fudge)
 
 
+def check(parameters: JoinParameters) -> None:
+    """Refuse what the partition method does not take."""
+    check_options(parameters.partitioning)
+
+
 def join(r: File, s: File, parameters: JoinParameters, allocation: Allocation | None = None) -> Algorithm:
     """Join R with S; R is the smaller.
 
     Raises
     ------
     InvalidParameterError
-        Memory not above sqrt(F |R|), or an allocation that does not fit, such as one without buckets whose workspace cannot hold R.
+        Memory not above sqrt(F |R|), an allocation that does not fit, such as one without buckets whose workspace cannot hold R, or
+        buffers that the partition method refuses.
     """
     chosen = settle(r, s, parameters, allocation, HybridAllocation, allocate)
     table = math.ceil(r.pages * exact(parameters.fudge))
     if chosen.buckets == 0 and chosen.workspace < table:
         raise InvalidParameterError("workspace", f"{chosen.workspace} pages", f"without buckets on disk all of R must fit: F |R| = {table}")
+    check_buffers((r, s), PartitionBuffers(chosen.input, chosen.output), parameters.partitioning)
     return _join(r, s, parameters, chosen)
 
 
@@ -44,15 +51,18 @@ def _join(r: File, s: File, parameters: JoinParameters, allocation: HybridAlloca
     yield Phase("partition")
     if not r.pages or not s.pages:
         return
+    buffers, partitioning = PartitionBuffers(allocation.input, allocation.output), parameters.partitioning
+    layouts = bucket_layouts((r, s), buffers, partitioning)
+    finer, share = r.page_size // layouts[0].page_size, max(1, allocation.buckets)
     r_files, s_files = (
-        temporary_files(folder, "bucket", allocation.buckets, file.layout, file.pages // max(1, allocation.buckets))
-        for file, folder in zip((r, s), folders("hybrid-hash", r, s), strict=True)
+        temporary_files(folder, "bucket", allocation.buckets, layout, file.pages // share * finer)
+        for file, folder, layout in zip((r, s), folders("hybrid-hash", r, s), layouts, strict=True)
     )
     pages = math.floor(allocation.workspace / exact(parameters.fudge))
     resident = Resident(r.layout, pages * r.layout.room, 1.0 if allocation.buckets == 0 else pages / r.pages)
-    how = Pass(PartitionBuffers(allocation.input, allocation.output), 0, parameters.partitioning)
+    how = Pass(buffers, 0, partitioning)
     yield from keep(r, r_files, resident, how)
     yield from meet(s, s_files, resident, how)
     yield Phase("join")
-    second = SecondPhase(parameters.memory, allocation.phase2_input, parameters.fudge, parameters.latency_ratio, parameters.partitioning)
-    yield from join_buckets(r_files, s_files, second)
+    second = SecondPhase(parameters.memory, allocation.phase2_input, parameters.fudge, parameters.latency_ratio, partitioning)
+    yield from join_buckets(r_files, s_files, second.on_pages_of(r_files, r))

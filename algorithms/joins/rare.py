@@ -8,13 +8,12 @@ from __future__ import annotations
 import math
 
 from algorithms.blocks import read_block, spans
-from algorithms.buckets import SecondPhase, division, join_buckets, partition
+from algorithms.buckets import SecondPhase, division, join_buckets, partition_both
 from algorithms.hashing import build, probe
 from algorithms.joins._late import FETCHES, PAGE_FORMAT, LateJoin, allocate, check, prepare
 from algorithms.joins.base import JoinParameters, folders
 from algorithms.minipages import scanned
-from algorithms.partitioning.base import PartitionBuffers, PartitionParameters
-from algorithms.temporaries import temporary_files
+from algorithms.partitioning.base import PartitionParameters
 from flashsim.execution.requests import Algorithm, Phase
 from flashsim.storage.heap_file import File
 from models.allocation.buffers import Allocation, exact
@@ -66,11 +65,7 @@ def _in_buckets(late: LateJoin, parameters: JoinParameters) -> Algorithm:
     yield Phase("partition")
     partitioning = PartitionParameters(page_io=parameters.page_io)
     second = SecondPhase(late.memory, 1, parameters.fudge, parameters.latency_ratio, partitioning)
-    buffers = division(late.r, late.s, second)
-    buckets = []
-    for file, folder in zip((late.r, late.s), folders("rare", late.r, late.s), strict=True):
-        expected = math.ceil(file.pages / buffers.buckets)
-        buckets.append(temporary_files(folder, "bucket", buffers.buckets, file.layout, expected))
-        yield from partition(file, buckets[-1], 0, PartitionBuffers(buffers.input, buffers.output), partitioning)
+    allocation = division(late.r, late.s, second)
+    r_files, s_files = yield from partition_both((late.r, late.s), folders("rare", late.r, late.s), 0, allocation, partitioning)
     yield Phase("join")
-    yield from join_buckets(buckets[0], buckets[1], second)
+    yield from join_buckets(r_files, s_files, second)

@@ -12,8 +12,10 @@ from typing import Protocol
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.members import Family, optional
 from flashsim.core.request import Integers
+from flashsim.core.units import format_size
 from flashsim.execution.requests import Algorithm
 from flashsim.storage.heap_file import File
+from flashsim.storage.layout import Layout
 from flashsim.storage.rows import Tuples
 
 #: Copies tuples to the output buffers of the given numbers, shape (n,), and writes what becomes full.
@@ -70,15 +72,20 @@ class PartitionMethod(Protocol):
     OPTIONS: tuple[str, ...] = ()
 
     @optional
-    def check(self, buffers: PartitionBuffers, page_size: int, parameters: PartitionParameters) -> None:
-        """Refuse buffers that it cannot work with."""
+    def check(self, layouts: Sequence[Layout], buffers: PartitionBuffers, parameters: PartitionParameters) -> None:
+        """Refuse buffers for files of these layouts that it is not to work with; it must do with any, if a bucket is divided again."""
+
+    @optional
+    def page_size(self, layouts: Sequence[Layout], buffers: PartitionBuffers, parameters: PartitionParameters) -> int:
+        """Bytes of a page of the buckets, which may be a part of one of the files'."""
+        return layouts[0].page_size
 
     def distribute(
         self, file: File, files: Sequence[File], buffers: PartitionBuffers, route: Route, parameters: PartitionParameters
     ) -> Algorithm:
         """Read a file, and write what `route` puts to the files of its buckets, of which there may be none.
 
-        In memory there are never more tuples of its own than `buffers` have room for.
+        `buffers` are counted in pages of `file`; in memory there are never more tuples of its own than they have room for.
         """
 
 
@@ -86,14 +93,45 @@ class PartitionMethod(Protocol):
 PARTITIONING = Family("algorithms.partitioning", "partition method", PartitionMethod)
 
 
-def distribute(file: File, files: Sequence[File], buffers: PartitionBuffers, route: Route, parameters: PartitionParameters) -> Algorithm:
-    """Distribute a file's tuples by the method that the parameters name.
+def check_options(parameters: PartitionParameters) -> None:
+    """Refuse what the method does not take.
 
     Raises
     ------
+    UnknownNameError, MissingFileError
+        There is no such method.
     InvalidParameterError
-        Buffers that the method cannot work with.
+        It is told what it does not take.
     """
-    method = PARTITIONING.load(parameters.method)
-    method.check(buffers, file.page_size, parameters)
-    yield from method.distribute(file, files, buffers, route, parameters)
+    takes, usual = PARTITIONING.load(parameters.method).OPTIONS, PartitionParameters()
+    for option in ("sub_buffer", "strands"):
+        value = getattr(parameters, option)
+        if option not in takes and value != getattr(usual, option):
+            told = format_size(value) if option == "sub_buffer" else value
+            raise InvalidParameterError(option.replace("_", " "), told, f"partition method {parameters.method} does not take it")
+
+
+def check_buffers(files: Sequence[File], buffers: PartitionBuffers, parameters: PartitionParameters) -> None:
+    """Refuse what the method does not take, and buffers that it is not to work with, before anything is read.
+
+    Raises
+    ------
+    UnknownNameError, MissingFileError
+        There is no such method.
+    InvalidParameterError
+        It refuses them.
+    """
+    check_options(parameters)
+    PARTITIONING.load(parameters.method).check([file.layout for file in files], buffers, parameters)
+
+
+def bucket_layouts(files: Sequence[File], buffers: PartitionBuffers, parameters: PartitionParameters) -> list[Layout]:
+    """How tuples lie on the pages of each file's buckets, which are all of one size."""
+    layouts = [file.layout for file in files]
+    size = PARTITIONING.load(parameters.method).page_size(layouts, buffers, parameters)
+    return [layout if size == layout.page_size else Layout(layout.row_format, size, layout.page_format) for layout in layouts]
+
+
+def distribute(file: File, files: Sequence[File], buffers: PartitionBuffers, route: Route, parameters: PartitionParameters) -> Algorithm:
+    """Distribute a file's tuples by the method that the parameters name."""
+    yield from PARTITIONING.load(parameters.method).distribute(file, files, buffers, route, parameters)
