@@ -1,0 +1,149 @@
+"""How hash partitioning writes its buckets: how many calls, how many requests in each, and how long these are.
+
+Tuples fall into B buckets like balls into bins.  Traditional partitioning writes a bucket's buffer when it is full.  N-Hash has a circular
+buffer of n sub-buffers a bucket, and when one of them is full it writes the full sub-buffers of all of them in one call: as one request
+where they lie side by side, as two where they run over the buffer's end.
+
+Source: Shin et al., "Optimizing hash partitioning for solid state drives", SAC 2016, section 3: here *shin2016*.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import gammaincc
+
+from flashsim.core.errors import InvalidParameterError
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class FlushPattern:
+    """What partitioning one file writes.
+
+    Parameters
+    ----------
+    calls, requests
+        While tuples come; all requests together.
+    tuples
+        That these move.
+    last
+        Requests at the end, for what is left, in one call of N-Hash; of the traditional method each is a call.
+    fill
+        Share of the output buffers that a call empties.
+    """
+
+    calls: int
+    requests: float
+    tuples: float
+    last: float
+    fill: float
+
+    @property
+    def at_once(self) -> float:
+        """Requests of a call."""
+        return self.requests / max(1, self.calls)
+
+    @property
+    def length(self) -> float:
+        """Tuples of a request."""
+        return self.tuples / max(1.0, self.requests)
+
+
+def traditional(buckets: int, room: float, tuples: float) -> FlushPattern:
+    """Output buffers with room for so many tuples: each is a call and a request, and a last one of each bucket is written half full.
+
+    Examples
+    --------
+    >>> traditional(4, 10, 1000)
+    FlushPattern(calls=98, requests=98, tuples=980, last=4, fill=0.25)
+    """
+    _check(buckets, 1, room)
+    calls = max(0, math.floor(tuples / room - buckets / 2))
+    return FlushPattern(calls, calls, calls * room, min(buckets, tuples), 1 / buckets)
+
+
+@lru_cache(maxsize=4096)
+def n_hash(buckets: int, slots: int, room: float, tuples: float) -> FlushPattern:
+    """Circular buffers of some sub-buffers, by balls into bins.
+
+    Of every circular buffer a partly filled sub-buffer is left by the call before, anything between nothing and all of its `room` c.  When
+    x more tuples have come to each on the average, one has received a number N that is Poisson with mean x, and holds the K = n c of a
+    full buffer or fewer with probability
+
+        P(x) = (G(K) - G(K - c)) / c,    G(m) = (m + 1) Q(m) - x Q(m - 1),    Q(m) = P(N <= m).
+
+    The one that was full has nothing left, so none overflows by x with probability P(x)^(B - 1) Q(K), whose integral over x is the mean
+    at which one does; the tuple that finds no room belongs to the next call.  As many tuples as come are written, in whole sub-buffers.
+    A circular buffer has none to write with probability G(c - 1) / c; m of them run over the end in m - 1 of n places, but for the first
+    time.
+
+    Parameters
+    ----------
+    buckets, slots, room
+        B, n, and tuples that a sub-buffer holds, c.
+    tuples
+        That are put to the buffers.
+
+    Raises
+    ------
+    InvalidParameterError
+        Less than one of the three.
+
+    Examples
+    --------
+    Shin et al., table 1, 10 MB: 259 buckets, 32 KiB in sub-buffers of 8 KiB with 56 tuples, 15 million tuples.
+
+    >>> pattern = n_hash(259, 4, 56, 15_000_000)
+    >>> pattern.calls, round(pattern.at_once), round(8 * pattern.length / 56, 1), round(pattern.fill, 2)
+    (398, 362, 14.9, 0.65)
+    """
+    _check(buckets, slots, room)
+    capacity = slots * room
+
+    def none_full(x: Floats) -> Floats:
+        others = _holds(x, capacity, room) ** (buckets - 1)
+        return others * gammaincc(capacity + 1, x)
+
+    arrivals = _window(none_full, capacity)
+    quiet = none_full(arrivals)
+    mean = float(arrivals[0] + np.trapezoid(quiet, arrivals)) - 1 / buckets
+    ends = -np.diff(quiet)
+    idle = float(ends @ _holds((arrivals[1:] + arrivals[:-1]) / 2, room - 1, room) / max(ends.sum(), 1e-300))
+    filled, written = mean / room, 1 - idle  # sub-buffers of a circular buffer, and circular buffers of which some are written
+    calls = math.floor(tuples / (buckets * mean))
+    wrapped = max(0.0, filled - written) / slots * (calls - 1) / max(1, calls)
+    left = tuples - calls * buckets * mean
+    last = buckets * min(1.0, left) * (1 + min(1.0, left / (buckets * capacity)) * (calls > 0))
+    return FlushPattern(calls, calls * buckets * (written + wrapped), calls * buckets * mean, last, filled / slots)
+
+
+def _check(buckets: int, slots: int, room: float) -> None:
+    for name, value in (("buckets", buckets), ("slots", slots), ("room", room)):
+        if not 1 <= value < math.inf:
+            raise InvalidParameterError(name, value, "it must be at least 1")
+
+
+def _holds(arrivals: Floats, most: float, room: float) -> Floats:
+    """P(x): how likely a circular buffer holds no more than so many tuples."""
+    below = _summed(most - room, arrivals) if most >= room else 0.0
+    return np.clip((_summed(most, arrivals) - below) / room, 0.0, 1.0)
+
+
+def _summed(most: float, mean: Floats) -> Floats:
+    """G(m): the sum of P(N <= j) over j = 0 .. m for a Poisson N."""
+    return (most + 1) * gammaincc(most + 1, mean) - mean * (gammaincc(most, mean) if most > 0 else 0.0)
+
+
+def _window(quiet: Callable[[Floats], Floats], capacity: float) -> Floats:
+    """Where the probability that no buffer has overflowed falls from one to nothing, in 257 places; it is one before."""
+    coarse = capacity * np.geomspace(1e-5, 1 + 9 / math.sqrt(capacity) + 9 / capacity, 257)
+    chances = quiet(coarse)
+    first, last = int(np.argmax(chances < 1 - 1e-4)), int(np.argmax(chances < 1e-6))
+    return np.linspace(coarse[first - 1] if first else 0.0, coarse[last] if last else coarse[-1], 257)

@@ -1,0 +1,124 @@
+"""What a hash join's partition phase costs on a drive, by partition method: reads of a + b * size, and calls of some requests.
+
+The closed form reads in requests of a whole input buffer each, and writes by the `models.flush_patterns` of the method.  While a core works
+the drive rests, as with one strand; ParaHash has several, which wait for one another only where the drive or the cores are busy.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from flashsim.core.errors import InvalidParameterError, UnknownNameError
+from flashsim.core.units import MILLISECONDS_A_SECOND
+from models.flush_patterns import FlushPattern, n_hash, traditional
+from models.psync import ParallelDrive, Processor
+
+METHODS = ("traditional", "n-hash", "para-hash")
+
+
+@dataclass(frozen=True)
+class Input:
+    """A file that is partitioned: its pages, their bytes, its tuples, and which share of them goes to disk."""
+
+    pages: int
+    page_size: int
+    tuples: float
+    share: float = 1.0
+
+    @property
+    def tuple_size(self) -> float:
+        """Bytes of a full page, over its tuples."""
+        return self.pages * self.page_size / max(1.0, self.tuples)
+
+
+@dataclass(frozen=True)
+class Division:
+    """Memory of the phase: B buckets, pages of an output buffer and of the input buffer, and bytes of a sub-buffer (0: not divided)."""
+
+    buckets: int
+    output: int
+    input: int
+    sub_buffer: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("buckets", "output", "input"):
+            if getattr(self, name) < 1:
+                raise InvalidParameterError(name, getattr(self, name), "it must be at least 1")
+
+    @property
+    def pages(self) -> int:
+        """Memory taken."""
+        return self.buckets * self.output + self.input
+
+
+@dataclass(frozen=True)
+class PartitionCost:
+    """Seconds of reading, writing and computing, and all together: their sum with one strand."""
+
+    read: float
+    write: float
+    cpu: float
+    total: float
+    pattern: FlushPattern
+
+
+def pattern(method: str, file: Input, division: Division) -> FlushPattern:
+    """What a method writes.
+
+    Raises
+    ------
+    UnknownNameError
+        There is no such method.
+    """
+    if method not in METHODS:
+        raise UnknownNameError("partition method", method, METHODS)
+    size, tuples = division.output * file.page_size, file.tuples * file.share
+    if method != "n-hash":
+        return traditional(division.buckets, size / file.tuple_size, tuples)
+    sub_buffer = division.sub_buffer or size
+    return n_hash(division.buckets, max(1, size // sub_buffer), min(sub_buffer, size) / file.tuple_size, tuples)
+
+
+def cost(
+    method: str,
+    file: Input,
+    division: Division,
+    drive: ParallelDrive,
+    processor: Processor | None = None,
+    strands: int = 1,
+    cores: int = 1,
+) -> PartitionCost:
+    """The closed form.
+
+    Parameters
+    ----------
+    method
+        One of `METHODS`.
+    strands, cores
+        Of ``para-hash``: k strands keep k requests outstanding; their buffers are the division's, each strand its share of them.
+
+    Raises
+    ------
+    InvalidParameterError, UnknownNameError
+        No such method; a strand or a core less than one.
+    """
+    for name, value in (("strands", strands), ("cores", cores)):
+        if value < 1:
+            raise InvalidParameterError(name, value, "it must be at least 1")
+    made, processor = pattern(method, file, division), processor or Processor()
+    size, block = made.length * file.tuple_size, division.input * file.page_size
+    calls, requests = made.calls + (1 if method == "n-hash" else made.last), made.requests + made.last
+    reads, turns = file.pages / division.input, min(file.pages / division.input, made.calls)
+    reading = drive.read.milliseconds(reads, reads, block) + turns * drive.turn_ms
+    # What is left at the end is about half of what a request moves otherwise.
+    writing = drive.write.milliseconds(calls, made.requests, size) + made.last * drive.write.busy(size / 2)
+    commands = reads * drive.read.commands(block) + requests * drive.write.commands(size)
+    moved = file.pages * file.page_size * (1 + file.share)
+    computing = file.tuples * processor.tuple_ms + (reads + calls) * processor.call_ms
+    computing += commands * processor.command_ms + moved * processor.byte_ms
+    total = reading + writing + computing
+    if method == "para-hash":
+        busy = reads * drive.read.busy(block) + requests * drive.write.busy(size)
+        total = max(total / strands, busy, computing / min(cores, strands))
+    read, write, cpu, total = (time / MILLISECONDS_A_SECOND for time in (reading, writing, computing, total))
+    return PartitionCost(read, write, cpu, total, made)
