@@ -11,8 +11,8 @@ from typing import Protocol
 
 from algorithms.results import BATCH
 from flashsim.core.request import Integers
-from flashsim.execution.requests import Request, Strand
-from flashsim.storage.rows import FixedRows, Tuples
+from flashsim.execution.requests import Answer, Request
+from flashsim.storage.rows import FixedRows
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Entries:
 
 
 #: What gives the next entries, or None at the end, and asks for what that takes.
-EntryStream = Generator[Request, Tuples | Strand | None, Entries | None]
+EntryStream = Generator[Request, Answer, Entries | None]
 
 
 class JoinIndex(Protocol):

@@ -16,13 +16,13 @@ import numpy.typing as npt
 
 from algorithms.digests import digest_layout
 from flashsim.core.request import Integers
-from flashsim.execution.requests import Algorithm, Emit, Phase, Read, Request, Strand
+from flashsim.execution.requests import Algorithm, Answer, Emit, Phase, Read, Request
 from flashsim.storage.heap_file import File, HeapFile, ranges
 from flashsim.storage.layout import fill_pages
 from flashsim.storage.rows import Tuples, keyed
 
 #: What a read of this kind asks for, and what it returns.
-Scan = Generator[Request, Tuples | Strand | None, Tuples]
+Scan = Generator[Request, Answer, Tuples]
 
 
 #: Which bytes of every page are read; whole pages without it.
@@ -167,7 +167,7 @@ def scanned(join: Algorithm, take: Taker, title: str = "") -> Algorithm:
     title
         What the names of its phases begin with.
     """
-    answer: Tuples | Strand | None = None
+    answer: Answer = None
     while True:
         try:
             request = join.send(answer)

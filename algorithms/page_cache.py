@@ -17,7 +17,7 @@ from algorithms.results import BATCH
 from flashsim.core.errors import FlashsimError, InvalidParameterError
 from flashsim.core.kernel import kernel
 from flashsim.core.request import Integers
-from flashsim.execution.requests import Algorithm, Cpu, Emit, Read, Request, Strand, Work
+from flashsim.execution.requests import Algorithm, Answer, Cpu, Emit, Read, Request, Work
 from flashsim.storage.heap_file import HeapFile
 from flashsim.storage.rows import Tuples
 
@@ -187,7 +187,7 @@ class PageCache:
         )
         yield from self._serve(schedule, places, np.empty((2, len(schedule.after)), np.int64), emits=True)
 
-    def collect(self, rows: Integers, *, of_s: bool) -> Generator[Request, Tuples | Strand | None, Integers]:
+    def collect(self, rows: Integers, *, of_s: bool) -> Generator[Request, Answer, Integers]:
         """Fetch the pages that some rows of one relation lie on, one after another through a frame, but for the page that is there.
 
         Parameters

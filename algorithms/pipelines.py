@@ -19,7 +19,7 @@ from algorithms.minipages import KeyColumn, Scan, Scanned, Selection, key_column
 from algorithms.temporaries import Output, drop
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.request import Integers
-from flashsim.execution.requests import Algorithm, Emit, Read, Request, Strand
+from flashsim.execution.requests import Algorithm, Answer, Emit, Read, Request
 from flashsim.storage.heap_file import File, HeapFile, ranges
 from flashsim.storage.layout import Layout
 from flashsim.storage.relation import Relation
@@ -156,7 +156,7 @@ class _Between:
         if self._file.pages or sum(map(len, self._held)) > self._room * self._a_page:
             yield from self._write()
 
-    def finish(self) -> Generator[Request, Tuples | Strand | None, File]:
+    def finish(self) -> Generator[Request, Answer, File]:
         """All of them, as a file that a join reads."""
         if self._file.pages:
             yield from self._output.finish()

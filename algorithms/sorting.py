@@ -11,7 +11,7 @@ from algorithms.blocks import read_block, spans
 from algorithms.results import BATCH
 from algorithms.temporaries import Output, drop
 from flashsim.core.request import Integers
-from flashsim.execution.requests import Algorithm, Cpu, Request, Strand, Work
+from flashsim.execution.requests import Algorithm, Answer, Cpu, Request, Work
 from flashsim.storage.heap_file import File
 from flashsim.storage.keys import NULL_KEY
 from flashsim.storage.rows import Tuples, keyed
@@ -153,7 +153,7 @@ def merge_some(runs: list[File], excess: int, folder: str, memory: int, *, page_
     runs.append(longer)
 
 
-def merge_into(name: str, runs: Sequence[File], memory: int, *, page_io: bool) -> Generator[Request, Tuples | Strand | None, File]:
+def merge_into(name: str, runs: Sequence[File], memory: int, *, page_io: bool) -> Generator[Request, Answer, File]:
     """Merge runs of one relation into one of that name, and drop them; memory is shared equally by them and the output buffer."""
     longer = File(name, runs[0].layout, expected_pages=sum(run.pages for run in runs))
     share = memory // (len(runs) + 1)

@@ -8,7 +8,9 @@ from types import TracebackType
 from typing import Any, Self
 
 import numpy as np
+import pyarrow as pa
 
+from flashsim.core.protocols import Label
 from flashsim.core.request import Completions, Requests
 from traces.parquet_writer import ParquetWriter
 from traces.schema import make_batch
@@ -47,7 +49,7 @@ class ParquetRecorder:
         self._awaited = -1  # the last request to complete so far
         self._awaited_until = 0
 
-    def record(self, requests: Requests, completions: Completions | None, label: str, after: int | None = None) -> None:
+    def record(self, requests: Requests, completions: Completions | None, label: Label, after: int | None = None) -> None:
         """Take requests and their completions (None where nothing is timed), in the same order."""
         count = len(requests)
         ids = np.arange(self._next_id, self._next_id + count)
@@ -66,7 +68,8 @@ class ParquetRecorder:
             if count:
                 last = int(np.argmax(completions["completed"]))
                 self._awaited, self._awaited_until = int(ids[last]), int(completions["completed"][last])
-        self._writer.write(make_batch(columns | {"dependency": dependency, "think": think}, self._next_id, label))
+        names = label if isinstance(label, str) else pa.array(label, pa.string()).dictionary_encode()
+        self._writer.write(make_batch(columns | {"dependency": dependency, "think": think}, self._next_id, names))
         self._next_id += count
 
     def close(self) -> None:

@@ -22,7 +22,7 @@ from algorithms.page_cache import PageCache
 from algorithms.results import pairs
 from algorithms.temporaries import Output, drop, temporary_files
 from flashsim.core.request import Integers
-from flashsim.execution.requests import Algorithm, Request, Strand
+from flashsim.execution.requests import Algorithm, Answer, Request
 from flashsim.storage.heap_file import File
 from flashsim.storage.rows import Tuples
 
@@ -160,7 +160,7 @@ class _Reader:
         self._rows = rows[:0] if file else rows
         self._spans = spans(file.pages if file else 0, at_once)
 
-    def tuples(self, begin: int, end: int) -> Generator[Request, Tuples | Strand | None, Integers]:
+    def tuples(self, begin: int, end: int) -> Generator[Request, Answer, Integers]:
         """Row ids of the tuples from `begin`, which never goes back, to `end`, without it."""
         while self._begin + len(self._rows) < end:
             assert self._file is not None

@@ -18,7 +18,7 @@ from algorithms.page_access.plan import LEAST_FRAMES
 from algorithms.page_cache import PageCache
 from algorithms.temporaries import Output, drop
 from flashsim.core.errors import InvalidParameterError
-from flashsim.execution.requests import Algorithm, Cpu, Emit, Phase, Read, Strand, Work
+from flashsim.execution.requests import Algorithm, Answer, Cpu, Emit, Phase, Read, Work
 from flashsim.storage.heap_file import File, HeapFile
 from flashsim.storage.layout import Layout
 from flashsim.storage.rows import Tuples
@@ -150,7 +150,7 @@ class _Joining:
 
     def next(self) -> EntryStream:
         """The next entries, or None at the end, when digests that were projected are dropped."""
-        answer: Tuples | Strand | None = None
+        answer: Answer = None
         if self._phase is not None:
             yield self._phase
         while True:

@@ -26,7 +26,7 @@ from experiments.replaying.survey import survey
 from experiments.runs.joining import JoinSetting, check_names, divide, needed_for
 from experiments.validation.device_figures import disk_shown_by
 from flashsim.core.errors import FlashsimError, RefusedError
-from flashsim.core.protocols import Progress
+from flashsim.core.protocols import Label, Progress
 from flashsim.core.request import FLUSH, Completions, Requests
 from flashsim.core.units import SECONDS
 from flashsim.device import presets
@@ -205,7 +205,7 @@ class _Tee:
         self.times: list[float] = []
         self.begins: list[tuple[str, int]] = []  # of each phase entered, its first request
 
-    def record(self, requests: Requests, completions: Completions | None, label: str, after: int | None = None) -> None:
+    def record(self, requests: Requests, completions: Completions | None, label: Label, after: int | None = None) -> None:
         self.recorder.record(requests, completions, label)
         self.bytes += int(requests["length"].sum())
         if completions is not None:

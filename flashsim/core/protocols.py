@@ -6,14 +6,17 @@ from typing import Any, Protocol
 
 from flashsim.core.request import Completions, Requests
 
+#: The file that requests access, or a name for each request.
+Label = str | list[str]
+
 
 class Sink(Protocol):
     """Takes every request that a driver makes, as it is made."""
 
-    def record(self, requests: Requests, completions: Completions | None, label: str, after: int | None = None) -> None:
+    def record(self, requests: Requests, completions: Completions | None, label: Label, after: int | None = None) -> None:
         """Take requests, shape (n,), and their completions in the same order (None where nothing is timed).
 
-        `label` names the file that was accessed.  `after` is the number, among all recorded so far, of the request that those without a
+        `after` is the number, among all recorded so far, of the request that those without a
         dependency waited for (-1: none); without it, that is the one which completed last.
         """
 

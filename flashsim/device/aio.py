@@ -245,6 +245,15 @@ def closed_loop(to: Queue, batch: Batch, depth: int, look: Callable[[], None] | 
             look()
 
 
+def all_at_once(to: Queue, batch: Batch) -> None:
+    """Submit a batch in one call, or as much of it as the queue takes, and go back when the last request has completed (psync I/O)."""
+    while batch.completed < len(batch):
+        free = min(to.depth - batch.outstanding, len(batch) - batch.submitted)
+        if free:
+            to.submit(batch, free)
+        to.reap(batch, 1)
+
+
 def wait_until(to: Queue, batch: Batch, due: int) -> int:
     """Wait for a time, ns of `time.perf_counter_ns`, or for the first request that completes before; return how many did."""
     left = due - perf_counter_ns()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from threading import Lock
 from time import perf_counter_ns
@@ -18,7 +17,7 @@ from flashsim.core.errors import CapacityError, FlashsimError, InvalidParameterE
 from flashsim.core.request import COMPLETION, READ, WRITE, Completions, Integers
 from flashsim.core.units import format_size
 from flashsim.device.access import check_readable, check_writable
-from flashsim.device.aio import Queue, call, closed_loop, open_queue
+from flashsim.device.aio import Queue, all_at_once, call, open_queue
 from flashsim.device.batch import Batch
 from flashsim.device.direct_memory import Bytes, LastingMemory, aligned_buffer
 
@@ -159,7 +158,7 @@ class RealDevice:
             if operation == WRITE:
                 memory[:] = data
             work = self.prepare(operation, offsets, lengths, memory, ends - lengths)
-            completions["submitted"], completions["completed"] = self.serve(work, partial(closed_loop, depth=len(work)))
+            completions["submitted"], completions["completed"] = self.serve(work, all_at_once)
             if operation == READ:
                 data[:] = memory
         else:

@@ -6,7 +6,7 @@ import numpy as np
 
 from flashsim.core.errors import CapacityError, InvalidParameterError
 from flashsim.core.request import SECTOR
-from flashsim.execution.requests import Drop, Mode, Read, Write
+from flashsim.execution.requests import Drop, Mode, Psync, Read, Write
 from flashsim.storage.heap_file import File, ranges
 
 
@@ -32,6 +32,32 @@ def check_read(request: Read) -> None:
             bound = f"whole sectors of {SECTOR} B of a page of {file.page_size} B"
             raise InvalidParameterError("read", f"bytes {offset} to {offset + length} of {file.name}'s pages", f"they must be {bound}")
     _check_columns(request, file)
+
+
+def check_psync(request: Psync) -> None:
+    """Refuse a set of no requests, of reads and writes, of anything else, or with two writes of one file, and what one may not ask for.
+
+    Raises
+    ------
+    InvalidParameterError
+        One of these is asked for.
+    UnknownNameError, CapacityError
+        See `check_read` and `check_write`.
+    """
+    requests = request.requests
+    kinds = sorted({type(each).__name__.lower() for each in requests})
+    if kinds not in (["read"], ["write"]):
+        bound = "a set has reads, or writes, and at least one"
+        raise InvalidParameterError("psync", f"a set of {' and '.join(kinds) or 'no request'}", bound)
+    files: set[File] = set()
+    for each in requests:
+        if isinstance(each, Read):
+            check_read(each)
+            continue
+        if each.file in files:
+            raise InvalidParameterError("psync", f"two writes of {each.file.name}", "the extents of a file belong into one")
+        files.add(each.file)
+        check_write(each, at_once=True)
 
 
 def check_drop(request: Drop) -> None:
@@ -71,8 +97,10 @@ def _check_columns(request: Read, file: File) -> None:
                 raise InvalidParameterError("read", wanted, f"they take bytes {offset} to {offset + length}")
 
 
-def check_write(request: Write) -> None:
+def check_write(request: Write, *, at_once: bool = False) -> None:
     """Refuse pages that are neither there nor next, and tuples that do not fit on them.
+
+    The extents of a batch go at once, and those of any write if it is said.
 
     Raises
     ------
@@ -92,7 +120,7 @@ def check_write(request: Write) -> None:
                 raise InvalidParameterError("write", f"pages {start} to {start + count - 1} of {file.name}", bound)
             end += count
     pages = ranges(request.starts, request.counts)
-    if request.mode is Mode.BATCH and len(pages) > 1 and not (np.diff(np.sort(pages)) > 0).all():
+    if (at_once or request.mode is Mode.BATCH) and len(pages) > 1 and not (np.diff(np.sort(pages)) > 0).all():
         raise InvalidParameterError("write", f"a page of {file.name} twice at once", "which one stays is open")
     layout, known = file.layout, file.layout.row_format.columns
     if set(tuples.columns) != set(known):

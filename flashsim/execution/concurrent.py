@@ -21,12 +21,11 @@ from flashsim.execution.coordination import Coordination
 from flashsim.execution.driver import ResultRows, answer, enter_phase, stop
 from flashsim.execution.file_access import Group
 from flashsim.execution.machine import Machine, load
-from flashsim.execution.requests import Acquire, Algorithm, Latch, Release, Sleep, Spawn, Strand, Wait
+from flashsim.execution.requests import Acquire, Algorithm, Answer, Latch, Release, Sleep, Spawn, Strand, Wait
 from flashsim.execution.run import ConcurrentRun
-from flashsim.execution.strand_state import Port, Record, Site, Step, StrandState, check_duration, check_strand
+from flashsim.execution.strand_state import Port, Record, Site, Step, StrandState, check_duration, check_strand, submit
 from flashsim.storage.content import ColumnContent
 from flashsim.storage.heap_file import HeapFile
-from flashsim.storage.rows import Tuples
 from flashsim.storage.volume import Volume
 
 
@@ -155,7 +154,7 @@ class ConcurrentDriver:
 
     def _life(self, strand: StrandState) -> Iterator[None]:
         """What a strand does, stopping where it waits."""
-        answered: Tuples | Strand | None = None
+        answered: Answer = None
         while True:
             try:
                 request = strand.algorithm.send(answered)
@@ -182,8 +181,8 @@ class ConcurrentDriver:
                 for step in strand.take_steps():
                     if step.work:
                         yield from self._work(strand, step)
-                    if step.group is not None:
-                        yield from self._serve(strand, step.group)
+                    if step.groups:
+                        yield from self._serve(strand, step.groups)
 
     def _pass(self, strand: StrandState, duration: int) -> Iterator[None]:
         heappush(self._timers, (self.now + duration, strand.number, strand))
@@ -219,12 +218,12 @@ class ConcurrentDriver:
         else:
             cores.free += 1
 
-    def _serve(self, strand: StrandState, group: Group) -> Iterator[None]:
+    def _serve(self, strand: StrandState, groups: Sequence[Group]) -> Iterator[None]:
         if self.site.machine is not None:
-            self._ports[group.extents.device].submit(strand, group, self.now)
+            submit(self._ports, self._record, strand, groups, self.site.machine, self.now)
             yield
             return
-        entry = self._record.submitted(strand, group.requests(), group.label)
+        entry = self._record.submitted(strand, groups)
         yield from self._pass(strand, 1)  # whoever makes requests takes turns
         self._record.completed(entry, len(entry.requests) - 1, self.now)
 

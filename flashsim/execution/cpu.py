@@ -19,7 +19,7 @@ from flashsim.execution.requests import HOST, Work
 _FOLDER = PresetFolder(Path(__file__).parent / "cpu_presets", "CPU preset")
 #: Kinds of device that the kernel's prices are told apart by, and its prices.
 KINDS = ("hdd", "ssd")
-_PARTS = ("per_request", "per_byte")
+_PARTS = ("per_request", "per_byte")  # and per_call, which may be missing
 #: The name of the price of any kind of work that has none of its own.
 DEFAULT = "default"
 
@@ -32,8 +32,9 @@ class CpuModel:
     ----------
     user
         A unit of each kind of work on the host: a tuple, or for `Work.PAGE` a page.  ``default`` is the price of every other kind.
-    per_request, per_byte
-        Kernel time of a device command and of a byte moved, by kind of device.
+    per_request, per_byte, per_call
+        Kernel time of a device command, of a byte moved, and of a call, by kind of device.  A request is a call, but for those that are
+        handed over at once, which are one call together.
     sources
         Where each price comes from, by its name in the preset file, such as ``user.hash`` or ``kernel.ssd.per_byte``.
     cores
@@ -49,6 +50,7 @@ class CpuModel:
     sources: Mapping[str, str]
     cores: Mapping[str, int] = field(default_factory=lambda: {HOST: 1})
     places: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    per_call: Mapping[str, float] = field(default_factory=dict)
 
     def user_time(self, work: Mapping[str, int], place: str = HOST) -> float:
         """User time of some work at a place, ns.
@@ -70,9 +72,9 @@ class CpuModel:
             time += price * count
         return time
 
-    def kernel_times(self, kind: str, lengths: Integers, commands: Integers) -> Integers:
-        """Kernel time of each request, ns, given its bytes and device commands, shape (n,); a kind of device without prices takes none."""
-        times = self.per_request.get(kind, 0.0) * commands + self.per_byte.get(kind, 0.0) * lengths
+    def kernel_times(self, kind: str, lengths: Integers, commands: Integers, calls: int | Integers = 1) -> Integers:
+        """Kernel time of each request, ns, given its bytes, device commands and calls, shape (n,); a kind without prices takes none."""
+        times = self.per_request.get(kind, 0.0) * commands + self.per_byte.get(kind, 0.0) * lengths + self.per_call.get(kind, 0.0) * calls
         return np.rint(times).astype(np.int64)
 
     def prices(self) -> Iterator[tuple[str, float]]:
@@ -82,6 +84,8 @@ class CpuModel:
         for kind in KINDS:
             yield f"kernel.{kind}.per_request", self.per_request[kind]
             yield f"kernel.{kind}.per_byte", self.per_byte[kind]
+            if kind in self.per_call:
+                yield f"kernel.{kind}.per_call", self.per_call[kind]
         for place, prices in self.places.items():
             for kind, price in prices.items():
                 yield f"places.{place}.{kind}", price
@@ -132,7 +136,9 @@ def load(name: str) -> CpuModel:
 
     try:
         user = {kind: price(entry, f"user.{kind}") for kind, entry in document["user"].items()}
-        kernel = {part: {kind: price(document["kernel"][kind][part], f"kernel.{kind}.{part}") for kind in KINDS} for part in _PARTS}
+        prices = document["kernel"]
+        kernel = {part: {kind: price(prices[kind][part], f"kernel.{kind}.{part}") for kind in KINDS} for part in _PARTS}
+        per_call = {kind: price(prices[kind]["per_call"], f"kernel.{kind}.per_call") for kind in KINDS if "per_call" in prices[kind]}
         places = {
             place: {kind: price(entry, f"places.{place}.{kind}") for kind, entry in prices.items()}
             for place, prices in document.get("places", {}).items()
@@ -146,7 +152,7 @@ def load(name: str) -> CpuModel:
         raise DamagedFileError(f"CPU preset: {path} has no price for {', '.join(missing)}")
     if strange := cores.keys() - {HOST} - places.keys():
         raise DamagedFileError(f"CPU preset: {path} counts cores of {', '.join(sorted(strange))}, which has no prices")
-    return CpuModel(path.stem, user, kernel["per_request"], kernel["per_byte"], sources, cores, places)
+    return CpuModel(path.stem, user, kernel["per_request"], kernel["per_byte"], sources, cores, places, per_call)
 
 
 def _cores(path: Path, place: str, count: object) -> int:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Protocol
 
 from flashsim.core.errors import RefusedError
-from flashsim.execution.checks import check_drop, check_read, check_write
-from flashsim.execution.requests import Algorithm, Cpu, Drop, Emit, Flush, Phase, Read, Request, Work, Write
+from flashsim.execution.checks import check_drop, check_psync, check_read, check_write
+from flashsim.execution.requests import Algorithm, Answer, Cpu, Drop, Emit, Flush, Phase, Psync, Read, Request, Work, Write
 from flashsim.execution.run import Run
 from flashsim.storage.heap_file import File
 from flashsim.storage.rows import Tuples
@@ -27,6 +27,9 @@ class Backend(Protocol):
 
     def write(self, request: Write) -> None:
         """Write extents; a temporary file is not yet longer."""
+
+    def psync(self, requests: Sequence[Read] | Sequence[Write]) -> tuple[Tuples | None, ...] | None:
+        """Read or write the extents of all at once; of reads return what each is answered with."""
 
     def flush(self, file: File) -> None:
         """Make the writes to the file's device durable."""
@@ -58,15 +61,15 @@ def drive(algorithm: Algorithm, backend: Backend, results: ResultRows | None = N
     list of Run
         What it cost on each of the backend's machines.
     """
-    tuples: Tuples | None = None
+    answered: Answer = None
     try:
         while True:
             try:
-                request = algorithm.send(tuples)
+                request = algorithm.send(answered)
             except StopIteration:
                 backend.phase_ends()
                 return backend.runs
-            tuples = answer(request, backend, results)
+            answered = answer(request, backend, results)
     finally:
         stop(algorithm)
 
@@ -77,19 +80,23 @@ def stop(algorithm: Algorithm) -> None:
         algorithm.close()
 
 
-def answer(request: Request, backend: Backend, results: ResultRows | None) -> Tuples | None:
+def answer(request: Request, backend: Backend, results: ResultRows | None) -> Answer:
     """Have one request done, and count it."""
     enter_phase(request, backend)
     if isinstance(request, Read):
         check_read(request)
-        _count_pages(backend, request)
+        _count_pages(backend, [request])
         return backend.read(request)
     if isinstance(request, Cpu):
         _work(backend, request)
     elif isinstance(request, Write):
         check_write(request)
-        _count_pages(backend, request)
+        _count_pages(backend, [request])
         backend.write(request)
+    elif isinstance(request, Psync):
+        check_psync(request)
+        _count_pages(backend, request.requests)
+        return backend.psync(request.requests)
     elif isinstance(request, Emit):
         for run in backend.runs:
             run.result_rows += len(request.r_rows)
@@ -114,18 +121,20 @@ def enter_phase(request: Request, backend: Backend) -> None:
             run.enter(request.name if isinstance(request, Phase) else "run")
 
 
-def _count_pages(backend: Backend, request: Read | Write) -> None:
+def _count_pages(backend: Backend, requests: Sequence[Read] | Sequence[Write]) -> None:
     """Count requests and pages, and what a buffer manager does for those pages."""
-    requests, pages = len(request.counts), int(request.counts.sum())
-    if isinstance(request, Read) and request.parts is not None:
-        requests = pages * len(request.parts)
+    count = pages = 0
+    for request in requests:
+        moved, parts = int(request.counts.sum()), request.parts if isinstance(request, Read) else None
+        pages += moved
+        count += len(request.counts) if parts is None else moved * len(parts)
     for run in backend.runs:
         phase = run.phase
-        if isinstance(request, Read):
-            phase.reads += requests
+        if isinstance(requests[0], Read):
+            phase.reads += count
             phase.pages_read += pages
         else:
-            phase.writes += requests
+            phase.writes += count
             phase.pages_written += pages
     _work(backend, Cpu({Work.PAGE: pages}))
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from flashsim.core.protocols import Label
 from flashsim.core.request import FLUSH, READ, REQUEST, TRIM, WRITE, Requests
 from flashsim.execution.requests import Mode, Read, Write
 from flashsim.storage.content import ColumnContent
@@ -20,11 +21,11 @@ METADATA = "metadata"
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Requests that an algorithm makes at a time: one after another, or all at once."""
+    """Requests that an algorithm makes at a time of one device: one after another, or all at once."""
 
     operation: int
     extents: Extents
-    label: str
+    label: Label
     at_once: bool = False
 
     def requests(self, start: int = 0) -> Requests:
@@ -37,6 +38,29 @@ class Group:
         return requests
 
 
+def together(groups: Sequence[Group]) -> list[Group]:
+    """Groups that go at once as one a device, which has a label a request."""
+    by_device: dict[int, list[Group]] = {}
+    for group in groups:
+        if len(group.extents.lengths):
+            by_device.setdefault(group.extents.device, []).append(group)
+    merged = []
+    for device, own in by_device.items():
+        offsets, lengths = (np.concatenate([getattr(group.extents, name) for group in own]) for name in ("offsets", "lengths"))
+        merged.append(Group(groups[0].operation, Extents(device, offsets, lengths), labels(own), at_once=True))
+    return merged
+
+
+def labels(groups: Sequence[Group]) -> Label:
+    """The label of all requests of some groups, or one a request."""
+    if len(groups) == 1:
+        return groups[0].label
+    each: list[str] = []
+    for group in groups:
+        each += [group.label] * len(group.extents.lengths) if isinstance(group.label, str) else group.label
+    return each
+
+
 class FileAccess:
     """What is asked of files, as groups of requests to devices; what pages hold is kept beside.
 
@@ -45,12 +69,12 @@ class FileAccess:
     volume, content
         Where pages are and what they hold; base relations must have been added.
     issue
-        Takes the requests, in order.
+        Takes the requests, in order; several groups, of different devices, go at once.
     trim
         Whether dropped temporary files are trimmed on the devices.
     """
 
-    def __init__(self, volume: Volume, content: ColumnContent, issue: Callable[[Group], None], *, trim: bool = False) -> None:
+    def __init__(self, volume: Volume, content: ColumnContent, issue: Callable[[Sequence[Group]], None], *, trim: bool = False) -> None:
         self.volume = volume
         self.content = content
         self.issue = issue
@@ -58,18 +82,27 @@ class FileAccess:
 
     def read(self, request: Read) -> Tuples | None:
         """Issue reads; the tuples, if any are wanted, come from the content."""
-        self._issue(READ, request, request.parts)
-        if request.columns == ():
-            return None
-        tuples = self.content.read(request.file, request.starts, request.counts)
-        return tuples if request.columns is None else tuples.only(request.columns)
+        self.issue([self._group(request)])
+        return self._tuples(request)
 
     def write(self, request: Write) -> None:
         """Place pages that are new, issue the writes, and keep what they hold."""
-        self.volume.extend(request.file, request.new_pages)
-        self.content.write(request.file, request.starts, request.counts, request.tuples)
-        self._issue(WRITE, request)
+        self._put(request)
+        self.issue([self._group(request)])
         self._commit(now=False)
+
+    def psync(self, requests: Sequence[Read] | Sequence[Write]) -> tuple[Tuples | None, ...] | None:
+        """Do all that `read` or `write` do, but issue all requests at once."""
+        for request in requests:
+            if isinstance(request, Write):
+                self._put(request)
+        groups = together([self._group(request) for request in requests])
+        if groups:
+            self.issue(groups)
+        if isinstance(requests[0], Write):
+            self._commit(now=False)
+            return None
+        return tuple(self._tuples(request) for request in requests if isinstance(request, Read))
 
     def flush(self, file: File) -> None:
         """Flush the device that holds the file."""
@@ -83,16 +116,28 @@ class FileAccess:
             if self.trim:
                 self._issue_at(TRIM, device, offset, length, file.name)
 
-    def _issue(self, operation: int, request: Read | Write, parts: Sequence[tuple[int, int]] | None = None) -> None:
-        extents = self.volume.locate(request.file, request.starts, request.counts)
-        if parts is not None:
-            extents = extents.parts(request.file.page_size, parts)
-        self.issue(Group(operation, extents, request.file.name, request.mode is Mode.BATCH))
+    def _group(self, request: Read | Write) -> Group:
+        extents, operation = self.volume.locate(request.file, request.starts, request.counts), WRITE
+        if isinstance(request, Read):
+            operation = READ
+            if request.parts is not None:
+                extents = extents.parts(request.file.page_size, request.parts)
+        return Group(operation, extents, request.file.name, request.mode is Mode.BATCH)
+
+    def _tuples(self, request: Read) -> Tuples | None:
+        if request.columns == ():
+            return None
+        tuples = self.content.read(request.file, request.starts, request.counts)
+        return tuples if request.columns is None else tuples.only(request.columns)
+
+    def _put(self, request: Write) -> None:
+        self.volume.extend(request.file, request.new_pages)
+        self.content.write(request.file, request.starts, request.counts, request.tuples)
 
     def _issue_at(self, operation: int, device: int, offset: int, length: int, label: str) -> None:
-        self.issue(Group(operation, Extents(device, np.array([offset]), np.array([length])), label))
+        self.issue([Group(operation, Extents(device, np.array([offset]), np.array([length])), label)])
 
     def _commit(self, now: bool) -> None:
         """Write what the file system itself has to write."""
         for due in self.volume.metadata_due(now):
-            self.issue(Group(WRITE, due, METADATA))
+            self.issue([Group(WRITE, due, METADATA)])

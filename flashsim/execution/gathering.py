@@ -7,15 +7,15 @@ an algorithm asks for does not depend on time, and one pass over it drives any n
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import accumulate
+from itertools import accumulate, pairwise
 
 import numpy as np
 
-from flashsim.core.request import REQUEST, Integers, Requests
+from flashsim.core.request import COMPLETION, REQUEST, Completions, Integers, Requests
 from flashsim.core.units import MIB
-from flashsim.execution.file_access import Group
+from flashsim.execution.file_access import Group, labels
 from flashsim.execution.machine import Machine
-from flashsim.execution.pricing import UserTime, kernel_times
+from flashsim.execution.pricing import UserTime, kernel_times, kernel_times_at_once
 from flashsim.execution.requests import Cpu
 from flashsim.execution.run import Run
 
@@ -36,6 +36,7 @@ class Gathering:
         self._machines = list(zip(machines, runs, strict=True))
         self._user = {id(machine.cpu): UserTime(machine.cpu) for machine in machines}
         self._groups: list[Group] = []
+        self._at_once = False  # whether what is gathered is one set of requests that go at once
         self._requests = self._bytes = 0
 
     def cpu(self, work: Cpu) -> None:
@@ -44,17 +45,18 @@ class Gathering:
         for machine, run in self._machines:
             run.phase.user_time += spent[id(machine.cpu)]
 
-    def add(self, group: Group) -> None:
-        """Take requests, which every machine serves when there is no more to gather."""
-        count = len(group.extents.lengths)
+    def add(self, groups: Sequence[Group]) -> None:
+        """Take requests, which every machine serves when there is no more to gather; several groups are of different devices."""
+        count = sum(len(group.extents.lengths) for group in groups)
         if not count:
             return
-        at_once = group.at_once and count > 1
-        if self._groups and (at_once or group.extents.device != self._groups[0].extents.device):
+        at_once = groups[0].at_once and count > 1
+        if self._groups and (at_once or groups[0].extents.device != self._groups[0].extents.device):
             self.serve()
-        self._groups.append(group)
+        self._groups += groups
+        self._at_once = at_once
         self._requests += count
-        self._bytes += int(group.extents.lengths.sum())
+        self._bytes += sum(int(group.extents.lengths.sum()) for group in groups)
         for user in self._user.values():
             user.gather()
         if at_once or self._requests >= _GATHERED or self._bytes >= _BYTES_GATHERED:
@@ -64,8 +66,8 @@ class Gathering:
         """Have every machine serve what was gathered."""
         if not self._groups:
             return
-        requests, ends = _chain(self._groups)
-        firsts = np.array([0, *ends[:-1]])
+        requests, ends = _chain(self._groups, self._at_once)
+        firsts = np.array([0, *([] if self._at_once else ends[:-1])])
         before = {key: user.take(firsts, len(requests)) for key, user in self._user.items()}
         for machine, run in self._machines:
             self._on_machine(machine, run, requests.copy() if len(self._machines) > 1 else requests, before[id(machine.cpu)], ends)
@@ -81,32 +83,50 @@ class Gathering:
 
     def _on_machine(self, machine: Machine, run: Run, requests: Requests, user_times: Integers, ends: list[int]) -> None:
         """Serve requests that begin when the machine's last ones have completed, each after its own user and kernel time."""
-        device, phase = machine.devices[requests["device"][0]], run.phase
-        kernel = kernel_times(machine.cpu, device, requests["length"])
+        phase = run.phase
+        if self._at_once:
+            kernel = kernel_times_at_once(machine.cpu, machine.devices, self._groups)
+        else:
+            kernel = kernel_times(machine.cpu, machine.devices[requests["device"][0]], requests["length"])
         first = requests["dependency"] < 0
         thinks = user_times + kernel
         requests["offset"] += machine.start
         requests["think"] = np.where(first, 0, thinks)
         begin = machine.now + int(thinks[first].sum())
-        completions = device.serve(requests, begin, settle=False)
+        completions = _serve(machine, requests, begin)
         machine.now = int(completions["completed"].max())
         phase.kernel_time += int(kernel.sum())
         phase.io_time += machine.now - begin - int(requests["think"].sum())
         if machine.sink is None:
             return
         requests["think"] = np.where(first, 0, kernel)
+        if self._at_once:
+            machine.sink.record(requests, completions, labels(self._groups))
+            return
         for start, end, group in zip([0, *ends], ends, self._groups, strict=False):  # as the algorithm asked for them
             requests["dependency"][start:end] -= start
             requests["think"][start] = 0
             machine.sink.record(requests[start:end], completions[start:end], group.label)
 
 
-def _chain(groups: Sequence[Group]) -> tuple[Requests, list[int]]:
-    """The requests of groups, each after the one before it unless a single group comes at once; and where each group ends."""
+def _serve(machine: Machine, requests: Requests, begin: int) -> Completions:
+    """Have the devices serve requests, those of each device one after another in the array."""
+    numbers = requests["device"]
+    bounds = [0, *(np.flatnonzero(np.diff(numbers)) + 1).tolist(), len(requests)]
+    if len(bounds) == 2:
+        return machine.devices[numbers[0]].serve(requests, begin, settle=False)
+    completions = np.empty(len(requests), COMPLETION)
+    for start, end in pairwise(bounds):
+        completions[start:end] = machine.devices[numbers[start]].serve(requests[start:end], begin, settle=False)
+    return completions
+
+
+def _chain(groups: Sequence[Group], at_once: bool) -> tuple[Requests, list[int]]:
+    """The requests of groups, each after the one before it unless they all come at once; and where each group ends."""
     counts = [len(group.extents.lengths) for group in groups]
     ends = list(accumulate(counts))
-    if len(groups) == 1:
-        return groups[0].requests(), ends
+    if len(groups) == 1 or at_once:
+        return np.concatenate([group.requests() for group in groups]), ends
     requests = np.zeros(ends[-1], REQUEST)
     requests["device"] = groups[0].extents.device
     requests["operation"] = np.repeat([group.operation for group in groups], counts)

@@ -2,20 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from flashsim.core.request import Integers
 from flashsim.device.block_layer import command_counts
 from flashsim.device.device import Device
 from flashsim.execution.cpu import CpuModel
+from flashsim.execution.file_access import Group
 from flashsim.execution.requests import Cpu
 
 
-def kernel_times(cpu: CpuModel | None, device: Device, lengths: Integers) -> Integers:
-    """Kernel time of requests of so many bytes, ns, shape (n,); none without prices."""
+def kernel_times(cpu: CpuModel | None, device: Device, lengths: Integers, calls: int | Integers = 1) -> Integers:
+    """Kernel time of requests of so many bytes, ns, shape (n,), each of which makes so many calls; none without prices."""
     if cpu is None:
         return np.zeros(len(lengths), np.int64)
-    return cpu.kernel_times(device.kind, lengths, command_counts(lengths, device.maximum_command))
+    return cpu.kernel_times(device.kind, lengths, command_counts(lengths, device.maximum_command), calls)
+
+
+def kernel_times_at_once(cpu: CpuModel | None, devices: Sequence[Device], groups: Sequence[Group]) -> Integers:
+    """Kernel time of requests that one call hands over, of a group a device, ns, shape (n,): the first one's is that of the call too."""
+    parts = []
+    for group in groups:
+        calls = np.zeros(len(group.extents.lengths), np.int64)
+        calls[:1] = group is groups[0]
+        parts.append(kernel_times(cpu, devices[group.extents.device], group.extents.lengths, calls))
+    return np.concatenate(parts)
 
 
 class UserTime:

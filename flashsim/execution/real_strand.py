@@ -14,16 +14,17 @@ from time import perf_counter_ns
 import numpy as np
 
 from flashsim.core.errors import DamagedFileError, InvalidParameterError
-from flashsim.core.protocols import Sink
+from flashsim.core.protocols import Label, Sink
 from flashsim.core.request import FLUSH, READ, WRITE, Completions, Requests, make_requests
 from flashsim.core.units import SECONDS
 from flashsim.device.file import RealDevice
+from flashsim.execution.file_access import Group, together
 from flashsim.execution.requests import Cpu, Mode, Read, Write
 from flashsim.execution.run import Run
 from flashsim.storage.heap_file import File
 from flashsim.storage.record import Bytes
 from flashsim.storage.rows import Tuples
-from flashsim.storage.volume import Extents, Volume
+from flashsim.storage.volume import Volume
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,7 @@ class _Log:
         self._sink = sink
         self._next = 0
 
-    def record(self, requests: Requests, completions: Completions | None, label: str, last: tuple[int, int]) -> tuple[int, int]:
+    def record(self, requests: Requests, completions: Completions | None, label: Label, last: tuple[int, int]) -> tuple[int, int]:
         """Take requests that waited for the one that completed and is numbered as `last`; returns which of them completed last."""
         if self._sink is None or not len(requests):
             return last
@@ -101,35 +102,19 @@ class RealStrand:
 
     def read(self, request: Read) -> Tuples | None:
         """Read extents and take the tuples, if any are wanted, from their bytes."""
-        file, parts = request.file, request.parts
-        with self._log.lock:
-            extents = self.volume.locate(file, request.starts, request.counts)
-        if parts is not None:
-            for offset, length in parts:
-                if (offset | length) % self.device.alignment:
-                    bound = f"{self.device.path} takes multiples of {self.device.alignment} B"
-                    raise InvalidParameterError("read", f"bytes {offset} to {offset + length} of {file.name}'s pages", bound)
-            extents = extents.parts(file.page_size, parts)
-        data, completions = self.device.read(extents.offsets, extents.lengths, batch=request.mode is Mode.BATCH)
-        self._record(READ, extents, request.mode, completions, file.name)
-        pages = _pages(data, file.page_size, parts)
-        try:
-            if request.attributes:
-                file.layout.decode_values(pages, request.attributes)
-            return None if request.columns == () else file.layout.decode(pages, request.columns)
-        except DamagedFileError as problem:
-            raise DamagedFileError(f"device: {self.device.path} holds other pages than {file.name} has: {problem}") from None
+        return self._read([request], at_once=request.mode is Mode.BATCH)[0]
 
     def write(self, request: Write) -> None:
         """Place pages that are new, and write the bytes of all."""
-        file = request.file
-        self.device.check_page_size(file.page_size)
-        with self._log.lock:
-            self.volume.extend(file, request.new_pages)
-            extents = self.volume.locate(file, request.starts, request.counts)
-        data = file.layout.encode(request.tuples).ravel()
-        completions = self.device.write(extents.offsets, data, extents.lengths, batch=request.mode is Mode.BATCH)
-        self._record(WRITE, extents, request.mode, completions, file.name)
+        self._write([request], at_once=request.mode is Mode.BATCH)
+
+    def psync(self, requests: Sequence[Read] | Sequence[Write]) -> tuple[Tuples | None, ...] | None:
+        """Do all that `read` or `write` do, but hand all requests to the device at once."""
+        reads = [request for request in requests if isinstance(request, Read)]
+        if reads:
+            return tuple(self._read(reads, at_once=True))
+        self._write([request for request in requests if isinstance(request, Write)], at_once=True)
+        return None
 
     def flush(self, file: File) -> None:
         """Make what was written durable."""
@@ -156,9 +141,54 @@ class RealStrand:
             phase.io_time += max(0, now.wall - then.wall - user - kernel - self._waited)
         self._clocks, self._waited = now, 0
 
-    def _record(self, operation: int, extents: Extents, mode: Mode, completions: Completions, label: str) -> None:
-        requests = make_requests(operation, extents.offsets, extents.lengths, serial=mode is Mode.SERIAL)
-        self.last = self._log.record(requests, completions, label, self.last)
+    def _read(self, requests: Sequence[Read], *, at_once: bool) -> list[Tuples | None]:
+        groups = []
+        for request in requests:
+            file, parts = request.file, request.parts
+            with self._log.lock:
+                extents = self.volume.locate(file, request.starts, request.counts)
+            if parts is not None:
+                for offset, length in parts:
+                    if (offset | length) % self.device.alignment:
+                        bound = f"{self.device.path} takes multiples of {self.device.alignment} B"
+                        raise InvalidParameterError("read", f"bytes {offset} to {offset + length} of {file.name}'s pages", bound)
+                extents = extents.parts(file.page_size, parts)
+            groups.append(Group(READ, extents, file.name, at_once))
+        group = _one(groups)
+        data, completions = self.device.read(group.extents.offsets, group.extents.lengths, batch=at_once)
+        self.last = self._log.record(group.requests(), completions, group.label, self.last)
+        ends = np.cumsum([each.extents.lengths.sum() for each in groups])
+        return [self._tuples(request, part) for request, part in zip(requests, np.split(data, ends[:-1]), strict=True)]
+
+    def _tuples(self, request: Read, data: Bytes) -> Tuples | None:
+        file = request.file
+        pages = _pages(data, file.page_size, request.parts)
+        try:
+            if request.attributes:
+                file.layout.decode_values(pages, request.attributes)
+            return None if request.columns == () else file.layout.decode(pages, request.columns)
+        except DamagedFileError as problem:
+            raise DamagedFileError(f"device: {self.device.path} holds other pages than {file.name} has: {problem}") from None
+
+    def _write(self, requests: Sequence[Write], *, at_once: bool) -> None:
+        groups = []
+        for request in requests:
+            file = request.file
+            self.device.check_page_size(file.page_size)
+            with self._log.lock:
+                self.volume.extend(file, request.new_pages)
+                groups.append(Group(WRITE, self.volume.locate(file, request.starts, request.counts), file.name, at_once))
+        data = [request.file.layout.encode(request.tuples).ravel() for request in requests]
+        group = _one(groups)
+        completions = self.device.write(
+            group.extents.offsets, np.concatenate(data) if len(data) > 1 else data[0], group.extents.lengths, batch=at_once
+        )
+        self.last = self._log.record(group.requests(), completions, group.label, self.last)
+
+
+def _one(groups: Sequence[Group]) -> Group:
+    """Groups that go at once as one, or the only one; a device is all there is."""
+    return groups[0] if len(groups) == 1 else (together(groups) or groups)[0]
 
 
 def _pages(data: Bytes, page_size: int, parts: Sequence[tuple[int, int]] | None) -> Bytes:

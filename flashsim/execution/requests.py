@@ -1,9 +1,9 @@
 """What an algorithm may ask for: it yields these and is answered; it does no input or output itself.
 
-An algorithm is a generator.  ``tuples = yield Read(...)`` is answered with `Tuples`, if any are wanted, and `Spawn` with a `Strand`; all
-else with None.
+An algorithm is a generator.  ``tuples = yield Read(...)`` is answered with `Tuples`, if any are wanted, a `Psync` of reads with a tuple of
+what each is answered with, and `Spawn` with a `Strand`; all else with None.
 Extents are runs of pages of one file; `Mode.SERIAL` issues each after the one before it has completed (synchronous I/O),
-`Mode.BATCH` submits all at once and waits for all (psync I/O).
+`Mode.BATCH` submits all at once and waits for all (psync I/O).  A `Psync` does so with the extents of several files.
 """
 
 from __future__ import annotations
@@ -85,6 +85,19 @@ class Write:
     def new_pages(self) -> int:
         """How many pages longer the file becomes."""
         return max(0, int((self.starts + self.counts).max(initial=0)) - self.file.pages)
+
+
+@dataclass(frozen=True, slots=True)
+class Psync:
+    """Reads, or writes, of any files, handed over at once in one call; answered when the last is done.
+
+    All their extents go at once, whatever their mode.  Writes are of different files.
+
+    Source: H. Roh et al., "B+-tree index optimization by exploiting internal parallelism of flash-based solid state drives", PVLDB 5(4),
+    2011.
+    """
+
+    requests: Sequence[Read] | Sequence[Write]
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,5 +190,6 @@ class Release:
     latch: Latch
 
 
-Request = Read | Write | Flush | Drop | Emit | Cpu | Phase | Spawn | Wait | Sleep | Acquire | Release
-Algorithm = Generator[Request, Tuples | Strand | None, None]
+Request = Read | Write | Psync | Flush | Drop | Emit | Cpu | Phase | Spawn | Wait | Sleep | Acquire | Release
+Answer = Tuples | tuple[Tuples | None, ...] | Strand | None
+Algorithm = Generator[Request, Answer, None]

@@ -15,11 +15,10 @@ from flashsim.core.host_specification import delay
 from flashsim.core.units import NEVER
 from flashsim.execution.driver import ResultRows, answer, enter_phase
 from flashsim.execution.machine import Machine
-from flashsim.execution.requests import Acquire, Algorithm, Latch, Release, Sleep, Spawn, Strand, Wait
+from flashsim.execution.requests import Acquire, Algorithm, Answer, Latch, Release, Sleep, Spawn, Strand, Wait
 from flashsim.execution.run import ConcurrentRun
-from flashsim.execution.strand_state import Port, Record, Site, StrandState
+from flashsim.execution.strand_state import Port, Record, Site, StrandState, submit
 from flashsim.storage.content import ColumnContent
-from flashsim.storage.rows import Tuples
 from flashsim.storage.volume import Volume
 
 #: Priorities: SimPy's own are 0 and 1.
@@ -37,8 +36,9 @@ class ConcurrentSpecification:
         self.env = simpy.Environment(initial_time=max(device.now for device in machine.devices))
         self.site = Site(volume, content, machine, lambda: int(self.env.now), trim=False)
         self.results = results
-        record = Record(machine.sink)
-        self.ports = [Port(number, machine, record) for number in range(len(machine.devices))]
+        self.machine = machine
+        self.record = Record(machine.sink)
+        self.ports = [Port(number, machine, self.record) for number in range(len(machine.devices))]
         self.cores = {place: simpy.Resource(self.env, count) for place, count in self.site.cores.items()}
         self.core_times: dict[str, int] = dict.fromkeys(self.cores, 0)
         self.latches: dict[Latch, simpy.Resource] = {}
@@ -72,7 +72,7 @@ class ConcurrentSpecification:
     def life(self, strand: StrandState, begun: simpy.Event) -> Process:
         """What a strand does."""
         yield begun
-        answered: Tuples | Strand | None = None
+        answered: Answer = None
         while True:
             try:
                 request = strand.algorithm.send(answered)
@@ -120,10 +120,9 @@ class ConcurrentSpecification:
                 yield delay(self.env, step.work, STRANDS + strand.number)
                 self.core_times[step.place] += step.work
                 hand_over(cores, claim)
-            if step.group is not None:
-                port = self.ports[step.group.extents.device]
-                port.submit(strand, step.group, int(self.env.now))
-                self.look_at(port)
+            if step.groups:
+                for port in submit(self.ports, self.record, strand, step.groups, self.machine, int(self.env.now)):
+                    self.look_at(port)
                 self.served[strand] = self.env.event()
                 yield self.served[strand]
 

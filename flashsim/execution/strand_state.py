@@ -6,18 +6,18 @@ When a step begins, and in which order, is not decided here.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Container, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from flashsim.core.errors import InvalidParameterError
-from flashsim.core.protocols import Sink
+from flashsim.core.protocols import Label, Sink
 from flashsim.core.request import COMPLETION, Completions, Requests
 from flashsim.core.units import NEVER
-from flashsim.execution.file_access import FileAccess, Group
+from flashsim.execution.file_access import FileAccess, Group, labels
 from flashsim.execution.machine import Machine
-from flashsim.execution.pricing import kernel_times
+from flashsim.execution.pricing import kernel_times, kernel_times_at_once
 from flashsim.execution.requests import HOST, Algorithm, Cpu, Strand
 from flashsim.execution.run import Run
 from flashsim.storage.content import ColumnContent
@@ -26,11 +26,11 @@ from flashsim.storage.volume import Extents, Volume
 
 @dataclass(slots=True)
 class Step:
-    """Work on one core, then, if there are any, requests to one device at once."""
+    """Work on one core, then, if there are any, requests at once, in a group for each device."""
 
     place: str = HOST
     work: int = 0  # ns
-    group: Group | None = None
+    groups: Sequence[Group] = ()
 
 
 def check_duration(name: str, duration: object, now: int = 0) -> None:
@@ -114,31 +114,35 @@ class StrandState(FileAccess):
         """Its next request comes after the last one of another strand too, for which it waited."""
         self.last = max(self.last, last)
 
-    def _take(self, group: Group) -> None:
+    def _take(self, groups: Sequence[Group]) -> None:
         """Requests one after another are a step each, after the kernel's work for it; those at once are one step."""
-        machine, extents = self.site.machine, group.extents
+        machine, extents = self.site.machine, groups[0].extents
         if machine is None:
-            if len(extents.lengths):
-                self._steps.append(Step(group=group))
+            if any(len(group.extents.lengths) for group in groups):
+                self._steps.append(Step(groups=groups))
             return
-        kernel = kernel_times(machine.cpu, machine.devices[extents.device], extents.lengths)
+        if groups[0].at_once:
+            kernel = kernel_times_at_once(machine.cpu, machine.devices, groups)
+        else:
+            kernel = kernel_times(machine.cpu, machine.devices[extents.device], extents.lengths)
         self.runs[0].phase.kernel_time += int(kernel.sum())
-        before = self._steps.pop().work if self._steps and self._steps[-1].group is None else 0
-        for part, time in _parts(group, kernel.tolist()):
+        before = self._steps.pop().work if self._steps and not self._steps[-1].groups else 0
+        for part, time in _parts(groups, kernel.tolist()):
             self._steps.append(Step(HOST, before + time, part))
             before = 0
         if before:
             self._steps.append(Step(HOST, before))
 
 
-def _parts(group: Group, kernel: list[int]) -> Iterator[tuple[Group, int]]:
+def _parts(groups: Sequence[Group], kernel: list[int]) -> Iterator[tuple[Sequence[Group], int]]:
     count = len(kernel)
-    if count == 1 or (count and group.at_once):
-        yield group, sum(kernel)
+    if count == 1 or (count and groups[0].at_once):
+        yield groups, sum(kernel)
         return
-    extents = group.extents
+    group, extents = groups[0], groups[0].extents
     for row, time in enumerate(kernel):
-        yield replace(group, extents=Extents(extents.device, extents.offsets[row : row + 1], extents.lengths[row : row + 1])), time
+        one = Extents(extents.device, extents.offsets[row : row + 1], extents.lengths[row : row + 1])
+        yield [replace(group, extents=one)], time
 
 
 @dataclass(eq=False, slots=True)
@@ -147,7 +151,7 @@ class _Submitted:
 
     strand: StrandState
     requests: Requests
-    label: str
+    label: Label
     after: int  # the number of the request that they waited for
     first: int  # the number of the first of them
     left: int
@@ -162,9 +166,10 @@ class Record:
         self._open: deque[_Submitted] = deque()
         self._next = 0
 
-    def submitted(self, strand: StrandState, requests: Requests, label: str) -> _Submitted:
-        """A strand has made requests."""
-        entry = _Submitted(strand, requests, label, strand.last[1], self._next, len(requests))
+    def submitted(self, strand: StrandState, groups: Sequence[Group], start: int = 0) -> _Submitted:
+        """A strand makes requests, all at once, on devices on which the volume begins at byte `start`."""
+        requests = np.concatenate([group.requests(start) for group in groups])
+        entry = _Submitted(strand, requests, labels(groups), strand.last[1], self._next, len(requests))
         self._next += len(requests)
         if self._sink is not None:
             self._open.append(entry)
@@ -187,7 +192,6 @@ class Port:
         self.number = number
         self.device = machine.devices[number]
         self.busy_time = 0
-        self._start = machine.start
         self._record = record
         self._by_id: dict[int, tuple[_Submitted, int]] = {}
         self._busy_since = self._latest = 0
@@ -205,17 +209,14 @@ class Port:
         """
         return max(self._latest, self.device.next_event) if self.busy else NEVER
 
-    def submit(self, strand: StrandState, group: Group, now: int) -> None:
-        """Make requests, all at once."""
-        requests = group.requests(self._start)
-        ids = self.device.submit(requests, now).tolist()
-        requests["think"] = now - strand.last[0] if strand.last[1] >= 0 else 0
+    def submit(self, entry: _Submitted, now: int) -> None:
+        """Take those of a step's requests that are for this device, all at once."""
+        rows = np.flatnonzero(entry.requests["device"] == self.number)
+        ids = self.device.submit(entry.requests[rows], now)
         if not self._by_id:
             self._busy_since = now
         self._latest = now
-        entry = self._record.submitted(strand, requests, group.label)
-        entry.completions = np.empty(len(ids), COMPLETION)
-        self._by_id.update((id, (entry, row)) for row, id in enumerate(ids))
+        self._by_id.update((id, (entry, row)) for row, id in zip(rows.tolist(), ids.tolist(), strict=True))
 
     def advance(self, until: int) -> list[StrandState]:
         """Let the device go on to the next completion, or to `until`; returns strands whose requests have all completed, in that order."""
@@ -232,6 +233,17 @@ class Port:
                 now = int(times[last])
                 entry.strand.runs[0].phase.io_time += now - int(entry.completions["submitted"][0])
                 done.append(self._record.completed(entry, last, now))
-                if not self._by_id:
-                    self.busy_time += now - self._busy_since
+            if not self._by_id:
+                self.busy_time += int(row["completed"]) - self._busy_since
         return done
+
+
+def submit(ports: Sequence[Port], record: Record, strand: StrandState, groups: Sequence[Group], machine: Machine, now: int) -> list[Port]:
+    """Make the requests of a step; returns the devices that serve them."""
+    entry = record.submitted(strand, groups, machine.start)
+    entry.completions = np.empty(len(entry.requests), COMPLETION)
+    serving = [ports[group.extents.device] for group in groups]
+    for port in serving:
+        port.submit(entry, now)
+    entry.requests["think"] = now - strand.last[0] if strand.last[1] >= 0 else 0
+    return serving

@@ -10,10 +10,9 @@ from flashsim.core.units import SECONDS
 from flashsim.execution.coordination import Coordination
 from flashsim.execution.driver import ResultRows, answer, enter_phase, stop
 from flashsim.execution.real_strand import RealStrand
-from flashsim.execution.requests import Acquire, Algorithm, Latch, Release, Request, Sleep, Spawn, Strand, Wait
+from flashsim.execution.requests import Acquire, Algorithm, Answer, Latch, Release, Request, Sleep, Spawn, Strand, Wait
 from flashsim.execution.run import Run
 from flashsim.execution.strand_state import check_duration, check_strand
-from flashsim.storage.rows import Tuples
 
 
 class _StoppedError(Exception):
@@ -67,7 +66,8 @@ class StrandThreads:
 
     def _strand(self, strand: Strand, algorithm: Algorithm) -> None:
         """Run one strand; if it fails, all others stop at their next request."""
-        backend, answered = self._backends[strand], None
+        backend = self._backends[strand]
+        answered: Answer = None
         try:
             while True:
                 try:
@@ -97,7 +97,7 @@ class StrandThreads:
                 self._failed.set()
                 self._turn.notify_all()
 
-    def _answer(self, strand: Strand, backend: RealStrand, request: Request) -> Tuples | Strand | None:
+    def _answer(self, strand: Strand, backend: RealStrand, request: Request) -> Answer:
         if not isinstance(request, Spawn | Wait | Sleep | Acquire | Release):
             return answer(request, backend, self._results)
         enter_phase(request, backend)

@@ -15,6 +15,7 @@ from typing import Any
 from algorithms.joins.base import JoinParameters, plan
 from experiments.papers.do2009.runs import JOINS, PAGE_SIZE, relations
 from experiments.runs.joining import lay_out
+from flashsim.core.protocols import Label
 from flashsim.core.request import Completions, Requests
 from flashsim.core.units import MIB
 from flashsim.device.block_layer import command_counts
@@ -63,7 +64,7 @@ class _Commands:
         self.commands = 0
         self.bytes = 0
 
-    def record(self, requests: Requests, completions: Completions | None, label: str, after: int | None = None) -> None:
+    def record(self, requests: Requests, completions: Completions | None, label: Label, after: int | None = None) -> None:
         self.commands += int(command_counts(requests["length"]).sum())
         self.bytes += int(requests["length"].sum())
 

@@ -14,7 +14,7 @@ from experiments.papers.li2009 import pages as page_format
 from experiments.runs.drives import DriveInUse
 from experiments.runs.jobs import Job, Settings
 from experiments.runs.nominal import disk_of
-from flashsim.core.protocols import Sink
+from flashsim.core.protocols import Label, Sink
 from flashsim.core.request import READ, Completions, Integers, Requests
 from flashsim.core.rng import generator
 from flashsim.core.units import KIB, SECONDS
@@ -132,7 +132,7 @@ class Times(Sink):
     read: int = 0
     write: int = 0
 
-    def record(self, requests: Requests, completions: Completions | None, label: str, after: int | None = None) -> None:
+    def record(self, requests: Requests, completions: Completions | None, label: Label, after: int | None = None) -> None:
         """Add some requests."""
         assert completions is not None
         taken, reads = completions["completed"] - completions["submitted"], requests["operation"] == READ

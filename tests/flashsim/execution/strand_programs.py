@@ -25,6 +25,7 @@ from flashsim.execution.requests import (
     Latch,
     Mode,
     Phase,
+    Psync,
     Read,
     Release,
     Sleep,
@@ -100,7 +101,16 @@ def cpu_model(cores: int) -> CpuModel:
     """Work of 10 ns a unit, on the host and in the device."""
     prices = {"default": 10.0}
     kernel = {"hdd": 20.0, "ssd": 10.0, "station": 10.0}
-    return CpuModel("tiny", {"page": 0.0, **prices}, kernel, dict.fromkeys(kernel, 0.0), {}, {HOST: cores, "device": 1}, {"device": prices})
+    return CpuModel(
+        "tiny",
+        {"page": 0.0, **prices},
+        kernel,
+        dict.fromkeys(kernel, 0.0),
+        {},
+        {HOST: cores, "device": 1},
+        {"device": prices},
+        {"hdd": 10.0, "ssd": 5.0},
+    )
 
 
 def machine(seed: int, model: str = "engine", most: int = 3) -> Machine:
@@ -137,7 +147,7 @@ class Program:
         held: list[Latch] = []
         for _ in range(int(draw.integers(5, 25))):
             action = draw.choice(
-                ["read", "read", "write", "cpu", "cpu", "sleep", "spawn", "spawn", "spawn", "wait", "latch", "flush", "phase"]
+                ["read", "read", "write", "psync", "cpu", "cpu", "sleep", "spawn", "spawn", "spawn", "wait", "latch", "flush", "phase"]
             )
             if action == "spawn" and self.begun < self.most:
                 self.begun += 1
@@ -148,6 +158,8 @@ class Program:
                 yield Wait(children)
             elif action == "latch":
                 yield from self._latch(draw, held)
+            elif action == "psync":
+                yield from self._psync(draw, temporary)
             else:
                 yield from self._work(draw, str(action), temporary)
         for latch in held:
@@ -161,6 +173,18 @@ class Program:
             latch = free[int(draw.integers(len(free)))]
             yield Acquire(latch)
             held.append(latch)
+
+    def _psync(self, draw: np.random.Generator, temporary: File) -> Algorithm:
+        """A set of reads of any files, or of writes: pages that are new, and some of base files."""
+        count = int(draw.integers(1, 4))
+        chosen = [self.files[int(number)] for number in draw.integers(0, len(self.files), count)]
+        if draw.random() < 0.5:
+            ones = [draw.integers(1, 4, int(draw.integers(0, 3))) for _ in chosen]
+            yield Psync([Read(file, draw.integers(0, PAGES - 3, len(counts)), counts) for file, counts in zip(chosen, ones, strict=True)])
+            return
+        new = Write(temporary, temporary.pages + np.arange(count), np.ones(count, np.int64), _tuples(count))
+        others = [Write(file, np.array([int(draw.integers(PAGES))]), np.array([1]), _tuples(1)) for file in dict.fromkeys(chosen)]
+        yield Psync([new, *others])
 
     def _work(self, draw: np.random.Generator, action: str, temporary: File) -> Algorithm:
         count = int(draw.integers(1, 4))
