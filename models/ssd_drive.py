@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Protocol
 
@@ -107,6 +107,10 @@ class Timing:
         transfer = page_ms * pages
         command = min(latency_ms, max(0.0, (latency_ms + transfer) / depth - transfer)) if depth > 1 else latency_ms
         return cls(latency_ms - command, command, page_ms)
+
+    def after(self, submission_ms: float, held_ms: float) -> Timing:
+        """The same where requests are on their way for a while first, and each command holds the link for a while besides its pages."""
+        return replace(self, start_ms=self.start_ms + submission_ms, command_ms=self.command_ms + held_ms)
 
 
 @dataclass(frozen=True)

@@ -79,10 +79,14 @@ def _flash(parameters: SsdParameters, page_size: int) -> Drive:
     # What a write buffer takes is acknowledged after the controller's work on the command, whatever the chips still have to do.
     acknowledged = timing_of(parameters).write_overhead if parameters.write_buffer else parameters.write_latency
     latencies = (parameters.read_latency, acknowledged)
+    submissions = (parameters.read_submission, parameters.write_submission)
+    on_link = (parameters.link_read_command, parameters.link_write_command)
     pages = MAXIMUM_COMMAND / page_size
     read, write = (
-        Timing.of_queue(latency / MILLISECONDS, page_size * MILLISECONDS_A_SECOND / rate, pages, parameters.queue_depth)
-        for latency, rate in zip(latencies, rates, strict=True)
+        Timing.of_queue(latency / MILLISECONDS, page_size * MILLISECONDS_A_SECOND / rate, pages, parameters.queue_depth).after(
+            submission / MILLISECONDS, held / MILLISECONDS
+        )
+        for latency, rate, submission, held in zip(latencies, rates, submissions, on_link, strict=True)
     )
     if parameters.queue_depth > 1:
         read = replace(read, several_ms=max(0.0, _dies_wait(parameters) / MILLISECONDS - read.command_ms))

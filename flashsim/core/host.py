@@ -1,7 +1,8 @@
 """The host's side of every engine: requests arrive, wait for what they depend on, and are dispatched command by command.
 
 A request arrives at its own time, or `think` nanoseconds after the request that it depends on has completed.  It then waits in the
-submission queue that its stream has, modulo their number.  Each queue is first come, first served: commands are dispatched in order, and at
+submission queue that its stream has, modulo their number.  Before that it may spend some time on its way to the device, in which requests
+overlap: as submitted counts when it set out.  Each queue is first come, first served: commands are dispatched in order, and at
 most `depth` of a queue are in flight.  Queues with a waiting command and room for it take turns, one command each.  A request completes
 with the last of its commands.  Arrivals are ordered before device events of the same nanosecond, and among themselves by request id.
 
@@ -16,7 +17,7 @@ from numba import types
 
 from flashsim.core.array_types import MATRIX, VECTOR
 from flashsim.core.kernel import inlined_kernel, lean_kernel
-from flashsim.core.request import Integers
+from flashsim.core.request import READ, Integers
 from flashsim.core.units import NEVER
 
 
@@ -53,8 +54,9 @@ COMMAND_COLUMNS = 5
 # Scalars of the host: one int64 array, with those of each submission queue behind.  A queue is known by the place where its own begin.
 (
     NOW, DEPTH, ABLE, TURN, QUEUES_END, ARRIVED, DELAYED, FINISHED, REQUEST_BASE, COMMAND_BASE, ROWS, COMMAND_ROWS, ORDERED, COLLECTED,
-) = range(14)  # fmt: skip
-FIRST_QUEUE = 14
+    READ_SUBMISSION, WRITE_SUBMISSION,
+) = range(16)  # fmt: skip
+FIRST_QUEUE = 16
 HEAD, TAIL, DISPATCHED, IN_FLIGHT = range(4)  # DISPATCHED: commands of the request at the head
 QUEUE_SCALARS = 4
 
@@ -122,6 +124,13 @@ def next_arrival(host: Host) -> tuple[int, int]:
 
 
 @inlined_kernel
+def submission_of(host: Host, row: int) -> int:
+    """How long a request, whose commands are entered, is on its way to the device."""
+    command = host.requests[row, FIRST_COMMAND] - host.scalars[COMMAND_BASE]
+    return host.scalars[READ_SUBMISSION] if host.commands[command, OPERATION] == READ else host.scalars[WRITE_SUBMISSION]
+
+
+@inlined_kernel
 def arrive(host: Host) -> None:
     """Let the next arrival happen: the clock moves to it and the request queues."""
     time, request = next_arrival(host)
@@ -131,7 +140,7 @@ def arrive(host: Host) -> None:
         host.scalars[ARRIVED] += 1
     row = request - host.scalars[REQUEST_BASE]
     host.scalars[NOW] = time
-    host.requests[row, SUBMITTED] = time
+    host.requests[row, SUBMITTED] = time - submission_of(host, row)
     host.requests[row, NEXT_READY] = -1
     queue = host.requests[row, QUEUE]
     if host.scalars[queue + HEAD] < 0:
@@ -189,7 +198,7 @@ def take_command(host: Host, queue: int) -> int:
 def command_done(host: Host, command: int) -> bool:
     """Account for a command that completes now; whether its request completes with it.
 
-    Requests that depended on that one are due `think` nanoseconds later.  `finished` takes the ids of completed requests.
+    Requests that depended on that one are submitted `think` nanoseconds later.  `finished` takes the ids of completed requests.
     """
     request = host.commands[command - host.scalars[COMMAND_BASE], OWNER]
     row = request - host.scalars[REQUEST_BASE]
@@ -205,7 +214,8 @@ def command_done(host: Host, command: int) -> bool:
     dependent = host.requests[row, FIRST_DEPENDENT]
     while dependent >= 0:
         other = dependent - host.scalars[REQUEST_BASE]
-        host.scalars[DELAYED] = heap_push(host.delayed, host.scalars[DELAYED], host.scalars[NOW] + host.requests[other, THINK], dependent)
+        due = host.scalars[NOW] + host.requests[other, THINK] + submission_of(host, other)
+        host.scalars[DELAYED] = heap_push(host.delayed, host.scalars[DELAYED], due, dependent)
         dependent = host.requests[other, NEXT_DEPENDENT]
     return True
 
@@ -242,8 +252,9 @@ def add_command(host: Host, row: int, operation: int, flags: int, offset: int, l
 
 @inlined_kernel
 def expect(host: Host, row: int) -> None:
-    """Let an independent request arrive in time: after those in `order` where it arrives last, or else by the heap."""
-    request, arrival, last = host.scalars[REQUEST_BASE] + row, host.requests[row, ARRIVAL], host.scalars[ORDERED] - 1
+    """Let an independent request, entered with when it is submitted, arrive in time: last in `order`, or else by the heap."""
+    request, last = host.scalars[REQUEST_BASE] + row, host.scalars[ORDERED] - 1
+    arrival = host.requests[row, ARRIVAL] = host.requests[row, ARRIVAL] + submission_of(host, row)
     if last < host.scalars[ARRIVED] or host.requests[host.order[last] - host.scalars[REQUEST_BASE], ARRIVAL] <= arrival:
         host.order[last + 1] = request
         host.scalars[ORDERED] += 1

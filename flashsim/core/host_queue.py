@@ -28,6 +28,7 @@ from flashsim.core.host import (
     ORDERED,
     QUEUE_SCALARS,
     QUEUES_END,
+    READ_SUBMISSION,
     REQUEST_BASE,
     REQUEST_COLUMNS,
     ROWS,
@@ -35,6 +36,7 @@ from flashsim.core.host import (
     SUBMITTED,
     TAG,
     TURN,
+    WRITE_SUBMISSION,
     Host,
     add_command,
     add_request,
@@ -62,6 +64,8 @@ class HostQueue:
         The most commands of one submission queue in flight at once.
     queues
         Submission queues; a request's is its stream modulo their number.
+    submission
+        Nanoseconds that a read, and any other request, is on its way to the device; requests overlap in it.
 
     Attributes
     ----------
@@ -74,11 +78,12 @@ class HostQueue:
         A depth, or a number of queues, below 1.
     """
 
-    def __init__(self, depth: int, queues: int = 1) -> None:
+    def __init__(self, depth: int, queues: int = 1, submission: tuple[int, int] = (0, 0)) -> None:
         check_queues(depth, queues)
         self.scalars = np.zeros(FIRST_QUEUE + queues * QUEUE_SCALARS, np.int64)
         self.scalars[DEPTH] = depth
         self.scalars[QUEUES_END] = len(self.scalars)
+        self.scalars[[READ_SUBMISSION, WRITE_SUBMISSION]] = submission
         self._empty_queues()
         self.tables = _empty_tables(self.scalars, _FIRST_ROWS, _FIRST_ROWS)
         self._table = StateTable(HOST_TABLES)
@@ -124,7 +129,7 @@ class HostQueue:
         commands
             Shape (m,), dtype COMMAND; those of a request stand together, in the requests' order, at least one for each.
         at
-            Arrival time, ns, of each request that depends on none: a number or shape (n,); not before now.
+            When each request is submitted, ns, that depends on none: a number or shape (n,); not before now.
 
         Raises
         ------

@@ -15,7 +15,7 @@ import numpy as np
 import simpy
 
 from flashsim.core.host_queue import check_arrivals, check_commands, check_queues
-from flashsim.core.request import COMPLETION, Commands, Completions, Integers, Requests
+from flashsim.core.request import COMPLETION, READ, Commands, Completions, Integers, Requests
 
 #: Immediate follow-ups use SimPy's priorities URGENT (0) and NORMAL (1); commands are dispatched after them.
 DISPATCH = 2
@@ -62,16 +62,24 @@ class HostRequest:
 class SpecifiedHost:
     """Queues requests and hands their commands to `admit(request, offset, length)`; ids count from `first_id`.
 
-    Each of the submission queues has at most `depth` commands in flight.
+    Each of the submission queues has at most `depth` commands in flight.  A read, and any other request, is on its way to the device for as
+    many nanoseconds as `submission` tells.
     """
 
     def __init__(
-        self, env: simpy.Environment, depth: int, admit: Callable[[HostRequest, int, int], None], first_id: int = 0, queues: int = 1
+        self,
+        env: simpy.Environment,
+        depth: int,
+        admit: Callable[[HostRequest, int, int], None],
+        first_id: int = 0,
+        queues: int = 1,
+        submission: tuple[int, int] = (0, 0),
     ) -> None:
         check_queues(depth, queues)
         self.env = env
         self.depth = depth
         self.admit = admit
+        self.submission = submission
         self.queues = [SubmissionQueue() for _ in range(queues)]
         self.turns = deque(self.queues)  # in the order of their turns
         self.completed: list[HostRequest] = []
@@ -102,12 +110,13 @@ class SpecifiedHost:
         return np.array([request.id for request in taken], np.int64)
 
     def _arrive_after(self, request: HostRequest, duration: int) -> None:
-        event = delay(self.env, duration, ARRIVALS + request.id)
+        """Submit a request `duration` ns from now: it arrives after its way to the device."""
+        request.submitted = int(self.env.now) + duration
+        event = delay(self.env, duration + self.submission[request.operation != READ], ARRIVALS + request.id)
         assert event.callbacks is not None
         event.callbacks.append(lambda _: self._arrive(request))
 
     def _arrive(self, request: HostRequest) -> None:
-        request.submitted = int(self.env.now)
         request.queue.waiting.append(request)
         self._dispatch()
 

@@ -33,7 +33,8 @@ def nominal_of(parameters: HddParameters | SsdParameters | StationParameters) ->
     if isinstance(parameters, StationParameters):
         return Nominal(0.0, parameters.read, parameters.rate or math.inf, None)
     if isinstance(parameters, SsdParameters):
-        return Nominal(0.0, parameters.read_latency, parameters.link_read_rate, parameters.link_write_rate)
+        latency = parameters.read_submission + parameters.read_latency + parameters.link_read_command
+        return Nominal(0.0, latency, parameters.link_read_rate, parameters.link_write_rate)
     seek = parameters.seek_average or mean_seek(seek_curve(parameters), np.ones(parameters.cylinders))
     reads = _link_rate(parameters, parameters.bus_read, parameters.read_hit_after_read)
     writes = _link_rate(parameters, parameters.bus_write, parameters.write_hit_after_write)

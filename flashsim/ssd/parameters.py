@@ -91,6 +91,10 @@ class SsdParameters:
         default=0,
     )
     continuation_limit: int = size("most bytes of such a command, and of such writes in the controller at once", 0, default=0)
+    read_submission: int = duration("time from the host's submission of a read until it arrives; requests overlap in it", 0, default=0)
+    write_submission: int = duration("the same of a write, and of all else that is no read", 0, default=0)
+    link_read_command: int = duration("time that a read command holds the host link besides its bytes", 0, default=0)
+    link_write_command: int = duration("time that a write command holds the host link besides its bytes", 0, default=0)
 
     def __post_init__(self) -> None:
         """Check that the values fit together."""

@@ -32,6 +32,7 @@ from flashsim.ssd.engine.operations import (
     HOST_COMMAND,
     LEFT,
     LIVE,
+    ON_ITS_WAY,
     OVERHEAD,
     REQUEST,
     WAITING,
@@ -189,7 +190,7 @@ def take_command_row(host: Host, flow: Flow, queue: int, timing: Integers, opera
     flow.operations[command, REQUEST] = host.scalars[queue + HEAD]
     flow.operations[command, LEFT] = 0
     flow.operations[command, FIRST_PART] = -1
-    flow.operations[command, FLUSH_MARK] = 0
+    flow.operations[command, FLUSH_MARK] = flow.operations[command, ON_ITS_WAY] = 0
     flow.operations[command, HOST_COMMAND] = take_command(host, queue)
     flow.operations[command, OVERHEAD] = timing[READ_OVERHEAD] if operation == READ else timing[WRITE_OVERHEAD]
     return command

@@ -134,7 +134,8 @@ class SsdEngine(CompiledEngine):
         self.state = DriveState(parameters)
         self._times = Times(self.state.timing.scalars(), self.state.timing.links(), self.state.counters)
         self._spans: list[Spans] = []
-        super().__init__(HostQueue(parameters.queue_depth, parameters.queues), advance, _STATE)
+        submission = (parameters.read_submission, parameters.write_submission)
+        super().__init__(HostQueue(parameters.queue_depth, parameters.queues, submission), advance, _STATE)
         self._refused = 0  # write commands that the caller knows to have been refused
         self._flow = self._idle(empty_log(0))
 

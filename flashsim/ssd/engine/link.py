@@ -7,11 +7,13 @@ from flashsim.core.request import Integers
 from flashsim.ssd.engine.dies import schedule
 from flashsim.ssd.engine.flow import Flow
 from flashsim.ssd.engine.operations import (
+    COMMAND,
     FIRST_READY,
     FIRST_WANTING,
     LAST_WANTING,
     NEEDS_ROOM,
     NEXT_WAITING,
+    ON_ITS_WAY,
     ON_LINK,
     ROOM,
     SECTORS,
@@ -24,9 +26,13 @@ from flashsim.ssd.state.geometry import CHANNELS, DIES
 
 @inlined_kernel
 def use_link(flow: Flow, links: Integers, row: int, now: int) -> None:
-    """The link is the operation's: move its bytes."""
+    """The link is the operation's: move its bytes, the first of a command after what that takes itself."""
     direction = 1 if flow.operations[row, KIND] in (PROGRAM_PAGE, BUFFER_PAGE) else 0
-    schedule(flow, row, ON_LINK, now + links[direction, flow.operations[row, SECTORS]])
+    duration, command = links[direction, flow.operations[row, SECTORS]], flow.operations[row, COMMAND]
+    if flow.operations[command, ON_ITS_WAY] == 0:
+        flow.operations[command, ON_ITS_WAY] = 1
+        duration += links[direction, 0]
+    schedule(flow, row, ON_LINK, now + duration)
 
 
 @inlined_kernel

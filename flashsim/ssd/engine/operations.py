@@ -23,14 +23,14 @@ COMMAND_KIND = 9
     FIRST_READER, NEXT_READER, NEXT_PART, NEXT_IN_DIE, NEXT_WAITING, IS_BEHIND,
 ) = range(PLAN_COLUMNS, PLAN_COLUMNS + 18)  # fmt: skip
 # Of a command alone.  LEFT counts the pages that it waits for, FIRST_PART and LAST_PART are its operations.  FLUSH_MARK is, of a flush, the
-# first id after those that it waits for; NEXT_FLUSH chains flushes that wait.
-LEFT, FIRST_PART, LAST_PART, HOST_COMMAND, OVERHEAD, FLUSH_MARK, NEXT_FLUSH = range(PLAN_COLUMNS + 18, PLAN_COLUMNS + 25)
+# first id after those that it waits for; NEXT_FLUSH chains flushes that wait.  ON_ITS_WAY says that one of its pages had the host link.
+LEFT, FIRST_PART, LAST_PART, HOST_COMMAND, OVERHEAD, FLUSH_MARK, NEXT_FLUSH, ON_ITS_WAY = range(PLAN_COLUMNS + 18, PLAN_COLUMNS + 26)
 # Of a BUFFER_PAGE alone, by which a page comes into the write buffer: its ENTRY there, the transfer BEFORE it of the same page (-1: none),
 # whether it takes room and is a part that its command waits for, and the store that took the page away before it came (-1: none).
-ENTRY, BEFORE, NEEDS_ROOM, IS_PART, DESTAGED_BY = range(PLAN_COLUMNS + 25, PLAN_COLUMNS + 30)
+ENTRY, BEFORE, NEEDS_ROOM, IS_PART, DESTAGED_BY = range(PLAN_COLUMNS + 26, PLAN_COLUMNS + 31)
 # Of a store of a page from the buffer, which is one for the host: the newest write id that came as a whole.
-ARRIVED_ID = PLAN_COLUMNS + 30
-OPERATION_COLUMNS = PLAN_COLUMNS + 31
+ARRIVED_ID = PLAN_COLUMNS + 31
+OPERATION_COLUMNS = PLAN_COLUMNS + 32
 # What an operation's pending event ends.
 WAITING, ON_LINK, IN_CELLS, ON_CHANNEL, IN_PROGRAM = range(5)
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from flashsim.core.host_specification import ARRIVALS, SpecifiedHost
+from flashsim.core.host_specification import ARRIVALS
 from flashsim.core.model import PowerCut
 from flashsim.core.request import Commands, Completions, Integers, Requests
 from flashsim.core.units import NEVER
@@ -123,11 +123,10 @@ class SsdSpecification(EventModel):
                     erased(self.state.flash, operation.block)
         self.state.pools[QUEUED] = 0
         busy = [server.busy_ns for server in self._servers()]
-        first_id = self.host._next_id
         self._power_up(self.now)
         for server, nanoseconds in zip(self._servers(), busy, strict=True):
             server.busy_ns = nanoseconds
-        self.host = SpecifiedHost(self.env, self.parameters.queue_depth, self._admit, first_id, self.parameters.queues)
+        self.host = self._host(self.host._next_id)
         recover(self.state)
         self.state.write_out(arrived)
         return PowerCut(self.now, lost)

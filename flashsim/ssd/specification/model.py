@@ -4,6 +4,7 @@ A command is admitted when its submission queue has a free slot.  At that moment
 each operation gets the next number and the last place in its die's queue.  Then time passes:
 
 * the *controller* spends its overhead on one command after another; then its operations go on;
+* a command is on its way to the drive for a while before, and holds the *link* for a while besides its bytes, with the first of them;
 * a *write* first crosses the link; anything else is ready for its die, once what it waits for has ended;
 * a *die* carries out its operations in order, waiting for one that is not ready; with `read_priority` host reads that are ready go first,
   and with `suspend` they interrupt a program or an erase;
@@ -79,7 +80,13 @@ class EventModel:
         self.timing = self.state.timing
         self._next_number = 0
         self._power_up(0)
-        self.host = SpecifiedHost(self.env, parameters.queue_depth, self._admit, queues=parameters.queues)
+        self.host = self._host(0)
+
+    def _host(self, first_id: int) -> SpecifiedHost:
+        drive = self.parameters
+        return SpecifiedHost(
+            self.env, drive.queue_depth, self._admit, first_id, drive.queues, (drive.read_submission, drive.write_submission)
+        )
 
     def _power_up(self, now: int) -> None:
         self.env = simpy.Environment(initial_time=now)
@@ -225,15 +232,19 @@ class EventModel:
             self.buffer.ready(operation)
 
     def _bytes_in(self, operation: Operation) -> Steps:
-        yield from self.link.use(self.timing.link_write[operation.sectors], operation.number)
+        yield from self.over_link(operation, self.timing.link_write)
         operation.satisfied()
         if operation.is_behind:
             operation.part = False
             self.page_done(operation.command)
 
     def _bytes_out(self, operation: Operation) -> Steps:
-        yield from self.link.use(self.timing.link_read[operation.sectors], operation.number)
+        yield from self.over_link(operation, self.timing.link_read)
         self.page_done(operation.command)
+
+    def over_link(self, operation: Operation, times: tuple[int, ...]) -> Steps:
+        """Move an operation's bytes, the first of its command after what the command itself holds the link for."""
+        yield from self.link.use(lambda: times[operation.sectors] + times[0] * operation.command.first_on_link(), operation.number)
 
     def page_done(self, command: Command) -> None:
         """A page of a command is done; the command completes with its last."""

@@ -32,13 +32,14 @@ class Shared(simpy.Resource):
         super().__init__(env, capacity=1)
         self.busy_ns = 0
 
-    def use(self, duration: int, number: int) -> Steps:
-        """Wait for it, and hold it for `duration` ns."""
+    def use(self, duration: int | Callable[[], int], number: int) -> Steps:
+        """Wait for it, and hold it for `duration` ns, which may be decided when it is had."""
         env = self._env
         with self.request() as granted:
             yield granted
-            yield delay(env, duration, OPERATIONS + number)
-            self.busy_ns += duration
+            held = duration() if callable(duration) else duration
+            yield delay(env, held, OPERATIONS + number)
+            self.busy_ns += held
 
 
 class Drive(Protocol):
@@ -50,7 +51,6 @@ class Drive(Protocol):
     env: simpy.Environment
     host: SpecifiedHost
     channels: list[Shared]
-    link: Shared
     held: int  # pages in the controller, of writes that go on where the last one ended
 
     def add(self, command: Command, plan: list[tuple[int, ...]], sectors: int) -> list[Operation]:
@@ -61,6 +61,9 @@ class Drive(Protocol):
 
     def transfer(self, operation: Operation) -> None:
         """What needs no die is ready for the link."""
+
+    def over_link(self, operation: Operation, times: tuple[int, ...]) -> Steps:
+        """Move an operation's bytes, the first of its command after what the command itself holds the link for."""
 
     def page_done(self, command: Command) -> None:
         """A page of a command is done; the command completes with its last."""
@@ -82,6 +85,12 @@ class Command:
     pages_left: int = 0
     goes_on: bool = False  # where the last command of its operation ended
     operations: list[Operation] = field(default_factory=list)
+    _on_its_way: bool = False
+
+    def first_on_link(self) -> bool:
+        """Whether none of its pages has had the host link before."""
+        first, self._on_its_way = not self._on_its_way, True
+        return first
 
 
 @dataclass(eq=False)

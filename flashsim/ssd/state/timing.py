@@ -21,8 +21,8 @@ CONTINUATION, CONTINUATION_LIMIT, CONTINUATION_PAGES = range(15, 18)
 class SsdTiming:
     """Durations in ns, and the rules of the dies as in `SsdParameters`.
 
-    `continuation_limit` is in bytes, and `continuation_pages` the same in flash pages.  `link_read` and `link_write` hold the time of 0, 1,
-    ... sectors of a page over the host link.
+    `continuation_limit` is in bytes, and `continuation_pages` the same in flash pages.  `link_read` and `link_write` hold the time of 1,
+    2, ... sectors of a page over the host link, behind what the first page of a command holds it for besides.
     """
 
     read: int
@@ -54,7 +54,7 @@ class SsdTiming:
         return np.array([*durations, *rules, self.cache_read, self.cache_program, *continuation], np.int64)
 
     def links(self) -> Integers:
-        """Link times, shape (2, sectors of a page + 1): reads, then writes."""
+        """Link times, shape (2, sectors of a page + 1): reads, then writes; column 0 has a command's own."""
         return np.array([self.link_read, self.link_write], np.int64)
 
 
@@ -67,7 +67,7 @@ def timing_of(parameters: SsdParameters) -> SsdTiming:
         A latency that the chip and its channel already exceed.
     """
     transfer = transfer_time(parameters.page_size, parameters.channel_rate)
-    sectors = range(parameters.page_size // SECTOR + 1)
+    sectors = range(1, parameters.page_size // SECTOR + 1)
     return SsdTiming(
         read=parameters.read,
         program=parameters.program,
@@ -87,8 +87,8 @@ def timing_of(parameters: SsdParameters) -> SsdTiming:
         continuation=parameters.continuation_latency,
         continuation_limit=parameters.continuation_limit,
         continuation_pages=parameters.continuation_pages,
-        link_read=tuple(transfer_time(count * SECTOR, parameters.link_read_rate) for count in sectors),
-        link_write=tuple(transfer_time(count * SECTOR, parameters.link_write_rate) for count in sectors),
+        link_read=(parameters.link_read_command, *(transfer_time(count * SECTOR, parameters.link_read_rate) for count in sectors)),
+        link_write=(parameters.link_write_command, *(transfer_time(count * SECTOR, parameters.link_write_rate) for count in sectors)),
     )
 
 

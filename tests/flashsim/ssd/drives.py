@@ -104,6 +104,10 @@ def random_drive(seed: int) -> SsdParameters:
     if not buffer and generator(seed, "continuation").random() < 0.6:
         limit = int(generator(seed, "continuation limit").integers(1, 7)) * PAGE + 512
         parameters = replace(parameters, continuation_latency=10 + 10 * (seed % 3), continuation_limit=limit)
+    if seed % 2:
+        times = generator(seed, "commands").choice([0, 10, 40, 100], 4)
+        names = ("read_submission", "write_submission", "link_read_command", "link_write_command")
+        parameters = replace(parameters, **dict(zip(names, times.tolist(), strict=True)))
     reads, programs = (bool(random.random() < 0.6) for _ in range(2))
     plain = not parameters.multi_plane and parameters.suspend == "none"
     return replace(parameters, cache_read=plain and reads, cache_program=plain and programs)
