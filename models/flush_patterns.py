@@ -73,16 +73,16 @@ def traditional(buckets: int, room: float, tuples: float) -> FlushPattern:
 def n_hash(buckets: int, slots: int, room: float, tuples: float) -> FlushPattern:
     """Circular buffers of some sub-buffers, by balls into bins.
 
-    Of every circular buffer a partly filled sub-buffer is left by the call before, anything between nothing and all of its `room` c.  When
-    x more tuples have come to each on the average, one has received a number N that is Poisson with mean x, and holds the K = n c of a
-    full buffer or fewer with probability
+    That a sub-buffer is full shows when a tuple does not fit any more.  So of every circular buffer but the one that was full, a call
+    leaves a sub-buffer with anything between one tuple and all of its `room` c.  When x more tuples have come to each on the average, one
+    has received a number N that is Poisson with mean x, and holds the K = n c of a full buffer or fewer with probability
 
-        P(x) = (G(K) - G(K - c)) / c,    G(m) = (m + 1) Q(m) - x Q(m - 1),    Q(m) = P(N <= m).
+        P(x) = (G(K - 1) - G(K - c - 1)) / c,    G(m) = (m + 1) Q(m) - x Q(m - 1),    Q(m) = P(N <= m).
 
     The one that was full has nothing left, so none overflows by x with probability P(x)^(B - 1) Q(K), whose integral over x is the mean
     at which one does; the tuple that finds no room belongs to the next call.  As many tuples as come are written, in whole sub-buffers.
     A circular buffer has none to write with probability G(c - 1) / c; m of them run over the end in m - 1 of n places, but for the first
-    time.
+    time.  One that is not divided is written when it is full, as a traditional one.
 
     Parameters
     ----------
@@ -102,13 +102,15 @@ def n_hash(buckets: int, slots: int, room: float, tuples: float) -> FlushPattern
 
     >>> pattern = n_hash(259, 4, 56, 15_000_000)
     >>> pattern.calls, round(pattern.at_once), round(8 * pattern.length / 56, 1), round(pattern.fill, 2)
-    (398, 362, 14.9, 0.65)
+    (400, 361, 14.8, 0.65)
     """
     _check(buckets, slots, room)
+    if slots == 1:
+        return traditional(buckets, room, tuples)
     capacity = slots * room
 
     def none_full(x: Floats) -> Floats:
-        others = _holds(x, capacity, room) ** (buckets - 1)
+        others = _holds(x, capacity - 1, room) ** (buckets - 1)
         return others * gammaincc(capacity + 1, x)
 
     arrivals = _window(none_full, capacity)
@@ -131,7 +133,7 @@ def _check(buckets: int, slots: int, room: float) -> None:
 
 
 def _holds(arrivals: Floats, most: float, room: float) -> Floats:
-    """P(x): how likely a circular buffer holds no more than so many tuples."""
+    """How likely no more than so many tuples have come, or up to c - 1 fewer, each as likely."""
     below = _summed(most - room, arrivals) if most >= room else 0.0
     return np.clip((_summed(most, arrivals) - below) / room, 0.0, 1.0)
 
