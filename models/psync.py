@@ -7,8 +7,8 @@ one follows another after the longest of
 - its time on the link, with what it holds the link for besides its bytes,
 - its whole time over the number of commands that the drive takes at once.
 
-So a psync of n commands takes its latency once, and n such beats.  Where the first is the longest, command costs are *overlapped* with the
-transfer; what the link is held for is *added* to it.
+So a psync of n commands takes its latency once, and n such beats; before, its requests are on their way to the drive, all at the same time.
+Where the first is the longest, command costs are *overlapped* with the transfer; what the link is held for is *added* to it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Direction:
     Parameters
     ----------
     latency_ms
-        Of a command that is alone, without its time on the link; what a host spends on a call is not in it.
+        Of a command that is alone in the drive, without its time on the link.
     byte_ms
         Of the link, or of the chips where all of them together are slower.
     serial_ms
@@ -38,6 +38,8 @@ class Direction:
         Commands in the drive at once.
     command
         Bytes of the largest.
+    call_ms
+        What requests that are handed over at once are on their way to the drive for; what a host computes is not in it.
     """
 
     latency_ms: float
@@ -46,9 +48,10 @@ class Direction:
     held_ms: float = 0.0
     depth: int = 1
     command: int = COMMAND
+    call_ms: float = 0.0
 
     def __post_init__(self) -> None:
-        for name in ("latency_ms", "byte_ms", "serial_ms", "held_ms"):
+        for name in ("latency_ms", "byte_ms", "serial_ms", "held_ms", "call_ms"):
             if not 0 <= getattr(self, name) < math.inf:
                 raise InvalidParameterError(name, getattr(self, name), "it must be at least 0")
         for name in ("depth", "command"):
@@ -75,7 +78,7 @@ class Direction:
     def waiting(self, size: float) -> float:
         """What a call waits besides beats: its first command passes through all of the drive."""
         first = min(size, self.command)
-        return self.alone(first) - self.beat(first)
+        return self.call_ms + self.alone(first) - self.beat(first)
 
     def milliseconds(self, calls: float, requests: float, size: float) -> float:
         """Calls that hand over requests of so many bytes, `requests` in all.
@@ -84,7 +87,7 @@ class Direction:
         --------
         Micron's P300, writes of 4 KiB: 37 us a call, and 13.6 us a command added to the transfer; alone, and 340 at once.
 
-        >>> p300 = Direction(latency_ms=0.037, byte_ms=3.72e-3 / 1024, held_ms=0.0136, depth=32)
+        >>> p300 = Direction(latency_ms=0, byte_ms=3.72e-3 / 1024, held_ms=0.0136, depth=32, call_ms=0.037)
         >>> round(1000 * p300.milliseconds(1, 1, 4096), 1), round(1000 * p300.milliseconds(1, 340, 4096) / 340, 1)
         (65.5, 28.6)
         """

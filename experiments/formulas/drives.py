@@ -18,6 +18,7 @@ from flashsim.hdd.state.layout import zones_of
 from flashsim.hdd.state.seek import mean_seek, seek_curve
 from flashsim.ssd.parameters import SsdParameters
 from flashsim.ssd.state.timing import timing_of
+from models.psync import Direction, ParallelDrive
 from models.ssd_drive import Amplification, Drive, LogBlocks, PageMapped, Rounds, Timing
 
 
@@ -71,14 +72,48 @@ def _cylinders(parameters: HddParameters, span: int) -> int:
     return max(2, cylinders)
 
 
-def _flash(parameters: SsdParameters, page_size: int) -> Drive:
-    """Rates are those of the link, or of the chips where they are slower; latencies those of a command."""
+def parallel_drive_of(preset: Preset) -> ParallelDrive:
+    """A flash drive's nominal figures for requests that are handed over at once.
+
+    Raises
+    ------
+    RefusedError
+        It is no flash drive.
+    """
+    if not preset.flash:
+        raise RefusedError(f"formula: {preset.name} is no flash drive, and there is one for psync on these alone")
+    parameters, timing = preset.flash, timing_of(preset.flash)
+    submissions = (parameters.read_submission, parameters.write_submission)
+    serial, held = (timing.read_overhead, timing.write_overhead), (parameters.link_read_command, parameters.link_write_command)
+    read, write = (
+        Direction(latency, SECONDS / rate / MILLISECONDS, alone, on_link, parameters.queue_depth, MAXIMUM_COMMAND, submission)
+        for rate, latency, alone, on_link, submission in zip(
+            _rates(parameters), *(_milliseconds(times) for times in (_latencies(parameters), serial, held, submissions)), strict=True
+        )
+    )
+    return ParallelDrive(read, write, _turn(parameters) / MILLISECONDS)
+
+
+def _milliseconds(times: tuple[int, ...]) -> tuple[float, ...]:
+    return tuple(time / MILLISECONDS for time in times)
+
+
+def _rates(parameters: SsdParameters) -> tuple[float, float]:
+    """Of reading and writing: those of the link, or of the chips where they are slower."""
     at_once = parameters.pools if parameters.multi_plane else parameters.dies
     chips = at_once * parameters.page_size * SECONDS / parameters.program
-    rates = (parameters.link_read_rate, min(parameters.link_write_rate, chips))
+    return parameters.link_read_rate, min(parameters.link_write_rate, chips)
+
+
+def _latencies(parameters: SsdParameters) -> tuple[int, int]:
+    """Of a command that reads and of one that writes."""
     # What a write buffer takes is acknowledged after the controller's work on the command, whatever the chips still have to do.
     acknowledged = timing_of(parameters).write_overhead if parameters.write_buffer else parameters.write_latency
-    latencies = (parameters.read_latency, acknowledged)
+    return parameters.read_latency, acknowledged
+
+
+def _flash(parameters: SsdParameters, page_size: int) -> Drive:
+    rates, latencies = _rates(parameters), _latencies(parameters)
     submissions = (parameters.read_submission, parameters.write_submission)
     on_link = (parameters.link_read_command, parameters.link_write_command)
     pages = MAXIMUM_COMMAND / page_size
