@@ -6,20 +6,11 @@ Source: "CREATE TABLE", "Datatypes In SQLite" section 3, and "Rowid Tables" (sql
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import pairwise
 
-_TOKEN = re.compile(
-    r"""(?P<space>[ \t\n\f\r]+|--[^\n]*(?:\n|$)|/\*.*?(?:\*/|$))
-    |(?P<blob>[xX]'[0-9A-Fa-f]*')
-    |(?P<string>'(?:[^']|'')*')
-    |(?P<quoted>"(?:[^"]|"")*"|`(?:[^`]|``)*`|\[[^\]]*\])
-    |(?P<number>0[xX][0-9A-Fa-f](?:_?[0-9A-Fa-f])*|(?:\d(?:_?\d)*(?:\.(?:\d(?:_?\d)*)?)?|\.\d(?:_?\d)*)(?:[eE][+-]?\d(?:_?\d)*)?)
-    |(?P<word>[A-Za-z_\u0080-\U0010ffff][\w$\u0080-\U0010ffff]*)
-    |(?P<mark>.)""",
-    re.VERBOSE | re.DOTALL | re.ASCII,
-)
-_MARKS = set("()+-*/%,.;<>=!|&~?:@#$")
+from flashsim.storage.source._sql import Token, folded, items, tokens
+
 _TABLE_CONSTRAINTS = {"CONSTRAINT", "PRIMARY", "UNIQUE", "CHECK", "FOREIGN"}
 _COLUMN_CONSTRAINTS = {"CONSTRAINT", "PRIMARY", "NOT", "NULL", "UNIQUE", "CHECK", "DEFAULT", "COLLATE", "REFERENCES", "AS"}
 #: Words of a generated column that SQLite first takes for a part of its type, and drops.
@@ -28,25 +19,6 @@ _SPACE = " \t\n\v\f\r"
 _QUOTED_NAME = re.compile(r"""["'`\[]([^"'`\[]*).""", re.DOTALL)
 
 Value = int | float | str | bytes | None
-
-
-def folded(name: str) -> str:
-    """What SQLite compares of a name: only the case of ASCII letters is nothing to it."""
-    return name.encode().upper().decode()
-
-
-@dataclass(frozen=True)
-class Token:
-    """A piece of SQL: its kind, its text without quotes, and where it stands in the statement."""
-
-    kind: str
-    text: str
-    start: int = field(default=0, compare=False)
-    end: int = field(default=0, compare=False)
-
-    def is_word(self, *words: str) -> bool:
-        """Whether it is one of some keywords."""
-        return self.kind == "word" and folded(self.text) in words
 
 
 @dataclass
@@ -72,31 +44,6 @@ class TableDefinition:
     without_row_id: bool
 
 
-def tokens(statement: str) -> list[Token]:
-    """The tokens of a statement, without white space and comments.
-
-    Raises
-    ------
-    ValueError
-        A character begins no token.
-    """
-    found = []
-    for match in _TOKEN.finditer(statement):
-        kind, text = str(match.lastgroup), match[0]
-        if kind == "space":
-            continue
-        if kind == "mark" and text not in _MARKS:
-            raise ValueError(f"{text!r} is no part of a statement")
-        if kind == "string":
-            text = text[1:-1].replace("''", "'")
-        elif kind == "quoted":
-            text = text[1:-1] if text[0] == "[" else text[1:-1].replace(text[0] * 2, text[0])
-        elif kind == "number":
-            text = text.replace("_", "")
-        found.append(Token(kind, text, *match.span()))
-    return found
-
-
 def parse_table(statement: str) -> TableDefinition:
     """The columns of a table.
 
@@ -109,11 +56,11 @@ def parse_table(statement: str) -> TableDefinition:
     if len(parts) < 2 or not (parts[0].is_word("CREATE") and parts[1].is_word("TABLE")):
         raise ValueError("it is no CREATE TABLE")
     opening = next((index for index, token in enumerate(parts) if token == Token("mark", "(")), len(parts))
-    items, closing = _items(parts, opening)
+    parenthesis, closing = items(parts, opening)
     columns: list[Column] = []
     keys: list[str] = []
     whole: set[str] = set()
-    for item in items:
+    for item in parenthesis:
         if item[0].is_word(*_TABLE_CONSTRAINTS):
             keys += _primary_key(item)
             continue
@@ -133,28 +80,11 @@ def parse_table(statement: str) -> TableDefinition:
     return TableDefinition(columns, without)
 
 
-def _items(parts: list[Token], opening: int) -> tuple[list[list[Token]], int]:
-    """What stands between the commas of a parenthesis, and where it closes."""
-    items: list[list[Token]] = [[]]
-    depth = 1
-    for index in range(opening + 1, len(parts)):
-        token = parts[index]
-        if token.kind == "mark" and token.text in "()":
-            depth += 1 if token.text == "(" else -1
-            if depth == 0:
-                return [item for item in items if item], index
-        if depth == 1 and token == Token("mark", ","):
-            items.append([])
-        else:
-            items[-1].append(token)
-    raise ValueError("unbalanced parentheses")
-
-
 def _primary_key(item: list[Token]) -> list[str]:
     """The columns of PRIMARY KEY (...) among table constraints, which need no commas between them."""
     for index, token in enumerate(item[:-3]):
         if token.is_word("PRIMARY") and item[index + 1].is_word("KEY"):
-            columns, _ = _items(item, index + 2)
+            columns, _ = items(item, index + 2)
             return [next((part.text for part in column if part != Token("mark", "(")), "") for column in columns]
     return []
 

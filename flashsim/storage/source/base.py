@@ -37,11 +37,18 @@ class Source(Records, Protocol):
 class SourceReader(Protocol):
     """A member of the family."""
 
-    #: The endings of the files that it reads; none for a generator, which is named by a prefix: ``tpch:customer@0.1``.
+    #: The endings of the files that it reads; none where its name is written before the text, as in ``tpch:customer@0.1``.
     SUFFIXES: tuple[str, ...]
+    #: What follows its name, if it has no endings, as messages tell it.
+    FORM: str = "TABLE@SCALE"
 
     def open_records(self, text: str) -> Source:
         """The rows that a text names, which follows the member's name or is the path of a file."""
+
+    @optional
+    def file_of(self, text: str) -> Path | None:
+        """The file that a text after the member's name tells to read; None if there is none."""
+        return None
 
     @optional
     def example(self, folder: Path) -> str:
@@ -136,7 +143,7 @@ def open_source(text: str) -> Source:
     Parameters
     ----------
     text
-        ``tpch:customer@0.1``, ``do2009:orders@3``, ``FILE.parquet``, ``FILE.csv`` or ``FILE.sqlite:TABLE``.
+        ``tpch:customer@0.1``, ``do2009:orders@3``, ``FILE.parquet``, ``FILE.csv``, ``FILE.sqlite:TABLE`` or ``pg:FILE:DEFINITION.sql``.
 
     Raises
     ------
@@ -154,15 +161,16 @@ def open_source(text: str) -> Source:
     if member_and_file:
         opened: Source = members[member_and_file[0]].open_records(text)
         return opened
-    known = [f"{name}:TABLE@SCALE" for name, member in members.items() if not member.SUFFIXES]
+    known = [f"{name}:{member.FORM}" for name, member in members.items() if not member.SUFFIXES]
     raise UnknownNameError("source", text, [*known, *(f"FILE{suffix}" for member in members.values() for suffix in member.SUFFIXES)])
 
 
 def source_file(text: str) -> Path | None:
     """The file that a source's text names; None for a generator, or what no source reads."""
-    prefix, colon, _ = text.partition(":")
+    prefix, colon, rest = text.partition(":")
     if colon and prefix in _members() and not _members()[prefix].SUFFIXES:
-        return None
+        file: Path | None = _members()[prefix].file_of(rest)
+        return file
     found = _reader(text)
     return Path(found[1]) if found else None
 

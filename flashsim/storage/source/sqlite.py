@@ -18,8 +18,9 @@ from flashsim.core.errors import DamagedFileError, SchemaError, UnknownNameError
 from flashsim.core.request import Integers
 from flashsim.storage.columns import column_of
 from flashsim.storage.record import locate_values, stored_values
+from flashsim.storage.source._sql import folded
 from flashsim.storage.source._sqlite_file import Database, read_database
-from flashsim.storage.source._sqlite_schema import Column, TableDefinition, Value, folded, parse_table
+from flashsim.storage.source._sqlite_schema import Column, TableDefinition, Value, parse_table
 from flashsim.storage.source._sqlite_tree import TreeRows, read_tree
 from flashsim.storage.source.base import TableRecords, split_file
 

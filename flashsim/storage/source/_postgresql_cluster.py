@@ -1,0 +1,127 @@
+"""What the cluster around a PostgreSQL relation file tells: whether its server runs, its control file, and which transactions committed.
+
+    pg_xact/0000 ...   2 bits a transaction, 2**20 transactions a file:
+                       0 it ended with the server, 1 committed, 2 aborted, 3 part of another that ended with the server
+
+Source: src/backend/access/transam/clog.c, src/include/catalog/pg_control.h of PostgreSQL 15.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from flashsim.core.errors import DamagedFileError, MissingFileError, RefusedError
+from flashsim.core.request import Integers
+from flashsim.storage.page._postgresql import BOOTSTRAP_TRANSACTION, FIRST_TRANSACTION, FROZEN_TRANSACTION, PAGE_SIZE
+
+#: How many folders up a cluster's may be: ``base/16384/16385``, and ``pg_tblspc/16400/PG_15_202209061/16384/16385``.
+_HIGHEST = 5
+#: What tells a cluster's folder.
+_MARKS = ("global/pg_control", "pg_xact", "pg_clog", "postmaster.pid")
+#: A number in the control file whose place differs from release to release; other numbers stand beside it in all of them.
+_MARK_IN_CONTROL = struct.pack("<d", 1234567.0)
+_BLOCK_SIZE, _CHECKSUMS = 8, 44
+_STATE_AT, _SHUT_DOWN = 16, (1, 2)
+
+_A_BYTE, _A_FILE = 4, 1 << 20
+_COMMITTED = 1
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """A cluster whose server does not run.
+
+    Parameters
+    ----------
+    folder
+        None where a file lies in no cluster.
+    checksums
+        Whether pages have them; None where nothing tells.
+    """
+
+    folder: Path | None
+    checksums: bool | None = None
+
+    def committed(self, transactions: Integers) -> npt.NDArray[np.bool_]:
+        """Whether each of some transactions was committed, shape (n,).
+
+        Raises
+        ------
+        MissingFileError
+            The cluster does not tell, or there is none.
+        """
+        found = (transactions == BOOTSTRAP_TRANSACTION) | (transactions == FROZEN_TRANSACTION)
+        ordinary = transactions >= FIRST_TRANSACTION
+        segments = transactions // _A_FILE
+        for segment in np.unique(segments[ordinary]).tolist():
+            mine = ordinary & (segments == segment)
+            inside = transactions[mine] % _A_FILE
+            states = self._states(segment)
+            beyond = inside // _A_BYTE >= len(states)
+            if beyond.any():
+                raise self._untold(int(transactions[mine][beyond][0]))
+            found[mine] = (states[inside // _A_BYTE] >> (inside % _A_BYTE * 2).astype(np.uint8)) & 3 == _COMMITTED
+        return found
+
+    def _states(self, segment: int) -> npt.NDArray[np.uint8]:
+        for name in ("pg_xact", "pg_clog"):
+            if self.folder and (path := self.folder / name / f"{segment:04X}").is_file():
+                return np.fromfile(path, np.uint8)
+        raise self._untold(segment * _A_FILE)
+
+    def _untold(self, transaction: int) -> MissingFileError:
+        where = f"pg_xact of {self.folder} does not reach" if self.folder else "there is no pg_xact two folders up"
+        return MissingFileError(
+            f"whether transaction {transaction} or later ones were committed is told neither by rows nor otherwise: {where}"
+        )
+
+
+def cluster_of(path: Path) -> Cluster:
+    """The cluster that a relation file lies in, if in any.
+
+    Raises
+    ------
+    RefusedError
+        A server runs there, or ended without writing all pages.
+    DamagedFileError
+        Its control file is none, or tells of pages of another size.
+    """
+    above = list(path.absolute().parents)[1:_HIGHEST]
+    folder = next((each for each in above if any((each / mark).exists() for mark in _MARKS)), None)
+    if folder is None:
+        return Cluster(None)
+    _refuse_running(folder)
+    control = folder / "global" / "pg_control"
+    if not control.is_file():
+        return Cluster(folder)
+    data = control.read_bytes()
+    mark = data.find(_MARK_IN_CONTROL)
+    if len(data) != PAGE_SIZE or not 0 <= mark < PAGE_SIZE // 2:
+        raise DamagedFileError(f"{control}: it is no control file of a cluster of this machine's byte order")
+    (state,) = struct.unpack_from("<i", data, _STATE_AT)
+    if state not in _SHUT_DOWN:
+        told = "its server did not shut down, so that pages may be older than its log; start it and stop it once"
+        raise RefusedError(f"{folder}: {told}")
+    (size,) = struct.unpack_from("<I", data, mark + _BLOCK_SIZE)
+    (checksums,) = struct.unpack_from("<I", data, mark + _CHECKSUMS)
+    if size != PAGE_SIZE:
+        raise DamagedFileError(f"{control}: its pages are of {size} B, but only those of {PAGE_SIZE} B are read")
+    return Cluster(folder, checksums != 0)
+
+
+def _refuse_running(folder: Path) -> None:
+    """Refuse a cluster whose server runs: the newest rows may be in its memory alone."""
+    try:
+        process = abs(int((folder / "postmaster.pid").read_text().split()[0]))
+        os.kill(process, 0)
+    except PermissionError:  # somebody else's process
+        pass
+    except (OSError, ValueError, IndexError, OverflowError):
+        return
+    raise RefusedError(f"{folder}: a server runs there, as process {process}, and may have newer rows in memory; stop it first")

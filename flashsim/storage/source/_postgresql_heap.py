@@ -1,0 +1,335 @@
+"""The visible rows of a PostgreSQL relation file: its segments, pages and line pointers, and who inserted and deleted rows.
+
+Rows come in the order in which they lie, as a sequential scan of the server has them.
+Source: src/include/storage/bufpage.h and src/backend/access/heap/heapam_visibility.c of PostgreSQL 15.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NoReturn
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from flashsim.core.errors import DamagedFileError, FlashsimError, MissingFileError, SchemaError
+from flashsim.core.kernel import kernel
+from flashsim.core.request import Integers
+from flashsim.storage.page._postgresql import (
+    COLUMN_COUNT,
+    COLUMNS,
+    DEAD,
+    DELETE_ABORTED,
+    DELETE_COMMITTED,
+    DELETER,
+    DELETER_IS_MULTI,
+    EXCLUSIVE_LOCK,
+    FLAGS,
+    FROZEN,
+    HAS_NULL,
+    HAS_ROW_ID,
+    INSERT_COMMITTED,
+    INSERTER,
+    KEY_SHARE_LOCK,
+    LAYOUT,
+    LINE_POINTER,
+    MOVED,
+    NORMAL,
+    ONLY_LOCKED,
+    PAGE,
+    PAGE_FLAGS,
+    PAGE_HEADER,
+    PAGE_SIZE,
+    REDIRECT,
+    TUPLE_HEADER,
+    VALUES_AT,
+    WIDEST_ALIGNMENT,
+    checksums,
+)
+from flashsim.storage.record import Bytes, byte_at
+from flashsim.storage.source._postgresql_cluster import Cluster
+from flashsim.storage.source._postgresql_values import MISSING, NULL, Column, decode, joined_chunks
+from flashsim.storage.source.base import reading
+
+Flags = npt.NDArray[np.bool_]
+
+_SIZES = tuple(1 << power for power in range(10, 16))
+#: Places of values that are kept at once: as many pages are read at once as can have so many.
+_PLACES_AT_ONCE, _MOST_PAGES = 1 << 22, 2048
+_ROWS_A_PAGE = (PAGE_SIZE - PAGE_HEADER) // (TUPLE_HEADER + 1 + LINE_POINTER)
+
+
+def read_heap(path: Path, columns: list[Column], cluster: Cluster) -> pa.Table:
+    """The rows of a relation file that are visible when no transaction runs.
+
+    Raises
+    ------
+    MissingFileError, DamagedFileError
+        A file or segment does not exist, or is not intact.
+    SchemaError
+        The rows have other columns, or hold values that are not read.
+    """
+    reader = _Reader(path, columns, cluster)
+    kept = [column for column in columns if not column.dropped]
+    chunks: list[list[pa.Array]] = [[] for _ in kept]
+    for first, pages in _batches(path, len(columns)):
+        data = np.concatenate([pages.reshape(-1), np.zeros(WIDEST_ALIGNMENT, np.uint8)])
+        at, size = reader.places(first, pages, data)
+        for values, place in zip(chunks, (index for index, column in enumerate(columns) if not column.dropped), strict=True):
+            try:
+                values.append(decode(columns[place], data, at[place], size[place]))
+            except FlashsimError as problem:
+                raise type(problem)(f"{path}: column {columns[place].name}: {problem}") from None
+    reader.check_sums_of_all()
+    return pa.table({column.name: joined_chunks(values) for column, values in zip(kept, chunks, strict=True)})
+
+
+def _batches(path: Path, columns: int) -> Iterator[tuple[int, Bytes]]:
+    """Pages of all segments, and the number of the first; one empty batch if there are none."""
+    most = max(1, min(_MOST_PAGES, _PLACES_AT_ONCE // (_ROWS_A_PAGE * columns)))
+    first, empty = 0, True
+    for segment, pages in _segments(path):
+        with reading(segment), segment.open("rb") as file:
+            for start in range(0, pages, most):
+                count = min(most, pages - start)
+                data = np.fromfile(file, np.uint8, count * PAGE_SIZE)
+                if len(data) < count * PAGE_SIZE:
+                    raise DamagedFileError(f"{segment}: it became shorter while it was read")
+                yield first + start, data.reshape(-1, PAGE_SIZE)
+                empty = False
+        first += pages
+    if empty:
+        yield 0, np.zeros((0, PAGE_SIZE), np.uint8)
+
+
+def _segments(path: Path) -> list[tuple[Path, int]]:
+    """The files of a relation and their pages: all are as long as the first, but for the last; empty ones may follow."""
+    with reading(path):
+        numbers = sorted(int(each.suffix[1:]) for each in path.parent.glob(f"{path.name}.*") if each.suffix[1:].isdigit())
+        with path.open("rb") as opened:
+            _check_size(path, opened.read(PAGE_HEADER))
+        files = [path, *(path.with_name(f"{path.name}.{number}") for number in numbers)]
+        sizes = [each.stat().st_size for each in files]
+    for file, size in zip(files, sizes, strict=True):
+        if size % PAGE_SIZE:
+            raise DamagedFileError(f"{file}: it is truncated: {size:,} B are no whole pages of {PAGE_SIZE} B")
+    missing = next((index for index, number in enumerate(numbers, 1) if number != index), None)
+    if missing is not None:
+        raise MissingFileError(f"{path}.{missing}: there is no such file, but segments after it")
+    last = max((index for index, size in enumerate(sizes) if size), default=0)
+    for file, size in zip(files[: last + 1], sizes, strict=False):
+        if size > sizes[0] or (size < sizes[0] and file is not files[last]):
+            raise DamagedFileError(f"{file}: a segment of {size:,} B, but the first is of {sizes[0]:,} B and only the last is shorter")
+    return [(file, size // PAGE_SIZE) for file, size in zip(files, sizes, strict=True)]
+
+
+def _check_size(path: Path, head: bytes) -> None:
+    """Refuse a first page of another size, byte order or layout, or that is none."""
+    if len(head) < PAGE_HEADER or not any(head):
+        return
+    at = PAGE.fields["size_and_layout"][1] if PAGE.fields else 0
+    written, turned = (int.from_bytes(head[at : at + 2], order) for order in ("little", "big"))
+    if written & 0xFF00 in _SIZES and written & 0xFF == LAYOUT:
+        if written & 0xFF00 != PAGE_SIZE:
+            raise DamagedFileError(f"{path}: its pages are of {written & 0xFF00} B, but only those of {PAGE_SIZE} B are read")
+    elif turned & 0xFF00 in _SIZES and turned & 0xFF == LAYOUT:
+        raise DamagedFileError(f"{path}: its numbers are big-endian, as on another kind of machine; only little-endian ones are read")
+    elif written & 0xFF00 in _SIZES and written & 0xFF < LAYOUT:
+        raise DamagedFileError(f"{path}: its pages are of layout {written & 0xFF}, before PostgreSQL 8.3; only layout {LAYOUT} is read")
+    else:
+        raise DamagedFileError(f"{path}: it is no PostgreSQL relation file, or damaged: its first page has no header of such a page")
+
+
+@dataclass
+class _Reader:
+    """Finds the values of visible rows."""
+
+    path: Path
+    columns: list[Column]
+    cluster: Cluster
+    #: A page that has a checksum, and one that has none; either may be -1.
+    summed: int = -1
+    unsummed: int = -1
+
+    def damaged(self, page: int, what: str) -> DamagedFileError:
+        """The error to raise for a page."""
+        return DamagedFileError(f"{self.path}: page {page} is damaged: {what}")
+
+    def places(self, first: int, pages: Bytes, data: Bytes) -> tuple[Integers, Integers]:
+        """Where values begin in pages, and their bytes, shape (columns, rows) each."""
+        heads = pages[:, :PAGE_HEADER].copy().view(PAGE)[:, 0]
+        used: Flags = heads["upper"] > 0
+        used[~used] = pages[~used].any(axis=1)  # a page that was never written is zero
+        self._check_sums(first, pages, heads, used)
+        self._check_pages(first, heads, used)
+        items, starts, lengths = self._tuples(first, pages, heads, used)
+        visible = self._visible(first, data, starts)
+        items, starts, lengths = items[visible], starts[visible], lengths[visible]
+        self._check_headers(first, data, items, starts, lengths)
+        at, size = (np.empty((len(self.columns), len(starts)), np.int64) for _ in range(2))
+        stored = np.array([(column.length, column.alignment) for column in self.columns], np.int64)
+        problem, row, column = _locate(data, starts, lengths, stored, at, size)
+        if problem:
+            self._refuse(problem, first + int(starts[row]) // PAGE_SIZE, int(items[row]), column)
+        return at, size
+
+    def _check_sums(self, first: int, pages: Bytes, heads: npt.NDArray[np.void], used: Flags) -> None:
+        """Refuse a page whose checksum is wrong; without word from the cluster, one that has any is taken to have a right one."""
+        if self.cluster.checksums is False:
+            return
+        have = heads["checksum"] != 0
+        for mask, name in ((used & have, "summed"), (used & ~have, "unsummed")):
+            if mask.any() and getattr(self, name) < 0:
+                setattr(self, name, first + int(mask.argmax()))
+        if self.summed >= 0 or self.cluster.checksums:
+            wrong = used & (checksums(pages, first) != heads["checksum"])
+            if wrong.any():
+                raise self.damaged(first + int(wrong.argmax()), "its checksum is wrong")
+
+    def check_sums_of_all(self) -> None:
+        """Refuse a file of which only some pages have checksums."""
+        if self.cluster.checksums is None and self.summed >= 0 and self.unsummed >= 0:
+            raise self.damaged(self.unsummed, f"it has no checksum, but page {self.summed} has")
+
+    def _check_pages(self, first: int, heads: npt.NDArray[np.void], used: Flags) -> None:
+        lower, upper, special = (heads[name].astype(np.int64) for name in ("lower", "upper", "special"))
+        right = (heads["size_and_layout"] == PAGE_SIZE | LAYOUT) & (heads["flags"] <= PAGE_FLAGS)
+        right &= (lower >= PAGE_HEADER) & (lower <= upper) & (upper <= special) & (special <= PAGE_SIZE)
+        wrong = used & ~(right & ((lower - PAGE_HEADER) % LINE_POINTER == 0))
+        if wrong.any():
+            raise self.damaged(first + int(wrong.argmax()), "its header is none of such a page")
+        if (used & (special < PAGE_SIZE)).any():
+            raise SchemaError(f"{self.path}: it is an index or a sequence, but only tables are read")
+
+    def _tuples(self, first: int, pages: Bytes, heads: npt.NDArray[np.void], used: Flags) -> tuple[Integers, Integers, Integers]:
+        """Item number on its page, begin and length of every tuple."""
+        counts = np.where(used, (heads["lower"].astype(np.int64) - PAGE_HEADER) // LINE_POINTER, 0)
+        ends = np.cumsum(counts)
+        page = np.repeat(np.arange(len(pages)), counts)
+        item = np.arange(len(page)) - np.repeat(ends - counts, counts)
+        words = pages.reshape(-1).view("<u4")[(page * PAGE_SIZE + PAGE_HEADER) // LINE_POINTER + item].astype(np.int64)
+        offset, state, length = words & 0x7FFF, (words >> 15) & 3, words >> 17
+        upper, special = (heads[name].astype(np.int64)[page] for name in ("upper", "special"))
+        normal = state == NORMAL
+        inside = (offset >= upper) & (offset % WIDEST_ALIGNMENT == 0) & (length > TUPLE_HEADER) & (offset + length <= special)
+        wrong = (normal & ~inside) | ((state != NORMAL) & (length > 0) & (state != DEAD)) | ((state == REDIRECT) & (offset > counts[page]))
+        if wrong.any():
+            raise self.damaged(first + int(page[wrong.argmax()]), f"its item {int(item[wrong.argmax()]) + 1} points nowhere")
+        starts, lengths = (page * PAGE_SIZE + offset)[normal], length[normal]
+        order = np.argsort(starts)
+        over = (starts[order] + lengths[order])[:-1] > starts[order][1:]
+        if over.any():
+            raise self.damaged(first + int(starts[order][:-1][over][0]) // PAGE_SIZE, "two of its rows overlap")
+        return item[normal] + 1, starts, lengths
+
+    def _visible(self, first: int, data: Bytes, starts: Integers) -> Flags:
+        """Which tuples were inserted by a committed transaction and deleted by none (HeapTupleSatisfiesMVCC, when none runs)."""
+        flags = data.view("<u2")[(starts + FLAGS) // 2].astype(np.int64)
+        inserter, deleter = (data.view("<u4")[(starts + place) // 4].astype(np.int64) for place in (INSERTER, DELETER))
+        moved = flags & MOVED > 0
+        if moved.any():
+            page = first + int(starts[moved][0]) // PAGE_SIZE
+            raise SchemaError(f"{self.path}: page {page} holds rows that a VACUUM FULL before PostgreSQL 9.0 moved; run a newer one first")
+        visible = flags & INSERT_COMMITTED > 0
+        unknown = flags & FROZEN == 0
+        visible[unknown] = self._committed(inserter[unknown])
+        locked = (flags & ONLY_LOCKED > 0) | (flags & (DELETER_IS_MULTI | EXCLUSIVE_LOCK | KEY_SHARE_LOCK) == EXCLUSIVE_LOCK)
+        deleted = visible & (flags & DELETE_ABORTED == 0) & ~locked
+        several = deleted & (flags & DELETER_IS_MULTI > 0)
+        if several.any():
+            page = first + int(starts[several][0]) // PAGE_SIZE
+            raise SchemaError(
+                f"{self.path}: page {page} has a row that several transactions held while one changed it; VACUUM FREEZE the table first"
+            )
+        unknown = deleted & (flags & DELETE_COMMITTED == 0)
+        deleted[unknown] = self._committed(deleter[unknown])
+        return visible & ~deleted
+
+    def _committed(self, transactions: Integers) -> Flags:
+        try:
+            return self.cluster.committed(transactions)
+        except MissingFileError as problem:
+            raise MissingFileError(f"{self.path}: {problem}") from None
+
+    def _check_headers(self, first: int, data: Bytes, items: Integers, starts: Integers, lengths: Integers) -> None:
+        """Refuse rows of more columns than there are, and those whose values begin where none can."""
+        counts = data.view("<u2")[(starts + COLUMNS) // 2] & COLUMN_COUNT
+        flags = data.view("<u2")[(starts + FLAGS) // 2]
+        begins = TUPLE_HEADER + np.where(flags & HAS_NULL, (counts + 7) // 8, 0) + np.where(flags & HAS_ROW_ID, 4, 0)
+        begins = (begins + WIDEST_ALIGNMENT - 1) // WIDEST_ALIGNMENT * WIDEST_ALIGNMENT
+        wrong = (data[starts + VALUES_AT] != begins) | (begins > lengths)
+        if wrong.any():
+            row = int(wrong.argmax())
+            raise self.damaged(first + int(starts[row]) // PAGE_SIZE, f"the header of row {items[row]} is none of a row")
+        if len(counts) and counts.max() > len(self.columns):
+            most = int(counts.max())
+            told = f"but its definition has {len(self.columns)}; one that was dropped is told by ALTER TABLE ... DROP COLUMN"
+            raise SchemaError(f"{self.path}: rows have {most} columns, {told}")
+
+    def _refuse(self, problem: int, page: int, item: int, column: int) -> NoReturn:
+        name = self.columns[column].name
+        if problem in (_TOASTED, _COMPRESSED):
+            how = "outside the table (TOASTed)" if problem == _TOASTED else "compressed"
+            raise SchemaError(f"{self.path}: column {name}: row {item} of page {page} has a value that is stored {how}, which is not read")
+        raise SchemaError(f"{self.path}: row {item} of page {page} does not fit the table's definition, or is damaged, at column {name}")
+
+
+_TOASTED, _COMPRESSED, _UNFIT = 1, 2, 3
+
+
+@kernel
+def _locate(data: Bytes, starts: Integers, lengths: Integers, stored: Integers, at: Integers, size: Integers) -> tuple[int, int, int]:
+    """Fill in where the values of rows begin and their bytes, shape (columns, rows); returns a problem with its row and column, or 0.
+
+    `stored` has length and alignment of each column.  A row's last value ends where the row does.
+    """
+    columns = stored.shape[0]
+    for row in range(starts.shape[0]):
+        begin, end = starts[row], starts[row] + lengths[row]
+        count = (byte_at(data, begin + COLUMNS) | (byte_at(data, begin + COLUMNS + 1) << 8)) & COLUMN_COUNT
+        has_null = byte_at(data, begin + FLAGS) & HAS_NULL
+        place = begin + byte_at(data, begin + VALUES_AT)
+        for column in range(columns):
+            size[column, row] = 0
+            if column >= count:
+                at[column, row] = MISSING
+                continue
+            if has_null and not (byte_at(data, begin + TUPLE_HEADER + (column >> 3)) >> (column & 7)) & 1:
+                at[column, row] = NULL
+                continue
+            length, alignment = stored[column, 0], stored[column, 1]
+            if length >= 0:
+                place = (place + alignment - 1) & -alignment
+                at[column, row], size[column, row] = place, length
+                place += length
+            else:
+                if place < end and data[place] == 0:
+                    place = (place + alignment - 1) & -alignment
+                if place >= end:
+                    return _UNFIT, row, column
+                head = byte_at(data, place)
+                if head == 1:
+                    return _TOASTED, row, column
+                if head & 1:
+                    length, skipped = head >> 1, 1
+                else:
+                    if place & (alignment - 1) or place + 4 > end:
+                        return _UNFIT, row, column
+                    if head & 2:
+                        return _COMPRESSED, row, column
+                    length, skipped = 0, 4
+                    for index in range(4):
+                        length |= byte_at(data, place + index) << (8 * index)
+                    length >>= 2
+                if length < skipped:
+                    return _UNFIT, row, column
+                at[column, row], size[column, row] = place + skipped, length - skipped
+                place += length
+            if place > end:
+                return _UNFIT, row, column
+        if place != end:
+            return _UNFIT, row, columns - 1
+    return 0, 0, 0

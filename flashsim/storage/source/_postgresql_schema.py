@@ -1,0 +1,276 @@
+"""What statements of SQL say of a PostgreSQL table's columns: types, and the value of rows that are older than a column.
+
+CREATE TABLE tells the columns in their order; ALTER TABLE after it adds, drops and renames them, as it did in the database: a column that
+was dropped keeps its place in the rows.
+Source: "CREATE TABLE", "ALTER TABLE" and "Data Types" of PostgreSQL's manual.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+import pyarrow as pa
+
+from flashsim.storage.page._postgresql import TYPES
+from flashsim.storage.source._postgresql_values import Column, constant
+from flashsim.storage.source._sql import Token, dialect, items, tokens
+
+#: What SQLite does not have: what psql itself obeys, texts between dollars, and texts with escapes (which no default here needs).
+_POSTGRESQL = dialect(
+    r"(?P<obeyed>(?:^|(?<=\n))\\[^\n]*)|(?P<dollars>\$(?P<tag>\w*)\$.*?\$(?P=tag)\$)|(?P<escaped>[eE]'(?:[^'\\]|\\.|'')*')|(?P<operator>\^)"
+)
+_NAMES = {
+    "smallint": "int2",
+    "smallserial": "int2",
+    "serial2": "int2",
+    "integer": "int4",
+    "int": "int4",
+    "serial": "int4",
+    "serial4": "int4",
+    "bigint": "int8",
+    "bigserial": "int8",
+    "serial8": "int8",
+    "real": "float4",
+    "double precision": "float8",
+    "boolean": "bool",
+    "timestamp without time zone": "timestamp",
+    "timestamp with time zone": "timestamptz",
+    "char": "bpchar",
+    "character": "bpchar",
+    "nchar": "bpchar",
+    "national char": "bpchar",
+    "national character": "bpchar",
+    "char varying": "varchar",
+    "character varying": "varchar",
+    "nchar varying": "varchar",
+    "national char varying": "varchar",
+    "national character varying": "varchar",
+    "decimal": "numeric",
+    "dec": "numeric",
+    **{name: name for name in TYPES},
+}
+_TABLE_CONSTRAINTS = {"CONSTRAINT", "PRIMARY", "UNIQUE", "CHECK", "FOREIGN", "EXCLUDE", "LIKE"}
+_COLUMN_CONSTRAINTS = {"CONSTRAINT", "NOT", "NULL", "CHECK", "DEFAULT", "GENERATED", "UNIQUE", "PRIMARY", "REFERENCES", "COLLATE"}
+_COLUMN_CONSTRAINTS |= {"DEFERRABLE", "INITIALLY", "STORAGE", "COMPRESSION", "USING"}
+#: Words of a type before a constant.
+_TYPED = {"DATE", "TIMESTAMP", "TIMESTAMPTZ", "NUMERIC", "UUID", "TEXT", "BOOLEAN", "WITH", "WITHOUT", "TIME", "ZONE"}
+#: A precision in bits up to which FLOAT is of 4 bytes.
+_SINGLE = 24
+
+
+@dataclass
+class TableDefinition:
+    """What statements define: a table's name and its columns in the order in which rows hold them, dropped ones too."""
+
+    name: str
+    columns: list[Column] = field(default_factory=list)
+
+    def place(self, name: str) -> int:
+        """Of a column.
+
+        Raises
+        ------
+        ValueError
+            There is none of that name.
+        """
+        places = [place for place, column in enumerate(self.columns) if column.name == name and not column.dropped]
+        if not places:
+            raise ValueError(f"ALTER TABLE names column {name}, which it does not have")
+        return places[0]
+
+
+def parse_table(text: str, wanted: str = "") -> TableDefinition:
+    """The table that statements create, or the one of a name among several; other statements are passed over.
+
+    Raises
+    ------
+    LookupError
+        There is none; the names of those that there are.
+    ValueError
+        It has a column of a type that is not read, or is no ordinary table.
+    """
+    statements: list[list[Token]] = [[]]
+    for token in tokens(text, _POSTGRESQL):
+        if token == Token("mark", ";"):
+            statements.append([])
+        else:
+            statements[-1].append(token)
+    created = [(_name(statement, at), statement) for statement in statements if (at := _created_at(statement))]
+    names = [name for (name, _), _ in created]
+    found = [each for each in created if each[0][0] in (wanted, wanted.lower())] if wanted else created
+    if len(found) != 1:
+        raise LookupError(*names)
+    (name, at), statement = found[0]
+    table = TableDefinition(name, _columns(name, statement, at))
+    for statement in statements:
+        if [part.text.upper() for part in statement[:2]] == ["ALTER", "TABLE"]:
+            _alter(statement, table)
+    return table
+
+
+def _created_at(statement: list[Token]) -> int:
+    """Where the name of a created table stands; 0 if the statement creates none."""
+    at = next((at + 1 for at, part in enumerate(statement[:5]) if part.is_word("TABLE")), 0)
+    return _after(statement, at, "IF", "NOT", "EXISTS") if at and statement[0].is_word("CREATE") else 0
+
+
+def _columns(table: str, parts: list[Token], at: int) -> list[Column]:
+    """What stands in the parenthesis of a CREATE TABLE."""
+    if at == len(parts) or parts[at] != Token("mark", "("):
+        raise ValueError(f"table {table} is created from another, but a definition lists all columns")
+    described, closing = items(parts, at)
+    if any(part.is_word("INHERITS", "OF") for part in parts[closing:]) or any(item[0].is_word("LIKE") for item in described):
+        raise ValueError(f"table {table} has columns of another, but a definition lists all of them")
+    columns = [_column(item, table) for item in described if not item[0].is_word(*_TABLE_CONSTRAINTS)]
+    names = {column.name for column in columns}
+    if len(names) < max(1, len(columns)):
+        raise ValueError(f"table {table} has {'two columns of one name' if names else 'no columns'}")
+    return columns
+
+
+def _alter(parts: list[Token], table: TableDefinition) -> None:
+    """Do to a table what an ALTER TABLE says, if it is one of that table."""
+    name, at = _name(parts, _after(parts, _after(parts, 2, "IF", "EXISTS"), "ONLY"))
+    if name != table.name:
+        return
+    actions, _ = items([*parts, Token("mark", ")")], at - 1)
+    for action in actions:
+        rest = action[_after(action, 1, "COLUMN") :]
+        if not rest:
+            continue
+        if action[0].is_word("ADD") and not rest[0].is_word(*_TABLE_CONSTRAINTS):
+            table.columns.append(_column(rest[_after(rest, 0, "IF", "NOT", "EXISTS") :], name))
+        elif action[0].is_word("DROP") and not action[1].is_word("CONSTRAINT"):
+            place = table.place(_identifier(rest[_after(rest, 0, "IF", "EXISTS")]))
+            table.columns[place] = replace(table.columns[place], dropped=True)
+        elif action[0].is_word("RENAME") and len(rest) == 3 and rest[1].is_word("TO"):
+            place = table.place(_identifier(rest[0]))
+            table.columns[place] = replace(table.columns[place], name=_identifier(rest[2]))
+        elif action[0].is_word("ALTER") and not action[1].is_word("CONSTRAINT"):
+            _alter_column(table, table.place(_identifier(rest[0])), rest[1:])
+
+
+def _alter_column(table: TableDefinition, place: int, change: list[Token]) -> None:
+    words = [part.text.upper() for part in change]
+    column = table.columns[place]
+    if words[:1] == ["TYPE"] or words[:3] == ["SET", "DATA", "TYPE"]:
+        new = _column([Token("quoted", column.name), *change[words.index("TYPE") + 1 :]], table.name)
+        table.columns[place] = replace(new, nullable=column.nullable)
+    elif words[1:] == ["NOT", "NULL"]:
+        table.columns[place] = replace(column, nullable=words[0] == "DROP")
+
+
+def _after(parts: list[Token], at: int, *words: str) -> int:
+    """Where some words end, or `at` if they do not stand there."""
+    found = parts[at : at + len(words)]
+    return at + len(words) if len(found) == len(words) and all(map(Token.is_word, found, words)) else at
+
+
+def _identifier(token: Token) -> str:
+    """A name as PostgreSQL keeps it."""
+    return token.text if token.kind == "quoted" else token.text.lower()
+
+
+def _name(parts: list[Token], at: int) -> tuple[str, int]:
+    """The last part of a name with schema and database, and where it ends."""
+    while at + 2 < len(parts) and parts[at + 1] == Token("mark", "."):
+        at += 2
+    if at >= len(parts) or parts[at].kind not in ("word", "quoted"):
+        raise ValueError("a table has no name")
+    return _identifier(parts[at]), at + 1
+
+
+def _column(item: list[Token], table: str) -> Column:
+    """A column of a definition."""
+    name = _identifier(item[0])
+    where = f"column {name} of table {table}"
+    if item[0].kind not in ("word", "quoted"):
+        raise ValueError(f"{where}: that is no name")
+    end = next((at for at in range(1, len(item)) if item[at].is_word(*_COLUMN_CONSTRAINTS)), len(item))
+    kind, modifier = _type(item[1:end], where)
+    stored = TYPES[kind]
+    column = Column(name, kind, stored.length, stored.alignment, modifier)
+    depth = 0
+    for at in range(end, len(item)):
+        token, following = item[at], item[at + 1 :]
+        if token.kind == "mark" and token.text in "()":
+            depth += 1 if token.text == "(" else -1
+        if depth or token.kind != "word":
+            continue
+        if (token.is_word("NOT") and following and following[0].is_word("NULL")) or token.is_word("PRIMARY"):
+            column = replace(column, nullable=False)
+        elif token.is_word("DEFAULT") and not item[at - 1].is_word("BY"):  # GENERATED BY DEFAULT
+            try:
+                column = replace(column, missing=_default(following, column))
+            except (ValueError, ArithmeticError, pa.ArrowException):
+                column = replace(column, problem="its default is no constant")
+        elif token.is_word("GENERATED"):
+            column = replace(column, problem="it is generated")
+    return column
+
+
+def _type(parts: list[Token], where: str) -> tuple[str, tuple[int, ...]]:
+    """PostgreSQL's own name of a type, and the numbers that limit its values."""
+    words: list[str] = []
+    numbers: list[int] = []
+    depth, sign = 0, 1
+    written = " ".join(f"[{part.text}]" if part.kind == "quoted" and not part.text else part.text for part in parts)
+    for at, part in enumerate(parts):
+        if part.kind == "mark":
+            depth += {"(": 1, ")": -1}.get(part.text, 0)
+            sign = -1 if part.text == "-" else 1
+            if part.text == ".":
+                words.clear()
+        elif depth:
+            numbers.append(sign * int(part.text) if part.kind == "number" and part.text.isdigit() else 0)
+        elif part.kind == "word":
+            words.append(part.text.lower())
+        elif not (part.kind == "quoted" and part.text != "char" and at + 1 == len(parts)):
+            words.append("?")  # an array, or PostgreSQL's own type "char"
+        else:
+            words.append(part.text)
+    name = " ".join(words)
+    if name == "float":
+        name = "float4" if numbers and numbers[0] <= _SINGLE else "float8"
+    if name not in _NAMES:
+        raise ValueError(f"{where} is of type {written or '(none)'}, but only {', '.join(TYPES)} are read")
+    if _NAMES[name] == "bpchar" and name != "bpchar" and not numbers:
+        numbers = [1]
+    return _NAMES[name], tuple(numbers)
+
+
+def _default(parts: list[Token], column: Column) -> pa.Scalar | None:
+    """The constant that stands first, with casts after it.
+
+    Raises
+    ------
+    ValueError
+        It is an expression.
+    """
+    found = list(_constants(parts))
+    while len(found) > 1 and found[0].is_word(*_TYPED):  # DATE '2000-01-01'
+        found = found[1:]
+    sign = found[0].text if found and found[0].kind == "mark" and found[0].text in "+-" else ""
+    if len(found) != (2 if sign else 1):
+        raise ValueError("an expression")
+    value = found[-1]
+    if value.is_word("NULL"):
+        return None
+    if value.kind not in ("number", "string") and not value.is_word("TRUE", "FALSE"):
+        raise ValueError("an expression")
+    return constant(column, sign + value.text)
+
+
+def _constants(parts: list[Token]) -> Iterator[Token]:
+    """The tokens of a default without parentheses around it and casts; they end where the next constraint begins."""
+    cast, depth = False, 0
+    for at, token in enumerate(parts):
+        if token.kind == "mark" and token.text in "()":
+            depth += 1 if token.text == "(" else -1
+        elif token == Token("mark", ":"):
+            cast = True
+        elif not depth and token.is_word(*_COLUMN_CONSTRAINTS) and not (at == 0 and token.is_word("NULL")):
+            return
+        elif not cast or (token.kind == "mark" and token.text not in ".,"):
+            yield token

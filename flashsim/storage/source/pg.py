@@ -1,0 +1,125 @@
+"""Tables of a PostgreSQL cluster that is shut down, read from their relation files.
+
+``pg:BASE/16384/16385:orders.sql`` names the table's file (``SELECT pg_relation_filepath('orders')``) and statements that create the table;
+without them, ``16385.sql`` beside the file is taken.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from pathlib import Path
+
+import numpy as np
+
+from flashsim.core.errors import SchemaError, UnknownNameError
+from flashsim.storage.page._postgresql import (
+    DELETE_ABORTED,
+    FROZEN,
+    HAS_NULL,
+    LAYOUT,
+    NORMAL,
+    PAGE,
+    PAGE_HEADER,
+    PAGE_SIZE,
+    checksums,
+)
+from flashsim.storage.source._postgresql_cluster import cluster_of
+from flashsim.storage.source._postgresql_heap import read_heap
+from flashsim.storage.source._postgresql_schema import TableDefinition, parse_table
+from flashsim.storage.source.base import TableRecords, reading
+
+SUFFIXES = ()
+FORM = "FILE:DEFINITION.sql"
+
+_TEXT = re.compile(r"(?P<file>.+?)(?::(?:(?P<statement>\s*CREATE\s.*)|(?P<path>.+?\.sql)(?::(?P<table>.+))?))?", re.IGNORECASE | re.DOTALL)
+_OTHER_FORK = re.compile(r"(\d+)(_(?:fsm|vm|init)(?:\.\d+)?|\.\d+)")
+
+
+def open_records(text: str) -> TableRecords:
+    """The rows of a table, in the order in which they lie.
+
+    Parameters
+    ----------
+    text
+        ``FILE``, ``FILE:DEFINITION.sql``, ``FILE:DEFINITION.sql:TABLE`` or ``FILE:CREATE TABLE ...``.
+
+    Raises
+    ------
+    MissingFileError
+        The file, a segment, the definition or a file of the cluster that is needed does not exist.
+    DamagedFileError
+        A file is not intact, or of another byte order or page size.
+    SchemaError
+        The definition does not fit, or values are not read: TOASTed or compressed ones, or of other types.
+    RefusedError
+        The cluster's server runs, or did not shut down.
+    """
+    match = _TEXT.fullmatch(text)
+    path = Path(match["file"] if match else text)
+    if found := _OTHER_FORK.fullmatch(path.name):
+        raise SchemaError(f"{path}: it is a part of relation {found[1]}; name that file instead")
+    with reading(path):
+        cluster = cluster_of(path)
+    definition = _definition(path, match["statement"], match["path"], match["table"]) if match else _definition(path, None, None, None)
+    return TableRecords(definition.name, read_heap(path, definition.columns, cluster))
+
+
+def file_of(text: str) -> Path:
+    """The file that a text names."""
+    match = _TEXT.fullmatch(text)
+    return Path(match["file"] if match else text)
+
+
+def _definition(path: Path, statement: str | None, given: str | None, table: str | None) -> TableDefinition:
+    """The table that statements define: those given, of a file that is given, or of one beside the table's."""
+    where = Path(given) if given else path.with_name(f"{path.name}.sql")
+    if statement is None:
+        if not given and not where.is_file():
+            raise SchemaError(f"{path}: nothing tells its columns; name a file with the table's CREATE TABLE, as in pg:{path}:orders.sql")
+        with reading(where):
+            text = where.read_text(encoding="utf-8")
+    else:
+        text, where = statement, path
+    try:
+        return parse_table(text, table or "")
+    except LookupError as names:
+        if names.args and table:
+            raise UnknownNameError(f"table in {where}", table, names.args) from None
+        told = f"it creates {', '.join(names.args)}; name one, as in {where}:{names.args[0]}" if names.args else "it has no CREATE TABLE"
+        raise SchemaError(f"{where}: {told}") from None
+    except ValueError as problem:
+        raise SchemaError(f"{where}: {problem}") from None
+
+
+def example(folder: Path) -> str:
+    """A table with NULL in all columns, on a page with a checksum."""
+    rows = [(5, "a", 1.0), (300, None, 2.5), (None, "ccc" * 50, None), (-7, "", -0.0), (5, "e", 1e300)]
+    page, pointers = bytearray(PAGE_SIZE), b""
+    upper = PAGE_SIZE
+    for number, text, real in rows:
+        present = sum(1 << place for place, value in enumerate((number, text, real)) if value is not None)
+        values = b"" if number is None else struct.pack("<i", number)
+        if text is not None:
+            short = len(text) < 127
+            values += b"" if short else bytes(-len(values) % 4)
+            values += bytes([len(text) * 2 + 3]) if short else struct.pack("<I", (len(text) + 4) << 2)
+            values += text.encode()
+        if real is not None:
+            values += bytes(-len(values) % 8) + struct.pack("<d", real)
+        flags = FROZEN | DELETE_ABORTED | HAS_NULL
+        head = struct.pack("<3I3H2HBB", 3, 0, 0, 0, 0, 0, 3, flags, PAGE_HEADER, present)
+        upper -= len(head + values) + -len(head + values) % 8
+        page[upper : upper + len(head + values)] = head + values
+        pointers += struct.pack("<I", upper | NORMAL << 15 | len(head + values) << 17)
+    page[PAGE_HEADER : PAGE_HEADER + len(pointers)] = pointers
+    header = np.zeros(1, PAGE)
+    header["lower"], header["upper"], header["special"] = PAGE_HEADER + len(pointers), upper, PAGE_SIZE
+    header["size_and_layout"] = PAGE_SIZE | LAYOUT
+    page[:PAGE_HEADER] = header.tobytes()
+    header["checksum"] = checksums(np.frombuffer(page, np.uint8)[None])
+    page[:PAGE_HEADER] = header.tobytes()
+    path = folder / "16385"
+    path.write_bytes(page)
+    path.with_name("16385.sql").write_text("CREATE TABLE t (k integer, text text, real double precision);\n")
+    return f"pg:{path}"
