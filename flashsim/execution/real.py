@@ -92,7 +92,7 @@ def _load(file: HeapFile, volume: Volume, device: RealDevice, progress: Progress
     volume.add(file)
     for start in range(0, file.pages, _LOAD_PAGES):
         count = min(_LOAD_PAGES, file.pages - start)
-        data = file.layout.encode(file.run(start, start + count)).ravel()
+        data = file.layout.encode(file.run(start, start + count), np.arange(start, start + count)).ravel()
         extents = volume.locate(file, np.array([start]), np.array([count]))
         device.write(extents.offsets, data, extents.lengths)
         if progress is not None:

@@ -21,7 +21,7 @@ from flashsim.device.file import RealDevice
 from flashsim.execution.file_access import Group, together
 from flashsim.execution.requests import Cpu, Mode, Read, Write
 from flashsim.execution.run import Run
-from flashsim.storage.heap_file import File
+from flashsim.storage.heap_file import File, ranges
 from flashsim.storage.record import Bytes
 from flashsim.storage.rows import Tuples
 from flashsim.storage.volume import Volume
@@ -164,6 +164,8 @@ class RealStrand:
         file = request.file
         pages = _pages(data, file.page_size, request.parts)
         try:
+            if request.columns != () or request.attributes:
+                file.layout.verify(pages, ranges(request.starts, request.counts))
             if request.attributes:
                 file.layout.decode_values(pages, request.attributes)
             return None if request.columns == () else file.layout.decode(pages, request.columns)
@@ -178,7 +180,7 @@ class RealStrand:
             with self._log.lock:
                 self.volume.extend(file, request.new_pages)
                 groups.append(Group(WRITE, self.volume.locate(file, request.starts, request.counts), file.name, at_once))
-        data = [request.file.layout.encode(request.tuples).ravel() for request in requests]
+        data = [request.file.layout.encode(request.tuples, ranges(request.starts, request.counts)).ravel() for request in requests]
         group = _one(groups)
         completions = self.device.write(
             group.extents.offsets, np.concatenate(data) if len(data) > 1 else data[0], group.extents.lengths, batch=at_once

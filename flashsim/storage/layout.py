@@ -98,9 +98,17 @@ class Layout:
         """Bytes that each tuple takes of a page's room, shape (n,)."""
         return self._pages.cell_sizes(self.row_format, tuples)
 
-    def encode(self, tuples: Tuples) -> Bytes:
-        """Pages that hold tuples as their boundaries say, shape (pages, page_size)."""
-        return self._pages.encode_pages(self.row_format, tuples, self.page_size)
+    def encode(self, tuples: Tuples, numbers: Integers | None = None) -> Bytes:
+        """Pages that hold tuples as their boundaries say, shape (pages, page_size).
+
+        Parameters
+        ----------
+        numbers
+            Which pages of their file these are, shape (pages,); without it, the first.
+        """
+        data = self._pages.encode_pages(self.row_format, tuples, self.page_size)
+        self._pages.number_pages(data, np.arange(len(data)) if numbers is None else numbers)
+        return data
 
     def parts(self, columns: tuple[str, ...], attributes: tuple[str, ...] = ()) -> tuple[tuple[int, int], ...]:
         """Which bytes of a page hold some columns of its tuples and attributes of its rows, as (first byte, bytes) in whole sectors.
@@ -125,6 +133,16 @@ class Layout:
                     raise UnknownNameError(f"column of {self.row_format.title}", name, known)
             found = self._parts[columns, attributes] = self._pages.parts(self.row_format, columns, attributes, self.page_size)
         return found
+
+    def verify(self, data: Bytes, numbers: Integers) -> None:
+        """Refuse whole pages, shape (pages, page_size), that are not those of a file's that have these numbers, if they can tell.
+
+        Raises
+        ------
+        DamagedFileError
+            There is one.
+        """
+        self._pages.verify_pages(self.row_format, data, numbers)
 
     def decode(self, data: Bytes, columns: tuple[str, ...] | None = None) -> Tuples:
         """The tuples of pages, shape (pages, page_size), in order, or some columns of them, whose parts alone are looked at.

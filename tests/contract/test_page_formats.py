@@ -18,6 +18,7 @@ from flashsim.storage.layout import Layout
 from flashsim.storage.page import PAGE_FORMATS
 from flashsim.storage.rows import FixedRows, Tuples
 from tests.contract.guide import guide_or_name
+from tests.contract.page_sizes import page_sizes
 
 WIDTHS = st.sampled_from([1, 2, 3, 4, 6, 8])
 
@@ -41,13 +42,16 @@ def fixed_rows(draw: st.DrawFn) -> tuple[FixedRows, Tuples]:
     return rows, Tuples(columns)
 
 
-@given(drawn=fixed_rows(), page_size=st.sampled_from([512, 4096, 65536]))
-def test_elided_and_byte_form_agree_page_for_page(page_format: str, drawn: tuple[FixedRows, Tuples], page_size: int) -> None:
+@given(drawn=fixed_rows(), place=st.sampled_from([0, 3, -1]))
+def test_elided_and_byte_form_agree_page_for_page(page_format: str, drawn: tuple[FixedRows, Tuples], place: int) -> None:
     rows, tuples = drawn
+    page_size = page_sizes(page_format)[place]
     layout = Layout(rows, page_size, page_format)
     tuples.pages = layout.pack(tuples)
-    data = layout.encode(tuples)
+    numbers = np.arange(len(tuples.pages) - 1) * 70_001
+    data = layout.encode(tuples, numbers)
     assert data.shape == (len(tuples.pages) - 1, page_size)
+    layout.verify(data, numbers)
     content, file = ColumnContent(), File("f", layout)
     content.write(file, np.array([0]), np.array([len(data)]), tuples)
     kept = content.read(file, np.array([0]), np.array([len(data)]))
@@ -74,14 +78,15 @@ def test_elided_and_byte_form_agree_page_for_page(page_format: str, drawn: tuple
         assert begin + length < following  # in order, and those that touch are one request
 
 
-@given(noise=st.binary(min_size=512, max_size=512), place=st.integers(0, 511), value=st.integers(0, 255))
+@given(noise=st.binary(min_size=1024, max_size=1024), place=st.integers(0, 511), value=st.integers(0, 255))
 def test_bytes_that_are_no_page_are_refused_or_hold_tuples(page_format: str, noise: bytes, place: int, value: int) -> None:
-    layout = Layout(FixedRows("digest", {"key": 8, "row": 4}), 512, page_format)
+    size = page_sizes(page_format)[0]
+    layout, noise = Layout(FixedRows("digest", {"key": 8, "row": 4}), size, page_format), noise[:size]
     page = layout.encode(Tuples({"key": np.arange(9) << 40, "row": np.arange(9)}, np.array([0, 9])))
     page[0, place] = value
     for data in (page.tobytes(), noise, page.tobytes()[:8] + noise[8:]):
         try:
-            found = layout.decode(np.frombuffer(data, np.uint8).reshape(1, 512))
+            found = layout.decode(np.frombuffer(data, np.uint8).reshape(1, size))
         except DamagedFileError:
             continue
         assert set(found.columns) == {"key", "row"} and len(found) == found.pages[-1]
@@ -89,16 +94,17 @@ def test_bytes_that_are_no_page_are_refused_or_hold_tuples(page_format: str, noi
 
 def test_what_does_not_fit_is_refused(page_format: str) -> None:
     rows = FixedRows("digest", {"key": 4, "row": 2})
-    layout = Layout(rows, 512, page_format)
+    size = page_sizes(page_format)[0]
+    layout = Layout(rows, size, page_format)
     fits = int(layout.pack(_digests(np.arange(1000)))[1])
     assert len(layout.encode(_digests(np.arange(fits), fits))) == 1
-    with pytest.raises(CapacityError, match="512 B"):
+    with pytest.raises(CapacityError, match=f"{size} B"):
         layout.encode(_digests(np.arange(fits + 1), fits + 1))
     with pytest.raises(CapacityError, match=r"key 2147483648, but 4 B hold -2147483648 to 2147483647"):
         layout.encode(_digests(np.array([1 << 31]), 1))
-    wide = FixedRows("wide", {f"column {number}": 8 for number in range(64)})
-    with pytest.raises(CapacityError, match=r"^page size: 512 B, but a row of row format wide takes \d+ B of the \d+ B"):
-        Layout(wide, 512, page_format)
+    wide = FixedRows("wide", {f"column {number}": 8 for number in range(min(126, size // 8))})
+    with pytest.raises(CapacityError, match=rf"^page size: {size} B, but a row of row format wide takes \d+ B of the \d+ B"):
+        Layout(wide, size, page_format)
     with pytest.raises(InvalidParameterError, match="page size"):
         Layout(rows, 500, page_format)
 

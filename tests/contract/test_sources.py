@@ -10,13 +10,15 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from flashsim.core.errors import FlashsimError, UnknownNameError
+from flashsim.core.errors import FlashsimError, SchemaError, UnknownNameError
 from flashsim.core.request import SECTOR
-from flashsim.storage.columns import plain_type, stored_column
+from flashsim.storage.columns import plain_type, stored_column, without_unions
 from flashsim.storage.heap_file import heap_file
 from flashsim.storage.page import PAGE_FORMATS
 from flashsim.storage.record import encode_records
 from flashsim.storage.source import SOURCES, Source, load_pair, open_source
+from flashsim.storage.source.base import TableRecords
+from tests.contract.page_sizes import page_sizes
 
 
 @pytest.fixture(scope="module", params=SOURCES.names())
@@ -53,10 +55,19 @@ def test_unknown_columns_are_refused(source: Source) -> None:
         source.key("nothing")
 
 
-@pytest.mark.parametrize("page_size", [512, 8192, 65536])
+def held(source: Source, page_format: str) -> Source:
+    """The rows, with texts in columns of several types if the format has no such columns."""
+    try:
+        heap_file(load_pair(source, source, source.names[0], source.names[0])[0], 8192, page_format=page_format)
+    except SchemaError:
+        return TableRecords(source.name, without_unions(source.take(np.arange(source.rows))))
+    return source
+
+
+@pytest.mark.parametrize("place", [0, 4, -1])
 @pytest.mark.parametrize("name", PAGE_FORMATS.names())
-def test_elided_and_byte_form_agree_page_for_page(source: Source, name: str, page_size: int) -> None:
-    rows = np.arange(source.rows)
+def test_elided_and_byte_form_agree_page_for_page(source: Source, name: str, place: int) -> None:
+    source, page_size, rows = held(source, name), page_sizes(name)[place], np.arange(source.rows)
     for column in source.names:
         relation = load_pair(source, source, column, column)[0]
         file = heap_file(relation, page_size, page_format=name)
@@ -67,6 +78,7 @@ def test_elided_and_byte_form_agree_page_for_page(source: Source, name: str, pag
 
 @pytest.mark.parametrize("name", PAGE_FORMATS.names())
 def test_columns_are_found_where_their_parts_alone_are(source: Source, name: str) -> None:
+    source = held(source, name)
     relation = load_pair(source, source, source.names[0], source.names[0])[0]
     file = heap_file(relation, 2048, page_format=name)
     data = file.layout.encode(file.run(0, file.pages))

@@ -21,6 +21,7 @@ from flashsim.storage.heap_file import heap_file
 from flashsim.storage.page import PAGE_FORMATS
 from flashsim.storage.source.base import load_pair, open_source
 from tests.contract.drivers import run_everywhere
+from tests.contract.page_sizes import page_sizes
 
 
 def _rows(left: pa.Table, right: pa.Table) -> list[str]:
@@ -80,6 +81,7 @@ def check(
         ("tpch:supplier@0.01", "tpch:customer@0.01", "s_nationkey", "c_nationkey", "pax"),
         ("tpch:region@0.01", "tpch:nation@0.01", "r_regionkey", "n_regionkey", "sqlite"),
         ("tpch:part@0.001", "tpch:part@0.001", "p_container", "p_container", "pax"),
+        ("tpch:supplier@0.01", "tpch:part@0.001", "s_suppkey", "p_size", "postgresql"),
     ],
 )
 def test_tpch(left: str, right: str, left_key: str, right_key: str, page_format: str) -> None:
@@ -111,7 +113,7 @@ def test_made_tables(data: st.DataObject, kind: str, page_format: str, page_io: 
             "key",
             "key",
             memory=data.draw(st.integers(24, 60)),
-            page_size=512,
+            page_size=page_sizes(page_format)[0],
             page_format=page_format,
             page_io=page_io,
         )
@@ -125,6 +127,7 @@ def test_made_tables(data: st.DataObject, kind: str, page_format: str, page_io: 
         ("Employee", "Employee", "EmployeeId", "ReportsTo", "pax"),
         ("Customer", "Employee", "LastName", "LastName", "pax"),
         ("Customer", "Invoice", "Country", "BillingCountry", "sqlite"),
+        ("Artist", "Album", "ArtistId", "ArtistId", "postgresql"),
     ],
 )
 def test_chinook(test_data: Path, left: str, right: str, left_key: str, right_key: str, page_format: str) -> None:

@@ -123,15 +123,16 @@ _OFFSETS = np.array([
 _AT_ONCE = 64
 
 
-def checksums(pages: Bytes, first: int = 0) -> Integers:
-    """Checksums of consecutive pages, whatever stands where theirs is kept.
+def checksums(pages: Bytes, numbers: int | Integers = 0) -> Integers:
+    """Checksums of pages, whatever stands where theirs is kept.
 
     Parameters
     ----------
     pages
         Shape (n, page size); the size is a multiple of 128 bytes.
-    first
-        The number of the first in its relation, over all segments: a page elsewhere has another checksum.
+    numbers
+        Of the pages in their relation, over all segments, shape (n,), or of the first if they follow one another: a page elsewhere has
+        another checksum.
 
     Returns
     -------
@@ -139,6 +140,7 @@ def checksums(pages: Bytes, first: int = 0) -> Integers:
         From 1 to 65,535, shape (n,).
     """
     found = np.empty(len(pages), np.int64)
+    places = np.arange(numbers, numbers + len(pages)) if isinstance(numbers, int) else numbers
     for start in range(0, len(pages), _AT_ONCE):
         part = np.ascontiguousarray(pages[start : start + _AT_ONCE]).view("<u4").reshape(-1, pages.shape[1] // 4 // _LANES, _LANES)
         sums = np.broadcast_to(_OFFSETS, (len(part), _LANES)).copy()
@@ -149,6 +151,6 @@ def checksums(pages: Bytes, first: int = 0) -> Integers:
             shifted = sums >> np.uint32(17)
             sums *= _PRIME
             sums ^= shifted
-        numbers = np.arange(first + start, first + start + len(part))
-        found[start : start + len(part)] = (np.bitwise_xor.reduce(sums, axis=1) ^ numbers) % 0xFFFF + 1
+        mixed = np.bitwise_xor.reduce(sums, axis=1).astype(np.int64) ^ places[start : start + len(part)]
+        found[start : start + len(part)] = mixed % 0xFFFF + 1
     return found

@@ -61,6 +61,20 @@ class PageFormat(Protocol):
         """
 
     @optional
+    def number_pages(self, data: Bytes, numbers: Integers) -> None:
+        """Tell pages that were encoded, shape (pages, page_size), where they are in their file, from 0, if they keep it."""
+
+    @optional
+    def verify_pages(self, row_format: RowFormat, data: Bytes, numbers: Integers) -> None:
+        """Refuse whole pages, shape (pages, page_size), that are not those of these numbers, or were changed, if they can tell.
+
+        Raises
+        ------
+        DamagedFileError
+            There is one.
+        """
+
+    @optional
     def parts(
         self, row_format: RowFormat, columns: tuple[str, ...], attributes: tuple[str, ...], page_size: int
     ) -> tuple[tuple[int, int], ...]:

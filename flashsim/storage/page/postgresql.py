@@ -1,0 +1,239 @@
+"""PostgreSQL's heap pages: whole rows, which a server reads where they stand in place of a table's file.
+
+    0             24                              lower    upper                                     page size
+    +-------------+-------------------------------+--------+---------------+-----+-----------+-----------+
+    | page header | line pointer of tuple 0 .. n-1 | unused | tuple n - 1   | ... | tuple 1   | tuple 0   |
+    | 24 bytes    | 4 bytes each                  | zeros  | from a multiple of 8 on                       |
+    +-------------+-------------------------------+--------+---------------+-----+-----------+-----------+
+
+    0              4             8        12     16     18        20      22          23            24, or a multiple of 8
+    +--------------+-------------+--------+------+------+---------+-------+-----------+-------------+--------+
+    | inserter = 2 | deleter = 0 | row id | page | item | columns | flags | values at | a bit a     | values |
+    | 4 bytes      | 4 bytes     | 4 b.   | 4 b. | 2 b. | 2 bytes | 2 b.  | 1 byte    | column, if  | ...    |
+    |              |             |        |      |      |         |       |           | one is NULL |        |
+    +--------------+-------------+--------+------+------+---------+-------+-----------+-------------+--------+
+
+Numbers are little-endian.  Tuples are frozen: everybody sees them, whatever the server's transactions were.  Row ids stand where an
+inserter notes which of its commands it was, of which a frozen tuple has no use.  Pages know their number: it is in every tuple, and in the
+checksum, which is written in any case and compared where the number is known.
+Source: src/include/storage/bufpage.h and src/include/access/htup_details.h of PostgreSQL; `flashsim.storage.page._postgresql`.
+"""
+
+from __future__ import annotations
+
+from weakref import WeakKeyDictionary
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from flashsim.core.errors import CapacityError, DamagedFileError, InvalidParameterError, SchemaError
+from flashsim.core.request import Integers
+from flashsim.storage.attributes import Attribute, Values
+from flashsim.storage.columns import column_of
+from flashsim.storage.page._postgresql import LINE_POINTER, PAGE, PAGE_HEADER, TUPLE_HEADER, TYPES, WIDEST_ALIGNMENT, checksums
+from flashsim.storage.page._postgresql_tuples import advance, count_tuples, find_values, number_tuples, put_tuples, put_values
+from flashsim.storage.page._postgresql_values import Stored, from_stored, stored_as, to_stored
+from flashsim.storage.record import Bytes, copy_pieces
+from flashsim.storage.relation import Records, Relation
+from flashsim.storage.rows import Columns, RowFormat, Tuples
+
+SMALLEST_PAGE, LARGEST_PAGE = 1024, 32768
+#: Columns of a table (MaxHeapAttributeNumber), and rows that ids of 4 bytes tell apart.
+MOST_COLUMNS, MOST_ROWS = 1600, 1 << 32
+_CHECKSUM = PAGE.fields["checksum"][1]  # type: ignore[index]
+_ROWS_AT_ONCE = 1 << 18
+#: Bytes of tuples by whose they are, as long as these are in use.
+_SIZES: WeakKeyDictionary[Records | RowFormat, Integers] = WeakKeyDictionary()
+
+
+def check_page_size(page_size: int) -> None:
+    """Refuse a page size, bytes, that no PostgreSQL is built with."""
+    if page_size & (page_size - 1) or not SMALLEST_PAGE <= page_size <= LARGEST_PAGE:
+        raise InvalidParameterError("page size", f"{page_size} B", "PostgreSQL's pages are a power of two from 1 KiB to 32 KiB")
+
+
+def room(row_format: RowFormat, page_size: int) -> int:
+    """Bytes of tuples, their line pointers included, that a page holds."""
+    return page_size - PAGE_HEADER
+
+
+def largest_record(row_format: RowFormat, page_size: int) -> int:
+    """Bytes of the largest tuple: its line pointer takes as much as a tuple's alignment."""
+    return page_size - PAGE_HEADER - WIDEST_ALIGNMENT
+
+
+def widest_row(row_format: RowFormat) -> int:
+    """Bytes of the largest tuple."""
+    return int(_tuple_sizes(row_format).max(initial=0))
+
+
+def cell_sizes(row_format: RowFormat, tuples: Tuples) -> Integers:
+    """Bytes that each tuple takes of a page's room, shape (n,): with its line pointer, and up to a multiple of 8."""
+    sizes = _tuple_sizes(row_format)
+    return LINE_POINTER + (np.full(len(tuples), sizes[0]) if len(sizes) == 1 else sizes[tuples.rows].astype(np.int64))
+
+
+def encode_pages(row_format: RowFormat, tuples: Tuples, page_size: int) -> Bytes:
+    """Pages that hold tuples as their boundaries say, shape (pages, page_size); `number_pages` has yet to follow.
+
+    Raises
+    ------
+    CapacityError
+        A page would hold more than it can.
+    """
+    row_format.check(tuples)
+    pages = np.asarray(tuples.pages, np.int64)
+    types, values = _stored(row_format), _values(row_format, row_format.stored(tuples))
+    nulls, heads, sizes = _measured(types, values, len(tuples))
+    out, starts = np.zeros((len(pages) - 1, page_size), np.uint8), np.empty(len(tuples), np.int64)
+    overfull = put_tuples(out, pages, len(types), np.asarray(row_format.numbers(tuples), np.int64), nulls, heads, sizes, starts)
+    if overfull >= 0:
+        raise CapacityError(f"page size: {page_size} B, but page {overfull} of those written would hold more of {row_format.title}")
+    at, flat = starts + heads, out.reshape(-1)
+    for number, (stored, column) in enumerate(zip(types, values, strict=True)):
+        column.data.flags.writeable = False  # as Arrow's are, so that the kernel is compiled once
+        type_ = TYPES[stored.type]
+        put_values(flat, starts, at, number, type_.length, type_.alignment, column.valid, column.ends, column.data)
+    return out
+
+
+def number_pages(data: Bytes, numbers: Integers) -> None:
+    """Tell pages, shape (pages, page_size), their numbers in the file, and write their checksums."""
+    number_tuples(data, numbers)
+    data[:, _CHECKSUM : _CHECKSUM + 2] = checksums(data, numbers).astype("<u2").view(np.uint8).reshape(-1, 2)
+
+
+def verify_pages(row_format: RowFormat, data: Bytes, numbers: Integers) -> None:
+    """Refuse pages, shape (pages, page_size), whose checksums are not those of their bytes and numbers.
+
+    Raises
+    ------
+    DamagedFileError
+        There is one.
+    """
+    kept = np.ascontiguousarray(data[:, _CHECKSUM : _CHECKSUM + 2]).view("<u2").reshape(-1)
+    for page in np.flatnonzero(kept != checksums(data, numbers))[:1]:
+        raise DamagedFileError(f"{row_format.title}: page {numbers[page]} has another checksum than its bytes")
+
+
+def decode_pages(row_format: RowFormat, columns: tuple[str, ...], data: Bytes) -> Tuples:
+    """Some columns of the tuples of pages, shape (pages, page_size), in order.
+
+    Raises
+    ------
+    DamagedFileError
+        They are no pages of this format, or hold no such rows.
+    """
+    pages, arrays = _read(row_format, [row_format.place(column) for column in columns], data)
+    found: Columns = {column: row_format.numbers_of(column, array) for column, array in zip(columns, arrays, strict=True)}
+    return Tuples(found, pages)
+
+
+def decode_values(row_format: RowFormat, attributes: tuple[str, ...], data: Bytes) -> pa.Table:
+    """Some attributes of the rows of pages, shape (pages, page_size), in order.
+
+    Raises
+    ------
+    DamagedFileError
+        They are no pages of this format, or hold no such rows.
+    """
+    names = [attribute.name for attribute in row_format.attributes]
+    _, arrays = _read(row_format, [names.index(name) for name in attributes], data)
+    return pa.table(dict(zip(attributes, arrays, strict=True)))
+
+
+def _stored(row_format: RowFormat) -> list[Stored]:
+    """How the columns are stored, without row ids."""
+    attributes = [attribute for attribute in row_format.attributes if attribute.name is not None]
+    if len(attributes) > MOST_COLUMNS:
+        raise SchemaError(f"{row_format.title}: {len(attributes)} columns, but a table of PostgreSQL has at most {MOST_COLUMNS}")
+    return [stored_as(attribute, row_format.title) for attribute in attributes]
+
+
+def _values(row_format: RowFormat, columns: list[pa.Array]) -> list[Values]:
+    """What is stored of the columns, given them all."""
+    attributes, types = row_format.attributes, _stored(row_format)
+    first = len(attributes) - len(types)
+    mine = zip(attributes[first:], types, columns[first:], strict=True)
+    return [to_stored(attribute, stored, column, row_format.title) for attribute, stored, column in mine]
+
+
+def _measured(types: list[Stored], values: list[Values], count: int) -> tuple[npt.NDArray[np.bool_], Integers, Integers]:
+    """Which tuples have a NULL, where the values of each begin, and its bytes in all."""
+    nulls = np.zeros(count, np.bool_)
+    for column in values:
+        if len(column.valid):
+            nulls |= ~column.valid
+    heads = np.where(nulls, _aligned(TUPLE_HEADER + -(-len(types) // 8)), _aligned(TUPLE_HEADER))
+    sizes = heads.copy()
+    for stored, column in zip(types, values, strict=True):
+        type_ = TYPES[stored.type]
+        advance(sizes, type_.length, type_.alignment, column.valid, column.ends)
+    return nulls, heads, sizes
+
+
+def _aligned(size: int) -> int:
+    return -(-size // WIDEST_ALIGNMENT) * WIDEST_ALIGNMENT
+
+
+def _tuple_sizes(row_format: RowFormat) -> Integers:
+    """Bytes of all rows' tuples, up to a multiple of 8, shape (rows,), or (1,) if they are the same for all."""
+    owner = row_format.records if isinstance(row_format, Relation) else row_format
+    found = _SIZES.get(owner)
+    if found is None:
+        found = _SIZES[owner] = _sized(row_format)
+    return found
+
+
+def _sized(row_format: RowFormat) -> Integers:
+    types = _stored(row_format)
+    kinds = [attribute for attribute in row_format.attributes if attribute.name is not None]
+    alike = not any(attribute.varies or attribute.nullable for attribute in kinds) and all(stored.type != "numeric" for stored in types)
+    rows = len(row_format) if isinstance(row_format, Relation) else 1
+    if rows > MOST_ROWS:
+        raise CapacityError(f"{row_format.title}: {rows} rows, but row ids have 4 bytes in PostgreSQL's tuples")
+    sizes = [np.zeros(0, np.int32)]
+    for begin in range(0, min(rows, 1) if alike else rows, _ROWS_AT_ONCE):
+        chunk = np.arange(begin, min(rows, 1 if alike else begin + _ROWS_AT_ONCE))
+        stored = row_format.stored(Tuples(dict.fromkeys(row_format.columns, chunk)))
+        found = _measured(types, _values(row_format, stored), len(chunk))[2]
+        sizes.append((-(-found // WIDEST_ALIGNMENT) * WIDEST_ALIGNMENT).astype(np.int32))
+    return np.concatenate(sizes)
+
+
+def _read(row_format: RowFormat, places: list[int], data: Bytes) -> tuple[Integers, list[pa.Array]]:
+    """The first tuple of each page, and some attributes, row ids among them where there are some."""
+    types = _stored(row_format)
+    pages, numbered = np.zeros(len(data) + 1, np.int64), len(row_format.attributes) - len(types)
+    damaged = count_tuples(data, pages)
+    if damaged >= 0:
+        raise DamagedFileError(f"{row_format.title}: page {damaged} of those read is no heap page of PostgreSQL")
+    lengths, alignments = (np.array([getattr(TYPES[stored.type], name) for stored in types]) for name in ("length", "alignment"))
+    count, last = int(pages[-1]), max(places, default=0) + 1 - numbered
+    rows, at, sizes = np.empty(count, np.int64), np.empty((last, count), np.int64), np.empty((last, count), np.int64)
+    damaged = find_values(data, pages, len(types), lengths, alignments, rows, at, sizes)
+    if damaged >= 0:
+        raise DamagedFileError(f"{row_format.title}: page {damaged} of those read holds a tuple of no row")
+    arrays = []
+    for place in places:
+        if place < numbered:
+            arrays.append(column_of(rows))
+            continue
+        column = place - numbered
+        arrays.append(_array(row_format, row_format.attributes[place], types[column], data, at[column], sizes[column]))
+    return pages, arrays
+
+
+def _array(row_format: RowFormat, attribute: Attribute, stored: Stored, data: Bytes, at: Integers, sizes: Integers) -> pa.Array:
+    """A column whose values lie at some places; a size of -1 is NULL."""
+    valid, length = sizes >= 0, TYPES[stored.type].length
+    if not stored.attribute.nullable and not valid.all():
+        raise DamagedFileError(f"{row_format.title}: a page that was read has no value of column {attribute.name}")
+    ends = np.arange(len(at) + 1) * length if length >= 0 else np.concatenate([[0], np.cumsum(np.maximum(sizes, 0))])
+    pieces = np.empty(ends[-1], np.uint8)
+    copy_pieces(data.reshape(-1), np.where(valid, at, 0), pieces, ends)
+    try:
+        return from_stored(attribute, stored, len(at), Values(valid, ends, pieces))
+    except DamagedFileError as problem:
+        raise DamagedFileError(f"{row_format.title}: {problem}") from None
