@@ -7,6 +7,7 @@ the drive rests, as with one strand; ParaHash has several, which wait for one an
 from __future__ import annotations
 
 from dataclasses import dataclass
+from statistics import fmean
 
 from flashsim.core.errors import InvalidParameterError, UnknownNameError
 from flashsim.core.units import MILLISECONDS_A_SECOND
@@ -110,15 +111,25 @@ def cost(
     calls, requests = made.calls + (1 if method == "n-hash" else made.last), made.requests + made.last
     reads, turns = file.pages / division.input, min(file.pages / division.input, made.calls)
     reading = drive.read.milliseconds(reads, reads, block) + turns * drive.turn_ms
-    # What is left at the end is about half of what a request moves otherwise.
-    writing = drive.write.milliseconds(calls, made.requests, size) + made.last * drive.write.busy(size / 2)
+    left = max(0.0, file.tuples * file.share - made.tuples) * file.tuple_size
+    at_end = left / max(1.0, made.last)
+    # Where circular buffers wrap, requests of a call have any length up to twice the mean, of which these two stand for all.
+    # That only matters where each command is waited for, as the others queue.
+    wrap = method == "n-hash" and drive.write.depth == 1 and 0 < 2 * division.sub_buffer < division.output * file.page_size
+    lengths = (size / 2, 3 * size / 2) if wrap else (size,)
+    writing = fmean(drive.write.milliseconds(made.calls, made.requests, length) for length in lengths)
+    writing += drive.write.milliseconds(calls - made.calls, made.last, at_end)
     commands = reads * drive.read.commands(block) + requests * drive.write.commands(size)
     moved = file.pages * file.page_size * (1 + file.share)
     computing = file.tuples * processor.tuple_ms + (reads + calls) * processor.call_ms
     computing += commands * processor.command_ms + moved * processor.byte_ms
+    # What the buffer takes is programmed while the host reads and computes, or the host waits for the chips.
+    chips = file.pages * file.page_size * drive.sense_ms + (file.pages * file.page_size * file.share - drive.buffer) * drive.program_ms
+    waits = max(0.0, chips - reading - writing - computing)
+    writing += waits
     total = reading + writing + computing
     if method == "para-hash":
-        busy = reads * drive.read.busy(block) + requests * drive.write.busy(size)
+        busy = waits + reads * drive.read.busy(block) + requests * drive.write.busy(size)
         total = max(total / strands, busy, computing / min(cores, strands))
     read, write, cpu, total = (time / MILLISECONDS_A_SECOND for time in (reading, writing, computing, total))
     return PartitionCost(read, write, cpu, total, made)

@@ -40,6 +40,8 @@ class Direction:
         Bytes of the largest.
     call_ms
         What requests that are handed over at once are on their way to the drive for; what a host computes is not in it.
+    going_on, going_on_ms
+        Bytes of the largest command that has another latency where it goes on from the last one, and that latency.
     """
 
     latency_ms: float
@@ -49,9 +51,11 @@ class Direction:
     depth: int = 1
     command: int = COMMAND
     call_ms: float = 0.0
+    going_on: int = 0
+    going_on_ms: float = 0.0
 
     def __post_init__(self) -> None:
-        for name in ("latency_ms", "byte_ms", "serial_ms", "held_ms", "call_ms"):
+        for name in ("latency_ms", "byte_ms", "serial_ms", "held_ms", "call_ms", "going_on_ms"):
             if not 0 <= getattr(self, name) < math.inf:
                 raise InvalidParameterError(name, getattr(self, name), "it must be at least 0")
         for name in ("depth", "command"):
@@ -59,8 +63,8 @@ class Direction:
                 raise InvalidParameterError(name, getattr(self, name), "it must be at least 1")
 
     def alone(self, size: float) -> float:
-        """A command of so many bytes."""
-        return self.latency_ms + self.held_ms + size * self.byte_ms
+        """A command of so many bytes, which goes on from the last one."""
+        return (self.going_on_ms if size <= self.going_on else self.latency_ms) + self.held_ms + size * self.byte_ms
 
     def beat(self, size: float) -> float:
         """After how long another command follows one of so many bytes."""
@@ -112,8 +116,15 @@ class ParallelDrive:
     ----------
     turn_ms
         What a read that follows a write waits for chips that still program.
+    buffer
+        Bytes of its write buffer.
+    program_ms, sense_ms
+        What all chips together take to program a byte that is in the buffer, and to read one.
     """
 
     read: Direction
     write: Direction
     turn_ms: float = 0.0
+    buffer: int = 0
+    program_ms: float = 0.0
+    sense_ms: float = 0.0

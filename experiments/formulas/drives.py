@@ -82,20 +82,27 @@ def parallel_drive_of(preset: Preset) -> ParallelDrive:
     """
     if not preset.flash:
         raise RefusedError(f"formula: {preset.name} is no flash drive, and there is one for psync on these alone")
-    parameters, timing = preset.flash, timing_of(preset.flash)
-    submissions = (parameters.read_submission, parameters.write_submission)
-    serial, held = (timing.read_overhead, timing.write_overhead), (parameters.link_read_command, parameters.link_write_command)
+    drive, timing = preset.flash, timing_of(preset.flash)
+    at_once = (drive.pools if drive.multi_plane else drive.dies) * drive.page_size * MILLISECONDS
+    rates = (drive.link_read_rate, drive.link_write_rate) if drive.write_buffer else _rates(drive)
+    serial, held = (timing.read_overhead, timing.write_overhead), (drive.link_read_command, drive.link_write_command)
+    submissions, going_on = (drive.read_submission, drive.write_submission), drive.continuation_latency / MILLISECONDS
     read, write = (
-        Direction(latency, SECONDS / rate / MILLISECONDS, alone, on_link, parameters.queue_depth, MAXIMUM_COMMAND, submission)
-        for rate, latency, alone, on_link, submission in zip(
-            _rates(parameters), *(_milliseconds(times) for times in (_latencies(parameters), serial, held, submissions)), strict=True
+        Direction(
+            latency / MILLISECONDS,
+            SECONDS / rate / MILLISECONDS,
+            alone / MILLISECONDS,
+            on_link / MILLISECONDS,
+            drive.queue_depth,
+            MAXIMUM_COMMAND,
+            submission / MILLISECONDS,
+            drive.continuation_limit,
+            going_on,
         )
+        for rate, latency, alone, on_link, submission in zip(rates, _latencies(drive), serial, held, submissions, strict=True)
     )
-    return ParallelDrive(read, write, _turn(parameters) / MILLISECONDS)
-
-
-def _milliseconds(times: tuple[int, ...]) -> tuple[float, ...]:
-    return tuple(time / MILLISECONDS for time in times)
+    chips = (drive.program / at_once, drive.read / at_once) if drive.write_buffer else (0.0, 0.0)
+    return ParallelDrive(read, write, _turn(drive) / MILLISECONDS, drive.write_buffer, *chips)
 
 
 def _rates(parameters: SsdParameters) -> tuple[float, float]:
