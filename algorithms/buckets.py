@@ -14,7 +14,7 @@ from algorithms.nested_blocks import nested_blocks
 from algorithms.partitioning.base import PartitionBuffers, PartitionParameters, Put, bucket_layouts, distribute
 from algorithms.temporaries import drop, temporary_files
 from flashsim.core.request import Integers
-from flashsim.execution.requests import Algorithm, Cpu, Request, Strand, Work
+from flashsim.execution.requests import Algorithm, Answer, Cpu, Request, Work
 from flashsim.storage.heap_file import File
 from flashsim.storage.rows import Tuples
 from models.allocation.bounds import ceil_sqrt
@@ -68,7 +68,7 @@ def partition(file: File, files: Sequence[File], level: int, buffers: PartitionB
 
 def partition_both(
     files: Sequence[File], folders: Sequence[str], level: int, allocation: GraceAllocation, parameters: PartitionParameters
-) -> Generator[Request, Tuples | Strand | None, list[list[File]]]:
+) -> Generator[Request, Answer, list[list[File]]]:
     """Distribute R and then S over buckets in folders of theirs; returns the files of the buckets of each."""
     buffers, buckets = PartitionBuffers(allocation.input, allocation.output), []
     for file, folder, layout in zip(files, folders, bucket_layouts(files, buffers, parameters), strict=True):

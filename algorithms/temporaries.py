@@ -9,7 +9,7 @@ import numpy as np
 from algorithms.blocks import extents
 from flashsim.core.kernel import kernel
 from flashsim.core.request import Integers
-from flashsim.execution.requests import Algorithm, Cpu, Drop, Work, Write
+from flashsim.execution.requests import Algorithm, Cpu, Drop, Request, Work, Write
 from flashsim.storage.heap_file import File
 from flashsim.storage.layout import Layout
 from flashsim.storage.rows import Tuples
@@ -18,7 +18,7 @@ from flashsim.storage.rows import Tuples
 _DONE, _GROW = -1, -2
 
 #: Columns of a buffer's state.
-_TUPLES, _PAGES, _LEFT = range(3)
+TUPLES, PAGES, LEFT = range(3)
 
 
 def temporary_files(folder: str, kind: str, count: int, layout: Layout, expected_pages: int) -> list[File]:
@@ -73,17 +73,21 @@ class Output:
             if full == _GROW:
                 self._held = np.concatenate([self._held, np.empty_like(self._held)], axis=2)
             else:
-                yield self._write(full)
+                yield self._when_full(full)
         yield Cpu({Work.WRITE_TUPLE: len(tuples)})
 
     def finish(self) -> Algorithm:
         """Write what is left in every buffer."""
         for buffer in range(len(self.files)):
-            if self._state[buffer, _PAGES]:
+            if self._state[buffer, PAGES]:
                 yield self._write(buffer)
 
+    def _when_full(self, buffer: int) -> Request:
+        """What makes room in a buffer for a page more."""
+        return self._write(buffer)
+
     def _write(self, buffer: int) -> Write:
-        count, pages = int(self._state[buffer, _TUPLES]), int(self._state[buffer, _PAGES])
+        count, pages = int(self._state[buffer, TUPLES]), int(self._state[buffer, PAGES])
         boundaries = self._first[buffer, : pages + 1].copy()
         boundaries[pages] = count
         self._state[buffer] = 0
@@ -108,20 +112,20 @@ def _place(
     most_tuples, most_pages = held.shape[2], first.shape[1] - 1
     for index in range(position[0], sizes.shape[0]):
         buffer = buffers[index]
-        count = state[buffer, _TUPLES]
-        if sizes[index] > state[buffer, _LEFT]:
-            if state[buffer, _PAGES] == most_pages:
+        count = state[buffer, TUPLES]
+        if sizes[index] > state[buffer, LEFT]:
+            if state[buffer, PAGES] == most_pages:
                 position[0] = index
                 return int(buffer)
-            first[buffer, state[buffer, _PAGES]] = count
-            state[buffer, _PAGES] += 1
-            state[buffer, _LEFT] = room
+            first[buffer, state[buffer, PAGES]] = count
+            state[buffer, PAGES] += 1
+            state[buffer, LEFT] = room
         if count == most_tuples:
             position[0] = index
             return _GROW
         for column in range(len(columns)):
             held[column, buffer, count] = columns[column][index]
-        state[buffer, _TUPLES] = count + 1
-        state[buffer, _LEFT] -= sizes[index]
+        state[buffer, TUPLES] = count + 1
+        state[buffer, LEFT] -= sizes[index]
     position[0] = sizes.shape[0]
     return _DONE

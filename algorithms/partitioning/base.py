@@ -108,7 +108,7 @@ def check_options(parameters: PartitionParameters) -> None:
         value = getattr(parameters, option)
         if option not in takes and value != getattr(usual, option):
             told = format_size(value) if option == "sub_buffer" else value
-            raise InvalidParameterError(option.replace("_", " "), told, f"partition method {parameters.method} does not take it")
+            raise InvalidParameterError(option.replace("_", "-"), told, f"partition method {parameters.method} does not take it")
 
 
 def check_buffers(files: Sequence[File], buffers: PartitionBuffers, parameters: PartitionParameters) -> None:

@@ -23,7 +23,10 @@ from experiments.commands.shared import (
     JsonFile,
     KernelJoin,
     PageFormatName,
+    PartitionMethodName,
+    SubBuffer,
     column_names,
+    sub_buffer_size,
 )
 from experiments.commands.terminal import explain, say
 from experiments.commands.values import completes
@@ -114,6 +117,8 @@ def join(
     k: CacheShare = None,
     kernel: KernelJoin = None,
     columns: ColumnNames = None,
+    partition: PartitionMethodName = None,
+    sub_buffer: SubBuffer = None,
     digests_stored: Annotated[bool, typer.Option("--digests-stored", help="Digests are on the device before digest begins.")] = False,
     trace: Annotated[Path | None, typer.Option("--trace", metavar="FILE", help="Record every request into a Parquet file.")] = None,
     out: Annotated[Path | None, typer.Option("--out", metavar="ROWS.parquet", help="Write the joined rows.")] = None,
@@ -139,11 +144,15 @@ def join(
         flashsim join digest --r do2009:customer@0.1 --s do2009:orders@0.1 \
             --on c_custkey=o_custkey --device mtron-msd-sata3025-16gb \
             --memory 1MiB --first external-sort-merge --fetch graph-based
+        flashsim join grace-hash --r do2009:customer@0.1 --s do2009:orders@0.1 \
+            --on c_custkey=o_custkey --device ocz-core-60gb --memory 512KiB \
+            --partition n-hash --sub-buffer 4KiB
     """
     on_pages = parse_size(page_size, "--page-size"), page_format or page_format_of(algorithm)
     pages = memory_pages(parse_size(memory, "--memory"), *on_pages)
     fetching: dict[str, Any] = {"first": first, "fetch": fetch, "k": k, "kernel": kernel, "columns": column_names(columns)}
     fetching["digests_stored"] = digests_stored or None
+    fetching |= {"partition": partition, "sub_buffer": sub_buffer_size(sub_buffer)}
     setting = JoinSetting(algorithm, pages, io is Io.PAGE, placement, buffers_for, None if cpu == "none" else cpu, **fetching)
     real = is_path(device)
     check_names(setting, None if real else device)
@@ -188,6 +197,7 @@ def _show(result: JoinResult, memory: str) -> None:
     setting, run = result.setting, result.runs[0]
     told, takes = result.parameters, JOINS.load(setting.algorithm).OPTIONS
     with_ = [str(getattr(told, name)) for name in ("first", "fetch", "kernel") if name in takes]
+    with_ += [setting.partition] if setting.partition else []
     joined = f"{setting.algorithm} ({', '.join(with_)})" if with_ else setting.algorithm
     sides = ", ".join(f"{file.name} {len(file.relation):,} rows on {file.pages:,} pages" for file in result.files)
     say(f"{joined} on {run.machine}: {sides}; {result.files[0].layout.page_title} a page")

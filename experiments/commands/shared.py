@@ -10,6 +10,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from experiments.commands.values import completes, filled
+from flashsim.core.units import parse_size
 
 JsonFile = Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Also write the result as JSON.")]
 YesDestroy = Annotated[
@@ -45,6 +46,23 @@ KernelJoin = Annotated[
 ColumnNames = Annotated[
     str | None, typer.Option(metavar="LIST", help="Columns of the result, such as R.c_name,S.o_totalprice, for rare and flash-join.")
 ]
+PartitionMethodName = Annotated[
+    str | None,
+    typer.Option(
+        "--partition",
+        metavar="METHOD",
+        help="How grace-hash and hybrid-hash make buckets, one of {partition_methods}, traditional by default; or a Python file.",
+        autocompletion=completes("partition_methods"),
+    ),
+]
+SubBuffer = Annotated[
+    str | None, typer.Option("--sub-buffer", metavar="SIZE", help="Of n-hash: how output buffers are divided; 8KiB where they are larger.")
+]
+
+
+def sub_buffer_size(told: str | None) -> int | None:
+    """Bytes of a sub-buffer, if one is asked for."""
+    return None if told is None else parse_size(told, "--sub-buffer")
 
 
 def column_names(told: str | None) -> tuple[str, ...] | None:

@@ -21,8 +21,11 @@ from experiments.commands.shared import (
     JsonFile,
     KernelJoin,
     PageFormatName,
+    PartitionMethodName,
+    SubBuffer,
     YesDestroy,
     column_names,
+    sub_buffer_size,
 )
 from experiments.commands.terminal import explain, say
 from experiments.commands.values import completes
@@ -74,6 +77,8 @@ def joins(
     k: CacheShare = None,
     kernel: KernelJoin = None,
     columns: ColumnNames = None,
+    partition: PartitionMethodName = None,
+    sub_buffer: SubBuffer = None,
     scale: Annotated[float, typer.Option("--scale", metavar="F", help="Of do2009's customer and orders.")] = 0.1,
     memory: Annotated[str, typer.Option("--memory", metavar="SIZE", help="The buffer pool, such as 512KiB.")] = "512KiB",
     page_size: Annotated[str, typer.Option("--page-size", metavar="SIZE", help="512B to 64KiB.")] = "8KiB",
@@ -119,6 +124,7 @@ def joins(
         presets.load(device)
     engines = _engines(engine)
     told = {"first": first, "fetch": fetch, "k": k, "kernel": kernel, "columns": column_names(columns)}
+    told |= {"partition": partition, "sub_buffer": sub_buffer_size(sub_buffer)}
     setting = validation.JoinsSetting(joined, pages, repeats, told)
     with Outputs(force) as outputs, progress_bar("joins") as progress:
         outputs.spare("--on", Path(on))
@@ -131,7 +137,7 @@ def joins(
         preset = _calibrated(on, needed_size(files), duration, access, seed, progress) if device == CALIBRATED else presets.load(device)
         done = validation.validate(Path(on), preset, files, setting, engines, access, progress)
         asked = {"on": on, "device": device, "scale": scale, "memory": pages, "page_format": on_pages[1], "joins": setting.algorithms}
-        origin = provenance(asked | {"engines": engines, "repeats": repeats}, seed)
+        origin = provenance(asked | told | {"engines": engines, "repeats": repeats}, seed)
         explain(report.conditions(done))
         say("", report.table(done), "")
         say(report.noise_table(done), "")

@@ -11,6 +11,7 @@ from pathlib import Path
 _FAMILIES = {
     "joins": ("algorithms.joins.base", "JOINS"),
     "strategies": ("algorithms.fetching.base", "FETCHING"),
+    "partition_methods": ("algorithms.partitioning.base", "PARTITIONING"),
     "page_formats": ("flashsim.storage.page.base", "PAGE_FORMATS"),
     "placements": ("flashsim.storage.placement.base", "PLACEMENTS"),
     "formats": ("traces.format.base", "FORMATS"),

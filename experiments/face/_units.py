@@ -123,3 +123,15 @@ def late_options(first: Any, fetch: Any, k: Any, kernel: Any, columns: Any) -> d
     told["k"] = None if k is None else number(k, "k", "it must be a number")
     told["columns"] = None if columns is None else tuple(text(each, "columns") for each in several(columns, "columns"))
     return told
+
+
+def partition_options(partition: Any, sub_buffer: Any) -> dict[str, Any]:
+    """What joins that make buckets are told, None for what is usual.
+
+    Raises
+    ------
+    InvalidParameterError
+        A name that is no text, or a size without a unit.
+    """
+    method = None if partition is None else text(partition, "partition")
+    return {"partition": method, "sub_buffer": None if sub_buffer is None else size(sub_buffer, "sub_buffer")}

@@ -1,26 +1,48 @@
-"""``fs.algorithms``: the joins there are."""
+"""``fs.algorithms``: the joins there are, and the ways to make their buckets."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import pandas as pd
 
 from algorithms.joins.base import JOINS
+from algorithms.partitioning.base import PARTITIONING
+from flashsim.core.errors import UnknownNameError
+from flashsim.core.members import Family
+
+#: What is listed.
+_FAMILIES: dict[str, Family[Any]] = {"joins": JOINS, "partitioning": PARTITIONING}
 
 
-def algorithms() -> pd.DataFrame:
+def algorithms(family: str = "joins") -> pd.DataFrame:
     """The joins that `fs.join` runs, a row each: name, what it is in a line, and the formula that it is held against (empty: none).
 
-    A join of one's own is given by the path of its Python file instead.
+    One of one's own is given by the path of its Python file instead.
+
+    Parameters
+    ----------
+    family
+        ``"joins"``, or ``"partitioning"``: the ways in which hash joins make buckets, which have no formulas.
+
+    Raises
+    ------
+    UnknownNameError
+        It is neither.
 
     Examples
     --------
     >>> import flashsim as fs
     >>> "hybrid-hash" in fs.algorithms()["algorithm"].tolist()
     True
+    >>> "n-hash" in fs.algorithms("partitioning")["algorithm"].tolist()
+    True
     """
+    if family not in _FAMILIES:
+        raise UnknownNameError("family", family, _FAMILIES)
     rows = []
-    for name in JOINS.names():
-        join = JOINS.load(name)
-        title = (join.__doc__ or "").strip().splitlines()
-        rows.append((name, title[0] if title else "", join.FORMULA))
+    for name in _FAMILIES[family].names():
+        member = _FAMILIES[family].load(name)
+        title = (member.__doc__ or "").strip().splitlines()
+        rows.append((name, title[0] if title else "", getattr(member, "FORMULA", "")))
     return pd.DataFrame(rows, columns=["algorithm", "title", "formula"])

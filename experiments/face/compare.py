@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from algorithms.joins.base import page_format as page_format_of
 from experiments.face._outcome import Outcome
 from experiments.face._tables import Table, key, source
-from experiments.face._units import count, late_options, several, size, text
+from experiments.face._units import count, late_options, partition_options, several, size, text
 from experiments.face._working import working
 from experiments.face.calibrate import CalibrationOutcome
 from experiments.replaying.real import RealSettings
@@ -75,6 +75,8 @@ def compare(
     k: float | None = None,
     kernel: str | None = None,
     columns: Any = None,
+    partition: str | None = None,
+    sub_buffer: str | None = None,
     repeats: int = 3,
     engine: Any = "builtin",
     allow_write: bool = False,
@@ -93,8 +95,8 @@ def compare(
         The preset that is simulated, and whose figures the formula takes, or an `fs.calibrate`.
     algorithm
         One join or several.
-    first, fetch, k, kernel, columns
-        See `fs.join`, of joins that fetch rows; each is told to those that take it.
+    first, fetch, k, kernel, columns, partition, sub_buffer
+        See `fs.join`, of joins that fetch rows or make buckets; each is told to those that take it.
     repeats
         Runs on the real file; of each request the shortest time counts.
     engine
@@ -123,8 +125,9 @@ def compare(
     relations = open_pair(source(r, "r"), source(s, "s"), key(on))
     files = (lay_out(relations[0], *on_pages), lay_out(relations[1], *on_pages))
     access = RealSettings("asap", allow_write=allow_write, replace=force, destroy=yes_destroy)
-    setting = validation.JoinsSetting(names, pages, count(repeats, "repeats"), late_options(first, fetch, k, kernel, columns))
+    told = late_options(first, fetch, k, kernel, columns) | partition_options(partition, sub_buffer)
+    setting = validation.JoinsSetting(names, pages, count(repeats, "repeats"), told)
     with working("joins") as progress:
         done = validation.validate(target, chosen, files, setting, engines, access, progress)
     asked = {"on": on, "path": str(target), "device": chosen.name, "memory": pages, "page_format": on_pages[1]}
-    return ComparisonOutcome(conditions(done), provenance(asked | {"algorithms": names, "repeats": repeats}), done)
+    return ComparisonOutcome(conditions(done), provenance(asked | told | {"algorithms": names, "repeats": repeats}), done)

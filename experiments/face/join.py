@@ -19,7 +19,7 @@ from algorithms.joins.base import page_format as page_format_of
 from experiments.face._devices import device_of
 from experiments.face._outcome import Outcome, point_of
 from experiments.face._tables import Table, key, source
-from experiments.face._units import late_options, several, size, text
+from experiments.face._units import late_options, partition_options, several, size, text
 from experiments.face._working import working
 from experiments.face.drive import Drive
 from experiments.formulas.comparison import check_formula, compare_join
@@ -141,6 +141,8 @@ def join(
     k: float | None = None,
     kernel: str | None = None,
     columns: Sequence[str] | None = None,
+    partition: str | None = None,
+    sub_buffer: str | None = None,
     digests_stored: bool = False,
     trace: str | PathLike[str] | None = None,
     allow_write: bool = False,
@@ -183,6 +185,11 @@ def join(
         What ``"flash-join"`` joins keys with (``"hybrid-hash"``); or the path of a Python file.
     columns
         Those of the result, such as ``["R.name", "S.value"]``, for ``"rare"`` and ``"flash-join"``, which read no others; all without it.
+    partition
+        How ``"grace-hash"`` and ``"hybrid-hash"`` make buckets (``"traditional"``): ``fs.algorithms("partitioning")`` lists the methods;
+        or the path of a Python file.
+    sub_buffer
+        How ``"n-hash"`` divides output buffers, such as ``"4KiB"``; 8 KiB where they are larger.
     digests_stored
         Whether digests are on the device before the join begins.
     trace
@@ -218,6 +225,9 @@ def join(
     >>> rare = fs.join(r, s, on="key", algorithm="rare", columns=named, device="ocz-core-60gb", memory="64KiB")
     >>> rare.phases()["phase"].tolist(), list(rare.rows().columns)
     (['scan', 'join', 'fetch S', 'fetch R'], ['name', 'value'])
+    >>> made = fs.join(r, s, on="key", algorithm="grace-hash", partition="n-hash", device="ocz-core-60gb", memory="64KiB")
+    >>> made.phases()["requests"].tolist()
+    [4, 2]
     """
     if io not in _IO:
         raise InvalidParameterError("io", repr(io), f"it must be one of {', '.join(_IO)}")
@@ -225,6 +235,7 @@ def join(
     pages = memory_pages(size(memory, "memory"), *on_pages)
     named = [None if value is None else text(value, name) for value, name in ((buffers_for, "buffers_for"), (cpu, "cpu"))]
     fetching = late_options(first, fetch, k, kernel, columns) | {"digests_stored": bool(digests_stored) or None}
+    fetching |= partition_options(partition, sub_buffer)
     setting = JoinSetting(text(algorithm, "algorithm"), pages, io == "page", text(placement, "placement"), named[0], named[1], **fetching)
     devices = [device_of(each) for each in several(device, "device")]
     real = [each for each in devices if isinstance(each, str) and is_path(each)]

@@ -35,8 +35,8 @@ from models.disk import Disk
 #: The CPU that runs are priced with unless another is named.
 CPU = "pentium-d-2009"
 
-#: What is told only to joins that fetch rows.
-FETCHING_OPTIONS = ("first", "fetch", "k", "kernel", "columns", "digests_stored")
+#: What is told only to some joins: to those that fetch rows, and to those that make buckets.
+OPTIONS = ("first", "fetch", "k", "kernel", "columns", "digests_stored", "partition", "sub_buffer", "strands")
 
 
 @dataclass(frozen=True)
@@ -57,6 +57,8 @@ class JoinSetting:
         A CPU preset, or None: then CPU work takes no time.
     first, fetch, k, kernel, columns, digests_stored
         Of joins that fetch rows (`algorithms.joins.base.JoinParameters`); None for what is usual.
+    partition, sub_buffer, strands
+        Of joins that make buckets (`algorithms.partitioning.base.PartitionParameters`); None for what is usual.
     """
 
     algorithm: str
@@ -71,10 +73,13 @@ class JoinSetting:
     kernel: str | None = None
     columns: tuple[str, ...] | None = None
     digests_stored: bool | None = None
+    partition: str | None = None
+    sub_buffer: int | None = None
+    strands: int | None = None
 
     def parameters(self, disk: Disk | None = None) -> JoinParameters:
         """What the join is told; buffers are divided for the disk."""
-        told = {name: value for name in FETCHING_OPTIONS if (value := getattr(self, name)) is not None}
+        told = {name: value for name in OPTIONS if (value := getattr(self, name)) is not None}
         if disk is not None:
             told |= {"latency_ratio": disk.latency_ratio, "access_ratio": disk.access_ratio}
         return JoinParameters(self.memory, self.page_io, **told)
@@ -204,10 +209,12 @@ def memory_pages(memory: int, page_size: int, page_format: str = PAGE_FORMAT) ->
 def check_names(setting: JoinSetting, device: str | None) -> None:
     """Refuse an unknown join, CPU or device preset before any data are read; no device stands for a real one."""
     join = JOINS.load(setting.algorithm)
-    for option in FETCHING_OPTIONS:
+    for option in OPTIONS:
         if (value := getattr(setting, option)) is not None and option not in join.OPTIONS:
-            told = ",".join(value) if isinstance(value, tuple) else value
-            raise InvalidParameterError(option.replace("_", " "), told, f"{setting.algorithm} does not take it")
+            told = ",".join(value) if isinstance(value, tuple) else format_size(value) if option == "sub_buffer" else value
+            raise InvalidParameterError(option.replace("_", "-"), told, f"{setting.algorithm} does not take it")
+    if setting.sub_buffer is not None and setting.sub_buffer < 1:
+        raise InvalidParameterError("sub-buffer", f"{setting.sub_buffer} B", "it must be at least 1 B")
     join.check(setting.parameters())
     if setting.cpu:
         cpus.load(setting.cpu)
@@ -285,9 +292,9 @@ def _placed(setting: JoinSetting, files: tuple[HeapFile, HeapFile]) -> tuple[Hea
 
 
 def needed_for(setting: JoinSetting, files: tuple[HeapFile, HeapFile], parameters: JoinParameters, allocation: Allocation) -> int:
-    """Bytes that a join needs of a real device; of one that fetches rows, as much as it takes without a device."""
+    """Bytes that a join needs of a real device; of one that fetches rows, or makes pages of its own, as it takes without a device."""
     needed = needed_size(files)
-    if not JOINS.load(setting.algorithm).FETCHES:
+    if not JOINS.load(setting.algorithm).FETCHES and setting.partition is None:
         return needed
     placed = _placed(setting, files)
     return max(needed, room_taken(plan(setting.algorithm, *files, parameters, allocation), placed, setting.placement))

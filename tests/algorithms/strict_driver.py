@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from flashsim.core.request import Integers
-from flashsim.execution.requests import Algorithm, Cpu, Drop, Emit, Mode, Phase, Read, Work, Write
+from flashsim.execution.requests import Algorithm, Cpu, Drop, Emit, Mode, Phase, Psync, Read, Work, Write
 from flashsim.storage.attributes import Attribute
 from flashsim.storage.heap_file import File, HeapFile, heap_file, ranges
 from flashsim.storage.keys import NULL_KEY
@@ -71,6 +71,7 @@ class Outcome:
     lengths: dict[str, int] = field(default_factory=dict)
     tuples: dict[str, int] = field(default_factory=dict)
     batches: list[int] = field(default_factory=list)
+    psyncs: list[int] = field(default_factory=list)  # extents of each
     in_phase: list[str] = field(default_factory=list)
     bytes_by_file: Counter[tuple[str, str]] = field(default_factory=Counter)
 
@@ -102,36 +103,46 @@ def run(algorithm: Algorithm, memory: int) -> Outcome:
     names: dict[str, File] = {}
     emitted: list[Integers] = []
     outcome = Outcome(np.zeros((0, 2), np.int64))
-    answer: Tuples | None = None
+    answer: Tuples | tuple[Tuples, ...] | None = None
+    page_size = 0  # of the relations, in which memory is counted
     try:
         while True:
             request = algorithm.send(answer)
             answer = None
-            if isinstance(request, Read | Write):
-                kind = "read" if isinstance(request, Read) else "write"
-                assert request.mode is Mode.SERIAL
+            if isinstance(request, Psync):
+                _check_psync(request, memory * page_size)
+                outcome.psyncs.append(sum(len(part.counts) for part in request.requests))
+            parts = request.requests if isinstance(request, Psync) else [request]
+            for part in parts if isinstance(parts[0], Read | Write) else ():
+                kind = "read" if isinstance(part, Read) else "write"
+                page_size = max(page_size, part.file.page_size)
+                assert part.mode is Mode.SERIAL or isinstance(request, Psync)
                 assert outcome.phases, "input and output belong to a phase"
-                assert request.file not in dropped
-                assert names.setdefault(request.file.name, request.file) is request.file, "two files of one name"
-                assert len(request.starts) == len(request.counts) > 0
-                assert (request.counts >= 1).all()
+                assert part.file not in dropped
+                assert names.setdefault(part.file.name, part.file) is part.file, "two files of one name"
+                assert len(part.starts) == len(part.counts) > 0
+                assert (part.counts >= 1).all()
                 share = 1.0
-                if isinstance(request, Read) and request.parts is not None:
-                    share = sum(length for _, length in request.parts) / request.file.page_size
-                assert request.counts.sum() * share <= memory + 1, "more pages than memory holds"
-                outcome.bytes_by_file[kind, request.file.name] += round(int(request.counts.sum()) * share * request.file.page_size)
-                outcome.requests.append((kind, request.file.name, int(request.counts.sum())))
-                starts, counts = request.starts, request.counts
-                if isinstance(request, Read) and request.parts is not None:  # a part of a page is a request of its own
-                    starts = np.repeat(ranges(starts, counts), len(request.parts))
+                if isinstance(part, Read) and part.parts is not None:
+                    share = sum(length for _, length in part.parts) / part.file.page_size
+                assert part.counts.sum() * share * part.file.page_size <= (memory + 1) * page_size, "more pages than memory holds"
+                outcome.bytes_by_file[kind, part.file.name] += round(int(part.counts.sum()) * share * part.file.page_size)
+                outcome.requests.append((kind, part.file.name, int(part.counts.sum())))
+                starts, counts = part.starts, part.counts
+                if isinstance(part, Read) and part.parts is not None:  # a part of a page is a request of its own
+                    starts = np.repeat(ranges(starts, counts), len(part.parts))
                     counts = np.ones(len(starts), np.int64)
                 for start, count in zip(starts.tolist(), counts.tolist(), strict=True):
-                    outcome.extents.append((kind, request.file.name, start, count))
+                    outcome.extents.append((kind, part.file.name, start, count))
                     outcome.in_phase.append(outcome.phases[-1])
             if isinstance(request, Read):
                 answer = _read(request, stored)
             elif isinstance(request, Write):
                 _append(request, stored)
+            elif isinstance(request, Psync):
+                answer = tuple(_read(part, stored) for part in parts if isinstance(part, Read)) or None
+                for part in parts if answer is None else ():
+                    _append(part, stored)
             elif isinstance(request, Drop):
                 _check_packing(request.file, stored[request.file])
                 assert request.file.temporary and request.file not in dropped
@@ -155,6 +166,14 @@ def run(algorithm: Algorithm, memory: int) -> Outcome:
     if emitted:
         outcome.pairs = np.concatenate(emitted)
     return outcome
+
+
+def _check_psync(request: Psync, memory: int) -> None:
+    """A set has reads or writes, of any file one write, and moves no more bytes than memory holds."""
+    kinds = {type(part) for part in request.requests}
+    assert kinds in ({Read}, {Write})
+    assert kinds == {Read} or len({part.file for part in request.requests}) == len(request.requests)
+    assert sum(int(part.counts.sum()) * part.file.page_size for part in request.requests) <= memory
 
 
 def _read(request: Read, stored: dict[File, list[Tuples]]) -> Tuples:
