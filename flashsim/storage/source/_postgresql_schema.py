@@ -259,6 +259,8 @@ def _default(parts: list[Token], column: Column) -> pa.Scalar | None:
         return None
     if value.kind not in ("number", "string") and not value.is_word("TRUE", "FALSE"):
         raise ValueError("an expression")
+    if value.kind == "number" and not float(value.text):
+        sign = ""  # a number without quotes has no negative zero
     return constant(column, sign + value.text)
 
 
