@@ -70,7 +70,7 @@ def partition_both(
     files: Sequence[File], folders: Sequence[str], level: int, allocation: GraceAllocation, parameters: PartitionParameters
 ) -> Generator[Request, Answer, list[list[File]]]:
     """Distribute R and then S over buckets in folders of theirs; returns the files of the buckets of each."""
-    buffers, buckets = PartitionBuffers(allocation.input, allocation.output), []
+    buffers, buckets = PartitionBuffers(allocation.input, allocation.output, allocation.buckets), []
     for file, folder, layout in zip(files, folders, bucket_layouts(files, buffers, parameters), strict=True):
         expected = math.ceil(file.pages / allocation.buckets) * (file.page_size // layout.page_size)
         buckets.append(temporary_files(folder, "bucket", allocation.buckets, layout, expected))
@@ -89,7 +89,7 @@ def join_buckets(r_files: Sequence[File], s_files: Sequence[File], second: Secon
         if r.pages and s.pages:
             table = math.ceil(r.pages * exact(second.fudge))
             if table < second.memory:
-                yield from nested_blocks(r, s, 1, min(second.input, second.memory - table), page_io=second.partitioning.page_io)
+                yield from _nested_blocks(r, s, 1, min(second.input, second.memory - table), second.partitioning)
             else:
                 spreads = 2 * len(r_files) * r.pages <= (len(r_files) + 1) * total
                 yield from _join_overfull(r, s, second, level + 1, spreads=spreads)
@@ -106,10 +106,14 @@ def _join_overfull(r: File, s: File, second: SecondPhase, level: int, *, spreads
     loops = nested_loops(r.pages, s.pages, second.memory, second.latency_ratio, second.fudge)
     chunks = loops.chunks(r.pages, second.fudge)
     if not spreads or r.pages + chunks * s.pages <= 3 * (r.pages + s.pages):
-        yield from nested_blocks(r, s, chunks, loops.inner, page_io=second.partitioning.page_io)
+        yield from _nested_blocks(r, s, chunks, loops.inner, second.partitioning)
         return
     r_parts, s_parts = yield from partition_both((r, s), (r.name, s.name), level, division(r, s, second), second.partitioning)
     yield from join_buckets(r_parts, s_parts, second.on_pages_of(r_parts, r), level)
+
+
+def _nested_blocks(r: File, s: File, chunks: int, inner: int, how: PartitionParameters) -> Algorithm:
+    yield from nested_blocks(r, s, chunks, inner, page_io=how.page_io, strands=how.strands)
 
 
 def division(r: File, s: File, second: SecondPhase) -> GraceAllocation:

@@ -6,7 +6,7 @@ brought together, the next one spreads again.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +15,7 @@ from algorithms.results import BATCH
 from flashsim.core.kernel import kernel
 from flashsim.core.request import Integers
 from flashsim.execution.requests import Algorithm, Cpu, Emit, Work
-from flashsim.storage.rows import Tuples
+from flashsim.storage.rows import Tuples, keyed
 
 #: The salt of hash tables; partitioning salts count up from 0.
 TABLE_SALT = 1 << 32
@@ -75,9 +75,16 @@ class HashTable:
                 yield pairs[0, :found], pairs[1, :found]
 
 
-def build(tuples: Tuples) -> tuple[HashTable, Cpu]:
-    """A hash table over keys that have not been hashed yet, and the work of building it."""
-    return HashTable(tuples, hash_keys(tuples.keys, TABLE_SALT)), Cpu({Work.HASH: len(tuples), Work.BUILD: len(tuples)})
+def build(parts: Sequence[Tuples]) -> HashTable:
+    """A hash table over keys that have not been hashed yet; those who bring the parts account for the work."""
+    columns = zip(*((part.keys, part.rows) for part in parts), strict=True)
+    keys, rows = (column[0] if len(column) == 1 else np.concatenate(column) for column in columns)
+    return HashTable(keyed(keys, rows), hash_keys(keys, TABLE_SALT))
+
+
+def build_work(tuples: Tuples) -> Cpu:
+    """The work of hashing tuples and putting them into a table."""
+    return Cpu({Work.HASH: len(tuples), Work.BUILD: len(tuples)})
 
 
 def probe(table: HashTable, tuples: Tuples, hashes: Hashes | None = None) -> Algorithm:

@@ -14,7 +14,8 @@ import numpy.typing as npt
 from algorithms.buckets import bucket_numbers
 from algorithms.hashing import Hashes, HashTable, hash_keys, probe
 from algorithms.partitioning.base import PartitionBuffers, PartitionParameters, Put, distribute
-from flashsim.execution.requests import Algorithm, Cpu, Work
+from algorithms.scanning import regions, together
+from flashsim.execution.requests import Acquire, Algorithm, Cpu, Latch, Release, Work
 from flashsim.storage.heap_file import File
 from flashsim.storage.layout import Layout
 from flashsim.storage.rows import Tuples, keyed
@@ -111,26 +112,37 @@ class Pass:
 def keep(r: File, files: Sequence[File], resident: Resident, how: Pass) -> Algorithm:
     """Read R: its part below the threshold stays, and the rest goes to the files, or nowhere without any."""
     seen = 0
+    latch = Latch("what stays in memory") if how.partitioning.strands > 1 else None  # a driver of one strand knows none
 
     def route(tuples: Tuples, pages: int, put: Put) -> Algorithm:
         nonlocal seen
-        seen += pages
         yield Cpu({Work.HASH: len(tuples)})
         hashes = hash_keys(tuples.keys, how.level)
+        if latch is not None:
+            yield Acquire(latch)
+        seen += pages
         stays = resident.holds(hashes)
         resident.admit(tuples.chosen(stays), hashes[stays])
+        gone = resident.demote(seen / r.pages) if resident.overfull() else None
+        if latch is not None:
+            yield Release(latch)
         yield from put(tuples.chosen(~stays), bucket_numbers(hashes[~stays], len(files)))
-        if resident.overfull():
-            tuples, hashes = resident.demote(seen / r.pages)
-            yield from put(tuples, bucket_numbers(hashes, len(files)))
+        if gone is not None:
+            yield from put(gone[0], bucket_numbers(gone[1], len(files)))
 
     yield from distribute(r, files, how.buffers, route, how.partitioning)
+
+
+def _built(count: int) -> Algorithm:
+    """The work of putting so many tuples, whose hashes are known, into the table; strands that have partitioned share it."""
+    yield Cpu({Work.BUILD: count})
 
 
 def meet(s: File, files: Sequence[File], resident: Resident, how: Pass) -> Algorithm:
     """Read S: its part below the threshold is joined with what stayed of R, and the rest goes to the files, or nowhere without any."""
     table = HashTable(*resident.tuples())
-    yield Cpu({Work.BUILD: len(resident)})
+    shares = regions(0, len(resident), how.partitioning.strands) or [(0, 0)]
+    yield from together([_built(end - first) for first, end in shares])
 
     def route(tuples: Tuples, _: int, put: Put) -> Algorithm:
         yield Cpu({Work.HASH: len(tuples)})

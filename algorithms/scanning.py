@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from algorithms.blocks import read_block, spans
 from flashsim.execution.requests import Algorithm, Spawn, Strand, Wait
@@ -13,21 +13,42 @@ from flashsim.storage.rows import Tuples
 Handler = Callable[[Tuples], Algorithm]
 
 
+def together(algorithms: Sequence[Algorithm]) -> Algorithm:
+    """Run algorithms beside each other, a strand each, until all have ended; one alone needs no strand of its own."""
+    if len(algorithms) <= 1:
+        for algorithm in algorithms:
+            yield from algorithm
+        return
+    begun = []
+    for number, algorithm in enumerate(algorithms, start=1):
+        strand = yield Spawn(algorithm, f"strand {number}")
+        assert isinstance(strand, Strand)
+        begun.append(strand)
+    yield Wait(begun)
+
+
+def regions(first: int, end: int, strands: int) -> list[tuple[int, int]]:
+    """First page and end of the contiguous regions of some pages, one a strand, as equal as whole pages allow; none is empty.
+
+    Examples
+    --------
+    >>> regions(0, 10, 3), regions(4, 6, 8)
+    ([(0, 3), (3, 6), (6, 10)], [(4, 5), (5, 6)])
+    """
+    pages = end - first
+    count = min(strands, pages)
+    return [(first + pages * part // count, first + pages * (part + 1) // count) for part in range(count)]
+
+
 def parallel_scan(file: File, handle: Handler, block: int, strands: int) -> Algorithm:
-    """Read a file in as many parts as there are strands, each block by block.
+    """Read a file in as many regions as there are strands, each block by block (ParaScan: Lai et al., WAIM 2013).
 
     Parameters
     ----------
     block
         Pages read at a time.
     """
-    begun = []
-    for number in range(strands):
-        first, end = (file.pages * part // strands for part in (number, number + 1))
-        strand = yield Spawn(_scan(file, handle, block, first, end), f"scan {number}")
-        assert isinstance(strand, Strand)
-        begun.append(strand)
-    yield Wait(begun)
+    yield from together([_scan(file, handle, block, first, end) for first, end in regions(0, file.pages, strands)])
 
 
 def _scan(file: File, handle: Handler, block: int, first: int, end: int) -> Algorithm:

@@ -91,10 +91,8 @@ class Output:
         boundaries = self._first[buffer, : pages + 1].copy()
         boundaries[pages] = count
         self._state[buffer] = 0
-        self.files[buffer].tuples += count
         columns = dict(zip(self._names, self._held[:, buffer, :count].copy(), strict=True))
-        file = self.files[buffer]
-        return Write(file, *extents(file.pages, pages, self._page_io), Tuples(columns, boundaries))
+        return Write(self.files[buffer], *extents(0, pages, self._page_io), Tuples(columns, boundaries), append=True)
 
 
 @kernel

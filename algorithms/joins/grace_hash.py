@@ -34,7 +34,7 @@ def join(r: File, s: File, parameters: JoinParameters, allocation: Allocation | 
         Memory not above sqrt(F |R|), an allocation that does not fit, or buffers that the partition method refuses.
     """
     chosen = settle(r, s, parameters, allocation, GraceAllocation, allocate)
-    check_buffers((r, s), PartitionBuffers(chosen.input, chosen.output), parameters.partitioning)
+    check_buffers((r, s), PartitionBuffers(chosen.input, chosen.output, chosen.buckets), parameters.partitioning)
     return _join(r, s, parameters, chosen)
 
 

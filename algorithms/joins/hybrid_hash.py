@@ -43,7 +43,7 @@ def join(r: File, s: File, parameters: JoinParameters, allocation: Allocation | 
     table = math.ceil(r.pages * exact(parameters.fudge))
     if chosen.buckets == 0 and chosen.workspace < table:
         raise InvalidParameterError("workspace", f"{chosen.workspace} pages", f"without buckets on disk all of R must fit: F |R| = {table}")
-    check_buffers((r, s), PartitionBuffers(chosen.input, chosen.output), parameters.partitioning)
+    check_buffers((r, s), PartitionBuffers(chosen.input, chosen.output, chosen.buckets), parameters.partitioning)
     return _join(r, s, parameters, chosen)
 
 
@@ -51,7 +51,7 @@ def _join(r: File, s: File, parameters: JoinParameters, allocation: HybridAlloca
     yield Phase("partition")
     if not r.pages or not s.pages:
         return
-    buffers, partitioning = PartitionBuffers(allocation.input, allocation.output), parameters.partitioning
+    buffers, partitioning = PartitionBuffers(allocation.input, allocation.output, allocation.buckets), parameters.partitioning
     layouts = bucket_layouts((r, s), buffers, partitioning)
     finer, share = r.page_size // layouts[0].page_size, max(1, allocation.buckets)
     r_files, s_files = (

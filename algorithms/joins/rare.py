@@ -9,7 +9,7 @@ import math
 
 from algorithms.blocks import read_block, spans
 from algorithms.buckets import SecondPhase, division, join_buckets, partition_both
-from algorithms.hashing import build, probe
+from algorithms.hashing import build, build_work, probe
 from algorithms.joins._late import FETCHES, PAGE_FORMAT, LateJoin, allocate, check, prepare
 from algorithms.joins.base import JoinParameters, folders
 from algorithms.minipages import scanned
@@ -53,8 +53,9 @@ def _in_memory(late: LateJoin, input_pages: int, parameters: JoinParameters) -> 
     yield Phase("scan")
     if not late.r.pages or not late.s.pages:
         return
-    table, work = build((yield from read_block(late.r, 0, late.r.pages, parameters.page_io)))
-    yield work
+    tuples = yield from read_block(late.r, 0, late.r.pages, parameters.page_io)
+    yield build_work(tuples)
+    table = build([tuples])
     yield Phase("join")
     for first, pages in spans(late.s.pages, input_pages):
         yield from probe(table, (yield from read_block(late.s, first, pages, parameters.page_io)))

@@ -58,7 +58,7 @@ def _join(r: File, s: File, parameters: JoinParameters, allocation: SimpleHashAl
             for name, file in zip(names, (r, s), strict=True)
         ]
         resident = Resident(r.layout, room * r.layout.room, 1.0 if share == 1 else share * chance, slack=1.0)
-        how = Pass(PartitionBuffers(allocation.input, allocation.output), number, PartitionParameters(page_io=parameters.page_io))
+        how = Pass(PartitionBuffers(allocation.input, allocation.output, 1), number, PartitionParameters(page_io=parameters.page_io))
         yield from keep(r, passed[:1], resident, how)
         yield from meet(s, passed[1:] if passed[0].pages else [], resident, how)
         yield from _dropped(r, s)

@@ -22,15 +22,18 @@ class OutputBuffers(Protocol):
         """Write what is left."""
 
 
-def scan(file: File, input_pages: int, route: Route, output: OutputBuffers | None, *, page_io: bool) -> Algorithm:
-    """Read a file in blocks, and put what is routed to the output buffers; without any it is left out."""
+def scan(
+    file: File, input_pages: int, route: Route, output: OutputBuffers | None, *, page_io: bool, region: tuple[int, int] | None = None
+) -> Algorithm:
+    """Read a file, or a region (first page and end) of it, in blocks, and put what is routed to the output buffers, if there are any."""
+    begin, end = region or (0, file.pages)
 
     def put(tuples: Tuples, buffers: Integers) -> Algorithm:
         if output is not None and len(tuples):
             yield from output.append(tuples, buffers)
 
-    for first, pages in spans(file.pages, input_pages):
-        tuples = yield from read_block(file, first, pages, page_io)
+    for first, pages in spans(end - begin, input_pages):
+        tuples = yield from read_block(file, begin + first, pages, page_io)
         yield from route(tuples, pages, put)
     if output is not None:
         yield from output.finish()

@@ -59,10 +59,16 @@ class PartitionParameters:
 
 @dataclass(frozen=True)
 class PartitionBuffers:
-    """Memory of a partition phase, in pages: one input buffer, and an output buffer of `output` pages for each bucket."""
+    """Memory of a partition phase, in pages: one input buffer, and an output buffer of `output` pages for each of `buckets` buckets."""
 
     input: int
     output: int
+    buckets: int
+
+    @property
+    def pages(self) -> int:
+        """All of it."""
+        return self.input + self.buckets * self.output
 
 
 class PartitionMethod(Protocol):

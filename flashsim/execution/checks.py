@@ -112,12 +112,13 @@ def check_write(request: Write, *, at_once: bool = False) -> None:
     """
     file, tuples = request.file, request.tuples
     _check_extents("write", request)
-    end = file.pages
+    end = 0 if request.append else file.pages
     for start, count in zip(request.starts.tolist(), request.counts.tolist(), strict=True):
         if start + count > end:
             if start != end or not file.temporary:
                 bound = f"it has {file.pages}" + (", and new ones follow those" if file.temporary else "")
-                raise InvalidParameterError("write", f"pages {start} to {start + count - 1} of {file.name}", bound)
+                behind = "behind the end " if request.append else ""
+                raise InvalidParameterError("write", f"pages {start} to {start + count - 1} {behind}of {file.name}", bound)
             end += count
     pages = ranges(request.starts, request.counts)
     if (at_once or request.mode is Mode.BATCH) and len(pages) > 1 and not (np.diff(np.sort(pages)) > 0).all():

@@ -22,7 +22,7 @@ from flashsim.execution.driver import ResultRows, answer, enter_phase, stop
 from flashsim.execution.file_access import Group
 from flashsim.execution.machine import Machine, load
 from flashsim.execution.requests import Acquire, Algorithm, Answer, Latch, Release, Sleep, Spawn, Strand, Wait
-from flashsim.execution.run import ConcurrentRun
+from flashsim.execution.run import ConcurrentRun, by_name
 from flashsim.execution.strand_state import Port, Record, Site, Step, StrandState, check_duration, check_strand, submit
 from flashsim.storage.content import ColumnContent
 from flashsim.storage.heap_file import HeapFile
@@ -88,7 +88,7 @@ class ConcurrentDriver:
             A strand failed, or asked for something impossible.
         """
         began = self.now
-        self._begin(algorithm, "main", (0, -1))
+        self._begin(algorithm, "main")
         try:
             while True:
                 while self._ready:
@@ -103,17 +103,17 @@ class ConcurrentDriver:
             self.site.machine.now = self.now
         return ConcurrentRun(
             self.site.name,
-            [strand.runs[0] for strand in self._strands.values()],
+            by_name(strand.runs[0] for strand in self._strands.values()),
             self.now - began,
             dict(self.site.cores),
             {place: cores.time for place, cores in self._cores.items()},
             [port.busy_time for port in self._ports],
         )
 
-    def _begin(self, algorithm: Algorithm, name: str, last: tuple[int, int]) -> Strand:
+    def _begin(self, algorithm: Algorithm, name: str, parent: StrandState | None = None) -> Strand:
         number = len(self._strands)
         handle = Strand(name or f"strand {number}", number)
-        strand = self._strands[handle] = StrandState(handle, algorithm, self.site, last)
+        strand = self._strands[handle] = StrandState(handle, algorithm, self.site, parent)
         self._lives[strand] = self._life(strand)
         self._ready.append(strand)
         return handle
@@ -165,7 +165,7 @@ class ConcurrentDriver:
             if isinstance(request, Spawn | Wait | Sleep | Acquire | Release):
                 enter_phase(request, strand)
             if isinstance(request, Spawn):
-                answered = self._begin(request.algorithm, request.name, strand.last)
+                answered = self._begin(request.algorithm, request.name, strand)
             elif isinstance(request, Wait):
                 for other in request.strands:
                     yield from self._wait(strand, other)

@@ -118,7 +118,7 @@ def enter_phase(request: Request, backend: Backend) -> None:
     if isinstance(request, Phase) or not backend.runs[0].phases:
         backend.phase_ends()
         for run in backend.runs:
-            run.enter(request.name if isinstance(request, Phase) else "run")
+            run.enter(request.name if isinstance(request, Phase) else run.phase.name)
 
 
 def _count_pages(backend: Backend, requests: Sequence[Read] | Sequence[Write]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -61,6 +61,16 @@ def labels(groups: Sequence[Group]) -> Label:
     return each
 
 
+def place(request: Write, volume: Volume) -> Write:
+    """Make room for pages that are new; returns the request with its pages counted from the file's first."""
+    file = request.file
+    if request.append:
+        request = replace(request, starts=request.starts + file.pages, append=False)
+        file.tuples += len(request.tuples)
+    volume.extend(file, request.new_pages)
+    return request
+
+
 class FileAccess:
     """What is asked of files, as groups of requests to devices; what pages hold is kept beside.
 
@@ -87,16 +97,12 @@ class FileAccess:
 
     def write(self, request: Write) -> None:
         """Place pages that are new, issue the writes, and keep what they hold."""
-        self._put(request)
-        self.issue([self._group(request)])
+        self.issue([self._group(self._put(request))])
         self._commit(now=False)
 
     def psync(self, requests: Sequence[Read] | Sequence[Write]) -> tuple[Tuples | None, ...] | None:
         """Do all that `read` or `write` do, but issue all requests at once."""
-        for request in requests:
-            if isinstance(request, Write):
-                self._put(request)
-        groups = together([self._group(request) for request in requests])
+        groups = together([self._group(self._put(request) if isinstance(request, Write) else request) for request in requests])
         if groups:
             self.issue(groups)
         if isinstance(requests[0], Write):
@@ -130,9 +136,10 @@ class FileAccess:
         tuples = self.content.read(request.file, request.starts, request.counts)
         return tuples if request.columns is None else tuples.only(request.columns)
 
-    def _put(self, request: Write) -> None:
-        self.volume.extend(request.file, request.new_pages)
+    def _put(self, request: Write) -> Write:
+        request = place(request, self.volume)
         self.content.write(request.file, request.starts, request.counts, request.tuples)
+        return request
 
     def _issue_at(self, operation: int, device: int, offset: int, length: int, label: str) -> None:
         self.issue([Group(operation, Extents(device, np.array([offset]), np.array([length])), label)])

@@ -18,7 +18,7 @@ from flashsim.core.protocols import Label, Sink
 from flashsim.core.request import FLUSH, READ, WRITE, Completions, Requests, make_requests
 from flashsim.core.units import SECONDS
 from flashsim.device.file import RealDevice
-from flashsim.execution.file_access import Group, together
+from flashsim.execution.file_access import Group, place, together
 from flashsim.execution.requests import Cpu, Mode, Read, Write
 from flashsim.execution.run import Run
 from flashsim.storage.heap_file import File, ranges
@@ -89,6 +89,7 @@ class RealStrand:
         """The backend of another strand, which begins now."""
         other = RealStrand(self.volume, self.device)
         other.runs[0].strand = name
+        other.runs[0].phase.name = self.runs[0].phase.name
         other.last, other._log = self.last, self._log
         return other
 
@@ -178,7 +179,7 @@ class RealStrand:
             file = request.file
             self.device.check_page_size(file.page_size)
             with self._log.lock:
-                self.volume.extend(file, request.new_pages)
+                request = place(request, self.volume)
                 groups.append(Group(WRITE, self.volume.locate(file, request.starts, request.counts), file.name, at_once))
         data = [request.file.layout.encode(request.tuples, ranges(request.starts, request.counts)).ravel() for request in requests]
         group = _one(groups)

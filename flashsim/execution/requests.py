@@ -73,6 +73,12 @@ class Write:
     """Write extents: pages that the file has, or new ones at the end of a temporary file.
 
     `tuples.pages` has one entry a page, over all extents, plus one.
+
+    Parameters
+    ----------
+    append
+        `starts` count from the file's end as it is when the driver takes the request, and the tuples are counted as the file's: strands
+        that append to one file at a time do not meet.
     """
 
     file: File
@@ -80,6 +86,7 @@ class Write:
     counts: Integers
     tuples: Tuples
     mode: Mode = Mode.SERIAL
+    append: bool = False
 
     @property
     def new_pages(self) -> int:

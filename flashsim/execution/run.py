@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
@@ -48,10 +48,18 @@ class PhaseCost:
         """JSON-ready."""
         return asdict(self) | {"work": {str(kind): count for kind, count in self.work.items()}}
 
+    def add(self, other: PhaseCost) -> None:
+        """Count what another phase has cost as this one's."""
+        for name, value in vars(other).items():
+            if isinstance(value, int):
+                setattr(self, name, getattr(self, name) + value)
+        for kind, count in other.work.items():
+            self.work[kind] = self.work.get(kind, 0) + count
+
 
 @dataclass
 class Run:
-    """The run of an algorithm, or of one of its strands, on one machine."""
+    """The run of an algorithm, or of one of its strands, on one machine; a strand begins in the phase of the one that began it."""
 
     machine: str
     phases: list[PhaseCost] = field(default_factory=list)
@@ -70,11 +78,7 @@ class Run:
         """All phases together."""
         total = PhaseCost("total")
         for phase in self.phases:
-            for name, value in vars(phase).items():
-                if isinstance(value, int):
-                    setattr(total, name, getattr(total, name) + value)
-            for kind, count in phase.work.items():
-                total.work[kind] = total.work.get(kind, 0) + count
+            total.add(phase)
         return total
 
     def as_dict(self) -> dict[str, Any]:
@@ -94,7 +98,8 @@ class ConcurrentRun:
     Parameters
     ----------
     strands
-        A run a strand, in the order in which they began; their phases are their own.
+        A run a strand, in the order in which they began; their phases are their own.  Strands of one name, such as an algorithm begins
+        one after the other, have one run.
     elapsed
         Until the last strand ended, ns.
     cores
@@ -114,7 +119,16 @@ class ConcurrentRun:
 
     def total(self) -> PhaseCost:
         """All strands together; their times overlap, so that they may add up to more than has elapsed."""
-        return Run(self.machine, [run.total() for run in self.strands]).total()
+        return Run(self.machine, self.phases).total()
+
+    @property
+    def phases(self) -> list[PhaseCost]:
+        """All strands together, by phase."""
+        return _merged([phase for run in self.strands for phase in run.phases])
+
+    def elapsed_in(self, phase: str) -> int:
+        """How long the algorithm itself was in a phase, ns, while it waited for strands or worked."""
+        return sum(cost.total_time for cost in self.strands[0].phases if cost.name == phase)
 
     @property
     def result_rows(self) -> int:
@@ -136,6 +150,26 @@ class ConcurrentRun:
         strands = [{"strand": run.strand} | run.as_dict() for run in self.strands]
         shares = {"core_shares": self.core_shares, "device_shares": self.device_shares}
         return {"machine": self.machine, "elapsed": self.elapsed, **shares, "total": self.total().as_dict(), "strands": strands}
+
+
+def _merged(phases: Iterable[PhaseCost]) -> list[PhaseCost]:
+    merged: dict[str, PhaseCost] = {}
+    for phase in phases:
+        merged.setdefault(phase.name, PhaseCost(phase.name)).add(phase)
+    return list(merged.values())
+
+
+def by_name(runs: Iterable[Run]) -> list[Run]:
+    """The runs of strands, those of one name as one."""
+    named: dict[str, list[Run]] = {}
+    for run in runs:
+        named.setdefault(run.strand, []).append(run)
+    return [
+        same[0]
+        if len(same) == 1
+        else Run(same[0].machine, _merged(phase for run in same for phase in run.phases), sum(run.result_rows for run in same), name)
+        for name, same in named.items()
+    ]
 
 
 def in_one(runs: Sequence[Run]) -> Run:

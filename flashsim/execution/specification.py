@@ -16,7 +16,7 @@ from flashsim.core.units import NEVER
 from flashsim.execution.driver import ResultRows, answer, enter_phase
 from flashsim.execution.machine import Machine
 from flashsim.execution.requests import Acquire, Algorithm, Answer, Latch, Release, Sleep, Spawn, Strand, Wait
-from flashsim.execution.run import ConcurrentRun
+from flashsim.execution.run import ConcurrentRun, by_name
 from flashsim.execution.strand_state import Port, Record, Site, StrandState, submit
 from flashsim.storage.content import ColumnContent
 from flashsim.storage.volume import Volume
@@ -51,20 +51,20 @@ class ConcurrentSpecification:
     def run(self, algorithm: Algorithm) -> ConcurrentRun:
         """Run an algorithm until it and all strands that it began have ended."""
         began = int(self.env.now)
-        self.begin(algorithm, "main", (0, -1))
+        self.begin(algorithm, "main")
         while not all(end.triggered for end in self.ends.values()):
             try:
                 self.env.step()
             except simpy.core.EmptySchedule:
                 raise DeadlockError("deadlock") from None
-        runs = [strand.runs[0] for strand in self.strands.values()]
+        runs = by_name(strand.runs[0] for strand in self.strands.values())
         elapsed = int(self.env.now) - began
         return ConcurrentRun(self.site.name, runs, elapsed, dict(self.site.cores), self.core_times, [port.busy_time for port in self.ports])
 
-    def begin(self, algorithm: Algorithm, name: str, last: tuple[int, int]) -> Strand:
+    def begin(self, algorithm: Algorithm, name: str, parent: StrandState | None = None) -> Strand:
         """A strand begins when all that could go on before it has done so."""
         handle = Strand(name or f"strand {len(self.strands)}", len(self.strands))
-        strand = self.strands[handle] = StrandState(handle, algorithm, self.site, last)
+        strand = self.strands[handle] = StrandState(handle, algorithm, self.site, parent)
         self.ends[handle] = self.env.event()
         self.env.process(self.life(strand, self.env.event().succeed()))
         return handle
@@ -82,7 +82,7 @@ class ConcurrentSpecification:
             if isinstance(request, Spawn | Wait | Sleep | Acquire | Release):
                 enter_phase(request, strand)
             if isinstance(request, Spawn):
-                answered = self.begin(request.algorithm, request.name, strand.last)
+                answered = self.begin(request.algorithm, request.name, strand)
             elif isinstance(request, Wait):
                 for other in request.strands:
                     yield from happened(self.ends[other])

@@ -69,13 +69,15 @@ class Site:
 class StrandState(FileAccess):
     """One strand: its algorithm, what it asked for as steps, and what it cost so far; a backend of the driver's loop."""
 
-    def __init__(self, handle: Strand, algorithm: Algorithm, site: Site, last: tuple[int, int]) -> None:
+    def __init__(self, handle: Strand, algorithm: Algorithm, site: Site, parent: StrandState | None = None) -> None:
         super().__init__(site.volume, site.content, self._take, trim=site.trim)
         self.handle = handle
         self.algorithm = algorithm
         self.site = site
         self.runs = [Run(site.name, strand=handle.name)]
-        self.last = last  # when the last request completed that this strand waited for, and its number in the record
+        self.last = (0, -1)  # when the last request completed that this strand waited for, and its number in the record
+        if parent is not None:
+            self.runs[0].phase.name, self.last = parent.runs[0].phase.name, parent.last
         self._steps: list[Step] = []
         self._began = site.clock()
         self._busy = 0  # until then

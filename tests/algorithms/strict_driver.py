@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -109,6 +109,9 @@ def run(algorithm: Algorithm, memory: int) -> Outcome:
         while True:
             request = algorithm.send(answer)
             answer = None
+            if isinstance(request, Write) and request.append:
+                request.file.tuples += len(request.tuples)
+                request = replace(request, starts=request.starts + request.file.pages)
             if isinstance(request, Psync):
                 _check_psync(request, memory * page_size)
                 outcome.psyncs.append(sum(len(part.counts) for part in request.requests))
