@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from flashsim.core.outstanding import OutstandingLevel
 from flashsim.core.protocols import Progress
 from flashsim.core.request import FLUSH, OPERATIONS, READ, WRITE, Integers
 from flashsim.core.units import GIB
@@ -37,6 +38,7 @@ def describe(source: Source, progress: Progress | None = None) -> dict[str, Any]
         that begin where the one before on the same device ended); ``footprint`` (distinct bytes read or written, in whole sectors, and
         ``footprint_error``, its relative standard error: 0 where it is exact); ``devices``; ``labels`` (requests by file); ``duration``
         (ns); ``between`` (ns from an arrival to the next: mean and percentiles, and ``values`` with ``shares``, the distribution);
+        ``outstanding`` (`flashsim.core.outstanding.OutstandingLevel.as_dict`; None where nothing is timed);
         ``backward`` (arrivals before the one before, which count as 0 in ``between``); ``step`` (ns, of which all arrivals are multiples)
         and ``bursts``, a warning where that is coarse; ``unknown`` (columns that are not in the file, such as ``operation``);
         ``reuse`` (`traces.locality.Locality.as_dict`); ``over_time`` (`traces.over_time.OverTime`);
@@ -96,6 +98,7 @@ class _Summary:
         self.labels: dict[str, int] = {}
         self.touched, self.over_time, self.between = Touched(), OverTime(), Histogram()
         self.clock, self.locality, self.unknown = Clock(), Locality(), frozenset[str]()
+        self.outstanding = OutstandingLevel()
         self._ends = np.full(1 << 15, -1)  # where the last request on each device ended
         self._begin: int | None = None
         self._end = 0
@@ -145,6 +148,7 @@ class _Summary:
         if timed.any():
             completed = batch.column("completed").fill_null(0).to_numpy()
             self._end = max(self._end, int(completed[timed].max()))
+            self.outstanding.add(arrival[timed], completed[timed])
             for kind in np.unique(operation[timed]).tolist():
                 chosen = timed & (operation == kind)
                 self.operations[kind].latency.add(np.maximum(completed - arrival, 0)[chosen])
@@ -164,6 +168,7 @@ class _Summary:
             "labels": self.labels,
             "duration": None if self._begin is None else self._end - self._begin,
             "between": _spread(self.between) | {"values": values.tolist(), "shares": shares.tolist()} if self.between.count else None,
+            "outstanding": self.outstanding.as_dict(),
             "backward": self.backward,
             "step": self.clock.step if self.clock.count else None,
             "bursts": self.clock.bursts,

@@ -32,14 +32,16 @@ class CpuPrices:
         """The preset, its prices rounded to four digits."""
         value = {price.name: float(f"{price.value:.4g}") for price in self.prices}
         source = {price.name: f"measured: {price.source}; spread {price.spread:.1%}" for price in self.prices}
-        parts = ("per_request", "per_byte")
+        parts = tuple(part for part in ("per_request", "per_byte", "per_call") if part in value)
         sources = {f"user.{kind}": source[kind] for kind in Work}
         sources |= {f"kernel.{kind}.{part}": source[part] for kind in KINDS for part in parts}
         sources[f"user.{DEFAULT}"] = "measured: the geometric mean of the prices a tuple"
-        request, byte = (dict.fromkeys(KINDS, value[part]) for part in parts)
+        kernel: dict[str, dict[str, float]] = {part: dict.fromkeys(KINDS, value[part]) for part in parts}
         user: dict[str, float] = {kind: value[kind] for kind in Work}
         cores = {HOST: len(os.sched_getaffinity(0))}
-        return CpuModel(self.name, user | {DEFAULT: mean_price(user)}, request, byte, sources, cores)
+        priced = user | {DEFAULT: mean_price(user)}
+        per_call = kernel.get("per_call", {})
+        return CpuModel(self.name, priced, kernel["per_request"], kernel["per_byte"], sources, cores, per_call=per_call)
 
     def text(self) -> str:
         """The preset's file."""

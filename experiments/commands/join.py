@@ -33,6 +33,7 @@ from experiments.commands.values import completes
 from experiments.formulas.comparison import as_dict, check_formula, compare_join, comparison_table, formulas, why
 from experiments.presentation.rows import RowWriter
 from experiments.presentation.tables import Table
+from experiments.presentation.trace_tables import outstanding
 from experiments.runs.joining import (
     CPU,
     JoinResult,
@@ -203,6 +204,9 @@ def _show(result: JoinResult, memory: str) -> None:
     say(f"{joined} on {run.machine}: {sides}; {result.files[0].layout.page_title} a page")
     buffers = ", ".join(f"{name.replace('_', ' ')} {value:,}" for name, value in vars(result.allocation).items())
     say(f"memory {memory}, {setting.memory:,} pages ({buffers}), placement {setting.placement}, {run.result_rows:,} result rows\n")
+    level = run.outstanding.as_dict()
+    if level and level["max"] > 1:
+        say(outstanding(level), "")
     formula = formulas(result)[0]
     if formula is None:
         say(_costs(result))

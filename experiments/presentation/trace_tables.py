@@ -20,6 +20,7 @@ def tables(summary: dict[str, Any]) -> list[Table]:
     every = [
         _operations(summary),
         _times(summary),
+        outstanding(summary["outstanding"]),
         _facts(summary),
         _reuse(summary),
         _windows(summary),
@@ -51,6 +52,14 @@ def _times(summary: dict[str, Any]) -> Table:
         [name, *(format_duration(round(told[key])) for key in ("mean", *_PERCENTILES))] for name, told in spreads.items()
     ]
     return Table(["time", "mean", *_HEADS], rows)
+
+
+def outstanding(told: dict[str, Any] | None) -> Table:
+    """How many requests were outstanding (`flashsim.core.outstanding.OutstandingLevel.as_dict`); empty where nothing is timed."""
+    if told is None:
+        return Table([], [])
+    row: list[Entry] = ["over time", told["mean"], *(told[name] for name in ("p50", "p90", "p99", "max")), f"{100 * told['idle']:.1f} %"]
+    return Table(["requests outstanding", "mean", "50 %", "90 %", "99 %", "max", "time with none"], [row])
 
 
 def _facts(summary: dict[str, Any]) -> Table:

@@ -11,8 +11,10 @@ import pyarrow as pa
 
 from experiments.presentation.percentiles import PERCENTILES, SUMMARY, summary
 from experiments.presentation.tables import Entry, Table
+from experiments.presentation.trace_tables import outstanding
 from experiments.replaying.amplification import BELOW_ONE, by_cause, write_amplification
 from experiments.replaying.observation import Observation
+from flashsim.core.outstanding import OutstandingLevel
 from flashsim.core.request import OPERATIONS, Completions
 from flashsim.core.units import JOULES, MB, MICROJOULES, SECONDS, format_duration, format_size
 from flashsim.device.presets import Preset
@@ -41,6 +43,7 @@ class DeviceReport:
         self._begin: int | None = None
         self._end = 0
         self._active = 0
+        self.outstanding = OutstandingLevel()
 
     def add(self, batch: pa.RecordBatch, completions: Completions) -> None:
         """Take requests (columns `operation` and `length` of the trace schema) and their completions, in the same order."""
@@ -53,6 +56,7 @@ class DeviceReport:
             self._bytes[kind] += int(length[chosen].sum())
             for part, begin, end in zip(PARTS, (submitted, started, submitted), (started, completed, completed), strict=True):
                 self.times[kind][part].add((end - begin)[chosen])
+        self.outstanding.add(submitted, completed)
         first = int(submitted.min())
         self._begin = first if self._begin is None else min(self._begin, first)
         order = np.argsort(started, kind="stable")
@@ -95,7 +99,8 @@ class DeviceReport:
     def as_dict(self, statistics: dict[str, Any]) -> dict[str, Any]:
         """Everything, JSON-ready.
 
-        ``duration`` and ``active`` (ns), rates, ``operations``, ``busy_shares``, of a flash drive ``write_amplification``,
+        ``duration`` and ``active`` (ns), rates, ``operations``, ``outstanding``
+        (`flashsim.core.outstanding.OutstandingLevel.as_dict`), ``busy_shares``, of a flash drive ``write_amplification``,
         ``reads_by_cause``, ``erases_by_cause``, ``gc_pauses`` (ns) and ``energy`` (J), and the device's ``statistics``; None stands for
         what is not known.
         """
@@ -111,6 +116,7 @@ class DeviceReport:
             "iops": requests / seconds if seconds else None,
             "bytes_per_second": moved / seconds if seconds else None,
             "operations": operations,
+            "outstanding": self.outstanding.as_dict(),
             "busy_shares": busy_shares(statistics, self.duration),
             **self._flash(statistics),
             "statistics": statistics,
@@ -145,6 +151,7 @@ class DeviceReport:
         shares = [[part, f"{100 * share:.1f} %"] for part, share in _summary(told["busy_shares"])]
         counters: list[list[Entry]] = [[key, value] for key, value in told["statistics"].items() if isinstance(value, int | float)]
         tables = [rates, Table(["operation", "time", "mean", *(f"{share:g} %" for share in PERCENTILES), "max"], times)]
+        tables += [outstanding(told["outstanding"])] if told["outstanding"] else []
         tables += [Table(["part", "busy"], shares)] if shares else []
         return [*tables, *_flash_tables(told), Table(["device", "value"], counters)]
 

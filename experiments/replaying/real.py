@@ -12,14 +12,15 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from experiments.replaying.survey import Survey, column, limited, warn_of
+from experiments.replaying.survey import WINDOW, Survey, column, limited, warn_of
 from flashsim.core.errors import CapacityError, InvalidParameterError, RefusedError
 from flashsim.core.protocols import Progress
 from flashsim.core.request import FLUSH, OPERATIONS, READ, TRIM, WRITE, Completions, Integers
 from flashsim.core.units import MIB, MICROSECONDS, format_duration, format_size
 from flashsim.device.access import check_readable
+from flashsim.device.aio import check_outstanding
 from flashsim.device.direct_memory import aligned_buffer
-from flashsim.device.file import MOST_OUTSTANDING, NoDirectIOError, RealDevice
+from flashsim.device.file import NoDirectIOError, RealDevice
 from traces.excerpt import Source, requests_of
 from traces.replay.base import BACK, Observer, load_engine
 from traces.replay.builtin import fill
@@ -145,8 +146,10 @@ def replay_on(
         raise InvalidParameterError("pace", settings.pace, f"--engine {settings.engine} knows {' and '.join(engine.PACES)} only")
     if settings.pace == "timed" and not what.timed:
         raise InvalidParameterError("pace", "timed", "the trace does not say when requests arrived; take asap or think")
-    if not 1 <= settings.depth <= MOST_OUTSTANDING:
-        raise InvalidParameterError("depth", settings.depth, f"it must be in [1, {MOST_OUTSTANDING}]")
+    if settings.depth > 1 and not settings.buffered:
+        check_outstanding(settings.depth)
+    if not 1 <= settings.depth <= WINDOW // 2:
+        raise InvalidParameterError("depth", settings.depth, f"it must be in [1, {WINDOW // 2}]")
     _check_requests(source, settings, limit)
     warn_of(what, settings.pace)
     with _opened(target, settings, what, source, limit, progress) as device:

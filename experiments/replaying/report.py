@@ -98,7 +98,13 @@ def _shown(folder: Path, report: DeviceReport, statistics: dict[str, Any]) -> li
         history.to_csv(folder / "write_amplification.csv", index=False)
         if history["write_amplification"].notna().sum() >= _LEAST_INTERVALS:
             pictures["programs for"] = {"write_amplification": amplification_over_time(history)}
-    titles = {"part": "Busy parts", "programs for": "Write amplification", "GC pauses of dies": "Pauses", "energy": "Energy"}
+    titles = {
+        "requests outstanding": "Outstanding level",
+        "part": "Busy parts",
+        "programs for": "Write amplification",
+        "GC pauses of dies": "Pauses",
+        "energy": "Energy",
+    }
     for table in others:
         what = table.header[0]
         sections.append(Section(titles[what], tables=[replace(table, title="")], pictures=_drawn(pictures.get(what, {}))))

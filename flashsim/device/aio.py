@@ -15,11 +15,13 @@ import struct
 import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from time import perf_counter_ns, sleep
 from typing import Protocol
 
+from flashsim.core.errors import InvalidParameterError
 from flashsim.core.request import FLUSH, READ
-from flashsim.core.units import SECONDS
+from flashsim.core.units import NEVER, SECONDS
 from flashsim.device.batch import Batch
 
 #: Numbers of io_setup, io_destroy, io_getevents and io_submit (Linux: arch/*/*/syscalls/syscall*.tbl and scripts/syscall.tbl).
@@ -35,6 +37,8 @@ _CALLS = {
 
 #: Requests of one submission at most, so that none of those that complete in the meantime waits long for its time to be taken.
 AT_ONCE = 64
+#: How many requests may be outstanding on the whole system, and how many are reserved.
+_LIMIT, _RESERVED = Path("/proc/sys/fs/aio-max-nr"), Path("/proc/sys/fs/aio-nr")
 #: Threads that stand in for the kernel's queue at most.
 _MOST_THREADS = 64
 
@@ -187,6 +191,27 @@ def call(file: int, operation: int, memory: memoryview, offset: int) -> int:
         return (os.preadv if operation == READ else os.pwritev)(file, [memory], offset)
     except OSError as problem:
         return -(problem.errno or errno.EIO)
+
+
+def kernel_room() -> int:
+    """How many requests the kernel lets be outstanding beside those that others have reserved; no bound where it does not tell."""
+    try:
+        return max(0, int(_LIMIT.read_text(encoding="ascii")) - int(_RESERVED.read_text(encoding="ascii")))
+    except (OSError, ValueError):
+        return NEVER
+
+
+def check_outstanding(level: int) -> None:
+    """Refuse a level above the kernel's limit.
+
+    Raises
+    ------
+    InvalidParameterError
+        So many requests cannot be outstanding at once.
+    """
+    room = kernel_room()
+    if not 1 <= level <= room:
+        raise InvalidParameterError("outstanding level", level, f"it must be in [1, {room}], the kernel's limit ({_LIMIT})")
 
 
 def open_queue(depth: int, *, threads: bool = False) -> Queue:

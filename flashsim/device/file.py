@@ -17,12 +17,12 @@ from flashsim.core.errors import CapacityError, FlashsimError, InvalidParameterE
 from flashsim.core.request import COMPLETION, READ, WRITE, Completions, Integers
 from flashsim.core.units import format_size
 from flashsim.device.access import check_readable, check_writable
-from flashsim.device.aio import Queue, all_at_once, call, open_queue
+from flashsim.device.aio import Queue, all_at_once, call, check_outstanding, kernel_room, open_queue
 from flashsim.device.batch import Batch
 from flashsim.device.direct_memory import Bytes, LastingMemory, aligned_buffer
 
 _ALIGNMENTS = (512, 4096)
-#: Requests that may be outstanding at once.
+#: Requests that may be outstanding at once without being announced.
 MOST_OUTSTANDING = 1024
 
 
@@ -158,7 +158,7 @@ class RealDevice:
             if operation == WRITE:
                 memory[:] = data
             work = self.prepare(operation, offsets, lengths, memory, ends - lengths)
-            completions["submitted"], completions["completed"] = self.serve(work, all_at_once)
+            completions["submitted"], completions["completed"] = self.serve(work, all_at_once, len(work))
             if operation == READ:
                 data[:] = memory
         else:
@@ -194,22 +194,30 @@ class RealDevice:
         """Requests for `serve`, whose bytes are in aligned memory, those of each at a place of its own or those of all at its begin."""
         return Batch(self._file, operation, offsets, lengths, memory, places)
 
-    def serve(self, batch: Batch, loop: Callable[[Queue, Batch], object]) -> tuple[Integers, Integers]:
+    def serve(self, batch: Batch, loop: Callable[[Queue, Batch], object], level: int = 1) -> tuple[Integers, Integers]:
         """Have a loop serve prepared requests; when each was submitted and had completed, ns since the device was opened, shape (n,).
 
         Parameters
         ----------
         loop
-            Such as `flashsim.device.aio.closed_loop`: submits all of them to the queue and reaps them, `MOST_OUTSTANDING` at a time.
+            Such as `flashsim.device.aio.closed_loop`: submits all of them to the queue and reaps them.
+        level
+            So many must be able to be outstanding at once, or `MOST_OUTSTANDING` if that is more and the kernel lets them.
 
         Raises
         ------
+        InvalidParameterError
+            The level is above the kernel's limit.
         FlashsimError
             The device failed, or ends before what was asked for.
         """
         with self._lock:
+            if self._queue is not None and level > self._queue.depth:
+                self._close_queue()
+            if self._queue is None:
+                self._queue = self._open_queue(level)
             try:
-                loop(self.queue, batch)
+                loop(self._queue, batch)
                 short = batch.check()
             except BaseException as problem:
                 self._close_queue()
@@ -226,8 +234,14 @@ class RealDevice:
     def queue(self) -> Queue:
         """What batches go through: of Linux past the page cache, where a batch would be served one by one of threads."""
         if self._queue is None:
-            self._queue = open_queue(MOST_OUTSTANDING, threads=self.buffered)
+            self._queue = self._open_queue(1)
         return self._queue
+
+    def _open_queue(self, level: int) -> Queue:
+        if self.buffered:
+            return open_queue(max(level, MOST_OUTSTANDING), threads=True)
+        check_outstanding(level)
+        return open_queue(max(level, min(MOST_OUTSTANDING, kernel_room())))
 
     def _close_queue(self) -> None:
         if self._queue is not None:

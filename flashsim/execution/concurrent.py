@@ -101,9 +101,11 @@ class ConcurrentDriver:
                 stop(strand.algorithm)
         if self.site.machine is not None:
             self.site.machine.now = self.now
+        runs = by_name(strand.runs[0] for strand in self._strands.values())
+        runs[0].outstanding = self._record.outstanding
         return ConcurrentRun(
             self.site.name,
-            by_name(strand.runs[0] for strand in self._strands.values()),
+            runs,
             self.now - began,
             dict(self.site.cores),
             {place: cores.time for place, cores in self._cores.items()},

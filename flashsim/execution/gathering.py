@@ -97,6 +97,7 @@ class Gathering:
         machine.now = int(completions["completed"].max())
         phase.kernel_time += int(kernel.sum())
         phase.io_time += machine.now - begin - int(requests["think"].sum())
+        run.outstanding.add(completions["submitted"], completions["completed"])
         if machine.sink is None:
             return
         requests["think"] = np.where(first, 0, kernel)

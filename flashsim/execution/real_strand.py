@@ -14,6 +14,7 @@ from time import perf_counter_ns
 import numpy as np
 
 from flashsim.core.errors import DamagedFileError, InvalidParameterError
+from flashsim.core.outstanding import OutstandingLevel
 from flashsim.core.protocols import Label, Sink
 from flashsim.core.request import FLUSH, READ, WRITE, Completions, Requests, make_requests
 from flashsim.core.units import SECONDS
@@ -42,16 +43,21 @@ class _Clocks:
 class _Log:
     """Hands the requests of all strands to a sink, one by one; its lock guards the volume too."""
 
-    def __init__(self, sink: Sink | None) -> None:
+    def __init__(self, sink: Sink | None, outstanding: OutstandingLevel) -> None:
         self.lock = Lock()
+        self._outstanding = outstanding
         self._sink = sink
         self._next = 0
 
     def record(self, requests: Requests, completions: Completions | None, label: Label, last: tuple[int, int]) -> tuple[int, int]:
         """Take requests that waited for the one that completed and is numbered as `last`; returns which of them completed last."""
-        if self._sink is None or not len(requests):
+        if not len(requests):
             return last
         with self.lock:
+            if completions is not None:
+                self._outstanding.add(completions["submitted"], completions["completed"])
+            if self._sink is None:
+                return last
             first, self._next = self._next, self._next + len(requests)
             if completions is None:
                 self._sink.record(requests, None, label, last[1])
@@ -81,7 +87,7 @@ class RealStrand:
         self.device = device
         self.runs = [Run(str(device.path))]
         self.last = (0, -1)  # when the last request completed that the next one waits for, and its number in the record
-        self._log = _Log(sink)
+        self._log = _Log(sink, self.runs[0].outstanding)
         self._clocks: _Clocks | None = None
         self._waited = 0  # since then
 

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+from flashsim.core.outstanding import OutstandingLevel
+
 
 @dataclass
 class PhaseCost:
@@ -59,12 +61,19 @@ class PhaseCost:
 
 @dataclass
 class Run:
-    """The run of an algorithm, or of one of its strands, on one machine; a strand begins in the phase of the one that began it."""
+    """The run of an algorithm, or of one of its strands, on one machine; a strand begins in the phase of the one that began it.
+
+    Parameters
+    ----------
+    outstanding
+        How many requests the machine had outstanding, those of all strands; it is noted with the first one.
+    """
 
     machine: str
     phases: list[PhaseCost] = field(default_factory=list)
     result_rows: int = 0
     strand: str = "main"
+    outstanding: OutstandingLevel = field(default_factory=OutstandingLevel, repr=False, compare=False)
     phase: PhaseCost = field(default_factory=lambda: PhaseCost("run"), init=False, repr=False)
 
     def enter(self, name: str) -> None:
@@ -88,6 +97,7 @@ class Run:
             "result_rows": self.result_rows,
             "phases": [phase.as_dict() for phase in self.phases],
             "total": self.total().as_dict(),
+            "outstanding": self.outstanding.as_dict(),
         }
 
 
@@ -177,4 +187,4 @@ def in_one(runs: Sequence[Run]) -> Run:
     if len(runs) == 1:
         return runs[0]
     phases = [phase if run is runs[0] else replace(phase, name=f"{run.strand}: {phase.name}") for run in runs for phase in run.phases]
-    return Run(runs[0].machine, phases, sum(run.result_rows for run in runs))
+    return Run(runs[0].machine, phases, sum(run.result_rows for run in runs), outstanding=runs[0].outstanding)

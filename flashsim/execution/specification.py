@@ -58,6 +58,7 @@ class ConcurrentSpecification:
             except simpy.core.EmptySchedule:
                 raise DeadlockError("deadlock") from None
         runs = by_name(strand.runs[0] for strand in self.strands.values())
+        runs[0].outstanding = self.record.outstanding
         elapsed = int(self.env.now) - began
         return ConcurrentRun(self.site.name, runs, elapsed, dict(self.site.cores), self.core_times, [port.busy_time for port in self.ports])
 

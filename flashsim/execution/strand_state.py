@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from flashsim.core.errors import InvalidParameterError
+from flashsim.core.outstanding import OutstandingLevel
 from flashsim.core.protocols import Label, Sink
 from flashsim.core.request import COMPLETION, Completions, Requests
 from flashsim.core.units import NEVER
@@ -161,10 +162,14 @@ class _Submitted:
 
 
 class Record:
-    """Hands requests to a sink in the order in which they were submitted, as soon as they and all before them have completed."""
+    """Hands requests to a sink in the order in which they were submitted, as soon as they and all before them have completed.
+
+    `outstanding` is how many of them were outstanding over time.
+    """
 
     def __init__(self, sink: Sink | None) -> None:
         self._sink = sink
+        self.outstanding = OutstandingLevel()
         self._open: deque[_Submitted] = deque()
         self._next = 0
 
@@ -173,8 +178,7 @@ class Record:
         requests = np.concatenate([group.requests(start) for group in groups])
         entry = _Submitted(strand, requests, labels(groups), strand.last[1], self._next, len(requests))
         self._next += len(requests)
-        if self._sink is not None:
-            self._open.append(entry)
+        self._open.append(entry)
         return entry
 
     def completed(self, entry: _Submitted, last: int, now: int) -> StrandState:
@@ -182,8 +186,10 @@ class Record:
         entry.strand.last, entry.left = (now, entry.first + last), 0
         while self._open and self._open[0].left == 0:
             first = self._open.popleft()
-            assert self._sink is not None
-            self._sink.record(first.requests, first.completions, first.label, first.after)
+            if first.completions is not None:
+                self.outstanding.add(first.completions["submitted"], first.completions["completed"])
+            if self._sink is not None:
+                self._sink.record(first.requests, first.completions, first.label, first.after)
         return entry.strand
 
 

@@ -69,7 +69,7 @@ class _Run:
             self._origin = int(arrivals[0].as_py() or 0)
         zero = perf_counter_ns() - self.device.now + self._begin  # of the system's clock
         due = np.where(arrivals.is_valid(), arrivals.fill_null(0), self._origin) - self._origin + zero
-        submitted, completed = self.device.serve(work, self._loop(batch, due, zero))
+        submitted, completed = self.device.serve(work, self._loop(batch, due, zero), self.depth if self.pace == "asap" else 1)
         submitted, completed = submitted - self._begin, completed - self._begin
         arrival = submitted if self.pace == "asap" else np.minimum(due - zero, submitted)
         self.observe(*replayed(batch, self._done, arrival, submitted, completed))

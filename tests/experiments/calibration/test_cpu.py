@@ -14,6 +14,7 @@ from experiments.calibration import cpu_kernel, cpu_user
 from experiments.calibration.cpu_prices import CpuPrices
 from experiments.calibration.cpu_user import Price
 from flashsim.core.units import MILLISECONDS
+from flashsim.device.aio import KernelQueue
 from flashsim.execution import cpu
 from flashsim.execution.requests import Work
 from tests.experiments.conftest import SMALL_JOIN, Run
@@ -24,7 +25,7 @@ def test_this_machine_prices_a_join(flashsim: Run, here: Path) -> None:
     assert result.exit_code == 0, result.output
     assert sorted(os.listdir(here)) == ["mine.json", "mine.toml"]
     told = json.loads((here / "mine.json").read_text(encoding="utf-8"))
-    names = [*(kind.value for kind in Work), "per_request", "per_byte"]
+    names = [*(kind.value for kind in Work), "per_request", "per_byte", "per_call"]
     assert list(told["prices"]) == names and told["provenance"]["parameters"]["cpu"]
     assert [line.split()[0] for line in result.stdout.splitlines()[2:]] == names
     model = cpu.load("mine.toml")
@@ -42,18 +43,31 @@ def test_this_machine_prices_a_join(flashsim: Run, here: Path) -> None:
     assert total["user_time"] == pytest.approx(model.user_time(work), rel=1e-3)
 
 
-def test_the_kernel_is_told_a_request_and_a_byte_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Requests that take 5 us and 0.5 ns a byte, in a loop that takes 1 us for each."""
+def test_the_kernel_is_told_a_call_a_request_and_a_byte_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Requests that take 5 us and 0.5 ns a byte, and 3 us a call, in a loop that takes 1 us for each; sets by two calls."""
 
     def repeat(call: partial[None], _: int) -> cpu_user.Timed:
+        call()
         size = call.args[2]
-        return cpu_user.Timed(128 * (1000 + (5000 + 0.5 * size if size else 0)), 0.1)
+        if isinstance(call.args[0], KernelQueue):
+            return cpu_user.Timed(2 * 3000 + 128 * (5000 + 0.5 * size), 0.3)
+        return cpu_user.Timed(128 * (1000 + (3000 + 5000 + 0.5 * size if size else 0)), 0.1)
 
     monkeypatch.setattr(cpu_kernel, "repeat", repeat)
-    request, byte = cpu_kernel.kernel_prices(tmp_path, MILLISECONDS)
+    request, byte, call = cpu_kernel.kernel_prices(tmp_path, MILLISECONDS)
     assert (request.name, request.value) == ("per_request", pytest.approx(5000))
     assert (byte.name, byte.value) == ("per_byte", pytest.approx(0.5))
+    assert (call.name, call.value, call.spread) == ("per_call", pytest.approx(3000), 0.3)
     assert os.listdir(tmp_path) == []
+
+
+def test_where_the_kernel_takes_no_sets_a_call_is_part_of_a_request(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_: int) -> None:
+        raise OSError(38, "Function not implemented")
+
+    monkeypatch.setattr(cpu_kernel, "repeat", lambda call, _: cpu_user.Timed(128 * (5000 + 0.5 * call.args[2]), 0.1))
+    monkeypatch.setattr(cpu_kernel, "KernelQueue", refuse)
+    assert [price.name for price in cpu_kernel.kernel_prices(tmp_path, MILLISECONDS)] == ["per_request", "per_byte"]
 
 
 def test_the_least_repeat_counts_and_the_median_says_how_they_spread(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -64,13 +78,14 @@ def test_the_least_repeat_counts_and_the_median_says_how_they_spread(monkeypatch
 
 
 def test_a_preset_holds_the_prices_with_their_sources(tmp_path: Path) -> None:
-    names = [*(kind.value for kind in Work), "per_request", "per_byte"]
+    names = [*(kind.value for kind in Work), "per_request", "per_byte", "per_call"]
     made = CpuPrices("mine", [Price(name, 10.0 * place + 1 / 3, 0.25, f"how {name}") for place, name in enumerate(names)])
     (tmp_path / "mine.toml").write_text(made.text(), encoding="utf-8")
     model = cpu.load(str(tmp_path / "mine.toml"))
     assert model == made.model()
     assert model.user[Work.HASH] == pytest.approx(10 * list(Work).index(Work.HASH) + 1 / 3, rel=1e-3)
     assert model.per_request["hdd"] == model.per_request["ssd"] == pytest.approx(10 * len(Work) + 1 / 3, rel=1e-3)
+    assert model.per_call["hdd"] == model.per_call["ssd"] == pytest.approx(10 * (len(Work) + 2) + 1 / 3, rel=1e-3)
     assert model.sources["user.hash"] == "measured: how hash; spread 25.0%"
 
 

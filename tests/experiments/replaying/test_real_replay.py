@@ -145,7 +145,7 @@ BAD: dict[str, tuple[dict[str, Any], str, list[str]]] = {
     "trims": ({"operation": [0, 2, 0]}, "--allow-write --force", ["request 1 is a trim"]),
     "unknown pace": ({}, "--pace slow", ["pace: slow", "asap and timed and think"]),
     "no depth": ({}, "--depth 0", ["depth: 0"]),
-    "too deep": ({}, "--depth 5000", ["depth: 5000"]),
+    "too deep": ({}, "--depth 100000", ["outstanding level: 100000", "the kernel's limit"]),
     "unknown engine": ({}, "--engine fioo", ["did you mean fio?"]),
     "unknown preset": ({}, "--against ocz-core", ["did you mean ocz-core-60gb"]),
     "nothing": ({}, "--limit 0", ["limit: 0"]),

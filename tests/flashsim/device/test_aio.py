@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flashsim.core.errors import FlashsimError
+from flashsim.core.errors import FlashsimError, InvalidParameterError
 from flashsim.core.request import FLUSH, READ, WRITE
 from flashsim.device import aio
 from flashsim.device.aio import KernelQueue, Queue, ThreadQueue, closed_loop, open_queue, wait_until
@@ -212,3 +212,19 @@ def test_one_request_at_a_time_takes_a_plain_call_and_microseconds_more() -> Non
         os.close(file)
         path.unlink()
     assert min(ours) < min(bare) + 3_000
+
+
+def test_more_at_once_than_the_kernel_allows_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """And as many as it allows are not, nor more than are usual, if they are announced."""
+    limit = tmp_path / "aio-max-nr"
+    monkeypatch.setattr(aio, "_LIMIT", limit)
+    for allowed, count in ((8, 8), (8, 9), (4096, 1500)):
+        limit.write_text(str(allowed + int(Path("/proc/sys/fs/aio-nr").read_text())))
+        places, lengths, data = np.arange(count) * BLOCK, np.full(count, BLOCK), aligned_buffer(count * BLOCK)
+        with RealDevice(tmp_path / f"{count}", 2048 * BLOCK, allow_write=True) as device:
+            if count > allowed:
+                with pytest.raises(InvalidParameterError, match=r"^outstanding level: 9, but it must be in .*, the kernel's limit"):
+                    device.write(places, data, lengths, batch=True)
+            else:
+                completions = device.write(places, data, lengths, batch=True)
+                assert completions["submitted"].max() <= completions["completed"].min()
