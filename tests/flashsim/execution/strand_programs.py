@@ -165,6 +165,19 @@ class Program:
         for latch in held:
             yield Release(latch)
 
+    def alone(self) -> Algorithm:
+        """What the serial driver takes too: requests and sets of them, and work of the host."""
+        draw = generator(self.seed, "alone")
+        temporary = File(f"{int(draw.integers(len(self.files)))}.1", LAYOUT)
+        for _ in range(int(draw.integers(5, 25))):
+            action = str(draw.choice(["read", "write", "psync", "psync", "cpu", "flush", "phase"]))
+            if action == "cpu":
+                yield Cpu({"hash": int(draw.integers(0, 30))})
+            elif action == "psync":
+                yield from self._psync(draw, temporary)
+            else:
+                yield from self._work(draw, action, temporary)
+
     def _latch(self, draw: np.random.Generator, held: list[Latch]) -> Algorithm:
         free = [latch for latch in self.latches if not held or latch.name > max(other.name for other in held)]
         if held and (draw.random() < 0.6 or not free):
