@@ -124,8 +124,9 @@ def cost(
     computing = file.tuples * processor.tuple_ms + (reads + calls) * processor.call_ms
     computing += commands * processor.command_ms + moved * processor.byte_ms
     # What the buffer takes is programmed while the host reads and computes, or the host waits for the chips.
-    chips = file.pages * file.page_size * drive.sense_ms + (file.pages * file.page_size * file.share - drive.buffer) * drive.program_ms
-    waits = max(0.0, chips - reading - writing - computing)
+    programming = (file.pages * file.page_size * file.share - drive.buffer) * drive.program_ms
+    reading += reads * drive.busy_ms * min(1.0, max(0.0, programming) / (reading + writing + computing))
+    waits = max(0.0, programming + file.pages * file.page_size * drive.sense_ms - reading - writing - computing)
     writing += waits
     total = reading + writing + computing
     if method == "para-hash":

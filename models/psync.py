@@ -120,6 +120,8 @@ class ParallelDrive:
         Bytes of its write buffer.
     program_ms, sense_ms
         What all chips together take to program a byte that is in the buffer, and to read one.
+    busy_ms
+        What a read waits on the average while chips program what is in the buffer, where it interrupts them.
     """
 
     read: Direction
@@ -128,3 +130,4 @@ class ParallelDrive:
     buffer: int = 0
     program_ms: float = 0.0
     sense_ms: float = 0.0
+    busy_ms: float = 0.0

@@ -86,7 +86,9 @@ def parallel_drive_of(preset: Preset) -> ParallelDrive:
     at_once = (drive.pools if drive.multi_plane else drive.dies) * drive.page_size * MILLISECONDS
     rates = (drive.link_read_rate, drive.link_write_rate) if drive.write_buffer else _rates(drive)
     serial, held = (timing.read_overhead, timing.write_overhead), (drive.link_read_command, drive.link_write_command)
-    submissions, going_on = (drive.read_submission, drive.write_submission), drive.continuation_latency / MILLISECONDS
+    submissions = (drive.read_submission, drive.write_submission)
+    # Of writes that go on the controller holds no more than the limit, with the one before.
+    limits = (drive.continuation_limit, drive.continuation_limit // 2)
     read, write = (
         Direction(
             latency / MILLISECONDS,
@@ -96,12 +98,14 @@ def parallel_drive_of(preset: Preset) -> ParallelDrive:
             drive.queue_depth,
             MAXIMUM_COMMAND,
             submission / MILLISECONDS,
-            drive.continuation_limit,
-            going_on,
+            limit,
+            drive.continuation_latency / MILLISECONDS,
         )
-        for rate, latency, alone, on_link, submission in zip(rates, _latencies(drive), serial, held, submissions, strict=True)
+        for rate, latency, alone, on_link, submission, limit in zip(
+            rates, _latencies(drive), serial, held, submissions, limits, strict=True
+        )
     )
-    chips = (drive.program / at_once, drive.read / at_once) if drive.write_buffer else (0.0, 0.0)
+    chips = (drive.program / at_once, drive.read / at_once, _suspension(drive) / MILLISECONDS) if drive.write_buffer else (0.0, 0.0, 0.0)
     return ParallelDrive(read, write, _turn(drive) / MILLISECONDS, drive.write_buffer, *chips)
 
 
@@ -159,6 +163,16 @@ def _turn(parameters: SsdParameters) -> float:
         return 0.0
     interval = parameters.dies * parameters.page_size * SECONDS / parameters.link_write_rate
     return max(0.0, parameters.program - interval)
+
+
+def _suspension(parameters: SsdParameters) -> float:
+    """Nanoseconds that a read waits for a chip that programs, on the average.
+
+    Once it has been interrupted as often as it may be, a program is waited for, half of it as a rule.
+    """
+    if parameters.suspend not in ("program", "both"):
+        return 0.0
+    return parameters.suspend_overhead + parameters.program / (2 * (parameters.suspend_limit + 1))
 
 
 def _amplification(parameters: SsdParameters, page_size: int) -> Amplification:
