@@ -109,8 +109,17 @@ class Cluster:
 
     def sql(self, text: str, *options: str) -> str:
         """What psql prints of statements, each in its own transaction unless they say otherwise: rows as CSV without a header."""
-        told = ["-X", "-q", "-t", "--csv", "-v", "ON_ERROR_STOP=1", "-h", str(self.folder), "-U", "postgres", *options]
-        return self.run("psql", *told, text=text)
+        return self.run("psql", *self._client_options(), *options, text=text)
+
+    def client(self) -> subprocess.Popen[str]:
+        """A psql that is told statements one by one."""
+        place = programs()
+        assert place
+        command = [place / "psql", *self._client_options()]
+        return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=self.folder, **self._identity)
+
+    def _client_options(self) -> list[str]:
+        return ["-X", "-q", "-t", "--csv", "-v", "ON_ERROR_STOP=1", "-h", str(self.folder), "-U", "postgres"]
 
     def path(self, table: str) -> Path:
         """The first file of a table or index."""

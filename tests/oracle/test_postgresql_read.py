@@ -6,7 +6,8 @@ import csv
 import io
 import random
 import shutil
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -16,6 +17,7 @@ from uuid import UUID
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 from flashsim.core.errors import MissingFileError
@@ -125,6 +127,7 @@ class Table:
         told = cluster.sql(f"SET timezone = 'Asia/Kathmandu'; SELECT {asked} FROM {self.name}", "-P", f"null={NULL}")
         told_rows = csv.reader(io.StringIO(told, newline=""))
         kinds = list(self.columns.values())
+        self.path = cluster.path(self.name).relative_to(cluster.data)
         self.wanted = [[None if cell == NULL else kind.theirs(cell) for kind, cell in zip(kinds, row, strict=True)] for row in told_rows]
 
     def ours(self, path: Path) -> list[list[Any]]:
@@ -204,40 +207,128 @@ def history(number: int, size: int) -> tuple[Table, str]:
 
 @dataclass
 class Tables:
-    """Forty tables of a server that has stopped."""
+    """Forty tables, and copies of the cluster's files before and after anybody read them."""
 
     tables: list[Table]
-    #: A copy of the cluster's files as they were before anybody read the tables.
-    unread: Path
+    before: Path
+    after: Path
 
 
 @pytest.fixture(scope="module")
-def made(postgresql: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tables]:
-    """The tables, what SELECT gave, and the files before that."""
+def made(postgresql: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Tables:
+    """The tables, and what SELECT gave."""
     drawn = [history(number, 60) for number in range(40)]
     postgresql.sql("".join(script for _, script in drawn))
-    for table, _ in drawn:
-        table.path = postgresql.path(table.name)
-    unread = tmp_path_factory.mktemp("cluster")
-    with postgresql.stopped():
-        for name in ("base", "pg_xact"):
-            shutil.copytree(postgresql.data / name, unread / name)
-    for table, _ in drawn:
-        table.ask(postgresql)
-    with postgresql.stopped():
-        yield Tables([table for table, _ in drawn], unread)
+    tables = Tables([table for table, _ in drawn], tmp_path_factory.mktemp("before"), tmp_path_factory.mktemp("after"))
+    for copy in (tables.before, tables.after):
+        with postgresql.stopped():
+            for name in ("base", "pg_xact", "global"):
+                shutil.copytree(postgresql.data / name, copy / name)
+        for table in tables.tables:
+            table.ask(postgresql)
+    return tables
 
 
-def test_rows_are_those_that_select_gives(made: Tables, postgresql: Cluster) -> None:
+def test_rows_are_those_that_select_gives(made: Tables) -> None:
     """By what rows themselves tell of transactions, and where they do not, by what the cluster does."""
     assert {kind.name for table in made.tables for kind in table.columns.values()} == {kind.name for kind in KINDS}
     assert sum(len(table.wanted) for table in made.tables) > 3000
     told = 0
     for table in made.tables:
-        assert table.ours(table.path) == table.wanted, table.definition
-        unread = made.unread / table.path.relative_to(postgresql.data)
-        assert table.ours(unread) == table.wanted, table.definition
+        assert table.ours(made.after / table.path) == table.wanted, table.definition
+        assert table.ours(made.before / table.path) == table.wanted, table.definition
         with suppress(MissingFileError):  # refused by those that only the cluster tells
-            assert table.ours(Path(shutil.copy(unread, made.unread))) == table.wanted
+            assert table.ours(Path(shutil.copy(made.before / table.path, made.before))) == table.wanted
             told += 1
     assert 0 < told < 30
+
+
+class Session:
+    """A client whose transaction stays open between statements."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.psql = cluster.client()
+
+    def sql(self, statement: str) -> None:
+        """Have the server do something, and wait for it."""
+        assert self.psql.stdin and self.psql.stdout
+        self.psql.stdin.write(f"{statement};\n\\echo done\n")
+        self.psql.stdin.flush()
+        while self.psql.stdout.readline() != "done\n":
+            assert self.psql.poll() is None
+
+    def end(self) -> None:
+        """Go, whatever is open."""
+        with self.psql:
+            self.psql.kill()
+
+
+def test_rows_that_several_transactions_hold(postgresql: Cluster) -> None:
+    """Locked by two; locked by one and changed by another, which was committed or not; locked and deleted."""
+    definition = "CREATE TABLE held (a int PRIMARY KEY, b int)"
+    postgresql.sql(f"{definition}; INSERT INTO held SELECT i, 0 FROM generate_series(1, 8) i")
+    one, other = Session(postgresql), Session(postgresql)
+    try:
+        for statement, ends in (
+            ("SELECT FROM held WHERE a <= 2 FOR KEY SHARE", "COMMIT"),
+            ("UPDATE held SET b = 1 WHERE a BETWEEN 3 AND 4", "COMMIT"),
+            ("UPDATE held SET b = 2 WHERE a BETWEEN 5 AND 6", "ROLLBACK"),
+            ("BEGIN; SAVEPOINT a; UPDATE held SET b = 3 WHERE a = 7; ROLLBACK TO a", "COMMIT"),
+        ):
+            one.sql("BEGIN; SELECT FROM held FOR KEY SHARE")
+            other.sql(f"BEGIN; {statement}")
+            one.sql("COMMIT")
+            other.sql(ends)
+    finally:
+        one.end()
+        other.end()
+    wanted = postgresql.sql("SELECT * FROM held").splitlines()
+    infomasks = postgresql.sql("SELECT count(*) FROM held WHERE xmax <> 0").strip()
+    path = postgresql.path("held")
+    with postgresql.stopped():
+        source = open_source(f"pg:{path}:{definition}")
+        assert infomasks != "0" and [f"{row['a']},{row['b']}" for row in source.table.to_pylist()] == wanted
+        copy = postgresql.folder / "copy" / "base" / "5"
+        copy.mkdir(parents=True)
+        shutil.copytree(postgresql.data / "pg_xact", copy.parents[1] / "pg_xact")
+        with pytest.raises(MissingFileError, match="several transactions held a row while one changed it"):
+            open_source(f"pg:{shutil.copy(path, copy)}:{definition}")
+
+
+def test_transactions_that_ended_with_the_server(postgresql: Cluster) -> None:
+    definition = "CREATE TABLE ended (a int)"
+    postgresql.sql(f"{definition}; INSERT INTO ended VALUES (1), (2), (3)")
+    session = Session(postgresql)
+    session.sql("BEGIN; INSERT INTO ended VALUES (4); DELETE FROM ended WHERE a = 2; SAVEPOINT a; INSERT INTO ended VALUES (5); RELEASE a")
+    postgresql.sql("CHECKPOINT")
+    postgresql.crash()
+    session.end()
+    with postgresql.stopped():
+        pass
+    path = postgresql.path("ended")
+    with postgresql.stopped():
+        assert open_source(f"pg:{path}:{definition}").key("a").to_pylist() == [1, 2, 3]
+
+
+@pytest.mark.slow
+def test_a_gigabyte_in_several_segments(postgresql: Cluster) -> None:
+    """Rows by their sums, and no more than ten seconds of one core for each GiB."""
+    definition = "CREATE TABLE large (a int, b char(15), c numeric(15, 2), d date, e varchar(79), f bigint)"
+    postgresql.sql(
+        f"""{definition};
+        INSERT INTO large SELECT i, '5-LOW', i * 1.37, date '1992-01-01' + i % 2400, repeat('abc ', i % 20), i * 3::bigint
+            FROM generate_series(1, 9500000) i;
+        DELETE FROM large WHERE a % 10 = 0"""
+    )
+    path = postgresql.path("large")
+    with postgresql.stopped():
+        segments = sorted(path.parent.glob(f"{path.name}*[0-9]"))
+        size = sum(segment.stat().st_size for segment in segments)
+        assert len(segments) == 2 and size > 1 << 30
+        begun = time.process_time()
+        source = open_source(f"pg:{path}:{definition}")
+        took = time.process_time() - begun
+        assert source.rows == 8_550_000
+        assert pc.sum(source.key("a")).as_py() == pc.sum(source.key("f")).as_py() // 3 == sum(a for a in range(9_500_001) if a % 10)
+        assert pc.sum(source.key("c")).as_py() == Decimal("1.37") * pc.sum(source.key("a")).as_py()
+        assert took < 10 * size / 2**30, f"{took:.1f} s for {size / 2**30:.2f} GiB"

@@ -2,15 +2,17 @@
 
     pg_xact/0000 ...   2 bits a transaction, 2**20 transactions a file:
                        0 it ended with the server, 1 committed, 2 aborted, 3 part of another that ended with the server
+    pg_multixact       transactions that hold rows together: where each group begins among all members (4 bytes a group),
+                       and members by fours: 4 bytes of what they do to the row, 4 transactions of 4 bytes; 409 fours a page
 
-Source: src/backend/access/transam/clog.c, src/include/catalog/pg_control.h of PostgreSQL 15.
+Source: src/backend/access/transam/clog.c and multixact.c, src/include/catalog/pg_control.h of PostgreSQL 15.
 """
 
 from __future__ import annotations
 
 import os
 import struct
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -31,6 +33,9 @@ _STATE_AT, _SHUT_DOWN = 16, (1, 2)
 
 _A_BYTE, _A_FILE = 4, 1 << 20
 _COMMITTED = 1
+_GROUPS_A_FILE, _FOURS_A_PAGE, _PAGES_A_FILE = 1 << 16, 409, 32
+#: What a member of a group does, from which on it has changed the row, rather than locked it.
+_CHANGES = 4
 
 
 @dataclass(frozen=True)
@@ -43,10 +48,13 @@ class Cluster:
         None where a file lies in no cluster.
     checksums
         Whether pages have them; None where nothing tells.
+    files
+        Those that were read.
     """
 
     folder: Path | None
     checksums: bool | None = None
+    files: dict[Path, npt.NDArray[np.uint8] | None] = field(default_factory=dict)
 
     def committed(self, transactions: Integers) -> npt.NDArray[np.bool_]:
         """Whether each of some transactions was committed, shape (n,).
@@ -69,11 +77,48 @@ class Cluster:
             found[mine] = (states[inside // _A_BYTE] >> (inside % _A_BYTE * 2).astype(np.uint8)) & 3 == _COMMITTED
         return found
 
+    def changers(self, groups: Integers) -> Integers:
+        """The transaction of each group of several that changed the row which they held, 0 if none did; shape (n,).
+
+        Raises
+        ------
+        MissingFileError
+            The cluster does not tell.
+        """
+        distinct, place = np.unique(groups, return_inverse=True)
+        return np.array([self._changer(group) for group in distinct.tolist()], np.int64)[place]
+
+    def _changer(self, group: int) -> int:
+        first, end = (self._number("offsets", at // _GROUPS_A_FILE, at % _GROUPS_A_FILE * 4) for at in (group, group + 1))
+        for member in range(first, end or first + PAGE_SIZE):  # the last group has no end
+            page, inside = divmod(member, 4 * _FOURS_A_PAGE)
+            file, page = divmod(page, _PAGES_A_FILE)
+            four = page * PAGE_SIZE + inside // 4 * 20
+            transaction = self._number("members", file, four + 4 + inside % 4 * 4)
+            if not transaction or self._number("members", file, four) >> 8 * (inside % 4) & 0xFF >= _CHANGES:
+                return transaction
+        return 0
+
+    def _number(self, kind: str, segment: int, at: int) -> int:
+        """Four bytes of a file of pg_multixact."""
+        data = self._read(f"pg_multixact/{kind}", segment)
+        if data is None:
+            raise MissingFileError(f"several transactions held a row while one changed it, and no pg_multixact/{kind} tells which did")
+        return int.from_bytes(data[at : at + 4].tobytes(), "little")
+
     def _states(self, segment: int) -> npt.NDArray[np.uint8]:
         for name in ("pg_xact", "pg_clog"):
-            if self.folder and (path := self.folder / name / f"{segment:04X}").is_file():
-                return np.fromfile(path, np.uint8)
+            states = self._read(name, segment)
+            if states is not None:
+                return states
         raise self._untold(segment * _A_FILE)
+
+    def _read(self, name: str, segment: int) -> npt.NDArray[np.uint8] | None:
+        """A file of a folder that is cut in many; None if there is none."""
+        path = self.folder / name / f"{segment:04X}" if self.folder else Path()
+        if path not in self.files:
+            self.files[path] = np.fromfile(path, np.uint8) if path.is_file() else None
+        return self.files[path]
 
     def _untold(self, transaction: int) -> MissingFileError:
         where = f"pg_xact of {self.folder} does not reach" if self.folder else "there is no pg_xact two folders up"

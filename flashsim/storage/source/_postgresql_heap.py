@@ -6,10 +6,10 @@ Source: src/include/storage/bufpage.h and src/backend/access/heap/heapam_visibil
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 import numpy.typing as npt
@@ -235,22 +235,19 @@ class _Reader:
             raise SchemaError(f"{self.path}: page {page} holds rows that a VACUUM FULL before PostgreSQL 9.0 moved; run a newer one first")
         visible = flags & INSERT_COMMITTED > 0
         unknown = flags & FROZEN == 0
-        visible[unknown] = self._committed(inserter[unknown])
+        visible[unknown] = self._told(self.cluster.committed, inserter[unknown])
         locked = (flags & ONLY_LOCKED > 0) | (flags & (DELETER_IS_MULTI | EXCLUSIVE_LOCK | KEY_SHARE_LOCK) == EXCLUSIVE_LOCK)
         deleted = visible & (flags & DELETE_ABORTED == 0) & ~locked
         several = deleted & (flags & DELETER_IS_MULTI > 0)
         if several.any():
-            page = first + int(starts[several][0]) // PAGE_SIZE
-            raise SchemaError(
-                f"{self.path}: page {page} has a row that several transactions held while one changed it; VACUUM FREEZE the table first"
-            )
-        unknown = deleted & (flags & DELETE_COMMITTED == 0)
-        deleted[unknown] = self._committed(deleter[unknown])
+            deleter[several] = self._told(self.cluster.changers, deleter[several])
+        unknown = deleted & (several | (flags & DELETE_COMMITTED == 0))
+        deleted[unknown] = self._told(self.cluster.committed, deleter[unknown])
         return visible & ~deleted
 
-    def _committed(self, transactions: Integers) -> Flags:
+    def _told(self, ask: Callable[[Integers], npt.NDArray[Any]], transactions: Integers) -> npt.NDArray[Any]:
         try:
-            return self.cluster.committed(transactions)
+            return ask(transactions)
         except MissingFileError as problem:
             raise MissingFileError(f"{self.path}: {problem}") from None
 
