@@ -58,7 +58,7 @@ Flags = npt.NDArray[np.bool_]
 
 _SIZES = tuple(1 << power for power in range(10, 16))
 #: Places of values that are kept at once: as many pages are read at once as can have so many.
-_PLACES_AT_ONCE, _MOST_PAGES = 1 << 22, 2048
+_PLACES_AT_ONCE, _MOST_PAGES = 1 << 22, 512
 _ROWS_A_PAGE = (PAGE_SIZE - PAGE_HEADER) // (TUPLE_HEADER + 1 + LINE_POINTER)
 
 
