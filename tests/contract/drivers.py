@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from flashsim.core.protocols import Label
 from flashsim.core.request import Completions, Integers, Requests
 from flashsim.device.device import Device
 from flashsim.device.file import RealDevice
@@ -29,10 +30,11 @@ class Recorded:
 
     rows: list[tuple[int, int, int, int, str]] = field(default_factory=list)
 
-    def record(self, requests: Requests, completions: Completions | None, label: str, after: int | None = None) -> None:
+    def record(self, requests: Requests, completions: Completions | None, label: Label, after: int | None = None) -> None:
         """Keep operation, offset, length, dependency and label."""
         columns = (requests[name].tolist() for name in ("operation", "offset", "length", "dependency"))
-        self.rows += [(*row, label) for row in zip(*columns, strict=True)]
+        labels = [label] * len(requests) if isinstance(label, str) else label
+        self.rows += [(*row, each) for row, each in zip(zip(*columns, strict=True), labels, strict=True)]
 
     def close(self) -> None:
         """Nothing to do."""

@@ -15,6 +15,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from algorithms.joins.base import JOINS, JoinParameters, page_format, plan
+from algorithms.partitioning.base import PARTITIONING
 from flashsim.core.errors import InvalidParameterError, UnknownNameError
 from flashsim.execution.requests import Work
 from flashsim.execution.trace_only import trace_only
@@ -23,6 +24,9 @@ from models.allocation.buffers import NestedLoopsAllocation, SimpleHashAllocatio
 from tests.algorithms.strict_driver import Outcome, oracle, relation_file, run
 
 NAMES = JOINS.names()
+#: Joins that make buckets, by each of the ways to do so but the usual one.
+BUCKETS = [(name, method) for name in NAMES if "partition" in JOINS.load(name).OPTIONS for method in PARTITIONING.names()]
+WAYS = [(name, "traditional") for name in NAMES] + [way for way in BUCKETS if way[1] != "traditional"]
 EXTREMES = [NULL_KEY, NULL_KEY + 1, -(1 << 40), -1, 0, 1, (1 << 31) - 1, 1 << 53, (1 << 63) - 2, (1 << 63) - 1]
 
 
@@ -66,15 +70,15 @@ def test_the_classic_joins_are_members():
     assert {"bnl", "sort-merge", "simple-hash", "grace-hash", "hybrid-hash"} <= set(NAMES)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(("name", "method"), WAYS)
 @settings(max_examples=40)
 @given(key_codes(), key_codes(), st.integers(1, 60), st.booleans(), st.one_of(st.none(), st.integers(0, 99)))
 @example(np.full(150, 7), np.full(150, 7), 9, False, None)
 @example(np.full(150, NULL_KEY), np.full(150, NULL_KEY), 9, False, None)
 @example(np.arange(150)[::-1].copy(), np.arange(150)[::-1].copy(), 9, True, None)
-def test_rows_equal_the_oracle_s(name, left, right, memory, page_io, seed):
+def test_rows_equal_the_oracle_s(name, method, left, right, memory, page_io, seed):
     files = relations(name, left, right, seed)
-    outcome = outcome_or_refusal(name, *files, JoinParameters(memory, page_io=page_io))
+    outcome = outcome_or_refusal(name, *files, JoinParameters(memory, page_io=page_io, partition=method))
     if outcome is None:
         needed = np.sqrt(1.2 * max(file.pages for file in files))
         assert memory < 2 * needed + 4, "memory well above every bound is refused"
@@ -82,9 +86,9 @@ def test_rows_equal_the_oracle_s(name, left, right, memory, page_io, seed):
         np.testing.assert_array_equal(outcome.sorted_pairs(), oracle(left, right))
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(("name", "method"), WAYS)
 @pytest.mark.parametrize("skew", [0, 0.7])
-def test_every_memory_from_the_least_up(name, skew):
+def test_every_memory_from_the_least_up(name, method, skew):
     rng, memories, sizes = np.random.default_rng(3), [*range(1, 40), 60, 100, 1000], (200, 500)
     if skew and name == "digest":  # fetches whole rows for every pair
         memories, sizes = [*range(1, 12), *memories[20::7]], (80, 200)
@@ -93,7 +97,9 @@ def test_every_memory_from_the_least_up(name, skew):
     files, expected = relations(name, left, right), oracle(left, right)
     served = []
     for memory in memories:
-        parameters = JoinParameters(memory, columns=() if skew else None)  # half a million results, and nothing fetched for each
+        parameters = JoinParameters(
+            memory, columns=() if skew else None, partition=method
+        )  # half a million results, and nothing fetched for each
         outcome = outcome_or_refusal(name, *files, parameters)
         served.append(outcome is not None)
         if outcome is not None:
@@ -102,13 +108,13 @@ def test_every_memory_from_the_least_up(name, skew):
     assert not served[0] and served[memories.index(21)]
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(("name", "method"), WAYS)
 @settings(max_examples=15)
 @given(key_codes(), key_codes(), st.integers(8, 40))
-def test_page_io_moves_the_same_pages_one_by_one(name, left, right, memory):
+def test_page_io_moves_the_same_pages_one_by_one(name, method, left, right, memory):
     files = relations(name, left, right)
-    blocked = outcome_or_refusal(name, *files, JoinParameters(memory))
-    paged = outcome_or_refusal(name, *relations(name, left, right), JoinParameters(memory, page_io=True))
+    blocked = outcome_or_refusal(name, *files, JoinParameters(memory, partition=method))
+    paged = outcome_or_refusal(name, *relations(name, left, right), JoinParameters(memory, page_io=True, partition=method))
     if blocked is None or paged is None:
         assert blocked is paged is None
         return
@@ -120,11 +126,11 @@ def test_page_io_moves_the_same_pages_one_by_one(name, left, right, memory):
     assert paged.work == blocked.work and paged.phases == blocked.phases
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_the_same_requests_every_time_and_in_every_driver(name):
+@pytest.mark.parametrize(("name", "method"), WAYS)
+def test_the_same_requests_every_time_and_in_every_driver(name, method):
     rng = np.random.default_rng(5)
     left, right = rng.integers(0, 300, 400), rng.integers(0, 300, 900)
-    parameters = JoinParameters(30)
+    parameters = JoinParameters(30, partition=method)
     first, second = (run(plan(name, *relations(name, left, right, 1), parameters), 30) for _ in range(2))
     assert first.extents == second.extents
     np.testing.assert_array_equal(first.pairs, second.pairs)
@@ -176,17 +182,17 @@ def test_results_stream_out(name):
     assert max(outcome.batches) <= 1 << 16
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(("name", "method"), WAYS)
 @settings(max_examples=25)
 @given(st.data())
-def test_any_allocation_that_fits_gives_the_same_rows(name, data):
+def test_any_allocation_that_fits_gives_the_same_rows(name, method, data):
     rng = np.random.default_rng(data.draw(st.integers(0, 999)))
     left, right = rng.integers(0, 60, 120), rng.integers(0, 60, 200)
     files, memory = relations(name, left, right), data.draw(st.integers(3, 40))
     default = JOINS.load(name).allocate(*(file.pages for file in files), JoinParameters(1000))
     changes = {field.name: data.draw(st.integers(-1, 12), field.name) for field in dataclasses.fields(default)}
     allocation = dataclasses.replace(default, **changes)
-    outcome = outcome_or_refusal(name, *files, JoinParameters(memory), allocation)
+    outcome = outcome_or_refusal(name, *files, JoinParameters(memory, partition=method), allocation)
     if outcome is not None:
         check(allocation, memory)
         np.testing.assert_array_equal(outcome.sorted_pairs(), oracle(left, right))
@@ -227,8 +233,8 @@ def digest() -> str:
     left = np.where(rng.random(150) < 0.3, 9, rng.integers(-50, 50, 150))
     right = np.concatenate([rng.integers(-50, 50, 300), EXTREMES])
     state = hashlib.sha256()
-    for name in NAMES:
-        outcome = run(plan(name, *relations(name, left, right, 4), JoinParameters(20)), 20)
+    for name, method in WAYS:
+        outcome = run(plan(name, *relations(name, left, right, 4), JoinParameters(20, partition=method)), 20)
         work = sorted((kind.value, count) for kind, count in outcome.work.items())
         state.update(repr((outcome.extents, outcome.pairs.tolist(), work)).encode())
     return state.hexdigest()

@@ -12,9 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from algorithms.joins.base import JOINS, JoinParameters, page_format, plan
+from algorithms.joins.base import JoinParameters, page_format, plan
 from flashsim.storage.keys import NULL_KEY
 from tests.algorithms.strict_driver import relation_file, run
+from tests.contract.test_joins import WAYS
 
 
 def table(codes) -> pd.DataFrame:
@@ -35,11 +36,12 @@ def duckdb_pairs(left, right):
 def check_all(left, right, memory):
     expected = duckdb_pairs(left, right)
     columns = () if len(expected) > 5000 else None  # joins that fetch columns need not do so for every one of many pairs
-    for name in JOINS.names():
+    for name, method in WAYS:
         for page_io in (False, True):
             files = [relation_file(side, codes, page_format=page_format(name)) for side, codes in (("a", left), ("b", right))]
-            outcome = run(plan(name, *files, JoinParameters(memory, page_io=page_io, columns=columns)), memory)
-            np.testing.assert_array_equal(outcome.sorted_pairs(), expected, err_msg=name)
+            parameters = JoinParameters(memory, page_io=page_io, columns=columns, partition=method)
+            outcome = run(plan(name, *files, parameters), memory)
+            np.testing.assert_array_equal(outcome.sorted_pairs(), expected, err_msg=f"{name} {method}")
 
 
 @settings(max_examples=15)
@@ -58,10 +60,12 @@ def test_foreign_keys(memory):
     left = rng.permutation(np.arange(1, 2001))
     right = rng.choice(left[left % 3 != 0], 20_000)
     expected = duckdb_pairs(left, right)
-    for name in JOINS.names():
+    for name, method in WAYS:
         relations = {"customer": left, "orders": right}.items()
         files = [relation_file(relation, codes, page_size=1024, page_format=page_format(name)) for relation, codes in relations]
-        np.testing.assert_array_equal(run(plan(name, *files, JoinParameters(memory)), memory).sorted_pairs(), expected, err_msg=name)
+        np.testing.assert_array_equal(
+            run(plan(name, *files, JoinParameters(memory, partition=method)), memory).sorted_pairs(), expected, err_msg=f"{name} {method}"
+        )
 
 
 CHINOOK = [

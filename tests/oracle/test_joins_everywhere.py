@@ -22,6 +22,7 @@ from flashsim.storage.page import PAGE_FORMATS
 from flashsim.storage.source.base import load_pair, open_source
 from tests.contract.drivers import run_everywhere
 from tests.contract.page_sizes import page_sizes
+from tests.contract.test_joins import WAYS
 
 
 def _rows(left: pa.Table, right: pa.Table) -> list[str]:
@@ -52,7 +53,7 @@ def check(
     page_size: int,
     page_format: str,
     page_io: bool = False,
-    ways: Iterable[tuple[str, dict[str, Any]]] = tuple((join, {}) for join in JOINS.names()),
+    ways: Iterable[tuple[str, dict[str, Any]]] = tuple((join, {"partition": method}) for join, method in WAYS),
 ) -> int:
     """Join two sources by every algorithm, or in these ways, in every driver, on pages of a format, or of the one that a join needs.
 
