@@ -1,0 +1,153 @@
+"""The paper's runs: TPC-H's orders are read and partitioned once, and all three drives serve what that asks for in one pass."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from algorithms.buckets import partition
+from algorithms.partitioning.base import PartitionBuffers, PartitionParameters, bucket_layouts
+from algorithms.temporaries import temporary_files
+from experiments.runs.jobs import Job, Settings
+from flashsim.core.request import READ, Completions, Integers, Requests
+from flashsim.core.units import SECONDS
+from flashsim.device import presets
+from flashsim.device.device import Device
+from flashsim.execution import cpu as cpus
+from flashsim.execution.machine import Machine
+from flashsim.execution.requests import Algorithm, Answer, Phase, Read
+from flashsim.execution.simulated import simulate
+from flashsim.storage.heap_file import HeapFile, heap_file
+from flashsim.storage.relation import Relation
+from flashsim.storage.source.do2009 import PaperRecords
+from models.allocation.grace_hash import grace_hash
+
+DEVICES = {"ioDrive": "iodrive-slc-160gb", "P300": "micron-p300", "Vertex 3": "ocz-vertex-3"}
+CPU = "hexacore-2016"
+TRADITIONAL, N_HASH = METHODS = ("traditional", "n-hash")
+LABELS = {TRADITIONAL: "original", N_HASH: "N-Hash"}
+PAGE_SIZE = 8192
+#: Section 4.1: orders at scale factor 10, and the one number of pages with which equations (1) to (3) give all of table 1's rows.
+SCALE_FACTOR, PAGES, TUPLES = 10, 268_000, 15_000_000
+#: Pages of memory a MB of table 1: of 128 pages of 8 KiB a fortieth is withheld, in every row.
+PER_MB, SHARE = 128, 0.975
+#: Padding of a row, bytes, with which 56 are on a page.
+_PADDING = 130
+
+
+@dataclass(frozen=True)
+class Setup:
+    """One run: a method, how many buckets, and the buffers in pages.
+
+    Parameters
+    ----------
+    page_io
+        Whether every write is of one page; a read is of the input buffer all the same.
+    sub_buffer
+        Bytes; 0 for the paper's rule.
+    """
+
+    method: str
+    buckets: int
+    output: int
+    input: int
+    page_io: bool = False
+    sub_buffer: int = 0
+
+    @property
+    def name(self) -> str:
+        """In words."""
+        kind = ", page-sized I/O" if self.page_io else ""
+        return f"{LABELS[self.method]}, {self.buckets} partitions, buffers of {self.output} and {self.input} pages{kind}"
+
+    def by(self, method: str) -> Setup:
+        """The same by another method."""
+        return replace(self, method=method)
+
+    def job(self, settings: Settings) -> Job:
+        """The run of it."""
+        return Job.of(run_partition, self.name, setup=vars(self), scale=settings.scale, seed=settings.seed)
+
+
+def grace_setup(memory: float) -> Setup:
+    """The original method with Grace hash's buffers for so many MB of memory (equations 1 to 3).
+
+    Raises
+    ------
+    InvalidParameterError
+        Too little memory: 4 MB are no more than the square root of F |R|.
+    """
+    division = grace_hash(PAGES, PAGES, int(memory * PER_MB * SHARE))
+    return Setup(TRADITIONAL, division.buckets, division.output, division.input)
+
+
+@lru_cache(maxsize=1)
+def orders(scale: float, seed: int) -> HeapFile:
+    """The relation: its foreign keys as TPC-H's generator draws them, in tuples of one size, spread evenly over its pages."""
+    records = PaperRecords("orders", SCALE_FACTOR * scale, seed)
+    records.padding = _PADDING
+    relation = Relation("orders", "o_custkey", records.keys.astype(np.int32), records)
+    return heap_file(relation, PAGE_SIZE, round(PAGES * scale))
+
+
+class TimedDrive(Device):
+    """A drive that also adds up what reads and writes take, ns; those that are handed over at once are one."""
+
+    def __init__(self, preset: presets.Preset) -> None:
+        super().__init__(preset)
+        self.read_time = self.write_time = 0
+
+    def serve(self, requests: Requests, at: int | Integers | None = None, *, settle: bool = True) -> Completions:
+        """Serve them as ever."""
+        completions = super().serve(requests, at, settle=settle)
+        reads = requests["operation"] == READ
+        taken = completions["completed"] - completions["submitted"]
+        if len(requests) > 1 and requests["dependency"][1] < 0:
+            taken = np.where(np.arange(len(taken)) == 0, completions["completed"].max() - completions["submitted"].min(), 0)
+        self.read_time += int(taken[reads].sum())
+        self.write_time += int(taken[~reads].sum())
+        return completions
+
+
+def run_partition(setup: Mapping[str, Any], scale: float, seed: int) -> dict[str, Any]:
+    """One run, JSON-ready: by drive the seconds of reads, writes, CPU work and all; and how many requests there were."""
+    asked = Setup(**setup)
+    file = orders(scale, seed)
+    machines = [Machine([TimedDrive(presets.load(preset))], cpus.load(CPU), name=drive) for drive, preset in DEVICES.items()]
+    runs = simulate(algorithm_of(asked, file), [file], machines)
+    found: dict[str, Any] = {}
+    for machine, run in zip(machines, runs, strict=True):
+        total = run.total()
+        (drive,) = machine.devices
+        assert isinstance(drive, TimedDrive)
+        times = {"total": total.total_time, "read": drive.read_time, "write": drive.write_time, "cpu": total.cpu_time}
+        found[run.machine] = {name: time / SECONDS for name, time in times.items()}
+    return found | {"reads": total.reads, "writes": total.writes}
+
+
+def algorithm_of(setup: Setup, file: HeapFile) -> Algorithm:
+    """The partition phase of a setup."""
+    buffers = PartitionBuffers(input=setup.input, output=setup.output, buckets=setup.buckets)
+    parameters = PartitionParameters(setup.method, page_io=setup.page_io, sub_buffer=setup.sub_buffer)
+    (layout,) = bucket_layouts([file], buffers, parameters)
+    expected = -(-file.pages // setup.buckets) * (file.page_size // layout.page_size)
+    files = temporary_files(f"{setup.method}/orders", "bucket", setup.buckets, layout, expected)
+    yield Phase("partition")
+    yield from _in_blocks(partition(file, files, 0, buffers, parameters))
+
+
+def _in_blocks(algorithm: Algorithm) -> Algorithm:
+    """The same with a read a block, also where writes are of one page each."""
+    answer: Answer = None
+    while True:
+        try:
+            request = algorithm.send(answer)
+        except StopIteration:
+            return
+        if isinstance(request, Read):
+            request = replace(request, starts=request.starts[:1], counts=request.counts.sum(keepdims=True))
+        answer = yield request
