@@ -222,7 +222,7 @@ def test_values_outside_rows_are_named(others: dict[str, Path]) -> None:
         (DEFINITION.replace("varchar(300)", "varchar(50)"), "column b: a text of 289 characters, but its definition says 50"),
         (DEFINITION.replace("varchar(300)", "char(300)"), "column b: a text of 0 characters, but its definition says 300"),
         (DEFINITION.replace("varchar(300)", "numeric"), "column b: a value is no numeric"),
-        (DEFINITION.replace("12, 3", "12, 2"), "column e: a value of 3 digits before and 3 after the point"),
+        (DEFINITION.replace("12, 3", "12, 2"), "column e: a value has 3 digits before and 3 after the point"),
         (DEFINITION.replace("c numeric", "c jsonb"), "column c of table t is of type jsonb, but only bool,"),
         (DEFINITION.replace("c numeric", "c int[]"), "column c of table t is of type int []"),
         (DEFINITION.replace("c numeric", 'c "char"'), "column c of table t is of type char"),

@@ -8,6 +8,7 @@ import numpy.typing as npt
 from flashsim.core.kernel import kernel
 from flashsim.core.request import Integers
 from flashsim.storage.page._postgresql import (
+    COLUMN_COUNT,
     COLUMNS,
     COMMAND,
     DELETE_ABORTED,
@@ -29,6 +30,10 @@ from flashsim.storage.page._postgresql import (
 )
 from flashsim.storage.record import Bytes, byte_at
 
+#: Where a value stands that is NULL, or that a tuple has not because it is older than the column.
+NULL, MISSING = -1, -2
+#: Why values are not found: one is in another table, one is compressed, or tuples have other columns.
+TOASTED, COMPRESSED, _UNFIT = 1, 2, 3
 #: The longest value whose length takes one byte, and the bytes of a longer one's length.
 _SHORT, _LONG_HEADER = 126, 4
 #: Places in a page's header.
@@ -161,17 +166,8 @@ def count_tuples(data: Bytes, pages: Integers) -> int:
 
 
 @kernel
-def find_values(
-    data: Bytes,
-    pages: Integers,
-    columns: int,
-    lengths: Integers,
-    alignments: Integers,
-    rows: Integers,
-    at: Integers,
-    sizes: Integers,
-) -> int:
-    """Row ids, and where the first columns' values lie and what they take (-1: NULL); returns the first damaged page, or -1."""
+def find_tuples(data: Bytes, pages: Integers, columns: int, rows: Integers, starts: Integers, lengths: Integers) -> int:
+    """Row ids, and where tuples of all columns begin and their bytes; returns the first damaged page, or -1."""
     page_size, flat = data.shape[1], data.reshape(-1)
     for page in range(data.shape[0]):
         for item in range(pages[page + 1] - pages[page]):
@@ -180,39 +176,66 @@ def find_values(
             if (pointer >> 15) & 3 != NORMAL or start % WIDEST_ALIGNMENT or start + size > page_size or size < TUPLE_HEADER:
                 return page
             start += page * page_size
-            end, place = start + size, start + byte_at(flat, start + VALUES_AT)
+            head = byte_at(flat, start + VALUES_AT)
             flags, nulls = _get_number(flat, start + FLAGS, 2), 0
             if flags & HAS_NULL:
                 nulls = (columns + 7) >> 3
             whole = flags & ~(HAS_NULL | HAS_VARIABLE) == FROZEN | DELETE_ABORTED
-            if not whole or place % WIDEST_ALIGNMENT or not start + TUPLE_HEADER + nulls <= place <= end:
+            if not whole or head % WIDEST_ALIGNMENT or not TUPLE_HEADER + nulls <= head <= size:
                 return page
             if _get_number(flat, start + COLUMNS, 2) != columns:
                 return page
-            rows[row] = _get_number(flat, start + COMMAND, 4)
-            for column in range(at.shape[0]):
-                if nulls and not (byte_at(flat, start + TUPLE_HEADER + (column >> 3)) >> (column & 7)) & 1:
-                    sizes[column, row] = -1
-                    continue
-                taken = lengths[column]
-                if taken >= 0 or (place < end and flat[place] == 0):
-                    place += -place % alignments[column]
-                if taken < 0:
-                    if place >= end:
-                        return page
-                    head = byte_at(flat, place)
-                    if head & 1:
-                        place += 1
-                        taken = (head >> 1) - 1
-                    else:
-                        if place + _LONG_HEADER > end:
-                            return page
-                        taken = (_get_number(flat, place, _LONG_HEADER) >> 2) - _LONG_HEADER
-                        place += _LONG_HEADER
-                        if head & 2:
-                            return page
-                if taken < 0 or place + taken > end:
-                    return page
-                at[column, row], sizes[column, row] = place, taken
-                place += taken
+            rows[row], starts[row], lengths[row] = _get_number(flat, start + COMMAND, 4), start, size
     return -1
+
+
+@kernel
+def locate_values(data: Bytes, starts: Integers, lengths: Integers, stored: Integers, at: Integers, size: Integers) -> tuple[int, int, int]:
+    """Where the values of tuples begin and their bytes, shape (columns, tuples); returns a problem with its tuple and column, or 0.
+
+    Length and alignment of each column stand in `stored`.  A tuple that has no more columns ends where its last value does.
+    """
+    columns = stored.shape[0]
+    for row in range(starts.shape[0]):
+        begin, end = starts[row], starts[row] + lengths[row]
+        count = _get_number(data, begin + COLUMNS, 2) & COLUMN_COUNT
+        has_null = byte_at(data, begin + FLAGS) & HAS_NULL
+        place = begin + byte_at(data, begin + VALUES_AT)
+        for column in range(columns):
+            size[column, row] = -1
+            if column >= count:
+                at[column, row] = MISSING
+                continue
+            if has_null and not (byte_at(data, begin + TUPLE_HEADER + (column >> 3)) >> (column & 7)) & 1:
+                at[column, row] = NULL
+                continue
+            length, alignment = stored[column, 0], stored[column, 1]
+            if length >= 0:
+                place = (place + alignment - 1) & -alignment
+                at[column, row], size[column, row] = place, length
+                place += length
+            else:
+                if place < end and data[place] == 0:
+                    place = (place + alignment - 1) & -alignment
+                if place >= end:
+                    return _UNFIT, row, column
+                head = byte_at(data, place)
+                if head == 1:
+                    return TOASTED, row, column
+                if head & 1:
+                    length, skipped = head >> 1, 1
+                else:
+                    if place & (alignment - 1) or place + _LONG_HEADER > end:
+                        return _UNFIT, row, column
+                    if head & 2:
+                        return COMPRESSED, row, column
+                    length, skipped = _get_number(data, place, _LONG_HEADER) >> 2, _LONG_HEADER
+                if length < skipped:
+                    return _UNFIT, row, column
+                at[column, row], size[column, row] = place + skipped, length - skipped
+                place += length
+            if place > end:
+                return _UNFIT, row, column
+        if place != end and count <= columns:
+            return _UNFIT, row, columns - 1
+    return 0, 0, 0

@@ -16,7 +16,6 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -31,10 +30,10 @@ from flashsim.storage.page._postgresql import (
     NUMERIC_BASE,
     NUMERIC_NEGATIVE,
     NUMERIC_SHORT,
-    NUMERIC_SPECIAL,
     TYPES,
 )
-from flashsim.storage.record import Bytes, byte_at
+from flashsim.storage.page._postgresql_numerics import decimals
+from flashsim.storage.record import Bytes
 
 #: Days and microseconds, counted from 2000, of the first date and behind the last (src/include/datatype/timestamp.h).
 _DAYS, _MICROSECONDS = (-2_451_545, 2_145_031_949), (-211_813_488_000_000_000, 9_223_371_331_200_000_000)
@@ -255,67 +254,7 @@ def from_stored(attribute: Attribute, stored: Stored, count: int, values: Values
 def _decimals(attribute: Attribute, values: Values, column: pa.Array) -> pa.Array:
     """What numeric's bytes stand for."""
     kind = attribute.kind if pa.types.is_decimal(attribute.kind) else pa.decimal128(20, 0)
-    limbs = np.zeros((len(column), kind.bit_width // 32), np.int64)
-    valid = array_of(column.is_valid())
-    if not _get_numerics(values.ends, values.data, valid, kind.scale, limbs):
-        raise pa.ArrowInvalid("it is no such decimal")
-    return pa.Array.from_buffers(kind, len(column), [column.buffers()[0], pa.py_buffer(limbs.astype("<u4"))])
-
-
-@kernel
-def _get_numerics(ends: Integers, data: Bytes, valid: npt.NDArray[np.bool_], scale: int, limbs: Integers) -> bool:
-    """The whole numbers that numerics are, times 10 to the scale; returns whether all are and fit."""
-    words = limbs.shape[1]
-    for row in range(limbs.shape[0]):
-        if not valid[row]:
-            continue
-        at, end = ends[row], ends[row + 1]
-        if end - at < 2 or (end - at) & 1:
-            return False
-        head = byte_at(data, at) | (byte_at(data, at + 1) << 8)
-        at += 2
-        if head >= NUMERIC_SPECIAL:
-            return False
-        negative, weight = head & 0x2000 != 0, (head & 0x7F) - ((head & 0x40) << 1)
-        if head < NUMERIC_SHORT:
-            if end - at < 2:
-                return False
-            negative, weight = head >= NUMERIC_NEGATIVE, byte_at(data, at) | (byte_at(data, at + 1) << 8)
-            weight -= (weight & 0x8000) << 1
-            at += 2
-        power = 4 * (weight + 1 - ((end - at) >> 1)) + scale
-        if at == end:
-            power = 0
-        if abs(power) > 400:
-            return False
-        while at < end or power > 0:
-            factor, carry = 10, 0
-            if at < end:
-                factor, carry = NUMERIC_BASE, byte_at(data, at) | (byte_at(data, at + 1) << 8)
-                at += 2
-            else:
-                power -= 1
-            for index in range(words):
-                carry += limbs[row, index] * factor
-                limbs[row, index] = carry & 0xFFFFFFFF
-                carry >>= 32
-            if carry:
-                return False
-        while power < 0:
-            power += 1
-            rest = 0
-            for index in range(words - 1, -1, -1):
-                rest = (rest << 32) | limbs[row, index]
-                limbs[row, index] = rest // 10
-                rest %= 10
-            if rest:
-                return False
-        if limbs[row, words - 1] >= 1 << 31:
-            return False
-        if negative:
-            carry = 1
-            for index in range(words):
-                carry += limbs[row, index] ^ 0xFFFFFFFF
-                limbs[row, index] = carry & 0xFFFFFFFF
-                carry >>= 32
-    return True
+    try:
+        return decimals(values.data, np.where(array_of(column.is_valid()), values.ends[:-1], -1), np.diff(values.ends), kind)
+    except ValueError as problem:
+        raise pa.ArrowInvalid(str(problem)) from None

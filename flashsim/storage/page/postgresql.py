@@ -32,7 +32,15 @@ from flashsim.core.request import Integers
 from flashsim.storage.attributes import Attribute, Values
 from flashsim.storage.columns import column_of
 from flashsim.storage.page._postgresql import LINE_POINTER, PAGE, PAGE_HEADER, TUPLE_HEADER, TYPES, WIDEST_ALIGNMENT, checksums
-from flashsim.storage.page._postgresql_tuples import advance, count_tuples, find_values, number_tuples, put_tuples, put_values
+from flashsim.storage.page._postgresql_tuples import (
+    advance,
+    count_tuples,
+    find_tuples,
+    locate_values,
+    number_tuples,
+    put_tuples,
+    put_values,
+)
 from flashsim.storage.page._postgresql_values import Stored, from_stored, stored_as, to_stored
 from flashsim.storage.record import Bytes, copy_pieces
 from flashsim.storage.relation import Records, Relation
@@ -209,10 +217,14 @@ def _read(row_format: RowFormat, places: list[int], data: Bytes) -> tuple[Intege
     damaged = count_tuples(data, pages)
     if damaged >= 0:
         raise DamagedFileError(f"{row_format.title}: page {damaged} of those read is no heap page of PostgreSQL")
-    lengths, alignments = (np.array([getattr(TYPES[stored.type], name) for stored in types]) for name in ("length", "alignment"))
     count, last = int(pages[-1]), max(places, default=0) + 1 - numbered
-    rows, at, sizes = np.empty(count, np.int64), np.empty((last, count), np.int64), np.empty((last, count), np.int64)
-    damaged = find_values(data, pages, len(types), lengths, alignments, rows, at, sizes)
+    rows, starts, lengths = (np.empty(count, np.int64) for _ in range(3))
+    damaged = find_tuples(data, pages, len(types), rows, starts, lengths)
+    at, sizes = (np.empty((last, count), np.int64) for _ in range(2))
+    if damaged < 0 and last:
+        kept = np.array([TYPES[stored.type][1:] for stored in types[:last]], np.int64)
+        problem, row, _ = locate_values(data.reshape(-1), starts, lengths, kept, at, sizes)
+        damaged = int(starts[row]) // data.shape[1] if problem else -1
     if damaged >= 0:
         raise DamagedFileError(f"{row_format.title}: page {damaged} of those read holds a tuple of no row")
     arrays = []

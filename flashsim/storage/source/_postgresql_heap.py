@@ -16,7 +16,6 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from flashsim.core.errors import DamagedFileError, FlashsimError, MissingFileError, SchemaError
-from flashsim.core.kernel import kernel
 from flashsim.core.request import Integers
 from flashsim.storage.page._postgresql import (
     COLUMN_COUNT,
@@ -49,9 +48,10 @@ from flashsim.storage.page._postgresql import (
     WIDEST_ALIGNMENT,
     checksums,
 )
-from flashsim.storage.record import Bytes, byte_at
+from flashsim.storage.page._postgresql_tuples import COMPRESSED, TOASTED, locate_values
+from flashsim.storage.record import Bytes
 from flashsim.storage.source._postgresql_cluster import Cluster
-from flashsim.storage.source._postgresql_values import MISSING, NULL, Column, decode, joined_chunks
+from flashsim.storage.source._postgresql_values import Column, decode, joined_chunks
 from flashsim.storage.source.base import reading
 
 Flags = npt.NDArray[np.bool_]
@@ -171,7 +171,7 @@ class _Reader:
         self._check_headers(first, data, items, starts, lengths)
         at, size = (np.empty((len(self.columns), len(starts)), np.int64) for _ in range(2))
         stored = np.array([(column.length, column.alignment) for column in self.columns], np.int64)
-        problem, row, column = _locate(data, starts, lengths, stored, at, size)
+        problem, row, column = locate_values(data, starts, lengths, stored, at, size)
         if problem:
             self._refuse(problem, first + int(starts[row]) // PAGE_SIZE, int(items[row]), column)
         return at, size
@@ -268,65 +268,7 @@ class _Reader:
 
     def _refuse(self, problem: int, page: int, item: int, column: int) -> NoReturn:
         name = self.columns[column].name
-        if problem in (_TOASTED, _COMPRESSED):
-            how = "outside the table (TOASTed)" if problem == _TOASTED else "compressed"
+        if problem in (TOASTED, COMPRESSED):
+            how = "outside the table (TOASTed)" if problem == TOASTED else "compressed"
             raise SchemaError(f"{self.path}: column {name}: row {item} of page {page} has a value that is stored {how}, which is not read")
         raise SchemaError(f"{self.path}: row {item} of page {page} does not fit the table's definition, or is damaged, at column {name}")
-
-
-_TOASTED, _COMPRESSED, _UNFIT = 1, 2, 3
-
-
-@kernel
-def _locate(data: Bytes, starts: Integers, lengths: Integers, stored: Integers, at: Integers, size: Integers) -> tuple[int, int, int]:
-    """Fill in where the values of rows begin and their bytes, shape (columns, rows); returns a problem with its row and column, or 0.
-
-    `stored` has length and alignment of each column.  A row's last value ends where the row does.
-    """
-    columns = stored.shape[0]
-    for row in range(starts.shape[0]):
-        begin, end = starts[row], starts[row] + lengths[row]
-        count = (byte_at(data, begin + COLUMNS) | (byte_at(data, begin + COLUMNS + 1) << 8)) & COLUMN_COUNT
-        has_null = byte_at(data, begin + FLAGS) & HAS_NULL
-        place = begin + byte_at(data, begin + VALUES_AT)
-        for column in range(columns):
-            size[column, row] = 0
-            if column >= count:
-                at[column, row] = MISSING
-                continue
-            if has_null and not (byte_at(data, begin + TUPLE_HEADER + (column >> 3)) >> (column & 7)) & 1:
-                at[column, row] = NULL
-                continue
-            length, alignment = stored[column, 0], stored[column, 1]
-            if length >= 0:
-                place = (place + alignment - 1) & -alignment
-                at[column, row], size[column, row] = place, length
-                place += length
-            else:
-                if place < end and data[place] == 0:
-                    place = (place + alignment - 1) & -alignment
-                if place >= end:
-                    return _UNFIT, row, column
-                head = byte_at(data, place)
-                if head == 1:
-                    return _TOASTED, row, column
-                if head & 1:
-                    length, skipped = head >> 1, 1
-                else:
-                    if place & (alignment - 1) or place + 4 > end:
-                        return _UNFIT, row, column
-                    if head & 2:
-                        return _COMPRESSED, row, column
-                    length, skipped = 0, 4
-                    for index in range(4):
-                        length |= byte_at(data, place + index) << (8 * index)
-                    length >>= 2
-                if length < skipped:
-                    return _UNFIT, row, column
-                at[column, row], size[column, row] = place + skipped, length - skipped
-                place += length
-            if place > end:
-                return _UNFIT, row, column
-        if place != end:
-            return _UNFIT, row, columns - 1
-    return 0, 0, 0
