@@ -17,6 +17,7 @@ from experiments.commands.progress import progress_bar
 from experiments.commands.shared import (
     CacheShare,
     ColumnNames,
+    Cores,
     FetchStrategyName,
     FirstJoin,
     Force,
@@ -24,6 +25,7 @@ from experiments.commands.shared import (
     KernelJoin,
     PageFormatName,
     PartitionMethodName,
+    Strands,
     SubBuffer,
     column_names,
     sub_buffer_size,
@@ -49,9 +51,10 @@ from experiments.runs.joining import (
 )
 from flashsim.core.errors import RefusedError
 from flashsim.core.provenance import provenance
-from flashsim.core.units import MILLISECONDS, as_written, parse_size
+from flashsim.core.units import MILLISECONDS, SECONDS, as_written, parse_size
 from flashsim.device import engines, presets
 from flashsim.device.access import is_path
+from flashsim.execution.run import ConcurrentRun
 from flashsim.storage.source import source_file
 from traces.recording import ParquetRecorder
 
@@ -120,6 +123,8 @@ def join(
     columns: ColumnNames = None,
     partition: PartitionMethodName = None,
     sub_buffer: SubBuffer = None,
+    strands: Strands = None,
+    cores: Cores = None,
     digests_stored: Annotated[bool, typer.Option("--digests-stored", help="Digests are on the device before digest begins.")] = False,
     trace: Annotated[Path | None, typer.Option("--trace", metavar="FILE", help="Record every request into a Parquet file.")] = None,
     out: Annotated[Path | None, typer.Option("--out", metavar="ROWS.parquet", help="Write the joined rows.")] = None,
@@ -148,12 +153,15 @@ def join(
         flashsim join grace-hash --r do2009:customer@0.1 --s do2009:orders@0.1 \
             --on c_custkey=o_custkey --device ocz-core-60gb --memory 512KiB \
             --partition n-hash --sub-buffer 4KiB
+        flashsim join grace-hash --r do2009:customer@0.1 --s do2009:orders@0.1 \
+            --on c_custkey=o_custkey --device ocz-vertex-3 --memory 2MiB \
+            --partition para-hash --strands 20 --cores 4
     """
     on_pages = parse_size(page_size, "--page-size"), page_format or page_format_of(algorithm)
     pages = memory_pages(parse_size(memory, "--memory"), *on_pages)
     fetching: dict[str, Any] = {"first": first, "fetch": fetch, "k": k, "kernel": kernel, "columns": column_names(columns)}
     fetching["digests_stored"] = digests_stored or None
-    fetching |= {"partition": partition, "sub_buffer": sub_buffer_size(sub_buffer)}
+    fetching |= {"partition": partition, "sub_buffer": sub_buffer_size(sub_buffer), "strands": strands, "cores": cores}
     setting = JoinSetting(algorithm, pages, io is Io.PAGE, placement, buffers_for, None if cpu == "none" else cpu, **fetching)
     real = is_path(device)
     check_names(setting, None if real else device)
@@ -199,6 +207,7 @@ def _show(result: JoinResult, memory: str) -> None:
     told, takes = result.parameters, JOINS.load(setting.algorithm).OPTIONS
     with_ = [str(getattr(told, name)) for name in ("first", "fetch", "kernel") if name in takes]
     with_ += [setting.partition] if setting.partition else []
+    with_ += [f"{told.strands} strands"] if told.strands > 1 else []
     joined = f"{setting.algorithm} ({', '.join(with_)})" if with_ else setting.algorithm
     sides = ", ".join(f"{file.name} {len(file.relation):,} rows on {file.pages:,} pages" for file in result.files)
     say(f"{joined} on {run.machine}: {sides}; {result.files[0].layout.page_title} a page")
@@ -207,6 +216,10 @@ def _show(result: JoinResult, memory: str) -> None:
     level = run.outstanding.as_dict()
     if level and level["max"] > 1:
         say(outstanding(level), "")
+    if isinstance(run, ConcurrentRun):
+        say(_strand_costs(run))
+        explain(_overlap(run))
+        return
     formula = formulas(result)[0]
     if formula is None:
         say(_costs(result))
@@ -219,6 +232,22 @@ def _show(result: JoinResult, memory: str) -> None:
     say("")
     written = f"{disk.page_write_ms or disk.page_transfer_ms:.4g} ms written"
     explain(f"Formula (Haas et al.) with {rates}, {written}.{seeks} {why(setting.algorithm)}")
+
+
+def _strand_costs(run: ConcurrentRun) -> Table:
+    rows: list[list[Any]] = []
+    for cost, elapsed in [*((cost, run.elapsed_in(cost.name)) for cost in run.phases), (run.total(), run.elapsed)]:
+        waits = sum(own.wait_time for own in run.strands[0].phases if own.name == cost.name or cost.name == "total")  # for the others
+        times = (cost.io_time, cost.cpu_time, cost.wait_time - waits, elapsed)
+        rows.append([cost.name, cost.requests, cost.pages, *(time / SECONDS for time in times)])
+    return Table(["phase", "requests", "pages", "I/O s", "CPU s", "waits s", "elapsed s"], rows, "All strands together", digits=3)
+
+
+def _overlap(run: ConcurrentRun) -> str:
+    cores = ", ".join(f"{count} {place} core{'s' if count > 1 else ''} {run.core_shares[place]:.0%}" for place, count in run.cores.items())
+    devices = ", ".join(f"{share:.0%}" for share in run.device_shares)
+    took, elapsed = (time / SECONDS for time in (run.strand_time, run.elapsed))
+    return f"Strands took {took:.3f} s together in {elapsed:.3f} s. Busy: {cores}, device {devices} of the time."
 
 
 def _costs(result: JoinResult) -> Table:

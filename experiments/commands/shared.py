@@ -58,6 +58,8 @@ PartitionMethodName = Annotated[
 SubBuffer = Annotated[
     str | None, typer.Option("--sub-buffer", metavar="SIZE", help="Of n-hash: how output buffers are divided; 8KiB where they are larger.")
 ]
+Strands = Annotated[int | None, typer.Option("--strands", metavar="K", help="Of para-hash: how many work together; 1 by default.")]
+Cores = Annotated[int | None, typer.Option("--cores", metavar="C", help="Of a simulated machine; by default those of the CPU preset.")]
 
 
 def sub_buffer_size(told: str | None) -> int | None:

@@ -125,13 +125,16 @@ def late_options(first: Any, fetch: Any, k: Any, kernel: Any, columns: Any) -> d
     return told
 
 
-def partition_options(partition: Any, sub_buffer: Any) -> dict[str, Any]:
+def partition_options(partition: Any, sub_buffer: Any, strands: Any) -> dict[str, Any]:
     """What joins that make buckets are told, None for what is usual.
 
     Raises
     ------
     InvalidParameterError
-        A name that is no text, or a size without a unit.
+        A name that is no text, a size without a unit, or strands that are no whole number of at least 1.
     """
-    method = None if partition is None else text(partition, "partition")
-    return {"partition": method, "sub_buffer": None if sub_buffer is None else size(sub_buffer, "sub_buffer")}
+    return {
+        "partition": None if partition is None else text(partition, "partition"),
+        "sub_buffer": None if sub_buffer is None else size(sub_buffer, "sub_buffer"),
+        "strands": None if strands is None else count(strands, "strands"),
+    }

@@ -125,7 +125,7 @@ def compare(
     relations = open_pair(source(r, "r"), source(s, "s"), key(on))
     files = (lay_out(relations[0], *on_pages), lay_out(relations[1], *on_pages))
     access = RealSettings("asap", allow_write=allow_write, replace=force, destroy=yes_destroy)
-    told = late_options(first, fetch, k, kernel, columns) | partition_options(partition, sub_buffer)
+    told = late_options(first, fetch, k, kernel, columns) | partition_options(partition, sub_buffer, None)
     setting = validation.JoinsSetting(names, pages, count(repeats, "repeats"), told)
     with working("joins") as progress:
         done = validation.validate(target, chosen, files, setting, engines, access, progress)

@@ -19,7 +19,7 @@ from algorithms.joins.base import page_format as page_format_of
 from experiments.face._devices import device_of
 from experiments.face._outcome import Outcome, point_of
 from experiments.face._tables import Table, key, source
-from experiments.face._units import late_options, partition_options, several, size, text
+from experiments.face._units import count, late_options, partition_options, several, size, text
 from experiments.face._working import working
 from experiments.face.drive import Drive
 from experiments.formulas.comparison import check_formula, compare_join
@@ -41,9 +41,11 @@ from experiments.runs.joining import (
 )
 from flashsim.core.errors import InvalidParameterError, RefusedError
 from flashsim.core.provenance import provenance
-from flashsim.core.units import format_size
+from flashsim.core.units import SECONDS, format_size
 from flashsim.device import engines, presets
 from flashsim.device.access import is_path
+from flashsim.execution.requests import HOST
+from flashsim.execution.run import ConcurrentRun
 from traces.recording import ParquetRecorder
 
 #: Whether requests are whole buffers, or single pages.
@@ -64,13 +66,20 @@ class JoinOutcome(Outcome):
         self.result = result
 
     def summary(self) -> pd.DataFrame:
-        """A row a device: result rows, requests, pages, and seconds of I/O, of CPU work and in all; the formula's I/O seconds."""
+        """A row a device: result rows, requests, pages, and seconds of I/O, of CPU work and in all; the formula's I/O seconds.
+
+        Of several strands: seconds of I/O and CPU work of all together, what has elapsed in all, and how busy cores and device were.
+        """
         rows = []
         for run, compared in zip(self.result.runs, compare_join(self.result), strict=True):
             total, setting = compared[-1], self.result.setting
             told: dict[str, Any] = {"algorithm": setting.algorithm, "device": run.machine, "memory_pages": setting.memory}
             told |= {"rows": run.result_rows, "requests": total.requests, "pages": total.pages}
-            rows.append(told | {"io_s": total.io, "cpu_s": total.cpu, "total_s": total.total, "formula_io_s": total.formula_io})
+            told |= {"io_s": total.io, "cpu_s": total.cpu, "total_s": total.total, "formula_io_s": total.formula_io}
+            if isinstance(run, ConcurrentRun):
+                busy = {"cores_busy": run.core_shares.get(HOST, 0.0), "device_busy": max(run.device_shares)}
+                told |= {"strands": self.result.parameters.strands, "strands_s": run.strand_time / SECONDS} | busy
+            rows.append(told)
         return pd.DataFrame(rows).astype({"formula_io_s": float})
 
     def phases(self) -> pd.DataFrame:
@@ -81,6 +90,17 @@ class JoinOutcome(Outcome):
             for number, run in enumerate(self.result.runs)
             for row in self.result.measured(number)[:-1]
         ]
+        return pd.DataFrame(rows)
+
+    def strands(self) -> pd.DataFrame:
+        """A row a device and strand, of what ran in several: requests, and seconds of I/O, of CPU work, waiting, and in all."""
+        rows = []
+        for run in self.result.runs:
+            for strand in run.strands if isinstance(run, ConcurrentRun) else ():
+                total = strand.total()
+                times = {"io_s": total.io_time, "cpu_s": total.cpu_time, "wait_s": total.wait_time, "total_s": total.total_time}
+                told: dict[str, Any] = {"device": run.machine, "strand": strand.strand, "requests": total.requests}
+                rows.append(told | {name: time / SECONDS for name, time in times.items()})
         return pd.DataFrame(rows)
 
     def against_formula(self) -> pd.DataFrame:
@@ -143,6 +163,8 @@ def join(
     columns: Sequence[str] | None = None,
     partition: str | None = None,
     sub_buffer: str | None = None,
+    strands: int | None = None,
+    cores: int | None = None,
     digests_stored: bool = False,
     trace: str | PathLike[str] | None = None,
     allow_write: bool = False,
@@ -190,6 +212,10 @@ def join(
         or the path of a Python file.
     sub_buffer
         How ``"n-hash"`` divides output buffers, such as ``"4KiB"``; 8 KiB where they are larger.
+    strands
+        How many strands of ``"para-hash"`` partition and join together (1).
+    cores
+        Of a simulated machine's host; those of the CPU preset without it.
     digests_stored
         Whether digests are on the device before the join begins.
     trace
@@ -228,6 +254,9 @@ def join(
     >>> made = fs.join(r, s, on="key", algorithm="grace-hash", partition="n-hash", device="ocz-core-60gb", memory="64KiB")
     >>> made.phases()["requests"].tolist()
     [4, 2]
+    >>> para = fs.join(r, s, on="key", algorithm="grace-hash", partition="para-hash", strands=2, device="ocz-core-60gb", memory="64KiB")
+    >>> para.strands()["strand"].tolist()
+    ['main', 'strand 1', 'strand 2']
     """
     if io not in _IO:
         raise InvalidParameterError("io", repr(io), f"it must be one of {', '.join(_IO)}")
@@ -235,7 +264,7 @@ def join(
     pages = memory_pages(size(memory, "memory"), *on_pages)
     named = [None if value is None else text(value, name) for value, name in ((buffers_for, "buffers_for"), (cpu, "cpu"))]
     fetching = late_options(first, fetch, k, kernel, columns) | {"digests_stored": bool(digests_stored) or None}
-    fetching |= partition_options(partition, sub_buffer)
+    fetching |= partition_options(partition, sub_buffer, strands) | {"cores": None if cores is None else count(cores, "cores")}
     setting = JoinSetting(text(algorithm, "algorithm"), pages, io == "page", text(placement, "placement"), named[0], named[1], **fetching)
     devices = [device_of(each) for each in several(device, "device")]
     real = [each for each in devices if isinstance(each, str) and is_path(each)]
@@ -271,7 +300,8 @@ def _held(device: str | Drive) -> HeldDrive:
 def _title(result: JoinResult) -> str:
     sides = " with ".join(f"{file.name} ({len(file.relation):,} rows, {file.pages:,} pages)" for file in result.files)
     memory = format_size(result.setting.memory * result.files[0].page_size)
-    return f"{result.setting.algorithm}: {sides}, {memory} of memory, {result.runs[0].result_rows:,} result rows"
+    strands = f" in {result.parameters.strands} strands" if result.parameters.strands > 1 else ""
+    return f"{result.setting.algorithm}{strands}: {sides}, {memory} of memory, {result.runs[0].result_rows:,} result rows"
 
 
 def point(arguments: dict[str, Any], stamps: dict[str, str]) -> dict[str, Any]:

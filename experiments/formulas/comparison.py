@@ -86,8 +86,10 @@ def check_formula(algorithm: str) -> None:
 
 
 def formulas(result: JoinResult) -> list[JoinCost | None]:
-    """The cost model's answer for each device of a join; none for a real device."""
+    """The cost model's answer for each device of a join; none for a real device, and none of strands, whose times overlap."""
     setting = result.setting
+    if result.parameters.strands > 1:
+        return [None] * len(result.disks)
     sizes = sizes_of(result.files, setting.memory, setting.algorithm, result.parameters, result.runs[0].result_rows)
     known = {disk: formula(setting.algorithm, sizes, disk, result.allocation, page_io=setting.page_io) for disk in result.disks if disk}
     return [known[disk] if disk else None for disk in result.disks]

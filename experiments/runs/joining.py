@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +18,12 @@ from flashsim.core.units import MIB, SECONDS, format_size
 from flashsim.device import presets
 from flashsim.device.file import RealDevice
 from flashsim.execution import cpu as cpus
+from flashsim.execution.concurrent import run_strands
 from flashsim.execution.cpu import CpuModel
 from flashsim.execution.driver import ResultRows
 from flashsim.execution.machine import Machine
-from flashsim.execution.real import check_real_placement, needed_size, run_on_file
-from flashsim.execution.run import PhaseCost, Run
+from flashsim.execution.real import check_real_placement, needed_size, run_on_file, run_strands_on_file
+from flashsim.execution.run import ConcurrentRun, PhaseCost, Run
 from flashsim.execution.simulated import simulate
 from flashsim.execution.trace_only import room_taken, trace_only
 from flashsim.storage.heap_file import HeapFile, heap_file
@@ -59,6 +61,8 @@ class JoinSetting:
         Of joins that fetch rows (`algorithms.joins.base.JoinParameters`); None for what is usual.
     partition, sub_buffer, strands
         Of joins that make buckets (`algorithms.partitioning.base.PartitionParameters`); None for what is usual.
+    cores
+        Of the host, if they are not those of the CPU preset.
     """
 
     algorithm: str
@@ -76,6 +80,7 @@ class JoinSetting:
     partition: str | None = None
     sub_buffer: int | None = None
     strands: int | None = None
+    cores: int | None = None
 
     def parameters(self, disk: Disk | None = None) -> JoinParameters:
         """What the join is told; buffers are divided for the disk."""
@@ -84,10 +89,18 @@ class JoinSetting:
             told |= {"latency_ratio": disk.latency_ratio, "access_ratio": disk.access_ratio}
         return JoinParameters(self.memory, self.page_io, **told)
 
+    def cpu_model(self, given: CpuModel | None = None) -> CpuModel | None:
+        """The prices of its preset, or other ones, and the cores that they are for."""
+        cpu = given or (cpus.load(self.cpu) if self.cpu else None)
+        return cpu if cpu is None or self.cores is None else cpu.on_cores(self.cores)
+
 
 @dataclass(frozen=True)
 class PhaseSeconds:
-    """One phase of a join, or all of it, on one device, JSON-ready; times are seconds, but of all seeks together ns."""
+    """One phase of a join, or all of it, on one device, JSON-ready; times are seconds, but of all seeks together ns.
+
+    Of several strands, I/O and CPU seconds are those of all together, and the total is what has elapsed.
+    """
 
     phase: str
     requests: int
@@ -101,9 +114,10 @@ class PhaseSeconds:
     seek_time: int
 
     @classmethod
-    def of(cls, cost: PhaseCost) -> PhaseSeconds:
-        """As a driver counted it."""
-        times = (cost.io_time, cost.cpu_time, cost.total_time, cost.user_time, cost.kernel_time)
+    def of(cls, cost: PhaseCost, elapsed: int | None = None) -> PhaseSeconds:
+        """As a driver counted it; the total is the sum of all times unless it is given, ns."""
+        whole = cost.total_time if elapsed is None else elapsed
+        times = (cost.io_time, cost.cpu_time, whole, cost.user_time, cost.kernel_time)
         io, cpu, total, user, kernel = (time / SECONDS for time in times)
         return cls(cost.name, cost.requests, cost.pages, io, cpu, total, user, kernel, cost.seeks, cost.seek_time)
 
@@ -122,16 +136,19 @@ class JoinResult:
     files: tuple[HeapFile, HeapFile]
     parameters: JoinParameters
     allocation: Allocation
-    runs: list[Run]
+    runs: Sequence[Run | ConcurrentRun]
     disks: list[Disk | None]
 
     def measured(self, index: int = 0) -> list[PhaseSeconds]:
         """One of the devices, by phase; all phases together are the last."""
         run = self.runs[index]
+        if isinstance(run, ConcurrentRun):
+            phases = [PhaseSeconds.of(cost, run.elapsed_in(cost.name)) for cost in run.phases]
+            return [*phases, PhaseSeconds.of(run.total(), run.elapsed)]
         return [PhaseSeconds.of(cost) for cost in (*run.phases, run.total())]
 
     def emit(self, results: ResultRows) -> None:
-        """Hand out the pairs of row ids again, in the same order: the join runs once more, without a device and in no time."""
+        """Hand out the pairs of row ids again, in the same order but where strands make them: the join runs once more, without a device."""
         placed = _placed(self.setting, self.files)
         algorithm = plan(self.setting.algorithm, *self.files, self.parameters, self.allocation)
         trace_only(algorithm, placed, placement=self.setting.placement, results=results)
@@ -216,8 +233,10 @@ def check_names(setting: JoinSetting, device: str | None) -> None:
     if setting.sub_buffer is not None and setting.sub_buffer < 1:
         raise InvalidParameterError("sub-buffer", f"{setting.sub_buffer} B", "it must be at least 1 B")
     join.check(setting.parameters())
-    if setting.cpu:
-        cpus.load(setting.cpu)
+    if setting.cores is not None and (device is None or not setting.cpu):
+        bound = "a real device's strands have this machine's" if device is None else "without a CPU preset work takes no time on any"
+        raise InvalidParameterError("cores", setting.cores, bound)
+    setting.cpu_model()
     for preset in (device, setting.buffers_for):
         if preset is not None:
             presets.load(preset)
@@ -273,15 +292,22 @@ def simulate_join(
     chosen = [drive.load() for drive in drives]
     parameters, divided = divide(setting, files, presets.load(setting.buffers_for) if setting.buffers_for else chosen[0])
     allocation = allocation or divided
-    cpu = cpu or (cpus.load(setting.cpu) if setting.cpu else None)
+    cpu = setting.cpu_model(cpu)
     count, touched, placed = PLACEMENTS.load(setting.placement).DEVICE_MAP.devices, _touched(files), _placed(setting, files)
-    algorithm = plan(setting.algorithm, *files, parameters, allocation)  # refuses before drives are made ready
+    make = partial(plan, setting.algorithm, *files, parameters, allocation)
+    algorithm = make()  # refuses before drives are made ready
     machines = [
         Machine([drive.device(touched) for _ in range(count)], cpu, None, preset.name, drive.start, drive.full, drive.scale)
         for drive, preset in zip(drives, chosen, strict=True)
     ]
     machines[0].sink = sink
-    runs = simulate(algorithm, placed, machines, placement=setting.placement, results=results)
+    if parameters.strands > 1:
+        runs: Sequence[Run | ConcurrentRun] = [
+            run_strands(make(), placed, machine, placement=setting.placement, results=results if machine is machines[0] else None)
+            for machine in machines
+        ]
+    else:
+        runs = simulate(algorithm, placed, machines, placement=setting.placement, results=results)
     disks = {preset.name: disk_of(preset, files[0].page_size) for preset in chosen}
     return JoinResult(setting, files, parameters, allocation, runs, [disks[preset.name] for preset in chosen])
 
@@ -297,7 +323,10 @@ def needed_for(setting: JoinSetting, files: tuple[HeapFile, HeapFile], parameter
     if not JOINS.load(setting.algorithm).FETCHES and setting.partition is None:
         return needed
     placed = _placed(setting, files)
-    return max(needed, room_taken(plan(setting.algorithm, *files, parameters, allocation), placed, setting.placement))
+    taken = room_taken(plan(setting.algorithm, *files, parameters, allocation), placed, setting.placement)
+    if parameters.strands > 1:  # who comes first decides how many pages are not full
+        taken += parameters.memory * files[0].page_size
+    return max(needed, taken)
 
 
 def _touched(files: tuple[HeapFile, HeapFile]) -> int:
@@ -349,6 +378,7 @@ def run_join_on_file(
     size = needed_for(setting, files, parameters, allocation)
     with RealDevice(target.path, size, allow_write=target.allow_write, replace=target.force) as device:
         algorithm = plan(setting.algorithm, *files, parameters, allocation)
-        run = run_on_file(algorithm, placed, device, placement=setting.placement, sink=sink, results=results, progress=progress)
+        on_file = run_strands_on_file if parameters.strands > 1 else run_on_file
+        run = on_file(algorithm, placed, device, placement=setting.placement, sink=sink, results=results, progress=progress)
         device.remove_if_made()
     return JoinResult(setting, files, parameters, allocation, [run], [None])

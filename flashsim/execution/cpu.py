@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -76,6 +76,18 @@ class CpuModel:
         """Kernel time of each request, ns, given its bytes, device commands and calls, shape (n,); a kind without prices takes none."""
         times = self.per_request.get(kind, 0.0) * commands + self.per_byte.get(kind, 0.0) * lengths + self.per_call.get(kind, 0.0) * calls
         return np.rint(times).astype(np.int64)
+
+    def on_cores(self, count: int) -> CpuModel:
+        """The same prices, with so many cores on the host.
+
+        Raises
+        ------
+        InvalidParameterError
+            There would be none.
+        """
+        if count < 1:
+            raise InvalidParameterError("cores", count, "there must be at least 1")
+        return replace(self, cores={**self.cores, HOST: count})
 
     def prices(self) -> Iterator[tuple[str, float]]:
         """Every price by its name, the host's user prices first."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
+from time import perf_counter_ns
 
 import numpy as np
 
@@ -12,8 +14,8 @@ from flashsim.core.request import SECTOR
 from flashsim.device.file import RealDevice
 from flashsim.execution.driver import ResultRows
 from flashsim.execution.real_strand import RealStrand
-from flashsim.execution.requests import Algorithm
-from flashsim.execution.run import Run, in_one
+from flashsim.execution.requests import HOST, Algorithm
+from flashsim.execution.run import ConcurrentRun, Run, by_name, in_one
 from flashsim.execution.threads import StrandThreads
 from flashsim.storage.heap_file import HeapFile
 from flashsim.storage.placement import PLACEMENTS
@@ -59,7 +61,7 @@ def run_on_file(
     results: ResultRows | None = None,
     progress: Progress | None = None,
 ) -> Run:
-    """Load base relations onto a real device, then run an algorithm there.
+    """Load base relations onto a real device, then run an algorithm there; of several strands, see `run_strands_on_file`.
 
     Parameters
     ----------
@@ -79,11 +81,31 @@ def run_on_file(
     InvalidParameterError
         The device does not take pages so small.
     """
+    return in_one(run_strands_on_file(algorithm, files, device, placement=placement, sink=sink, results=results, progress=progress).strands)
+
+
+def run_strands_on_file(
+    algorithm: Algorithm,
+    files: Sequence[HeapFile],
+    device: RealDevice,
+    *,
+    placement: str = "packed",
+    sink: Sink | None = None,
+    results: ResultRows | None = None,
+    progress: Progress | None = None,
+) -> ConcurrentRun:
+    """As `run_on_file`; each strand has a run, and the machine's cores are those that this process may use."""
     check_real_placement(placement)
     volume = Volume([device.size], placement)
     for file in files:
         _load(file, volume, device, progress)
-    return in_one(StrandThreads(RealStrand(volume, device, sink), results).run(algorithm))
+    first = RealStrand(volume, device, sink)
+    begin = perf_counter_ns()
+    strands = by_name(StrandThreads(first, results).run(algorithm))
+    elapsed = perf_counter_ns() - begin
+    busy = int(first.runs[0].outstanding.times()[1:].sum())
+    cores, worked = {HOST: len(os.sched_getaffinity(0))}, {HOST: sum(run.total().cpu_time for run in strands)}
+    return ConcurrentRun(str(device.path), strands, elapsed, cores, worked, [busy])
 
 
 def _load(file: HeapFile, volume: Volume, device: RealDevice, progress: Progress | None) -> None:

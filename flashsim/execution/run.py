@@ -136,9 +136,19 @@ class ConcurrentRun:
         """All strands together, by phase."""
         return _merged([phase for run in self.strands for phase in run.phases])
 
+    @property
+    def strand_time(self) -> int:
+        """What the strands that were begun took, all together, ns."""
+        return sum(run.total().total_time for run in self.strands[1:])
+
     def elapsed_in(self, phase: str) -> int:
         """How long the algorithm itself was in a phase, ns, while it waited for strands or worked."""
         return sum(cost.total_time for cost in self.strands[0].phases if cost.name == phase)
+
+    @property
+    def outstanding(self) -> OutstandingLevel:
+        """How many requests all strands had outstanding."""
+        return self.strands[0].outstanding
 
     @property
     def result_rows(self) -> int:
@@ -157,9 +167,11 @@ class ConcurrentRun:
 
     def as_dict(self) -> dict[str, Any]:
         """JSON-ready."""
-        strands = [{"strand": run.strand} | run.as_dict() for run in self.strands]
-        shares = {"core_shares": self.core_shares, "device_shares": self.device_shares}
-        return {"machine": self.machine, "elapsed": self.elapsed, **shares, "total": self.total().as_dict(), "strands": strands}
+        told = Run(self.machine, self.phases, self.result_rows, outstanding=self.outstanding).as_dict()
+        for phase in told["phases"]:
+            phase["elapsed"] = self.elapsed_in(phase["name"])
+        told |= {"elapsed": self.elapsed, "cores": self.cores, "core_shares": self.core_shares, "device_shares": self.device_shares}
+        return told | {"strands": [{"strand": run.strand} | run.as_dict() for run in self.strands]}
 
 
 def _merged(phases: Iterable[PhaseCost]) -> list[PhaseCost]:
@@ -184,6 +196,7 @@ def by_name(runs: Iterable[Run]) -> list[Run]:
 
 def in_one(runs: Sequence[Run]) -> Run:
     """The runs of strands as one: their phases one strand after the other, those of strands that others began named after it."""
+    runs = by_name(runs)
     if len(runs) == 1:
         return runs[0]
     phases = [phase if run is runs[0] else replace(phase, name=f"{run.strand}: {phase.name}") for run in runs for phase in run.phases]

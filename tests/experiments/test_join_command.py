@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import threading
 from contextlib import closing
 from pathlib import Path
 
@@ -150,3 +151,90 @@ def test_a_digest_join_on_a_real_file_and_its_trace_replayed_there(options: str,
     operations = json.loads((here / "r.json").read_text())["operations"]
     for kind in ("read", "write"):
         assert operations[kind]["bytes"] == 8192 * machine["total"][f"pages_{'read' if kind == 'read' else 'written'}"]
+
+
+PARA_HASH = SMALL_JOIN.replace("bnl", "grace-hash").replace("ocz-core-60gb", "intel-x25e-64gb") + " --partition para-hash"
+
+
+def test_strands_overlap_and_give_the_same_rows(here: Path, flashsim: Run) -> None:
+    for strands in (1, 4):
+        line = f"{PARA_HASH} --strands {strands} --cores 4 --json {strands}.json --out {strands}.parquet --trace {strands}.trace.parquet"
+        result = flashsim(line)
+        assert result.exit_code == 0, result.output
+    assert "Busy: 4 host cores" in result.output
+    one, four = (json.loads((here / f"{strands}.json").read_text())["machines"][0] for strands in (1, 4))
+    assert four["elapsed"] < 0.7 * sum(one["total"][time] for time in ("io_time", "user_time", "kernel_time"))
+    assert [strand["strand"] for strand in four["strands"]] == ["main", "strand 1", "strand 2", "strand 3", "strand 4"]
+    assert sum(phase["elapsed"] for phase in four["phases"]) == four["elapsed"]
+    assert four["cores"] == {"host": 4} and 0 < four["core_shares"]["host"] < 1 and 0 < four["device_shares"][0] <= 1
+    assert four["comparison"][-1]["formula_io"] is None and one["comparison"][-1]["formula_io"] > 0
+    rows = [sorted(map(repr, pq.read_table(here / f"{strands}.parquet").to_pylist())) for strands in (1, 4)]
+    assert rows[0] == rows[1] and len(rows[0]) == 15_000
+    assert pq.read_metadata(here / "4.trace.parquet").num_rows >= four["total"]["reads"] + four["total"]["writes"]
+
+
+@pytest.mark.parametrize(
+    ("told", "message"),
+    [
+        ("--strands 0", "strands: 0, but it must be at least 1"),
+        ("--strands two", "Invalid value for '--strands'"),
+        ("--strands 900", "strands: 900, but each needs a page to read and one for each of"),
+        ("--strands 2 --partition traditional", "strands: 2, but partition method traditional does not take it"),
+        ("--cores 0", "cores: 0, but there must be at least 1"),
+        ("--cores 1.5", "Invalid value for '--cores'"),
+        ("--cores 2 --cpu none", "cores: 2, but without a CPU preset work takes no time"),
+    ],
+)
+def test_strands_and_cores_that_cannot_be_are_refused(told: str, message: str, here: Path, flashsim: Run) -> None:
+    result = flashsim(f"{PARA_HASH} {told} --json j.json --out o.parquet --trace t.parquet")
+    assert result.exit_code == 2
+    assert message in result.stderr and result.stderr.count("\n") == 1
+    assert not list(here.iterdir())
+
+
+FAILING = '''"""Strands of which the second fails."""
+
+import numpy as np
+
+from algorithms.partitioning.para_hash import OPTIONS, check
+from algorithms.scanning import together
+from flashsim.execution.requests import Latch, Read, Release
+
+
+def distribute(file, files, buffers, route, parameters):
+    def reads(number):
+        for page in range(file.pages):
+            if number == page == 2:
+                yield Release(Latch("index"))
+            yield Read(file, np.array([page]), np.array([1]))
+
+    yield from together([reads(number) for number in range(parameters.strands)])
+'''
+
+
+@pytest.mark.parametrize("device", ["intel-x25e-64gb", "./disk.img"])
+def test_a_strand_that_fails_ends_the_run_and_leaves_no_file(device: str, here: Path, flashsim: Run) -> None:
+    (here / "failing.py").write_text(FAILING)
+    line = PARA_HASH.replace("para-hash", "./failing.py").replace("intel-x25e-64gb", device)
+    result = flashsim(f"{line} --strands 4 --allow-write --json j.json --out o.parquet --trace t.parquet")
+    if "does not do direct I/O" in result.stderr:
+        pytest.skip("the file system of temporary files does not do direct I/O")
+    assert result.exit_code == 2
+    assert result.stderr.splitlines()[-1].endswith("release: index, but strand 3 does not hold this latch")
+    assert {path.name for path in here.iterdir()} <= {"failing.py", "__pycache__"}
+    assert not any(thread.name.startswith("strand ") for thread in threading.enumerate())
+
+
+def test_strands_on_a_real_file_give_the_same_rows(here: Path, flashsim: Run) -> None:
+    assert flashsim(f"{PARA_HASH} --strands 3 --out simulated.parquet").exit_code == 0
+    line = PARA_HASH.replace("intel-x25e-64gb", "./disk.img") + " --strands 3 --allow-write --json j.json --out real.parquet"
+    result = flashsim(line)
+    if "does not do direct I/O" in result.stderr:
+        pytest.skip("the file system of temporary files does not do direct I/O")
+    assert result.exit_code == 0, result.output
+    rows = [sorted(map(repr, pq.read_table(here / f"{name}.parquet").to_pylist())) for name in ("simulated", "real")]
+    assert rows[0] == rows[1]
+    run = json.loads((here / "j.json").read_text())["machines"][0]
+    assert len(run["strands"]) == 4 and run["elapsed"] > 0 and 0 < run["device_shares"][0] <= 1
+    refused = flashsim(line.replace("real.parquet", "r.parquet").replace("j.json", "k.json") + " --cores 2")
+    assert refused.exit_code == 2 and "cores: 2, but a real device's strands have this machine's" in refused.stderr
