@@ -180,14 +180,14 @@ class RealStrand:
             raise DamagedFileError(f"device: {self.device.path} holds other pages than {file.name} has: {problem}") from None
 
     def _write(self, requests: Sequence[Write], *, at_once: bool) -> None:
-        groups = []
+        groups, data = [], []
         for request in requests:
             file = request.file
             self.device.check_page_size(file.page_size)
             with self._log.lock:
-                request = place(request, self.volume)
-                groups.append(Group(WRITE, self.volume.locate(file, request.starts, request.counts), file.name, at_once))
-        data = [request.file.layout.encode(request.tuples, ranges(request.starts, request.counts)).ravel() for request in requests]
+                placed = place(request, self.volume)
+                groups.append(Group(WRITE, self.volume.locate(file, placed.starts, placed.counts), file.name, at_once))
+            data.append(file.layout.encode(placed.tuples, ranges(placed.starts, placed.counts)).ravel())
         group = _one(groups)
         completions = self.device.write(
             group.extents.offsets, np.concatenate(data) if len(data) > 1 else data[0], group.extents.lengths, batch=at_once
