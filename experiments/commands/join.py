@@ -134,8 +134,9 @@ def join(
 ) -> None:
     r"""Join two sources on one device; show what it cost, and what the formula says.
 
-    A SOURCE is tpch:TABLE@SCALE, do2009:TABLE@SCALE, FILE.parquet, FILE.csv or FILE.sqlite:TABLE. It is loaded onto the device before the
-    clock starts. Sizes need a unit: 100MB is 10^8 bytes, 100MiB is 2^20 times 100.
+    A SOURCE is tpch:TABLE@SCALE, do2009:TABLE@SCALE, FILE.parquet, FILE.csv, FILE.sqlite:TABLE, or a PostgreSQL relation file with the
+    table's CREATE TABLE, pg:FILE:DEFINITION.sql. It is loaded onto the device before the clock starts. Sizes need a unit: 100MB is 10^8
+    bytes, 100MiB is 2^20 times 100.
 
     In the joined rows R's columns come first and the key stands once, under its name in R. A column of S whose name is taken gets _s behind
     it. A SQLite column that holds values of several types is written as text.

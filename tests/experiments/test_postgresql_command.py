@@ -1,16 +1,21 @@
-"""A PostgreSQL relation file in a command and in Python, without a server."""
+"""A PostgreSQL relation file in commands and in Python."""
 
 from __future__ import annotations
 
 import random
+import re
+import shlex
+import shutil
 from pathlib import Path
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 
 import flashsim as fs
 from flashsim.storage.source import open_source, pg, source_file
 from tests.experiments.conftest import Run
+from tests.postgresql_server import Cluster
 
 LINE = "join grace-hash --r pg:16385 --s tpch:customer@0.01 --on k=c_custkey --device ocz-core-60gb --memory 256KiB --out rows.parquet"
 
@@ -51,3 +56,34 @@ def test_one_line_and_exit_code_2(file: Path, here: Path, flashsim: Run) -> None
     file.unlink()
     assert "16385: there is no such file" in flashsim(LINE).stderr
     assert not list(here.glob("rows*"))
+
+
+def test_the_guide_runs_with_what_pg_dump_writes(postgresql: Cluster, here: Path, flashsim: Run) -> None:
+    page = Path(__file__).parents[2] / "docs" / "how-to" / "read-a-postgresql-table.md"
+    blocks = re.findall(r"^```(sh|python|sql)\n(.*?)^```", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    columns = (
+        "o_orderkey int PRIMARY KEY, o_custkey int DEFAULT 5 NOT NULL, o_totalprice numeric(15, 2), o_orderdate date, o_comment varchar(79)"
+    )
+    postgresql.sql(
+        f"""CREATE TABLE orders ({columns}, o_comment varchar(79), CHECK (o_custkey < 9999), UNIQUE (o_comment, o_orderkey)); CREATE INDEX ON orders (o_custkey);
+        COMMENT ON TABLE orders IS 'it''s; "quoted"'; CREATE TABLE others (a jsonb, b int[]);
+        INSERT INTO orders SELECT i, i % 2000, i * 1.01, date '1992-01-01' + i, repeat('x', i % 79) FROM generate_series(1, 9000) i"""
+    )
+    (here / "orders.sql").write_text(postgresql.run("pg_dump", "--schema-only", "-h", str(postgresql.folder), "-U", "postgres", "postgres"))
+    path = postgresql.path("orders")
+    for name in ("base/16384", "pg_xact"):
+        (here / name).mkdir(parents=True)
+    with postgresql.stopped():
+        shutil.copy(path, here / "base" / "16384" / "16385")
+        shutil.copytree(postgresql.data / "pg_xact", here / "pg_xact", dirs_exist_ok=True)
+    ran = 0
+    for language, block in blocks:
+        if language == "python":
+            exec(compile(block, str(page), "exec"), {})
+        for line in block.splitlines():
+            if line.startswith("flashsim "):
+                shown = shlex.join(shlex.split(line)[1:]).replace("orders.sql", "orders.sql:orders")
+                ran += flashsim(f"{shown} --out rows.parquet").exit_code == 0
+    assert ran == 1 and pq.read_metadata(here / "rows.parquet").num_rows == sum(1 <= i % 2000 <= 1500 for i in range(1, 9001))
+    told = open_source("pg:base/16384/16385:orders.sql:orders")
+    assert told.name == "orders" and told.rows == 9000 and told.names[0] == "o_orderkey"
