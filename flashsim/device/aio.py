@@ -37,6 +37,8 @@ _CALLS = {
 
 #: Requests of one submission at most, so that none of those that complete in the meantime waits long for its time to be taken.
 AT_ONCE = 64
+#: Linux lets a thread sleep about so much longer than it asked for, ns: its timers' slack of 50 us, and the way back to it.
+_OVERSLEPT = 100_000
 #: How many requests may be outstanding on the whole system, and how many are reserved.
 _LIMIT, _RESERVED = Path("/proc/sys/fs/aio-max-nr"), Path("/proc/sys/fs/aio-nr")
 #: Threads that stand in for the kernel's queue at most.
@@ -232,19 +234,22 @@ def one_by_one(batch: Batch, look: Callable[[], None] | None = None) -> None:
     look
         Is called after each request.
     """
-    kinds, offsets, memories = batch.operation.tolist(), batch.commands["offset"].tolist(), batch.memories
-    rows = batch.next_rows(len(batch))
-    results: list[int] = []
-    for row in rows:
-        kind, memory, offset = kinds[row], memories[row], offsets[row]
-        begin = perf_counter_ns()
-        results.append(call(batch.file, kind, memory, offset))
-        end = perf_counter_ns()
-        batch.were_submitted(1, begin)
-        batch.have_completed(1, end)
+    while batch.completed < len(batch):
+        call_next(batch)
         if look is not None:
             look()
-    batch.events["data"], batch.events["result"] = rows, results
+
+
+def call_next(batch: Batch) -> None:
+    """Serve the next request of a batch by a plain call; none is outstanding."""
+    (row,) = batch.next_rows(1)
+    operation, memory, offset = batch.calls[row]
+    begin = perf_counter_ns()
+    result = call(batch.file, operation, memory, offset)
+    end = perf_counter_ns()
+    batch.events[batch.completed] = (row, 0, result, 0)
+    batch.were_submitted(1, begin)
+    batch.have_completed(1, end)
 
 
 def closed_loop(to: Queue, batch: Batch, depth: int, look: Callable[[], None] | None = None) -> None:
@@ -284,6 +289,8 @@ def wait_until(to: Queue, batch: Batch, due: int) -> int:
     left = due - perf_counter_ns()
     if batch.outstanding:
         return to.reap(batch, 1, max(left, 0))
-    if left > 0:
-        sleep(left / SECONDS)
+    if left > _OVERSLEPT:
+        sleep((left - _OVERSLEPT) / SECONDS)
+    while perf_counter_ns() < due:
+        pass
     return 0

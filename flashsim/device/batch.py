@@ -152,6 +152,11 @@ class Batch:
         begins, sizes = self.commands["buffer"].astype(np.int64) - base, self.commands["bytes"].astype(np.int64)
         return [whole[begin : begin + size] for begin, size in zip(begins.tolist(), sizes.tolist(), strict=True)]
 
+    @cached_property
+    def calls(self) -> list[tuple[int, memoryview, int]]:
+        """What a plain call for each request takes: operation, memory, offset."""
+        return list(zip(self.operation.tolist(), self.memories, self.commands["offset"].tolist(), strict=True))
+
     def describe(self, row: int) -> str:
         """A request in words."""
         command = self.commands[row]

@@ -9,7 +9,7 @@ from time import perf_counter_ns
 import numpy as np
 
 from flashsim.core.request import Integers
-from flashsim.device.aio import AT_ONCE, Queue, wait_until
+from flashsim.device.aio import AT_ONCE, Queue, call_next, wait_until
 from flashsim.device.batch import Batch
 
 
@@ -38,7 +38,7 @@ def timed(to: Queue, batch: Batch, due: Integers, look: Callable[[], None]) -> N
 
 
 def thinking(to: Queue, batch: Batch, dependency: Integers, think: Integers, due: Integers, look: Callable[[], None]) -> None:
-    """Submit each request so long after the one it waits for has completed.
+    """Submit each request so long after the one it waits for has completed; those that are due at once by one call.
 
     Parameters
     ----------
@@ -60,10 +60,13 @@ def thinking(to: Queue, batch: Batch, dependency: Integers, think: Integers, due
     done = 0
     while done < count:
         rows: list[int] = []
-        now, room = perf_counter_ns(), min(AT_ONCE, to.depth - batch.outstanding)
+        now, room = perf_counter_ns(), to.depth - batch.outstanding
         while coming and len(rows) < room and coming[0][0] <= now:
             rows.append(heappop(coming)[1])
-        if rows:
+        if len(rows) == 1 and not coming and not batch.outstanding:  # as whoever waits for every request does
+            batch.put_next(rows)
+            call_next(batch)
+        elif rows:
             batch.put_next(rows)
             before = batch.submitted
             to.submit(batch, len(rows))
