@@ -23,16 +23,19 @@ class Disk:
         Tx, the transfer of one page.
     page_write_ms
         The transfer of one page when writing, where that differs.
+    together_ms
+        What a request takes, besides its transfer, that is handed over together with one that waits the latency; as much as that if None.
     """
 
     seek_ms: float
     latency_ms: float
     page_transfer_ms: float
     page_write_ms: float | None = None
+    together_ms: float | None = None
 
     def __post_init__(self) -> None:
-        for name in ("seek_ms", "latency_ms"):
-            if not 0 <= getattr(self, name) < math.inf:
+        for name in ("seek_ms", "latency_ms", "together_ms"):
+            if not 0 <= (getattr(self, name) or 0) < math.inf:
                 raise InvalidParameterError(name, getattr(self, name), "it must be at least 0")
         for name in ("page_transfer_ms", "page_write_ms"):
             value = getattr(self, name)

@@ -65,7 +65,11 @@ class JoinCost:
 
 
 def _page_sized(phase: PhaseCounts) -> PhaseCounts:
-    return replace(phase, reads=replace(phase.reads, requests=phase.reads.pages), writes=replace(phase.writes, requests=phase.writes.pages))
+    writes = phase.writes
+    # Those that are handed over at once stay so many calls.
+    together = writes.pages - (writes.requests - writes.together) if writes.together else 0
+    writes = replace(writes, requests=writes.pages, together=max(0, together))
+    return replace(phase, reads=replace(phase.reads, requests=phase.reads.pages), writes=writes)
 
 
 def counts(algorithm: str, sizes: Sizes, allocation: Allocation, page_io: bool = False) -> tuple[PhaseCounts, ...]:

@@ -22,7 +22,7 @@ from itertools import product
 
 from models.allocation.buffers import FUDGE, GraceAllocation, exact
 from models.allocation.grace_hash import grace_hash
-from models.allocation.sub_buffers import sub_buffer_pages
+from models.join_costs._partitions import published_part
 from models.partition_costs import Division, Input, cost, pattern
 from models.psync import ParallelDrive, Processor
 
@@ -90,8 +90,7 @@ def published(problem: PartitionProblem) -> Division:
         Memory not above sqrt(F |R|).
     """
     made = grace_hash(problem.files[0].pages, problem.files[-1].pages, problem.memory, problem.fudge)
-    page = problem.page_size
-    sub_buffer = sub_buffer_pages(made.output, page) * page if made.output > 1 else page // 2
+    sub_buffer = round(published_part(made.output, problem.page_size) * problem.page_size)
     return Division(made.buckets, made.output, made.input, sub_buffer)
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from algorithms.joins.base import JOINS, JoinParameters
+from algorithms.partitioning.base import PartitionParameters
 from experiments.formulas.late import formula_of, late_sizes
 from experiments.presentation.tables import Entry, Table
 from experiments.runs.joining import JoinResult, PhaseSeconds
@@ -15,7 +16,7 @@ from flashsim.storage.heap_file import HeapFile, heap_file
 from models.allocation.buffers import Allocation
 from models.disk import Disk
 from models.haas import JoinCost, counts
-from models.join_costs.base import FORMULAS, Sizes
+from models.join_costs.base import FORMULAS, Partitioned, Sizes
 
 #: Why the counts of a formula and of a simulation may differ.
 WHY = (
@@ -46,8 +47,12 @@ def sizes_of(
     r_temporary, s_temporary = (heap_file(file.relation, file.page_size, page_format=file.layout.page_format).pages for file in (r, s))
     if parameters and r is not files[0]:
         parameters = parameters.swapped()
+    partitioned = None
+    if parameters and parameters.partition != PartitionParameters.method:
+        tuples = (len(r.relation), len(s.relation))
+        partitioned = Partitioned(parameters.partition, r.page_size, parameters.sub_buffer, *tuples)
     late = late_sizes(algorithm, (r, s), parameters, results) if parameters and JOINS.load(algorithm).FETCHES else None
-    return Sizes(r.pages, s.pages, r_temporary, s_temporary, memory, late=late)
+    return Sizes(r.pages, s.pages, r_temporary, s_temporary, memory, late=late, partitioned=partitioned)
 
 
 def formula(algorithm: str, sizes: Sizes, disk: Disk, allocation: Allocation, *, page_io: bool = False) -> JoinCost | None:

@@ -8,6 +8,8 @@ from models.allocation.buffers import (
     HybridAllocation,
     exact,
 )
+from models.allocation.sub_buffers import sub_buffer_pages
+from models.flush_patterns import n_hash
 from models.join_costs.base import PhaseCounts, Sizes, Traffic, ceil_div, in_parts, written
 
 
@@ -22,9 +24,28 @@ def partitioned(sizes: Sizes, a: HybridAllocation) -> tuple[PhaseCounts, ...]:
     kept = min(sizes.r, math.floor(a.workspace / exact(sizes.fudge)))
     r = written(sizes.r - kept, sizes.r, sizes.r_temporary)
     s = written(sizes.r - kept, sizes.r, sizes.s_temporary)
-    writes = in_parts(r, a.output, a.buckets) + in_parts(s, a.output, a.buckets)
+    share = (sizes.r - kept) / sizes.r if sizes.r else 0.0
+    tuples = (sizes.partitioned.r_tuples, sizes.partitioned.s_tuples) if sizes.partitioned else (0, 0)
+    writes = _written(sizes, a, r, tuples[0] * share) + _written(sizes, a, s, tuples[1] * share)
     loads, seeks_of_s = min(a.buckets, r), min(a.buckets, s)
     return (
-        PhaseCounts("partition", base, Traffic(writes, writes, r + s)),
+        PhaseCounts("partition", base, writes),
         PhaseCounts("join", Traffic(loads + seeks_of_s, loads + in_parts(s, a.phase2_input, a.buckets), r + s)),
     )
+
+
+def _written(sizes: Sizes, a: HybridAllocation, pages: int, tuples: float) -> Traffic:
+    """Writes of the buckets of one relation: an output buffer each, or by N-Hash as many at once as `models.flush_patterns` tells."""
+    how = sizes.partitioned
+    if how is None or how.method != "n-hash" or not pages or not tuples:
+        requests = in_parts(pages, a.output, a.buckets)
+        return Traffic(requests, requests, pages)
+    part = min(a.output, how.sub_buffer / how.page_size or published_part(a.output, how.page_size))
+    made = n_hash(a.buckets, max(1, round(a.output / part)), max(1.0, tuples / pages * part), tuples)
+    requests = round(made.requests + made.last)
+    return Traffic(requests, requests, pages, together=max(0, requests - made.calls - 1))
+
+
+def published_part(output: int, page_size: int) -> float:
+    """Pages of a sub-buffer by the published rule: of 8 KiB, or half of a page where an output buffer is one."""
+    return sub_buffer_pages(output, page_size) if output > 1 else 0.5

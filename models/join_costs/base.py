@@ -9,7 +9,7 @@ Source: Haas, Carey and Livny, "SEEKing the Truth About Ad Hoc Join Costs", UW-M
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from fractions import Fraction
 from typing import Any, Protocol
 
@@ -25,15 +25,19 @@ from models.disk import Disk
 
 @dataclass(frozen=True)
 class Traffic:
-    """Seeks, requests and pages moved in one direction; `spared` are the pages that those parts would make which are left out of them."""
+    """Seeks, requests and pages moved in one direction; `spared` are the pages that those parts would make which are left out of them.
+
+    Of the requests, `together` are handed over along with another, and do not wait for themselves.
+    """
 
     seeks: int = 0
     requests: int = 0
     pages: int = 0
     spared: float = 0.0
+    together: int = 0
 
     def __add__(self, other: Traffic) -> Traffic:
-        return Traffic(self.seeks + other.seeks, self.requests + other.requests, self.pages + other.pages, self.spared + other.spared)
+        return Traffic(*(mine + theirs for mine, theirs in zip(astuple(self), astuple(other), strict=True)))
 
 
 @dataclass(frozen=True)
@@ -50,11 +54,13 @@ class PhaseCounts:
         return self.reads + self.writes
 
     def seconds(self, disk: Disk) -> float:
-        """NS Ts + NIO Tl + NX Tx, in seconds."""
+        """NS Ts + NIO Tl + NX Tx, in seconds; requests that go along with another are priced apart."""
         total = self.total
         write_ms = disk.page_transfer_ms if disk.page_write_ms is None else disk.page_write_ms
         transfer = (self.reads.pages - self.reads.spared) * disk.page_transfer_ms + self.writes.pages * write_ms
-        return (total.seeks * disk.seek_ms + total.requests * disk.latency_ms + transfer) / MILLISECONDS_A_SECOND
+        own = disk.latency_ms if disk.together_ms is None else disk.together_ms
+        waits = (total.requests - total.together) * disk.latency_ms + total.together * own
+        return (total.seeks * disk.seek_ms + waits + transfer) / MILLISECONDS_A_SECOND
 
 
 @dataclass(frozen=True)
@@ -131,11 +137,30 @@ class Late:
 
 
 @dataclass(frozen=True)
+class Partitioned:
+    """How buckets are made otherwise than traditionally, and of how many tuples.
+
+    Parameters
+    ----------
+    method
+        As in `models.partition_costs`.
+    page_size, sub_buffer
+        Bytes; a sub-buffer of 0 is the published rule's.
+    """
+
+    method: str
+    page_size: int
+    sub_buffer: int
+    r_tuples: int
+    s_tuples: int
+
+
+@dataclass(frozen=True)
 class Sizes:
     """Pages of the relations, of temporaries that would hold all of them, memory, and the fudge factor.
 
     What memory holds of a relation is counted in pages of the relation, as TR does.  `last_phase` is the memory of a join's last phase,
-    where that is not all; `late` is told to formulas of joins that fetch rows late.
+    where that is not all; `late` is told to formulas of joins that fetch rows late, and `partitioned` to those that make buckets.
     """
 
     r: int
@@ -146,6 +171,7 @@ class Sizes:
     fudge: float = FUDGE
     last_phase: int | None = None
     late: Late | None = None
+    partitioned: Partitioned | None = None
 
 
 class JoinFormula(Protocol):

@@ -48,7 +48,7 @@ def test_rule_is_within_a_percent_of_every_division(name: str) -> None:
 
 def test_dip_at_twenty_megabytes_goes() -> None:
     """The published rule leaves 26 pages to the input buffer there, and reads one sixth slower than with 10 or 30 MB; ours does not."""
-    for name in ("micron-p300", "nvme-tlc-1tb"):
+    for name in ("micron-p300", "samsung-sas-400gb"):
         ten, twenty, thirty = (problem(name, megabytes) for megabytes in (10, 20, 30))
         assert twenty.seconds(published(twenty)) > 1.05 * max(ten.seconds(published(ten)), thirty.seconds(published(thirty)))
         assert twenty.seconds(ruled(twenty)) < 1.01 * ten.seconds(ruled(ten))
