@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from matplotlib.figure import Figure as Drawing
 
+from experiments.bench import aio_report
 from experiments.bench.figures import Figure
 from experiments.bench.uflip import Measured, shown_value
 from experiments.presentation.plots import LINES, WIDTH, legend, style, svg
@@ -31,22 +32,29 @@ def figures_table(found: Sequence[Figure]) -> Table:
     return Table(["figure", "measured", "cited", "difference"], rows, "Below the block layer, on a fresh drive")
 
 
-def benchmark_tables(found: Sequence[Measured]) -> dict[str, Table]:
-    """A table a micro-benchmark, by its name; times in ms."""
-    tables = {}
-    for name, own in _by_benchmark(found).items():
-        header = ["pattern", own[0].parameter, "min ms", "mean ms", "max ms", "stddev ms", "p99 ms", "MB/s", "ignored"]
-        rows: list[list[Entry]] = []
-        for one in own:
-            times = (one.minimum, one.mean, one.maximum, one.deviation, one.p99)
-            numbers = [time / MILLISECONDS for time in times]
-            rows.append([one.pattern, shown_value(one.unit, one.value), *numbers, one.bandwidth / MB, one.ignored])
-        tables[name] = Table(header, rows, name, digits=3)
-    return tables
+def benchmark_tables(found: Sequence[Measured], style: str = "uflip") -> dict[str, list[Table]]:
+    """Tables of each micro-benchmark, by its name."""
+    return {name: STYLES[style].tables(own) for name, own in _by_benchmark(found).items()}
 
 
-def picture(found: Sequence[Measured]) -> Drawing:
-    """Mean response times of one micro-benchmark over its parameter, a line a pattern."""
+def _uflip_tables(own: Sequence[Measured]) -> list[Table]:
+    """One of a micro-benchmark; times in ms."""
+    header = ["pattern", own[0].parameter, "min ms", "mean ms", "max ms", "stddev ms", "p99 ms", "MB/s", "ignored"]
+    rows: list[list[Entry]] = []
+    for one in own:
+        times = (one.minimum, one.mean, one.maximum, one.deviation, one.p99)
+        numbers = [time / MILLISECONDS for time in times]
+        rows.append([one.pattern, shown_value(one.unit, one.value), *numbers, one.bandwidth / MB, one.ignored])
+    return [Table(header, rows, own[0].benchmark, digits=3)]
+
+
+def picture(found: Sequence[Measured], style: str = "uflip") -> Drawing:
+    """One micro-benchmark."""
+    return STYLES[style].picture(found)
+
+
+def _uflip_picture(found: Sequence[Measured]) -> Drawing:
+    """Mean response times over the parameter, a line a pattern."""
     with style():
         figure = Drawing(figsize=(WIDTH, 3.2), layout="constrained")
         axes = figure.subplots()
@@ -86,8 +94,31 @@ def overview(found: Sequence[Measured]) -> Table:
     return Table(header, rows, "overview", note="of each micro-benchmark the pattern whose mean times lie furthest apart")
 
 
+@dataclass(frozen=True)
+class Style:
+    """How a set of micro-benchmarks is shown: its title, and what makes tables, a picture, and the table of what matters."""
+
+    title: str
+    tables: Callable[[Sequence[Measured]], list[Table]]
+    picture: Callable[[Sequence[Measured]], Drawing]
+    overview: Callable[[Sequence[Measured]], Table]
+
+
+#: By the set's name.
+STYLES = {
+    "uflip": Style("uFLIP", _uflip_tables, _uflip_picture, overview),
+    "aio": Style("AIOMicrobench", aio_report.tables, aio_report.picture, aio_report.overview),
+}
+
+
 def write_report(
-    folder: Path, lead: str, device: str, nominal: Sequence[Figure], found: Sequence[Measured], origin: dict[str, Any]
+    folder: Path,
+    lead: str,
+    device: str,
+    nominal: Sequence[Figure],
+    found: Sequence[Measured],
+    origin: dict[str, Any],
+    style: str = "uflip",
 ) -> None:
     """Fill a folder with ``report.html``, and a table (CSV) and a picture (SVG) a micro-benchmark, unless it has a single value."""
     figures = figures_table(nominal)
@@ -95,13 +126,13 @@ def write_report(
     for one in nominal:
         beside = "" if one.difference is None else f" ({100 * one.difference:+.1f} %)"
         tiles.append((one.name.replace("_", " "), show(one.name, one.measured) + beside))
-    sections = [Section("What matters", tables=[overview(found)])] if found else []
+    sections = [Section("What matters", tables=[STYLES[style].overview(found)])] if found else []
     sections += [Section(figures.title, tables=[replace(figures, title="figures")])] if nominal else []
-    tables = benchmark_tables(found)
+    tables = benchmark_tables(found, style)
     for name, own in _by_benchmark(found).items():
-        drawn = {name: svg(picture(own))} if len({one.value for one in own}) > 1 else {}
-        sections.append(Section(name.capitalize(), tables=[tables[name]], pictures=drawn))
-    Report(f"uFLIP on {device}", lead, tiles, sections, origin).write(folder)
+        drawn = {name: svg(picture(own, style))} if len({one.value for one in own}) > 1 else {}
+        sections.append(Section(name.capitalize(), tables=tables[name], pictures=drawn))
+    Report(f"{STYLES[style].title} on {device}", lead, tiles, sections, origin).write(folder)
 
 
 def _by_benchmark(found: Sequence[Measured]) -> dict[str, list[Measured]]:

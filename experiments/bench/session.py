@@ -11,18 +11,20 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from experiments.bench import aio
 from experiments.bench.figures import Figure, figures
 from experiments.bench.report import as_dict
-from experiments.bench.targets import RealTarget, SimulatedTarget
+from experiments.bench.targets import RealTarget, SimulatedTarget, Target
 from experiments.bench.uflip import Measured, Method, names, run_all
 from experiments.presentation.timeline import Timeline
 from experiments.replaying.preconditioning import bring_into, wanted
-from flashsim.core.errors import InvalidParameterError, RefusedError
+from flashsim.core.errors import InvalidParameterError, RefusedError, UnknownNameError
 from flashsim.core.protocols import Progress
 from flashsim.core.request import SECTOR
 from flashsim.core.units import GIB, KIB, format_size
 from flashsim.device import presets
 from flashsim.device.access import is_path
+from flashsim.device.aio import check_outstanding
 from flashsim.device.device import Device
 from flashsim.device.file import RealDevice
 from traces.workload.base import Setting
@@ -46,6 +48,9 @@ class Options:
     allow_write: bool = False
     replace: bool = False
     precondition: str | None = None
+    set: str = "uflip"
+    sizes: Sequence[int] = ()
+    levels: Sequence[int] = ()
 
 
 @dataclass(frozen=True)
@@ -58,10 +63,11 @@ class Session:
     pause: int
     figures: list[Figure]
     runs: list[Measured]
+    set: str = "uflip"
 
     def as_dict(self) -> dict[str, Any]:
         """JSON-ready."""
-        return as_dict(self.device, self.state, self.figures, self.runs) | {"size": self.size, "pause": self.pause}
+        return as_dict(self.device, self.state, self.figures, self.runs) | {"set": self.set, "size": self.size, "pause": self.pause}
 
 
 def bench(device: str, options: Options, method: Method, progress: Progress | None = None, draw: Draw | None = None) -> Session:
@@ -79,7 +85,7 @@ def bench(device: str, options: Options, method: Method, progress: Progress | No
     RefusedError, MissingFileError, CapacityError, InvalidParameterError
         A device that may not be written, is not there, is too small, or options out of bounds.
     """
-    names(options.only)
+    grid = _grid(options)
     if options.size is not None and options.size < SECTOR:
         raise InvalidParameterError("--size", format_size(options.size), f"it must be at least {SECTOR} B")
     if is_path(device):
@@ -87,33 +93,57 @@ def bench(device: str, options: Options, method: Method, progress: Progress | No
             raise RefusedError(f"--precondition: {device} is no preset; only simulated drives are brought into a state in no time")
         if draw:
             raise RefusedError(f"--timeline: {device} is no preset; what happens inside is known of simulated drives only")
-        return _real(Path(device), options, method, progress)
+        return _real(Path(device), options, grid, method, progress)
     preset = presets.load(device)
     if options.precondition:
         wanted(options.precondition, preset)  # refuse before anything is compiled
     drive = Device(preset)
-    size = options.size or min(drive.capacity, _QUICK if options.quick else _SIMULATED)
+    size = options.size or min(drive.capacity, _QUICK if options.quick else aio.FILE if grid else _SIMULATED)
     with draw(drive) if draw else nullcontext() as timeline:
         enforced = partial(bring_into, drive, options.precondition, progress=progress) if options.precondition else None
         target = SimulatedTarget(drive, _whole(size), timeline, enforced)
-        setting = _setting(target.size, target.least, True, options)
-        state, pause, runs = run_all(target, setting, method, options.only, progress)
-    nominal = [] if options.only else figures(preset, seed=method.seed)
-    return Session(preset.name, target.size, state, pause, nominal, runs)
+        state, pause, runs = _measured(target, options, grid, method, progress, write=True)
+    nominal = [] if options.only or grid else figures(preset, seed=method.seed)
+    return Session(preset.name, target.size, state, pause, nominal, runs, options.set)
 
 
-def _real(path: Path, options: Options, method: Method, progress: Progress | None) -> Session:
+def _real(path: Path, options: Options, grid: aio.Grid | None, method: Method, progress: Progress | None) -> Session:
     size = options.size or (_default_size(path, options) if path.exists() else _WRITTEN)
-    _setting(_whole(size), 512, options.allow_write, options)  # refuse before anything is opened
+    if grid:  # refuse before anything is opened
+        grid.check(_whole(size), SECTOR)
+        check_outstanding(grid.levels[-1])
+    else:
+        _setting(_whole(size), SECTOR, options.allow_write, options)
     if options.allow_write:
         opened = RealDevice(path, _whole(size), allow_write=True, replace=options.replace)
     else:
         opened = RealDevice(path, _whole(size), read_only=True)
     with opened as real:
         target = RealTarget(real, _whole(size))
-        setting = _setting(target.size, target.least, options.allow_write, options)
-        state, pause, runs = run_all(target, setting, method, options.only, progress)
-    return Session(str(path), target.size, state, pause, [], runs)
+        state, pause, runs = _measured(target, options, grid, method, progress, write=options.allow_write)
+    return Session(str(path), target.size, state, pause, [], runs, options.set)
+
+
+def _grid(options: Options) -> aio.Grid | None:
+    """What AIOMicrobench measures, None where uFLIP is asked for; names that the set does not have are refused."""
+    if options.set not in aio.SETS:
+        raise UnknownNameError("set", options.set, aio.SETS)
+    if options.set == "aio":
+        aio.operations(options.only)
+        return aio.Grid.of(options.sizes, options.levels, options.count, quick=options.quick)
+    names(options.only)
+    for name in ("sizes", "levels"):
+        if getattr(options, name):
+            raise RefusedError(f"--{name}: the set uflip has its own; only aio lets them be chosen")
+    return None
+
+
+def _measured(
+    target: Target, options: Options, grid: aio.Grid | None, method: Method, progress: Progress | None, *, write: bool
+) -> tuple[str, int, list[Measured]]:
+    if grid:
+        return aio.run_all(target, grid, method, options.only, progress, write=write)
+    return run_all(target, _setting(target.size, target.least, write, options), method, options.only, progress)
 
 
 def _default_size(path: Path, options: Options) -> int:

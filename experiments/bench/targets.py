@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Protocol
 
 import numpy as np
@@ -14,7 +15,9 @@ from flashsim.core.errors import CapacityError
 from flashsim.core.request import COMPLETION, READ, SECTOR, WRITE, Completions, Requests, make_requests
 from flashsim.core.rng import generator
 from flashsim.core.units import KIB, MIB, SECONDS, format_size
+from flashsim.device.aio import in_sets
 from flashsim.device.device import Device
+from flashsim.device.direct_memory import aligned_buffer
 from flashsim.device.file import RealDevice
 
 #: Requests of the random state: uFLIP writes sizes up to an erase block of its time.
@@ -31,6 +34,7 @@ class Target(Protocol):
     name: str
     size: int
     least: int
+    buffer: int  # bytes that it is known to acknowledge before they are on flash
 
     def enforce_state(self, share: float, seed: int) -> str:
         """Bring the area into a known state; say which, in one sentence."""
@@ -40,6 +44,9 @@ class Target(Protocol):
 
     def measure(self, requests: Requests, pause: int) -> Completions:
         """The same for requests that are measured: they are drawn, where something is."""
+
+    def together(self, requests: Requests, level: int, pause: int) -> Completions:
+        """Measure requests of one length and operation of which `level` are handed over at once, and the next ones when these are done."""
 
 
 class SimulatedTarget:
@@ -65,6 +72,7 @@ class SimulatedTarget:
             raise CapacityError(f"size: {format_size(size)}, but {device.name} holds {format_size(device.capacity)}")
         self.device, self.name, self.size, self.least, self.timeline = device, device.name, size, SECTOR, timeline
         self.enforced = enforced
+        self.buffer = device.preset.flash.write_buffer if device.preset.flash else 0
 
     def enforce_state(self, share: float, seed: int) -> str:
         """Load the whole area in no time, then write `share` of it at random, unless told otherwise; a disk has no state."""
@@ -83,10 +91,27 @@ class SimulatedTarget:
 
     def measure(self, requests: Requests, pause: int) -> Completions:
         """Serve the requests, and draw what happens."""
+        return self._drawn(requests, lambda: self.serve(requests, pause))
+
+    def together(self, requests: Requests, level: int, pause: int) -> Completions:
+        """Serve the requests in sets, and draw what happens; what is written behind goes on between sets."""
+        return self._drawn(requests, lambda: self._in_sets(requests, level, self.device.now + pause))
+
+    def _in_sets(self, requests: Requests, level: int, at: int) -> Completions:
+        if level == 1:
+            requests["dependency"] = np.arange(len(requests)) - 1
+            return self.device.serve(requests, at, settle=False)
+        found = []
+        for begin in range(0, len(requests), level):
+            found.append(self.device.serve(requests[begin : begin + level], at, settle=False))
+            at = self.device.now
+        return np.concatenate(found)
+
+    def _drawn(self, requests: Requests, serve: Callable[[], Completions]) -> Completions:
         if self.timeline is None:
-            return self.serve(requests, pause)
+            return serve()
         self.device.record_spans(True)
-        completions = self.serve(requests, pause)
+        completions = serve()
         self.timeline.add_spans(self.device.spans())
         self.device.record_spans(False)
         self.timeline.add_requests(requests, completions)
@@ -98,7 +123,7 @@ class RealTarget:
 
     def __init__(self, device: RealDevice, size: int) -> None:
         self.device, self.name, self.size = device, str(device.path), size
-        self.least = device.alignment
+        self.least, self.buffer = device.alignment, 0
 
     def enforce_state(self, share: float, seed: int) -> str:
         """Write the whole area in order, so that no part of a file is a hole, then as many bytes at random places and sizes, and flush."""
@@ -112,6 +137,17 @@ class RealTarget:
     def measure(self, requests: Requests, pause: int) -> Completions:
         """Serve the requests: of a real device there is nothing to draw."""
         return self.serve(requests, pause)
+
+    def together(self, requests: Requests, level: int, pause: int) -> Completions:
+        """Serve the requests by the kernel's asynchronous interface; all use the same memory."""
+        time.sleep(pause / SECONDS)
+        operation, length = int(requests["operation"][0]), int(requests["length"][0])
+        memory = aligned_buffer(length)
+        memory[:] = generator(0, "content").integers(0, 256, length, np.uint8)  # some drives compress zeros
+        batch = self.device.prepare(operation, requests["offset"], requests["length"], memory)
+        completions = np.zeros(len(requests), COMPLETION)
+        completions["submitted"], completions["completed"] = self.device.serve(batch, partial(in_sets, level=level), level)
+        return completions
 
     def serve(self, requests: Requests, pause: int) -> Completions:
         """Serve the requests by one thread a stream."""

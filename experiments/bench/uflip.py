@@ -11,12 +11,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from experiments.bench.lingering import probed_pause
 from experiments.bench.targets import Target
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.protocols import Progress
+from flashsim.core.request import Completions, Integers
 from flashsim.core.units import SECONDS, format_duration, format_size
 from traces.workload.base import FAMILY, Run, Setting
 
@@ -122,30 +122,36 @@ def run_all(
     return state, pause, sorted(found, key=lambda one: place[one.benchmark])
 
 
-def _summary(name: str, parameter: str, unit: str, run: Run, completions: npt.NDArray[np.void], method: Method) -> Measured:
+def _summary(name: str, parameter: str, unit: str, run: Run, completions: Completions, method: Method) -> Measured:
     times = (completions["completed"] - completions["submitted"]).astype(np.int64)
     ignored = start_up(times) if method.ignore is None else method.ignore
-    kept = times[ignored:]
-    lengths = run.requests(method.seed)["length"][ignored:]
+    return measured(name, parameter, unit, run.name, run.value, completions, run.requests(method.seed)["length"], ignored)
+
+
+def measured(
+    benchmark: str, parameter: str, unit: str, pattern: str, value: int, completions: Completions, lengths: Integers, ignored: int
+) -> Measured:
+    """What the completions of a run say, without those of its start-up phase."""
+    kept = (completions["completed"] - completions["submitted"])[ignored:].astype(np.int64)
     elapsed = int(completions["completed"][ignored:].max() - completions["submitted"][ignored:].min())
     return Measured(
-        benchmark=name,
+        benchmark=benchmark,
         parameter=parameter,
         unit=unit,
-        pattern=run.name,
-        value=run.value,
-        requests=len(times),
+        pattern=pattern,
+        value=value,
+        requests=len(completions),
         ignored=ignored,
         minimum=int(kept.min()),
         mean=float(kept.mean()),
         maximum=int(kept.max()),
         deviation=float(kept.std()),
         p99=float(np.percentile(kept, 99)),
-        bandwidth=float(lengths.sum()) * SECONDS / max(elapsed, 1),
+        bandwidth=float(lengths[ignored:].sum()) * SECONDS / max(elapsed, 1),
     )
 
 
-def start_up(times: npt.NDArray[np.int64]) -> int:
+def start_up(times: Integers) -> int:
     """How many requests belong to the start-up phase: where the running mean first comes within 20 % of the second half's mean.
 
     The running mean is over a sixteenth of the run.  At most half of the run is start-up, so that a device which

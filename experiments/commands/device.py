@@ -141,6 +141,12 @@ def import_diskspecs(
         say(f"note: {note}")
 
 
+def _level(text: str) -> int:
+    if not text.strip().isdecimal():
+        raise InvalidParameterError("--levels", repr(text), "whole numbers with commas between them are needed, such as 1,8,64")
+    return int(text)
+
+
 app.command("serve", cls=CommandWithExamples)(serve.serve_device)
 
 
@@ -154,17 +160,27 @@ def bench_device(
             autocompletion=completes("presets"),
         ),
     ],
+    chosen: Annotated[
+        str,
+        typer.Option(
+            "--set", metavar="SET", help="uflip, or aio: bandwidth over I/O size and requests at once.", autocompletion=completes("sets")
+        ),
+    ] = "uflip",
     only: Annotated[
         list[str] | None,
         typer.Option(
             "--only",
             metavar="NAME",
-            help="Only this micro-benchmark, of {benchmarks}; may be repeated.",
+            help="Only this micro-benchmark, of {benchmarks}, or with --set aio read, write; may be repeated.",
             autocompletion=completes("benchmarks"),
         ),
     ] = None,
+    sizes: Annotated[str | None, typer.Option("--sizes", metavar="SIZE,...", help="I/O sizes of the set aio (4KiB,8KiB to 1MiB).")] = None,
+    levels: Annotated[str | None, typer.Option("--levels", metavar="N,...", help="Its outstanding levels (1,2,4 to 64).")] = None,
     size: Annotated[str | None, typer.Option("--size", metavar="SIZE", help="How much of the device is used, such as 4GiB.")] = None,
-    count: Annotated[int | None, typer.Option("--count", metavar="N", min=1, help="Requests of a run (1,024; quick: 256).")] = None,
+    count: Annotated[
+        int | None, typer.Option("--count", metavar="N", min=1, help="Requests of a run (1,024; quick: 256; aio: 128).")
+    ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Fewer values, shorter runs, 1 GiB of a simulated drive.")] = False,
     state: Annotated[float, typer.Option("--state", metavar="SHARE", help="Of a simulated drive, written at random first.")] = 0.1,
     precondition: preconditioning.Asked = None,
@@ -179,17 +195,21 @@ def bench_device(
     seed: Annotated[int, typer.Option("--seed", metavar="N", help="Of random places.")] = 0,
     force: Force = False,
 ) -> None:
-    """Measure a device with the nine micro-benchmarks of uFLIP (CIDR 2009).
+    """Measure a device with the nine micro-benchmarks of uFLIP (CIDR 2009), or with AIOMicrobench (Shin et al., SAC 2016).
 
     A simulated drive's nominal figures are measured as well, beside those that its preset cites. A real file or block device is only read,
     unless --allow-write is given; then what it holds is lost. --precondition takes the place of the state that --state describes, and
     extends over the whole drive.
+
+    --set aio hands over sets of requests to random places at once, waits for all of a set, and hands over the next: bandwidth and latency
+    over the size of a request and their number in a set, up to what the kernel allows on a real device.
 
     Examples::
 
         flashsim device bench ocz-core-60gb --quick --only granularity --out granularity
         flashsim device bench memoright-gt-32gb --quick --only order --only mix --json bench.json
         flashsim device bench mtron-msd-sata3025-16gb --quick --only locality --precondition steady
+        flashsim device bench micron-p300 --set aio --quick --only write --out aio
         flashsim device bench ./disk.bin --allow-write --size 8MiB --quick --only parallelism --pause 1ms
     """
     from experiments.bench import report  # its libraries take a while to load
@@ -197,7 +217,18 @@ def bench_device(
     from experiments.bench.uflip import Method
 
     method = Method(state, None if pause == "auto" else parse_duration(pause, "--pause"), ignore, seed)
-    options = Options(only or (), parse_size(size, "--size") if size else None, count, quick, allow_write, force, precondition)
+    options = Options(
+        only or (),
+        parse_size(size, "--size") if size else None,
+        count,
+        quick,
+        allow_write,
+        force,
+        precondition,
+        chosen,
+        [parse_size(each, "--sizes") for each in sizes.split(",")] if sizes else (),
+        [_level(each) for each in levels.split(",")] if levels else (),
+    )
     window = timeline_window(timeline, timeline_from, timeline_to)
     asked = vars(options) | {"pause": pause, "state": state}
     with Outputs(force) as outputs:
@@ -210,10 +241,11 @@ def bench_device(
         say(f"{lead}\n")
         if done.figures:
             say(report.figures_table(done.figures), "")
-        for table in report.benchmark_tables(done.runs).values():
-            say(table, "")
+        for tables in report.benchmark_tables(done.runs, chosen).values():
+            for table in tables:
+                say(table, "")
         if folder:
-            report.write_report(folder, lead, done.device, done.figures, done.runs, provenance(asked, seed))
+            report.write_report(folder, lead, done.device, done.figures, done.runs, provenance(asked, seed), chosen)
         if target:
             write_json(target, done.as_dict() | {"provenance": provenance(asked, seed)})
 

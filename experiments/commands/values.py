@@ -33,6 +33,8 @@ def values(kind: str) -> list[str]:
             return list(import_module("flashsim.device.presets").names())
         case "cpus":
             return [*import_module("flashsim.execution.cpu").names(), "none"]
+        case "sets":
+            return list(import_module("experiments.bench.aio").SETS)
         case "writable":
             return list(import_module("traces.format.base").writable())
         case "graphs":

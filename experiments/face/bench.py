@@ -1,4 +1,4 @@
-"""``fs.bench``: a device measured with the micro-benchmarks of uFLIP."""
+"""``fs.bench``: a device measured with the micro-benchmarks of uFLIP, or with AIOMicrobench."""
 
 from __future__ import annotations
 
@@ -49,13 +49,16 @@ class BenchOutcome(Outcome):
 
     def _draw(self) -> Figure:
         first = self.done.runs[0].benchmark
-        return picture([one for one in self.done.runs if one.benchmark == first])
+        return picture([one for one in self.done.runs if one.benchmark == first], self.done.set)
 
 
 def bench(
     device: str,
     only: Any = (),
     *,
+    set: str = "uflip",
+    sizes: Any = (),
+    levels: Any = (),
     quick: bool = False,
     size: str | None = None,
     count: int | None = None,
@@ -64,7 +67,7 @@ def bench(
     force: bool = False,
     seed: int = 0,
 ) -> BenchOutcome:
-    """Measure a device with the nine micro-benchmarks of uFLIP (CIDR 2009), or some of them.
+    """Measure a device with the nine micro-benchmarks of uFLIP (CIDR 2009), or some of them, or with AIOMicrobench (SAC 2016).
 
     Parameters
     ----------
@@ -72,6 +75,11 @@ def bench(
         A preset, or the path of a real file or block device, which is only read unless writing is allowed.
     only
         One micro-benchmark or several, such as ``"granularity"``; all by default. The first is drawn.
+    set
+        ``"uflip"``, or ``"aio"``: bandwidth over I/O size and outstanding level, of ``"read"`` and ``"write"``, in sets of requests handed
+        over at once.
+    sizes, levels
+        Of the set ``"aio"``: sizes such as ``"4KiB"``, and how many requests a set has; by default 4 KiB to 1 MiB, and 1 to 64.
     quick
         Fewer values, shorter runs, and 1 GiB of a simulated drive.
     size, count
@@ -96,9 +104,14 @@ def bench(
     ['SR', 'RR', 'RW', 'SW']
     """
     name = text(device, "device")
+    told: dict[str, Any] = {
+        "set": text(set, "set"),
+        "sizes": [] if sizes == () else [_size(each, "sizes") for each in several(sizes, "sizes")],
+        "levels": [] if levels == () else [_count(each, "levels") for each in several(levels, "levels")],
+    }
     asked = [] if only == () else [text(each, "only") for each in several(only, "only")]
     used = None if size is None else _size(size, "size")
-    options = Options(asked, used, None if count is None else _count(count, "count"), quick, allow_write, force, state)
+    options = Options(asked, used, None if count is None else _count(count, "count"), quick, allow_write, force, state, **told)
     with working("measuring") as progress:
         done = run(name, options, Method(seed=_count(seed, "seed", 0)), progress)
     title = f"{done.device}: {len(done.runs)} runs over {format_size(done.size)}; {done.state}"

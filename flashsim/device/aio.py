@@ -277,11 +277,18 @@ def closed_loop(to: Queue, batch: Batch, depth: int, look: Callable[[], None] | 
 
 def all_at_once(to: Queue, batch: Batch) -> None:
     """Submit a batch in one call, or as much of it as the queue takes, and go back when the last request has completed (psync I/O)."""
+    in_sets(to, batch, len(batch))
+
+
+def in_sets(to: Queue, batch: Batch, level: int) -> None:
+    """Submit `level` requests of a batch in one call, wait until all of them have completed, and then submit the next ones."""
     while batch.completed < len(batch):
-        free = min(to.depth - batch.outstanding, len(batch) - batch.submitted)
-        if free:
-            to.submit(batch, free)
-        to.reap(batch, 1)
+        end = min(batch.completed + level, len(batch))
+        while batch.completed < end:
+            free = min(to.depth - batch.outstanding, end - batch.submitted)
+            if free:
+                to.submit(batch, free)
+            to.reap(batch, 1)
 
 
 def wait_until(to: Queue, batch: Batch, due: int) -> int:

@@ -99,7 +99,8 @@ def test_times_of_reads_are_solved_from_two_rows(name: str) -> None:
 def test_reads_between_writes_take_what_the_row_of_5_mb_says(name: str) -> None:
     """Of N-Hash and the traditional method on average, as published 1 to 4 % apart, each with the writes that come between two reads.
 
-    Before each call of writes the time passes in which tuples are moved.  Reads go anywhere, so that they meet busy dies as often as in a whole run.
+    Before each call of writes the time passes in which tuples are moved.  Reads go anywhere, so that they meet busy dies as often as in a
+    whole run.
     """
     size, between = 856 * KIB, []
     for (calls, requests, length), cpu in zip(CALLS[:2], CPU[name], strict=True):
