@@ -38,7 +38,7 @@ def bandwidths(preset: str, sizes: tuple[int, ...], levels: tuple[int, ...]) -> 
     ],
 )
 def test_figure_2_has_the_published_shape(preset: str, shares: dict[int, float], gain: float) -> None:
-    """Full rate at all sizes on the ioDrive, from 64 KiB on on the P300, not at 4 on the Vertex 3; with 1 MiB alone on all; ten times the least."""
+    """Full rate at all sizes on the ioDrive, from 64 KiB on on the P300, not at 4 on the Vertex 3; with 1 MiB alone on all."""
     found = bandwidths(preset, (4 * KIB, 8 * KIB, 32 * KIB, 64 * KIB), (1, 512)) + bandwidths(preset, (MIB,), (1, 64))
     at = {(one.value, level(one)): one.bandwidth for one in found}
     most = max(at.values())
