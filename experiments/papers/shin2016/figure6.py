@@ -12,7 +12,7 @@ from experiments.presentation.tables import Entry, Table
 from experiments.runs.jobs import Job, Results, Settings
 
 #: MB between the paper's 4 and 112, all of it output buffers: with 4 MB, 512 partitions have one page each.
-MEMORY, PARTITIONS = (4, 16, 48, 112), (512, 128, 32, 8)
+MEMORY, PARTITIONS = (4, 16, 112), (512, 128, 32, 8)
 #: Pages that are read at a time, in words; the fitted reading is that of all runs.
 FITTED = 8
 READINGS = {1: "page by page", FITTED: f"{FITTED} pages at a time (fitted)", 16: "16 pages at a time", 512: "4 MB at a time"}

@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from algorithms.buckets import partition
 from algorithms.partitioning.base import PartitionBuffers, PartitionParameters, bucket_layouts
@@ -21,6 +22,8 @@ from flashsim.execution import cpu as cpus
 from flashsim.execution.machine import Machine
 from flashsim.execution.requests import Algorithm, Answer, Phase, Read
 from flashsim.execution.simulated import simulate
+from flashsim.storage.attributes import Attribute
+from flashsim.storage.columns import column_of
 from flashsim.storage.heap_file import HeapFile, heap_file
 from flashsim.storage.relation import Relation
 from flashsim.storage.source.do2009 import PaperRecords
@@ -35,8 +38,9 @@ PAGE_SIZE = 8192
 SCALE_FACTOR, PAGES, TUPLES = 10, 268_000, 15_000_000
 #: Pages of memory a MB of table 1: of 128 pages of 8 KiB a fortieth is withheld, in every row.
 PER_MB, SHARE = 128, 0.975
-#: Padding of a row, bytes, with which 56 are on a page.
-_PADDING = 130
+#: Bytes of all columns but the key, from the least on, with which rows are as long as TPC-H's orders with keys of 8 bytes.  What varies is
+#: a comment of 19 to 78 letters; of more letters than the most, PostgreSQL would store the length in 4 bytes.
+_LEAST, _LENGTHS, _MOST = 76, 60, 126
 
 
 @dataclass(frozen=True)
@@ -85,13 +89,28 @@ def grace_setup(memory: float) -> Setup:
     return Setup(TRADITIONAL, division.buckets, division.output, division.input)
 
 
+class Orders(PaperRecords):
+    """TPC-H's orders: the foreign key, and padding as long as all other columns."""
+
+    def attributes(self) -> tuple[Attribute, ...]:
+        """The key, and padding that differs in length."""
+        key, padding = self.types
+        return Attribute("o_custkey", key, key.bit_width // 8), Attribute("padding", padding, _MOST, varies=True)
+
+    def take(self, rows: Integers) -> pa.Table:
+        """Some rows, in the given order: the key, and letters."""
+        lengths = np.minimum(_MOST, _LEAST + (np.asarray(rows, np.int64) * 2_654_435_761 >> 8) % _LENGTHS)
+        ends = np.concatenate([[0], np.cumsum(lengths)])
+        letters = pa.py_buffer(np.full(ends[-1], ord("x"), np.uint8))
+        padding = pa.LargeStringArray.from_buffers(len(lengths), pa.py_buffer(ends), letters)
+        return pa.table({"o_custkey": column_of(self.keys[rows]), "padding": padding})
+
+
 @lru_cache(maxsize=1)
 def orders(scale: float, seed: int) -> HeapFile:
-    """The relation: its foreign keys as TPC-H's generator draws them, in tuples of one size, spread evenly over its pages."""
-    records = PaperRecords("orders", SCALE_FACTOR * scale, seed)
-    records.padding = _PADDING
-    relation = Relation("orders", "o_custkey", records.keys.astype(np.int32), records)
-    return heap_file(relation, PAGE_SIZE, round(PAGES * scale))
+    """The relation on PostgreSQL's pages: its foreign keys as TPC-H's generator draws them."""
+    records = Orders("orders", SCALE_FACTOR * scale, seed)
+    return heap_file(Relation("orders", "o_custkey", records.keys.astype(np.int32), records), PAGE_SIZE, page_format="postgresql")
 
 
 class TimedDrive(Device):
