@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import accumulate
+
 import numpy as np
 
 from flashsim.core.errors import CapacityError, InvalidParameterError
 from flashsim.core.request import SECTOR
 from flashsim.execution.requests import Drop, Mode, Psync, Read, Write
 from flashsim.storage.heap_file import File, ranges
+from flashsim.storage.layout import Layout
+from flashsim.storage.rows import Tuples
 
 
 def check_read(request: Read) -> None:
@@ -50,6 +55,7 @@ def check_psync(request: Psync) -> None:
         bound = "a set has reads, or writes, and at least one"
         raise InvalidParameterError("psync", f"a set of {' and '.join(kinds) or 'no request'}", bound)
     files: set[File] = set()
+    of_layout: dict[Layout, list[Write]] = {}
     for each in requests:
         if isinstance(each, Read):
             check_read(each)
@@ -57,7 +63,10 @@ def check_psync(request: Psync) -> None:
         if each.file in files:
             raise InvalidParameterError("psync", f"two writes of {each.file.name}", "the extents of a file belong into one")
         files.add(each.file)
-        check_write(each, at_once=True)
+        _check_places(each, at_once=True)
+        of_layout.setdefault(each.file.layout, []).append(each)
+    for writes in of_layout.values():
+        _check_tuples(writes)
 
 
 def check_drop(request: Drop) -> None:
@@ -97,10 +106,8 @@ def _check_columns(request: Read, file: File) -> None:
                 raise InvalidParameterError("read", wanted, f"they take bytes {offset} to {offset + length}")
 
 
-def check_write(request: Write, *, at_once: bool = False) -> None:
+def check_write(request: Write) -> None:
     """Refuse pages that are neither there nor next, and tuples that do not fit on them.
-
-    The extents of a batch go at once, and those of any write if it is said.
 
     Raises
     ------
@@ -110,7 +117,13 @@ def check_write(request: Write, *, at_once: bool = False) -> None:
     CapacityError
         A number that its column does not hold, a row that a relation does not have, or more tuples than a page holds.
     """
-    file, tuples = request.file, request.tuples
+    _check_places(request, at_once=request.mode is Mode.BATCH)
+    _check_tuples([request])
+
+
+def _check_places(request: Write, *, at_once: bool) -> None:
+    """Refuse pages that are neither there nor next, or that are written twice at once."""
+    file = request.file
     _check_extents("write", request)
     end = 0 if request.append else file.pages
     for start, count in zip(request.starts.tolist(), request.counts.tolist(), strict=True):
@@ -120,23 +133,49 @@ def check_write(request: Write, *, at_once: bool = False) -> None:
                 behind = "behind the end " if request.append else ""
                 raise InvalidParameterError("write", f"pages {start} to {start + count - 1} {behind}of {file.name}", bound)
             end += count
-    pages = ranges(request.starts, request.counts)
-    if (at_once or request.mode is Mode.BATCH) and len(pages) > 1 and not (np.diff(np.sort(pages)) > 0).all():
+    if at_once and len(request.counts) > 1 and not (np.diff(np.sort(ranges(request.starts, request.counts))) > 0).all():
         raise InvalidParameterError("write", f"a page of {file.name} twice at once", "which one stays is open")
-    layout, known = file.layout, file.layout.row_format.columns
-    if set(tuples.columns) != set(known):
+
+
+def _check_tuples(writes: Sequence[Write]) -> None:
+    """Refuse tuples that do not fit on their pages; of many writes to files of one layout together, as they are mostly in order."""
+    for write in writes:
+        _check_columns_written(write)
+    layout, parts = writes[0].file.layout, [write.tuples for write in writes]
+    tuples = parts[0]
+    if len(parts) > 1:
+        begins = [0, *accumulate(len(part) for part in parts)]
+        pages = [part.pages[:-1] + begin for part, begin in zip(parts, begins, strict=False)]
+        columns = {name: np.concatenate([part.columns[name] for part in parts]) for name in tuples.columns}
+        tuples = Tuples(columns, np.concatenate([*pages, begins[-1:]]))
+    layout.row_format.check(tuples)
+    boundaries = tuples.pages
+    rising = bool((boundaries[1:] >= boundaries[:-1]).all())
+    before = np.concatenate([[0], np.cumsum(layout.cell_sizes(tuples))])
+    fullest = int(np.diff(before[boundaries]).max(initial=0)) if rising else 0
+    if rising and fullest <= layout.room:
+        return
+    if len(writes) > 1:
+        for write in writes:
+            _check_tuples([write])
+    name = writes[0].file.name
+    if not rising:
+        raise InvalidParameterError("write", f"page boundaries up to {int(boundaries[-1])} of {name}", "they must rise")
+    raise CapacityError(f"write: {fullest} B of tuples on a page of {name}, which holds {layout.room} B")
+
+
+def _check_columns_written(request: Write) -> None:
+    """Refuse other columns than the file has, columns that differ in length, and more or fewer pages of tuples than are written."""
+    file, tuples, known = request.file, request.tuples, request.file.layout.row_format.columns
+    if tuples.columns.keys() != set(known):
         raise InvalidParameterError("write", f"columns {', '.join(tuples.columns)}", f"{file.name} has {', '.join(known)}")
     lengths = {len(column) for column in tuples.columns.values()}
     if len(lengths) > 1:
         uneven = f"columns of {min(lengths)} to {max(lengths)} tuples of {file.name}"
         raise InvalidParameterError("write", uneven, "they must be equally long")
-    boundaries = tuples.pages
-    if len(boundaries) != len(pages) + 1:
-        raise InvalidParameterError("write", f"{len(boundaries) - 1} pages of tuples", f"the extents have {len(pages)}")
-    if boundaries[0] != 0 or boundaries[-1] != len(tuples) or (boundaries[1:] < boundaries[:-1]).any():
-        raise InvalidParameterError("write", f"page boundaries up to {int(boundaries[-1])}", f"they must rise from 0 to {len(tuples)}")
-    layout.row_format.check(tuples)
-    before = np.concatenate([[0], np.cumsum(layout.cell_sizes(tuples))])[boundaries]
-    fullest = int((before[1:] - before[:-1]).max(initial=0))
-    if fullest > layout.room:
-        raise CapacityError(f"write: {fullest} B of tuples on a page of {file.name}, which holds {layout.room} B")
+    boundaries, pages = tuples.pages, int(request.counts.sum())
+    if len(boundaries) != pages + 1:
+        raise InvalidParameterError("write", f"{len(boundaries) - 1} pages of tuples", f"the extents have {pages}")
+    if boundaries[0] != 0 or boundaries[-1] != len(tuples):
+        told = f"page boundaries from {int(boundaries[0])} to {int(boundaries[-1])}"
+        raise InvalidParameterError("write", told, f"they must rise from 0 to {len(tuples)}")
