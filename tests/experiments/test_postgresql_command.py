@@ -65,7 +65,8 @@ def test_the_guide_runs_with_what_pg_dump_writes(postgresql: Cluster, here: Path
         "o_orderkey int PRIMARY KEY, o_custkey int DEFAULT 5 NOT NULL, o_totalprice numeric(15, 2), o_orderdate date, o_comment varchar(79)"
     )
     postgresql.sql(
-        f"""CREATE TABLE orders ({columns}, o_comment varchar(79), CHECK (o_custkey < 9999), UNIQUE (o_comment, o_orderkey)); CREATE INDEX ON orders (o_custkey);
+        f"""CREATE TABLE orders ({columns}, o_comment varchar(79), CHECK (o_custkey < 9999), UNIQUE (o_comment, o_orderkey));
+        CREATE INDEX ON orders (o_custkey);
         COMMENT ON TABLE orders IS 'it''s; "quoted"'; CREATE TABLE others (a jsonb, b int[]);
         INSERT INTO orders SELECT i, i % 2000, i * 1.01, date '1992-01-01' + i, repeat('x', i % 79) FROM generate_series(1, 9000) i"""
     )

@@ -8,9 +8,9 @@ import struct
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from flashsim.core.errors import DamagedFileError, FlashsimError, MissingFileError, SchemaError, UnknownNameError
@@ -29,15 +29,15 @@ class Damaged:
 
     path: Path
     whole: bytes
-    rows: list[dict[str, Any]]
+    rows: pa.Table
 
-    def read(self, content: bytes) -> list[dict[str, Any]] | None:
+    def read(self, content: bytes) -> pa.Table | None:
         """Rows of a file, or None if it is refused in one line."""
         self.path.write_bytes(content)
         refused = ""
         try:
             source = open_source(f"pg:{self.path}:{DEFINITION}")
-            return source.take(np.arange(source.rows)).to_pylist()
+            return source.take(np.arange(source.rows))
         except REFUSALS as problem:
             refused = str(problem)
         assert refused.startswith(str(self.path)) and refused.isprintable()
@@ -70,9 +70,9 @@ def others(postgresql: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Ite
 @pytest.fixture
 def damaged(others: dict[str, Path], tmp_path: Path) -> Damaged:
     """The table on its own, where only its pages tell anything."""
-    made = Damaged(tmp_path / "16385", others["t"].read_bytes(), [])
+    made = Damaged(tmp_path / "16385", others["t"].read_bytes(), pa.table({}))
     rows = made.read(made.whole)
-    assert rows and len(rows) == 1286 and rows == made.read(made.without_checksums())
+    assert rows is not None and rows.num_rows == 1286 and rows == made.read(made.without_checksums())
     made.rows = rows
     return made
 
@@ -139,7 +139,8 @@ def test_damage_that_no_checksum_tells(damaged: Damaged) -> None:
 def test_damage_at_length(damaged: Damaged) -> None:
     draws = random.Random("damage at length")
     for _ in range(5000):
-        assert damaged.read(change(damaged.whole, draws)) in (None, damaged.rows)
+        content = change(damaged.whole, draws)
+        assert damaged.read(content) is None or content == damaged.whole
         damaged.read(change(damaged.without_checksums(), draws))
 
 
@@ -152,7 +153,9 @@ def test_only_some_pages_have_checksums(damaged: Damaged) -> None:
 
 def test_pages_that_were_never_written_hold_no_rows(damaged: Damaged) -> None:
     assert damaged.read(damaged.whole + bytes(3 * PAGE_SIZE)) == damaged.rows
-    assert damaged.read(bytes(PAGE_SIZE)) == damaged.read(b"") == []
+    for content in (b"", bytes(PAGE_SIZE)):
+        found = damaged.read(content)
+        assert found is not None and found.num_rows == 0 and found.column_names == damaged.rows.column_names
 
 
 def refusal(text: str) -> str:
@@ -203,6 +206,20 @@ def test_what_is_no_table(others: dict[str, Path]) -> None:
     assert "name that file instead" in refusal(f"pg:{others['t']}_fsm:{DEFINITION}")
     assert "there is no such file" in refusal(f"pg:{others['t'].with_name('1')}:{DEFINITION}")
     assert "it is no file" in refusal(f"pg:{others['t'].parent}:{DEFINITION}")
+
+
+def test_more_than_memory_holds(damaged: Damaged, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("flashsim.storage.source._postgresql_heap.free_memory", lambda: 100_000)
+    damaged.path.write_bytes(damaged.whole)
+    assert "take up to" in refusal(f"pg:{damaged.path}:{DEFINITION}")
+
+
+def test_files_that_may_not_be_read(others: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("numpy.fromfile", refuse)
+    assert "it may not be read" in refusal(f"pg:{others['t']}:{DEFINITION}")
 
 
 def test_values_outside_rows_are_named(others: dict[str, Path]) -> None:

@@ -128,7 +128,9 @@ class Table:
         told_rows = csv.reader(io.StringIO(told, newline=""))
         kinds = list(self.columns.values())
         self.path = cluster.path(self.name).relative_to(cluster.data)
-        self.wanted = [[None if cell == NULL else kind.theirs(cell) for kind, cell in zip(kinds, row, strict=True)] for row in told_rows]
+        self.wanted = [
+            [None if cell == NULL else kind.theirs(cell) for kind, cell in zip(kinds, row or [""], strict=True)] for row in told_rows
+        ]
 
     def ours(self, path: Path) -> list[list[Any]]:
         """What flashsim reads of it."""

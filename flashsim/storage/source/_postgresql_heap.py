@@ -15,8 +15,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from flashsim.core.errors import DamagedFileError, FlashsimError, MissingFileError, SchemaError
+from flashsim.core.errors import CapacityError, DamagedFileError, FlashsimError, MissingFileError, SchemaError
+from flashsim.core.memory import free_memory
 from flashsim.core.request import Integers
+from flashsim.core.units import format_size
 from flashsim.storage.page._postgresql import (
     COLUMN_COUNT,
     COLUMNS,
@@ -59,6 +61,8 @@ Flags = npt.NDArray[np.bool_]
 _SIZES = tuple(1 << power for power in range(10, 16))
 #: Places of values that are kept at once: as many pages are read at once as can have so many.
 _PLACES_AT_ONCE, _MOST_PAGES = 1 << 22, 512
+#: Values are gathered in pieces, and then put together.
+_COPIES = 2
 _ROWS_A_PAGE = (PAGE_SIZE - PAGE_HEADER) // (TUPLE_HEADER + 1 + LINE_POINTER)
 
 
@@ -91,7 +95,9 @@ def _batches(path: Path, columns: int) -> Iterator[tuple[int, Bytes]]:
     """Pages of all segments, and the number of the first; one empty batch if there are none."""
     most = max(1, min(_MOST_PAGES, _PLACES_AT_ONCE // (_ROWS_A_PAGE * columns)))
     first, empty = 0, True
-    for segment, pages in _segments(path):
+    segments = _segments(path)
+    _check_room(path, sum(pages for _, pages in segments) * PAGE_SIZE)
+    for segment, pages in segments:
         with reading(segment), segment.open("rb") as file:
             for start in range(0, pages, most):
                 count = min(most, pages - start)
@@ -103,6 +109,21 @@ def _batches(path: Path, columns: int) -> Iterator[tuple[int, Bytes]]:
         first += pages
     if empty:
         yield 0, np.zeros((0, PAGE_SIZE), np.uint8)
+
+
+def _check_room(path: Path, size: int) -> None:
+    """Refuse a file, bytes, whose values memory cannot hold.
+
+    Raises
+    ------
+    CapacityError
+        As said.
+    """
+    needed, free = _COPIES * size, free_memory()
+    if free is not None and needed > free:
+        raise CapacityError(
+            f"{path}: {format_size(size)} take up to {format_size(needed)} of memory to read, and {format_size(free)} are free"
+        )
 
 
 def _segments(path: Path) -> list[tuple[Path, int]]:

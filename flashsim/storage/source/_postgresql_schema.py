@@ -204,7 +204,7 @@ def _column(item: list[Token], table: str) -> Column:
             try:
                 column = replace(column, missing=_default(following, column))
             except (ValueError, ArithmeticError, pa.ArrowException):
-                column = replace(column, problem="its default is no constant")
+                column = replace(column, problem="its default is no constant that is understood here")
         elif token.is_word("GENERATED"):
             column = replace(column, problem="it is generated")
     return column

@@ -6,7 +6,7 @@ Source: src/include/datatype/timestamp.h of PostgreSQL 15.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from decimal import Decimal
+from decimal import ROUND_HALF_UP, Context, Decimal
 from typing import Any
 from uuid import UUID
 
@@ -40,6 +40,7 @@ _ARROW = {
     "varchar": pa.large_string(),
     "bpchar": pa.large_string(),
 }
+_EXACT = Context(100)
 _TRUE, _FALSE = ("t", "true", "y", "yes", "on", "1"), ("f", "false", "n", "no", "off", "0")
 
 
@@ -105,7 +106,10 @@ def constant(column: Column, text: str) -> pa.Scalar:
     """
     kind, arrow = column.kind, column_type(column)
     if kind == "numeric":
-        return pa.scalar(Decimal(text), arrow)
+        number = Decimal(text)
+        return pa.scalar(number if arrow is None else number.quantize(Decimal(1).scaleb(-arrow.scale), ROUND_HALF_UP, _EXACT), arrow)
+    if kind.startswith("timestamp") and column.modifier and len(text.partition(".")[2]) > column.modifier[0]:
+        raise ValueError("a time that is rounded")
     if kind == "bool":
         if text.lower() not in _TRUE + _FALSE:
             raise ValueError("no truth value")

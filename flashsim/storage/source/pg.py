@@ -54,6 +54,8 @@ def open_records(text: str) -> TableRecords:
         The definition does not fit, or values are not read: TOASTed or compressed ones, or of other types.
     RefusedError
         The cluster's server runs, or did not shut down.
+    CapacityError
+        The file is larger than memory has room for.
     """
     match = _TEXT.fullmatch(text)
     path = Path(match["file"] if match else text)
@@ -61,8 +63,8 @@ def open_records(text: str) -> TableRecords:
         raise SchemaError(f"{path}: it is a part of relation {found[1]}; name that file instead")
     with reading(path):
         cluster = cluster_of(path)
-    definition = _definition(path, match["statement"], match["path"], match["table"]) if match else _definition(path, None, None, None)
-    return TableRecords(definition.name, read_heap(path, definition.columns, cluster))
+        definition = _definition(path, match["statement"], match["path"], match["table"]) if match else _definition(path, None, None, None)
+        return TableRecords(definition.name, read_heap(path, definition.columns, cluster))
 
 
 def file_of(text: str) -> Path:
