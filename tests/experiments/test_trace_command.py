@@ -10,6 +10,7 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
+from algorithms.joins.base import JoinParameters, plan
 from algorithms.scanning import parallel_scan
 from experiments.replaying.comparison import recorded
 from experiments.replaying.device_report import DeviceReport
@@ -17,12 +18,14 @@ from experiments.replaying.simulated import ReplaySettings, replay
 from experiments.replaying.survey import survey
 from experiments.runs.joining import lay_out, open_pair
 from flashsim.core.errors import CapacityError, InvalidParameterError
-from flashsim.core.request import READ, WRITE, make_requests
+from flashsim.core.outstanding import OutstandingLevel
+from flashsim.core.request import READ, WRITE, Completions, make_requests
 from flashsim.device import presets
 from flashsim.device.device import Device
 from flashsim.execution import cpu
 from flashsim.execution.concurrent import run_strands
 from flashsim.execution.machine import Machine
+from flashsim.execution.machine import load as load_files
 from flashsim.execution.requests import Algorithm, Cpu
 from flashsim.storage.rows import Tuples
 from tests.experiments.conftest import Run
@@ -153,6 +156,44 @@ def test_a_replay_of_strands_keeps_what_overlapped(drive: str, prices: str | Non
     begin = recorded["arrival"][0].as_py()
     for column in ("arrival", "started", "completed"):
         assert np.array_equal(recorded[column].to_numpy() - begin, again[column].to_numpy())
+
+
+@pytest.mark.parametrize(("drive", "join"), [("ocz-vertex-3", "grace-hash"), ("intel-x25e-64gb", "hybrid-hash")])
+def test_a_join_of_strands_keeps_its_times(drive: str, join: str, here: Path) -> None:
+    """To the nanosecond, on a device that holds what the join's did before."""
+    files = tuple(lay_out(each, 4096) for each in open_pair("do2009:customer@0.01", "do2009:orders@0.01", "c_custkey=o_custkey"))
+    with ParquetRecorder(here / "strands.parquet") as recorder:
+        algorithm = plan(join, files[0], files[1], JoinParameters(80, partition="para-hash", strands=8))
+        run = run_strands(algorithm, files, Machine([Device.open(drive)], cpu.load("pentium-d-2009").on_cores(4), recorder))
+    found: list[Completions] = []
+    device = Device.open(drive)
+    load_files(files, [Machine([device])], "packed")
+    replay(here / "strands.parquet", device, ReplaySettings("think"), survey(here / "strands.parquet"), lambda _, done: found.append(done))
+    again, recorded = np.concatenate(found), pq.read_table(here / "strands.parquet")
+    begin = recorded["arrival"][0].as_py() - again["submitted"][0]
+    for column, name in (("arrival", "submitted"), ("started", "started"), ("completed", "completed")):
+        assert np.array_equal(recorded[column].to_numpy() - begin, again[name])
+    level = OutstandingLevel()
+    level.add(again["submitted"], again["completed"])
+    assert np.array_equal(level.times(), run.outstanding.times())
+    assert level.as_dict()["mean"] > 2  # type: ignore[index]
+
+
+def test_a_real_file_has_the_requests_of_several_strands_at_once(here: Path, flashsim: Run) -> None:
+    line = "join grace-hash --r do2009:customer@0.02 --s do2009:orders@0.02 --on c_custkey=o_custkey --memory 1MiB --cpu none"
+    assert flashsim(f"{line} --device intel-x25e-64gb --partition para-hash --strands 8 --trace strands.parquet").exit_code == 0
+    told = flashsim("trace replay strands.parquet --on ./disk.img --allow-write --pace think --out again.parquet")
+    if "does not do direct I/O" in told.stderr:
+        pytest.skip("the file system of temporary files does not do direct I/O")
+    assert told.exit_code == 0, told.output
+    levels = []
+    for name in ("strands.parquet", "again.parquet"):
+        level, times = OutstandingLevel(), pq.read_table(here / name)
+        level.add(times["started"].to_numpy(), times["completed"].to_numpy())
+        spent = level.times()
+        levels.append(spent @ np.arange(len(spent)) / spent[1:].sum())  # while any is outstanding
+    assert levels[0] > 6
+    assert levels[1] > 3
 
 
 def test_what_lies_beyond_the_device_is_refused_or_wrapped(tmp_path: Path) -> None:
