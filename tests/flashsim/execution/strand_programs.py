@@ -137,6 +137,7 @@ class Program:
     def __init__(self, seed: int, devices: int, most: int) -> None:
         self.seed, self.most = seed, most
         self.files = [HeapFile(f"{number}.0", LAYOUT, temporary=False, pages=PAGES) for number in range(devices)]
+        self.common = File("0.99", LAYOUT)  # to which all strands append
         self.latches = [Latch(name) for name in "abc"]
         self.begun = 1
 
@@ -205,6 +206,8 @@ class Program:
         if action == "read":
             file = self.files[int(draw.integers(len(self.files)))]
             yield Read(file, draw.integers(0, PAGES - 3, count), draw.integers(1, 4, count), mode)
+        elif action == "write" and draw.random() < 0.4:
+            yield Write(self.common, np.arange(count), np.ones(count, np.int64), _tuples(count), mode, append=True)
         elif action == "write":
             yield Write(temporary, temporary.pages + np.arange(count), np.ones(count, np.int64), _tuples(count), mode)
         elif action == "cpu":
