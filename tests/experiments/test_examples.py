@@ -19,7 +19,9 @@ from tests.flashsim.hdd.diskspecs.drive_files import write_drive
 
 ROOT = Path(__file__).parents[2]
 #: Pages whose commands and programs all run.
-EXPLANATIONS = [ROOT / "docs" / "explanation" / f"{name}.md" for name in ("compiled_loop", "page_access", "page_fetching", "strands")]
+EXPLANATIONS = [
+    ROOT / "docs" / "explanation" / f"{name}.md" for name in ("compiled_loop", "page_access", "page_fetching", "parallel_io", "strands")
+]
 GUIDES = ("fetch-rows-your-way", "join-three-relations", "keep-rows-by-column", "schedule-page-accesses")
 HOW_TO = [ROOT / "docs" / "how-to" / f"{name}.md" for name in GUIDES]
 PAGES = [*sorted((ROOT / "docs" / "tutorials").glob("*.md")), *EXPLANATIONS, *HOW_TO]
