@@ -112,13 +112,13 @@ def run(algorithm: Algorithm, memory: int) -> Outcome:
             if isinstance(request, Write) and request.append:
                 request.file.tuples += len(request.tuples)
                 request = replace(request, starts=request.starts + request.file.pages)
+            parts = request.requests if isinstance(request, Psync) else [request]
+            page_size = max([page_size, *(part.file.page_size for part in parts if isinstance(part, Read | Write))])
             if isinstance(request, Psync):
                 _check_psync(request, memory * page_size)
                 outcome.psyncs.append(sum(len(part.counts) for part in request.requests))
-            parts = request.requests if isinstance(request, Psync) else [request]
             for part in parts if isinstance(parts[0], Read | Write) else ():
                 kind = "read" if isinstance(part, Read) else "write"
-                page_size = max(page_size, part.file.page_size)
                 assert part.mode is Mode.SERIAL or isinstance(request, Psync)
                 assert outcome.phases, "input and output belong to a phase"
                 assert part.file not in dropped

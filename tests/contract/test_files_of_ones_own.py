@@ -63,14 +63,19 @@ def test_the_guides_commands_show_its_join_beside_its_formula_and_its_traces(tmp
     assert "0 W 2048 16\n250 R 8 1\n900 R 2048 16\n" == (here / "again.log").read_text() == (here / "application.log").read_text()
 
 
-@pytest.mark.parametrize(("member", "some"), [("rocking.py", "itself or empty or every_memory"), ("sectors.py", "")])
+@pytest.mark.parametrize(
+    ("member", "some"),
+    [("rocking.py", "itself or empty or every_memory"), ("pieces.py", "once or buckets or empty or every_memory"), ("sectors.py", "")],
+)
 def test_contract_suites_take_a_file_of_ones_own(member: str, some: str, tmp_path: Path) -> None:
-    """The guide's join, in the cheapest of its tests, and its trace format, in all."""
+    """The guide's join and partition method, in the cheapest of their tests, and its trace format, in all."""
     write_members(tmp_path)
     line = f"-m pytest tests/contract -rA -p no:cacheprovider --member {tmp_path / member} -k".split()
     told = subprocess.run([sys.executable, *line, some], cwd=PAGE.parents[2], capture_output=True, text=True, check=True).stdout
     passed = [test for test in told.splitlines() if test.startswith("PASSED")]
-    assert len(passed) >= 5 and all(member in test for test in passed) and len({test.split("::")[0] for test in passed}) == 1
+    files = {test.split("::")[0].rpartition("/")[2] for test in passed}
+    assert len(passed) >= 5 and all(member in test for test in passed)
+    assert files == {"test_partition_methods.py", "test_joins.py"} if member == "pieces.py" else len(files) == 1
 
 
 def test_a_file_of_no_family_is_refused(tmp_path: Path) -> None:

@@ -99,9 +99,10 @@ def test_an_interrupt_leaves_nothing(flashsim: Run, here: Path, monkeypatch: pyt
 
 
 def test_joins_are_held_against_a_real_file(flashsim: Run, here: Path) -> None:
-    result = flashsim(f"{JOINS} --allow-write --repeats 2 --json joins.json --out-dir shown")
+    result = flashsim(f"{JOINS} --partition n-hash --allow-write --repeats 2 --json joins.json --out-dir shown")
     assert result.exit_code == 0, result.output
     told = json.loads((here / "joins.json").read_text(encoding="utf-8"))
+    assert told["provenance"]["parameters"]["partition"] == "n-hash"
     assert [one["algorithm"] for one in told["joins"]] == ["bnl", "sort-merge", "grace-hash", "hybrid-hash"]
     for one in told["joins"]:
         assert one["replayed_bytes"] == {"builtin": one["bytes"]}

@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 
 from algorithms.joins.base import JOINS
 from algorithms.page_access.planners.base import PLANNERS
+from algorithms.partitioning.base import PARTITIONING
 from experiments.command_line import app
 from experiments.papers import base as papers
 from flashsim.core import members
@@ -46,6 +47,7 @@ def test_values_are_completed(here: Path) -> None:
     assert completed("flashsim device bench x --only lo") == ["locality"] and completed("flashsim join bnl --cpu no") == ["none"]
     assert completed("flashsim fetch ge") == ["general", "geometric"]
     assert completed("flashsim fetch join --frames 3 --planner ") == PLANNERS.names()
+    assert completed("flashsim join grace-hash --partition ") == PARTITIONING.names()
     assert completed("flashsim device show nothing-of-that-name") == []
 
 

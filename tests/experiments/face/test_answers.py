@@ -26,12 +26,16 @@ def tables() -> tuple[pd.DataFrame, pd.DataFrame]:
 
 
 @pytest.mark.parametrize(
-    "algorithm, page_format", [("bnl", "sqlite"), ("sort-merge", "pax"), ("grace-hash", "sqlite"), ("hybrid-hash", "pax")]
+    "algorithm, page_format, partition",
+    [("bnl", "sqlite", None), ("sort-merge", "pax", None), ("grace-hash", "sqlite", "n-hash"), ("hybrid-hash", "pax", None)],
 )
-def test_rows_are_those_of_pandas(algorithm: str, page_format: str, tables: tuple[pd.DataFrame, pd.DataFrame]) -> None:
+def test_rows_are_those_of_pandas(
+    algorithm: str, page_format: str, partition: str | None, tables: tuple[pd.DataFrame, pd.DataFrame]
+) -> None:
     r, s = tables
-    told = fs.join(r, s, "key=other", algorithm=algorithm, device=DEVICES, memory="64KiB", page_format=page_format)
+    told = fs.join(r, s, "key=other", algorithm=algorithm, device=DEVICES, memory="64KiB", page_format=page_format, partition=partition)
     assert told.provenance["parameters"]["page_format"] == page_format
+    assert told.provenance["parameters"]["partition"] == partition
     expected = r.merge(s.dropna(), left_on="key", right_on="other", suffixes=("", "_s")).drop(columns="other")
     order = ["key", "name_s"]
     pd.testing.assert_frame_equal(
