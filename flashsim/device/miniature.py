@@ -102,11 +102,13 @@ def _flash(flash: SsdParameters, scale: float) -> dict[str, Any]:
 
 
 def _flash_commands(flash: SsdParameters, scale: float) -> dict[str, Any]:
-    """The controller's work on a command: what a latency has beyond a flash page's own time; and the links."""
+    """A request's way there, the controller's work on a command (what a latency has beyond a flash page's own time), and the links."""
     changes: dict[str, Any] = {}
-    for (name, chip), link in zip(_chip_times(flash).items(), ("link_read_rate", "link_write_rate"), strict=True):
-        taken = (1 - scale) * (getattr(flash, name) - chip)
-        changes |= {name: math.ceil(getattr(flash, name) - taken), link: _folded(getattr(flash, link), taken, MAXIMUM_COMMAND)}
+    for (name, chip), way in zip(_chip_times(flash).items(), ("read", "write"), strict=True):
+        latency, rate, held = getattr(flash, name), getattr(flash, f"link_{way}_rate"), getattr(flash, f"link_{way}_command")
+        taken = (1 - scale) * (latency - chip)
+        changes |= {name: math.ceil(latency - taken), f"link_{way}_rate": _folded(rate, taken + (1 - scale) * held, MAXIMUM_COMMAND)}
+        changes |= {f"link_{way}_command": round(scale * held), f"{way}_submission": round(scale * getattr(flash, f"{way}_submission"))}
     least = min(changes["read_latency"], changes["write_latency"])
     return changes | {"continuation_latency": min(flash.continuation_latency, least - 1)}
 

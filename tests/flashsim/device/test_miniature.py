@@ -51,6 +51,19 @@ def test_commands_in_order_take_as_long_on_a_miniature(name: str, operation: int
     assert part == pytest.approx(whole, rel=0.04)
 
 
+@pytest.mark.parametrize("operation", [READ, WRITE])
+def test_a_request_s_way_to_a_flash_drive_shrinks(operation: int) -> None:
+    """Synchronous requests of 1 MiB, and of an eighth, whose commands hold the link besides their bytes."""
+    preset = presets.load(FLASH)
+    assert preset.flash
+    held = {"read_submission": 400_000, "write_submission": 600_000, "link_read_command": 100_000, "link_write_command": 300_000}
+    large = replace(preset, parameters=replace(preset.flash, **held))
+    places = np.arange(20) * 8 * MIB
+    whole = taken(large, operation, places, MIB)
+    part = taken(miniature(large, SCALE), operation, places // 8, MIB // 8)
+    assert part == pytest.approx(whole / 8, rel=0.04)
+
+
 def test_a_request_far_away_takes_the_scale_s_part_of_the_time() -> None:
     """Random requests that shrink with the drive; a command is the grain, and the disk has no shorter ones."""
     large = presets.load(DISK)
