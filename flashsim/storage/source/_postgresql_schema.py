@@ -232,7 +232,7 @@ def _type(parts: list[Token], where: str) -> tuple[str, tuple[int, ...]]:
             words.append(part.text)
     name = " ".join(words)
     if name == "float":
-        name = "float4" if numbers and numbers[0] <= _SINGLE else "float8"
+        name, numbers = ("float4" if numbers and numbers[0] <= _SINGLE else "float8"), []
     if name not in _NAMES:
         raise ValueError(f"{where} is of type {written or '(none)'}, but only {', '.join(TYPES)} are read")
     if _NAMES[name] == "bpchar" and name != "bpchar" and not numbers:
