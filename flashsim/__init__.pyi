@@ -5,6 +5,7 @@ from experiments.face.calibrate import calibrate as calibrate
 from experiments.face.compare import compare as compare
 from experiments.face.devices import devices as devices
 from experiments.face.drive import drive as drive
+from experiments.face.export import export as export
 from experiments.face.fetch import fetch as fetch
 from experiments.face.join import join as join
 from experiments.face.lab import lab as lab

@@ -7,15 +7,21 @@ directory entry included.
 
 from __future__ import annotations
 
-from typing import Protocol
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
 
 import pyarrow as pa
 
-from flashsim.core.errors import SchemaError
+from flashsim.core.errors import RefusedError, SchemaError
 from flashsim.core.members import Family, optional
+from flashsim.core.protocols import Progress
 from flashsim.core.request import Integers
 from flashsim.storage.record import Bytes
 from flashsim.storage.rows import RowFormat, Tuples
+
+if TYPE_CHECKING:
+    from flashsim.storage.heap_file import HeapFile
 
 
 class PageFormat(Protocol):
@@ -102,6 +108,22 @@ class PageFormat(Protocol):
             An attribute is not stored.
         """
         raise SchemaError(f"{row_format.title}: column {attributes[0]} is not stored on these pages")
+
+    @optional
+    def write_files(self, heap_file: HeapFile, folder: Path, progress: Progress | None = None) -> None:
+        """Write a base relation into an empty folder, as files that another program reads.
+
+        Raises
+        ------
+        RefusedError
+            No other program reads such pages.
+        """
+        raise RefusedError(f"page format: {heap_file.layout.page_format}, but no other program reads its pages")
+
+
+def file_name(relation: str) -> str:
+    """A name for the file of a relation, of whatever name."""
+    return re.sub(r"[/\0]", "_", relation).lstrip(".") or "relation"
 
 
 PAGE_FORMATS = Family("flashsim.storage.page", "page format", PageFormat)

@@ -21,6 +21,7 @@ Source: src/include/storage/bufpage.h and src/include/access/htup_details.h of P
 
 from __future__ import annotations
 
+from pathlib import Path
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -28,10 +29,13 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from flashsim.core.errors import CapacityError, DamagedFileError, InvalidParameterError, SchemaError
+from flashsim.core.protocols import Progress
 from flashsim.core.request import Integers
 from flashsim.storage.attributes import Attribute, Values
 from flashsim.storage.columns import column_of
+from flashsim.storage.heap_file import HeapFile
 from flashsim.storage.page._postgresql import LINE_POINTER, PAGE, PAGE_HEADER, TUPLE_HEADER, TYPES, WIDEST_ALIGNMENT, checksums
+from flashsim.storage.page._postgresql_relation import create_table, write_segments
 from flashsim.storage.page._postgresql_tuples import (
     advance,
     count_tuples,
@@ -42,6 +46,7 @@ from flashsim.storage.page._postgresql_tuples import (
     put_values,
 )
 from flashsim.storage.page._postgresql_values import Stored, from_stored, stored_as, to_stored
+from flashsim.storage.page.base import file_name
 from flashsim.storage.record import Bytes, copy_pieces
 from flashsim.storage.relation import Records, Relation
 from flashsim.storage.rows import Columns, RowFormat, Tuples
@@ -149,6 +154,21 @@ def decode_values(row_format: RowFormat, attributes: tuple[str, ...], data: Byte
     names = [attribute.name for attribute in row_format.attributes]
     _, arrays = _read(row_format, [names.index(name) for name in attributes], data)
     return pa.table(dict(zip(attributes, arrays, strict=True)))
+
+
+def write_files(heap_file: HeapFile, folder: Path, progress: Progress | None = None) -> None:
+    """Write a base relation as the files of a table, and a statement that creates it.
+
+    In place of the files of a table that was created so, in a cluster that is shut down, a server shows exactly these rows.
+
+    Raises
+    ------
+    SchemaError
+        PostgreSQL does not take a name.
+    """
+    name = file_name(heap_file.name)
+    (folder / f"{name}.sql").write_text(create_table(heap_file.name, _stored(heap_file.relation)), encoding="utf-8")
+    write_segments(heap_file, folder / name, progress)
 
 
 def _stored(row_format: RowFormat) -> list[Stored]:

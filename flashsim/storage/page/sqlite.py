@@ -26,6 +26,7 @@ import pyarrow as pa
 
 from flashsim.core.errors import CapacityError, DamagedFileError, FlashsimError, InvalidParameterError, SchemaError
 from flashsim.core.kernel import kernel
+from flashsim.core.protocols import Progress
 from flashsim.core.request import Integers
 from flashsim.storage.heap_file import HeapFile
 from flashsim.storage.page._sqlite_database import (
@@ -42,6 +43,7 @@ from flashsim.storage.page._sqlite_database import (
     write_interior_pages,
     write_schema,
 )
+from flashsim.storage.page.base import file_name
 from flashsim.storage.record import Bytes, byte_at, get_varint, put_varint, varint_size
 from flashsim.storage.rows import RowFormat, Tuples, keyed
 
@@ -146,7 +148,12 @@ def _cells(row_format: RowFormat, data: Bytes) -> tuple[Integers, Integers, Inte
     return pages, numbers, starts, ends
 
 
-def write_database(heap_file: HeapFile, path: Path, table: str | None = None) -> None:
+def write_files(heap_file: HeapFile, folder: Path, progress: Progress | None = None) -> None:
+    """Write a base relation as a database of one table."""
+    write_database(heap_file, folder / f"{file_name(heap_file.name)}.sqlite", progress=progress)
+
+
+def write_database(heap_file: HeapFile, path: Path, table: str | None = None, progress: Progress | None = None) -> None:
     """Write a base relation as a database file that SQLite opens.
 
     Parameters
@@ -171,7 +178,7 @@ def write_database(heap_file: HeapFile, path: Path, table: str | None = None) ->
     try:
         with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as out:
             try:
-                _write(out, heap_file, name)
+                _write(out, heap_file, name, progress)
                 os.replace(out.name, path)
             except BaseException:
                 os.unlink(out.name)
@@ -180,7 +187,7 @@ def write_database(heap_file: HeapFile, path: Path, table: str | None = None) ->
         raise FlashsimError(f"{path}: it cannot be written: {problem.strerror}") from None
 
 
-def _write(out: IO[bytes], heap_file: HeapFile, name: str) -> None:
+def _write(out: IO[bytes], heap_file: HeapFile, name: str, progress: Progress | None) -> None:
     size = heap_file.page_size
     first_rows = heap_file.first_rows if heap_file.pages else np.zeros(2, np.int64)
     leaves = len(first_rows) - 1
@@ -195,6 +202,8 @@ def _write(out: IO[bytes], heap_file: HeapFile, name: str) -> None:
             if len(numbers[part]):
                 out.seek(int(numbers[part][0] - 1) * size)
                 out.write(pages[part].tobytes())
+        if progress is not None:
+            progress(start + len(pages), leaves, heap_file.name)
     place = write_interior_pages(out, first_rows, size)
     root = int(page_numbers(place - 1, size))
     place = write_schema(out, schema_record(heap_file.relation.records, name, root), place, size)
