@@ -37,7 +37,7 @@ def export(
     Examples::
 
         flashsim export tpch:orders@0.01 --out exported
-        flashsim export tpch:orders@0.01 --out exported --page-format sqlite \
+        flashsim export tpch:orders@0.01 --out database --page-format sqlite \
             --page-size 4KiB
     """
     size = parse_size(page_size, "--page-size")

@@ -49,6 +49,13 @@ def export(
         The format does not hold such a column, or row.
     RefusedError
         No other program reads such pages, or the folder holds files.
+
+    Examples
+    --------
+    >>> import flashsim as fs, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     fs.export({"k": [1, 2]}, folder).values.tolist()
+    [['table', 8192], ['table.sql', 39]]
     """
     told = source(table, "table")
     with Outputs(force) as outputs:

@@ -77,6 +77,15 @@ BAD = {
     changed(page_format="mine.py"): "mine.py",
     changed(page_format="pax", page_size="1000B"): "a multiple of 512 B",
     changed(page_format="pax", page_size="128KiB"): "up to 64 KiB",
+    changed(page_format="postgresql", page_size="512B"): "a power of two from 1 KiB to 32 KiB",
+    changed(page_format="postgresql", page_size="64KiB"): "a power of two from 1 KiB to 32 KiB",
+    changed(page_format="postgresql", r="wide.parquet", on="key=o_custkey"): "of the 8160 B that a page holds of one row",
+    "export do2009:customer@0.01 --out new --page-size 8000B": "page size: 8000 B, but",
+    "export do2009:customer@0.01 --out new --page-format pax": "no other program reads its pages",
+    "export do2009:customer@0.01 --out full": "--out: full is not empty; add --force",
+    "export times.parquet --out new": "column time is time64[us], but PostgreSQL's pages hold",
+    "export zero.parquet --out new": "cannot be stored as text: a text has a zero character",
+    "export named.parquet --out new": "column: 'ctid', but PostgreSQL takes names",
     changed(page_format="pax", r="wide.parquet", on="key=o_custkey"): "a row of relation wide takes",
     "validate joins --on x --device ocz-core-60gb --allow-write --page-format pox": "did you mean pax",
     changed(on="c_custkey"): "column: 'c_custkey'",
@@ -207,6 +216,8 @@ def files(here: Path) -> Path:
     (here / "full" / "kept.txt").write_text("kept")
     pq.write_table(pa.table({"key": ["one", "two"]}), here / "texts.parquet")
     pq.write_table(pa.table({"key": [1], "wide": ["x" * 100_000]}), here / "wide.parquet")
+    for name, column in (("times", {"time": pa.array([0], pa.time64("us"))}), ("zero", {"k": ["a\0"]}), ("named", {"ctid": [1]})):
+        pq.write_table(pa.table(column), here / f"{name}.parquet")
     (here / "texts.sqlite").write_text("no database " * 20)
     with closing(sqlite3.connect(here / "view.sqlite")) as database:
         database.executescript("create table t (k); create table u (k); create view v as select * from t; vacuum")

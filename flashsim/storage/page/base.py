@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import Any, Protocol
 
 import pyarrow as pa
 
@@ -19,9 +19,6 @@ from flashsim.core.protocols import Progress
 from flashsim.core.request import Integers
 from flashsim.storage.record import Bytes
 from flashsim.storage.rows import RowFormat, Tuples
-
-if TYPE_CHECKING:
-    from flashsim.storage.heap_file import HeapFile
 
 
 class PageFormat(Protocol):
@@ -110,8 +107,8 @@ class PageFormat(Protocol):
         raise SchemaError(f"{row_format.title}: column {attributes[0]} is not stored on these pages")
 
     @optional
-    def write_files(self, heap_file: HeapFile, folder: Path, progress: Progress | None = None) -> None:
-        """Write a base relation into an empty folder, as files that another program reads.
+    def write_files(self, heap_file: Any, folder: Path, progress: Progress | None = None) -> None:
+        """Write a base relation (`flashsim.storage.heap_file.HeapFile`) into an empty folder, as files that another program reads.
 
         Raises
         ------
