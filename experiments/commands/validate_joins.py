@@ -22,6 +22,7 @@ from experiments.commands.shared import (
     KernelJoin,
     PageFormatName,
     PartitionMethodName,
+    Strands,
     SubBuffer,
     YesDestroy,
     column_names,
@@ -79,6 +80,7 @@ def joins(
     columns: ColumnNames = None,
     partition: PartitionMethodName = None,
     sub_buffer: SubBuffer = None,
+    strands: Strands = None,
     scale: Annotated[float, typer.Option("--scale", metavar="F", help="Of do2009's customer and orders.")] = 0.1,
     memory: Annotated[str, typer.Option("--memory", metavar="SIZE", help="The buffer pool, such as 512KiB.")] = "512KiB",
     page_size: Annotated[str, typer.Option("--page-size", metavar="SIZE", help="512B to 64KiB.")] = "8KiB",
@@ -122,9 +124,9 @@ def joins(
     duration = parse_duration(time, "--time")
     if device != CALIBRATED:
         presets.load(device)
-    engines = _engines(engine)
     told = {"first": first, "fetch": fetch, "k": k, "kernel": kernel, "columns": column_names(columns)}
-    told |= {"partition": partition, "sub_buffer": sub_buffer_size(sub_buffer)}
+    told |= {"partition": partition, "sub_buffer": sub_buffer_size(sub_buffer), "strands": strands}
+    engines = _engines(engine, overlap=partition not in (None, "traditional"))
     setting = validation.JoinsSetting(joined, pages, repeats, told)
     with Outputs(force) as outputs, progress_bar("joins") as progress:
         outputs.spare("--on", Path(on))
@@ -150,9 +152,9 @@ def joins(
             write_json(target, done.as_dict() | {"provenance": origin})
 
 
-def _engines(asked: Engine | None) -> list[str]:
+def _engines(asked: Engine | None, *, overlap: bool) -> list[str]:
     if asked is None:
-        return ["builtin", "fio"] if shutil.which("fio") else ["builtin"]
+        return ["builtin", "fio"] if shutil.which("fio") and not overlap else ["builtin"]
     return ["builtin", "fio"] if asked is Engine.BOTH else [asked.value]
 
 

@@ -77,6 +77,7 @@ def compare(
     columns: Any = None,
     partition: str | None = None,
     sub_buffer: str | None = None,
+    strands: int | None = None,
     repeats: int = 3,
     engine: Any = "builtin",
     allow_write: bool = False,
@@ -95,7 +96,7 @@ def compare(
         The preset that is simulated, and whose figures the formula takes, or an `fs.calibrate`.
     algorithm
         One join or several.
-    first, fetch, k, kernel, columns, partition, sub_buffer
+    first, fetch, k, kernel, columns, partition, sub_buffer, strands
         See `fs.join`, of joins that fetch rows or make buckets; each is told to those that take it.
     repeats
         Runs on the real file; of each request the shortest time counts.
@@ -125,7 +126,7 @@ def compare(
     relations = open_pair(source(r, "r"), source(s, "s"), key(on))
     files = (lay_out(relations[0], *on_pages), lay_out(relations[1], *on_pages))
     access = RealSettings("asap", allow_write=allow_write, replace=force, destroy=yes_destroy)
-    told = late_options(first, fetch, k, kernel, columns) | partition_options(partition, sub_buffer, None)
+    told = late_options(first, fetch, k, kernel, columns) | partition_options(partition, sub_buffer, strands)
     setting = validation.JoinsSetting(names, pages, count(repeats, "repeats"), told)
     with working("joins") as progress:
         done = validation.validate(target, chosen, files, setting, engines, access, progress)

@@ -10,13 +10,11 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
+from itertools import pairwise, product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
-import pyarrow as pa
 
 from algorithms.joins.base import JOINS as FAMILY
 from algorithms.joins.base import plan as plan_join
@@ -25,19 +23,19 @@ from experiments.replaying.real import RealSettings, check_typed, replay_on
 from experiments.replaying.survey import survey
 from experiments.runs.joining import JoinSetting, check_names, divide, needed_for
 from experiments.validation.device_figures import disk_shown_by
+from experiments.validation.join_times import Begins, Floats, Tee, Times
 from flashsim.core.errors import FlashsimError, RefusedError
-from flashsim.core.protocols import Label, Progress
-from flashsim.core.request import FLUSH, Completions, Requests
+from flashsim.core.protocols import Progress
 from flashsim.core.units import SECONDS
 from flashsim.device import presets
 from flashsim.device.access import check_writable
 from flashsim.device.device import Device
 from flashsim.device.file import RealDevice
 from flashsim.device.presets import Preset
+from flashsim.execution.concurrent import run_strands
 from flashsim.execution.machine import Machine
 from flashsim.execution.real import needed_size, run_on_file
-from flashsim.execution.requests import Algorithm, Phase
-from flashsim.execution.run import Run
+from flashsim.execution.run import ConcurrentRun, Run
 from flashsim.execution.simulated import simulate
 from flashsim.storage.heap_file import HeapFile
 from models.disk import Disk
@@ -51,7 +49,6 @@ JOINS = ("bnl", "sort-merge", "grace-hash", "hybrid-hash")
 AGREE = 0.15
 
 Seconds = list[float]
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -92,6 +89,8 @@ class Witnesses:
         Of each execution: wall-clock less CPU time, as in do2009.
     begins
         Phases in the order in which they were entered, and the first request of each on the device.
+    overlap
+        Whether requests overlap: then times are those of phases, in which any request was under way.
     """
 
     algorithm: str
@@ -104,7 +103,8 @@ class Witnesses:
     replayed: dict[str, list[Floats]] = field(default_factory=dict)
     replayed_bytes: dict[str, int] = field(default_factory=dict)
     wall: Seconds = field(default_factory=list)
-    begins: list[tuple[str, int]] = field(default_factory=list)
+    begins: Begins = ()
+    overlap: bool = False
 
     def columns(self) -> dict[str, Seconds | None]:
         """Seconds by phase, the total last, of every witness."""
@@ -124,7 +124,8 @@ class Witnesses:
     def _by_phase(self, times: Floats) -> Seconds:
         """Sums of the times of each phase's requests; a phase may have been gone back to."""
         sums = dict.fromkeys(self.phases, 0.0)
-        for (phase, begin), (_, end) in pairwise([*self.begins, ("", len(times))]):
+        begins = [(phase, number) for number, (phase, _) in enumerate(self.begins)] if self.overlap else self.begins
+        for (phase, begin), (_, end) in pairwise([*begins, ("", len(times))]):
             sums[phase] += float(times[begin:end].sum())
         return [*sums.values()]
 
@@ -193,53 +194,6 @@ def undisturbed(repeats: Sequence[Floats]) -> Floats:
     return shortest
 
 
-class _Tee:
-    """Records a trace, the bytes and the time of every request, and where phases begin.
-
-    An extent that lies in several places is several requests here, and one in the counts of a run.
-    """
-
-    def __init__(self, recorder: ParquetRecorder) -> None:
-        self.recorder = recorder
-        self.bytes = 0
-        self.times: list[float] = []
-        self.begins: list[tuple[str, int]] = []  # of each phase entered, its first request
-
-    def record(self, requests: Requests, completions: Completions | None, label: Label, after: int | None = None) -> None:
-        self.recorder.record(requests, completions, label)
-        self.bytes += int(requests["length"].sum())
-        if completions is not None:
-            self.times += ((completions["completed"] - completions["submitted"]) / SECONDS).tolist()
-
-    def close(self) -> None:
-        self.recorder.close()
-
-    def watch(self, algorithm: Algorithm) -> Algorithm:
-        """The same algorithm, whose phases are noted."""
-        answer = None
-        while True:
-            try:
-                request = algorithm.send(answer)
-            except StopIteration:
-                return
-            if isinstance(request, Phase):
-                self.begins.append((request.name, len(self.times)))
-            answer = yield request
-
-
-class _Replayed:
-    """The time of every replayed request but flushes, and the bytes that were moved."""
-
-    def __init__(self) -> None:
-        self.times: list[float] = []
-        self.bytes = 0
-
-    def add(self, batch: pa.RecordBatch, completions: Completions) -> None:
-        moves = batch.column("operation").to_numpy() != FLUSH
-        self.times += ((completions["completed"] - completions["started"])[moves] / SECONDS).tolist()
-        self.bytes += int(batch.column("length").to_numpy()[moves].sum())
-
-
 def validate(
     on: Path,
     preset: Preset,
@@ -268,6 +222,9 @@ def validate(
     check(on, files, access, engines)
     disk = disk_shown_by(preset, files[0].page_size)
     joins = [_foreseen(algorithm, preset, disk, files, setting) for algorithm in setting.algorithms]
+    for one, engine in product(joins, engines):
+        if one.overlap and "think" not in load_engine(engine).PACES:
+            raise RefusedError(f"engine: {engine} does not keep requests of {one.algorithm} that overlap; take builtin")
     existed = on.exists()
     total = setting.repeats * len(joins) * (1 + len(engines))
     done = 0
@@ -315,13 +272,21 @@ def _foreseen(algorithm: str, preset: Preset, disk: Disk, files: tuple[HeapFile,
     """Simulation and formula."""
     how = setting.of(algorithm)
     parameters, allocation = divide(how, files, preset)
-    run = simulate(plan_join(algorithm, *files, parameters, allocation), files, [Machine([Device(preset)], None, name=preset.name)])[0]
-    told = formula(algorithm, sizes_of(files, setting.memory, algorithm, parameters, run.result_rows), disk, allocation)
-    simulated = [phase.io_time / SECONDS for phase in run.phases]
-    return Witnesses(algorithm, [phase.name for phase in run.phases], [phase.requests for phase in run.phases], simulated, _told(run, told))
+    join, machine = plan_join(algorithm, *files, parameters, allocation), Machine([Device(preset)], None, name=preset.name)
+    if parameters.strands > 1:
+        together = run_strands(join, files, machine)
+        simulated, told = [together.elapsed_in(phase.name) / SECONDS for phase in together.phases], None
+        run: Run | ConcurrentRun = together
+    else:
+        run = simulate(join, files, [machine])[0]
+        simulated = [phase.io_time / SECONDS for phase in run.phases]
+        told = formula(algorithm, sizes_of(files, setting.memory, algorithm, parameters, run.result_rows), disk, allocation)
+    level = run.outstanding.as_dict()
+    phases, requests = [phase.name for phase in run.phases], [phase.requests for phase in run.phases]
+    return Witnesses(algorithm, phases, requests, simulated, _told(run, told), overlap=bool(level and level["max"] > 1))
 
 
-def _told(run: Run, told: JoinCost | None) -> Seconds | None:
+def _told(run: Run | ConcurrentRun, told: JoinCost | None) -> Seconds | None:
     if told is None:
         return None
     known = {phase.name: phase.seconds(told.disk) for phase in told.phases}
@@ -344,18 +309,18 @@ def _execute(
         RealDevice(on, needed_for(how, files, parameters, allocation), allow_write=allow_write, replace=replace) as device,
         ParquetRecorder(trace) as recorder,
     ):
-        sink = _Tee(recorder)
+        sink = Tee(recorder)
         run = run_on_file(sink.watch(plan_join(one.algorithm, *files, parameters, allocation)), files, device, sink=sink)
-    one.begins, one.bytes = sink.begins, sink.bytes
-    one.executed.append(np.array(sink.times))
+    one.begins, one.bytes = sink.begins, sink.times.bytes
+    one.executed.append(sink.times.seconds(one.begins, overlap=one.overlap))
     one.wall.append(run.total().io_time / SECONDS)
 
 
 def _replay(one: Witnesses, on: Path, trace: Path, engine: str, destroy: str | None) -> None:
-    found = _Replayed()
-    settings = RealSettings("asap", 1, engine, allow_write=True, replace=True, destroy=destroy)
-    replay_on(trace, on, settings, survey(trace), found.add)
-    one.replayed.setdefault(engine, []).append(np.array(found.times))
+    found = Times()
+    settings = RealSettings("think" if one.overlap else "asap", 1, engine, allow_write=True, replace=True, destroy=destroy)
+    replay_on(trace, on, settings, survey(trace), found.replayed)
+    one.replayed.setdefault(engine, []).append(found.seconds(one.begins, overlap=one.overlap))
     one.replayed_bytes[engine] = found.bytes
     if found.bytes != one.bytes:
         raise FlashsimError(f"engine: {engine} moved {found.bytes} B of {one.algorithm}, but the join moves {one.bytes} B")

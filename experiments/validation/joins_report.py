@@ -26,11 +26,13 @@ MEANING = (
     (
         "executed",
         "the join on the real file, past the page cache: the sum of the times of its requests, each from submission to completion. Tuples "
-        "are copied and joined in between, which is not counted, but leaves caches cold and lets the device rest.",
+        "are copied and joined in between, which is not counted, but leaves caches cold and lets the device rest. Where requests overlap, "
+        "as those of N-Hash and ParaHash do, the time in which any of them is under way.",
     ),
     (
         "replayed",
-        "the same requests again, one right after another, by an engine: builtin, of our own, or fio, a program by others.",
+        "the same requests again, one right after another, by an engine: builtin, of our own, or fio, a program by others. Requests that "
+        "overlap come when those that they waited for have completed, after the same pauses, by builtin alone.",
     ),
 )
 WHY = (

@@ -14,6 +14,8 @@ from tests.experiments.conftest import Run
 
 JOINS = "validate joins --on ./joins.bin --device ocz-core-60gb --scale 0.01 --memory 256KiB --engine builtin"
 
+STRANDS = JOINS.replace(" --engine builtin", " --join grace-hash --partition para-hash --strands 4 --allow-write --repeats 1")
+
 
 def file_of(path: Path, size: int) -> Path:
     """A file that was written from begin to end."""
@@ -54,6 +56,8 @@ REFUSED = {
     JOINS.replace("256KiB", "16KiB") + " --allow-write": "memory",
     JOINS.replace("ocz-core-60gb", "ocz-core-60bg") + " --allow-write": "did you mean",
     JOINS.replace("0.01", "0") + " --allow-write": "--scale",
+    f"{STRANDS} --engine fio": "engine: fio does not keep requests of grace-hash that overlap; take builtin",
+    f"{STRANDS} --engine builtin --strands 40": "strands: 40, but each needs a page to read and one for each of",
 }
 
 
@@ -114,3 +118,16 @@ def test_joins_are_held_against_a_real_file(flashsim: Run, here: Path) -> None:
     assert "<svg" in (here / "shown" / "report.html").read_text(encoding="utf-8")
     assert sorted(os.listdir(here / "shown")) == ["joins.csv", "joins.svg", "noise.csv", "report.html"]
     assert sorted(os.listdir(here)) == ["joins.json", "shown"]
+
+
+def test_the_requests_of_strands_overlap_in_all_witnesses(flashsim: Run, here: Path) -> None:
+    """What counts is the time in which any request was under way: less than their times together."""
+    result = flashsim(f"{STRANDS} --json j.json")
+    if "does not do direct I/O" in result.stderr:
+        pytest.skip("the file system of temporary files does not do direct I/O")
+    assert result.exit_code == 0, result.output
+    told = json.loads((here / "j.json").read_text(encoding="utf-8"))["joins"][0]
+    assert told["phases"] == ["partition", "join", "total"]
+    assert set(told["seconds"]) == {"formula", "simulated", "executed", "replayed by builtin"} and told["seconds"]["formula"] is None
+    assert all(0 < seconds < told["wall_less_cpu"][0] for seconds in told["seconds"]["executed"])
+    assert sorted(path.name for path in here.iterdir()) == ["j.json"]

@@ -1,0 +1,95 @@
+"""The times of a join's requests as they are executed and replayed: of each request, or of each phase where requests overlap."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from flashsim.core.protocols import Label
+from flashsim.core.request import FLUSH, Completions, Integers, Requests
+from flashsim.core.units import SECONDS
+from flashsim.execution.requests import Algorithm, Phase
+from traces.recording import ParquetRecorder
+
+Floats = npt.NDArray[np.float64]
+#: Phases in the order in which they were entered, and the first time of each.
+Begins = Sequence[tuple[str, int]]
+
+
+class Times:
+    """When requests began and ended, and the bytes that they moved."""
+
+    def __init__(self) -> None:
+        self.bytes = self.count = 0
+        self._times = [np.zeros((2, 0), np.int64)]
+
+    def add(self, begun: Integers, ended: Integers, lengths: Integers) -> None:
+        """Take requests, ns and bytes, shape (n,) each."""
+        self._times.append(np.stack([begun, ended]))
+        self.count += len(begun)
+        self.bytes += int(lengths.sum())
+
+    def replayed(self, batch: pa.RecordBatch, completions: Completions) -> None:
+        """Take requests of a replay, but for flushes."""
+        moves = batch.column("operation").to_numpy() != FLUSH
+        self.add(completions["started"][moves], completions["completed"][moves], batch.column("length").to_numpy()[moves])
+
+    def seconds(self, begins: Begins, *, overlap: bool) -> Floats:
+        """Of each request; or, where they overlap, of each phase entered: the time in which any request was under way."""
+        begun, ended = np.concatenate(self._times, axis=1)
+        if not overlap:
+            return (ended - begun) / SECONDS
+        bounds = [*(first for _, first in begins), len(begun)]
+        return np.array([under_way(begun[first:end], ended[first:end]) / SECONDS for first, end in pairwise(bounds)])
+
+
+def under_way(begun: Integers, ended: Integers) -> int:
+    """The time in which any of some requests was under way, given when each began and ended.
+
+    Examples
+    --------
+    >>> under_way(np.array([0, 20, 1]), np.array([5, 30, 9]))
+    19
+    """
+    order = np.argsort(begun, kind="stable")
+    until = np.maximum.accumulate(ended[order], dtype=np.int64)
+    before = np.concatenate([[begun.min(initial=0)], until[:-1]]) if len(order) else until
+    return int(np.maximum(until - np.maximum(begun[order], before), 0).sum())
+
+
+class Tee:
+    """Records a trace, the bytes and the time of every request, and where phases begin.
+
+    An extent that lies in several places is several requests here, and one in the counts of a run.
+    """
+
+    def __init__(self, recorder: ParquetRecorder) -> None:
+        self.recorder = recorder
+        self.times = Times()
+        self.begins: list[tuple[str, int]] = []  # of each phase entered, its first request
+
+    def record(self, requests: Requests, completions: Completions | None, label: Label, after: int | None = None) -> None:
+        """Take requests as a driver hands them over."""
+        self.recorder.record(requests, completions, label, after)
+        if completions is not None:
+            self.times.add(completions["submitted"], completions["completed"], requests["length"])
+
+    def close(self) -> None:
+        """Complete the trace."""
+        self.recorder.close()
+
+    def watch(self, algorithm: Algorithm) -> Algorithm:
+        """The same algorithm, whose phases are noted; it begins one when all its strands have ended."""
+        answer = None
+        while True:
+            try:
+                request = algorithm.send(answer)
+            except StopIteration:
+                return
+            if isinstance(request, Phase):
+                self.begins.append((request.name, self.times.count))
+            answer = yield request
