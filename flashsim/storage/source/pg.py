@@ -7,27 +7,17 @@ without them, ``16385.sql`` beside the file is taken.
 from __future__ import annotations
 
 import re
-import struct
 from pathlib import Path
 
-import numpy as np
+import pyarrow as pa
 
 from flashsim.core.errors import SchemaError, UnknownNameError
-from flashsim.storage.page._postgresql import (
-    DELETE_ABORTED,
-    FROZEN,
-    HAS_NULL,
-    LAYOUT,
-    NORMAL,
-    PAGE,
-    PAGE_HEADER,
-    PAGE_SIZE,
-    checksums,
-)
+from flashsim.storage.heap_file import heap_file
+from flashsim.storage.page._postgresql import PAGE_SIZE
 from flashsim.storage.source._postgresql_cluster import cluster_of
 from flashsim.storage.source._postgresql_heap import read_heap
 from flashsim.storage.source._postgresql_schema import TableDefinition, parse_table
-from flashsim.storage.source.base import TableRecords, reading
+from flashsim.storage.source.base import TableRecords, load_pair, reading
 
 SUFFIXES = ()
 FORM = "FILE:DEFINITION.sql"
@@ -96,32 +86,10 @@ def _definition(path: Path, statement: str | None, given: str | None, table: str
 
 def example(folder: Path) -> str:
     """A table with NULL in all columns, on a page with a checksum."""
-    rows = [(5, "a", 1.0), (300, None, 2.5), (None, "ccc" * 50, None), (-7, "", -0.0), (5, "e", 1e300)]
-    page, pointers = bytearray(PAGE_SIZE), b""
-    upper = PAGE_SIZE
-    for number, text, real in rows:
-        present = sum(1 << place for place, value in enumerate((number, text, real)) if value is not None)
-        values = b"" if number is None else struct.pack("<i", number)
-        if text is not None:
-            short = len(text) < 127
-            values += b"" if short else bytes(-len(values) % 4)
-            values += bytes([len(text) * 2 + 3]) if short else struct.pack("<I", (len(text) + 4) << 2)
-            values += text.encode()
-        if real is not None:
-            values += bytes(-len(values) % 8) + struct.pack("<d", real)
-        flags = FROZEN | DELETE_ABORTED | HAS_NULL
-        head = struct.pack("<3I3H2HBB", 3, 0, 0, 0, 0, 0, 3, flags, PAGE_HEADER, present)
-        upper -= len(head + values) + -len(head + values) % 8
-        page[upper : upper + len(head + values)] = head + values
-        pointers += struct.pack("<I", upper | NORMAL << 15 | len(head + values) << 17)
-    page[PAGE_HEADER : PAGE_HEADER + len(pointers)] = pointers
-    header = np.zeros(1, PAGE)
-    header["lower"], header["upper"], header["special"] = PAGE_HEADER + len(pointers), upper, PAGE_SIZE
-    header["size_and_layout"] = PAGE_SIZE | LAYOUT
-    page[:PAGE_HEADER] = header.tobytes()
-    header["checksum"] = checksums(np.frombuffer(page, np.uint8)[None])
-    page[:PAGE_HEADER] = header.tobytes()
+    columns = {"k": [5, 300, None, -7, 5], "text": ["a", None, "ccc" * 50, "", "e"], "real": [1.0, 2.5, None, -0.0, 1e300]}
+    records = TableRecords("t", pa.table(columns))
+    file = heap_file(load_pair(records, records, "k", "k")[0], PAGE_SIZE, page_format="postgresql")
     path = folder / "16385"
-    path.write_bytes(page)
-    path.with_name("16385.sql").write_text("CREATE TABLE t (k integer, text text, real double precision);\n")
+    path.write_bytes(file.layout.encode(file.run(0, file.pages)).tobytes())
+    path.with_name("16385.sql").write_text("CREATE TABLE t (k bigint, text text, real double precision);\n")
     return f"pg:{path}"
