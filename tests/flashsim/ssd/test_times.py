@@ -79,3 +79,38 @@ def test_dies_work_side_by_side_and_the_controller_does_not(model: type[Model]) 
     completions = served(device, make_requests(READ, [0, PAGE, 2 * PAGE], PAGE))
     # Controller 10 each.  Page 0: cells until 30, channel 40, link 50; page 1 ten later.  Page 2 shares the die of page 0, free at 40.
     assert completions["completed"].tolist() == [50, 60, 80]
+
+
+@MODELS
+def test_requests_overlap_on_their_way_to_the_drive(model: type[Model]) -> None:
+    """Three reads at once are 500 ns on their way together, those in turn each; a request counts from when it was submitted."""
+    device = model(drive(read_submission=500, write_submission=70))
+    device.load(0, 3 * PAGE)
+    completions = served(device, make_requests(READ, [0, PAGE, 2 * PAGE], PAGE), 1000)
+    assert completions["completed"].tolist() == [1550, 1560, 1580]  # 50, 60 and 80 without their way
+    assert completions["submitted"].tolist() == [1000] * 3 and completions["started"].tolist() == [1500] * 3
+    assert durations(device, READ, 3, PAGE) == [550] * 3
+    assert durations(device, FLUSH, 2, PAGE) == [70 + 10] * 2
+
+
+@MODELS
+def test_what_comes_by_a_shorter_way_arrives_first(model: type[Model]) -> None:
+    device = model(drive(read_submission=500, queue_depth=1))
+    requests = make_requests([READ, FLUSH], 0, PAGE)
+    assert served(device, requests, 0)["id"].tolist() == [1, 0]
+
+
+@MODELS
+@pytest.mark.parametrize("count", [1, 2, 7])
+def test_a_buffer_takes_writes_after_their_way_and_each_after_its_command_and_bytes(model: type[Model], count: int) -> None:
+    """Way 70, controller 10, then a command's 30 before its pages of 10 each; the controller's work on the others overlaps with that."""
+    device = model(drive(write_submission=70, link_write_command=30, write_buffer=64 * PAGE))
+    completions = served(device, make_requests(WRITE, 2 * PAGE * np.arange(count), 2 * PAGE))
+    assert completions["completed"].tolist() == [70 + 10 + 50 * (number + 1) for number in range(count)]
+
+
+@MODELS
+def test_a_read_command_holds_the_link_before_its_first_page(model: type[Model]) -> None:
+    device = model(drive(link_read_command=25, queue_depth=1))
+    device.load(0, 2 * PAGE)
+    assert durations(device, READ, 1, 2 * PAGE) == [40 + 25 + 2 * 10]  # the second page is there by then
