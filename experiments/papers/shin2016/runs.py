@@ -132,11 +132,11 @@ class TimedDrive(Device):
         return completions
 
 
-def run_partition(setup: Mapping[str, Any], scale: float, seed: int) -> dict[str, Any]:
+def run_partition(setup: Mapping[str, Any], scale: float, seed: int, devices: Mapping[str, str] = DEVICES) -> dict[str, Any]:
     """One run, JSON-ready: by drive the seconds of reads, writes, CPU work and all; and how many requests there were."""
     asked = Setup(**setup)
     file = orders(scale, seed)
-    machines = [Machine([TimedDrive(presets.load(preset))], cpus.load(CPU), name=drive) for drive, preset in DEVICES.items()]
+    machines = [Machine([TimedDrive(presets.load(preset))], cpus.load(CPU), name=drive) for drive, preset in devices.items()]
     runs = simulate(algorithm_of(asked, file), [file], machines)
     found: dict[str, Any] = {}
     for machine, run in zip(machines, runs, strict=True):
