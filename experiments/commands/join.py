@@ -33,6 +33,7 @@ from experiments.commands.shared import (
 from experiments.commands.terminal import explain, say
 from experiments.commands.values import completes
 from experiments.formulas.comparison import as_dict, check_formula, compare_join, comparison_table, formulas, why
+from experiments.formulas.partitioning import HAAS, check_rule, division
 from experiments.presentation.rows import RowWriter
 from experiments.presentation.tables import Table
 from experiments.presentation.trace_tables import outstanding
@@ -116,6 +117,9 @@ def join(
             autocompletion=completes("presets"),
         ),
     ] = None,
+    allocation: Annotated[
+        str, typer.Option(metavar="RULE", help="How memory is divided: haas, by Haas et al., or drive, by closed forms made for a drive.")
+    ] = HAAS,
     first: FirstJoin = None,
     fetch: FetchStrategyName = None,
     k: CacheShare = None,
@@ -155,6 +159,9 @@ def join(
             --on c_custkey=o_custkey --device ocz-core-60gb --memory 512KiB \
             --partition n-hash --sub-buffer 4KiB
         flashsim join grace-hash --r do2009:customer@0.1 --s do2009:orders@0.1 \
+            --on c_custkey=o_custkey --device micron-p300 --memory 512KiB \
+            --partition n-hash --allocation drive
+        flashsim join grace-hash --r do2009:customer@0.1 --s do2009:orders@0.1 \
             --on c_custkey=o_custkey --device ocz-vertex-3 --memory 2MiB \
             --partition para-hash --strands 20 --cores 4
     """
@@ -167,6 +174,7 @@ def join(
     real = is_path(device)
     check_names(setting, None if real else device)
     check_formula(algorithm)
+    check_rule(allocation)
     if not real:
         engines.begin(presets.load(device))  # while the relations are opened
     with Outputs(force) as outputs:
@@ -179,7 +187,9 @@ def join(
         relations = open_pair(r, s, on)
         shown = wanted_columns(setting, relations)
         files = (lay_out(relations[0], *on_pages), lay_out(relations[1], *on_pages))
+        setting, buffers = division(setting, files, None if real else device, allocation)
         asked = {"r": r, "s": s, "on": on, "device": device, "page_size": on_pages[0], "page_format": on_pages[1]}
+        asked["allocation"] = allocation
         origin = provenance(asked | vars(setting))
         with ExitStack() as stack:
             sink = stack.enter_context(ParquetRecorder(targets["--trace"], origin)) if trace else None
@@ -187,10 +197,10 @@ def join(
             if real:
                 target = RealFile(Path(device), allow_write, force)
                 progress = stack.enter_context(progress_bar("loading"))
-                result = run_join_on_file(setting, files, target, sink=sink, results=results, progress=progress)
+                result = run_join_on_file(setting, files, target, allocation=buffers, sink=sink, results=results, progress=progress)
             else:
                 with progress_bar(f"joining on {device}"):
-                    result = simulate_join(setting, files, [device], sink=sink, results=results)
+                    result = simulate_join(setting, files, [device], allocation=buffers, sink=sink, results=results)
         _show(result, as_written(memory))
         if json:
             write_json(targets["--json"], as_dict(result) | {"provenance": origin})

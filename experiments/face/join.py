@@ -23,6 +23,7 @@ from experiments.face._units import count, late_options, partition_options, seve
 from experiments.face._working import working
 from experiments.face.drive import Drive
 from experiments.formulas.comparison import check_formula, compare_join
+from experiments.formulas.partitioning import HAAS, check_rule, division
 from experiments.presentation.plots import Bar, stacked_bars
 from experiments.presentation.rows import RowWriter
 from experiments.runs.drives import DriveInUse, HeldDrive
@@ -156,6 +157,7 @@ def join(
     placement: str = "packed",
     cpu: str | None = CPU,
     buffers_for: str | None = None,
+    allocation: str = HAAS,
     first: str | None = None,
     fetch: str | None = None,
     k: float | None = None,
@@ -199,6 +201,9 @@ def join(
         The CPU preset that prices work; None: it takes no time.
     buffers_for
         The preset that memory is divided for, if not the (first) device.
+    allocation
+        How memory is divided: ``"haas"``, by Haas et al., or ``"drive"``, by closed forms made for a drive, of ``"bnl"``, ``"sort-merge"``,
+        ``"grace-hash"`` and ``"hybrid-hash"``, and of ``"grace-hash"`` with ``"n-hash"``, whose sub-buffers it also chooses.
     first, fetch
         What ``"digest"`` joins digests with (``"sort-merge"``), and how it fetches rows (``"planned"``); or paths of Python files.
     k
@@ -272,20 +277,24 @@ def join(
         raise RefusedError(f"device: {real[0]} is a real file, which runs alone; fs.compare holds it against formula and simulation")
     check_names(setting, None if real else _preset(devices[0]))
     check_formula(setting.algorithm)
+    check_rule(text(allocation, "allocation"))
     for each in () if real else devices:
         engines.begin(presets.load(_preset(each)))  # while the relations are opened
     relations = open_pair(source(r, "r"), source(s, "s"), key(on))
     wanted_columns(setting, relations)
     files = (lay_out(relations[0], *on_pages), lay_out(relations[1], *on_pages))
+    setting, buffers = division(setting, files, None if real else _preset(devices[0]), allocation)
     asked = {"on": on, "devices": [_preset(each) for each in devices], "page_size": on_pages[0], "page_format": on_pages[1]}
+    asked["allocation"] = allocation
     origin = provenance(asked | vars(setting))
     with ExitStack() as stack:
         sink = stack.enter_context(ParquetRecorder(Path(text(trace, "trace")), origin)) if trace is not None else None
         progress = stack.enter_context(working("joining"))
         if real:
-            result = run_join_on_file(setting, files, RealFile(Path(real[0]), allow_write, force), sink=sink, progress=progress)
+            target = RealFile(Path(real[0]), allow_write, force)
+            result = run_join_on_file(setting, files, target, allocation=buffers, sink=sink, progress=progress)
         else:
-            result = simulate_join(setting, files, [_held(each) for each in devices], sink=sink)
+            result = simulate_join(setting, files, [_held(each) for each in devices], allocation=buffers, sink=sink)
     return JoinOutcome(_title(result), origin, result)
 
 

@@ -360,11 +360,17 @@ def run_join_on_file(
     files: tuple[HeapFile, HeapFile],
     target: RealFile,
     *,
+    allocation: Allocation | None = None,
     sink: Sink | None = None,
     results: ResultRows | None = None,
     progress: Progress | None = None,
 ) -> JoinResult:
     """Run one join on a real file or block device; a file made for it is removed at the end.
+
+    Parameters
+    ----------
+    allocation
+        The join's buffers, if they are not to be divided as `setting` says.
 
     Raises
     ------
@@ -373,7 +379,8 @@ def run_join_on_file(
     """
     check_names(setting, None)
     setting = replace(setting, buffers_for=setting.buffers_for or BUFFERS_FOR_REAL, cpu=None)
-    parameters, allocation = divide(setting, files, presets.load(setting.buffers_for or ""))
+    parameters, divided = divide(setting, files, presets.load(setting.buffers_for or ""))
+    allocation = allocation or divided
     placed = _placed(setting, files)
     size = needed_for(setting, files, parameters, allocation)
     with RealDevice(target.path, size, allow_write=target.allow_write, replace=target.force) as device:

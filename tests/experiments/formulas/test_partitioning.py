@@ -1,0 +1,105 @@
+"""N-Hash in formulas and executed: requests as counted, seconds near simulated ones, and buffers divided for a drive: never slower."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from experiments.formulas.comparison import compare_join
+from experiments.formulas.partitioning import divided, division
+from experiments.papers.shin2016.every_drive import MEMORY, best, problem, runs, setup_of
+from experiments.papers.shin2016.runs import CPU, N_HASH, PAGES, TRADITIONAL, TUPLES, run_partition
+from experiments.runs.joining import JoinSetting, lay_out, open_pair, simulate_join
+from flashsim.core.errors import FlashsimError
+from flashsim.device import presets
+from flashsim.storage.heap_file import HeapFile
+from models.partition_buffers import published
+from models.partition_costs import Input, cost
+
+FLASH = [name for name in presets.names() if presets.load(name).flash]
+SETTING = JoinSetting("grace-hash", 48, cpu=None, partition="n-hash")
+
+
+@pytest.fixture(scope="module")
+def files() -> tuple[HeapFile, HeapFile]:
+    relations = open_pair("do2009:customer@0.1", "do2009:orders@0.1", "c_custkey=o_custkey")
+    return lay_out(relations[0], 8192), lay_out(relations[1], 8192)
+
+
+@pytest.mark.parametrize("algorithm", ["grace-hash", "hybrid-hash"])
+def test_requests_and_calls_of_a_join(algorithm: str, files: tuple[HeapFile, HeapFile]) -> None:
+    """Counted by the formula within 3 % of what is executed; by hybrid hash 6 %, as what stays in memory is not quite its share."""
+    result = simulate_join(replace(SETTING, algorithm=algorithm), files, ["micron-p300"])
+    told = compare_join(result)[0][0]
+    assert told.formula_requests == pytest.approx(told.requests, rel=0.03 if algorithm == "grace-hash" else 0.06)
+    assert told.formula_pages == pytest.approx(told.pages, rel=0.03)
+
+
+def test_a_call_costs_the_formula_less_than_as_many_requests(files: tuple[HeapFile, HeapFile]) -> None:
+    costs = {}
+    for method in (N_HASH, TRADITIONAL):
+        told = compare_join(simulate_join(replace(SETTING, partition=method), files, ["micron-p300"]))[0][0]
+        costs[method] = told.formula_io / told.formula_requests if told.formula_io and told.formula_requests else 0.0
+    assert costs[N_HASH] < 0.7 * costs[TRADITIONAL]
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("memory", [pytest.param(5, marks=pytest.mark.slow), 20])
+def test_simulated_seconds_at_the_published_memory(memory: int) -> None:
+    """All flash presets at a hundredth of the tuples: the rule's buffers are not slower, and the closed form is within 7 %.
+
+    Of one it is within 10 %: its reads wait for programs of 2 ms, which single writes of a page make more often than the model has it.
+    """
+    share, taken = 0.01, {}
+    for setup, names in runs(memory):
+        made = run_partition(vars(setup), share, 1, {name: name for name in names})
+        taken |= {(setup, name): made[name]["total"] for name in names}
+    for name in FLASH:
+        asked = problem(name, memory)
+        paper, rule = (taken[setup_of(N_HASH, one), name] for one in (published(asked), best(name, memory)))
+        assert rule <= 1.002 * paper
+        for method in (TRADITIONAL, N_HASH):
+            orders = Input(round(PAGES * share), 8192, TUPLES * share)
+            told = cost(method, orders, published(asked), asked.drive, asked.processor).total
+            assert told == pytest.approx(taken[setup_of(method, published(asked)), name], rel=0.1 if name == "nvme-qlc-2tb" else 0.07), (
+                name,
+                method,
+            )
+
+
+def test_runs_are_shared_by_drives_with_the_same_buffers() -> None:
+    assert CPU and all(len(names) == len(set(names)) for memory in MEMORY for _, names in runs(memory))
+    assert sum(len(names) for _, names in runs(5)) <= 3 * len(FLASH)
+
+
+@pytest.mark.parametrize("name", ["micron-p300", "ocz-core-60gb", "nvme-tlc-1tb"])
+def test_buffers_divided_for_a_drive(name: str, files: tuple[HeapFile, HeapFile]) -> None:
+    """The same rows, and a partition phase that is no slower."""
+    setting, allocation = divided(SETTING, files, presets.load(name))
+    usual, chosen = simulate_join(SETTING, files, [name]), simulate_join(setting, files, [name], allocation=allocation)
+    assert chosen.runs[0].result_rows == usual.runs[0].result_rows
+    assert chosen.runs[0].phases[0].io_time <= 1.002 * usual.runs[0].phases[0].io_time
+
+
+def test_other_joins_have_the_detailed_closed_form(files: tuple[HeapFile, HeapFile]) -> None:
+    setting = replace(SETTING, algorithm="hybrid-hash", partition=None)
+    assert division(setting, files, "ocz-core-60gb", "haas") == (setting, None)
+    assert division(setting, files, "ocz-core-60gb", "drive")[1] is not None
+
+
+@pytest.mark.parametrize(
+    ("change", "device", "rule", "told"),
+    [
+        ({}, "micron-p300", "best", "allocation: 'best' is unknown"),
+        ({}, None, "drive", "name one"),
+        ({}, "toshiba-5400-320gb", "drive", "no flash drive"),
+        ({"sub_buffer": 8192}, "micron-p300", "drive", "sub-buffer: 8 KiB"),
+        ({"algorithm": "hybrid-hash"}, "micron-p300", "drive", "not of hybrid-hash with n-hash"),
+        ({"algorithm": "simple-hash", "partition": None}, "micron-p300", "drive", "not of simple-hash"),
+        ({"memory": 4}, "micron-p300", "drive", "memory: 4 pages"),
+    ],
+)
+def test_refused(change: dict[str, object], device: str | None, rule: str, told: str, files: tuple[HeapFile, HeapFile]) -> None:
+    with pytest.raises(FlashsimError, match=told):
+        division(replace(SETTING, **change), files, device, rule)  # type: ignore[arg-type]
