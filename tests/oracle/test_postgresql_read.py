@@ -201,7 +201,7 @@ def history(number: int, size: int) -> tuple[Table, str]:
                 kept = f"SAVEPOINT b;\n{rows(table, draws, 9)}RELEASE b;\n"
                 script += f"BEGIN;\n{change(table, draws)}SAVEPOINT a;\n{change(table, draws)}ROLLBACK TO a;\n{kept}COMMIT;\n"
             case 5:
-                script += draws.choice(("VACUUM", "VACUUM FREEZE", "SELECT count(*) FROM", "ANALYZE")) + f" {table.name};\n"
+                script += draws.choice(("VACUUM", "VACUUM FREEZE", "VACUUM FULL", "SELECT count(*) FROM", "ANALYZE")) + f" {table.name};\n"
             case 6:
                 script += altered(table, draws, step)
     return table, script + (rows(table, draws, size) if number % 3 else "")

@@ -61,7 +61,7 @@ Flags = npt.NDArray[np.bool_]
 _SIZES = tuple(1 << power for power in range(10, 16))
 #: Places of values that are kept at once: as many pages are read at once as can have so many.
 _PLACES_AT_ONCE, _MOST_PAGES = 1 << 22, 512
-#: Values are gathered in pieces, and then put together.
+#: How much longer values may be in memory: the end of a text takes 8 bytes, a number of a few digits 16.
 _COPIES = 2
 _ROWS_A_PAGE = (PAGE_SIZE - PAGE_HEADER) // (TUPLE_HEADER + 1 + LINE_POINTER)
 
@@ -88,7 +88,7 @@ def read_heap(path: Path, columns: list[Column], cluster: Cluster) -> pa.Table:
             except FlashsimError as problem:
                 raise type(problem)(f"{path}: column {columns[place].name}: {problem}") from None
     reader.check_sums_of_all()
-    return pa.table({column.name: joined_chunks(values) for column, values in zip(kept, chunks, strict=True)})
+    return pa.table({column.name: joined_chunks(chunks.pop(0)) for column in kept})  # one by one: two of no other are in memory
 
 
 def _batches(path: Path, columns: int) -> Iterator[tuple[int, Bytes]]:

@@ -160,12 +160,12 @@ def decode(column: Column, data: Bytes, at: Integers, size: Integers) -> pa.Arra
     return found
 
 
-def joined_chunks(chunks: list[pa.Array]) -> pa.ChunkedArray:
+def joined_chunks(chunks: list[pa.Array]) -> pa.Array:
     """Arrays of one type, or of numbers of several precisions, as one column."""
     kinds = {chunk.type for chunk in chunks}
-    if len(kinds) == 1:
-        return pa.chunked_array(chunks)
-    return pa.chunked_array([chunk.cast(_common(kinds)) for chunk in chunks])
+    if len(kinds) > 1:
+        chunks = [chunk.cast(_common(kinds)) for chunk in chunks]
+    return pa.concat_arrays(chunks)
 
 
 def _common(kinds: set[pa.DataType]) -> pa.DataType:
