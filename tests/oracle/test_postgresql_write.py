@@ -76,7 +76,7 @@ def made_tables() -> Iterator[TableRecords]:
         values = [value(draw) for _ in range(150)]
         some = [None if draw.random() < 0.3 else each for each in values]
         yield TableRecords(f"only {name}", pa.table({"a": pa.array(values, kind), "b": pa.array(some, kind), "c": pa.array(values, kind)}))
-    for number in range(16):
+    for number in range(12):
         chosen = draw.choices(sorted(KINDS), k=draw.choice([1, 7, 8, 9, 16, 17]))
         share = draw.choice([0, 0.05, 0.5])
         columns = [[None if draw.random() < share else KINDS[name][1](draw) for _ in range(60)] for name in chosen]
@@ -120,18 +120,16 @@ def made_by_the_server(name: str, table: pa.Table, like: str) -> str:
 
 def placed(postgresql: Cluster, sources: Sequence[Source], folder: Path) -> list[HeapFile]:
     """The relations in place of the files of tables, which were created by the statements beside them."""
-    files, places = [], []
-    for number, source in enumerate(sources):
-        file = lay_out_rows(source, 8192, "postgresql")
+    files, written = [lay_out_rows(source, 8192, "postgresql") for source in sources], []
+    for number, file in enumerate(files):
         (folder / str(number)).mkdir()
         export_relation(file, folder / str(number))
-        (statement,) = (folder / str(number)).glob("*.sql")
-        postgresql.sql(statement.read_text())
-        places.append((postgresql.path(quoted(file.name)), statement.with_suffix("")))
-        files.append(file)
+        written += (folder / str(number)).glob("*.sql")
+    postgresql.sql("".join(statement.read_text() for statement in written))
+    told = postgresql.sql("".join(f"SELECT pg_relation_filepath('{quoted(file.name)}');" for file in files)).split()
     with postgresql.stopped():
-        for place, written in places:
-            place.write_bytes(written.read_bytes())  # keeps its owner
+        for place, statement in zip(told, written, strict=True):
+            (postgresql.data / place).write_bytes(statement.with_suffix("").read_bytes())  # the file keeps its owner
         postgresql.run("pg_checksums", "--check", "-D", postgresql.data)
     return files
 
@@ -143,8 +141,13 @@ def inspecting(postgresql: Cluster) -> Cluster:
     return postgresql
 
 
-def check(postgresql: Cluster, file: HeapFile) -> None:
+def check(postgresql: Cluster, files: Sequence[HeapFile]) -> None:
     """The server shows the rows that it makes of their texts itself, in tuples of the same bytes, and finds nothing wrong."""
+    assert postgresql.sql("".join(checks(file) for file in files), "-c", "SET client_min_messages = error", "-f", "-") == ""
+
+
+def checks(file: HeapFile) -> str:
+    """Statements that say what is wrong."""
     made = f"{file.name} made"
     name, other = quoted(file.name), quoted(made)
     pages = f"generate_series(0, {file.pages - 1}) AS p"
@@ -163,22 +166,20 @@ def check(postgresql: Cluster, file: HeapFile) -> None:
         "inserter": f"EXISTS (SELECT * FROM {ours} WHERE t_xmin <> '2')",
         "row ids": f"EXISTS (SELECT t_field3 - row_number() OVER (ORDER BY p, lp) FROM {ours} EXCEPT SELECT -1)",
     }
-    checks = "".join(f"SELECT '{each}' WHERE {test};\n" for each, test in wrong.items())
     table = file.relation.records.take(np.arange(len(file.relation)))
-    assert postgresql.sql(f"SET client_min_messages = error;{made_by_the_server(made, table, file.name)}{checks}") == ""
+    tests = "".join(f"SELECT '{name}', '{each}' WHERE {test};\n" for each, test in wrong.items())
+    return made_by_the_server(made, table, file.name) + tests
 
 
 def test_a_server_makes_the_same_of_every_type(inspecting: Cluster, tmp_path: Path) -> None:
-    for file in placed(inspecting, list(made_tables()), tmp_path):
-        check(inspecting, file)
+    check(inspecting, placed(inspecting, list(made_tables()), tmp_path))
 
 
 def test_a_server_reads_real_relations(inspecting: Cluster, tmp_path: Path, test_data: Path) -> None:
     chinook = test_data / "sqlite" / "Chinook_Sqlite.sqlite"
     names = [f"{chinook}:{name}" for name in ("Album", "Customer", "Employee", "Invoice", "Track")]
     names += [f"tpch:{name}@0.001" for name in ("customer", "lineitem", "nation", "orders", "part", "supplier")]
-    for file in placed(inspecting, [open_source(name) for name in names], tmp_path):
-        check(inspecting, file)
+    check(inspecting, placed(inspecting, [open_source(name) for name in names], tmp_path))
 
 
 def test_a_server_goes_on_from_there(inspecting: Cluster, tmp_path: Path) -> None:
