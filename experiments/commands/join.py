@@ -52,7 +52,7 @@ from experiments.runs.joining import (
 )
 from flashsim.core.errors import RefusedError
 from flashsim.core.provenance import provenance
-from flashsim.core.units import MILLISECONDS, SECONDS, as_written, parse_size
+from flashsim.core.units import MILLISECONDS, SECONDS, as_written, format_size, parse_size
 from flashsim.device import engines, presets
 from flashsim.device.access import is_path
 from flashsim.execution.run import ConcurrentRun
@@ -223,6 +223,8 @@ def _show(result: JoinResult, memory: str) -> None:
     sides = ", ".join(f"{file.name} {len(file.relation):,} rows on {file.pages:,} pages" for file in result.files)
     say(f"{joined} on {run.machine}: {sides}; {result.files[0].layout.page_title} a page")
     buffers = ", ".join(f"{name.replace('_', ' ')} {value:,}" for name, value in vars(result.allocation).items())
+    smaller = result.bucket_page_size if result.bucket_page_size < result.files[0].page_size else 0
+    buffers += f"; buckets on pages of {format_size(smaller)}" if smaller else ""
     say(f"memory {memory}, {setting.memory:,} pages ({buffers}), placement {setting.placement}, {run.result_rows:,} result rows\n")
     level = run.outstanding.as_dict()
     if level and level["max"] > 1:
@@ -242,7 +244,8 @@ def _show(result: JoinResult, memory: str) -> None:
     seeks = f" Measured: {total.seeks:,} seeks of {total.seek_time / total.seeks / MILLISECONDS:.2f} ms." if total.seeks else ""
     say("")
     written = f"{disk.page_write_ms or disk.page_transfer_ms:.4g} ms written"
-    explain(f"Formula (Haas et al.) with {rates}, {written}.{seeks} {why(setting.algorithm)}")
+    sizes = " Smaller pages of buckets are counted as they are, but by the formula as the relations' pages." if smaller else ""
+    explain(f"Formula (Haas et al.) with {rates}, {written}.{seeks} {why(setting.algorithm)}{sizes}")
 
 
 def _strand_costs(run: ConcurrentRun) -> Table:

@@ -10,6 +10,7 @@ from typing import Any
 
 from algorithms.digests import with_digests
 from algorithms.joins.base import JOINS, JoinParameters, plan
+from algorithms.partitioning.base import PartitionBuffers, bucket_layouts
 from experiments.runs.drives import DriveInUse, HeldDrive
 from experiments.runs.nominal import disk_of
 from flashsim.core.errors import InvalidParameterError, UnknownNameError
@@ -31,7 +32,7 @@ from flashsim.storage.layout import PAGE_FORMAT, check_page_size
 from flashsim.storage.placement import PLACEMENTS
 from flashsim.storage.relation import Relation
 from flashsim.storage.source import Source, load_pair, open_source
-from models.allocation.buffers import Allocation
+from models.allocation.buffers import Allocation, GraceAllocation, HybridAllocation
 from models.disk import Disk
 
 #: The CPU that runs are priced with unless another is named.
@@ -116,8 +117,7 @@ class PhaseSeconds:
     @classmethod
     def of(cls, cost: PhaseCost, elapsed: int | None = None) -> PhaseSeconds:
         """As a driver counted it; the total is the sum of all times unless it is given, ns."""
-        whole = cost.total_time if elapsed is None else elapsed
-        times = (cost.io_time, cost.cpu_time, whole, cost.user_time, cost.kernel_time)
+        times = (cost.io_time, cost.cpu_time, cost.total_time if elapsed is None else elapsed, cost.user_time, cost.kernel_time)
         io, cpu, total, user, kernel = (time / SECONDS for time in times)
         return cls(cost.name, cost.requests, cost.pages, io, cpu, total, user, kernel, cost.seeks, cost.seek_time)
 
@@ -138,6 +138,14 @@ class JoinResult:
     allocation: Allocation
     runs: Sequence[Run | ConcurrentRun]
     disks: list[Disk | None]
+
+    @property
+    def bucket_page_size(self) -> int:
+        """Bytes of a page of the buckets, which are counted as they are; of joins that make none, of a relation's page."""
+        a = self.allocation
+        if not isinstance(a, GraceAllocation | HybridAllocation):
+            return self.files[0].page_size
+        return bucket_layouts(self.files, PartitionBuffers(a.input, a.output, a.buckets), self.parameters.partitioning)[0].page_size
 
     def measured(self, index: int = 0) -> list[PhaseSeconds]:
         """One of the devices, by phase; all phases together are the last."""
@@ -160,6 +168,7 @@ class JoinResult:
             "setting": vars(self.setting),
             "relations": relations,
             "allocation": vars(self.allocation),
+            "bucket_page_size": self.bucket_page_size,
             "machines": [run.as_dict() for run in self.runs],
         }
 

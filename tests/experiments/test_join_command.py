@@ -10,9 +10,11 @@ from pathlib import Path
 
 import duckdb
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
+from flashsim.core.request import WRITE
 from flashsim.storage.page import PAGE_FORMATS
 from tests.experiments.conftest import SMALL_JOIN, Run
 
@@ -76,6 +78,18 @@ def test_a_sqlite_column_of_several_types_is_written_as_text(here: Path, flashsi
     assert flashsim(line).exit_code == 0
     rows = sorted((row["k"], row["v"], row["v_s"]) for row in pq.read_table(here / "o.parquet").to_pylist())
     assert rows == [(key, text, text) for key, text in enumerate(["7", "x", "X'0A'", "2.5", None], start=1)]
+
+
+def test_pages_of_buckets_are_told_where_they_are_smaller(here: Path, flashsim: Run) -> None:
+    line = SMALL_JOIN.replace("bnl", "grace-hash").replace("256KiB", "64KiB")
+    for options, size in (("", 8192), ("--partition n-hash", 4096), ("--partition n-hash --sub-buffer 2KiB", 2048)):
+        result = flashsim(f"{line} {options} --json j.json --trace t.parquet --force")
+        assert result.exit_code == 0, result.output
+        told = json.loads((here / "j.json").read_text())
+        assert told["bucket_page_size"] == size and told["allocation"]["output"] == 1
+        assert ("buckets on pages of" in result.stdout) == (size < 8192)
+        trace = pq.read_table(here / "t.parquet", columns=["operation", "length"])
+        assert min(trace.filter(pc.equal(trace["operation"], WRITE))["length"].to_pylist()) == size
 
 
 def test_page_sized_io_makes_a_request_a_page(here: Path, flashsim: Run) -> None:
