@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from flashsim.core.errors import MissingFileError
+from flashsim.core.errors import FlashsimError, MissingFileError
 from flashsim.storage.columns import joined
 from flashsim.storage.source import open_source
 from tests.postgresql_server import Cluster
@@ -295,6 +295,11 @@ def test_rows_that_several_transactions_hold(postgresql: Cluster) -> None:
         shutil.copytree(postgresql.data / "pg_xact", copy.parents[1] / "pg_xact")
         with pytest.raises(MissingFileError, match="several transactions held a row while one changed it"):
             open_source(f"pg:{shutil.copy(path, copy)}:{definition}")
+        for content, told in ((b"", "no pg_multixact/offsets tells"), (bytes(8192), "it tells of no transactions that held rows as group")):
+            (copy.parents[1] / "pg_multixact" / "offsets").mkdir(parents=True, exist_ok=True)
+            (copy.parents[1] / "pg_multixact" / "offsets" / "0000").write_bytes(content)
+            with pytest.raises(FlashsimError, match=told):
+                open_source(f"pg:{copy / path.name}:{definition}")
 
 
 def test_transactions_that_ended_with_the_server(postgresql: Cluster) -> None:

@@ -35,7 +35,7 @@ _A_BYTE, _A_FILE = 4, 1 << 20
 _COMMITTED = 1
 _GROUPS_A_FILE, _FOURS_A_PAGE, _PAGES_A_FILE = 1 << 16, 409, 32
 #: What a member of a group does, from which on it has changed the row, rather than locked it.
-_CHANGES = 4
+_CHANGES, _MOST_MEMBERS = 4, 1 << 16
 
 
 @dataclass(frozen=True)
@@ -89,8 +89,12 @@ class Cluster:
         return np.array([self._changer(group) for group in distinct.tolist()], np.int64)[place]
 
     def _changer(self, group: int) -> int:
-        first, end = (self._number("offsets", at // _GROUPS_A_FILE, at % _GROUPS_A_FILE * 4) for at in (group, group + 1))
-        for member in range(first, end or first + PAGE_SIZE):  # the last group has no end
+        file, place = divmod(group, _GROUPS_A_FILE)
+        first = self._number("offsets", file, 4 * place)
+        end = self._number("offsets", file, 4 * place + 4) if place + 1 < _GROUPS_A_FILE else 0
+        if not first or not 0 <= (end or first) - first <= _MOST_MEMBERS:
+            raise DamagedFileError(f"{self.folder}/pg_multixact: it tells of no transactions that held rows as group {group}")
+        for member in range(first, end or first + _MOST_MEMBERS):  # the last group, of all or of a file, has no end
             page, inside = divmod(member, 4 * _FOURS_A_PAGE)
             file, page = divmod(page, _PAGES_A_FILE)
             four = page * PAGE_SIZE + inside // 4 * 20
@@ -102,7 +106,7 @@ class Cluster:
     def _number(self, kind: str, segment: int, at: int) -> int:
         """Four bytes of a file of pg_multixact."""
         data = self._read(f"pg_multixact/{kind}", segment)
-        if data is None:
+        if data is None or at + 4 > len(data):
             raise MissingFileError(f"several transactions held a row while one changed it, and no pg_multixact/{kind} tells which did")
         return int.from_bytes(data[at : at + 4].tobytes(), "little")
 

@@ -55,6 +55,8 @@ _COLUMN_CONSTRAINTS = {"CONSTRAINT", "NOT", "NULL", "CHECK", "DEFAULT", "GENERAT
 _COLUMN_CONSTRAINTS |= {"DEFERRABLE", "INITIALLY", "STORAGE", "COMPRESSION", "USING"}
 #: Words of a type before a constant.
 _TYPED = {"DATE", "TIMESTAMP", "TIMESTAMPTZ", "NUMERIC", "UUID", "TEXT", "BOOLEAN", "WITH", "WITHOUT", "TIME", "ZONE"}
+#: Characters of the longest char(n) and varchar(n).
+_LARGEST_MODIFIER = 10_485_760
 #: A precision in bits up to which FLOAT is of 4 bytes.
 _SINGLE = 24
 
@@ -235,6 +237,8 @@ def _type(parts: list[Token], where: str) -> tuple[str, tuple[int, ...]]:
         name, numbers = ("float4" if numbers and numbers[0] <= _SINGLE else "float8"), []
     if name not in _NAMES:
         raise ValueError(f"{where} is of type {written or '(none)'}, but only {', '.join(TYPES)} are read")
+    if any(abs(number) > _LARGEST_MODIFIER for number in numbers):
+        raise ValueError(f"{where} is of type {written}, which no table has")
     if _NAMES[name] == "bpchar" and name != "bpchar" and not numbers:
         numbers = [1]
     return _NAMES[name], tuple(numbers)

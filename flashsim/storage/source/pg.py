@@ -75,6 +75,8 @@ def _definition(path: Path, statement: str | None, given: str | None, table: str
         text, where = statement, path
     try:
         return parse_table(text, table or "")
+    except IndexError:
+        raise SchemaError(f"{where}: a statement breaks off") from None
     except LookupError as names:
         if names.args and table:
             raise UnknownNameError(f"table in {where}", table, names.args) from None
