@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import csv
 import io
+import os
 import random
+import shutil
 from collections.abc import Iterator, Sequence
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
@@ -19,6 +21,7 @@ from experiments.runs.exporting import export_relation, lay_out_rows
 from flashsim.storage.heap_file import HeapFile
 from flashsim.storage.source import Source, open_source
 from flashsim.storage.source.base import TableRecords
+from flashsim.storage.source.do2009 import PaperRecords
 from tests.postgresql_server import Cluster
 
 #: The longest tuple of a page of 8 KiB, without its header.
@@ -193,3 +196,25 @@ def test_a_server_goes_on_from_there(inspecting: Cluster, tmp_path: Path) -> Non
     rows = [(int(k), text) for k, text in csv.reader(io.StringIO(inspecting.sql("SELECT * FROM changed ORDER BY k")))]
     assert rows == expected
     assert inspecting.sql("SELECT * FROM verify_heapam('changed')") == inspecting.sql("SELECT * FROM pg_check_visible('changed')") == ""
+
+
+@pytest.mark.slow
+def test_a_server_reads_a_relation_of_two_segments(inspecting: Cluster, tmp_path: Path) -> None:
+    """More than 1 GiB: pages of the second file have numbers that go on."""
+    records = PaperRecords("orders", 5.6)
+    file = lay_out_rows(records, 8192, "postgresql")
+    exported = export_relation(file, tmp_path)
+    assert exported.files["orders"] == 2**30 and 0 < exported.files["orders.1"] == file.pages * 8192 - 2**30
+    inspecting.sql(f"DROP TABLE IF EXISTS orders; {(tmp_path / 'orders.sql').read_text()}")
+    place = inspecting.path("orders")
+    with inspecting.stopped():
+        place.write_bytes((tmp_path / "orders").read_bytes())
+        second, owner = place.with_name(f"{place.name}.1"), place.stat()
+        shutil.copyfile(tmp_path / "orders.1", second)
+        os.chown(second, owner.st_uid, owner.st_gid)
+        inspecting.run("pg_checksums", "--check", "-D", inspecting.data)
+    told = inspecting.sql("SELECT count(*), sum(o_custkey), sum(length(padding)), max(ctid) FROM orders").strip()
+    last = f'"({file.pages - 1},{records.rows - int(file.first_rows[-2])})"'
+    assert told == f"{records.rows},{int(records.keys.sum(dtype=np.int64))},{90 * records.rows},{last}"
+    assert inspecting.sql(f"SELECT * FROM verify_heapam('orders', startblock => 131070, endblock => {file.pages - 1})") == ""
+    inspecting.sql("DROP TABLE orders")
