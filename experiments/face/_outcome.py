@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -110,3 +110,15 @@ def point_of(function: Callable[..., Outcome], arguments: Mapping[str, Any], *fr
     except (InvalidParameterError, CapacityError) as problem:
         return {"summary": [{"problem": str(problem)}]}
     return {name: getattr(done, name)().to_dict("records") for name in frames}
+
+
+def outstanding_frame(told: Iterable[tuple[str, dict[str, Any] | None]]) -> pd.DataFrame:
+    """A row a device and level: how many requests were outstanding, and in which share of the time.
+
+    Parameters
+    ----------
+    told
+        Of each device, what `flashsim.core.outstanding.OutstandingLevel.as_dict` says; None where nothing is timed.
+    """
+    rows = [(device, level, share) for device, each in told if each for level, share in zip(each["levels"], each["shares"], strict=True)]
+    return pd.DataFrame(rows, columns=["device", "outstanding", "share"])

@@ -16,7 +16,7 @@ import pandas as pd
 import pyarrow.parquet as pq
 from matplotlib.figure import Figure
 
-from experiments.face._outcome import Outcome
+from experiments.face._outcome import Outcome, outstanding_frame
 from experiments.face._working import working
 from experiments.presentation.percentiles import SUMMARY
 from experiments.replaying import simulated
@@ -184,6 +184,10 @@ class ReplayOutcome(Outcome):
                     times = {f"{name}_us": row[f"{part}_{name}"] / MICROSECONDS for name in SUMMARY}
                     rows.append({"device": run.device, "operation": row["operation"], "time": part, **times})
         return pd.DataFrame(rows)
+
+    def outstanding(self) -> pd.DataFrame:
+        """A row a drive and level: how many requests were outstanding (``outstanding``), and in which ``share`` of the time."""
+        return outstanding_frame((run.device, run.report.outstanding.as_dict()) for run in self.runs)
 
     def write_amplification(self) -> pd.DataFrame:
         """A row a drive and cause (``total`` first): flash bytes programmed over host bytes written; none of disks, and without writes."""

@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 
 from algorithms.joins.base import page_format as page_format_of
 from experiments.face._devices import device_of
-from experiments.face._outcome import Outcome, point_of
+from experiments.face._outcome import Outcome, outstanding_frame, point_of
 from experiments.face._tables import Table, key, source
 from experiments.face._units import count, late_options, partition_options, several, size, text
 from experiments.face._working import working
@@ -103,6 +103,10 @@ class JoinOutcome(Outcome):
                 told: dict[str, Any] = {"device": run.machine, "strand": strand.strand, "requests": total.requests}
                 rows.append(told | {name: time / SECONDS for name, time in times.items()})
         return pd.DataFrame(rows)
+
+    def outstanding(self) -> pd.DataFrame:
+        """A row a device and level: how many requests were outstanding (``outstanding``), and in which ``share`` of the time."""
+        return outstanding_frame((run.machine, run.outstanding.as_dict()) for run in self.result.runs)
 
     def against_formula(self) -> pd.DataFrame:
         """A row a device and phase, the total last: what ran beside what the formula of Haas, Carey and Livny says.

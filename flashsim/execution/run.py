@@ -171,7 +171,10 @@ class ConcurrentRun:
         for phase in told["phases"]:
             phase["elapsed"] = self.elapsed_in(phase["name"])
         told |= {"elapsed": self.elapsed, "cores": self.cores, "core_shares": self.core_shares, "device_shares": self.device_shares}
-        return told | {"strands": [{"strand": run.strand} | run.as_dict() for run in self.strands]}
+        strands = [{"strand": run.strand} | run.as_dict() for run in self.strands]
+        for strand in strands:
+            del strand["outstanding"]  # the machine's
+        return told | {"strands": strands}
 
 
 def _merged(phases: Iterable[PhaseCost]) -> list[PhaseCost]:

@@ -53,6 +53,9 @@ def test_a_join_costs_what_the_command_says(flashsim: Run, here: Path) -> None:
     machine = json.loads((here / "told.json").read_text())["machines"][0]
     relations: dict[str, Any] = {"r": "do2009:customer@0.01", "s": "do2009:orders@0.01", "on": "c_custkey=o_custkey"}
     ours = fs.join(**relations, algorithm="bnl", device="ocz-core-60gb", memory="256KiB").against_formula()
+    joined = fs.join(**relations, algorithm="bnl", device="ocz-core-60gb", memory="256KiB").outstanding()
+    assert joined["outstanding"].tolist() == machine["outstanding"]["levels"] == [0, 1]
+    assert joined["share"].tolist() == machine["outstanding"]["shares"]
     told = pd.DataFrame(machine["comparison"])
     for name, theirs in {"requests": "requests", "io_s": "io", "formula_io_s": "formula_io", "total_s": "total"}.items():
         if name in ours:
@@ -67,6 +70,10 @@ def test_a_replay_shows_what_the_command_says(flashsim: Run, here: Path) -> None
     for row in ours.summary().itertuples():
         latency = theirs["operations"][row.operation]
         assert row.requests == latency["requests"] and row.p99_us == latency["latency_p99"] / 1000
+    assert ours.outstanding()[["outstanding", "share"]].to_dict("list") == {
+        "outstanding": theirs["outstanding"]["levels"],
+        "share": theirs["outstanding"]["shares"],
+    }
     assert len(ours.requests()) == theirs["requests"] == ours.timeline()["requests"].sum()
 
 
