@@ -26,6 +26,7 @@ LINES = {
     "reproduce a claim": ("reproduce do2009/slides-erase --scale 0.01 --details", False),
     "join": (SMALL_JOIN, False),
     "fetch": ("fetch bipartite:pages=5,density=0.5 --frames 3 --exact", False),
+    "export": ("export tpch:customer@0.001 --out exported", False),
     "device list": ("device list", False),
     "device show": ("device show seagate-st3300655lc", False),
     "device bench": ("device bench ocz-core-60gb --quick --only order --count 64", False),
