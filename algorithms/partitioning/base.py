@@ -132,9 +132,19 @@ def check_buffers(files: Sequence[File], buffers: PartitionBuffers, parameters: 
 
 
 def bucket_layouts(files: Sequence[File], buffers: PartitionBuffers, parameters: PartitionParameters) -> list[Layout]:
-    """How tuples lie on the pages of each file's buckets, which are all of one size."""
+    """How tuples lie on the pages of each file's buckets, which are all of one size.
+
+    Raises
+    ------
+    InvalidParameterError
+        The method wants pages that are no part of the files', or that the page format does not have.
+    CapacityError
+        A row does not fit on them.
+    """
     layouts = [file.layout for file in files]
-    size = PARTITIONING.load(parameters.method).page_size(layouts, buffers, parameters)
+    size, whole = PARTITIONING.load(parameters.method).page_size(layouts, buffers, parameters), files[0].page_size
+    if size < 1 or whole % size:
+        raise InvalidParameterError("page size", f"{size} B by partition method {parameters.method}", f"it must divide {whole} B")
     return [layout if size == layout.page_size else Layout(layout.row_format, size, layout.page_format) for layout in layouts]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -150,6 +151,16 @@ def test_what_a_method_does_not_take_is_refused(name: str) -> None:
     for parameters in ({"sub_buffer": -1}, {"strands": 0}):
         with pytest.raises(InvalidParameterError, match="it must be at least"):
             PartitionParameters(name, **parameters)
+
+
+def test_pages_that_are_no_part_of_the_relations_are_refused(tmp_path: Path) -> None:
+    mine = tmp_path / "mine.py"
+    own = "def page_size(layouts, buffers, parameters):\n    return 300"
+    mine.write_text(f"from algorithms.partitioning.traditional import distribute\n\n\n{own}\n")
+        "def page_size(layouts, buffers, parameters):\n    return 300\n\n\nfrom algorithms.partitioning.traditional import distribute\n"
+    )
+    with pytest.raises(InvalidParameterError, match=r"page size: 300 B by partition method .*mine\.py, but it must divide 512 B"):
+        bucket_layouts([relation_file("r", np.arange(5))], PartitionBuffers(1, 1, 1), PartitionParameters(str(mine)))
 
 
 def test_an_unknown_method_is_refused() -> None:
