@@ -58,9 +58,8 @@ def export(
     [['table', 8192], ['table.sql', 39]]
     """
     told = source(table, "table")
-    with Outputs(force) as outputs:
+    with working("writing") as progress, Outputs(force) as outputs:
         place = outputs.folder("folder", Path(text(folder, "folder")))
         file = lay_out_rows(told, size(page_size, "page_size"), text(page_format, "page_format"))
-        with working("writing") as progress:
-            files = export_relation(file, place, progress).files
+        files = export_relation(file, place, progress).files
     return pd.DataFrame({"file": list(files), "bytes": list(files.values())})
