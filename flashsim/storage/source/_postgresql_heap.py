@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from glob import escape
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -129,7 +130,7 @@ def _check_room(path: Path, size: int) -> None:
 def _segments(path: Path) -> list[tuple[Path, int]]:
     """The files of a relation and their pages: all are as long as the first, but for the last; empty ones may follow."""
     with reading(path):
-        numbers = sorted(int(each.suffix[1:]) for each in path.parent.glob(f"{path.name}.*") if each.suffix[1:].isdigit())
+        numbers = sorted(int(each.suffix[1:]) for each in path.parent.glob(f"{escape(path.name)}.*") if each.suffix[1:].isdigit())
         with path.open("rb") as opened:
             _check_size(path, opened.read(PAGE_HEADER))
         files = [path, *(path.with_name(f"{path.name}.{number}") for number in numbers)]
