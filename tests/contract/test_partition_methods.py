@@ -157,8 +157,6 @@ def test_pages_that_are_no_part_of_the_relations_are_refused(tmp_path: Path) -> 
     mine = tmp_path / "mine.py"
     own = "def page_size(layouts, buffers, parameters):\n    return 300"
     mine.write_text(f"from algorithms.partitioning.traditional import distribute\n\n\n{own}\n")
-        "def page_size(layouts, buffers, parameters):\n    return 300\n\n\nfrom algorithms.partitioning.traditional import distribute\n"
-    )
     with pytest.raises(InvalidParameterError, match=r"page size: 300 B by partition method .*mine\.py, but it must divide 512 B"):
         bucket_layouts([relation_file("r", np.arange(5))], PartitionBuffers(1, 1, 1), PartitionParameters(str(mine)))
 
