@@ -18,17 +18,14 @@ from algorithms.partitioning.para_hash import _most_strands, _share
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.request import Integers
 from flashsim.device.device import Device
-from flashsim.device.file import RealDevice
 from flashsim.execution import cpu
 from flashsim.execution.concurrent import run_strands
 from flashsim.execution.machine import Machine
-from flashsim.execution.real import needed_size, run_on_file
 from flashsim.execution.simulated import simulate
-from flashsim.execution.trace_only import trace_only
 from flashsim.storage.heap_file import HeapFile, heap_file
 from flashsim.storage.source.base import load_pair, open_source
 from tests.algorithms.strict_driver import oracle, relation_file, run
-from tests.contract.drivers import Pairs
+from tests.contract.drivers import Pairs, run_strands_everywhere
 from tests.flashsim.execution.strand_programs import Kept
 
 Tables = tuple[HeapFile, HeapFile, Integers]
@@ -69,20 +66,15 @@ def test_one_strand_asks_for_what_traditional_partitioning_asks_for(join: str, p
 @pytest.mark.parametrize("join", JOINS)
 def test_rows_are_the_same_with_every_driver(join: str, strands: int, tables: Tables, tmp_path: Path) -> None:
     r, s, expected = tables
-    parameters, found = _parameters(strands), [Pairs() for _ in range(3)]
-    machine = Machine([Device.open("intel-x25e-64gb")], CPU)
-    runs = [run_strands(plan(join, r, s, parameters), [r, s], machine, results=found[0])]
-    runs.append(trace_only(plan(join, r, s, parameters), [r, s], results=found[1]))  # type: ignore[arg-type]
-    with RealDevice(tmp_path / "device", needed_size([r, s]), allow_write=True, replace=True, buffered=True) as device:
-        runs.append(run_on_file(plan(join, r, s, parameters), [r, s], device, results=found[2]))  # type: ignore[arg-type]
+    found, timed, others = run_strands_everywhere(lambda: plan(join, r, s, _parameters(strands)), [r, s], tmp_path)
     for pairs in found:
-        assert np.array_equal(pairs.sorted(), expected)
+        assert np.array_equal(pairs, expected)
     if join == "grace-hash":  # what stays of hybrid hash in memory depends on who comes first
-        counted = [run.total() for run in runs]
+        counted = [run.total() for run in (timed, *others)]
         assert len({(total.reads, total.writes, total.pages_read, total.pages_written) for total in counted}) == 1
         assert counted[0].work == counted[1].work == counted[2].work
-    assert [strand.strand for strand in runs[0].strands] == ["main", *(f"strand {number}" for number in range(1, strands + 1))]
-    assert {phase.name for strand in runs[0].strands for phase in strand.phases} == {"partition", "join"}
+    assert [strand.strand for strand in timed.strands] == ["main", *(f"strand {number}" for number in range(1, strands + 1))]
+    assert {phase.name for strand in timed.strands for phase in strand.phases} == {"partition", "join"}
 
 
 def test_virtual_time_gives_the_same_run_every_time(tables: Tables) -> None:

@@ -13,10 +13,11 @@ from flashsim.core.request import Completions, Integers, Requests
 from flashsim.device.device import Device
 from flashsim.device.file import RealDevice
 from flashsim.execution import cpu
+from flashsim.execution.concurrent import run_strands
 from flashsim.execution.machine import Machine
 from flashsim.execution.real import needed_size, run_on_file
 from flashsim.execution.requests import Algorithm
-from flashsim.execution.run import Run
+from flashsim.execution.run import ConcurrentRun, Run
 from flashsim.execution.simulated import simulate
 from flashsim.execution.trace_only import trace_only, unbounded
 from flashsim.storage.heap_file import HeapFile
@@ -58,6 +59,21 @@ class Pairs:
         """All of them, in order of their row ids: pairs, shape (n, 2), or as many as there are relations."""
         rows = np.concatenate(self.parts) if self.parts else np.zeros((0, 2), np.int64)
         return rows[np.lexsort(rows.T[::-1])]
+
+
+def run_strands_everywhere(
+    make: Callable[[], Algorithm], files: Sequence[HeapFile], folder: Path
+) -> tuple[list[Integers], ConcurrentRun, list[Run]]:
+    """Rows (pairs of row ids, sorted) of an algorithm of several strands in virtual time, traced and on a real file; and its runs there."""
+    found = [Pairs() for _ in range(3)]
+    machine = Machine([Device.open("intel-x25e-64gb")], cpu.load("pentium-d-2009").on_cores(2))
+    timed = run_strands(make(), files, machine, results=found[0])
+    volume = unbounded()
+    others = [trace_only(make(), files, results=found[1], volume=volume)]
+    size = 2 * max(needed_size(files), volume.laid_out)  # who comes first decides how many pages are not full
+    with RealDevice(folder / "device", size, allow_write=True, replace=True, buffered=True) as device:
+        others.append(run_on_file(make(), files, device, results=found[2]))
+    return [pairs.sorted() for pairs in found], timed, others
 
 
 def run_everywhere(

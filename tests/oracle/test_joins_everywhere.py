@@ -20,7 +20,7 @@ from algorithms.joins.base import JOINS, JoinParameters, plan
 from flashsim.storage.heap_file import heap_file
 from flashsim.storage.page import PAGE_FORMATS
 from flashsim.storage.source.base import load_pair, open_source
-from tests.contract.drivers import run_everywhere
+from tests.contract.drivers import run_everywhere, run_strands_everywhere
 from tests.contract.page_sizes import page_sizes
 from tests.contract.test_joins import WAYS
 
@@ -86,6 +86,19 @@ def check(
 )
 def test_tpch(left: str, right: str, left_key: str, right_key: str, page_format: str) -> None:
     assert check(left, right, left_key, right_key, memory=60, page_size=4096, page_format=page_format) > 0
+
+
+@pytest.mark.parametrize("join", ["grace-hash", "hybrid-hash"])
+@pytest.mark.parametrize(("strands", "memory"), [(3, 60), (8, 120)])
+def test_strands(join: str, strands: int, memory: int, tmp_path: Path) -> None:
+    sources = open_source("tpch:customer@0.01"), open_source("tpch:orders@0.01")
+    files = [heap_file(relation, 4096) for relation in load_pair(*sources, "c_custkey", "o_custkey")]
+    tables = tuple(source.take(np.arange(source.rows)) for source in sources)
+    parameters = JoinParameters(memory, partition="para-hash", strands=strands)
+    found, _, _ = run_strands_everywhere(lambda: plan(join, files[0], files[1], parameters), files, tmp_path)
+    expected = _duckdb_rows(*tables, "c_custkey", "o_custkey")
+    for pairs in found:
+        assert _rows(tables[0].take(pa.array(pairs[:, 0])), tables[1].take(pa.array(pairs[:, 1]))) == expected
 
 
 KEYS = {
