@@ -20,6 +20,7 @@ from flashsim.execution import cpu as cpus
 from models.partition_buffers import PartitionProblem, published, ruled
 from models.partition_costs import Division, Input
 
+TITLE = "What the paper left open: where N-Hash pays"
 #: MB, as in table 1.
 MEMORY = (5, 10, 20, 30, 50, 100, 200)
 #: Of the other exhibits' tuples.
@@ -110,7 +111,7 @@ def sections(results: Results) -> list[Section]:
         "the published buffers stay."
     )
     return [
-        Section("What the paper left open: where N-Hash pays", where, [Table(["drive", *header], pays, "every-drive", digits=2)]),
+        Section(TITLE, where, [Table(["drive", *header], pays, "every-drive", digits=2)]),
         Section(
             "What the paper left open: buffers divided for a drive", divided, [Table(["drive", "", *header], gains, "divided", digits=1)]
         ),

@@ -46,8 +46,8 @@ def judge(claim: Claim, results: Results) -> Judgement:
 
 
 def _with_reads(runs: Runs, setup: Setup, drive: str) -> float | None:
-    """Seconds, and what the host works for each read besides."""
-    seconds, reads = runs.seconds(setup, drive), runs.reads(setup)
+    """Seconds, and what the host works for each read besides; reads are as many as at scale 1 too."""
+    seconds, reads = runs.seconds(setup, drive), runs.seconds(setup, drive, "reads")
     return None if seconds is None or reads is None else seconds + reads * _PER_READ
 
 

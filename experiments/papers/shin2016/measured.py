@@ -33,14 +33,9 @@ class Runs:
         return setup.job(self._results.settings).id
 
     def seconds(self, setup: Setup, drive: str, what: str = "total") -> float | None:
-        """``total``, ``read``, ``write`` or ``cpu`` seconds, as at scale 1: they are proportional to the relation."""
+        """``total``, ``read``, ``write`` or ``cpu`` seconds, or ``reads``, as at scale 1: they are proportional to the relation."""
         found = self.get(setup)
         return found[drive][what] / self._results.settings.scale if found else None
-
-    def reads(self, setup: Setup) -> float | None:
-        """How many reads there are, as at scale 1."""
-        found = self._results.get(setup.job(self._results.settings))
-        return found["reads"] / self._results.settings.scale if found else None
 
     def speedup(self, traditional: Setup, n_hash: Setup, drive: str) -> float | None:
         """How many times as long one takes as the other."""

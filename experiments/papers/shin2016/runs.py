@@ -134,18 +134,20 @@ class TimedDrive(Device):
 
 def run_partition(setup: Mapping[str, Any], scale: float, seed: int, devices: Mapping[str, str] = DEVICES) -> dict[str, Any]:
     """One run, JSON-ready: by drive the seconds of reads, writes, CPU work and all; and how many requests there were."""
-    asked = Setup(**setup)
-    file = orders(scale, seed)
-    machines = [Machine([TimedDrive(presets.load(preset))], cpus.load(CPU), name=drive) for drive, preset in devices.items()]
-    runs = simulate(algorithm_of(asked, file), [file], machines)
+    return on_drives(Setup(**setup), {drive: presets.load(preset) for drive, preset in devices.items()}, scale, seed)
+
+
+def on_drives(setup: Setup, drives: Mapping[str, presets.Preset], scale: float, seed: int) -> dict[str, Any]:
+    """The same of any drives, which share the pass."""
+    file, cpu = orders(scale, seed), cpus.load(CPU)
+    timed = {name: TimedDrive(preset) for name, preset in drives.items()}
+    runs = simulate(algorithm_of(setup, file), [file], [Machine([drive], cpu, name=name) for name, drive in timed.items()])
     found: dict[str, Any] = {}
-    for machine, run in zip(machines, runs, strict=True):
-        total = run.total()
-        (drive,) = machine.devices
-        assert isinstance(drive, TimedDrive)
+    for run in runs:
+        total, drive = run.total(), timed[run.machine]
         times = {"total": total.total_time, "read": drive.read_time, "write": drive.write_time, "cpu": total.cpu_time}
-        found[run.machine] = {name: time / SECONDS for name, time in times.items()}
-    return found | {"reads": total.reads, "writes": total.writes}
+        found[run.machine] = {name: time / SECONDS for name, time in times.items()} | {"reads": total.reads, "writes": total.writes}
+    return found
 
 
 def algorithm_of(setup: Setup, file: HeapFile) -> Algorithm:
