@@ -123,6 +123,9 @@ def cost(
     moved = file.pages * file.page_size * (1 + file.share)
     computing = file.tuples * processor.tuple_ms + (reads + calls) * processor.call_ms
     computing += commands * processor.command_ms + moved * processor.byte_ms
+    # A call that writes more than the buffer holds goes on at the pace of the chips, which rest at other times.
+    burst = made.tuples * file.tuple_size / max(1, made.calls)
+    writing += made.calls * max(0.0, (burst - drive.buffer) * drive.program_ms - burst * drive.write.byte_ms)
     # What the buffer takes is programmed while the host reads and computes, or the host waits for the chips.
     programming = (file.pages * file.page_size * file.share - drive.buffer) * drive.program_ms
     reading += reads * drive.busy_ms * min(1.0, max(0.0, programming) / (reading + writing + computing))
