@@ -57,9 +57,10 @@ def varied(setup: Mapping[str, Any], scale: float, seed: int) -> dict[str, Any]:
     drives = {}
     for drive, name in DEVICES.items():
         preset = presets.load(name)
-        assert isinstance(preset.parameters, SsdParameters)
+        parameters = preset.flash
+        assert parameters is not None
         for variant in _VARIANTS:
-            drives[f"{drive}, {variant}"] = replace(preset, parameters=_changed(preset.parameters, variant))
+            drives[f"{drive}, {variant}"] = replace(preset, parameters=_changed(parameters, variant))
     return on_drives(Setup(**setup), drives, scale, seed)
 
 
