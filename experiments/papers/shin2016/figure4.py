@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 from experiments.papers.base import Claim, Judgement, judge_holds, load
 from experiments.papers.shin2016.measured import Point, Runs, best, compared, curves, near
-from experiments.papers.shin2016.runs import DEVICES, METHODS, N_HASH, PER_MB, TRADITIONAL, Setup
+from experiments.papers.shin2016.runs import DEVICES, N_HASH, PER_MB, TRADITIONAL, Setup
 from experiments.presentation.section import Section
 from experiments.runs.jobs import Job, Results, Settings
 
@@ -19,21 +19,25 @@ def setup(memory: int, partitions: int) -> Setup:
     return Setup(TRADITIONAL, partitions, (memory - INPUT_MB) * PER_MB // partitions, INPUT_MB * PER_MB)
 
 
-_POINTS: list[Point] = [(memory, f"{partitions} partitions", setup(memory, partitions)) for partitions in PARTITIONS for memory in MEMORY]
+_POINTS: list[Point] = [
+    (memory, f"{partitions} partitions", setup(memory, partitions), setup(memory, partitions).by(N_HASH))
+    for partitions in PARTITIONS
+    for memory in MEMORY
+]
 
 
 def jobs(claims: Collection[str], settings: Settings) -> list[Job]:
     """Both methods everywhere, those with the smallest buffers first."""
-    return [one.by(method).job(settings) for _, _, one in _POINTS for method in METHODS]
+    return [one.job(settings) for _, _, *pair in _POINTS for one in pair]
 
 
 def judge(claim: Claim, results: Results) -> Judgement:
     """Judge the best speedups, and that memory matters to the traditional method and not to N-Hash on the ioDrive."""
     runs = Runs(results)
-    gains = {drive: best(runs.speedup(one, one.by(N_HASH), drive) for _, _, one in _POINTS) for drive in DEVICES}
+    gains = {drive: best(runs.speedup(slow, fast, drive) for _, _, slow, fast in _POINTS) for drive in DEVICES}
     cells = [near(f"best speedup, {drive}", float(claim.published[drive][0]), gains[drive], claim.limits["each"]) for drive in DEVICES]
     for method, told, limit in ((N_HASH, "at most", 1 + claim.limits["hardly"]), (TRADITIONAL, "at least", claim.limits["severe"])):
-        times = [runs.seconds(one.by(method), "ioDrive") for _, _, one in _POINTS]
+        times = [runs.seconds(one.by(method), "ioDrive") for _, _, one, _ in _POINTS]
         found = [time for time in times if time is not None]
         ratio = max(found) / min(found) if len(found) == len(times) else None
         holds = None if ratio is None else (ratio <= limit if method == N_HASH else ratio >= limit)

@@ -20,7 +20,9 @@ _CONTROL = replace(grace_setup(_DIP), input=grace_setup(_BESIDE[0]).input)
 #: Seconds of the host's work for a read, fitted to the rows of 20 MB: their totals less reads and writes are 1.1 s more than the CPU
 #: preset's prices, which come from other rows, and they have 10,308 reads.
 _PER_READ = 0.0001
-_POINTS: list[Point] = [(memory, "Grace hash's buffers", grace_setup(memory)) for memory in sorted({*MEMORY, *_MORE})]
+_POINTS: list[Point] = [
+    (memory, "Grace hash's buffers", grace_setup(memory), grace_setup(memory).by(N_HASH)) for memory in sorted({*MEMORY, *_MORE})
+]
 
 
 def jobs(claims: Collection[str], settings: Settings) -> list[Job]:

@@ -7,14 +7,14 @@ from collections.abc import Iterable, Mapping, Sequence
 import pandas as pd
 
 from experiments.papers.base import Cell, Claim
-from experiments.papers.shin2016.runs import DEVICES, LABELS, METHODS, N_HASH, TRADITIONAL, Setup
+from experiments.papers.shin2016.runs import DEVICES, LABELS, Setup
 from experiments.presentation.plots import series_over, svg
 from experiments.presentation.section import Section
 from experiments.presentation.tables import Entry, Table
 from experiments.runs.jobs import Results
 
-#: What stands along a figure's axis, what its series is called, and the run of the method that it is compared with.
-Point = tuple[float, str, Setup]
+#: What stands along a figure's axis, what its series is called, and the runs of the original method and of N-Hash.
+Point = tuple[float, str, Setup, Setup]
 
 
 class Runs:
@@ -62,18 +62,17 @@ def near(name: str, published: float, measured: float | None, limit: float) -> C
 def curves(runs: Runs, points: Sequence[Point], claim: Claim, name: str, title: str, text: str) -> list[Section]:
     """Two pictures over memory, a panel a drive: how many times as fast N-Hash is, with the published maximum, and seconds of both."""
     speedups, seconds, rows = [], [], list[list[Entry]]()
-    for memory, series, setup in points:
-        slow, fast = setup.by(TRADITIONAL), setup.by(N_HASH)
+    for memory, series, slow, fast in points:
         row: list[Entry] = [series, memory]
         for drive in DEVICES:
             gain = runs.speedup(slow, fast, drive)
             row += [runs.seconds(slow, drive), runs.seconds(fast, drive), gain]
             speedups.append((drive, f"{memory:g}", series, gain))
-            seconds += [(drive, f"{memory:g}", f"{LABELS[method]}, {series}", runs.seconds(setup.by(method), drive)) for method in METHODS]
+            seconds += [(drive, f"{memory:g}", f"{LABELS[one.method]}, {series}", runs.seconds(one, drive)) for one in (slow, fast)]
         rows.append(row)
     if all(entry is None for row in rows for entry in row[2:]):
         return []
-    places = list(dict.fromkeys(f"{memory:g}" for memory, _, _ in points))
+    places = list(dict.fromkeys(f"{memory:g}" for memory, *_ in points))
     for drive in DEVICES:
         speedups += [(drive, place, "published, at most", float(claim.published[drive][0])) for place in places]
     header = ["", "MB"]
@@ -83,5 +82,5 @@ def curves(runs: Runs, points: Sequence[Point], claim: Claim, name: str, title: 
         f"{name}-{what}": svg(series_over(pd.DataFrame(found, columns=["drive", "MB", "", what]), "MB", what, "", ["drive"], "memory, MB"))
         for what, found in (("speedup", speedups), ("seconds", seconds))
     }
-    ids = [runs.id(setup.by(N_HASH)) for _, _, setup in points]
+    ids = [runs.id(fast) for *_, fast in points]
     return [Section(title, text, [Table(header, rows, name, runs=ids)], pictures)]

@@ -162,7 +162,7 @@ def test_claims_at_a_small_scale() -> None:
 
 
 def test_fixed_partitions_use_all_memory() -> None:
-    for _, _, setup in figure4._POINTS:
+    for _, _, setup, _ in figure4._POINTS:
         assert setup.buckets * setup.output + setup.input <= 128 * 452
     assert figure4.setup(8, 512).output == 1
 
