@@ -224,17 +224,38 @@ def distribute(file, files, buffers, route, parameters):
 
     yield from together([reads(number) for number in range(parameters.strands)])
 '''
+CROSSING = '''"""Strands that wait for each other's latches."""
+
+from algorithms.partitioning.para_hash import OPTIONS, check
+from algorithms.scanning import together
+from flashsim.execution.requests import Acquire, Latch, Sleep
 
 
+def distribute(file, files, buffers, route, parameters):
+    def crosses(first, second):
+        yield Acquire(first)
+        yield Sleep(10_000_000)
+        yield Acquire(second)
+
+    latches = Latch("left"), Latch("right")
+    yield from together([crosses(*latches), crosses(*latches[::-1])])
+'''
+PROBLEMS = {
+    "release: index, but strand 3 does not hold this latch": FAILING,
+    "strand 1 waits for latch right, which strand 2 holds; strand 2 waits for latch left, which strand 1 holds": CROSSING,
+}
+
+
+@pytest.mark.parametrize("problem", PROBLEMS, ids=["fails", "deadlock"])
 @pytest.mark.parametrize("device", ["intel-x25e-64gb", "./disk.img"])
-def test_a_strand_that_fails_ends_the_run_and_leaves_no_file(device: str, here: Path, flashsim: Run) -> None:
-    (here / "failing.py").write_text(FAILING)
+def test_a_strand_that_fails_ends_the_run_and_leaves_no_file(device: str, problem: str, here: Path, flashsim: Run) -> None:
+    (here / "failing.py").write_text(PROBLEMS[problem])
     line = PARA_HASH.replace("para-hash", "./failing.py").replace("intel-x25e-64gb", device)
     result = flashsim(f"{line} --strands 4 --allow-write --json j.json --out o.parquet --trace t.parquet")
     if "does not do direct I/O" in result.stderr:
         pytest.skip("the file system of temporary files does not do direct I/O")
     assert result.exit_code == 2
-    assert result.stderr.splitlines()[-1].endswith("release: index, but strand 3 does not hold this latch")
+    assert result.stderr.splitlines()[-1].endswith(problem)
     assert {path.name for path in here.iterdir()} <= {"failing.py", "__pycache__"}
     assert not any(thread.name.startswith("strand ") for thread in threading.enumerate())
 
