@@ -20,7 +20,8 @@ from flashsim.core.units import MILLISECONDS_A_SECOND, format_size
 MEANING = (
     (
         "formula",
-        "Haas, Carey and Livny: seeks, requests and pages, as the formula counts them, times the seek, latency and transfer of the device.",
+        "Haas, Carey and Livny: seeks, requests and pages, as the formula counts them, times the seek, latency and transfer of the device. "
+        "Of requests that N-Hash hands over together one waits the latency.",
     ),
     ("simulated", "the virtual time in which the simulated device serves the very requests of the join; CPU work takes no time."),
     (
