@@ -11,7 +11,7 @@ from experiments.presentation.section import Section
 from experiments.runs.jobs import Job, Results, Settings
 
 #: MB between the paper's 8 and 452; its figure leaves out 2 and 8 partitions, which are like 32.
-MEMORY, PARTITIONS, INPUT_MB = (8, 12, 20, 36, 68, 132, 452), (512, 128, 32), 4
+MEMORY, PARTITIONS, INPUT_MB = (8, 12, 20, 68, 452), (512, 128, 32), 4
 
 
 def setup(memory: int, partitions: int) -> Setup:
