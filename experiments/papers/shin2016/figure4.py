@@ -20,7 +20,7 @@ def setup(memory: int, partitions: int) -> Setup:
 
 
 _POINTS: list[Point] = [
-    (memory, f"{partitions} partitions", setup(memory, partitions), setup(memory, partitions).by(N_HASH))
+    (memory, f"n = {partitions}", setup(memory, partitions), setup(memory, partitions).by(N_HASH))
     for partitions in PARTITIONS
     for memory in MEMORY
 ]
@@ -47,5 +47,5 @@ def judge(claim: Claim, results: Results) -> Judgement:
 
 def sections(results: Results) -> list[Section]:
     """The counterpart of figure 4."""
-    text = "An input buffer of 4 MB and output buffers of equal length. Seconds are as at scale 1."
+    text = "An input buffer of 4 MB and n output buffers of equal length. Seconds are as at scale 1."
     return curves(Runs(results), _POINTS, load("shin2016").claim("fig4"), "fig4", "Fixed numbers of partitions (figure 4)", text)

@@ -32,7 +32,7 @@ def n_hash(memory: int, partitions: int, read: int = FITTED) -> Setup:
 
 
 _POINTS: list[Point] = [
-    (memory, f"{partitions} partitions", original(partitions), n_hash(memory, partitions)) for partitions in PARTITIONS for memory in MEMORY
+    (memory, f"n = {partitions}", original(partitions), n_hash(memory, partitions)) for partitions in PARTITIONS for memory in MEMORY
 ]
 
 
@@ -54,7 +54,7 @@ def judge(claim: Claim, results: Results) -> Judgement:
 def sections(results: Results) -> list[Section]:
     """The counterpart of figure 6, the other readings of how pages are read, and buffers that grow with memory."""
     runs, claim = Runs(results), load("shin2016").claim("fig6")
-    text = f"Writes of one page each; {READINGS[FITTED]} are read. Seconds are as at scale 1."
+    text = f"n partitions, writes of one page each; {READINGS[FITTED]} are read. Seconds are as at scale 1."
     found = curves(runs, _POINTS, claim, "fig6", "Page-sized I/O (figure 6)", text)
     rows: list[list[Entry]] = [["published", *(float(claim.published[drive][0]) for drive in DEVICES)]]
     for read, name in READINGS.items():

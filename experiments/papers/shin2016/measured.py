@@ -59,8 +59,19 @@ def near(name: str, published: float, measured: float | None, limit: float) -> C
     return Cell(name, published, measured, None if measured is None else abs(measured / published - 1) <= limit)
 
 
-def curves(runs: Runs, points: Sequence[Point], claim: Claim, name: str, title: str, text: str) -> list[Section]:
-    """Two pictures over memory, a panel a drive: how many times as fast N-Hash is, with the published maximum, and seconds of both."""
+def curves(
+    runs: Runs,
+    points: Sequence[Point],
+    claim: Claim,
+    name: str,
+    title: str,
+    text: str,
+    published: Sequence[tuple[str, str, str, float]] = (),
+) -> list[Section]:
+    """Two pictures over memory, a panel a drive: how many times as fast N-Hash is, with the published maximum, and seconds of both.
+
+    Seconds that were published stand beside those: drive, memory, what the line is called, and the value.
+    """
     speedups, seconds, rows = [], [], list[list[Entry]]()
     for memory, series, slow, fast in points:
         row: list[Entry] = [series, memory]
@@ -75,11 +86,14 @@ def curves(runs: Runs, points: Sequence[Point], claim: Claim, name: str, title: 
     places = list(dict.fromkeys(f"{memory:g}" for memory, *_ in points))
     for drive in DEVICES:
         speedups += [(drive, place, "published, at most", float(claim.published[drive][0])) for place in places]
+    seconds += published
     header = ["", "MB"]
     for drive in DEVICES:
         header += [f"{drive} original, s", "N-Hash, s", "times as fast"]
     pictures = {
-        f"{name}-{what}": svg(series_over(pd.DataFrame(found, columns=["drive", "MB", "", what]), "MB", what, "", ["drive"], "memory, MB"))
+        f"{name}-{what}": svg(
+            series_over(pd.DataFrame(found, columns=["drive", "MB", "line", what]), "MB", what, "line", ["drive"], "memory, MB")
+        )
         for what, found in (("speedup", speedups), ("seconds", seconds))
     }
     ids = [runs.id(fast) for *_, fast in points]
