@@ -77,6 +77,15 @@ def test_rows_are_the_same_with_every_driver(join: str, strands: int, tables: Ta
     assert {phase.name for strand in timed.strands for phase in strand.phases} == {"partition", "join"}
 
 
+@pytest.mark.parametrize("join", JOINS)
+def test_pairs_are_in_the_callers_order_where_the_larger_relation_comes_first(join: str, tables: Tables) -> None:
+    r, s, expected = tables
+    pairs = Pairs()
+    run_strands(plan(join, s, r, _parameters(3)), [s, r], Machine([Device.open("intel-x25e-64gb")], CPU), results=pairs)
+    found = pairs.sorted()[:, ::-1]
+    assert np.array_equal(found[np.lexsort((found[:, 1], found[:, 0]))], expected)
+
+
 def test_virtual_time_gives_the_same_run_every_time(tables: Tables) -> None:
     r, s, _ = tables
     runs, sinks = [], []
