@@ -9,13 +9,15 @@ import pytest
 from experiments.formulas.comparison import compare_join
 from experiments.formulas.partitioning import divided, division
 from experiments.papers.shin2016.every_drive import MEMORY, best, problem, runs, setup_of
-from experiments.papers.shin2016.runs import CPU, N_HASH, PAGES, TRADITIONAL, TUPLES, run_partition
+from experiments.papers.shin2016.runs import CPU, N_HASH, PAGES, TRADITIONAL, TUPLES, algorithm_of, orders, run_partition
 from experiments.runs.joining import JoinSetting, lay_out, open_pair, simulate_join
 from flashsim.core.errors import FlashsimError
+from flashsim.core.request import WRITE, Completions, Integers, Requests
 from flashsim.device import presets
+from flashsim.execution.trace_only import trace_only
 from flashsim.storage.heap_file import HeapFile
 from models.partition_buffers import published
-from models.partition_costs import Input, cost
+from models.partition_costs import Input, cost, pattern
 
 FLASH = [name for name in presets.names() if presets.load(name).flash]
 SETTING = JoinSetting("grace-hash", 48, cpu=None, partition="n-hash")
@@ -103,3 +105,25 @@ def test_other_joins_have_the_detailed_closed_form(files: tuple[HeapFile, HeapFi
 def test_refused(change: dict[str, object], device: str | None, rule: str, told: str, files: tuple[HeapFile, HeapFile]) -> None:
     with pytest.raises(FlashsimError, match=told):
         division(replace(SETTING, **change), files, device, rule)  # type: ignore[arg-type]
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("memory", MEMORY)
+def test_flush_pattern_at_the_published_size(memory: int) -> None:
+    """Calls, requests a call and their length of 15 million executed tuples, within 2.5 %."""
+    sizes: list[Integers] = []
+
+    class Writes:
+        def record(self, requests: Requests, completions: Completions | None, label: str, after: int | None = None) -> None:
+            sizes.extend([requests["length"]] if requests["operation"][0] == WRITE else [])
+
+        def close(self) -> None: ...
+
+    file, asked = orders(1.0, 2009), problem("micron-p300", memory)
+    trace_only(algorithm_of(setup_of(N_HASH, published(asked)), file), [file], Writes())
+    told, counted = pattern(N_HASH, asked.files[0], published(asked)), sizes[:-1]  # the last call is of what is left
+    assert told.calls == pytest.approx(len(counted), rel=0.025)
+    assert told.at_once == pytest.approx(sum(map(len, counted)) / len(counted), rel=0.025)
+    moved = sum(int(each.sum()) for each in counted)
+    assert told.length * asked.files[0].tuple_size == pytest.approx(moved / sum(map(len, counted)), rel=0.025)
