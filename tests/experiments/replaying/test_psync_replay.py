@@ -82,8 +82,8 @@ def test_a_replay_hands_sets_over_at_once(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_replay_keeps_what_sets_gain(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Five runs by turns, each replayed at once: the ratio of the replays' times is within 15 % of that of the runs'."""
-    if os.getloadavg()[0] > (os.cpu_count() or 1):
+    """Five pairs of runs by turns, each replayed at once: the ratio of the replays' times is within 15 % of that of the runs'."""
+    if os.getloadavg()[0] > 2 * (os.cpu_count() or 1):
         pytest.skip(f"the machine is busy: {os.getloadavg()[0]:.1f} on average")
     file, buffers, place = orders(0.5), PartitionBuffers(64, 2, 128), tmp_path / "disk"
     run(file, METHODS[0], buffers, place)  # the file system has given the file its room then
@@ -99,4 +99,4 @@ def test_a_replay_keeps_what_sets_gain(tmp_path: Path, capsys: pytest.CaptureFix
     with capsys.disabled():
         print(f"run {median(runs):.2f} ({runs.min():.2f} to {runs.max():.2f}), replayed {median(replays):.2f}", os.getloadavg())
     assert median(runs) > 1
-    assert median(replays) == pytest.approx(median(runs), rel=0.15)
+    assert median(replays / runs) == pytest.approx(1, rel=0.15)
