@@ -195,7 +195,7 @@ def join(
     page_size
         ``"512B"`` to ``"64KiB"``.
     page_format
-        How pages hold rows: ``"sqlite"``, row by row, or ``"pax"``, column by column; or the path of a Python file. Without it
+        How pages hold rows: ``"sqlite"`` or ``"postgresql"``, row by row, or ``"pax"``, column by column; or the path of a Python file. Without it
         ``"sqlite"``, or what the join needs.
     io
         ``"blocked"``: requests of whole buffers; ``"page"``: of single pages.
