@@ -77,7 +77,8 @@ def pattern(method: str, file: Input, division: Division) -> FlushPattern:
     if method != "n-hash":
         return traditional(division.buckets, size / file.tuple_size, tuples)
     sub_buffer = division.sub_buffer or size
-    return n_hash(division.buckets, max(1, size // sub_buffer), min(sub_buffer, size) / file.tuple_size, tuples)
+    room = max(1.0, min(sub_buffer, size) / file.tuple_size)  # few tuples are told as larger than they are
+    return n_hash(division.buckets, max(1, size // sub_buffer), room, tuples)
 
 
 def cost(

@@ -87,7 +87,8 @@ def divided(setting: JoinSetting, files: tuple[HeapFile, HeapFile], preset: Pres
         processor = processor_of(cpus.load(setting.cpu)) if setting.cpu else None
         problem = PartitionProblem(inputs, setting.memory, parallel_drive_of(preset), processor)
         made = ruled(problem)
-        return replace(setting, sub_buffer=made.sub_buffer), as_grace(problem, made)
+        halves = made.sub_buffer < page_size  # the method's default, which keeps whole pages where half of one holds no row
+        return replace(setting, sub_buffer=None if halves else made.sub_buffer), as_grace(problem, made)
     if algorithm not in JOINS or setting.partition not in (None, "traditional"):
         told = algorithm if setting.partition is None else f"{algorithm} with {setting.partition}"
         known = f"buffers can be divided for the drive of {', '.join(JOINS)}, and of grace-hash with n-hash"

@@ -97,3 +97,9 @@ def test_strands_are_bounded_by_the_drive_and_by_cores() -> None:
     for wrong in ({"strands": 0}, {"cores": 0}):
         with pytest.raises(InvalidParameterError, match="it must be at least 1"):
             cost("para-hash", ORDERS, division, drive, **wrong)
+
+
+def test_a_sub_buffer_holds_a_tuple_however_few_a_file_has() -> None:
+    drive = ParallelDrive(Direction(0.1, 3e-6, 0.01, depth=32), Direction(0.05, 4e-6, 0.01, depth=32))
+    for file in (Input(1, 8192, 1), Input(60, 8192, 60)):
+        assert 0 < cost("n-hash", file, Division(3, 1, 4, 4096), drive).total < 1

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from experiments.formulas.comparison import compare_join
@@ -127,3 +130,15 @@ def test_flush_pattern_at_the_published_size(memory: int) -> None:
     assert told.at_once == pytest.approx(sum(map(len, counted)) / len(counted), rel=0.025)
     moved = sum(int(each.sum()) for each in counted)
     assert told.length * asked.files[0].tuple_size == pytest.approx(moved / sum(map(len, counted)), rel=0.025)
+
+
+@pytest.mark.parametrize("rows", [(60, 200), (1, 200)])
+def test_rows_that_half_a_page_does_not_hold(rows: tuple[int, int], tmp_path: Path) -> None:
+    """A page of the relations is then the least that a ring has; and one row is a relation too."""
+    for name, count in zip("rs", rows, strict=True):
+        pq.write_table(pa.table({"key": range(count), "text": ["x" * 5000] * count}), tmp_path / f"{name}.parquet")
+    relations = open_pair(f"{tmp_path}/r.parquet", f"{tmp_path}/s.parquet", "key")
+    files = lay_out(relations[0], 8192), lay_out(relations[1], 8192)
+    setting, buffers = division(replace(SETTING, memory=16), files, "micron-p300", "drive")
+    result = simulate_join(setting, files, ["micron-p300"], allocation=buffers)
+    assert result.runs[0].result_rows == rows[0]
