@@ -10,10 +10,10 @@ from typing import Protocol
 
 import numpy as np
 
-from experiments.presentation.timeline import Timeline
 from flashsim.core.errors import CapacityError
 from flashsim.core.request import COMPLETION, READ, SECTOR, WRITE, Completions, Requests, make_requests
 from flashsim.core.rng import generator
+from flashsim.core.spans import Spans
 from flashsim.core.units import KIB, MIB, SECONDS, format_size
 from flashsim.device.aio import in_sets
 from flashsim.device.device import Device
@@ -49,6 +49,16 @@ class Target(Protocol):
         """Measure requests of one length and operation of which `level` are handed over at once, and the next ones when these are done."""
 
 
+class Watching(Protocol):
+    """Takes what a simulated drive does, such as a timeline (`experiments.presentation.timeline`)."""
+
+    def add_spans(self, spans: Spans) -> None:
+        """Take what parts of the drive did."""
+
+    def add_requests(self, requests: Requests, completions: Completions) -> None:
+        """Take requests that have completed, after their spans."""
+
+
 class SimulatedTarget:
     """A simulated drive.
 
@@ -67,7 +77,7 @@ class SimulatedTarget:
         The drive is smaller.
     """
 
-    def __init__(self, device: Device, size: int, timeline: Timeline | None = None, enforced: Callable[[int], str] | None = None) -> None:
+    def __init__(self, device: Device, size: int, timeline: Watching | None = None, enforced: Callable[[int], str] | None = None) -> None:
         if size > device.capacity:
             raise CapacityError(f"size: {format_size(size)}, but {device.name} holds {format_size(device.capacity)}")
         self.device, self.name, self.size, self.least, self.timeline = device, device.name, size, SECTOR, timeline

@@ -195,8 +195,8 @@ def join(
     page_size
         ``"512B"`` to ``"64KiB"``.
     page_format
-        How pages hold rows: ``"sqlite"`` or ``"postgresql"``, row by row, or ``"pax"``, column by column; or the path of a Python file. Without it
-        ``"sqlite"``, or what the join needs.
+        How pages hold rows: ``"sqlite"`` or ``"postgresql"``, row by row, or ``"pax"``, column by column; or the path of a Python file.
+        Without it ``"sqlite"``, or what the join needs.
     io
         ``"blocked"``: requests of whole buffers; ``"page"``: of single pages.
     placement
@@ -263,7 +263,8 @@ def join(
     >>> made = fs.join(r, s, on="key", algorithm="grace-hash", partition="n-hash", device="ocz-core-60gb", memory="64KiB")
     >>> made.phases()["requests"].tolist()
     [4, 2]
-    >>> para = fs.join(r, s, on="key", algorithm="grace-hash", partition="para-hash", strands=2, device="ocz-core-60gb", memory="64KiB")
+    >>> more = pd.DataFrame({"key": range(2000)})
+    >>> para = fs.join(more, s, on="key", algorithm="grace-hash", partition="para-hash", strands=2, device="ocz-core-60gb", memory="1MiB")
     >>> para.strands()["strand"].tolist()
     ['main', 'strand 1', 'strand 2']
     """

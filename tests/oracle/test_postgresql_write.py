@@ -85,7 +85,7 @@ def made_tables() -> Iterator[TableRecords]:
         columns = [[None if draw.random() < share else KINDS[name][1](draw) for _ in range(60)] for name in chosen]
         arrays = {f"{name} {place}": pa.array(columns[place], KINDS[name][0]) for place, name in enumerate(chosen)}
         yield TableRecords(f"drawn {number}", pa.table(arrays))
-    yield TableRecords("empty", pa.table({"a": pa.array([], pa.int32())}))
+    yield TableRecords("without rows", pa.table({"a": pa.array([], pa.int32())}))
     yield TableRecords("longest", pa.table({"a": ["x" * (_LONGEST - 4), "y", "z" * 4000, "z" * 4060, "z" * 4060]}))
     wide = {f"c{number}": pa.array([number % 7, None if number % 3 else 1], pa.int32()) for number in range(1600)}
     yield TableRecords('a "wide" one', pa.table(wide))

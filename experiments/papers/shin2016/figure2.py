@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import Any
 
-from experiments.bench import aio, aio_report
-from experiments.bench.aio import FILE, Grid
-from experiments.bench.targets import SimulatedTarget
-from experiments.bench.uflip import Measured, Method
+from experiments.bench import aio_report
+from experiments.bench.uflip import Measured
 from experiments.papers.base import Cell, Claim, Judgement, judge_holds
+from experiments.papers.shin2016.figure2_runs import bandwidths
 from experiments.papers.shin2016.measured import near
 from experiments.papers.shin2016.runs import DEVICES
 from experiments.presentation.plots import svg
@@ -17,13 +15,6 @@ from experiments.presentation.section import Section
 from experiments.presentation.tables import Entry, Table
 from experiments.runs.jobs import Job, Results, Settings
 from flashsim.core.units import KIB, MB, MIB, format_size
-from flashsim.device.device import Device
-
-#: Sizes of 4 KB to 2 MB, and levels of 1 to 512; beyond 64 at once those sizes only that need them.
-_SIZES = [4 * KIB << power for power in range(10)]
-_GRIDS = [Grid.of(_SIZES, [1 << power for power in range(7)]), Grid.of(_SIZES[:5], [128, 256, 512])]
-#: What is enough to judge the claim, at small scales.
-_FEW = [Grid.of([4 * KIB, 8 * KIB, 32 * KIB, 64 * KIB], [1, 512]), Grid.of([MIB], [1])]
 
 
 def jobs(claims: Collection[str], settings: Settings) -> list[Job]:
@@ -33,13 +24,6 @@ def jobs(claims: Collection[str], settings: Settings) -> list[Job]:
 
 def _job(drive: str, settings: Settings) -> Job:
     return Job.of(bandwidths, f"bandwidth of writes, {drive}", drive=drive, whole=settings.scale == 1, seed=settings.seed)
-
-
-def bandwidths(drive: str, whole: bool, seed: int) -> list[dict[str, Any]]:
-    """Every size with every level on one drive, JSON-ready: `Measured` as dictionaries."""
-    target = SimulatedTarget(Device.open(DEVICES[drive]), FILE)
-    found = [one for grid in (_GRIDS if whole else _FEW) for one in aio.run_all(target, grid, Method(seed=seed), ["write"])[2]]
-    return [one.as_dict() for one in found]
 
 
 def _measured(results: Results) -> dict[str, list[Measured]]:

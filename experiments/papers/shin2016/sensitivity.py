@@ -2,44 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from dataclasses import replace
+from collections.abc import Collection
 from statistics import median
-from typing import Any
 
 from experiments.papers.base import load
-from experiments.papers.shin2016.runs import DEVICES, METHODS, Setup, grace_setup, on_drives
+from experiments.papers.shin2016.runs import DEVICES, METHODS, Setup, grace_setup
+from experiments.papers.shin2016.sensitivity_runs import VARIANTS, varied
 from experiments.papers.shin2016.table1 import COLUMNS, MEMORY
 from experiments.presentation.section import Section
 from experiments.presentation.tables import Entry, Table
 from experiments.runs.jobs import Job, Results, Settings
-from flashsim.core.units import KIB, MIB
-from flashsim.device import presets
-from flashsim.ssd.parameters import SsdParameters
 
 TITLE = "What the drives' inside matters"
 #: Of the relation: enough for rows whose buffers are small.
 _SHARE, _ROWS = 0.1, (10, 20, 30)
-_USUAL = "as assumed"
-_VARIANTS = (
-    _USUAL, "no write buffer", "write buffer of 64 KiB", "write buffer of 256 KiB", "write buffer of 4 MiB", "half the channels",
-    "programs take half as long",
-)  # fmt: skip
-
-
-def _changed(given: SsdParameters, variant: str) -> SsdParameters:
-    """A drive that differs in one assumption; without half of its channels it has as much flash, on larger dies."""
-    if variant == "half the channels":
-        return replace(given, channels=given.channels // 2, blocks_per_plane=2 * given.blocks_per_plane)
-    if variant == "programs take half as long":
-        return replace(given, write_latency=given.write_latency - given.program // 2, program=given.program // 2)
-    sizes = {
-        "no write buffer": 0,
-        "write buffer of 64 KiB": 64 * KIB,
-        "write buffer of 256 KiB": 256 * KIB,
-        "write buffer of 4 MiB": 4 * MIB,
-    }
-    return replace(given, write_buffer=sizes[variant]) if variant in sizes else given
 
 
 def jobs(claims: Collection[str], settings: Settings) -> list[Job]:
@@ -52,23 +28,11 @@ def _job(setup: Setup, settings: Settings) -> Job:
     return Job.of(varied, f"{setup.name}, drives that differ in one assumption", setup=vars(setup), scale=scale, seed=settings.seed)
 
 
-def varied(setup: Mapping[str, Any], scale: float, seed: int) -> dict[str, Any]:
-    """One run, JSON-ready: as `run_partition`, by drive and variant."""
-    drives = {}
-    for drive, name in DEVICES.items():
-        preset = presets.load(name)
-        parameters = preset.flash
-        assert parameters is not None
-        for variant in _VARIANTS:
-            drives[f"{drive}, {variant}"] = replace(preset, parameters=_changed(parameters, variant))
-    return on_drives(Setup(**setup), drives, scale, seed)
-
-
 def sections(results: Results) -> list[Section]:
     """Errors of reads and writes, by drive and variant."""
     claim, settings = load("shin2016").claim("table1"), results.settings
     rows: list[list[Entry]] = []
-    for variant in _VARIANTS:
+    for variant in VARIANTS:
         row: list[Entry] = [variant]
         for drive in DEVICES:
             errors = {"read": list[float](), "write": list[float]()}
