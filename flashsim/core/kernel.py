@@ -109,16 +109,18 @@ def spliced_kernel(function: Function) -> Function:
     return _decorated(function, **_SPLICED)
 
 
-def kernel_of(signature: Any) -> Callable[[Function], Function]:
+def kernel_of(signature: Any, unlocked: bool = False) -> Callable[[Function], Function]:
     """As `lean_kernel`, but compiled for one signature: needed where an argument is a function (``numba.types.FunctionType``).
 
     What Python calls is the compiled function itself, which takes arguments of just these types and does not look at them first: finding
     out the types of functions takes longer than a short call.  It cannot be called by other kernels.  It is compiled when it is first
     called, or asked for by `entry` or `address_of`.
+
+    `unlocked`: other threads of Python run while it does.
     """
 
     def decorate(function: Function) -> Function:
-        decorated: Any = _decorated(function, **_LEAN)
+        decorated: Any = _decorated(function, **_LEAN, nogil=unlocked)
         only: Any = _Only(decorated, signature) if compiled() else function
         return cast(Function, only)
 

@@ -119,19 +119,27 @@ def policy_function(family: Family[Any], name: str, attribute: str, function_typ
     FlashsimError
         The member lacks the function, or it takes another number of parameters, or it is no kernel, or it does not compile.
     """
-    function = getattr(family.load(name), attribute)
+    return compiled_member(family.kind, name, attribute, getattr(family.load(name), attribute), function_type)
+
+
+def compiled_member(kind: str, name: str, attribute: str, function: Any, function_type: Any) -> Any:
+    """A function of a member that is loaded already, compiled; `kind` is what its family's members are called.
+
+    Raises
+    ------
+    FlashsimError
+        As `policy_function`.
+    """
     takes, wanted = len(signature(getattr(function, "py_func", function)).parameters), len(function_type.signature.args)
     if takes != wanted:
-        raise FlashsimError(f"{family.kind}: {attribute} of '{name}' takes {takes} parameters, but the family's takes {wanted}")
+        raise FlashsimError(f"{kind}: {attribute} of '{name}' takes {takes} parameters, but the family's takes {wanted}")
     if not compiled():
         return function
     if not isinstance(function, Dispatcher):
-        raise FlashsimError(f"{family.kind}: {attribute} of '{name}' must be decorated with flashsim.core.kernel.lean_kernel")
+        raise FlashsimError(f"{kind}: {attribute} of '{name}' must be decorated with flashsim.core.kernel.lean_kernel")
     try:
         function.compile(function_type.signature)
         return CompileResultWAP(function.get_compile_result(function_type.signature))
     except NumbaError as problem:
         reason = next((line for line in reversed(str(problem).splitlines()) if "Error" in line), type(problem).__name__).strip()
-        raise FlashsimError(
-            f"{family.kind}: '{name}' does not compile ({reason}); run with NUMBA_DISABLE_JIT=1 to step through it"
-        ) from problem
+        raise FlashsimError(f"{kind}: '{name}' does not compile ({reason}); run with NUMBA_DISABLE_JIT=1 to step through it") from problem

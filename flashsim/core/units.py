@@ -8,6 +8,8 @@ Sizes written by people carry a unit: ``100MB`` is 10**8 bytes and ``100MiB`` is
 from __future__ import annotations
 
 import re
+from contextlib import suppress
+from decimal import Decimal, InvalidOperation
 
 from flashsim.core.errors import InvalidParameterError
 
@@ -77,6 +79,27 @@ def parse_size(text: str, parameter: str = "size") -> int:
     (100000000, 104857600)
     """
     return _parse(text, parameter, _SIZE_UNITS, "8KiB, 100MB or 1.5GiB")
+
+
+def parse_count(text: str, parameter: str = "count") -> int:
+    """A whole number, written with an exponent if that is shorter.
+
+    Raises
+    ------
+    InvalidParameterError
+        It is none.
+
+    Examples
+    --------
+    >>> parse_count("1e6"), parse_count("-3")
+    (1000000, -3)
+    """
+    value = Decimal("nan")
+    with suppress(InvalidOperation):
+        value = Decimal(text)
+    if not value.is_finite() or abs(value) >= NEVER or value != int(value):
+        raise InvalidParameterError(parameter, repr(text), "it must be a whole number")
+    return int(value)
 
 
 def parse_duration(text: str, parameter: str = "duration") -> int:

@@ -1,0 +1,96 @@
+"""What a replacement policy is: a file with a plain form to read, and kernels that are used; see `flashsim.core.replacement`.
+
+A member defines a class ``Plain`` (a `flashsim.core.replacement.PlainPolicy`, or anything with its methods), which takes a pool and the
+member's parameters by name.  It may define the same policy as lean kernels ``hit``, ``enter`` and ``victim``, with ``setup`` and
+``forget`` if it needs them; without any it runs in its plain form, which takes some microseconds a reference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
+
+import numpy as np
+
+from flashsim.core.errors import FlashsimError, InvalidParameterError, UnknownNameError
+from flashsim.core.kernel import compiled, pointer_to
+from flashsim.core.members import Family
+from flashsim.core.policies import Policies, compiled_member
+from flashsim.core.replacement import FIRST_PARAMETER, KERNELS, OWN_NUMBER, Parameter, ReplacementPolicy, leave_ring, nothing
+from flashsim.core.units import parse_count
+
+
+class Replacement(Protocol):
+    """A member's module."""
+
+    Plain: Callable[..., Any]
+    TITLE: str = ""  # its name in full, and its source
+    PARAMETERS: Mapping[str, Parameter] = {}
+    COLUMNS: int = 0  # of each page, for its own use
+    WORDS: int = 0  # for each frame, besides 64
+    INCLUSION: bool = False  # a larger pool holds all that a smaller one holds
+    FUTURE: bool = False  # it must know which reference asks for a page next
+
+
+REPLACEMENT = Family("algorithms.replacement", "replacement policy", Replacement)
+
+_LEFT_OUT = {"setup": nothing, "forget": leave_ring}
+_METHODS = ("hit", "enter", "victim", "forget")
+
+
+def replacement_policy(text: str, **parameters: int) -> ReplacementPolicy:
+    """A policy, given as ``NAME`` or ``FILE.py``, with parameters by name or behind it, as in ``lru-k:k=3,correlated=10``.
+
+    Raises
+    ------
+    UnknownNameError, MissingFileError
+        There is no such policy, file or parameter.
+    InvalidParameterError
+        A parameter out of its bounds.
+    FlashsimError
+        The file is no policy, or a kernel of it does not compile.
+
+    Examples
+    --------
+    >>> replacement_policy("lru").parameters
+    {}
+    """
+    name, _, written = text.partition(":")
+    member = REPLACEMENT.load(name)
+    values = _values(name, member.PARAMETERS, dict(_written(each) for each in written.split(",") if each) | parameters)
+    if missing := [method for method in _METHODS if not callable(getattr(member.Plain, method, None))]:
+        raise FlashsimError(f"{REPLACEMENT.kind}: Plain of '{name}' does not define {', '.join(missing)}")
+    return ReplacementPolicy(text, values, member.Plain, _kernels(name, member), member.COLUMNS, member.WORDS, member.FUTURE)
+
+
+def _written(text: str) -> tuple[str, int]:
+    name, sign, value = text.partition("=")
+    if not sign:
+        raise InvalidParameterError("policy", repr(text), "a parameter is written NAME=NUMBER")
+    return name.strip(), parse_count(value.strip(), name.strip())
+
+
+def _values(policy: str, declared: Mapping[str, Parameter], given: Mapping[str, Any]) -> dict[str, int]:
+    assert len(declared) <= OWN_NUMBER - FIRST_PARAMETER
+    for name in given:
+        if name not in declared:
+            raise UnknownNameError(f"parameter of {policy}", name, declared)
+    values = {name: given.get(name, parameter.default) for name, parameter in declared.items()}
+    for name, value in values.items():
+        least, most = declared[name].least, declared[name].most
+        if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+            raise InvalidParameterError(f"{name} of {policy}", value, f"it must be a whole number from {least} to {most}")
+    return values
+
+
+def _kernels(name: str, member: Any) -> Policies | None:
+    """Addresses of a member's functions; None if it has its plain form alone."""
+    if not any(hasattr(member, each) for each in KERNELS):
+        return None
+    functions = []
+    for each, function_type in KERNELS.items():
+        function = getattr(member, each, _LEFT_OUT.get(each))
+        if function is None:
+            raise FlashsimError(f"{REPLACEMENT.kind}: '{name}' has kernels, but does not define {each}")
+        functions.append(compiled_member(REPLACEMENT.kind, name, each, function, function_type))
+    return np.array([pointer_to(function.cres) for function in functions]) if compiled() else tuple(functions)

@@ -1,0 +1,228 @@
+"""The contract between a pool of frames and a replacement policy, and the rings of pages that compiled policies are made of.
+
+Pages are numbered densely, in the order in which they are first seen, from `FIRST_PAGE` on.  A policy exists in two forms that choose the
+same victims: one to read, a class of ordinary Python (`PlainPolicy`), and one that is used, kernels over arrays (`PoolState`).
+
+The kernels of a policy, of which ``setup`` and ``forget`` may be left out::
+
+    setup(pool)                    the pool is empty, and the policy's parameters stand in pool.numbers
+    hit(pool, page)                a page that is resident is referenced
+    enter(pool, page)              a page has been brought in
+    victim(pool, page) -> victim   all frames are in use and a page is about to enter: a resident page that is not pinned, which the
+                                   policy takes out of its books, or keeps as a ghost
+    forget(pool, page)             a resident page is dropped by somebody else, such as with its file
+
+They change what is theirs: `OLDER`, `NEWER` and the columns from `OWN` on of ``pool.pages``, ``pool.numbers`` from `OWN_NUMBER` on, and
+``pool.words``.  Without ``forget`` a page that is dropped leaves its ring.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+from numba import types
+
+from flashsim.core.array_types import VECTOR
+from flashsim.core.kernel import inlined_kernel, lean_kernel
+from flashsim.core.policies import Policies, function_at
+from flashsim.core.request import Integers
+
+#: Numbers of pages, and what stands in their columns.
+Numbers = npt.NDArray[np.int32]
+
+#: Rows of pages below this one are no pages but the ends of rings 0, 1, ...
+FIRST_PAGE = 8
+#: No page.
+NONE = -1
+
+# Columns of a page: its flags, which the pool alone changes, the pages beside it in the ring in which it stands, and the policy's own.
+FLAGS, OLDER, NEWER = range(3)
+OWN = 3
+#: Bits of a page's flags: it holds a frame, it was written since it was read or written back, somebody holds it in its frame, it was
+#: referenced before.  Above stands its type, a number that means what its pool's user wants it to mean.
+RESIDENT, DIRTY, PINNED, KNOWN = 1, 2, 4, 8
+TYPE_SHIFT = 8
+
+#: Numbers of a pool: its frames, those in use, the number of the present reference (the first is 1), the number of the reference that asks
+#: for the present page next (`NEVER_AGAIN` if none does; for policies that know the future), and a seed for what is drawn.
+SIZE, USED, NOW, NEXT_USE, SEED = range(5)
+#: The policy's parameters, in the order in which it declares them, and what it counts.
+FIRST_PARAMETER, OWN_NUMBER, POOL_NUMBERS = 8, 16, 64
+NEVER_AGAIN = (1 << 31) - 1
+
+
+class PoolState(NamedTuple):
+    """What compiled policies work on."""
+
+    #: A row a page that was ever seen, shape (rows, columns).
+    pages: Numbers
+    numbers: Integers
+    #: As many as the policy wants, all 0 at the start: a heap, a sketch, ...
+    words: Integers
+
+
+POOL = types.NamedTuple((types.Array(types.int32, 2, "C"), VECTOR, VECTOR), PoolState)
+#: Signatures of a policy's functions, and where each stands among their addresses.
+SETUP, HIT, ENTER, VICTIM, FORGET = range(5)
+_OF_POOL, _OF_PAGE = types.FunctionType(types.void(POOL)), types.FunctionType(types.void(POOL, types.int64))
+_CHOICE = types.FunctionType(types.int64(POOL, types.int64))
+KERNELS = {"setup": _OF_POOL, "hit": _OF_PAGE, "enter": _OF_PAGE, "victim": _CHOICE, "forget": _OF_PAGE}
+#: ``of_page(policies[HIT])(pool, page)`` in a kernel, and so on.
+of_pool, of_page, choice = function_at(_OF_POOL), function_at(_OF_PAGE), function_at(_CHOICE)
+
+
+class Parameter(NamedTuple):
+    """A whole number that a policy takes; shares are in percent."""
+
+    default: int
+    least: int
+    most: int
+    meaning: str
+
+
+class PlainPool(Protocol):
+    """What a policy of ordinary Python sees of its pool."""
+
+    size: int  # frames
+    now: int  # the number of the present reference
+    next_use: int  # the number of the reference that asks for the present page next
+    seed: int
+
+    def pinned(self, page: int) -> bool:
+        """Whether somebody holds it in its frame."""
+
+    def dirty(self, page: int) -> bool:
+        """Whether it was written since it was read or written back."""
+
+
+class PlainPolicy(ABC):
+    """A policy to read: its methods mean what the kernels of the same names do."""
+
+    def __init__(self, pool: PlainPool) -> None:
+        self.pool = pool
+
+    @abstractmethod
+    def hit(self, page: int) -> None:
+        """A resident page is referenced."""
+
+    @abstractmethod
+    def enter(self, page: int) -> None:
+        """A page has been brought in."""
+
+    @abstractmethod
+    def victim(self, page: int) -> int:
+        """The page that leaves so that another may enter."""
+
+    @abstractmethod
+    def forget(self, page: int) -> None:
+        """A resident page is dropped by somebody else."""
+
+
+@dataclass(frozen=True)
+class ReplacementPolicy:
+    """A policy with its parameters, ready for a pool.
+
+    Parameters
+    ----------
+    name
+        As it was asked for.
+    parameters
+        Their values, by name, in the order in which the policy declares them.
+    plain
+        Makes the plain form of a pool and the parameters.
+    kernels
+        Addresses of the compiled functions (`SETUP` and so on), or the functions themselves where nothing is compiled; None if it has
+        the plain form alone.
+    columns
+        Of each page, for its own use.
+    words
+        For each frame, besides 64.
+    future
+        Whether it must know the future: which reference asks for a page next.
+    """
+
+    name: str
+    parameters: Mapping[str, int]
+    plain: Callable[..., Any]
+    kernels: Policies | None
+    columns: int = 0
+    words: int = 0
+    future: bool = False
+
+    def state(self, frames: int, pages: int, seed: int = 0, references: int = 0) -> PoolState:
+        """An empty pool for so many pages; the number of references matters to policies that know the future alone."""
+        assert self.kernels is not None
+        columns = 1 << (OWN + self.columns - 1).bit_length()
+        table = np.zeros((FIRST_PAGE + pages, columns), np.int32)
+        table[:FIRST_PAGE, OLDER] = table[:FIRST_PAGE, NEWER] = np.arange(FIRST_PAGE)
+        numbers = np.zeros(POOL_NUMBERS, np.int64)
+        numbers[SIZE], numbers[SEED] = frames, seed
+        numbers[FIRST_PARAMETER : FIRST_PARAMETER + len(self.parameters)] = list(self.parameters.values())
+        state = PoolState(table, numbers, np.zeros(64 + self.words * frames + (references // 32 if self.future else 0), np.int64))
+        _set_up(state, self.kernels)
+        return state
+
+
+@lean_kernel
+def _set_up(pool: PoolState, kernels: Policies) -> None:
+    of_pool(kernels[SETUP])(pool)
+
+
+@lean_kernel
+def nothing(pool: PoolState) -> None:
+    """How a policy sets up that needs no more than empty rings."""
+
+
+@inlined_kernel
+def push(pool: PoolState, ring: int, page: int) -> None:
+    """Let a page that stands in no ring be the newest of one."""
+    pages = pool.pages
+    newest = pages[ring, OLDER]
+    pages[page, OLDER], pages[page, NEWER] = newest, ring
+    pages[newest, NEWER] = pages[ring, OLDER] = page
+
+
+@inlined_kernel
+def push_oldest(pool: PoolState, ring: int, page: int) -> None:
+    """Let a page that stands in no ring be the oldest of one."""
+    pages = pool.pages
+    oldest = pages[ring, NEWER]
+    pages[page, OLDER], pages[page, NEWER] = ring, oldest
+    pages[oldest, OLDER] = pages[ring, NEWER] = page
+
+
+@inlined_kernel
+def take_out(pool: PoolState, page: int) -> None:
+    """Let a page leave its ring."""
+    pages = pool.pages
+    older, newer = pages[page, OLDER], pages[page, NEWER]
+    pages[older, NEWER], pages[newer, OLDER] = newer, older
+
+
+@inlined_kernel
+def oldest(pool: PoolState, ring: int) -> int:
+    """The oldest page of a ring that is not pinned, or `NONE`."""
+    page = pool.pages[ring, NEWER]
+    while page >= FIRST_PAGE and pool.pages[page, FLAGS] & PINNED:
+        page = pool.pages[page, NEWER]
+    return page if page >= FIRST_PAGE else NONE
+
+
+@inlined_kernel
+def newest(pool: PoolState, ring: int) -> int:
+    """The newest page of a ring that is not pinned, or `NONE`."""
+    page = pool.pages[ring, OLDER]
+    while page >= FIRST_PAGE and pool.pages[page, FLAGS] & PINNED:
+        page = pool.pages[page, OLDER]
+    return page if page >= FIRST_PAGE else NONE
+
+
+@lean_kernel
+def leave_ring(pool: PoolState, page: int) -> None:
+    """How a policy forgets a page of which it keeps no more than its place in a ring."""
+    take_out(pool, page)

@@ -1,0 +1,74 @@
+"""A pool of frames in ordinary Python, for policies in their plain form: to be read, stepped through and compared with."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flashsim.core.replacement import ReplacementPolicy
+from flashsim.storage.pool.reference import TOOK_FREE, WAS_RESIDENT, WRITE_BACK, breach
+
+
+class PlainPool:
+    """Frames whose pages a plain policy replaces.
+
+    Parameters
+    ----------
+    policy
+        Which page leaves.
+    frames
+        Pages that the pool holds.
+    seed
+        Of what the policy draws.
+    """
+
+    def __init__(self, policy: ReplacementPolicy, frames: int, seed: int = 0) -> None:
+        self.name, self.size, self.seed = policy.name, frames, seed
+        self.now = self.next_use = 0
+        #: Pages in frames, and whether each was written since it was read.
+        self.resident: dict[int, bool] = {}
+        #: Pages that are held in their frames.
+        self.held: set[int] = set()
+        #: Pages that were ever referenced.
+        self.known: set[int] = set()
+        self.policy: Any = policy.plain(self, **policy.parameters)
+
+    def pinned(self, page: int) -> bool:
+        """Whether somebody holds it in its frame."""
+        return page in self.held
+
+    def dirty(self, page: int) -> bool:
+        """Whether it was written since it was read or written back."""
+        return self.resident.get(page, False)
+
+    def refer(self, page: int, write: bool = False, next_use: int = 0) -> int:
+        """Let a page be referenced; returns what came of it (`flashsim.storage.pool.reference.refer`).
+
+        Raises
+        ------
+        FlashsimError
+            The policy broke its contract.
+        """
+        self.now, self.next_use = self.now + 1, next_use
+        self.known.add(page)
+        if page in self.resident:
+            self.resident[page] |= write
+            self.policy.hit(page)
+            return WAS_RESIDENT
+        outcome = TOOK_FREE
+        if len(self.resident) == self.size:
+            leaving = self.policy.victim(page)
+            if not isinstance(leaving, int):
+                raise breach(self.name, -1, self.now)
+            if leaving not in self.resident:
+                raise breach(self.name, -2, self.now)
+            if leaving in self.held:
+                raise breach(self.name, -3, self.now)
+            outcome = leaving + WRITE_BACK if self.resident.pop(leaving) else leaving
+        self.resident[page] = write
+        self.policy.enter(page)
+        return outcome
+
+    def drop(self, page: int) -> None:
+        """Drop a resident page, such as with its file."""
+        del self.resident[page]
+        self.policy.forget(page)

@@ -1,0 +1,77 @@
+"""One reference to a page of a pool: a hit, or a page that enters and perhaps another that leaves.
+
+The policy's choice is checked: a pool never drops a page that is pinned, or that it does not hold.
+"""
+
+from __future__ import annotations
+
+from flashsim.core.errors import FlashsimError
+from flashsim.core.kernel import inlined_kernel
+from flashsim.core.policies import Policies
+from flashsim.core.replacement import (
+    DIRTY,
+    ENTER,
+    FIRST_PAGE,
+    FLAGS,
+    HIT,
+    KNOWN,
+    NOW,
+    PINNED,
+    RESIDENT,
+    SIZE,
+    USED,
+    VICTIM,
+    PoolState,
+    choice,
+    of_page,
+)  # fmt: skip
+
+#: What a reference comes to, unless the number of the page that left: the page was resident, or it took a free frame.
+WAS_RESIDENT, TOOK_FREE = 0, 1
+#: Is added to the number of a page that left and must be written back.
+WRITE_BACK = 1 << 32
+#: Which rule a policy broke, by the negative number that stands for it.
+BREACHES = {
+    -1: "the victim is not the number of a page",
+    -2: "the victim is not resident",
+    -3: "the victim is pinned",
+}
+_NO_PAGE, _ABSENT, _HELD = -1, -2, -3
+
+
+@inlined_kernel
+def refer(pool: PoolState, policy: Policies, page: int, write: int) -> int:
+    """Let a page be referenced, and written if `write` is 1; returns what came of it.
+
+    `DIRTY` is set before the policy is told.
+    """
+    pages, numbers = pool.pages, pool.numbers
+    numbers[NOW] += 1
+    flags = pages[page, FLAGS]
+    if flags & RESIDENT:
+        if write:
+            pages[page, FLAGS] = flags | DIRTY
+        of_page(policy[HIT])(pool, page)
+        return WAS_RESIDENT
+    outcome = TOOK_FREE
+    if numbers[USED] == numbers[SIZE]:
+        leaving = int(choice(policy[VICTIM])(pool, page))
+        if leaving < FIRST_PAGE or leaving >= pages.shape[0]:
+            return _NO_PAGE
+        left = pages[leaving, FLAGS]
+        if not left & RESIDENT:
+            return _ABSENT
+        if left & PINNED:
+            return _HELD
+        pages[leaving, FLAGS] = left & ~(RESIDENT | DIRTY)
+        outcome = leaving + WRITE_BACK if left & DIRTY else leaving
+    else:
+        numbers[USED] += 1
+    pages[page, FLAGS] = flags | RESIDENT | KNOWN | (DIRTY if write else 0)
+    of_page(policy[ENTER])(pool, page)
+    return outcome
+
+
+def breach(policy: str, outcome: int, reference: int) -> FlashsimError:
+    """What is told of a policy that broke its contract."""
+    return FlashsimError(f"replacement policy '{policy}' broke its contract at reference {reference}: {BREACHES[outcome]}")

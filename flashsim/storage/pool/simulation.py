@@ -1,0 +1,203 @@
+"""A policy alone, without any device: how often a pool of so many frames hits, misses and writes back."""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+from numba import types
+
+from flashsim.core.array_types import VECTOR
+from flashsim.core.errors import InvalidParameterError
+from flashsim.core.kernel import kernel_of
+from flashsim.core.policies import Policies
+from flashsim.core.prefetch import prefetch
+from flashsim.core.replacement import FIRST_PAGE, FLAGS, KNOWN, NEXT_USE, NOW, POOL, Numbers, PoolState, ReplacementPolicy
+from flashsim.core.request import Integers
+from flashsim.storage.pool.plain import PlainPool
+from flashsim.storage.pool.reference import TOOK_FREE, WAS_RESIDENT, WRITE_BACK, breach, refer
+
+Writes = npt.NDArray[np.uint8]
+#: References that the processor is told of ahead.
+_AHEAD = 12
+
+
+class Counts(NamedTuple):
+    """What came of a run of references."""
+
+    references: int
+    writes: int
+    hits: int
+    #: Misses of pages that were never referenced before.
+    first: int
+    #: Misses by references that write.
+    write_misses: int
+    evictions: int
+    write_backs: int
+
+    @property
+    def misses(self) -> int:
+        """References to pages that were not resident."""
+        return self.references - self.hits
+
+
+class PoolSimulation(Protocol):
+    """A pool that is referred to in batches."""
+
+    @property
+    def counts(self) -> Counts:
+        """Since the beginning."""
+
+    def refer(self, pages: Numbers, writes: Writes | None = None, next_uses: Numbers | None = None) -> None:
+        """Let pages be referenced one after the other."""
+
+
+class Simulation:
+    """A policy's kernels over a pool of frames.
+
+    Parameters
+    ----------
+    policy
+        Which page leaves.
+    frames
+        Pages that the pool holds.
+    seed
+        Of what the policy draws.
+    references
+        How many there will be; only policies that know the future need it.
+
+    Raises
+    ------
+    InvalidParameterError
+        No frame.
+    """
+
+    def __init__(self, policy: ReplacementPolicy, frames: int, seed: int = 0, references: int = 0) -> None:
+        if frames < 1:
+            raise InvalidParameterError("size", f"{frames} pages", "a pool has at least one")
+        self.policy, self.frames = policy, frames
+        self.state = policy.state(frames, 1 << 10, seed, references)
+        self._counts = np.zeros(len(Counts._fields), np.int64)
+
+    @property
+    def counts(self) -> Counts:
+        """Since the beginning."""
+        return Counts(*self._counts.tolist())
+
+    def refer(self, pages: Numbers, writes: Writes | None = None, next_uses: Numbers | None = None) -> None:
+        """Let pages be referenced one after the other.
+
+        Other threads run meanwhile.
+
+        Parameters
+        ----------
+        pages
+            Their numbers (`flashsim.core.page_numbers`), shape (n,).
+        writes
+            1 for a reference that writes its page, shape (n,); none does without it.
+        next_uses
+            The number of the reference that asks for each page next (`NEVER_AGAIN`: none), the first of all being 1, shape (n,).
+
+        Raises
+        ------
+        FlashsimError
+            The policy broke its contract.
+        """
+        self._make_room(int(pages.max(initial=0)))
+        nothing = np.empty(0, np.uint8)
+        none = np.empty(0, np.int32)
+        outcome = _run(
+            self.state, self.policy.kernels, pages, nothing if writes is None else writes, none if next_uses is None else next_uses,
+            self._counts,
+        )  # fmt: skip
+        if outcome < 0:
+            raise breach(self.policy.name, outcome, int(self.state.numbers[NOW]))
+
+    def _make_room(self, highest: int) -> None:
+        """Have a row for every page."""
+        pages = self.state.pages
+        if highest >= len(pages):
+            larger = np.zeros((max(highest + 1, len(pages) * 3 // 2), pages.shape[1]), np.int32)
+            larger[: len(pages)] = pages
+            self.state = self.state._replace(pages=larger)
+
+
+_NUMBERS, _FLAGS = types.Array(types.int32, 1, "C"), types.Array(types.uint8, 1, "C")
+
+
+@kernel_of(types.int64(POOL, VECTOR, _NUMBERS, _FLAGS, _NUMBERS, VECTOR), unlocked=True)
+def _run(pool: PoolState, policy: Policies, pages: Numbers, writes: Writes, next_uses: Numbers, counts: Integers) -> int:
+    """Go through references; returns 0, or which rule the policy broke."""
+    count, writing, future = pages.shape[0], writes.shape[0] > 0, next_uses.shape[0] > 0
+    written = hits = first = write_misses = evictions = write_backs = 0
+    outcome = row = 0
+    while row < count:
+        if row + _AHEAD < count:
+            prefetch(pool.pages, pages[row + _AHEAD])
+        page = int(pages[row])
+        write = int(writes[row]) if writing else 0
+        if future:
+            pool.numbers[NEXT_USE] = next_uses[row]
+        known = pool.pages[page, FLAGS] & KNOWN
+        outcome = refer(pool, policy, page, write)
+        row += 1
+        written += write
+        if outcome == WAS_RESIDENT:
+            hits += 1
+            continue
+        if outcome < 0:
+            break
+        if not known:
+            first += 1
+        write_misses += write
+        if outcome != TOOK_FREE:
+            evictions += 1
+            if outcome >= WRITE_BACK:
+                write_backs += 1
+    counts[0] += row
+    counts[1] += written
+    counts[2] += hits
+    counts[3] += first
+    counts[4] += write_misses
+    counts[5] += evictions
+    counts[6] += write_backs
+    return min(outcome, 0)
+
+
+def simulation(policy: ReplacementPolicy, frames: int, seed: int = 0, references: int = 0) -> PoolSimulation:
+    """A pool to refer to: by the policy's kernels, or by its plain form if it has no others."""
+    return Simulation(policy, frames, seed, references) if policy.kernels is not None else PlainSimulation(policy, frames, seed)
+
+
+class PlainSimulation:
+    """The plain form of a policy over a pool that is a dictionary: slow, and to be read and compared with.
+
+    Parameters
+    ----------
+    policy, frames, seed
+        As of `Simulation`.
+    """
+
+    def __init__(self, policy: ReplacementPolicy, frames: int, seed: int = 0) -> None:
+        if frames < 1:
+            raise InvalidParameterError("size", f"{frames} pages", "a pool has at least one")
+        self.pool = PlainPool(policy, frames, seed)
+        self.counts = Counts(*[0] * len(Counts._fields))
+
+    def refer(self, pages: Numbers, writes: Writes | None = None, next_uses: Numbers | None = None) -> None:
+        """As `Simulation.refer`."""
+        counts = dict(zip(Counts._fields, self.counts, strict=True))
+        for row, page in enumerate(pages.tolist()):
+            write = bool(writes[row]) if writes is not None else False
+            known = page in self.pool.known
+            outcome = self.pool.refer(page, write, int(next_uses[row]) if next_uses is not None else 0)
+            missed = outcome != WAS_RESIDENT
+            counts["references"] += 1
+            counts["writes"] += write
+            counts["hits"] += not missed
+            counts["first"] += missed and not known
+            counts["write_misses"] += missed and write
+            counts["evictions"] += outcome >= FIRST_PAGE
+            counts["write_backs"] += outcome >= WRITE_BACK
+        self.counts = Counts(**counts)
