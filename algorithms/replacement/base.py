@@ -26,8 +26,8 @@ class Replacement(Protocol):
     Plain: Callable[..., Any]
     TITLE: str = ""  # its name in full, and its source
     PARAMETERS: Mapping[str, Parameter] = {}
-    COLUMNS: int = 0  # of each page, for its own use
-    WORDS: int = 0  # for each frame, besides 64
+    COLUMNS: int | Callable[[Mapping[str, int]], int] = 0  # of each page, for its own use, perhaps by the values of its parameters
+    WORDS: int = 0  # for each frame, besides 128
     INCLUSION: bool = False  # a larger pool holds all that a smaller one holds
     FUTURE: bool = False  # it must know which reference asks for a page next
 
@@ -60,7 +60,8 @@ def replacement_policy(text: str, **parameters: int) -> ReplacementPolicy:
     values = _values(name, member.PARAMETERS, dict(_written(each) for each in written.split(",") if each) | parameters)
     if missing := [method for method in _METHODS if not callable(getattr(member.Plain, method, None))]:
         raise FlashsimError(f"{REPLACEMENT.kind}: Plain of '{name}' does not define {', '.join(missing)}")
-    return ReplacementPolicy(text, values, member.Plain, _kernels(name, member), member.COLUMNS, member.WORDS, member.FUTURE)
+    columns = member.COLUMNS(values) if callable(member.COLUMNS) else member.COLUMNS
+    return ReplacementPolicy(text, values, member.Plain, _kernels(name, member), columns, member.WORDS, member.FUTURE)
 
 
 def _written(text: str) -> tuple[str, int]:

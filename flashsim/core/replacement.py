@@ -54,6 +54,8 @@ SIZE, USED, NOW, NEXT_USE, SEED = range(5)
 #: The policy's parameters, in the order in which it declares them, and what it counts.
 FIRST_PARAMETER, OWN_NUMBER, POOL_NUMBERS = 8, 16, 64
 NEVER_AGAIN = (1 << 31) - 1
+#: Bytes of a line of a processor's cache.
+_LINE = 64
 
 
 class PoolState(NamedTuple):
@@ -141,7 +143,7 @@ class ReplacementPolicy:
     columns
         Of each page, for its own use.
     words
-        For each frame, besides 64.
+        For each frame, besides 128.
     future
         Whether it must know the future: which reference asks for a page next.
     """
@@ -154,18 +156,30 @@ class ReplacementPolicy:
     words: int = 0
     future: bool = False
 
-    def state(self, frames: int, pages: int, seed: int = 0, references: int = 0) -> PoolState:
-        """An empty pool for so many pages; the number of references matters to policies that know the future alone."""
+    def state(self, frames: int, pages: int, seed: int = 0) -> PoolState:
+        """An empty pool for so many pages."""
         assert self.kernels is not None
         columns = 1 << (OWN + self.columns - 1).bit_length()
-        table = np.zeros((FIRST_PAGE + pages, columns), np.int32)
+        table = rows_of(FIRST_PAGE + pages, columns)
         table[:FIRST_PAGE, OLDER] = table[:FIRST_PAGE, NEWER] = np.arange(FIRST_PAGE)
         numbers = np.zeros(POOL_NUMBERS, np.int64)
         numbers[SIZE], numbers[SEED] = frames, seed
         numbers[FIRST_PARAMETER : FIRST_PARAMETER + len(self.parameters)] = list(self.parameters.values())
-        state = PoolState(table, numbers, np.zeros(64 + self.words * frames + (references // 32 if self.future else 0), np.int64))
+        state = PoolState(table, numbers, _of_lines(128 + self.words * frames, np.int64))
         _set_up(state, self.kernels)
         return state
+
+
+def rows_of(rows: int, columns: int) -> Numbers:
+    """Empty rows of pages, of which none begins in one line of a processor's cache and ends in the next if it fits in one."""
+    return _of_lines(rows * columns, np.int32).reshape(rows, columns)
+
+
+def _of_lines(length: int, kind: type[np.integer[Any]]) -> npt.NDArray[Any]:
+    """Zeros that begin with a line."""
+    room = np.zeros(length + _LINE // kind().itemsize, kind)
+    begin = -room.ctypes.data % _LINE // kind().itemsize
+    return room[begin : begin + length]
 
 
 @lean_kernel

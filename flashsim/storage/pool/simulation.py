@@ -13,7 +13,7 @@ from flashsim.core.errors import InvalidParameterError
 from flashsim.core.kernel import kernel_of
 from flashsim.core.policies import Policies
 from flashsim.core.prefetch import prefetch
-from flashsim.core.replacement import FIRST_PAGE, FLAGS, KNOWN, NEXT_USE, NOW, POOL, Numbers, PoolState, ReplacementPolicy
+from flashsim.core.replacement import FIRST_PAGE, FLAGS, KNOWN, NEXT_USE, NOW, POOL, Numbers, PoolState, ReplacementPolicy, rows_of
 from flashsim.core.request import Integers
 from flashsim.storage.pool.plain import PlainPool
 from flashsim.storage.pool.reference import TOOK_FREE, WAS_RESIDENT, WRITE_BACK, breach, refer
@@ -64,8 +64,6 @@ class Simulation:
         Pages that the pool holds.
     seed
         Of what the policy draws.
-    references
-        How many there will be; only policies that know the future need it.
 
     Raises
     ------
@@ -73,11 +71,11 @@ class Simulation:
         No frame.
     """
 
-    def __init__(self, policy: ReplacementPolicy, frames: int, seed: int = 0, references: int = 0) -> None:
+    def __init__(self, policy: ReplacementPolicy, frames: int, seed: int = 0) -> None:
         if frames < 1:
             raise InvalidParameterError("size", f"{frames} pages", "a pool has at least one")
         self.policy, self.frames = policy, frames
-        self.state = policy.state(frames, 1 << 10, seed, references)
+        self.state = policy.state(frames, 1 << 10, seed)
         self._counts = np.zeros(len(Counts._fields), np.int64)
 
     @property
@@ -118,7 +116,7 @@ class Simulation:
         """Have a row for every page."""
         pages = self.state.pages
         if highest >= len(pages):
-            larger = np.zeros((max(highest + 1, len(pages) * 3 // 2), pages.shape[1]), np.int32)
+            larger = rows_of(max(highest + 1, len(pages) * 3 // 2), pages.shape[1])
             larger[: len(pages)] = pages
             self.state = self.state._replace(pages=larger)
 
@@ -165,9 +163,9 @@ def _run(pool: PoolState, policy: Policies, pages: Numbers, writes: Writes, next
     return min(outcome, 0)
 
 
-def simulation(policy: ReplacementPolicy, frames: int, seed: int = 0, references: int = 0) -> PoolSimulation:
+def simulation(policy: ReplacementPolicy, frames: int, seed: int = 0) -> PoolSimulation:
     """A pool to refer to: by the policy's kernels, or by its plain form if it has no others."""
-    return Simulation(policy, frames, seed, references) if policy.kernels is not None else PlainSimulation(policy, frames, seed)
+    return Simulation(policy, frames, seed) if policy.kernels is not None else PlainSimulation(policy, frames, seed)
 
 
 class PlainSimulation:
