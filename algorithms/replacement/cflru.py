@@ -1,0 +1,135 @@
+"""CFLRU, clean-first LRU: of the pages used longest ago a clean one leaves before those that would have to be written back.
+
+Park, Jung, Kang, Kim and Lee (*CFLRU: A Replacement Algorithm for Flash Memory*, CASES 2006).  Pages are ordered by their last references,
+and the oldest of them are the window (the clean-first region): its oldest clean page leaves; if it has none, its oldest page.  The paper
+adapts the window's size or sets it beforehand; here it is a share of the frames, and 100 % takes clean pages first wherever they are.
+
+The paper looks through the window for a clean page.  Here its clean and its dirty pages are two lists, to which a page goes as it enters
+the window, so that no victim takes longer in a larger pool.  A page that somebody writes back meanwhile stays among the dirty ones.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+
+from flashsim.core.kernel import inlined_kernel, lean_kernel
+from flashsim.core.replacement import (
+    DIRTY,
+    FIRST_PARAMETER,
+    FLAGS,
+    NEWER,
+    NONE,
+    OWN,
+    OWN_NUMBER,
+    SIZE,
+    Parameter,
+    PlainPolicy,
+    PlainPool,
+    PoolState,
+    oldest,
+    push,
+    take_out,
+)  # fmt: skip
+
+TITLE = "CFLRU, clean-first LRU"
+PARAMETERS = {"window": Parameter(25, 0, 100, "share of the frames, those used longest ago, of which clean pages leave first")}
+COLUMNS = 1
+#: The working region and the two lists of the window; a page's list; pages of the working region that there are, and that there may be.
+_WORKING, _CLEAN, _DIRTY = range(3)
+_LIST, _WORKS, _ROOM = OWN, OWN_NUMBER, OWN_NUMBER + 1
+
+
+class Plain(PlainPolicy):
+    """The working region and the window's clean and dirty pages, each in the order of their last references."""
+
+    def __init__(self, pool: PlainPool, window: int) -> None:
+        super().__init__(pool)
+        self.room = pool.size - pool.size * window // 100
+        self.working: OrderedDict[int, None] = OrderedDict()
+        self.clean: OrderedDict[int, None] = OrderedDict()
+        self.dirty: OrderedDict[int, None] = OrderedDict()
+
+    def hit(self, page: int) -> None:
+        """It is the newest now."""
+        self.forget(page)
+        self.enter(page)
+
+    def enter(self, page: int) -> None:
+        """It is the newest of the working region, whose oldest may go to the window."""
+        self.working[page] = None
+        if len(self.working) > self.room:
+            each, _ = self.working.popitem(last=False)
+            window = self.dirty if self.pool.dirty(each) else self.clean
+            window[each] = None
+
+    def victim(self, page: int) -> int:
+        """The window's oldest clean page, or else its oldest, or else that of the working region."""
+        pages = (each for order in (self.clean, self.dirty, self.working) for each in order)
+        leaving = next(each for each in pages if not self.pool.pinned(each))
+        self.forget(leaving)
+        return leaving
+
+    def forget(self, page: int) -> None:
+        """It leaves its list."""
+        for order in (self.clean, self.dirty, self.working):
+            order.pop(page, None)
+
+
+@lean_kernel
+def setup(pool: PoolState) -> None:
+    """The frames that are not the window's are the working region's."""
+    size = pool.numbers[SIZE]
+    pool.numbers[_ROOM] = size - size * pool.numbers[FIRST_PARAMETER] // 100
+
+
+@lean_kernel
+def hit(pool: PoolState, page: int) -> None:
+    """It is the newest now."""
+    _leave(pool, page)
+    _begin(pool, page)
+
+
+@lean_kernel
+def enter(pool: PoolState, page: int) -> None:
+    """It is the newest of the working region, whose oldest may go to the window."""
+    _begin(pool, page)
+
+
+@lean_kernel
+def victim(pool: PoolState, page: int) -> int:
+    """The window's oldest clean page, or else its oldest, or else that of the working region."""
+    leaving = oldest(pool, _CLEAN)
+    if leaving == NONE:
+        leaving = oldest(pool, _DIRTY)
+    if leaving == NONE:
+        leaving = oldest(pool, _WORKING)
+    _leave(pool, leaving)
+    return leaving
+
+
+@lean_kernel
+def forget(pool: PoolState, page: int) -> None:
+    """It leaves its list."""
+    _leave(pool, page)
+
+
+@inlined_kernel
+def _leave(pool: PoolState, page: int) -> None:
+    take_out(pool, page)
+    if pool.pages[page, _LIST] == _WORKING:
+        pool.numbers[_WORKS] -= 1
+
+
+@inlined_kernel
+def _begin(pool: PoolState, page: int) -> None:
+    pages, numbers = pool.pages, pool.numbers
+    push(pool, _WORKING, page)
+    pages[page, _LIST] = _WORKING
+    numbers[_WORKS] += 1
+    if numbers[_WORKS] > numbers[_ROOM]:
+        each = pages[_WORKING, NEWER]
+        take_out(pool, each)
+        window = _DIRTY if pages[each, FLAGS] & DIRTY else _CLEAN
+        push(pool, window, each)
+        pages[each, _LIST] = window
+        numbers[_WORKS] -= 1

@@ -1,0 +1,37 @@
+"""CLOCK, or second chance: the first page on the way of a circling hand that was not referenced since the hand last passed.
+
+Corbato (*A Paging Experiment with the Multics System*, MIT Project MAC, 1968).  A page has one bit, which a reference sets and the hand
+clears.  Whether a page that enters has it set is left open: on hardware that sets it with the access that brought the page in it is, in
+most simulators it is not, and so by default here (``entering``).
+"""
+
+from __future__ import annotations
+
+from algorithms.replacement._clock import PlainClock, count_more, enter_with, forget, setup, victim
+from flashsim.core.kernel import lean_kernel
+from flashsim.core.replacement import FIRST_PARAMETER, Parameter, PlainPool, PoolState
+
+TITLE = "CLOCK, second chance"
+PARAMETERS = {"entering": Parameter(0, 0, 1, "whether the bit of a page that enters is set")}
+WORDS = 1
+_LIMIT = 1
+__all__ = ["PARAMETERS", "TITLE", "WORDS", "Plain", "enter", "forget", "hit", "setup", "victim"]
+
+
+class Plain(PlainClock):
+    """Frames in a circle, a bit for each page, and a hand."""
+
+    def __init__(self, pool: PlainPool, entering: int) -> None:
+        super().__init__(pool, _LIMIT, entering)
+
+
+@lean_kernel
+def hit(pool: PoolState, page: int) -> None:
+    """Its bit is set."""
+    count_more(pool, page, _LIMIT)
+
+
+@lean_kernel
+def enter(pool: PoolState, page: int) -> None:
+    """It takes the frame that was left, behind the hand."""
+    enter_with(pool, page, pool.numbers[FIRST_PARAMETER])

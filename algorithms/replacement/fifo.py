@@ -1,0 +1,57 @@
+"""First in, first out: the page that has been in the pool longest leaves, however often it was referenced since.
+
+Belady, Nelson and Shedler (*An Anomaly in Space-Time Characteristics of Certain Programs Running in a Paging Machine*, CACM 12(6), 1969)
+show that a larger pool may miss more under it.
+"""
+
+from __future__ import annotations
+
+from flashsim.core.kernel import lean_kernel
+from flashsim.core.replacement import PlainPolicy, PlainPool, PoolState, oldest, push, take_out
+
+TITLE = "FIFO, first in first out"
+_RING = 0
+
+
+class Plain(PlainPolicy):
+    """Pages in the order in which they entered."""
+
+    def __init__(self, pool: PlainPool) -> None:
+        super().__init__(pool)
+        self.order: dict[int, None] = {}
+
+    def hit(self, page: int) -> None:
+        """It keeps its place."""
+
+    def enter(self, page: int) -> None:
+        """It is the last of the queue."""
+        self.order[page] = None
+
+    def victim(self, page: int) -> int:
+        """The first of the queue."""
+        leaving = next(each for each in self.order if not self.pool.pinned(each))
+        self.forget(leaving)
+        return leaving
+
+    def forget(self, page: int) -> None:
+        """It leaves the queue."""
+        del self.order[page]
+
+
+@lean_kernel
+def hit(pool: PoolState, page: int) -> None:
+    """It keeps its place."""
+
+
+@lean_kernel
+def enter(pool: PoolState, page: int) -> None:
+    """It is the last of the queue."""
+    push(pool, _RING, page)
+
+
+@lean_kernel
+def victim(pool: PoolState, page: int) -> int:
+    """The first of the queue."""
+    leaving = oldest(pool, _RING)
+    take_out(pool, leaving)
+    return leaving

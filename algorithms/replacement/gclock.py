@@ -1,0 +1,33 @@
+"""GCLOCK: CLOCK with a count instead of a bit, so that pages that are referenced often stay for several turns of the hand.
+
+Smith (*Sequentiality and Prefetching in Database Systems*, ACM TODS 3(3), 1978).  What a reference does to the count differs: it raises it,
+or sets it to a weight by the type of the page (both in Effelsberg and Haerder, *Principles of Database Buffer Management*, ACM TODS 9(4),
+1984).  Here it raises it by one up to a limit, as PostgreSQL does, whose limit of 5 and count of 1 for a page that enters are the defaults.
+"""
+
+from __future__ import annotations
+
+from algorithms.replacement._clock import PlainClock, count_more, enter_with, forget, setup, victim
+from flashsim.core.kernel import lean_kernel
+from flashsim.core.replacement import FIRST_PARAMETER, Parameter, PoolState
+
+TITLE = "GCLOCK, generalized CLOCK"
+PARAMETERS = {
+    "limit": Parameter(5, 1, 255, "what a page's count rises to at most"),
+    "entering": Parameter(1, 0, 255, "the count of a page that enters, if it is not above the limit"),
+}
+WORDS = 1
+Plain = PlainClock
+__all__ = ["PARAMETERS", "TITLE", "WORDS", "Plain", "enter", "forget", "hit", "setup", "victim"]
+
+
+@lean_kernel
+def hit(pool: PoolState, page: int) -> None:
+    """It counts one more."""
+    count_more(pool, page, pool.numbers[FIRST_PARAMETER])
+
+
+@lean_kernel
+def enter(pool: PoolState, page: int) -> None:
+    """It takes the frame that was left, behind the hand."""
+    enter_with(pool, page, min(pool.numbers[FIRST_PARAMETER], pool.numbers[FIRST_PARAMETER + 1]))

@@ -1,0 +1,211 @@
+"""LFU with aging: the page with the fewest references since it entered leaves, and all counts are halved when they grow old.
+
+Counts and their groups are those of Shah, Mitra and Matani (*An O(1) algorithm for implementing the LFU cache eviction scheme*, 2010),
+which leaves open which of equals leaves: here the one that was referenced longest ago.  Here all groups lie in one list in ascending order,
+and a group is known by its newest page.  Counts age as in Robinson and Devarakonda (*Data Cache Management Using Frequency-Based
+Replacement*, SIGMETRICS 1990): when they are above an ``average`` of all pages in the pool, each is halved, an odd one rounded up.  Which
+average suits is left open; 0 is never, which is plain LFU.  Of pages whose counts become equal by halving, those with the lower ones leave
+first.
+"""
+
+from __future__ import annotations
+
+from flashsim.core.kernel import inlined_kernel, lean_kernel
+from flashsim.core.replacement import (
+    FIRST_PAGE,
+    FIRST_PARAMETER,
+    NEWER,
+    OLDER,
+    OWN,
+    OWN_NUMBER,
+    USED,
+    Parameter,
+    PlainPolicy,
+    PlainPool,
+    PoolState,
+    oldest,
+    take_out,
+)  # fmt: skip
+
+TITLE = "LFU, least frequently used, with aging"
+PARAMETERS = {"average": Parameter(100, 0, 1_000_000_000, "references a page above which all counts are halved; 0: never")}
+COLUMNS = 1
+WORDS = 2
+#: A page's group; of each group its count and its newest page; a free group names the next free one, or 0, instead of a page.
+_RING, _GROUP = 0, OWN
+_COUNT, _NEWEST, _GROUP_WORDS = range(3)
+#: The sum of all counts, the groups that were ever used, and the first of those that are free again.
+_SUM, _GROUPS, _FREE = range(OWN_NUMBER, OWN_NUMBER + 3)
+
+
+class Plain(PlainPolicy):
+    """The count of each page, and the pages of each count, those first that came to it first."""
+
+    def __init__(self, pool: PlainPool, average: int) -> None:
+        super().__init__(pool)
+        self.average, self.total = average, 0
+        self.count: dict[int, int] = {}
+        self.pages: dict[int, dict[int, None]] = {}
+
+    def hit(self, page: int) -> None:
+        """It counts one more."""
+        count = self.count[page] + 1
+        self.forget(page)
+        self._add(page, count)
+        if 0 < self.average * len(self.count) < self.total:
+            groups, self.pages, self.total = self.pages, {}, 0
+            for count in sorted(groups):
+                for each in groups[count]:
+                    self._add(each, (count + 1) // 2)
+
+    def enter(self, page: int) -> None:
+        """It has been referenced once."""
+        self._add(page, 1)
+
+    def victim(self, page: int) -> int:
+        """Of the pages with the lowest count the one that came to it first."""
+        pages = (each for count in sorted(self.pages) for each in self.pages[count])
+        leaving = next(each for each in pages if not self.pool.pinned(each))
+        self.forget(leaving)
+        return leaving
+
+    def forget(self, page: int) -> None:
+        """It does not count any more."""
+        count = self.count.pop(page)
+        self.total -= count
+        del self.pages[count][page]
+        if not self.pages[count]:
+            del self.pages[count]
+
+    def _add(self, page: int, count: int) -> None:
+        self.count[page] = count
+        self.total += count
+        self.pages.setdefault(count, {})[page] = None
+
+
+@lean_kernel
+def hit(pool: PoolState, page: int) -> None:
+    """It counts one more."""
+    pages, words, numbers = pool.pages, pool.words, pool.numbers
+    group = pages[page, _GROUP]
+    count, behind = words[_at(group) + _COUNT], words[_at(group) + _NEWEST]
+    if behind == page:
+        behind = pages[page, OLDER]
+    _remove(pool, page)
+    after = pages[behind, NEWER]
+    if after >= FIRST_PAGE and words[_at(pages[after, _GROUP]) + _COUNT] == count + 1:
+        _join(pool, page, pages[after, _GROUP])
+    else:
+        _found(pool, page, count + 1, behind)
+    numbers[_SUM] += count + 1
+    if 0 < numbers[FIRST_PARAMETER] * numbers[USED] < numbers[_SUM]:
+        _halve(pool)
+
+
+@lean_kernel
+def enter(pool: PoolState, page: int) -> None:
+    """It has been referenced once."""
+    first = pool.pages[_RING, NEWER]
+    if first >= FIRST_PAGE and pool.words[_at(pool.pages[first, _GROUP]) + _COUNT] == 1:
+        _join(pool, page, pool.pages[first, _GROUP])
+    else:
+        _found(pool, page, 1, _RING)
+    pool.numbers[_SUM] += 1
+
+
+@lean_kernel
+def victim(pool: PoolState, page: int) -> int:
+    """Of the pages with the lowest count the one that came to it first."""
+    leaving = oldest(pool, _RING)
+    _remove(pool, leaving)
+    return leaving
+
+
+@lean_kernel
+def forget(pool: PoolState, page: int) -> None:
+    """It does not count any more."""
+    _remove(pool, page)
+
+
+@inlined_kernel
+def _at(group: int) -> int:
+    """Where a group's words begin; groups are numbered from 1."""
+    return int(group) * _GROUP_WORDS
+
+
+@inlined_kernel
+def _insert(pool: PoolState, page: int, behind: int) -> None:
+    pages = pool.pages
+    after = pages[behind, NEWER]
+    pages[page, OLDER], pages[page, NEWER] = behind, after
+    pages[behind, NEWER] = pages[after, OLDER] = page
+
+
+@inlined_kernel
+def _join(pool: PoolState, page: int, group: int) -> None:
+    """Let a page be the newest of a group."""
+    place = _at(group) + _NEWEST
+    _insert(pool, page, pool.words[place])
+    pool.words[place], pool.pages[page, _GROUP] = page, group
+
+
+@inlined_kernel
+def _found(pool: PoolState, page: int, count: int, behind: int) -> None:
+    """Let a page be a group of its own, behind another page."""
+    numbers, words = pool.numbers, pool.words
+    group = numbers[_FREE]
+    if group:
+        numbers[_FREE] = words[_at(group) + _NEWEST]
+    else:
+        numbers[_GROUPS] += 1
+        group = numbers[_GROUPS]
+    _insert(pool, page, behind)
+    words[_at(group) + _COUNT], words[_at(group) + _NEWEST] = count, page
+    pool.pages[page, _GROUP] = group
+
+
+@inlined_kernel
+def _free(pool: PoolState, group: int) -> None:
+    pool.words[_at(group) + _NEWEST] = pool.numbers[_FREE]
+    pool.numbers[_FREE] = group
+
+
+@inlined_kernel
+def _remove(pool: PoolState, page: int) -> None:
+    """Take a page out of its group, which ends with its last page."""
+    pages, words = pool.pages, pool.words
+    group, older = pages[page, _GROUP], pages[page, OLDER]
+    place = _at(group) + _NEWEST
+    pool.numbers[_SUM] -= words[_at(group) + _COUNT]
+    take_out(pool, page)
+    if words[place] == page:
+        if older >= FIRST_PAGE and pages[older, _GROUP] == group:
+            words[place] = older
+        else:
+            _free(pool, group)
+
+
+@lean_kernel
+def _halve(pool: PoolState) -> None:
+    """Halve all counts, and let groups whose counts become equal be one."""
+    pages, words = pool.pages, pool.words
+    total, before = 0, 0
+    page = pages[_RING, NEWER]
+    while page >= FIRST_PAGE:
+        group = pages[page, _GROUP]
+        last, count = words[_at(group) + _NEWEST], (words[_at(group) + _COUNT] + 1) // 2
+        merges = before > 0 and words[_at(before) + _COUNT] == count
+        if merges:
+            words[_at(before) + _NEWEST] = last
+            _free(pool, group)
+        else:
+            words[_at(group) + _COUNT] = count
+            before = group
+        while True:  # through the group
+            total += count
+            pages[page, _GROUP] = before
+            at_end = page == last
+            page = pages[page, NEWER]
+            if at_end:
+                break
+    pool.numbers[_SUM] = total

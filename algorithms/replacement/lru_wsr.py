@@ -1,0 +1,87 @@
+"""LRU-WSR, write sequence reordering: LRU that gives a dirty page a second chance, unless it has had one since its last reference.
+
+Jung, Shim, Park, Kang and Cha (*LRU-WSR: Integration of LRU and Writes Sequence Reordering for Flash Memory*, IEEE Transactions on
+Consumer Electronics 54(3), 2008).  A page that is clean leaves in its turn; one that is dirty goes to the newest end once, marked as cold,
+and leaves when its turn comes again.  A reference takes the mark away.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+
+from flashsim.core.kernel import lean_kernel
+from flashsim.core.replacement import (
+    DIRTY,
+    FLAGS,
+    OWN,
+    PlainPolicy,
+    PlainPool,
+    PoolState,
+    oldest,
+    push,
+    take_out,
+)  # fmt: skip
+
+TITLE = "LRU-WSR, LRU with write sequence reordering"
+COLUMNS = 1
+_RING, _COLD = 0, OWN
+
+
+class Plain(PlainPolicy):
+    """Whether each page is cold, in the order of their last references and second chances."""
+
+    def __init__(self, pool: PlainPool) -> None:
+        super().__init__(pool)
+        self.cold: OrderedDict[int, bool] = OrderedDict()
+
+    def hit(self, page: int) -> None:
+        """It is the newest now, and not cold."""
+        self.cold.move_to_end(page)
+        self.cold[page] = False
+
+    def enter(self, page: int) -> None:
+        """It is the newest, and not cold."""
+        self.cold[page] = False
+
+    def victim(self, page: int) -> int:
+        """The oldest that is clean or cold; others become cold, and the newest."""
+        while True:
+            each = next(each for each in self.cold if not self.pool.pinned(each))
+            if self.cold[each] or not self.pool.dirty(each):
+                self.forget(each)
+                return each
+            self.cold.move_to_end(each)
+            self.cold[each] = True
+
+    def forget(self, page: int) -> None:
+        """It has no place any more."""
+        del self.cold[page]
+
+
+@lean_kernel
+def hit(pool: PoolState, page: int) -> None:
+    """It is the newest now, and not cold."""
+    take_out(pool, page)
+    push(pool, _RING, page)
+    pool.pages[page, _COLD] = 0
+
+
+@lean_kernel
+def enter(pool: PoolState, page: int) -> None:
+    """It is the newest, and not cold."""
+    push(pool, _RING, page)
+    pool.pages[page, _COLD] = 0
+
+
+@lean_kernel
+def victim(pool: PoolState, page: int) -> int:
+    """The oldest that is clean or cold; others become cold, and the newest."""
+    pages = pool.pages
+    each = oldest(pool, _RING)
+    while pages[each, FLAGS] & DIRTY and not pages[each, _COLD]:
+        take_out(pool, each)
+        push(pool, _RING, each)
+        pages[each, _COLD] = 1
+        each = oldest(pool, _RING)
+    take_out(pool, each)
+    return each

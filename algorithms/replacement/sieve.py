@@ -1,0 +1,105 @@
+"""SIEVE: a queue in the order of entry, and a hand that goes from the oldest page to the newest and takes the first not referenced since.
+
+Zhang, Yang, Yue, Vigfusson and Rashmi (*SIEVE is Simpler than LRU: an Efficient Turn-Key Eviction Algorithm for Web Caches*, NSDI 2024,
+algorithm 1).  Unlike CLOCK's, pages that the hand passes keep their places, so that new pages are looked at soon after they entered.
+"""
+
+from __future__ import annotations
+
+from flashsim.core.kernel import lean_kernel
+from flashsim.core.prefetch import prefetch
+from flashsim.core.replacement import (
+    FIRST_PAGE,
+    FLAGS,
+    NEWER,
+    OWN,
+    OWN_NUMBER,
+    PINNED,
+    PlainPolicy,
+    PlainPool,
+    PoolState,
+    push,
+    take_out,
+)  # fmt: skip
+
+TITLE = "SIEVE"
+COLUMNS = 1
+_RING, _HAND, _VISITED = 0, OWN_NUMBER, OWN
+
+
+class Plain(PlainPolicy):
+    """Pages in the order in which they entered, whether each was referenced since, and where the hand stands: None at the end."""
+
+    def __init__(self, pool: PlainPool) -> None:
+        super().__init__(pool)
+        self.newer: dict[int | None, int | None] = {None: None}  # None stands before the oldest and after the newest
+        self.older: dict[int | None, int | None] = {None: None}
+        self.visited: dict[int, bool] = {}
+        self.hand: int | None = None
+
+    def hit(self, page: int) -> None:
+        """It is marked, and keeps its place."""
+        self.visited[page] = True
+
+    def enter(self, page: int) -> None:
+        """It is the newest, without a mark."""
+        self.visited[page] = False
+        last = self.older[None]
+        self.older[page], self.newer[page] = last, None
+        self.newer[last] = self.older[None] = page
+
+    def victim(self, page: int) -> int:
+        """The first page on the hand's way without a mark; pages that are passed lose theirs, unless they are pinned."""
+        while True:
+            each, self.hand = self.hand, self.newer[self.hand]
+            if each is not None and not self.pool.pinned(each):
+                if not self.visited[each]:
+                    self.forget(each)
+                    return each
+                self.visited[each] = False
+
+    def forget(self, page: int) -> None:
+        """It leaves the queue; a hand that stands there goes on."""
+        if self.hand == page:
+            self.hand = self.newer[page]
+        before, after = self.older.pop(page), self.newer.pop(page)
+        self.newer[before], self.older[after] = after, before
+
+
+@lean_kernel
+def hit(pool: PoolState, page: int) -> None:
+    """It is marked, and keeps its place."""
+    pool.pages[page, _VISITED] = 1
+
+
+@lean_kernel
+def enter(pool: PoolState, page: int) -> None:
+    """It is the newest, without a mark."""
+    pool.pages[page, _VISITED] = 0
+    push(pool, _RING, page)
+
+
+@lean_kernel
+def victim(pool: PoolState, page: int) -> int:
+    """The first page on the hand's way without a mark; pages that are passed lose theirs, unless they are pinned."""
+    pages = pool.pages
+    each = pool.numbers[_HAND]
+    while True:
+        if each >= FIRST_PAGE and not pages[each, FLAGS] & PINNED:
+            if not pages[each, _VISITED]:
+                break
+            pages[each, _VISITED] = 0
+        each = pages[each, NEWER]
+    hand = pages[each, NEWER]
+    prefetch(pages, hand)  # for the next time
+    pool.numbers[_HAND] = hand
+    take_out(pool, each)
+    return each
+
+
+@lean_kernel
+def forget(pool: PoolState, page: int) -> None:
+    """It leaves the queue; a hand that stands there goes on."""
+    if pool.numbers[_HAND] == page:
+        pool.numbers[_HAND] = pool.pages[page, NEWER]
+    take_out(pool, page)
