@@ -1,6 +1,7 @@
 # What type checkers and editors see of the lazy names in __init__.py: a line a module of experiments.face.
 from experiments.face.algorithms import algorithms as algorithms
 from experiments.face.bench import bench as bench
+from experiments.face.cache import cache as cache
 from experiments.face.calibrate import calibrate as calibrate
 from experiments.face.compare import compare as compare
 from experiments.face.devices import devices as devices

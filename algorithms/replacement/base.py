@@ -7,16 +7,18 @@ member's parameters by name.  It may define the same policy as lean kernels ``hi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Protocol
 
 import numpy as np
 
+from flashsim.core.compiling import Part
 from flashsim.core.errors import FlashsimError, InvalidParameterError, UnknownNameError
 from flashsim.core.kernel import compiled, pointer_to
 from flashsim.core.members import Family
 from flashsim.core.policies import Policies, compiled_member
 from flashsim.core.replacement import FIRST_PARAMETER, KERNELS, OWN_NUMBER, Parameter, ReplacementPolicy, leave_ring, nothing
+from flashsim.core.source_files import source_tree
 from flashsim.core.units import parse_count
 
 
@@ -35,6 +37,8 @@ class Replacement(Protocol):
 REPLACEMENT = Family("algorithms.replacement", "replacement policy", Replacement)
 
 _LEFT_OUT = {"setup": nothing, "forget": leave_ring}
+#: Seconds that a member takes to compile, about.
+_COMPILED_IN = 1.5
 _METHODS = ("hit", "enter", "victim", "forget")
 
 
@@ -62,6 +66,14 @@ def replacement_policy(text: str, **parameters: int) -> ReplacementPolicy:
         raise FlashsimError(f"{REPLACEMENT.kind}: Plain of '{name}' does not define {', '.join(missing)}")
     columns = member.COLUMNS(values) if callable(member.COLUMNS) else member.COLUMNS
     return ReplacementPolicy(text, values, member.Plain, _kernels(name, member), columns, member.WORDS, member.FUTURE)
+
+
+def replacement_parts(names: Iterable[str]) -> list[Part]:
+    """What of some members is compiled, a part a member, so that several can be compiled side by side; files of one's own are left out."""
+    sources = source_tree().sources
+    modules = [f"{REPLACEMENT.package}.{name.replace('-', '_')}" for name in dict.fromkeys(names)]
+    own = [module for module in modules if b"\ndef victim(" in sources.get(module, b"")]
+    return [Part(module, "victim", f"{__name__}:{replacement_policy.__name__}", seconds=_COMPILED_IN) for module in own]
 
 
 def _written(text: str) -> tuple[str, int]:

@@ -17,6 +17,7 @@ _FAMILIES = {
     "formats": ("traces.format.base", "FORMATS"),
     "engines": ("traces.replay.base", "ENGINES"),
     "planners": ("algorithms.page_access.planners.base", "PLANNERS"),
+    "policies": ("algorithms.replacement.base", "REPLACEMENT"),
     "benchmarks": ("traces.workload.base", "FAMILY"),
 }
 _PLACE = re.compile(r"\{([a-z_]+)\}")

@@ -12,11 +12,9 @@ from typing import Any
 import pandas as pd
 from matplotlib.figure import Figure
 
-from experiments.presentation.plots import style, svg
+from experiments.presentation.plots import FORMATS, save, svg
 from flashsim.core.errors import CapacityError, FlashsimError, InvalidParameterError
 
-#: What a picture may be saved as.
-_FORMATS = (".svg", ".png", ".pdf")
 #: A result shows so many rows of its summary; the frame has all.
 _SHOWN_ROWS = 60
 
@@ -44,14 +42,10 @@ class Picture:
             It cannot be written.
         """
         target = Path(path)
-        if target.suffix not in _FORMATS:
-            raise InvalidParameterError("path", repr(str(path)), f"a picture's name must end in {', '.join(_FORMATS)}")
+        if target.suffix not in FORMATS:
+            raise InvalidParameterError("path", repr(str(path)), f"a picture's name must end in {', '.join(FORMATS)}")
         try:
-            if target.suffix == ".svg":
-                target.write_text(svg(self.figure), encoding="utf-8")
-            else:
-                with style():
-                    self.figure.savefig(target, dpi=150)
+            save(self.figure, target, target.suffix)
         except OSError as problem:
             raise FlashsimError(f"path: cannot write {path}: {problem.strerror or problem}") from problem
         return target

@@ -6,6 +6,7 @@ import io
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import matplotlib
@@ -25,6 +26,8 @@ _STYLE: dict[Any, Any] = {
     "axes.spines.top": False,
     "axes.spines.right": False,
 }
+#: What a picture may be saved as.
+FORMATS = (".svg", ".png", ".pdf")
 #: Inches across a picture of a report: narrow, so that its words can be read on a phone, where it shrinks to the width of the screen.
 WIDTH = 5.4
 
@@ -273,3 +276,12 @@ def svg(figure: Figure) -> str:
         figure.savefig(stream, format="svg", metadata={"Date": None, "Creator": "flashsim"})
     text = stream.getvalue()
     return text[text.index("<svg") :]
+
+
+def save(figure: Figure, path: Path, suffix: str) -> None:
+    """Write a figure into a file, as what the suffix, one of `FORMATS`, says."""
+    if suffix == ".svg":
+        path.write_text(svg(figure), encoding="utf-8")
+        return
+    with style():
+        figure.savefig(path, format=suffix[1:], dpi=150)

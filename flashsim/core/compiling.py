@@ -44,7 +44,7 @@ class Part:
     module, function
         Where it stands.
     family
-        Of a policy, the module that defines the family.
+        Of a policy, the module that defines the family; or, as ``module:function``, what compiles a member that is given by its name.
     needs
         Parts that it calls.
     seconds
@@ -68,9 +68,14 @@ class Part:
         if not self.family:
             compile_part(getattr(module, self.function))
             return
-        for policy in vars(import_module(self.family)).values():
+        family, _, compiles = self.family.partition(":")
+        member = self.module.rpartition(".")[2].replace("_", "-")
+        if compiles:
+            getattr(import_module(family), compiles)(member)
+            return
+        for policy in vars(import_module(family)).values():
             if isinstance(policy, Policy) and policy.attribute == self.function:
-                policy.function(self.module.rpartition(".")[2].replace("_", "-"))
+                policy.function(member)
 
 
 def parts_of(modules: Iterable[str], policies: Iterable[tuple[Policy, str]] = ()) -> list[Part]:

@@ -42,6 +42,9 @@ COMMANDS = (
     "trace convert",
     "trace info",
     "trace replay",
+    "cache",
+    "cache simulate",
+    "cache compare",
     "validate",
     "validate hdd",
     "validate joins",
@@ -67,6 +70,8 @@ def test_every_command_has_examples_and_they_run(command: str, here: Path) -> No
         Path("requests.csv").write_text("Stamp,LBA,Size\n0.5,64,4096\n2,128,512\n", encoding="utf-8")
     if command == "fetch":
         Path("edges.csv").write_text("r,s,weight\n1,a,3\n1,b,1\n1,c,1\n2,a,1\n2,c,5\n", encoding="utf-8")
+    if command.startswith("cache"):
+        Path("pages.txt").write_text("\n".join(map(str, [*range(50), *range(20)] * 20)), encoding="utf-8")
     if command == "device import-diskspecs":
         named = write_drive(here).read_text(encoding="utf-8").replace("SMALL_ST-1.x", "MY_DISK")
         Path("drive.parv").write_text(named, encoding="utf-8")
@@ -84,9 +89,13 @@ def test_every_command_has_examples_and_they_run(command: str, here: Path) -> No
 def test_no_command_is_left_out(flashsim: Run) -> None:
     listed = [
         re.findall(r"^  ([\w-]+)  ", flashsim(f"{group} --help").stdout.split("Commands:")[1], re.MULTILINE)
-        for group in ("", "device", "trace", "validate")
+        for group in ("", "device", "trace", "cache", "validate")
     ]
-    groups = [f"{group} {name}".strip() for group, names in zip(("", "device", "trace", "validate"), listed, strict=True) for name in names]
+    groups = [
+        f"{group} {name}".strip()
+        for group, names in zip(("", "device", "trace", "cache", "validate"), listed, strict=True)
+        for name in names
+    ]
     assert sorted(groups) == sorted(COMMANDS[1:])
 
 

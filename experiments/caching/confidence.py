@@ -1,0 +1,70 @@
+"""Differences of hit ratios with confidence: paired means of windows of a trace, grouped until they do not depend on each other.
+
+The two policies of a pair see the same windows, so that what differs from window to window for both cancels.  Neighbouring windows are
+merged, two by two, until von Neumann's ratio finds no serial correlation of the differences any more (Fishman: Grouping observations in
+digital simulation, Management Science 24(5), 1978), and no fewer than `FEWEST` are left; then Student's t gives the interval.  It assumes
+that the trace goes on as it is (that windows are draws from one stationary process), and about normal means of windows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy import stats
+
+Floats = npt.NDArray[np.float64]
+
+#: Windows that a trace is cut into, and the fewest that they are merged into.
+WINDOWS, FEWEST = 512, 16
+#: The confidence of an interval, and of the test for correlation.
+CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A mean with the half width of its interval.
+
+    Parameters
+    ----------
+    windows
+        Means that it rests on.
+    independent
+        Whether these pass the test; otherwise the interval is too narrow.
+    """
+
+    mean: float
+    half: float
+    windows: int
+    independent: bool
+
+    @property
+    def sign(self) -> int:
+        """1 or -1 where the interval lies above or below 0; 0 where it does not tell."""
+        return 0 if abs(self.mean) <= self.half else 1 if self.mean > 0 else -1
+
+
+def interval(differences: Floats) -> Interval:
+    """The mean of differences, one a window, shape (n,), n at least 2.
+
+    Examples
+    --------
+    >>> interval(np.array([0.5, 0.25] * 32))
+    Interval(mean=0.375, half=0.031474..., windows=64, independent=True)
+    """
+    means = differences
+    while not (independent := _independent(means)) and len(means) >= 2 * FEWEST:
+        means = means[: len(means) // 2 * 2].reshape(-1, 2).mean(axis=1)
+    spread = float(means.std(ddof=1))
+    half = float(stats.t.ppf((1 + CONFIDENCE) / 2, len(means) - 1)) * spread / len(means) ** 0.5
+    return Interval(float(differences.mean()), half, len(means), independent)
+
+
+def _independent(means: Floats) -> bool:
+    """Whether von Neumann's ratio is what it may be without positive serial correlation."""
+    count, squares = len(means), float(((means - means.mean()) ** 2).sum())
+    if squares == 0 or count < 3:
+        return True
+    correlation = 1 - float((np.diff(means) ** 2).sum()) / (2 * squares)
+    return correlation * ((count**2 - 1) / (count - 2)) ** 0.5 <= float(stats.norm.ppf(CONFIDENCE))

@@ -1,0 +1,179 @@
+"""A trace's references, numbered once and kept in a compact file, so that any number of policies and sizes go through them.
+
+How many pages a share of them comes to is known only at the end of a trace, and many traces are streams.  So references are read once,
+into a file without a name that the system removes: 4 bytes each, the number of the page (`flashsim.core.page_numbers`) with the sign of a
+write.  For policies that know the future another 4 bytes say which reference asks for the page next; they are found by one walk from the
+end.  Memory grows with the distinct pages alone.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Iterator
+from types import TracebackType
+from typing import IO, Self
+
+import numpy as np
+
+from flashsim.core.errors import CapacityError, InvalidParameterError
+from flashsim.core.kernel import lean_kernel
+from flashsim.core.page_numbers import PageNumbers
+from flashsim.core.protocols import Progress
+from flashsim.core.references import BATCH, References
+from flashsim.core.replacement import FIRST_PAGE, NEVER_AGAIN, Numbers
+from flashsim.core.request import Integers
+from flashsim.storage.pool.simulation import Writes
+
+_BYTES = 4
+_WRITE = np.int32(-(1 << 31))
+
+
+class NumberedTrace:
+    """The references of a trace, to be gone through as often as it takes.
+
+    Parameters
+    ----------
+    title
+        The trace, in words.
+    batches
+        Its references.
+    limit
+        Only so many, from the first on; all if None.
+    keep
+        Which references of a batch are kept, such as those to a sample of pages; all if None.
+    progress
+        Is told how many references were read.
+
+    Raises
+    ------
+    InvalidParameterError
+        There is no reference.
+    CapacityError
+        There are more than policies count, or there is no room for the file.
+    """
+
+    def __init__(
+        self,
+        title: str,
+        batches: Iterator[References],
+        limit: int | None = None,
+        keep: Callable[[Integers], np.ndarray] | None = None,
+        progress: Progress | None = None,
+    ) -> None:
+        self.title = title
+        #: References that were read, references that are kept, and writes among these.
+        self.read = self.references = self.writes = 0
+        self._file = _temporary()
+        self._future: IO[bytes] | None = None
+        #: Distinct pages.
+        self.pages = 0
+        try:
+            self._read_all(batches, limit, keep, progress)
+        except BaseException:
+            self.close()
+            raise
+
+    def _read_all(
+        self,
+        batches: Iterator[References],
+        limit: int | None,
+        keep: Callable[[Integers], np.ndarray] | None,
+        progress: Progress | None,
+    ) -> None:
+        numbers = PageNumbers()
+        for batch in batches:
+            pages, writes = batch.pages, batch.writes
+            if limit is not None and self.read + len(pages) > limit:
+                pages, writes = pages[: limit - self.read], None if writes is None else writes[: limit - self.read]
+            self.read += len(pages)
+            if keep is not None:
+                chosen = keep(pages)
+                pages, writes = pages[chosen], None if writes is None else writes[chosen]
+            self._add(numbers.number(pages), writes)
+            if progress is not None:
+                progress(self.read, limit or 0, "" if limit else f"{self.read:,} references")
+            if self.read == limit:
+                break
+        if not self.references:
+            raise InvalidParameterError("trace", self.title, "it references no page" + (" of the sample" if self.read else ""))
+        self.pages = len(numbers)
+
+    def _add(self, numbers: Numbers, writes: np.ndarray | None) -> None:
+        if self.references + len(numbers) >= NEVER_AGAIN:
+            raise CapacityError(f"trace: {self.title} has {NEVER_AGAIN:,} references or more; take a part of it with --limit")
+        if writes is not None:
+            numbers[writes] |= _WRITE
+            self.writes += int(np.count_nonzero(writes))
+        _write(self._file, numbers)
+        self.references += len(numbers)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let the files go."""
+        for file in (self._file, self._future):
+            if file is not None:
+                file.close()
+
+    def part(self, begin: int, end: int) -> tuple[Numbers, Writes | None]:
+        """The numbers of the pages that some references ask for, and 1 for those that write, shape (n,) each."""
+        numbers = _read(self._file, begin, end)
+        if not self.writes:
+            return numbers, None
+        return numbers & ~_WRITE, (numbers < 0).view(np.uint8)
+
+    def next_uses(self, begin: int, end: int) -> Numbers:
+        """Which references ask for the pages next that some references ask for, shape (n,); see `look_ahead`."""
+        assert self._future is not None
+        return _read(self._future, begin, end)
+
+    def look_ahead(self, progress: Progress | None = None) -> None:
+        """Find out for each reference which one asks for its page next, once."""
+        if self._future is not None:
+            return
+        self._future, coming = _temporary(), np.full(FIRST_PAGE + self.pages, NEVER_AGAIN, np.int32)
+        for end in range(self.references, 0, -BATCH):
+            begin = max(0, end - BATCH)
+            numbers, _ = self.part(begin, end)
+            _look_back(numbers, begin, coming)
+            _write(self._future, numbers, begin)
+            if progress is not None:
+                progress(self.references - begin, self.references)
+
+
+@lean_kernel
+def _look_back(numbers: Numbers, first: int, coming: Numbers) -> None:
+    """Replace the number of each page by that of the reference that asks for it next, from the last on."""
+    for row in range(numbers.shape[0] - 1, -1, -1):
+        page = numbers[row]
+        numbers[row] = coming[page]
+        coming[page] = first + row + 1
+
+
+def _temporary() -> IO[bytes]:
+    return tempfile.TemporaryFile(prefix="flashsim-", buffering=0)
+
+
+def _write(file: IO[bytes], numbers: Numbers, begin: int | None = None) -> None:
+    left = numbers.data.cast("B")
+    try:
+        if begin is not None:
+            file.seek(begin * _BYTES)
+        while left:
+            left = left[file.write(left) :]
+    except OSError as problem:
+        raise CapacityError(f"trace: numbered references take 4 bytes each in {tempfile.gettempdir()}: {problem.strerror}") from problem
+
+
+def _read(file: IO[bytes], begin: int, end: int) -> Numbers:
+    numbers = np.empty(end - begin, np.int32)
+    view, at = numbers.data.cast("B"), begin * _BYTES
+    while view:
+        count = os.preadv(file.fileno(), [view], at)
+        view, at = view[count:], at + count
+    return numbers

@@ -1,0 +1,206 @@
+"""Policies at many sizes over one trace, as many at a time as there are cores: threads, since a simulation holds no lock."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from algorithms.replacement.base import REPLACEMENT, replacement_parts, replacement_policy
+from experiments.caching.confidence import Floats
+from experiments.caching.numbered import NumberedTrace
+from experiments.caching.sizes import PoolSize
+from flashsim.core.compiling import Compilation, parts_of
+from flashsim.core.errors import InvalidParameterError
+from flashsim.core.protocols import Progress
+from flashsim.core.references import BATCH
+from flashsim.core.replacement import FIRST_PAGE, ReplacementPolicy
+from flashsim.core.units import MICROSECONDS, SECONDS
+from flashsim.storage.pool.simulation import Counts, Simulation, simulation
+
+#: All members of the family.
+ALL = "all"
+#: References at once, compiled and in plain Python: between two of them a run can be stopped.
+_AT_ONCE, _PLAIN_AT_ONCE = BATCH, 1 << 14
+#: Seconds between two looks at how far runs have come.
+_LOOKS_EVERY = 0.2
+
+
+@dataclass(frozen=True)
+class Run:
+    """What one policy did in a pool of one size, after the warm-up.
+
+    Parameters
+    ----------
+    windows
+        Its hit ratio in each window, shape (n,).
+    seconds
+        Of the processor, for all references.
+    """
+
+    policy: str
+    size: PoolSize
+    counts: Counts
+    windows: Floats
+    seconds: float
+
+    @property
+    def hit_ratio(self) -> float:
+        """The share of references whose page was in the pool."""
+        return self.counts.hits / self.counts.references
+
+    def row(self, page_size: int, distinct: int) -> dict[str, Any]:
+        """JSON-ready; `page_size` in bytes.
+
+        A miss reads its page, that of a write too: a write may change a part of it.  A page that is dirty when it leaves is written; what
+        is dirty at the end is not counted.
+        """
+        told = self.counts
+        return {
+            "policy": self.policy,
+            "size": self.size.label,
+            "pages": self.size.frames,
+            "share": self.size.frames / distinct,
+            "references": told.references,
+            "writes": told.writes,
+            "hits": told.hits,
+            "hit_ratio": self.hit_ratio,
+            "misses": told.misses,
+            "first": told.first,
+            "again": told.misses - told.first,
+            "read_misses": told.misses - told.write_misses,
+            "write_misses": told.write_misses,
+            "evictions": told.evictions,
+            "write_backs": told.write_backs,
+            "bytes_read": told.misses * page_size,
+            "bytes_written": told.write_backs * page_size,
+            "reference_us": self.seconds * SECONDS / MICROSECONDS / told.references,
+        }
+
+
+def policies(names: Sequence[str]) -> list[ReplacementPolicy]:
+    """Policies as they are written, each once; `ALL` stands for every member.
+
+    Raises
+    ------
+    UnknownNameError, MissingFileError, InvalidParameterError, FlashsimError
+        As `algorithms.replacement.base.replacement_policy`.
+    """
+    every = [member for name in names for member in (REPLACEMENT.names() if name == ALL else [name])]
+    return [replacement_policy(name) for name in dict.fromkeys(every)]
+
+
+def compile_policies(names: Sequence[str]) -> None:
+    """Compile what is not kept from earlier of what members of the family need, side by side; an interrupt ends it."""
+    members = [member for name in names for member in (REPLACEMENT.names() if name == ALL else [name.partition(":")[0]])]
+    Compilation([*parts_of([Simulation.__module__]), *replacement_parts(members)]).wait("policies")
+
+
+def warm_up_references(written: str | int, references: int) -> int:
+    """How many references a warm-up is: a number of them, or a share such as ``10%``.
+
+    Raises
+    ------
+    InvalidParameterError
+        It is neither, or leaves none to count.
+    """
+    text = str(written).strip()
+    try:
+        count = round(float(text[:-1]) / 100 * references) if text.endswith("%") else int(text)
+    except (ValueError, OverflowError):
+        raise InvalidParameterError("warm-up", repr(written), "a number of references or a share such as 10% is needed") from None
+    if not 0 <= count < references:
+        raise InvalidParameterError("warm-up", written, f"it must leave some of {references:,} references to count")
+    return count
+
+
+@dataclass(frozen=True)
+class Setting:
+    """How runs are made.
+
+    Parameters
+    ----------
+    warm_up
+        References before those that count.
+    windows
+        Of equal length, at most as many as there are references.
+    jobs
+        Threads.
+    seed
+        Of what policies draw.
+    """
+
+    warm_up: int = 0
+    windows: int = 1
+    jobs: int = 1
+    seed: int = 0
+
+
+def run(
+    trace: NumberedTrace,
+    chosen: Sequence[ReplacementPolicy],
+    sizes: Sequence[PoolSize],
+    setting: Setting,
+    progress: Progress | None = None,
+) -> list[Run]:
+    """Every policy at every size, size by size.
+
+    Raises
+    ------
+    FlashsimError
+        A policy broke its contract.
+    """
+    if any(policy.future for policy in chosen):
+        trace.look_ahead(progress)
+    simulation(chosen[0], sizes[0].frames).refer(np.array([FIRST_PAGE], np.int32))  # loads or compiles what all share
+    cells = [(policy, size) for size in sizes for policy in chosen]
+    done, stop = [0] * len(cells), threading.Event()
+    with ThreadPoolExecutor(setting.jobs) as pool:
+        try:
+            running = [pool.submit(_run, trace, *cell, setting, done, number, stop) for number, cell in enumerate(cells)]
+            left = set(running)
+            while left:
+                finished, left = wait(left, _LOOKS_EVERY, FIRST_EXCEPTION)
+                for each in finished:
+                    each.result()
+                if progress is not None:
+                    ended = len(cells) - len(left)
+                    progress(sum(done) / (trace.references * len(cells)), 1, f"{ended} of {len(cells)} runs")
+        except BaseException:
+            stop.set()
+            pool.shutdown(cancel_futures=True)
+            raise
+    return [each.result() for each in running]
+
+
+def _run(
+    trace: NumberedTrace, policy: ReplacementPolicy, size: PoolSize, setting: Setting, done: list[int], number: int, stop: threading.Event
+) -> Run:
+    pool = simulation(policy, size.frames, setting.seed)
+    ends = np.linspace(setting.warm_up, trace.references, min(setting.windows, trace.references - setting.warm_up) + 1).astype(np.int64)
+    told, seconds = [], 0.0
+    at_once = _AT_ONCE if policy.kernels is not None else _PLAIN_AT_ONCE
+    for window in pairwise([0, *ends.tolist()]):
+        for begin, end in _pieces(*window, at_once):
+            if stop.is_set():
+                break
+            pages, writes = trace.part(begin, end)
+            next_uses = trace.next_uses(begin, end) if policy.future else None
+            began = time.thread_time()
+            pool.refer(pages, writes, next_uses)
+            seconds += time.thread_time() - began
+            done[number] = end
+        told.append(pool.counts)
+    hits = np.diff([counts.hits for counts in told]) / np.diff(ends)
+    counted = Counts(*(np.subtract(told[-1], told[0])).tolist())
+    return Run(policy.name, size, counted, hits, seconds * counted.references / trace.references)
+
+
+def _pieces(begin: int, end: int, at_once: int) -> Iterator[tuple[int, int]]:
+    return ((each, min(each + at_once, end)) for each in range(begin, end, at_once))

@@ -1,0 +1,128 @@
+"""Sizes of pools as people write them: shares of a trace's pages, pages, bytes, and ranges of these."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from flashsim.core.errors import InvalidParameterError
+from flashsim.core.units import format_size, parse_size
+
+#: A range is walked in so many steps, each larger by the same factor.
+STEPS = 10
+#: The largest pool: pages are numbered by 32 bits.
+MOST_FRAMES = (1 << 31) - 16
+_EXAMPLES = "a share such as 10%, pages such as 600pages, a size such as 4MiB, or a range such as 1%..80% is needed"
+_SHARE, _PAGES = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*%"), re.compile(r"([0-9]+)\s*pages?")
+
+
+@dataclass(frozen=True)
+class PoolSize:
+    """A size as it is shown, and its frames.
+
+    Parameters
+    ----------
+    label
+        As it was written, or as a step of a range comes to.
+    frames
+        Pages that the pool holds.
+    """
+
+    label: str
+    frames: int
+
+
+@dataclass(frozen=True)
+class _Amount:
+    """So many percent, pages or bytes."""
+
+    unit: str
+    amount: float
+
+    def frames(self, distinct: int, page_size: int) -> int:
+        """Frames of a pool of this size, at least 1."""
+        wanted = {"%": self.amount * distinct / 100, "pages": self.amount, "bytes": self.amount // page_size}[self.unit]
+        return max(1, round(wanted))
+
+    @property
+    def label(self) -> str:
+        if self.unit == "%":
+            return f"{self.amount:.3g} %"
+        return f"{self.amount:,.0f} pages" if self.unit == "pages" else format_size(round(self.amount))
+
+
+def parse_sizes(written: str | Iterable[str], parameter: str = "size") -> list[tuple[_Amount, ...]]:
+    """Sizes, and ends of ranges, of texts that hold one or several separated by commas.
+
+    Raises
+    ------
+    InvalidParameterError
+        A text that is no size, a size of 0, a share above 100 %, or a range whose ends differ in kind or order.
+
+    Examples
+    --------
+    >>> [size.frames for size in pool_sizes(parse_sizes("1%..100%,600pages"), 1000, 8192)]
+    [10, 17, 28, 46, 77, 129, 215, 359, 599, 600, 1000]
+    """
+    texts = [written] if isinstance(written, str) else list(written)
+    return [_range(each.strip(), parameter) for text in texts for each in text.split(",")]
+
+
+def _range(text: str, parameter: str) -> tuple[_Amount, ...]:
+    ends = tuple(_amount(end.strip(), text, parameter) for end in text.split(".."))
+    if len(ends) > 2:
+        raise InvalidParameterError(parameter, repr(text), _EXAMPLES)
+    if len(ends) == 2 and (ends[0].unit != ends[1].unit or ends[0].amount >= ends[1].amount):
+        raise InvalidParameterError(parameter, repr(text), "a range leads from a smaller size to a larger one of the same unit")
+    return ends
+
+
+def _amount(text: str, whole: str, parameter: str) -> _Amount:
+    if found := _SHARE.fullmatch(text):
+        amount = _Amount("%", float(found[1]))
+    elif found := _PAGES.fullmatch(text):
+        amount = _Amount("pages", float(found[1]))
+    else:
+        try:
+            amount = _Amount("bytes", parse_size(text, parameter))
+        except InvalidParameterError:
+            raise InvalidParameterError(parameter, repr(whole), _EXAMPLES) from None
+    if amount.amount <= 0:
+        raise InvalidParameterError(parameter, repr(whole), "a pool holds at least one page")
+    if amount.unit == "%" and amount.amount > 100:
+        raise InvalidParameterError(
+            parameter, repr(whole), "a share is at most 100 % of the trace's pages (a number of pages may be larger)"
+        )
+    if amount.unit == "pages" and amount.amount > MOST_FRAMES:
+        raise InvalidParameterError(parameter, repr(whole), f"a pool holds at most {MOST_FRAMES:,} pages")
+    return amount
+
+
+def pool_sizes(written: Sequence[tuple[_Amount, ...]], distinct: int, page_size: int, parameter: str = "size") -> list[PoolSize]:
+    """The pools that sizes come to for a trace of so many distinct pages, from the smallest on, no two of the same frames.
+
+    Parameters
+    ----------
+    page_size
+        Bytes.
+
+    Raises
+    ------
+    InvalidParameterError
+        A size in bytes that is no page, or more pages than there can be.
+    """
+    found: dict[int, PoolSize] = {}
+    for ends in written:
+        for amount in ends:
+            if amount.unit == "bytes" and not page_size <= amount.amount <= page_size * MOST_FRAMES:
+                bound = f"a pool holds from one page of {format_size(page_size)} to {MOST_FRAMES:,} pages"
+                raise InvalidParameterError(parameter, amount.label, bound)
+        steps = [*np.geomspace(ends[0].amount, ends[1].amount, STEPS)] if len(ends) == 2 else [ends[0].amount]
+        for step in steps:
+            amount = _Amount(ends[0].unit, float(step))
+            frames = amount.frames(distinct, page_size)
+            found.setdefault(frames, PoolSize(amount.label, frames))
+    return sorted(found.values(), key=lambda size: size.frames)

@@ -1,0 +1,93 @@
+"""Where references come from: arrays, lists and series of ids, frames of requests, and what a text names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from flashsim.core.errors import InvalidParameterError, MissingFileError
+from flashsim.core.references import BATCH, References
+from flashsim.core.request import Integers
+
+A_TRACE = (
+    "references are needed: the path of a trace or a generator such as 'zipf:pages=1000', ids of pages as an array, a list or a Series, "
+    "a pair (pages, writes), or a frame with a column page (and write), or operation, offset and length (bytes)"
+)
+
+
+@dataclass(frozen=True)
+class ArrayTrace:
+    """References that are in memory already.
+
+    Parameters
+    ----------
+    pages, writes
+        As of `flashsim.core.references.References`.
+    """
+
+    name: str
+    pages: Integers
+    writes: np.ndarray | None = None
+
+    def batches(self) -> Iterator[References]:
+        """See `experiments.caching.session.ReferenceSource`."""
+        for begin in range(0, len(self.pages), BATCH):
+            part = slice(begin, begin + BATCH)
+            yield References(self.pages[part], None if self.writes is None else self.writes[part])
+
+
+def of_values(pages: Any, writes: Any = None, name: str = "pages") -> ArrayTrace:
+    """References from ids of pages of any one type: integers are taken as they are, others by the order in which they appear.
+
+    Parameters
+    ----------
+    writes
+        Whether each reference writes its page; truth values or 0 and 1.
+
+    Raises
+    ------
+    InvalidParameterError
+        They are no list, an id is missing, or the two differ in length.
+    """
+    numbers = _ids(pages)
+    if writes is None:
+        return ArrayTrace(name, numbers)
+    flags = np.asarray(writes)
+    if flags.shape != numbers.shape:
+        raise InvalidParameterError("trace", f"{len(numbers):,} pages and writes of shape {flags.shape}", "both must have the same length")
+    if not np.isin(flags, (0, 1)).all():
+        raise InvalidParameterError("writes", flags[~np.isin(flags, (0, 1))][0], "a truth value is needed, or 0 or 1")
+    return ArrayTrace(name, numbers, flags.astype(np.bool_))
+
+
+def of_text(text: str, page_size: int, seed: int = 0, format_name: str | None = None, columns: str | None = None) -> ArrayTrace:
+    """References of a file with an id a line; lines that begin with ``*`` are no references."""
+    path = Path(text)
+    if not path.is_file():
+        raise MissingFileError(f"trace: no file at {text}")
+    ids = pd.read_csv(path, header=None, comment="*", skip_blank_lines=True, dtype=np.int64)[0]
+    return of_values(ids, name=path.name)
+
+
+def _ids(pages: Any) -> Integers:
+    values = pages if isinstance(pages, pd.Series) else pd.Series(np.asarray(pages) if _is_flat(pages) else _refuse(pages))
+    if pd.api.types.is_integer_dtype(values.dtype) and not values.hasnans:
+        numbers = values.to_numpy()
+        return numbers.view(np.int64) if numbers.dtype == np.uint64 else numbers.astype(np.int64)
+    if values.isna().any():
+        raise InvalidParameterError("trace", f"{int(values.isna().argmax()):,}", "the page of that reference is missing (numbered from 0)")
+    codes, _ = pd.factorize(values)
+    return codes.astype(np.int64)
+
+
+def _is_flat(pages: Any) -> bool:
+    return (isinstance(pages, Sequence) and not isinstance(pages, str | bytes)) or getattr(pages, "ndim", 0) == 1
+
+
+def _refuse(pages: Any) -> Any:
+    raise InvalidParameterError("trace", "None" if pages is None else f"an object of type {type(pages).__name__}", A_TRACE)

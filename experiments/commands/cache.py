@@ -1,0 +1,189 @@
+"""``flashsim cache``: replacement policies on traces of page references, simulated, compared, and as curves."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import pandas as pd
+import typer
+
+from experiments.caching import report
+from experiments.caching.comparison import METHOD, Comparison, with_optimum
+from experiments.caching.confidence import WINDOWS
+from experiments.caching.session import Asked, Simulated, simulate
+from experiments.caching.sources import of_text
+from experiments.commands.excerpts import Columns, FormatName
+from experiments.commands.outputs import Outputs, write_json
+from experiments.commands.progress import progress_bar
+from experiments.commands.shared import CommandWithExamples, Force, Group, JsonFile
+from experiments.commands.terminal import explain, say
+from experiments.commands.values import completes
+from experiments.commands.warned import warnings_as_lines
+from experiments.presentation.plots import FORMATS, save
+from flashsim.core.compiling import cores
+from flashsim.core.errors import InvalidParameterError
+from flashsim.core.provenance import provenance
+from flashsim.core.units import parse_count, parse_size
+
+app = typer.Typer(cls=Group, rich_markup_mode=None, add_completion=False)
+
+Trace = Annotated[
+    str,
+    typer.Argument(metavar="TRACE", help="A trace of pages or of requests, or of requests."),
+]
+Policies = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--policy",
+        metavar="NAME[:PARAMETER=NUMBER,...]",
+        help="One of {policies}; all; or a Python file. Several may be given.",
+        autocompletion=completes("policies"),
+    ),
+]
+Sizes = Annotated[
+    list[str],
+    typer.Option(
+        "--size", metavar="SIZE", help="10% of the trace's pages, 600pages, 4MiB, a range 1%..80% of ten steps, or several with commas."
+    ),
+]
+PageSize = Annotated[
+    str, typer.Option("--page-size", metavar="SIZE", help="Requests are cut into pages of this size; bytes are told by it.")
+]
+WarmUp = Annotated[str, typer.Option(metavar="N|SHARE", help="References that are made first and not counted, such as 10000 or 10%.")]
+Limit = Annotated[str | None, typer.Option(metavar="N", help="Only the first references of the trace, such as 100000 or 1e6.")]
+Seed = Annotated[int, typer.Option(metavar="N", help="Of generated references, and of policies that draw.")]
+Jobs = Annotated[int, typer.Option(metavar="N", help="Runs at the same time; by default as many as there are cores.")]
+Out = Annotated[Path | None, typer.Option(metavar="FILE.csv|.parquet", help="Write the table, a row a size and policy.")]
+Plot = Annotated[Path | None, typer.Option(metavar="FILE.svg|.png|.pdf", help="Write the picture.")]
+OutDir = Annotated[Path | None, typer.Option(metavar="DIR", help="Write report.html, tables (CSV) and pictures (SVG).")]
+_TABLES = (".csv", ".parquet")
+
+
+@app.callback()
+def cache() -> None:
+    """Replacement policies: hits and misses by policy and size, differences with confidence, and miss-ratio curves.
+
+    Examples::
+
+        flashsim cache simulate pages.txt --policy lru --policy opt --size 1%..80%
+        flashsim cache compare pages.txt lru opt --size 10%
+    """
+
+
+@app.command("simulate", cls=CommandWithExamples)
+def simulated(
+    trace: Trace,
+    policy: Policies = None,
+    size: Sizes = ["10%"],  # noqa: B006
+    page_size: PageSize = "4KiB",
+    warm_up: WarmUp = "0",
+    limit: Limit = None,
+    seed: Seed = 0,
+    jobs: Jobs = cores(),  # noqa: B008
+    out: Out = None,
+    plot: Plot = None,
+    json: JsonFile = None,
+    out_dir: OutDir = None,
+    format_name: FormatName = None,
+    columns: Columns = None,
+    force: Force = False,
+) -> None:
+    """Let policies replace the pages of pools of several sizes, as a trace refers to them.
+
+    Examples::
+
+        flashsim cache simulate pages.txt --policy all --size 1%..80%
+        flashsim cache simulate pages.txt --policy lru --policy opt --size 5%,100pages,1MiB --out told.csv --plot told.svg
+    """
+    asked = _asked(policy or ["all"], size, page_size, warm_up, limit, seed, jobs)
+    with Outputs(force) as outputs, warnings_as_lines():
+        targets = _targets(outputs, out, plot, json, out_dir)
+        with progress_bar("simulating policies") as progress:
+            done = simulate(of_text(trace, asked.page_size, seed, format_name, columns), asked, progress)
+        say(f"{done.title()}\n", report.runs_table(done), "")
+        explain(report.EXPLAINED)
+        origin = provenance({"trace": trace} | asked.as_dict())
+        _write(targets, done, done.as_dict(), origin)
+
+
+@app.command("compare", cls=CommandWithExamples)
+def compared(
+    trace: Trace,
+    policies: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[POLICY]...", help="At least two, as of --policy.", autocompletion=completes("policies")),
+    ] = None,
+    policy: Policies = None,
+    size: Sizes = ["10%"],  # noqa: B006
+    page_size: PageSize = "4KiB",
+    warm_up: WarmUp = "0",
+    limit: Limit = None,
+    seed: Seed = 0,
+    jobs: Jobs = cores(),  # noqa: B008
+    out: Out = None,
+    plot: Plot = None,
+    json: JsonFile = None,
+    out_dir: OutDir = None,
+    format_name: FormatName = None,
+    columns: Columns = None,
+    force: Force = False,
+) -> None:
+    """Say which policy hits more often at which size, with confidence over windows of the trace, beside the optimum.
+
+    Examples::
+
+        flashsim cache compare pages.txt lru opt --size 1%..80%
+        flashsim cache compare pages.txt lru opt --size 10% --warm-up 10% --json told.json
+    """
+    names = [*(policies or []), *(policy or [])]
+    if len(names) < 2 and names != ["all"]:
+        raise InvalidParameterError("policy", ", ".join(names) or "none", "a comparison needs at least two")
+    asked = _asked(with_optimum(names), size, page_size, warm_up, limit, seed, jobs, WINDOWS)
+    with Outputs(force) as outputs, warnings_as_lines():
+        targets = _targets(outputs, out, plot, json, out_dir)
+        with progress_bar("simulating policies") as progress:
+            told = Comparison(simulate(of_text(trace, asked.page_size, seed, format_name, columns), asked, progress))
+        say(f"{told.done.title()}\n", report.pairs_table(told), "", report.best_table(told), "")
+        explain(METHOD)
+        origin = provenance({"trace": trace} | asked.as_dict())
+        _write(targets, told.done, told.as_dict(), origin, told)
+
+
+def _asked(
+    names: list[str], sizes: list[str], page_size: str, warm_up: str, limit: str | None, seed: int, jobs: int, windows: int = 1
+) -> Asked:
+    most = None if limit is None else parse_count(limit, "limit")
+    return Asked(names, sizes, parse_size(page_size, "--page-size"), warm_up, most, seed, jobs, windows)
+
+
+def _targets(
+    outputs: Outputs, out: Path | None, plot: Path | None, json: Path | None, out_dir: Path | None
+) -> dict[str, tuple[Path, Path]]:
+    """Where to write for now, and the final name, by option."""
+    for option, path, endings in (("--out", out, _TABLES), ("--plot", plot, FORMATS)):
+        if path is not None and path.suffix not in endings:
+            raise InvalidParameterError(option, repr(str(path)), f"its name must end in {', '.join(endings)}")
+    wanted = {"--out": out, "--plot": plot, "--json": json}
+    targets = {option: (outputs.file(option, path), path) for option, path in wanted.items() if path is not None}
+    return targets | ({"--out-dir": (outputs.folder("--out-dir", out_dir), out_dir)} if out_dir else {})
+
+
+def _write(
+    targets: dict[str, tuple[Path, Path]],
+    done: Simulated,
+    told: dict[str, Any],
+    origin: dict[str, Any],
+    comparison: Comparison | None = None,
+) -> None:
+    if "--out" in targets:
+        target, named = targets["--out"]
+        frame = pd.DataFrame(done.rows() if comparison is None else [each.row() for each in comparison.pairs])
+        frame.to_csv(target, index=False) if named.suffix == ".csv" else frame.to_parquet(target, index=False)
+    if "--plot" in targets:
+        target, named = targets["--plot"]
+        save(report.differences(comparison) if comparison else report.picture(done.rows()), target, named.suffix)
+    if "--json" in targets:
+        write_json(targets["--json"][0], told | {"provenance": origin})
+    if "--out-dir" in targets:
+        report.write_report(targets["--out-dir"][0], done, origin, comparison)

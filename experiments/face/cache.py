@@ -1,0 +1,186 @@
+"""``fs.cache``: replacement policies on references to pages, by policy and size, beside each other, and as curves."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from os import PathLike
+from typing import Any
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from experiments.caching import report
+from experiments.caching.comparison import Comparison, with_optimum
+from experiments.caching.confidence import WINDOWS
+from experiments.caching.session import Asked, ReferenceSource, Simulated, simulate
+from experiments.caching.sources import A_TRACE, of_text, of_values
+from experiments.face._outcome import Outcome
+from experiments.face._tables import arrow_table
+from experiments.face._units import count, several, text
+from experiments.face._units import size as bytes_of
+from experiments.face._working import working
+from flashsim.core.compiling import cores
+from flashsim.core.errors import InvalidParameterError
+from flashsim.core.provenance import provenance
+
+
+class CacheOutcome(Outcome):
+    """What policies did in pools of several sizes.
+
+    Parameters
+    ----------
+    source
+        The references, to be gone through again.
+    asked
+        What policies were asked.
+    done
+        What they did.
+    """
+
+    def __init__(self, provenance: dict[str, Any], source: ReferenceSource, asked: Asked, done: Simulated) -> None:
+        super().__init__(done.title(), provenance)
+        self.source, self.asked, self.done = source, asked, done
+
+    def summary(self) -> pd.DataFrame:
+        """A row a size and policy: hits, misses by kind, write-backs, bytes, and processor microseconds a reference (``reference_us``)."""
+        return pd.DataFrame(self.done.rows())
+
+    def compare(self, *policies: str) -> CacheComparison:
+        """The same policies, or others, at the same sizes beside each other and the optimum, with confidence over windows of the trace.
+
+        Raises
+        ------
+        InvalidParameterError
+            There is only one, or there are too few references.
+        """
+        names = [text(each, "policy") for each in policies] or list(self.asked.policies)
+        if len(names) < 2 and names != ["all"]:
+            raise InvalidParameterError("policy", ", ".join(names), "a comparison needs at least two")
+        asked = Asked(**vars(self.asked) | {"policies": with_optimum(names), "windows": WINDOWS})
+        with working("simulating policies") as progress:
+            told = Comparison(simulate(self.source, asked, progress))
+        return CacheComparison(provenance({"trace": self.source.name} | asked.as_dict()), told)
+
+    def _draw(self) -> Figure:
+        return report.picture(self.done.rows())
+
+
+class CacheComparison(Outcome):
+    """Policies beside each other, with confidence.
+
+    Parameters
+    ----------
+    told
+        As it was found.
+    """
+
+    def __init__(self, provenance: dict[str, Any], told: Comparison) -> None:
+        super().__init__(told.done.title(), provenance)
+        self.told = told
+
+    def summary(self) -> pd.DataFrame:
+        """A row a size and pair: the difference of hit ratios, half the width of its interval, and which is better, if that is shown."""
+        return pd.DataFrame([each.row() for each in self.told.pairs])
+
+    def best(self) -> pd.DataFrame:
+        """A row a size: the best policy, those not told apart from it, its hit ratio and the optimum's."""
+        return pd.DataFrame(self.told.best())
+
+    def runs(self) -> pd.DataFrame:
+        """A row a size and policy, as `CacheOutcome.summary`."""
+        return pd.DataFrame(self.told.done.rows())
+
+    def _draw(self) -> Figure:
+        return report.differences(self.told)
+
+
+def cache(
+    trace: Any,
+    *,
+    policy: Any = "all",
+    size: Any = "10%",
+    page_size: str = "4KiB",
+    warm_up: int | str = 0,
+    limit: int | None = None,
+    seed: int = 0,
+    jobs: int | None = None,
+    format: str | None = None,
+    columns: str | None = None,
+) -> CacheOutcome:
+    """Let replacement policies decide which pages a pool of frames holds, as references come.
+
+    Parameters
+    ----------
+    trace
+        References to pages: a trace's path, or a generator such as ``"zipf:pages=1000"``; ids as an array, a list or a Series, of integers
+        or texts; a pair (pages, writes); or a frame with a column ``page``, and ``write`` if some of them write.
+    policy
+        One or several, such as ``"lru"`` or ``"lru-k:k=3"``, or paths of Python files; ``"all"`` members by default.
+    size
+        One or several: ``"10%"`` of the trace's pages, ``"600pages"``, ``"4MiB"``, ``"1%..80%"`` (ten steps); a whole number is pages.
+    page_size
+        Of the pages that requests are cut into, and that bytes are told by.
+    warm_up
+        References that are made first and not counted, as a number or a share such as ``"10%"``.
+    limit
+        Only so many references.
+    seed
+        Of generated references, and of policies that draw.
+    jobs
+        Runs at the same time; as many as there are cores by default.
+    format, columns
+        Of a trace, see `fs.trace`.
+
+    Raises
+    ------
+    InvalidParameterError
+        No reference, a size of 0 or above 100 %, or a parameter out of its bounds.
+    UnknownNameError, MissingFileError
+        There is no such policy, generator or file.
+    FlashsimError
+        A policy of one's own breaks its contract.
+
+    Examples
+    --------
+    >>> import flashsim as fs
+    >>> told = fs.cache([1, 2, 3, 1, 2, 3, 4, 1], policy="lru", size=3)
+    >>> told.summary()[["policy", "pages", "hits", "first", "again"]].values.tolist()
+    [['lru', 3, 3, 4, 1]]
+    """
+    names = [text(each, "policy") for each in several(policy, "policy")]
+    sizes = [_size(each) for each in several(size, "size")]
+    most = None if limit is None else count(limit, "limit")
+    asked = Asked(
+        names,
+        sizes,
+        bytes_of(page_size, "page_size"),
+        warm_up,
+        most,
+        count(seed, "seed", 0),
+        cores() if jobs is None else count(jobs, "jobs"),
+    )
+    source = _source(trace, asked, format, columns)
+    with working("simulating policies") as progress:
+        done = simulate(source, asked, progress)
+    return CacheOutcome(provenance({"trace": source.name} | asked.as_dict()), source, asked, done)
+
+
+def _size(value: Any) -> str:
+    return f"{value.__index__()}pages" if hasattr(value, "__index__") and not isinstance(value, bool) else text(value, "size")
+
+
+def _source(value: Any, asked: Asked, format_name: str | None, columns: str | None) -> ReferenceSource:
+    """References of whatever describes them."""
+    if isinstance(value, str | PathLike):
+        return of_text(text(value, "trace"), asked.page_size, asked.seed, format_name, columns)
+    if (
+        isinstance(value, tuple)
+        and len(value) == 2
+        and all(hasattr(each, "__len__") and not isinstance(each, str | bytes) for each in value)
+    ):
+        return of_values(*value)
+    if isinstance(value, Mapping) or (hasattr(value, "__arrow_c_stream__") and not isinstance(value, pd.Series)):
+        frame = arrow_table(value, "trace", A_TRACE).to_pandas()
+        if "page" in frame:
+            return of_values(frame["page"], frame.get("write"), "frame")
+    return of_values(value)

@@ -1,0 +1,219 @@
+"""Policies on references from the front door and from the command line: references in every form, counts, comparisons and refusals."""
+
+from __future__ import annotations
+
+import json
+from collections import OrderedDict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+import flashsim as fs
+from algorithms.replacement.base import REPLACEMENT
+from experiments.caching.confidence import interval
+from experiments.caching.sizes import parse_sizes, pool_sizes
+from flashsim.core.errors import FlashsimError
+from tests.experiments.conftest import Run
+
+IDS = np.random.default_rng(3).zipf(1.3, 4000) % 400
+WRITES = np.random.default_rng(4).random(4000) < 0.3
+
+
+def lru(ids: Any, writes: Any, frames: int, warm_up: int = 0) -> dict[str, int]:
+    """Least recently used by a dictionary."""
+    held: OrderedDict[int, bool] = OrderedDict()
+    seen: set[int] = set()
+    told = dict.fromkeys(("hits", "misses", "first", "again", "read_misses", "write_misses", "evictions", "write_backs"), 0)
+    for number, (page, write) in enumerate(zip(ids.tolist(), writes.tolist(), strict=True)):
+        if number == warm_up:
+            told = dict.fromkeys(told, 0)
+        if page in held:
+            told["hits"] += 1
+            held[page] |= write
+            held.move_to_end(page)
+            continue
+        told["misses"] += 1
+        told["again" if page in seen else "first"] += 1
+        told["write_misses" if write else "read_misses"] += 1
+        if len(held) == frames:
+            _, dirty = held.popitem(last=False)
+            told["evictions"] += 1
+            told["write_backs"] += dirty
+        held[page] = write
+        seen.add(page)
+    return told
+
+
+@pytest.mark.parametrize("warm_up", [0, 1000, "25%"])
+def test_counts_equal_a_dictionarys(warm_up: int | str) -> None:
+    told = fs.cache((IDS, WRITES), policy="lru", size=["1%..80%", 7], page_size="8KiB", warm_up=warm_up).summary()
+    assert len(told) > 8 and (told.pages.diff().dropna() > 0).all()
+    for row in told.to_dict("records"):
+        expected = lru(IDS, WRITES, row["pages"], 1000 if warm_up else 0)
+        assert {name: row[name] for name in expected} == expected
+        assert row["hits"] + row["misses"] == row["references"] == 4000 - (1000 if warm_up else 0)
+        assert row["bytes_read"] == 8192 * row["misses"] and row["bytes_written"] == 8192 * row["write_backs"]
+        assert row["hit_ratio"] == row["hits"] / row["references"] and row["reference_us"] >= 0
+
+
+@pytest.mark.parametrize(
+    "trace",
+    [
+        IDS.astype(np.uint16),
+        IDS.tolist(),
+        pd.Series([f"page {page}" for page in IDS]),
+        [f"page {page}" for page in IDS],
+        (IDS, np.zeros(4000, np.int8)),
+        pd.DataFrame({"page": IDS, "write": False}),
+        {"page": IDS},
+        pa.table({"page": IDS}),
+        -IDS,
+        "pages.txt",
+        Path("pages.txt"),
+    ],
+    ids=lambda trace: type(trace).__name__,
+)
+def test_references_in_any_form(trace: Any, here: Path) -> None:
+    (here / "pages.txt").write_text("\n".join(map(str, IDS)))
+    told = fs.cache(trace, policy="lru", size="10%")
+    assert told.summary().hits.tolist() == [lru(IDS, WRITES, told.summary().pages[0])["hits"]]
+    assert told.done.pages == len(set(IDS.tolist())) and "4,000 references" in repr(told)
+
+
+def test_all_members_at_once_and_one_at_a_time() -> None:
+    told = fs.cache(IDS, size="5%,20%", jobs=2, limit=3000).summary()
+    assert told.policy.tolist() == REPLACEMENT.names() * 2 and (told.references == 3000).all()
+    alone = fs.cache(IDS[:3000], size="5%,20%", jobs=1).summary()
+    assert told.drop(columns="reference_us").equals(alone.drop(columns="reference_us"))
+    assert told[told.policy == "opt"].hits.tolist() == told.groupby("pages").hits.max().tolist()
+
+
+def test_pictures_and_comparisons(tmp_path: Path) -> None:
+    loop = np.tile(np.arange(100), 60)
+    told = fs.cache(loop, policy=["lru", "opt"], size=["20%", "50%"])
+    told.plot(tmp_path / "told.svg")
+    fs.cache(loop, policy="lru", size="20%").plot(tmp_path / "one.png")
+    compared = told.compare()
+    compared.plot(tmp_path / "compared.pdf")
+    assert {path.name for path in tmp_path.iterdir()} == {"told.svg", "one.png", "compared.pdf"}
+    best = compared.best()
+    assert best.best.tolist() == ["lru", "lru"] and (best.hit_ratio == 0).all()
+    pairs = compared.summary()
+    assert pairs.better.tolist() == ["opt", "opt"] and (pairs.difference + pairs.half_width < 0).all()
+    assert compared.runs().groupby("pages").hits.max().tolist() == told.summary().groupby("pages").hits.max().tolist()
+    assert "6,000 references" in repr(compared)
+
+
+def test_an_interval_covers_as_often_as_it_says() -> None:
+    """Of independent draws, and of correlated ones, whose windows are merged: 95 % of intervals hold the mean, 0."""
+    draw = np.random.default_rng(5)
+    for correlation, least in ((0.0, 0.93), (0.7, 0.88)):
+        covered, merged = 0, 0
+        for _ in range(400):
+            noise = draw.normal(size=600)
+            values = np.zeros(600)
+            for place in range(1, 600):
+                values[place] = correlation * values[place - 1] + noise[place]
+            told = interval(values[88:])
+            covered += told.sign == 0
+            merged += told.windows < 512
+        assert covered / 400 >= least
+        assert (merged > 390) == (correlation > 0)
+
+
+def test_sizes() -> None:
+    assert [size.frames for size in pool_sizes(parse_sizes(["1%,25%", "64KiB", "7pages..70pages"]), 1000, 4096)] == [
+        7, 9, 10, 12, 15, 16, 19, 25, 32, 42, 54, 70, 250,
+    ]  # fmt: skip
+    (tiny,) = pool_sizes(parse_sizes("1%"), 3, 4096)
+    assert (tiny.frames, tiny.label) == (1, "1 %")
+
+
+BROKEN = """
+class Plain:
+    def __init__(self, pool):
+        self.pool = pool
+    def hit(self, page): ...
+    def enter(self, page): ...
+    def victim(self, page):
+        return page
+    def forget(self, page): ...
+"""
+
+
+@pytest.mark.parametrize(
+    "trace, more, told",
+    [
+        ([], {}, "trace: pages, but it references no page"),
+        (3, {}, "trace: an object of type int, but references are needed"),
+        (None, {}, "trace: None, but references are needed"),
+        ([1, None], {}, "trace: 1, but the page of that reference is missing"),
+        (([1, 2], [True]), {}, "2 pages and writes of shape"),
+        (([1, 2], [0, 2]), {}, "writes: 2, but"),
+        ("nothing.txt", {}, "nothing.txt"),
+        (IDS, {"size": "0%"}, "size: '0%', but a pool holds at least one page"),
+        (IDS, {"size": 0}, "size: '0pages', but a pool holds at least one page"),
+        (IDS, {"size": "101%"}, "size: '101%', but a share is at most 100 %"),
+        (IDS, {"size": "1%..20pages"}, "a range leads from a smaller size to a larger one of the same unit"),
+        (IDS, {"size": "20%..10%"}, "a range leads from"),
+        (IDS, {"size": "many"}, "size: 'many', but a share such as 10%"),
+        (IDS, {"size": 0.1}, "size: 0.1, but a name"),
+        (IDS, {"size": "100B"}, "size: 100 B, but a pool holds from one page of 4 KiB"),
+        (IDS, {"size": []}, r"size: \[\], but at least one"),
+        (IDS, {"policy": "lrr"}, "replacement policy: 'lrr' is unknown; did you mean lru"),
+        (IDS, {"policy": "lru:k=3"}, "parameter of lru: 'k' is unknown"),
+        (IDS, {"policy": "mine.py"}, "no file at mine.py"),
+        (IDS, {"policy": "empty.py"}, "'empty.py' does not define Plain"),
+        (IDS, {"policy": "broken.py"}, "'broken.py' broke its contract at reference [0-9]+: the victim is not resident"),
+        (IDS, {"warm_up": 4000}, "warm-up: 4000, but it must leave some of 4,000 references"),
+        (IDS, {"warm_up": "a lot"}, "warm-up: 'a lot', but"),
+        (IDS, {"limit": 0}, "limit: 0, but"),
+        (IDS, {"jobs": 0}, "jobs: 0, but"),
+        (IDS, {"seed": -1}, "seed: -1, but"),
+        (IDS, {"page_size": 4096}, "page_size: 4096, but a size with a unit"),
+    ],
+)
+def test_refused_in_one_line(trace: Any, more: dict[str, Any], told: str, here: Path) -> None:
+    (here / "empty.py").write_text("")
+    (here / "broken.py").write_text(BROKEN)
+    with pytest.raises(FlashsimError, match=told) as refused:
+        fs.cache(trace, **{"policy": "lru"} | more)
+    assert "\n" not in str(refused.value)
+
+
+def test_a_comparison_needs_two_and_windows() -> None:
+    with pytest.raises(FlashsimError, match="policy: lru, but a comparison needs at least two"):
+        fs.cache(IDS, policy="lru").compare()
+    with pytest.raises(FlashsimError, match="trace: 5 references, but a comparison needs at least 16"):
+        fs.cache(IDS[:5], policy="lru").compare("lru", "opt")
+
+
+def test_the_command_says_and_writes_the_same(flashsim: Run, here: Path) -> None:
+    (here / "pages.txt").write_text("\n".join(map(str, IDS)))
+    line = "cache simulate pages.txt --policy lru --policy opt --size 1%..80%"
+    done = flashsim(f"{line} --out told.csv --plot told.svg --json told.json --out-dir shown")
+    assert done.exit_code == 0, done.output
+    ours = fs.cache("pages.txt", policy=["lru", "opt"], size="1%..80%").summary().drop(columns="reference_us")
+    assert pd.read_csv("told.csv").drop(columns="reference_us").equals(ours)
+    told = json.loads((here / "told.json").read_text())
+    assert pd.DataFrame(told["runs"]).drop(columns="reference_us").equals(ours) and told["references"] == 4000
+    assert told["provenance"]["parameters"]["policies"] == ["lru", "opt"]
+    assert {path.name for path in (here / "shown").iterdir()} == {"report.html", "runs.csv", "miss_ratios.svg"}
+    refused = flashsim(f"{line} --out told.csv")
+    assert refused.exit_code == 2 and refused.stderr == "flashsim: --out: told.csv exists; add --force to replace it\n"
+    assert flashsim(f"{line} --out told.parquet").exit_code == 0 and pd.read_parquet("told.parquet").pages.equals(ours.pages)
+
+
+def test_the_comparison_says_and_writes_the_same(flashsim: Run, here: Path) -> None:
+    (here / "pages.txt").write_text("\n".join(map(str, IDS)))
+    done = flashsim("cache compare pages.txt lru opt --size 10%,20% --json told.json --out told.csv --out-dir shown --plot told.png")
+    assert done.exit_code == 0, done.output
+    ours = fs.cache("pages.txt", policy=["lru", "opt"], size="10%,20%").compare()
+    told = json.loads((here / "told.json").read_text())
+    assert told["pairs"] == ours.summary().to_dict("records") and told["confidence"] == 0.95
+    assert pd.read_csv("told.csv").difference.tolist() == pytest.approx(ours.summary().difference)
+    assert "differences.svg" in {path.name for path in (here / "shown").iterdir()}
