@@ -1,13 +1,14 @@
 """What a replacement policy is: a file with a plain form to read, and kernels that are used; see `flashsim.core.replacement`.
 
 A member defines a class ``Plain`` (a `flashsim.core.replacement.PlainPolicy`, or anything with its methods), which takes a pool and the
-member's parameters by name.  It may define the same policy as lean kernels ``hit``, ``enter`` and ``victim``, with ``setup`` and
-``forget`` if it needs them; without any it runs in its plain form, which takes some microseconds a reference.
+member's parameters by name, or the same policy as lean kernels ``hit``, ``enter`` and ``victim``, with ``setup`` and ``forget`` if it
+needs them, or both, as all members here do.  Without kernels it runs in its plain form, which takes some microseconds a reference.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from inspect import signature
 from typing import Any, Protocol
 
 import numpy as np
@@ -25,7 +26,7 @@ from flashsim.core.units import parse_count
 class Replacement(Protocol):
     """A member's module."""
 
-    Plain: Callable[..., Any]
+    Plain: Callable[..., Any] | None = None
     TITLE: str = ""  # its name in full, and its source
     PARAMETERS: Mapping[str, Parameter] = {}
     COLUMNS: int | Callable[[Mapping[str, int]], int] = 0  # of each page, for its own use, perhaps by the values of its parameters
@@ -34,12 +35,14 @@ class Replacement(Protocol):
     FUTURE: bool = False  # it must know which reference asks for a page next
 
 
-REPLACEMENT = Family("algorithms.replacement", "replacement policy", Replacement)
+REPLACEMENT = Family("algorithms.replacement", "replacement policy", Replacement, [["Plain"], ["hit", "enter", "victim"]])
 
 _LEFT_OUT = {"setup": nothing, "forget": leave_ring}
 #: Seconds that a member takes to compile, about.
 _COMPILED_IN = 1.5
 _METHODS = ("hit", "enter", "victim", "forget")
+#: A page takes at most 256 bytes, and so does a frame besides.
+_MOST_COLUMNS, _MOST_WORDS = 61, 32
 
 
 def replacement_policy(text: str, **parameters: int) -> ReplacementPolicy:
@@ -62,10 +65,30 @@ def replacement_policy(text: str, **parameters: int) -> ReplacementPolicy:
     name, _, written = text.partition(":")
     member = REPLACEMENT.load(name)
     values = _values(name, member.PARAMETERS, dict(_written(each) for each in written.split(",") if each) | parameters)
-    if missing := [method for method in _METHODS if not callable(getattr(member.Plain, method, None))]:
+    _check_plain(name, member.Plain)
+    columns = _bounded(name, "COLUMNS", member.COLUMNS(values) if callable(member.COLUMNS) else member.COLUMNS, _MOST_COLUMNS)
+    words = _bounded(name, "WORDS", member.WORDS, _MOST_WORDS)
+    return ReplacementPolicy(text, values, member.Plain, _kernels(name, member), columns, words, member.FUTURE)
+
+
+def _check_plain(name: str, plain: Any) -> None:
+    """Whether a class has what is called, with as many parameters."""
+    if plain is None:
+        return
+    if missing := [method for method in _METHODS if not callable(getattr(plain, method, None))]:
         raise FlashsimError(f"{REPLACEMENT.kind}: Plain of '{name}' does not define {', '.join(missing)}")
-    columns = member.COLUMNS(values) if callable(member.COLUMNS) else member.COLUMNS
-    return ReplacementPolicy(text, values, member.Plain, _kernels(name, member), columns, member.WORDS, member.FUTURE)
+    for method in _METHODS:
+        takes = len(signature(getattr(plain, method)).parameters)
+        if takes != 2:
+            raise FlashsimError(
+                f"{REPLACEMENT.kind}: {method} of Plain of '{name}' takes {takes} parameters, but it must take self and page"
+            )
+
+
+def _bounded(policy: str, name: str, value: Any, most: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= most:
+        raise FlashsimError(f"{REPLACEMENT.kind}: {name} of '{policy}' is {value!r}, but it must be a whole number from 0 to {most}")
+    return value
 
 
 def replacement_parts(names: Iterable[str]) -> list[Part]:
@@ -84,7 +107,7 @@ def _written(text: str) -> tuple[str, int]:
 
 
 def _values(policy: str, declared: Mapping[str, Parameter], given: Mapping[str, Any]) -> dict[str, int]:
-    assert len(declared) <= OWN_NUMBER - FIRST_PARAMETER
+    _bounded(policy, "the length of PARAMETERS", len(declared), OWN_NUMBER - FIRST_PARAMETER)
     for name in given:
         if name not in declared:
             raise UnknownNameError(f"parameter of {policy}", name, declared)

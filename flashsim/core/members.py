@@ -11,7 +11,7 @@ import hashlib
 import importlib
 import importlib.util
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from importlib.metadata import EntryPoints, entry_points
 from pathlib import Path
@@ -41,11 +41,14 @@ class Family(Generic[Member]):
         What an error message calls a member, such as ``"garbage collection policy"``.
     contract
         The protocol that every member's module follows.  What has a value there, or is `optional`, a member may leave out.
+    forms
+        Where a member may take several forms: the names that each needs besides.  A member has at least one of them.
     """
 
-    def __init__(self, package: str, kind: str, contract: Callable[..., Member]) -> None:
+    def __init__(self, package: str, kind: str, contract: Callable[..., Member], forms: Sequence[Sequence[str]] = ()) -> None:
         self.package = package
         self.kind = kind
+        self.forms = forms
         self.needs, self.usual = _parts(contract)
         self.group = f"flashsim.{package.rsplit('.', 1)[-1]}"
 
@@ -64,7 +67,13 @@ class Family(Generic[Member]):
 
     def is_defined_in(self, path: Path) -> bool:
         """Whether a Python file defines all that a member must; it is read, and not run."""
-        return {need for need in self.needs if not need.startswith("__")} <= _defined(path)
+        return self.asked_of(path) is not None
+
+    def asked_of(self, path: Path) -> int | None:
+        """How many names a Python file defines because a member must; None if one is missing."""
+        needs, defined = {need for need in self.needs if not need.startswith("__")}, _defined(path)
+        forms = [len(form) for form in self.forms or [()] if defined.issuperset(form)]
+        return len(needs) + max(forms) if forms and needs <= defined else None
 
     def load(self, name: str) -> Member:
         """Import one member, given its name or the path of a Python file.
@@ -82,6 +91,8 @@ class Family(Generic[Member]):
         missing = [need for need in self.needs if not hasattr(module, need)]
         if missing:
             raise FlashsimError(f"{self.kind}: '{name}' does not define {', '.join(missing)}")
+        if self.forms and not any(all(hasattr(module, part) for part in form) for form in self.forms):
+            raise FlashsimError(f"{self.kind}: '{name}' does not define {', or '.join(', '.join(form) for form in self.forms)}")
         for part, value in self.usual.items():
             if not hasattr(module, part):
                 setattr(module, part, MethodType(value, module) if isinstance(value, FunctionType) else value)

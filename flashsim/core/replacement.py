@@ -8,8 +8,8 @@ The kernels of a policy, of which ``setup`` and ``forget`` may be left out::
     setup(pool)                    the pool is empty, and the policy's parameters stand in pool.numbers
     hit(pool, page)                a page that is resident is referenced
     enter(pool, page)              a page has been brought in
-    victim(pool, page) -> victim   all frames are in use and a page is about to enter: a resident page that is not pinned, which the
-                                   policy takes out of its books, or keeps as a ghost
+    victim(pool, page) -> victim   all frames are in use and a page is about to enter: a resident page that is not pinned (the pool
+                                   sees to it that there is one), which the policy takes out of its books, or keeps as a ghost
     forget(pool, page)             a resident page is dropped by somebody else, such as with its file
 
 They change what is theirs: `OLDER`, `NEWER` and the columns from `OWN` on of ``pool.pages``, ``pool.numbers`` from `OWN_NUMBER` on, and
@@ -136,7 +136,7 @@ class ReplacementPolicy:
     parameters
         Their values, by name, in the order in which the policy declares them.
     plain
-        Makes the plain form of a pool and the parameters.
+        Makes the plain form of a pool and the parameters; None if it has kernels alone.
     kernels
         Addresses of the compiled functions (`SETUP` and so on), or the functions themselves where nothing is compiled; None if it has
         the plain form alone.
@@ -150,7 +150,7 @@ class ReplacementPolicy:
 
     name: str
     parameters: Mapping[str, int]
-    plain: Callable[..., Any]
+    plain: Callable[..., Any] | None
     kernels: Policies | None
     columns: int = 0
     words: int = 0

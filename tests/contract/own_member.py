@@ -25,10 +25,9 @@ def join_its_family(path: Path) -> None:
     if not path.is_file():
         raise pytest.UsageError(f"--member: no file at {path}")
     every: list[Family[object]] = [getattr(import_module(module), name) for _, module, name, _ in declarations()]
-    fits = [family for family in every if family.is_defined_in(path) and any(not need.startswith("__") for need in family.needs)]
-    if not fits:
+    family = max(every, key=lambda each: each.asked_of(path) or 0)
+    if not family.asked_of(path):
         raise pytest.UsageError(f"--member: {path} defines no member of any family; each family's base.py says what a member defines")
-    family = max(fits, key=lambda each: len(each.needs))
     names = [*family.names(), str(path.resolve())]
     vars(family)["names"] = lambda: names
 

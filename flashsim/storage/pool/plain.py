@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from flashsim.core.errors import FlashsimError, InvalidParameterError
 from flashsim.core.replacement import ReplacementPolicy
-from flashsim.storage.pool.reference import TOOK_FREE, WAS_RESIDENT, WRITE_BACK, breach
+from flashsim.storage.pool.reference import TOOK_FREE, WAS_RESIDENT, WRITE_BACK, breach, failure
 
 
 class PlainPool:
@@ -19,6 +20,11 @@ class PlainPool:
         Pages that the pool holds.
     seed
         Of what the policy draws.
+
+    Raises
+    ------
+    FlashsimError
+        The policy has no plain form, or it cannot be made.
     """
 
     def __init__(self, policy: ReplacementPolicy, frames: int, seed: int = 0) -> None:
@@ -30,7 +36,12 @@ class PlainPool:
         self.held: set[int] = set()
         #: Pages that were ever referenced.
         self.known: set[int] = set()
-        self.policy: Any = policy.plain(self, **policy.parameters)
+        if policy.plain is None:
+            raise FlashsimError(f"replacement policy '{policy.name}' has no plain form")
+        try:
+            self.policy: Any = policy.plain(self, **policy.parameters)
+        except Exception as problem:
+            raise failure(self.name, "Plain", 0, problem) from problem
 
     def pinned(self, page: int) -> bool:
         """Whether somebody holds it in its frame."""
@@ -45,30 +56,42 @@ class PlainPool:
 
         Raises
         ------
+        InvalidParameterError
+            The page is not resident and all frames are held.
         FlashsimError
             The policy broke its contract.
         """
+        if len(self.held) == self.size and page not in self.resident:
+            raise InvalidParameterError("fix", f"page {page}", f"0 of {self.size} frames are not held by somebody")
         self.now, self.next_use = self.now + 1, next_use
         self.known.add(page)
         if page in self.resident:
             self.resident[page] |= write
-            self.policy.hit(page)
+            self._ask("hit", page)
             return WAS_RESIDENT
         outcome = TOOK_FREE
         if len(self.resident) == self.size:
-            leaving = self.policy.victim(page)
+            leaving = self._ask("victim", page)
             if not isinstance(leaving, int):
                 raise breach(self.name, -1, self.now)
             if leaving not in self.resident:
-                raise breach(self.name, -2, self.now)
+                raise breach(self.name, -4 if leaving == page else -2, self.now)
             if leaving in self.held:
                 raise breach(self.name, -3, self.now)
             outcome = leaving + WRITE_BACK if self.resident.pop(leaving) else leaving
         self.resident[page] = write
-        self.policy.enter(page)
+        self._ask("enter", page)
         return outcome
 
     def drop(self, page: int) -> None:
         """Drop a resident page, such as with its file."""
         del self.resident[page]
-        self.policy.forget(page)
+        self._ask("forget", page)
+
+    def _ask(self, method: str, page: int) -> Any:
+        try:
+            return getattr(self.policy, method)(page)
+        except FlashsimError:
+            raise
+        except Exception as problem:
+            raise failure(self.name, method, self.now, problem) from problem

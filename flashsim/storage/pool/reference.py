@@ -35,8 +35,9 @@ BREACHES = {
     -1: "the victim is not the number of a page",
     -2: "the victim is not resident",
     -3: "the victim is pinned",
+    -4: "the victim is the page that is about to enter",
 }
-_NO_PAGE, _ABSENT, _HELD = -1, -2, -3
+_NO_PAGE, _ABSENT, _HELD, _ENTERING = -1, -2, -3, -4
 
 
 @inlined_kernel
@@ -60,7 +61,7 @@ def refer(pool: PoolState, policy: Policies, page: int, write: int) -> int:
             return _NO_PAGE
         left = pages[leaving, FLAGS]
         if not left & RESIDENT:
-            return _ABSENT
+            return _ENTERING if leaving == page else _ABSENT
         if left & PINNED:
             return _HELD
         pages[leaving, FLAGS] = left & ~(RESIDENT | DIRTY)
@@ -75,3 +76,9 @@ def refer(pool: PoolState, policy: Policies, page: int, write: int) -> int:
 def breach(policy: str, outcome: int, reference: int) -> FlashsimError:
     """What is told of a policy that broke its contract."""
     return FlashsimError(f"replacement policy '{policy}' broke its contract at reference {reference}: {BREACHES[outcome]}")
+
+
+def failure(policy: str, function: str, reference: int, problem: Exception) -> FlashsimError:
+    """What is told of a policy whose plain form fails."""
+    reason = " ".join(f"{type(problem).__name__}: {problem}".split())
+    return FlashsimError(f"replacement policy '{policy}' broke its contract at reference {reference}: {function} failed with {reason}")
