@@ -16,14 +16,11 @@ from flashsim.core.reuse import FIRST, ReuseDistances
 from flashsim.core.units import MIB
 from traces.distinct import PAGE
 from traces.histogram import Histogram
+from traces.page_runs import expanded, pages_touched
 
 #: Of a longer request so much counts: what reads more at once does not come back to it in a cache.
 _LONGEST = 16 * MIB
 _MOST_PAGES = 1 << 22
-#: References that are made of requests at once.
-_AT_ONCE = 1 << 20
-#: Pages of one device; they are numbered one device after the other, without overlap up to an exbibyte each.
-_DEVICE_SHIFT = 48
 _HASH_BITS = 24
 
 
@@ -47,18 +44,8 @@ class Locality:
 
     def add(self, device: Integers, offset: Integers, length: Integers) -> None:
         """Take requests, in their order, shape (n,); what has no length touches nothing."""
-        touching = length > 0
-        begin = (device[touching] << _DEVICE_SHIFT) + offset[touching] // PAGE
-        end = offset[touching] + np.minimum(length[touching], _LONGEST)
-        counts = -(-end // PAGE) - offset[touching] // PAGE
-        until = np.cumsum(counts)
-        row = 0
-        while row < len(counts):
-            taken = int(until[row - 1]) if row else 0
-            stop = max(row + 1, int(np.searchsorted(until, taken + _AT_ONCE, side="right")))
-            starts = until[row:stop] - counts[row:stop] - taken
-            self._refer(np.repeat(begin[row:stop] - starts, counts[row:stop]) + np.arange(int(until[stop - 1]) - taken))
-            row = stop
+        for pages, _ in expanded(*pages_touched(device, offset, np.minimum(length, _LONGEST), PAGE)):
+            self._refer(pages)
 
     def _refer(self, pages: Integers) -> None:
         self.references += len(pages)

@@ -124,14 +124,14 @@ def parse(path: Path, first: int, data: bytes, columns: Mapping[str, pa.DataType
         A line has another number of fields, or one that is not of its type.
     """
     try:
-        return Lines(path, first, _table(data, columns, delimiter, nulls))
+        return Lines(path, first, table(data, columns, delimiter, nulls))
     except pa.ArrowInvalid:
         lines = data.splitlines(keepends=True)
         good, bad = 0, len(lines)
         while bad - good > 1:
             middle = (good + bad) // 2
             try:
-                _table(b"".join(lines[good:middle]), columns, delimiter, nulls)
+                table(b"".join(lines[good:middle]), columns, delimiter, nulls)
                 good = middle
             except pa.ArrowInvalid:
                 bad = middle
@@ -139,7 +139,7 @@ def parse(path: Path, first: int, data: bytes, columns: Mapping[str, pa.DataType
         raise DamagedFileError(f"trace: {path}, line {first + good}: {text!r} is not {delimiter.join(columns)}") from None
 
 
-def _table(data: bytes, columns: Mapping[str, pa.DataType], delimiter: str, nulls: Sequence[str]) -> pa.Table:
+def table(data: bytes, columns: Mapping[str, pa.DataType], delimiter: str, nulls: Sequence[str]) -> pa.Table:
     return pyarrow.csv.read_csv(
         pa.BufferReader(data),
         pyarrow.csv.ReadOptions(column_names=list(columns), block_size=len(data) + 1),

@@ -72,7 +72,7 @@ def recognise(path: Path) -> bool:
     lines = [line.decode(errors="replace") for line in _text.head(path)]
     if len(lines) < 2:
         return False
-    delimiter, names = _header(lines[0])
+    delimiter, names = header(lines[0])
     found = {role for name in names if (role := _guess(name)[0])}
     return {"offset", "length"} <= found and lines[1].count(delimiter) == len(names) - 1
 
@@ -119,7 +119,7 @@ def _with_unit(role: str, name: str, unit: str) -> _Column:
     raise InvalidParameterError(f"unit of column {name[:40]}", repr(unit[:40]), f"{role} needs one of {', '.join(known)}{more}")
 
 
-def _header(line: str) -> tuple[str, list[str]]:
+def header(line: str) -> tuple[str, list[str]]:
     """What separates fields, and the names in a first line."""
     delimiter = max(_DELIMITERS, key=line.count)
     return delimiter, [name.strip().strip("\"'").strip() for name in line.lstrip("\ufeff").split(delimiter)]
@@ -167,7 +167,7 @@ class _NamedColumns:
             body = data.replace(b'"', b"")
             if number == 1:
                 title, _, rest = body.partition(b"\n")
-                delimiter, names = _header(title.decode(errors="replace"))
+                delimiter, names = header(title.decode(errors="replace"))
                 if not any(re.fullmatch(r"-?[\d.]+", name) for name in names):
                     body, number = rest, 2
                 else:

@@ -1,11 +1,4 @@
-"""libCacheSim's oracleGeneral: packed records of 24 bytes, little-endian.
-
-::
-
-    0   time             uint32   seconds
-    4   object           uint64
-    12  size             uint32   bytes
-    16  next access      int64    the number of the record that asks for the object next; -1 (or the largest number): none
+"""libCacheSim's oracleGeneral (`traces.format._oracle_records`), as requests to a device.
 
 It does not tell reads from writes: all requests are read as reads, and marked as of unknown operation.  The object is taken for the
 number of a 512-byte sector; objects that are hashes are no places on a device and are refused.
@@ -21,11 +14,15 @@ from typing import BinaryIO
 
 import numpy as np
 
-from flashsim.core.errors import DamagedFileError, InvalidParameterError
+from flashsim.core.errors import InvalidParameterError
 from flashsim.core.kernel import lean_kernel
+from flashsim.core.page_numbers import PageNumbers
+from flashsim.core.replacement import FIRST_PAGE, Numbers
 from flashsim.core.request import READ, SECTOR, WRITE, Integers
 from flashsim.core.units import NEVER, SECONDS
-from traces.format import _packed, _text
+from traces.format import _oracle_records, _text
+from traces.format._oracle_records import RECORD, RECORDS
+from traces.format._oracle_records import recognise as recognise
 from traces.format.base import Example
 from traces.schema import Batches, make_batch
 
@@ -34,48 +31,21 @@ CARRIES = frozenset({"offset", "length", "arrival"})
 LEAVES_OUT = "when an object is asked for next (it is found anew when the trace is written)"
 RESOLUTION = SECONDS
 
-_RECORD = np.dtype([("time", "<u4"), ("object", "<u8"), ("size", "<u4"), ("next", "<i8")])
-_RECORDS = 1 << 18
-#: Objects of one walk; their table has room for twice as many.
+#: Objects of one walk, about.
 _OBJECTS = 1 << 22
 EXAMPLE = Example(
-    np.array([(5, 100, 4096, 2), (6, 300, 512, -1), (9, 100, 4096, -1)], _RECORD).tobytes(),
+    np.array([(5, 100, 4096, 2), (6, 300, 512, -1), (9, 100, 4096, -1)], RECORD).tobytes(),
     [(READ, 51200, 4096, 5 * SECONDS), (READ, 153600, 512, 6 * SECONDS), (READ, 51200, 4096, 9 * SECONDS)],
 )
 
 
-def recognise(path: Path) -> bool:
-    """Nothing in it says so: the first records must be plausible, with times that rise and accesses that lie ahead."""
-    with _packed.open_bytes(path) as file:
-        begin = file.read(64 * _RECORD.itemsize)
-    if not begin or len(begin) % _RECORD.itemsize or b"\0" not in begin:
-        return False
-    records = np.frombuffer(begin, _RECORD)
-    ahead = (records["next"] == -1) | (records["next"] > np.arange(len(records)))
-    return bool(ahead.all() and (np.diff(records["time"].astype(np.int64)) >= 0).all() and (records["size"] > 0).all())
-
-
 def read(path: Path) -> Batches:
     """Time, object and size; the next access is checked and dropped."""
-    first = 0
-    with _packed.open_bytes(path) as file:
-        while data := file.read(_RECORDS * _RECORD.itemsize):
-            if len(data) % _RECORD.itemsize:
-                raise DamagedFileError(f"trace: {path} is cut short in record {first + len(data) // _RECORD.itemsize}")
-            records = np.frombuffer(data, _RECORD)
-            _refuse(path, first, records["object"] >= NEVER // SECTOR, "its object is a hash, no sector")
-            numbers = np.arange(first, first + len(records))
-            _refuse(path, first, (records["next"] != -1) & (records["next"] <= numbers), "its next access is not ahead")
-            _refuse(path, first, records["size"] == 0, "its size is 0")
-            columns = {"offset": records["object"].astype(np.int64) * SECTOR, "length": records["size"].astype(np.int64)}
-            columns |= {"operation": np.full(len(records), READ), "arrival": records["time"].astype(np.int64) * SECONDS}
-            yield make_batch(columns, first, unknown=("operation",))
-            first += len(records)
-
-
-def _refuse(path: Path, first: int, bad: _text.Bools, why: str) -> None:
-    if bad.any():
-        raise DamagedFileError(f"trace: {path}, record {first + int(np.argmax(bad))}: {why}")
+    for first, records in _oracle_records.read(path):
+        _oracle_records.refuse(path, first, records["object"] >= NEVER // SECTOR, "its object is a hash, no sector")
+        columns = {"offset": records["object"].astype(np.int64) * SECTOR, "length": records["size"].astype(np.int64)}
+        columns |= {"operation": np.full(len(records), READ), "arrival": records["time"].astype(np.int64) * SECONDS}
+        yield make_batch(columns, first, unknown=("operation",))
 
 
 def write(batches: Batches, path: Path) -> None:
@@ -87,7 +57,7 @@ def write(batches: Batches, path: Path) -> None:
             _text.operations(batch, {READ: 0, WRITE: 0}, "oracle-general")
             _hold("arrival", time, 1 << 32, "s")
             _hold("length", length - 1, (1 << 32) - 1, "B less than 1")
-            records = np.zeros(batch.num_rows, _RECORD)
+            records = np.zeros(batch.num_rows, RECORD)
             records["object"] = _text.whole(batch, "offset", SECTOR, "oracle-general")
             records["time"], records["size"], records["next"] = time, length, -1
             if len(time) and (np.diff(time, prepend=last) < 0).any():
@@ -107,38 +77,25 @@ def _hold(what: str, values: Integers, bound: int, unit: str) -> None:
 
 
 def _link(file: BinaryIO, count: int, walk: int, walks: int) -> bool:
-    """Fill in the next accesses of every `walks`-th object, from the last record to the first; False if their table is full."""
-    table = np.full((1 << max(4, (2 * min(count, _OBJECTS) - 1).bit_length()), 2), -1)
-    known = 0
-    for begin in range((count - 1) // _RECORDS * _RECORDS, -1, -_RECORDS):
-        file.seek(begin * _RECORD.itemsize)
-        records = np.frombuffer(file.read(min(_RECORDS, count - begin) * _RECORD.itemsize), _RECORD).copy()
-        objects, following = records["object"].astype(np.int64), records["next"].copy()
-        known = _follow(objects, begin, walk, walks, table, known, following)
-        if known > 3 * len(table) // 4:
+    """Fill in the next accesses of every `walks`-th object, from the last record to the first; False if these are too many objects."""
+    objects, asked = PageNumbers(), np.full(min(count, _OBJECTS * 5 // 4), -1)
+    for begin in range((count - 1) // RECORDS * RECORDS, -1, -RECORDS):
+        file.seek(begin * RECORD.itemsize)
+        records = np.frombuffer(file.read(min(RECORDS, count - begin) * RECORD.itemsize), RECORD).copy()
+        rows = np.flatnonzero((records["object"] * np.uint64(0x9E3779B97F4A7C15) >> np.uint64(32)) % np.uint64(walks) == walk)[::-1]
+        numbers = objects.number(records["object"][rows].astype(np.int64))
+        if len(objects) > len(asked):
             return False
-        records["next"] = following
-        file.seek(begin * _RECORD.itemsize)
+        records["next"][rows] = _follow(numbers, begin + rows, asked, np.empty(len(rows), np.int64))
+        file.seek(begin * RECORD.itemsize)
         file.write(records.tobytes())
     return True
 
 
 @lean_kernel
-def _follow(objects: Integers, begin: int, walk: int, walks: int, table: Integers, known: int, following: Integers) -> int:
-    """Note backwards where each object is asked for next; return how many the table knows (it ends when that is full)."""
-    for row in range(objects.shape[0] - 1, -1, -1):
-        mixed = (objects[row] & 0xFFFFFFFF) * 0x2545F491 ^ (objects[row] >> 32) * 0x27D4EB2F
-        mixed ^= mixed >> 31
-        if mixed % walks != walk:
-            continue
-        place = (mixed // walks) & (table.shape[0] - 1)
-        while table[place, 0] >= 0 and table[place, 0] != objects[row]:
-            place = (place + 1) & (table.shape[0] - 1)
-        if table[place, 0] >= 0:
-            following[row] = table[place, 1]
-        else:
-            known += 1
-            if known > 3 * table.shape[0] // 4:
-                return known
-        table[place, 0], table[place, 1] = objects[row], begin + row
-    return known
+def _follow(numbers: Numbers, records: Integers, asked: Integers, following: Integers) -> Integers:
+    """Which record asks for each object next, of records from the last to the first; `asked` notes it by the object's number."""
+    for row in range(numbers.shape[0]):
+        place = numbers[row] - FIRST_PAGE
+        following[row], asked[place] = asked[place], records[row]
+    return following

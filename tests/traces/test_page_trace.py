@@ -1,0 +1,140 @@
+"""References to pages of any trace: ids of all kinds, requests split into pages, and files that are none."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from flashsim.core.errors import DamagedFileError, InvalidParameterError, MissingFileError, UnknownNameError
+from flashsim.core.references import BATCH
+from flashsim.core.request import FLUSH, READ, TRIM, WRITE
+from flashsim.core.units import KIB
+from traces.excerpt import Excerpt
+from traces.page_format import lines
+from traces.page_runs import expanded
+from traces.page_trace import page_trace
+from traces.parquet_writer import ParquetWriter
+from traces.schema import make_batch
+
+
+def pages_of(path: Path, name: str | None = None) -> list[int]:
+    return [page for batch in page_trace(Excerpt(path, name)).batches() for page in batch.pages.tolist()]
+
+
+def written(path: Path, text: str) -> Path:
+    path.write_text(text)
+    return path
+
+
+@pytest.mark.parametrize(("name", "references", "pages"), [("2_pools", 100000, 9939), ("sprite", 133996, 7075)])
+def test_the_traces_of_lirs_are_read_without_their_break_points(name: str, references: int, pages: int, test_data: Path) -> None:
+    path = test_data / "lirs" / f"{name}.trace.gz"
+    words = gzip.decompress(path.read_bytes()).decode().split()
+    found = pages_of(path)
+    assert found == [int(word) for word in words if word != "*"]
+    assert (len(found), len(set(found))) == (references, pages)
+
+
+def test_a_word_is_the_same_page_wherever_it_stands_in_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Chunks of numbers alone, of numbers above 2**63, and of words are read in three ways."""
+    monkeypatch.setattr("traces.format._text._CHUNK", 64)
+    text = ["12", "-5", "0xff", "007", "18446744073709551615", "alpha", "deadbeef", "beta", "9" * 30, "ä"]
+    for order in (text, text[::-1], text[5:] + text[:5]):
+        many = [word for word in order for _ in range(40)]
+        found = pages_of(written(tmp_path / "words", "\n".join(many)), "lines")
+        ids = dict(zip(many, found, strict=True))
+        assert [ids[word] for word in many] == found
+        assert len(set(ids.values())) == len(text)
+        assert [ids[word] for word in text[:5]] == [12, -5, 255, 7, -1]
+
+
+def test_requests_are_split_into_pages_and_writes_told_apart(tmp_path: Path) -> None:
+    columns = {
+        "operation": [READ, WRITE, TRIM, FLUSH, READ],
+        "offset": [0, 8191, 0, 0, 4096],
+        "length": [8192, 2, 4096, 0, 512],
+        "device": [0, 0, 0, 0, 1],
+    }
+    with ParquetWriter(tmp_path / "requests") as writer:
+        writer.write(make_batch({name: np.array(column) for name, column in columns.items()}))
+    trace = page_trace(tmp_path / "requests")
+    (batch,) = trace.batches()
+    assert trace.page_format is None
+    assert batch.pages.tolist() == [0, 1, 1, 2, (1 << 48) + 1]
+    assert batch.writes is not None and batch.writes.tolist() == [False, False, True, True, False]
+    (batch,) = page_trace(tmp_path / "requests", 8 * KIB).batches()
+    assert batch.pages.tolist() == [0, 0, 1, 1 << 48]
+
+
+def test_long_runs_come_in_parts() -> None:
+    begin, counts = np.array([10, 0, 5]), np.array([BATCH + 3, 2, 2 * BATCH])
+    parts = list(expanded(begin, counts))
+    assert max(len(pages) for pages, _ in parts) == BATCH
+    assert np.array_equal(
+        np.concatenate([pages for pages, _ in parts]), np.concatenate([np.arange(a, a + n) for a, n in zip(begin, counts, strict=True)])
+    )
+    assert np.array_equal(np.concatenate([runs for _, runs in parts]), np.repeat([0, 1, 2], counts))
+
+
+def test_a_csv_says_by_its_header_whether_it_is_of_pages(tmp_path: Path) -> None:
+    path = written(tmp_path / "a.csv", "Page;write\n5;1\n6;false\n")
+    (batch,) = page_trace(path).batches()
+    assert batch.pages.tolist() == [5, 6] and batch.writes is not None and batch.writes.tolist() == [True, False]
+    requests = written(tmp_path / "b.csv", "id,op,offset,length\n1,R,0,512\n")
+    assert page_trace(requests).page_format is None
+    assert page_trace(Excerpt(requests, "csv")).page_format is None
+    assert pages_of(written(tmp_path / "c.csv", "a,key\n1,x y\n"), "csv") != [1]
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "message"),
+    [
+        ("", None, "no format that can be told"),
+        ("", "lines", "refers to no page"),
+        ("*\n\n*\n", "lines", "refers to no page"),
+        ("1\n2 3\n", "lines", "line 2: it has more than one word"),
+        ("1\n2,3\n", "lines", "line 2: '2,3' is not id"),
+        ("some words\nof prose\n", None, "no format that can be told"),
+        ("1 0 0 0\n", None, r"line 1: pages must be in \[1, 2147483648\]"),
+        ("1 2 0 0\n1 2 0\n", "arc", "line 2: '1 2 0' is not first page pages ignored request"),
+        ("page,op\n1,read\n2,what\n", None, "line 3: op must be one of r, read"),
+        ("page\n1\n\n", None, "line 3: page is empty"),
+        ("a,b\n1,2\n", "csv", "line 1: no column is"),
+        ("page,Page\n1,2\n", "csv", None),
+        ("page,page\n1,2\n", "csv", "line 1: two columns have the same name"),
+        ("\0" * 24, "oracle-general", "record 0: its next access is not ahead"),
+    ],
+)
+def test_a_file_that_is_none_is_one_line(text: str, name: str | None, message: str | None, tmp_path: Path) -> None:
+    path = written(tmp_path / "damaged", text)
+    if message is None:
+        assert pages_of(path, name)
+        return
+    with pytest.raises(DamagedFileError, match=message) as refused:
+        pages_of(path, name)
+    assert "\n" not in str(refused.value)
+
+
+def test_what_is_asked_for_of_a_trace_must_be_possible(tmp_path: Path) -> None:
+    path = written(tmp_path / "ids", "1\n2\n")
+    with pytest.raises(MissingFileError, match="no file at"):
+        page_trace(tmp_path / "none")
+    with pytest.raises(UnknownNameError, match="did you mean lines"):
+        page_trace(Excerpt(path, "line"))
+    with pytest.raises(InvalidParameterError, match="page size: 100 B"):
+        page_trace(path, 100)
+    with pytest.raises(InvalidParameterError, match="neither devices nor times"):
+        page_trace(Excerpt(path, start=1))
+
+
+def test_ten_million_bytes_of_ids_are_read_in_batches(tmp_path: Path) -> None:
+    ids = np.random.default_rng(1).integers(0, 10**6, BATCH * 3 + 1)
+    path = tmp_path / "ids"
+    lines.write(iter([next(iter(page_trace(written(path, "\n".join(map(str, ids.tolist())))).batches()))]), tmp_path / "first")
+    batches = list(page_trace(path).batches())
+    assert max(len(batch.pages) for batch in batches) == BATCH
+    assert np.array_equal(np.concatenate([batch.pages for batch in batches]), ids)
+    assert pages_of(tmp_path / "first") == ids[: len(batches[0].pages)].tolist()

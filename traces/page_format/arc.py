@@ -1,0 +1,32 @@
+"""Traces of the authors of ARC: a line a request, of its first page, the number of pages, a field that is ignored, and its own number."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+
+from flashsim.core.references import Batches, References
+from traces.format import _text
+from traces.page_format.base import Example
+from traces.page_runs import expanded
+
+TITLE = "first page, pages, ignored, number of the request (ARC)"
+EXAMPLE = Example(b"5 3 0 0\n100 1 0 1\n6 2 0 2\n", [5, 6, 7, 100, 6, 7])
+
+_COLUMNS = dict.fromkeys(("first page", "pages", "ignored", "request"), pa.int64())
+_MOST_PAGES = 1 << 31
+
+
+def recognise(path: Path) -> bool:
+    """Lines of four whole numbers."""
+    return _text.looks_like(path, rb"\d+[ \t]+\d+[ \t]+\d+[ \t]+\d+")
+
+
+def read(path: Path) -> Batches:
+    """All pages of each request; nothing is known of writes."""
+    for lines in _text.read_words(path, _COLUMNS):
+        begin, counts = lines.scaled("first page", 1), lines.numbers("pages")
+        lines.refuse((counts < 1) | (counts > _MOST_PAGES), f"pages must be in [1, {_MOST_PAGES}]")
+        for pages, _ in expanded(begin, counts):
+            yield References(pages)

@@ -1,0 +1,49 @@
+"""One id a line, as the authors of LIRS keep their traces; lines that begin with a star are break points and mean nothing.
+
+An id is a whole number of 64 bits, or a word, which is hashed (`traces.page_format._ids`).
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pyarrow.csv
+
+from flashsim.core.references import Batches, References
+from traces.format import _text
+from traces.page_format import _ids
+from traces.page_format.base import Example
+
+TITLE = "an id a line (LIRS)"
+GENERIC = True
+EXAMPLE = Example(b"7\n\n*\n-12\n7\n18446744073709551615\n0x10\n", [7, -12, 7, -1, 16])
+
+_STARS = re.compile(rb"(?m)^[ \t]*\*.*$")
+
+
+def recognise(path: Path) -> bool:
+    """Every one of the first lines is one word."""
+    lines = [line for line in _text.head(path) if line and not line.startswith(b"*")]
+    return bool(lines) and all(re.fullmatch(rb"[^\s,;|\x00-\x1f]{1,1000}", line) for line in lines)
+
+
+def read(path: Path) -> Batches:
+    """All ids; nothing is known of writes."""
+    parser = _ids.Parser(path, "id", ["id"])
+    for first, _, data in _text.chunks(path):
+        body = _STARS.sub(b"", data) if b"*" in data else data
+        if not body:
+            continue
+        lines = parser.lines(first, body)
+        lines.refuse(parser.broken(lines), "it has more than one word")
+        blank, ids = parser.blank(lines), parser.ids(lines)
+        yield References(ids[~blank] if blank.any() else ids)
+
+
+def write(batches: Batches, path: Path) -> None:
+    """The ids; which references write is left out."""
+    options = pyarrow.csv.WriteOptions(include_header=False)
+    with path.open("wb") as file:
+        for batch in batches:
+            _text.write_table(file, [batch.pages], options)

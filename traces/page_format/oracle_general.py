@@ -1,0 +1,26 @@
+"""libCacheSim's oracleGeneral (`traces.format._oracle_records`): each record is a reference to its object, whatever its size.
+
+An object of 2**63 and more is taken for the negative number that has the same bits.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from flashsim.core.references import Batches, References
+from traces.format import _oracle_records
+from traces.format._oracle_records import recognise as recognise
+from traces.page_format.base import Example
+
+TITLE = "libCacheSim oracleGeneral (binary)"
+EXAMPLE = Example(
+    np.array([(5, 100, 4096, 2), (6, 2**64 - 3, 512, -1), (9, 100, 4096, -1)], _oracle_records.RECORD).tobytes(), [100, -3, 100]
+)
+
+
+def read(path: Path) -> Batches:
+    """The object of each record; nothing is known of writes."""
+    for _, records in _oracle_records.read(path):
+        yield References(records["object"].astype(np.uint64).view(np.int64))

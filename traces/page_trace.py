@@ -1,0 +1,136 @@
+"""References to pages in any trace that can be read: of pages (`traces.page_format`), or of requests to devices, whose pages they touch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from flashsim.core.errors import DamagedFileError, InvalidParameterError, MissingFileError, UnknownNameError
+from flashsim.core.references import BATCH, Batches, References
+from flashsim.core.request import READ, WRITE
+from flashsim.core.units import KIB, MIB, format_size
+from traces.excerpt import Excerpt, Source, recognised
+from traces.format.base import FORMATS
+from traces.page_format import PAGE_FORMATS
+from traces.page_runs import expanded, pages_touched
+from traces.schema import unknown_columns
+
+#: Pages of a database, and what requests to devices are split into where nobody says.
+PAGE_SIZE = 4 * KIB
+_LEAST_PAGE, _LARGEST_PAGE = 512, 64 * MIB
+
+
+@dataclass(frozen=True)
+class PageTrace:
+    """A trace file as references to pages.
+
+    Parameters
+    ----------
+    excerpt
+        The file, with its format, and which requests are wanted of a trace of requests.
+    page_size
+        Bytes of the pages that requests are split into; a trace of pages has pages of its own.
+    page_format
+        The format of a trace of pages; None of a trace of requests.
+
+    Raises
+    ------
+    InvalidParameterError
+        The page size is out of its bounds; a part is asked for of a trace of pages.
+    """
+
+    excerpt: Excerpt
+    page_size: int = PAGE_SIZE
+    page_format: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.page_format and not self.excerpt.whole:
+            raise InvalidParameterError("excerpt", self.name, "a trace of pages has neither devices nor times to choose by")
+        if not _LEAST_PAGE <= self.page_size <= _LARGEST_PAGE:
+            bound = f"it must be in [{format_size(_LEAST_PAGE)}, {format_size(_LARGEST_PAGE)}]"
+            raise InvalidParameterError("page size", format_size(self.page_size), bound)
+
+    @property
+    def name(self) -> str:
+        """The file's name."""
+        return self.excerpt.name
+
+    def batches(self) -> Batches:
+        """All references, from the first; each call begins anew.
+
+        Raises
+        ------
+        DamagedFileError
+            Names the file, and the line or record; or it refers to no page.
+        """
+        empty = True
+        for batch in self._batches():
+            empty &= len(batch.pages) == 0
+            yield from pieces(batch)
+        if empty:
+            raise DamagedFileError(f"trace: {self.excerpt.path} refers to no page")
+
+    def _batches(self) -> Batches:
+        path = Path(self.excerpt.path)
+        if self.page_format is None:
+            yield from _of_requests(self.excerpt, self.page_size)
+            return
+        try:
+            yield from PAGE_FORMATS.load(self.page_format).read(path)
+        except OSError as problem:
+            raise DamagedFileError(f"trace: {path} cannot be read: {problem}".split("\n", 1)[0]) from problem
+
+
+def _of_requests(excerpt: Excerpt, page_size: int) -> Batches:
+    """The pages that reads and writes touch, in whole or in part; trims and flushes touch none."""
+    for batch in excerpt.batches():
+        device, operation, offset, length = (batch.column(name).to_numpy() for name in ("device", "operation", "offset", "length"))
+        touching = (operation == READ) | (operation == WRITE)
+        begin, counts = pages_touched(device.astype(np.int64), offset, np.where(touching, length, 0), page_size)
+        known = "operation" not in unknown_columns(batch.schema)
+        for pages, requests in expanded(begin, counts):
+            yield References(pages, operation[requests] == WRITE if known else None)
+
+
+def page_trace(source: Source, page_size: int = PAGE_SIZE) -> PageTrace:
+    """A trace of which it is known how to read it: of the format that is named, or recognised by its content.
+
+    A name that formats of pages and of requests share (csv, oracle-general, parquet) means the first where the content is of that kind.
+
+    Raises
+    ------
+    MissingFileError
+        There is no file, or it cannot be read.
+    DamagedFileError
+        No format fits, or more than one.
+    UnknownNameError
+        No format has that name.
+    """
+    excerpt = source if isinstance(source, Excerpt) else Excerpt(source)
+    path, name = Path(excerpt.path), excerpt.format
+    if not path.is_file():
+        raise MissingFileError(f"trace: {'it is no file' if path.exists() else 'no file at'} {path}")
+    try:
+        found = [each for each in PAGE_FORMATS.names() if name in (None, each) and PAGE_FORMATS.load(each).recognise(path)]
+    except OSError as problem:
+        raise MissingFileError(f"trace: cannot read {path}: {problem.strerror or problem}") from problem
+    found = [each for each in found if not PAGE_FORMATS.load(each).GENERIC] or found
+    if len(found) > 1:
+        raise DamagedFileError(f"trace: {path} could be {' or '.join(found)}; name it with --format")
+    kind, _, _ = (name or "").partition(":")
+    of_requests = FORMATS.names()
+    if not found and (kind.endswith(".py") or kind in set(PAGE_FORMATS.names()) - set(of_requests)):
+        found = [kind]
+    if not found and kind and kind not in of_requests:
+        raise UnknownNameError("trace format", kind, {*PAGE_FORMATS.names(), *of_requests})
+    return PageTrace(excerpt if found else recognised(excerpt), page_size, found[0] if found else None)
+
+
+def pieces(batch: References) -> Iterator[References]:
+    """A batch as some of the usual size."""
+    for begin in range(0, len(batch.pages), BATCH):
+        part = slice(begin, begin + BATCH)
+        yield References(batch.pages[part], None if batch.writes is None else batch.writes[part])
