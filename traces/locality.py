@@ -1,8 +1,8 @@
 """How soon a trace comes back to the pages that it touched: reuse distances, and so what caches of any size would serve.
 
 Pages are of 4 KiB.  Distances are exact (`flashsim.core.reuse`) while there are at most 4 million pages (16 GiB); then the pages whose hash
-is in the lower half go on as a sample, and so on as more come: their references and distances count twice, four times, ... (Waldspurger,
-Park, Garthwaite, Ahmad: Efficient MRC construction with SHARDS, FAST 2015).
+is in the lower half go on as a sample, and so on as more come: their references and distances count twice, four times, ...
+(`flashsim.core.sampling`).
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from flashsim.core.request import Integers
-from flashsim.core.reuse import FIRST, ReuseDistances
+from flashsim.core.reuse import FIRST
+from flashsim.core.sampling import SampledDistances
 from flashsim.core.units import MIB
 from traces.distinct import PAGE
 from traces.histogram import Histogram
@@ -21,7 +22,6 @@ from traces.page_runs import expanded, pages_touched
 #: Of a longer request so much counts: what reads more at once does not come back to it in a cache.
 _LONGEST = 16 * MIB
 _MOST_PAGES = 1 << 22
-_HASH_BITS = 24
 
 
 class Locality:
@@ -37,10 +37,8 @@ class Locality:
     """
 
     def __init__(self, most_pages: int = _MOST_PAGES) -> None:
-        self._most = most_pages
-        self._halvings = self.references = 0
-        self._first = 0
-        self._distances, self._known = Histogram(), ReuseDistances()
+        self.references = self._first = 0
+        self._distances, self._known = Histogram(), SampledDistances(most_pages=most_pages, even=False)
 
     def add(self, device: Integers, offset: Integers, length: Integers) -> None:
         """Take requests, in their order, shape (n,); what has no length touches nothing."""
@@ -49,21 +47,11 @@ class Locality:
 
     def _refer(self, pages: Integers) -> None:
         self.references += len(pages)
-        sample = pages[self._chosen(pages)] if self._halvings else pages
-        distances, weight = self._known.add(sample), 1 << self._halvings
-        again = distances[distances != FIRST]
-        self._distances.add(again * weight, weight)
-        self._first += weight * (len(distances) - len(again))
-        while self._known.distinct > self._most:
-            self._halvings += 1
-            pages, self._known = self._known.pages(), ReuseDistances()
-            self._known.add(pages[self._chosen(pages)])
-
-    def _chosen(self, pages: Integers) -> np.ndarray[Any, np.dtype[np.bool_]]:
-        """Which pages belong to the sample."""
-        mixed = pages.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
-        mixed = (mixed ^ mixed >> np.uint64(29)) * np.uint64(0xBF58476D1CE4E5B9)
-        return mixed >> np.uint64(64 - _HASH_BITS) < np.uint64(1 << _HASH_BITS - self._halvings)
+        for found in self._known.add(pages):
+            distances, weight = found.distances, round(found.scale)
+            again = distances[distances != FIRST]
+            self._distances.add(again * weight, weight)
+            self._first += weight * (len(distances) - len(again))
 
     def as_dict(self) -> dict[str, Any]:
         """JSON-ready, empty of a trace that touches nothing.
@@ -77,14 +65,14 @@ class Locality:
             return {}
         again = self._distances.count
         values, shares = self._distances.distribution()
-        largest = self._known.distinct << self._halvings
+        largest = round(self._known.distinct / self._known.rate)
         pages = [1 << power for power in range(max(1, largest - 1).bit_length() + 1)]
         served = [again * self._share(values, shares, size) / (again + self._first) for size in pages]
         return {
             "page": PAGE,
             "references": self.references,
             "first": self._first,
-            "rate": 1 / (1 << self._halvings),
+            "rate": self._known.rate,
             "distance": {f"p{share}": self._distances.percentile(share) * PAGE for share in (50, 90, 99)} if again else None,
             "distances": (values * PAGE).tolist(),
             "shares": shares.tolist(),

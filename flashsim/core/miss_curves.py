@@ -1,0 +1,173 @@
+"""Misses of a pool by its size, all sizes from one pass over the references: exact, or of a sample of pages and with its error."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import stdtrit
+
+from flashsim.core.kernel import lean_kernel
+from flashsim.core.request import Integers
+from flashsim.core.reuse import FIRST
+from flashsim.core.sampling import SampledDistances
+
+Reals = npt.NDArray[np.float64]
+
+#: Parts of a sample whose curves tell how much it is off.
+PARTS = 8
+#: A sample is not made thinner than its rate says, or than this many pages (it has half as many at least).
+LEAST_PAGES = 1 << 13
+#: Two-sided confidence of an error.
+CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True)
+class _Steps:
+    """Hits by size: those of the last size that is not larger."""
+
+    sizes: Integers
+    hits: Reals
+
+    def at(self, frames: Integers) -> Reals:
+        place = np.searchsorted(self.sizes, frames, side="right")
+        return np.where(place > 0, self.hits[place - 1], 0.0) if len(self.sizes) else np.zeros(len(frames))
+
+
+@dataclass(frozen=True)
+class MissCurve:
+    """Misses by size of the pool.
+
+    Parameters
+    ----------
+    references
+        How many there were.
+    pages
+        How many pages they went to; estimated of a sample.
+    rate
+        The share of pages that were looked at: 1 where all is exact.
+    """
+
+    references: int
+    pages: int
+    rate: float
+    _whole: _Steps = field(repr=False)
+    _parts: tuple[_Steps, ...] = field(default=(), repr=False)
+
+    @property
+    def sizes(self) -> Integers:
+        """Sizes at which there are fewer misses than with one frame less, ascending, from 1 on."""
+        return self._whole.sizes
+
+    def misses(self, frames: npt.ArrayLike) -> Reals:
+        """Misses of pools of so many frames, shape (n,)."""
+        return self._misses(self._whole, np.asarray(frames, np.int64))
+
+    def ratio(self, frames: npt.ArrayLike) -> Reals:
+        """The share of references that miss, shape (n,)."""
+        return self.misses(frames) / max(1, self.references)
+
+    def error(self, frames: npt.ArrayLike) -> Reals:
+        """Half the width of the ratio's 95 % confidence interval, shape (n,); 0 where all pages were looked at.
+
+        The parts of a sample are samples themselves, and no page is in two of them: the mean of their ratios is off by Student's t times
+        their standard deviation over the square root of their number.
+        """
+        frames = np.asarray(frames, np.int64)
+        if self.rate == 1 or len(self._parts) < 2:
+            return np.zeros(len(frames))
+        ratios = np.array([self._misses(part, frames) for part in self._parts]) / max(1, self.references)
+        count = len(ratios)
+        return float(stdtrit(count - 1, (1 + CONFIDENCE) / 2)) * ratios.std(axis=0, ddof=1) / np.sqrt(count)
+
+    def _misses(self, steps: _Steps, frames: Integers) -> Reals:
+        return np.clip(self.references - steps.at(frames), 0, self.references)
+
+
+class _Counts:
+    """How often there was each distance, apart for each scale; and first references."""
+
+    def __init__(self) -> None:
+        self.weight = 0.0
+        self._by_scale: dict[float, Integers] = {}
+
+    def add(self, distances: Integers, scale: float) -> None:
+        counts = self._by_scale.get(scale, np.zeros(0, np.int64))
+        most = int(distances.max(initial=-1)) + 1
+        if most > len(counts):
+            counts = np.concatenate([counts, np.zeros(max(most - len(counts), len(counts) // 8), np.int64)])
+        self.weight += scale * len(distances)
+        _count(distances, counts)
+        self._by_scale[scale] = counts
+
+    @property
+    def memory(self) -> int:
+        return sum(counts.nbytes for counts in self._by_scale.values())
+
+    def steps(self, references: int) -> _Steps:
+        """Hits by size; a sample that has fewer references than its rate promises lacks hot pages, which any size serves: SHARDS-adj.
+
+        A distance of a sample stands for the middle of those that are as likely.
+        """
+        used = [(scale, np.flatnonzero(counts), counts) for scale, counts in self._by_scale.items()]
+        frames = (places * scale + (scale - 1) / 2 + 1 for scale, places, _ in used)
+        sizes = np.concatenate([np.zeros(0, np.int64), *(each.astype(np.int64) for each in frames)])
+        hits = np.concatenate([np.zeros(0), *(counts[places] * scale for scale, places, counts in used)])
+        missing = references - self.weight
+        if abs(missing) > 0.5:
+            sizes, hits = np.append(sizes, 1), np.append(hits, missing)
+        order = np.argsort(sizes, kind="stable")
+        sizes, totals = sizes[order], np.cumsum(hits[order])
+        last = np.append(sizes[1:] != sizes[:-1], True)[: len(sizes)]
+        return _Steps(sizes[last], totals[last])
+
+
+class LruCurve:
+    """The curve of a pool that replaces the least recently used page; takes references in batches.
+
+    Parameters
+    ----------
+    rate
+        The share of pages to look at; 1: all, and the curve is exact; 0: as few as `least_pages` allows, in constant memory.
+    least_pages
+        The sample is halved down to the rate while it has more pages; 0: it has its rate from the begin.
+
+    Examples
+    --------
+    >>> curve = LruCurve()
+    >>> curve.add(np.array([7, 8, 9, 7, 7, 8]))
+    >>> curve.curve().misses([1, 2, 3]).tolist()
+    [5.0, 5.0, 3.0]
+    """
+
+    def __init__(self, rate: float = 1.0, least_pages: int = LEAST_PAGES) -> None:
+        self.references = 0
+        parts = PARTS if rate < 1 else 0
+        begin = 1.0 if least_pages else rate
+        self._distances = SampledDistances(begin, rate, least_pages, parts)
+        self._counts = [_Counts() for _ in range(1 + parts)]
+
+    def add(self, pages: Integers) -> None:
+        """Take references to pages, any numbers from 0, shape (n,)."""
+        self.references += len(pages)
+        for found in self._distances.add(pages):
+            self._counts[found.part].add(found.distances, found.scale)
+
+    @property
+    def memory(self) -> int:
+        """Bytes of all tables."""
+        return self._distances.memory + sum(counts.memory for counts in self._counts)
+
+    def curve(self) -> MissCurve:
+        """The curve of all references until now."""
+        whole, *parts = (counts.steps(self.references) for counts in self._counts)
+        rate = self._distances.rate
+        return MissCurve(self.references, round(self._distances.distinct / rate), rate, whole, tuple(parts))
+
+
+@lean_kernel
+def _count(distances: Integers, counts: Integers) -> None:
+    for row in range(distances.shape[0]):
+        if distances[row] != FIRST:
+            counts[distances[row]] += 1

@@ -1,0 +1,169 @@
+"""Reuse distances in a sample of the pages, which becomes thinner as more pages come.
+
+Whether a page belongs to the sample is told by its hash, so that all its references belong to it or none, and of the pages between two
+references as large a share as of all: a distance in the sample stands for so many times more pages (Waldspurger, Park, Garthwaite, Ahmad:
+Efficient MRC construction with SHARDS, FAST 2015, with a threshold that is halved where theirs sinks page by page).
+
+A sample that is even besides has of 128 pages in a row just as many as its rate says, and of 128 such rows: of pages that are numbered
+without gaps a hash alone takes 1 % more or less where it takes 10,000, and a curve is off by as much.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from flashsim.core.kernel import inlined_kernel, lean_kernel
+from flashsim.core.request import Integers
+from flashsim.core.reuse import ReuseDistances
+
+_HASH_BITS = 24
+_ALL = 1 << _HASH_BITS
+
+
+class Part(NamedTuple):
+    """What was found of references to pages of a sample."""
+
+    #: 0: the whole sample; from 1 on: a part of its pages.
+    part: int
+    #: As `ReuseDistances.add` has them, of the references to pages of this part.
+    distances: Integers
+    #: How many pages, and how many references, each stands for.
+    scale: float
+
+
+class SampledDistances:
+    """Takes references in batches.
+
+    Parameters
+    ----------
+    rate
+        The share of pages in the sample at the begin.
+    least
+        The share at which it is not made thinner any more.
+    most_pages
+        The sample is halved while it has more pages.
+    parts
+        Into so many parts the pages of the sample are divided, of which each gives distances of its own.
+    even
+        Whether it has as many of each 128 pages in a row; else their hash alone decides.
+
+    Examples
+    --------
+    >>> sampled = SampledDistances(most_pages=2)
+    >>> [found.distances.tolist() for found in sampled.add(np.array([7, 8, 7]))]
+    [[-1, -1], [1]]
+    """
+
+    def __init__(self, rate: float = 1.0, least: float = 0.0, most_pages: int = 1 << 22, parts: int = 0, even: bool = True) -> None:
+        self._limit, self._least = _limit(rate), _limit(least)
+        self._most, self._parts, self._even = most_pages, parts, even
+        self._stacks = [ReuseDistances() for _ in range(1 + parts)]
+
+    @property
+    def rate(self) -> float:
+        """The share of pages in the sample now."""
+        return self._limit / _ALL
+
+    @property
+    def distinct(self) -> int:
+        """How many pages are in the sample."""
+        return self._stacks[0].distinct
+
+    @property
+    def memory(self) -> int:
+        """Bytes of all tables."""
+        return sum(stack.memory for stack in self._stacks)
+
+    def add(self, pages: Integers) -> Iterator[Part]:
+        """Take references to pages, shape (n,); nothing is taken before what is found is asked for."""
+        row = 0
+        while row < len(pages):
+            # so few at once that the sample grows to no more than about twice its size before it is halved
+            stop = row + max(1, int(self._most / self.rate)) if self._limit > self._least else len(pages)
+            yield from self._refer(pages[row:stop])
+            row = stop
+
+    def _refer(self, pages: Integers) -> Iterator[Part]:
+        scale = 1 / self.rate
+        sample = self._chosen(pages)
+        yield Part(0, self._stacks[0].add(sample), scale)
+        if self._parts:
+            part = parts_of(sample, self._parts)
+            for number, stack in enumerate(self._stacks[1:]):
+                yield Part(number + 1, stack.add(sample[part == number]), scale * self._parts)
+        while self.distinct > self._most and self._limit > self._least:
+            self._limit = max(self._limit // 2, self._least)
+            for number, stack in enumerate(self._stacks):
+                self._stacks[number] = ReuseDistances()
+                self._stacks[number].add(self._chosen(stack.pages()))
+
+    def _chosen(self, pages: Integers) -> Integers:
+        return _below(pages, self._limit, self._even)
+
+
+def sample_of(pages: Integers, rate: float) -> Integers:
+    """Those references, shape (n,), that go to pages of an even sample of a rate, in their order."""
+    return _below(pages, _limit(rate), True)
+
+
+def parts_of(pages: Integers, parts: int) -> npt.NDArray[np.uint8]:
+    """Which of so many parts of a sample each page belongs to, shape (n,)."""
+    into = np.empty(len(pages), np.uint8)
+    with np.errstate(over="ignore"):
+        _divide(np.ascontiguousarray(pages, np.int64), parts, into)
+    return into
+
+
+def _limit(rate: float) -> int:
+    return max(1, round(rate * _ALL))
+
+
+def _below(pages: Integers, limit: int, even: bool) -> Integers:
+    if limit == _ALL:
+        return pages
+    into = np.empty(len(pages), np.int64)
+    with np.errstate(over="ignore"):
+        count = _select(np.ascontiguousarray(pages, np.int64), limit, even, into)
+    return into[:count].copy()
+
+
+@inlined_kernel
+def _mixed(page: np.uint64) -> np.uint64:
+    mixed = page * np.uint64(0x9E3779B97F4A7C15)
+    return (mixed ^ mixed >> np.uint64(29)) * np.uint64(0xBF58476D1CE4E5B9)
+
+
+@inlined_kernel
+def _rank(page: np.uint64, even: bool) -> np.uint64:
+    """A number below `_ALL`; the pages of the lowest numbers are in a sample."""
+    if not even:
+        return _mixed(page) >> np.uint64(64 - _HASH_BITS)
+    row, low = page >> np.uint64(7), np.uint64(127)
+    rows = row >> np.uint64(7)
+    # 79 is odd and 128 times the golden section: neighbours are far apart
+    within = page * np.uint64(79) + (_mixed(row) >> np.uint64(40)) & low
+    among = row * np.uint64(79) + (_mixed(rows) >> np.uint64(40)) & low
+    return within << np.uint64(17) | among << np.uint64(10) | _mixed(row) >> np.uint64(20) & np.uint64(1023)
+
+
+@lean_kernel
+def _select(pages: Integers, limit: int, even: bool, into: Integers) -> int:
+    """Copy the pages of a sample; returns how many they are."""
+    count = 0
+    for place in range(pages.shape[0]):
+        into[count] = pages[place]  # without a branch, which would be foretold wrongly
+        count += int(_rank(np.uint64(pages[place]), even) < np.uint64(limit))
+    return count
+
+
+@lean_kernel
+def _divide(pages: Integers, parts: int, into: npt.NDArray[np.uint8]) -> None:
+    """Tell parts evenly: of 128 pages in a row an even sample has about one."""
+    for place in range(pages.shape[0]):
+        row = np.uint64(pages[place]) >> np.uint64(7)
+        shift = _mixed(row // np.uint64(parts)) >> np.uint64(40)
+        into[place] = (row + shift) % np.uint64(parts)
