@@ -19,7 +19,7 @@ _BITS = 32
 @inlined_kernel
 def item_of(number: int, page: int) -> int:
     """A page by a number below 2^31."""
-    return (number << _BITS) | page
+    return (int(number) << _BITS) | int(page)
 
 
 @inlined_kernel

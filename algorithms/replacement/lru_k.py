@@ -1,0 +1,249 @@
+"""LRU-K: the page leaves whose K-th last uncorrelated reference lies longest ago.
+
+Source: O'Neil, O'Neil and Weikum, "The LRU-K page replacement algorithm for database disk buffering", SIGMOD 1993, figure 2.1.  References
+to a page within its correlated period count as one; the history of a page that left is kept for the retained period.  Time is counted in
+references.
+
+What the paper leaves open, and what is done here: of pages without K uncorrelated references the one referenced longest ago leaves (its
+"subsidiary policy" LRU); of pages with the same K-th last time, which needs K of 3 and more and a correlated period, the one first seen;
+where every page is within its correlated period, the one referenced longest ago.  A time that is not known stays unknown where the paper's
+program adds a correlated period to the 0 that stands for it.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Mapping
+
+from flashsim.core.kernel import inlined_kernel, lean_kernel
+from flashsim.core.replacement import (
+    FIRST_PAGE,
+    FIRST_PARAMETER,
+    FLAGS,
+    NEWER,
+    NONE,
+    NOW,
+    OWN,
+    OWN_NUMBER,
+    PINNED,
+    RESIDENT,
+    SIZE,
+    Parameter,
+    PlainPolicy,
+    PlainPool,
+    PoolState,
+    oldest,
+    push,
+    take_out,
+)
+from flashsim.core.word_heap import BEGIN, arrange, behind, clear, item_of, number_of, page_of, put, put_back, sink, take, take_aside
+
+_FOREVER = (1 << 31) - 1
+TITLE = "LRU-K, least recently used by the K-th last reference (O'Neil, O'Neil and Weikum, SIGMOD 1993)"
+PARAMETERS = {
+    "k": Parameter(2, 1, 8, "references that are remembered of a page"),
+    "correlated": Parameter(0, 0, _FOREVER, "references after one to a page within which another to it counts as the same"),
+    "retained": Parameter(_FOREVER, 0, _FOREVER, "references after its last one for which the history of a page that left is kept"),
+}
+WORDS = 2
+_K, _CORRELATED, _RETAINED = range(FIRST_PARAMETER, FIRST_PARAMETER + 3)
+#: Columns: when a page was last referenced, under which number it stands in the heap (0: it does not), and from `_HISTORY` on when its last
+#: uncorrelated references were, the newest first (0: not known).
+_LAST, _BOUND, _HISTORY = range(OWN, OWN + 3)
+#: Items of the heap: pages by a lower bound of their K-th last times.
+_ITEMS = OWN_NUMBER
+#: Rings, by the last reference: pages without K references, and pages within their correlated periods.
+_FEW, _CORRELATING = 0, 1
+
+
+def _columns(parameters: Mapping[str, int]) -> int:
+    """A page's history, when it was last referenced and where it stands."""
+    return parameters["k"] + 2
+
+
+COLUMNS = _columns
+
+
+class Plain(PlainPolicy):
+    """The paper's history control blocks."""
+
+    def __init__(self, pool: PlainPool, k: int, correlated: int, retained: int) -> None:
+        super().__init__(pool)
+        self.k, self.correlated, self.retained = k, correlated, retained
+        #: HIST of the paper: times of a page's last uncorrelated references, the newest first, 0 for what is not known.
+        self.history: dict[int, list[int]] = {}
+        #: LAST of the paper, of resident pages in the order of their last references, and of those that left.
+        self.last: OrderedDict[int, int] = OrderedDict()
+        self.left: dict[int, int] = {}
+
+    def hit(self, page: int) -> None:
+        """A reference after the correlated period is a new one; the time that the former took is closed up."""
+        now, last, history = self.pool.now, self.last[page], self.history[page]
+        if now - last > self.correlated:
+            took = last - history[0]
+            self.history[page] = [now, *(time + took if time else 0 for time in history[:-1])]
+        self.last[page] = now
+        self.last.move_to_end(page)
+
+    def enter(self, page: int) -> None:
+        """Its history goes on, if there is one that was retained."""
+        now, last = self.pool.now, self.left.pop(page, 0)
+        retained = last and now - last <= self.retained
+        self.history[page] = [now, *self.history[page][:-1]] if retained else [now] + [0] * (self.k - 1)
+        self.last[page] = now
+
+    def victim(self, page: int) -> int:
+        """The one with the oldest K-th last time among those past their correlated periods."""
+        free = [each for each in self.last if not self.pool.pinned(each)]
+        eligible = [each for each in free if self.pool.now - self.last[each] > self.correlated]
+        leaving = min(eligible, key=self._order, default=free[0])
+        self.forget(leaving)
+        return leaving
+
+    def _order(self, page: int) -> tuple[int, int]:
+        time = self.history[page][-1]
+        return time, page if time else self.last[page]
+
+    def forget(self, page: int) -> None:
+        """It leaves, and its history is retained."""
+        self.left[page] = self.last.pop(page)
+
+
+@lean_kernel
+def setup(pool: PoolState) -> None:
+    """No items."""
+    clear(pool.words, BEGIN, 2 * pool.numbers[SIZE])
+
+
+@lean_kernel
+def hit(pool: PoolState, page: int) -> None:
+    """A reference after the correlated period is a new one; the time that the former took is closed up.
+
+    Times only grow: a page in the heap stays where it is until a victim is looked for, unless it must not leave for a while.
+    """
+    pages, numbers = pool.pages, pool.numbers
+    now, last, correlated = numbers[NOW], pages[page, _LAST], numbers[_CORRELATED]
+    oldest_column = _HISTORY + numbers[_K] - 1
+    if now - last > correlated:
+        took = last - pages[page, _HISTORY]
+        for column in range(oldest_column, _HISTORY, -1):
+            time = pages[page, column - 1]
+            pages[page, column] = time + took if time else 0
+        pages[page, _HISTORY] = now
+    pages[page, _LAST] = now
+    if pages[page, _BOUND] == 0:
+        take_out(pool, page)
+    elif correlated == 0:
+        return
+    _place(pool, page)
+
+
+@lean_kernel
+def enter(pool: PoolState, page: int) -> None:
+    """Its history goes on, if there is one that was retained."""
+    pages, numbers = pool.pages, pool.numbers
+    now, last = numbers[NOW], pages[page, _LAST]
+    retained = last and now - last <= numbers[_RETAINED]
+    for column in range(_HISTORY + numbers[_K] - 1, _HISTORY, -1):
+        pages[page, column] = pages[page, column - 1] if retained else 0
+    pages[page, _HISTORY] = pages[page, _LAST] = now
+    _place(pool, page)
+
+
+@inlined_kernel
+def _place(pool: PoolState, page: int) -> None:
+    """Put a page that was just referenced where it belongs: it waits for the end of its correlated period, if there is one."""
+    if pool.numbers[_CORRELATED]:
+        pool.pages[page, _BOUND] = 0
+        push(pool, _CORRELATING, page)
+    else:
+        _settle(pool, page)
+
+
+@lean_kernel
+def _settle(pool: PoolState, page: int) -> None:
+    """Put a page among those that may leave, as soon as it may."""
+    numbers = pool.numbers
+    time = pool.pages[page, _HISTORY + numbers[_K] - 1]
+    pool.pages[page, _BOUND] = time
+    if time == 0:
+        push(pool, _FEW, page)
+        return
+    size = numbers[_ITEMS]
+    if size == 2 * numbers[SIZE]:
+        size = _without_past(pool, size)
+    put(pool.words, BEGIN, size, item_of(time, page))
+    numbers[_ITEMS] = size + 1
+
+
+@inlined_kernel
+def _stands(pool: PoolState, item: int) -> bool:
+    """Whether an item is still its page's."""
+    page = page_of(item)
+    return pool.pages[page, _BOUND] == number_of(item) and pool.pages[page, FLAGS] & RESIDENT != 0
+
+
+@lean_kernel
+def _without_past(pool: PoolState, size: int) -> int:
+    """Keep items that are still their pages'; returns how many there are."""
+    words, kept = pool.words, 0
+    for place in range(BEGIN, BEGIN + size):
+        if _stands(pool, words[place]):
+            words[BEGIN + kept] = words[place]
+            kept += 1
+    arrange(words, BEGIN, kept, size)
+    return kept
+
+
+@lean_kernel
+def victim(pool: PoolState, page: int) -> int:
+    """The one with the oldest K-th last time among those past their correlated periods."""
+    correlated, before = pool.numbers[_CORRELATED], pool.numbers[NOW] - pool.numbers[_CORRELATED]
+    if correlated:
+        over = pool.pages[_CORRELATING, NEWER]
+        while over >= FIRST_PAGE and pool.pages[over, _LAST] < before:
+            take_out(pool, over)
+            _settle(pool, over)
+            over = pool.pages[_CORRELATING, NEWER]
+    leaving = oldest(pool, _FEW)
+    if leaving == NONE:
+        leaving = _from_heap(pool)
+        if leaving != NONE:
+            return leaving
+        leaving = oldest(pool, _CORRELATING)
+    take_out(pool, leaving)
+    return leaving
+
+
+@lean_kernel
+def _from_heap(pool: PoolState) -> int:
+    """The page that leaves of those with K references, or `NONE`: bounds of those that come first are made exact."""
+    pages, words, size, aside, leaving = pool.pages, pool.words, pool.numbers[_ITEMS], 0, NONE
+    end = behind(BEGIN, 2 * pool.numbers[SIZE]) - 1
+    column = _HISTORY + pool.numbers[_K] - 1
+    while size > 0 and leaving == NONE:
+        item = words[BEGIN]
+        first = page_of(item)
+        if not _stands(pool, item):
+            take(words, BEGIN, size)
+        elif pages[first, column] > pages[first, _BOUND]:
+            pages[first, _BOUND] = pages[first, column]
+            sink(words, BEGIN, size, 0, item_of(pages[first, column], first))
+            continue
+        elif pages[first, FLAGS] & PINNED:
+            take_aside(words, BEGIN, size, end - aside)
+            aside += 1
+        else:
+            take(words, BEGIN, size)
+            leaving = first
+        size -= 1
+    put_back(words, BEGIN, size, end, aside)
+    pool.numbers[_ITEMS] = size + aside
+    return leaving
+
+
+@lean_kernel
+def forget(pool: PoolState, page: int) -> None:
+    """It leaves its ring; an item in the heap is found out to stand for no resident page."""
+    if pool.pages[page, _BOUND] == 0:
+        take_out(pool, page)

@@ -1,0 +1,184 @@
+"""S3-FIFO: a small queue lets pages that are referenced once leave early, a main queue keeps the others, a third remembers who left.
+
+Source: Yang, Zhang, Qiu, Yue and Rashmi, "FIFO queues are all you need for cache eviction", SOSP 2023, algorithm 1.
+
+Where the pseudo-code leaves something open this does as its authors' simulator, libCacheSim: a page moves to the main queue without
+another's leaving at once, and it is the main queue that gives a page up as soon as it has more than its share; a page that moves forgets
+its references; a page that comes back is taken from the ghosts before another is put there.  That simulator's version of 2024 puts new
+pages into the main queue while the pool fills and the small queue is full (``fill=1``); the paper's puts them into the small one.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+
+from flashsim.core.kernel import inlined_kernel, lean_kernel
+from flashsim.core.replacement import (
+    FIRST_PARAMETER,
+    NEWER,
+    NONE,
+    OWN,
+    OWN_NUMBER,
+    SIZE,
+    Parameter,
+    PlainPolicy,
+    PlainPool,
+    PoolState,
+    oldest,
+    push,
+    take_out,
+)
+
+TITLE = "S3-FIFO, three first-in first-out queues (Yang et al., SOSP 2023)"
+PARAMETERS = {
+    "small": Parameter(10, 1, 99, "share of the frames for pages that are new, in percent"),
+    "ghosts": Parameter(90, 0, 1000, "pages that are remembered after they left the small queue, in percent of the frames"),
+    "moves": Parameter(2, 1, 3, "references to a page of the small queue for which it moves to the main one instead of leaving"),
+    "fill": Parameter(0, 0, 1, "whether new pages go to the main queue while the pool fills and the small queue is full"),
+}
+COLUMNS = 1
+_SMALL_SHARE, _GHOST_SHARE, _MOVES, _FILL = range(FIRST_PARAMETER, FIRST_PARAMETER + 4)
+#: Where a page is, which is also its ring; one that came back is in none.
+_SMALL, _MAIN, _GHOST, _BACK = 1, 2, 3, 4
+#: A column: where a page is, and above how often it was referenced there, at most `_MOST`.
+_PLACE = OWN
+_ONE, _MOST = 8, 3
+#: Pages in each ring, and whether any has left.
+_LENGTHS, _LEFT = OWN_NUMBER, OWN_NUMBER + 5
+
+
+class Plain(PlainPolicy):
+    """The paper's three queues, with how often each page was referenced."""
+
+    def __init__(self, pool: PlainPool, small: int, ghosts: int, moves: int, fill: int) -> None:
+        super().__init__(pool)
+        self.most_small, self.most_ghosts, self.moves = max(1, pool.size * small // 100), pool.size * ghosts // 100, moves
+        self.small: OrderedDict[int, int] = OrderedDict()
+        self.main: OrderedDict[int, int] = OrderedDict()
+        self.ghosts: OrderedDict[int, None] = OrderedDict()
+        self.back, self.fill = 0, bool(fill)
+
+    def hit(self, page: int) -> None:
+        """It is counted."""
+        queue = self.small if page in self.small else self.main
+        queue[page] = min(queue[page] + 1, _MOST)
+
+    def enter(self, page: int) -> None:
+        """A page that comes back goes to the main queue, a new one to the small one."""
+        known = page == self.back or page in self.ghosts
+        self.ghosts.pop(page, None)
+        queue = self.main if known or (self.fill and len(self.small) >= self.most_small) else self.small
+        queue[page] = self.back = 0
+
+    def victim(self, page: int) -> int:
+        """From the main queue if it has more than its share, else from the small one."""
+        self.fill = False
+        if page in self.ghosts:
+            del self.ghosts[page]
+            self.back = page
+        while True:
+            small, main = self._first(self.small), self._first(self.main)
+            if small and (len(self.main) <= self.pool.size - self.most_small or not main):
+                references = self.small.pop(small)
+                if references < self.moves:
+                    self._remember(small)
+                    return small
+                self.main[small] = 0
+            else:
+                references = self.main.pop(main)
+                if not references:
+                    return main
+                self.main[main] = references - 1
+
+    def _first(self, queue: OrderedDict[int, int]) -> int:
+        return next((each for each in queue if not self.pool.pinned(each)), 0)
+
+    def _remember(self, page: int) -> None:
+        if self.most_ghosts:
+            if len(self.ghosts) == self.most_ghosts:
+                self.ghosts.popitem(last=False)
+            self.ghosts[page] = None
+
+    def forget(self, page: int) -> None:
+        """It is in no queue."""
+        del (self.small if page in self.small else self.main)[page]
+
+
+@inlined_kernel
+def _share(pool: PoolState, parameter: int) -> int:
+    return pool.numbers[SIZE] * pool.numbers[parameter] // 100
+
+
+@inlined_kernel
+def _append(pool: PoolState, page: int, ring: int, references: int) -> None:
+    """Let a page be the last of a queue."""
+    pool.pages[page, _PLACE] = ring + _ONE * references
+    pool.numbers[_LENGTHS + ring] += 1
+    push(pool, ring, page)
+
+
+@inlined_kernel
+def _remove(pool: PoolState, page: int) -> None:
+    """Take a page out of its queue."""
+    pool.numbers[_LENGTHS + pool.pages[page, _PLACE] % _ONE] -= 1
+    pool.pages[page, _PLACE] = 0
+    take_out(pool, page)
+
+
+@lean_kernel
+def hit(pool: PoolState, page: int) -> None:
+    """It is counted."""
+    if pool.pages[page, _PLACE] < _ONE * _MOST:
+        pool.pages[page, _PLACE] += _ONE
+
+
+@lean_kernel
+def enter(pool: PoolState, page: int) -> None:
+    """A page that comes back goes to the main queue, a new one to the small one."""
+    numbers, place = pool.numbers, pool.pages[page, _PLACE]
+    if place == _GHOST:
+        _remove(pool, page)
+    filling = numbers[_FILL] and not numbers[_LEFT] and numbers[_LENGTHS + _SMALL] >= max(1, _share(pool, _SMALL_SHARE))
+    _append(pool, page, _MAIN if place >= _GHOST or filling else _SMALL, 0)
+
+
+@lean_kernel
+def victim(pool: PoolState, page: int) -> int:
+    """From the main queue if it has more than its share, else from the small one."""
+    pages, numbers = pool.pages, pool.numbers
+    numbers[_LEFT] = 1
+    if pages[page, _PLACE] == _GHOST:
+        _remove(pool, page)
+        pages[page, _PLACE] = _BACK
+    most = numbers[SIZE] - max(1, _share(pool, _SMALL_SHARE))
+    while True:
+        first = oldest(pool, _MAIN) if numbers[_LENGTHS + _MAIN] > most else NONE
+        if first == NONE:
+            first = oldest(pool, _SMALL)
+        if first == NONE:
+            first = oldest(pool, _MAIN)
+        place, references = pages[first, _PLACE] % _ONE, pages[first, _PLACE] // _ONE
+        _remove(pool, first)
+        if place == _SMALL and references >= numbers[_MOVES]:
+            _append(pool, first, _MAIN, 0)
+        elif place == _MAIN and references:
+            _append(pool, first, _MAIN, references - 1)
+        else:
+            if place == _SMALL:
+                _remember(pool, first)
+            return first
+
+
+@lean_kernel
+def _remember(pool: PoolState, page: int) -> None:
+    most = _share(pool, _GHOST_SHARE)
+    if most:
+        if pool.numbers[_LENGTHS + _GHOST] == most:
+            _remove(pool, pool.pages[_GHOST, NEWER])
+        _append(pool, page, _GHOST, 0)
+
+
+@lean_kernel
+def forget(pool: PoolState, page: int) -> None:
+    """It is in no queue."""
+    _remove(pool, page)

@@ -1,0 +1,245 @@
+"""W-TinyLFU: a small window of new pages, and a main part that a page enters only if it was referenced more often than the one that leaves.
+
+Source: Einziger, Friedman and Manes, "TinyLFU: a highly efficient cache admission policy", ACM Transactions on Storage 13(4), 2017: a
+window of least recently used pages, a main part of two segments (pages on probation, and protected ones that were referenced there), and a
+count-min sketch of references (4 counters of 4 bits a page, halved after 10 references a frame).
+
+What the paper leaves open is done as its authors' simulator, Caffeine, does: at a draw the page that wants to enter leaves; the sketch's
+sample shrinks with its counters, less a quarter of those that were odd.  Left out is the door-keeper, an option of the paper's.  The four
+counters of a page lie in one line of a processor's cache, 30 to choose from each, and not all over the sketch.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict, defaultdict
+
+from flashsim.core.kernel import inlined_kernel, lean_kernel
+from flashsim.core.replacement import (
+    FIRST_PARAMETER,
+    NEWER,
+    NONE,
+    NOW,
+    OWN,
+    OWN_NUMBER,
+    SIZE,
+    Parameter,
+    PlainPolicy,
+    PlainPool,
+    PoolState,
+    oldest,
+    push,
+    take_out,
+)
+
+TITLE = "W-TinyLFU, a window before a main part that asks for frequency (Einziger, Friedman and Manes, ACM TOS 13(4), 2017)"
+PARAMETERS = {
+    "window": Parameter(1, 1, 99, "share of the frames for new pages, in percent"),
+    "protected": Parameter(80, 0, 99, "share of the other frames for pages that were referenced there, in percent"),
+    "sample": Parameter(10, 1, 1000, "references a frame after which all counters are halved"),
+}
+COLUMNS = 1
+WORDS = 1
+_WINDOW_SHARE, _PROTECTED_SHARE, _SAMPLE = range(FIRST_PARAMETER, FIRST_PARAMETER + 3)
+#: Rings, and a column that says in which a page stands.
+_WINDOW, _PROBATION, _PROTECTED = range(3)
+_RING = OWN
+#: Pages in each ring, references in the sketch, and the last reference that it counted.
+_LENGTHS, _REFERENCES, _COUNTED = OWN_NUMBER, OWN_NUMBER + 3, OWN_NUMBER + 4
+#: A block of the sketch is 8 words of 15 counters, and a page's n-th counter is one of 30 in its words 2 n and 2 n + 1.
+_SKETCH, _BLOCK, _COUNTERS, _ROWS, _ROW, _FULL = 64, 8, 15, 4, 30, 15
+_ODD, _HALVES, _32 = 0x0111_1111_1111_1111, 0x0777_7777_7777_7777, (1 << 32) - 1
+
+
+@inlined_kernel
+def _counter(page: int, frames: int, row: int) -> int:
+    """The number of one of a page's four counters."""
+    mixed = (int(page) * 0x9E3779B1) & _32
+    mixed = ((mixed ^ (mixed >> 15)) * 0x2C1B3C6D) & _32
+    mixed = ((mixed ^ (mixed >> 12)) * 0x297A2D39) & _32
+    mixed ^= mixed >> 15
+    block = (mixed * ((frames + _BLOCK - 1) // _BLOCK)) >> 32
+    again = (mixed * 0x2F6C1A35) & _32
+    again ^= again >> 16
+    return (block * _ROWS + row) * _ROW + ((((again >> (8 * row)) & 255) * _ROW) >> 8)
+
+
+class Plain(PlainPolicy):
+    """Three orders of last references, and how often pages were referenced."""
+
+    def __init__(self, pool: PlainPool, window: int, protected: int, sample: int) -> None:
+        super().__init__(pool)
+        main = pool.size * (100 - window) // 100
+        self.most_window, self.most_protected, self.sample = pool.size - main, main * protected // 100, sample * pool.size
+        self.window: OrderedDict[int, None] = OrderedDict()
+        self.probation: OrderedDict[int, None] = OrderedDict()
+        self.protected: OrderedDict[int, None] = OrderedDict()
+        self.counters: defaultdict[int, int] = defaultdict(int)
+        self.references = self.counted = 0
+
+    def hit(self, page: int) -> None:
+        """On probation it becomes protected, and the protected one that was referenced longest ago may go back there."""
+        self._count(page)
+        if page in self.probation:
+            del self.probation[page]
+            self.protected[page] = None
+            if len(self.protected) > self.most_protected:
+                self.probation[self.protected.popitem(last=False)[0]] = None
+        else:
+            (self.window if page in self.window else self.protected).move_to_end(page)
+
+    def enter(self, page: int) -> None:
+        """It enters the window; if that is too full while the main part is not, the oldest there goes on."""
+        self._count(page)
+        self.window[page] = None
+        if len(self.window) > self.most_window:
+            self.probation[self.window.popitem(last=False)[0]] = None
+
+    def victim(self, page: int) -> int:
+        """The oldest of the window or of the main part, whichever was referenced less."""
+        self._count(page)
+        parts = [self.probation, self.protected]
+        rival = next((each for part in parts for each in part if not self.pool.pinned(each)), 0)
+        candidate = next((each for each in self.window if not self.pool.pinned(each)), 0)
+        if not candidate or (rival and len(self.window) < self.most_window):
+            leaving = rival
+        elif rival and self._frequency(candidate) > self._frequency(rival):
+            del self.window[candidate]
+            self.probation[candidate] = None
+            leaving = rival
+        else:
+            leaving = candidate
+        self.forget(leaving)
+        return leaving
+
+    def forget(self, page: int) -> None:
+        """It is nowhere."""
+        del next(part for part in (self.window, self.probation, self.protected) if page in part)[page]
+
+    def _frequency(self, page: int) -> int:
+        return min(self.counters[_counter(page, self.pool.size, row)] for row in range(_ROWS))
+
+    def _count(self, page: int) -> None:
+        """Count the present reference, once."""
+        if self.counted == self.pool.now:
+            return
+        self.counted = self.pool.now
+        counters = [_counter(page, self.pool.size, row) for row in range(_ROWS)]
+        self.references += any(self.counters[each] < _FULL for each in counters)
+        for each in counters:
+            self.counters[each] = min(self.counters[each] + 1, _FULL)
+        if self.references == self.sample:
+            odd = sum(count % 2 for count in self.counters.values())
+            self.counters = defaultdict(int, {each: count // 2 for each, count in self.counters.items()})
+            self.references = (self.references - odd // 4) // 2
+
+
+@inlined_kernel
+def _main(pool: PoolState) -> int:
+    """Frames of the main part."""
+    return pool.numbers[SIZE] * (100 - pool.numbers[_WINDOW_SHARE]) // 100
+
+
+@inlined_kernel
+def _append(pool: PoolState, page: int, ring: int) -> None:
+    pool.pages[page, _RING] = ring
+    pool.numbers[_LENGTHS + ring] += 1
+    push(pool, ring, page)
+
+
+@inlined_kernel
+def _remove(pool: PoolState, page: int) -> None:
+    pool.numbers[_LENGTHS + pool.pages[page, _RING]] -= 1
+    take_out(pool, page)
+
+
+@lean_kernel
+def _frequency(pool: PoolState, page: int) -> int:
+    """How often a page was referenced at most, as the sketch knows."""
+    least = _FULL
+    for row in range(_ROWS):
+        counter = _counter(page, pool.numbers[SIZE], row)
+        least = min(least, pool.words[_SKETCH + counter // _COUNTERS] >> (4 * (counter % _COUNTERS)) & _FULL)
+    return least
+
+
+@lean_kernel
+def _count(pool: PoolState, page: int) -> None:
+    """Count the present reference, once."""
+    words, numbers = pool.words, pool.numbers
+    if numbers[_COUNTED] == numbers[NOW]:
+        return
+    numbers[_COUNTED] = numbers[NOW]
+    grown = 0
+    for row in range(_ROWS):
+        counter = _counter(page, numbers[SIZE], row)
+        word, shift = _SKETCH + counter // _COUNTERS, 4 * (counter % _COUNTERS)
+        if words[word] >> shift & _FULL < _FULL:
+            words[word] += 1 << shift
+            grown = 1
+    numbers[_REFERENCES] += grown
+    if numbers[_REFERENCES] == numbers[_SAMPLE] * numbers[SIZE]:
+        _halve(pool)
+
+
+@lean_kernel
+def _halve(pool: PoolState) -> None:
+    """Halve all counters."""
+    words, odd = pool.words, 0
+    for word in range(_SKETCH, words.shape[0]):
+        ones = words[word] & _ODD
+        while ones:
+            ones &= ones - 1
+            odd += 1
+        words[word] = words[word] >> 1 & _HALVES
+    pool.numbers[_REFERENCES] = (pool.numbers[_REFERENCES] - odd // 4) // 2
+
+
+@lean_kernel
+def hit(pool: PoolState, page: int) -> None:
+    """On probation it becomes protected, and the protected one that was referenced longest ago may go back there."""
+    _count(pool, page)
+    ring = pool.pages[page, _RING]
+    if ring != _PROBATION:
+        take_out(pool, page)
+        push(pool, ring, page)
+        return
+    _remove(pool, page)
+    _append(pool, page, _PROTECTED)
+    if pool.numbers[_LENGTHS + _PROTECTED] > _main(pool) * pool.numbers[_PROTECTED_SHARE] // 100:
+        back = pool.pages[_PROTECTED, NEWER]
+        _remove(pool, back)
+        _append(pool, back, _PROBATION)
+
+
+@lean_kernel
+def enter(pool: PoolState, page: int) -> None:
+    """It enters the window; if that is too full while the main part is not, the oldest there goes on."""
+    _count(pool, page)
+    _append(pool, page, _WINDOW)
+    if pool.numbers[_LENGTHS + _WINDOW] > pool.numbers[SIZE] - _main(pool):
+        on = pool.pages[_WINDOW, NEWER]
+        _remove(pool, on)
+        _append(pool, on, _PROBATION)
+
+
+@lean_kernel
+def victim(pool: PoolState, page: int) -> int:
+    """The oldest of the window or of the main part, whichever was referenced less."""
+    _count(pool, page)
+    candidate, leaving = oldest(pool, _WINDOW), oldest(pool, _PROBATION)
+    if leaving == NONE:
+        leaving = oldest(pool, _PROTECTED)
+    if candidate != NONE and (leaving == NONE or pool.numbers[_LENGTHS + _WINDOW] >= pool.numbers[SIZE] - _main(pool)):
+        if leaving != NONE and _frequency(pool, candidate) > _frequency(pool, leaving):
+            _remove(pool, candidate)
+            _append(pool, candidate, _PROBATION)
+        else:
+            leaving = candidate
+    _remove(pool, leaving)
+    return leaving
+
+
+@lean_kernel
+def forget(pool: PoolState, page: int) -> None:
+    """It is nowhere."""
+    _remove(pool, page)
