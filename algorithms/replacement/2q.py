@@ -1,0 +1,163 @@
+# ruff: noqa: N999
+"""2Q in its full version: a page stays for good only if it is asked for again after it has left a queue of newcomers.
+
+Newcomers wait in a queue, A1in.  Those that leave it are remembered in a second one, A1out, and only who is asked for while it stands
+there enters the pages that are kept by recency, Am: references soon after the first are taken for one.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+
+from flashsim.core.kernel import inlined_kernel, lean_kernel
+from flashsim.core.replacement import (
+    FIRST_PARAMETER,
+    NEWER,
+    NONE,
+    OWN,
+    OWN_NUMBER,
+    SIZE,
+    Parameter,
+    PlainPolicy,
+    PlainPool,
+    PoolState,
+    oldest,
+    push,
+    take_out,
+)  # fmt: skip
+
+TITLE = "2Q, full version (Johnson and Shasha, VLDB 1994)"
+PARAMETERS = {
+    "kin": Parameter(25, 0, 100, "newcomers that are left alone, in percent of the pool"),
+    "kout": Parameter(50, 0, 10_000, "newcomers that left and are remembered, in percent of the pool"),
+}
+COLUMNS = 1
+
+
+class Plain(PlainPolicy):
+    """Procedures 2Q and reclaimfor of the paper's section 3.
+
+    Both shares are rounded down, so that a pool of fewer than four pages has no newcomers to leave alone.  The paper does not say whether
+    the page that is asked for still counts in A1out while another one is put there; here it does not, as in libCacheSim, whose misses
+    are the same from four pages on.
+    """
+
+    def __init__(self, pool: PlainPool, kin: int, kout: int) -> None:
+        super().__init__(pool)
+        self.kin, self.kout = kin * pool.size // 100, kout * pool.size // 100
+        # each from the oldest to the newest
+        self.a1in: OrderedDict[int, None] = OrderedDict()
+        self.a1out: OrderedDict[int, None] = OrderedDict()
+        self.am: OrderedDict[int, None] = OrderedDict()
+        self.recalled = NONE
+
+    def hit(self, page: int) -> None:
+        """A newcomer keeps its place."""
+        if page in self.am:
+            self.am.move_to_end(page)
+
+    def victim(self, page: int) -> int:
+        """The oldest newcomer if there are too many of them, else the least recently used of the others."""
+        self._recall(page)
+        newcomer = next((each for each in self.a1in if not self.pool.pinned(each)), None)
+        kept = next((each for each in self.am if not self.pool.pinned(each)), None)
+        if newcomer is not None and (len(self.a1in) > self.kin or kept is None):
+            del self.a1in[newcomer]
+            self.a1out[newcomer] = None
+            if len(self.a1out) > self.kout:
+                self.a1out.popitem(last=False)
+            return newcomer
+        assert kept is not None
+        del self.am[kept]
+        return kept
+
+    def enter(self, page: int) -> None:
+        """It is kept if it is remembered."""
+        self._recall(page)
+        (self.am if page == self.recalled else self.a1in)[page] = None
+        self.recalled = NONE
+
+    def forget(self, page: int) -> None:
+        """It is in one of the two."""
+        self.a1in.pop(page, None)
+        self.am.pop(page, None)
+
+    def _recall(self, page: int) -> None:
+        if page in self.a1out:
+            del self.a1out[page]
+            self.recalled = page
+
+
+# The rings, which are also what stands in a page's own column; a page that was found in A1out and has not entered yet stands in none.
+_UNKNOWN, _IN, _OUT, _AM, _RECALLED = range(5)
+_WHERE = OWN
+_KIN, _KOUT, _INS, _OUTS = range(OWN_NUMBER, OWN_NUMBER + 4)
+
+
+@lean_kernel
+def setup(pool: PoolState) -> None:
+    """What the shares come to."""
+    numbers = pool.numbers
+    numbers[_KIN] = numbers[FIRST_PARAMETER] * numbers[SIZE] // 100
+    numbers[_KOUT] = numbers[FIRST_PARAMETER + 1] * numbers[SIZE] // 100
+
+
+@lean_kernel
+def hit(pool: PoolState, page: int) -> None:
+    """A newcomer keeps its place."""
+    if pool.pages[page, _WHERE] == _AM:
+        take_out(pool, page)
+        push(pool, _AM, page)
+
+
+@lean_kernel
+def victim(pool: PoolState, page: int) -> int:
+    """The oldest newcomer if there are too many of them, else the least recently used of the others."""
+    pages, numbers = pool.pages, pool.numbers
+    _recall(pool, page)
+    leaving = oldest(pool, _IN) if numbers[_INS] > numbers[_KIN] else oldest(pool, _AM)
+    if leaving == NONE:  # all are pinned
+        leaving = oldest(pool, _AM) if numbers[_INS] > numbers[_KIN] else oldest(pool, _IN)
+    take_out(pool, leaving)
+    if pages[leaving, _WHERE] == _AM:
+        pages[leaving, _WHERE] = _UNKNOWN
+        return leaving
+    numbers[_INS] -= 1
+    push(pool, _OUT, leaving)
+    pages[leaving, _WHERE] = _OUT
+    numbers[_OUTS] += 1
+    if numbers[_OUTS] > numbers[_KOUT]:
+        last = pages[_OUT, NEWER]
+        take_out(pool, last)
+        pages[last, _WHERE] = _UNKNOWN
+        numbers[_OUTS] -= 1
+    return leaving
+
+
+@lean_kernel
+def enter(pool: PoolState, page: int) -> None:
+    """It is kept if it is remembered."""
+    _recall(pool, page)
+    kept = pool.pages[page, _WHERE] == _RECALLED
+    ring = _AM if kept else _IN
+    push(pool, ring, page)
+    pool.pages[page, _WHERE] = ring
+    if not kept:
+        pool.numbers[_INS] += 1
+
+
+@lean_kernel
+def forget(pool: PoolState, page: int) -> None:
+    """It is in one of the two."""
+    take_out(pool, page)
+    if pool.pages[page, _WHERE] == _IN:
+        pool.numbers[_INS] -= 1
+    pool.pages[page, _WHERE] = _UNKNOWN
+
+
+@inlined_kernel
+def _recall(pool: PoolState, page: int) -> None:
+    if pool.pages[page, _WHERE] == _OUT:
+        take_out(pool, page)
+        pool.pages[page, _WHERE] = _RECALLED
+        pool.numbers[_OUTS] -= 1

@@ -1,0 +1,383 @@
+"""CLOCK-Pro: LIRS on one clock with three hands, so that a hit does no more than set a bit.
+
+Hot pages are those whose last references were close together.  A cold page that entered is in its test: if it is referenced again before
+its test ends it gets hot, and for as long it stays on the clock even if it leaves the pool.  The cold hand looks for a page to replace,
+the hot hand for a hot page to make cold, and the test hand ends tests; all go from older pages to newer ones.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from flashsim.core.kernel import inlined_kernel, lean_kernel
+from flashsim.core.replacement import (
+    FIRST_PARAMETER,
+    FLAGS,
+    NEWER,
+    NONE,
+    OWN,
+    OWN_NUMBER,
+    PINNED,
+    SIZE,
+    USED,
+    Parameter,
+    PlainPolicy,
+    PlainPool,
+    PoolState,
+    push,
+    take_out,
+)  # fmt: skip
+
+TITLE = "CLOCK-Pro (Jiang, Chen and Zhang, USENIX 2005)"
+PARAMETERS = {
+    "cold": Parameter(5, 0, 100, "frames for cold pages at least, in percent of the pool, and two"),
+    "most": Parameter(99, 0, 100, "frames for cold pages at most, in percent of the pool"),
+    "ghosts": Parameter(100, 0, 10_000, "pages that left and are still in their test, in percent of the pool"),
+    "spare": Parameter(1, 0, 1, "whether a cold page that was referenced after its test gets another one instead of leaving"),
+}
+COLUMNS = 1
+_HOT, _COLD, _TEST = range(3)
+
+
+@dataclass(eq=False, slots=True)
+class _Entry:
+    """A page on the clock, between the next older and the next newer one."""
+
+    page: int
+    hot: bool = False
+    resident: bool = True
+    in_test: bool = False
+    referenced: bool = False
+    older: _Entry = None  # type: ignore[assignment]
+    newer: _Entry = None  # type: ignore[assignment]
+
+
+class Plain(PlainPolicy):
+    """Section 3 of the paper.
+
+    What it leaves open is as in the first author's own program (2005): with ``cold=5,most=5,spare=0``, what the program does unless it is
+    changed, misses are the same.
+
+    - A page that is asked for twice in a row was asked for once.
+    - The pages that fill an empty pool are hot but for the last ones, for which the least share of cold pages is left.
+    - Hot pages that the hot hand spares get the newest.  Where it meets the cold page for whose sake it runs before it has made a hot one
+      cold, that page stays cold.
+    - Where the program departs from the paper, and lets cold pages that were referenced after their tests leave, the paper is followed
+      unless ``spare=0``.  The share of cold pages is adapted as the paper says, one page up for a reference in a test and one down for a
+      test without one; the program has it constant.
+
+    Pools smaller than the program accepts have as many cold pages as there are frames, but two at most.  When all cold pages are pinned a
+    hot one leaves, and is forgotten.
+    """
+
+    def __init__(self, pool: PlainPool, cold: int, most: int, ghosts: int, spare: int) -> None:
+        super().__init__(pool)
+        self.least = min(max(cold * pool.size // 100, 2), pool.size)
+        self.most = max(most * pool.size // 100, self.least)
+        self.target, self.most_ghosts, self.spare = self.least, ghosts * pool.size // 100, bool(spare)
+        self.entries: dict[int, _Entry] = {}
+        self.end = _Entry(NONE)
+        self.end.older = self.end.newer = self.end
+        self.hands = [self.end] * 3
+        self.residents = self.hots = self.ghosts = 0
+        self.last = NONE
+
+    def hit(self, page: int) -> None:
+        """Its reference bit is set."""
+        if page != self.last:
+            self.entries[page].referenced = True
+        self.last = page
+
+    def victim(self, page: int) -> int:
+        """The first cold page at which the cold hand finds no reference; those referenced in their tests get hot."""
+        held = 0
+        while self.residents > self.hots + held:
+            entry = self._settled(_COLD, hot=False)
+            if entry.referenced and (entry.in_test or self.spare):
+                held, tested = 0, entry.in_test
+                if tested and not self._promotes(entry):
+                    entry.in_test, entry.referenced = False, self.spare
+                else:
+                    self._take_off(entry)
+                    self._put_on(entry, hot=tested)
+            elif self.pool.pinned(entry.page):
+                self.hands[_COLD] = self._next(entry)
+                held += 1
+            else:
+                entry.resident = False
+                self.hands[_COLD] = self._next(entry)
+                self.residents -= 1
+                if entry.in_test:
+                    self.ghosts += 1
+                    while self.ghosts > self.most_ghosts:
+                        self._run_test_hand()
+                else:
+                    self._take_off(entry)
+                return entry.page
+        entry = self._settled(_HOT, hot=True)
+        while not entry.hot or self.pool.pinned(entry.page):
+            entry = self._next(entry)
+        self.forget(entry.page)
+        return entry.page
+
+    def enter(self, page: int) -> None:
+        """It is hot if it is still in its test, or if there are free frames but for cold pages."""
+        entry = self.entries.get(page)
+        if entry is None:
+            entry, hot = _Entry(page), self.pool.size - self.residents > self.least
+        else:
+            hot = self._promotes(entry)
+            if page in self.entries:
+                self.ghosts -= 1
+                self._take_off(entry)
+        entry.resident = True
+        self.residents += 1
+        self._put_on(entry, hot)
+        self.last = page
+
+    def forget(self, page: int) -> None:
+        """It leaves the clock."""
+        entry = self.entries[page]
+        self.residents -= 1
+        self.hots -= entry.hot
+        self._take_off(entry)
+
+    def _promotes(self, entry: _Entry) -> bool:
+        """Whether a page that was referenced in its test may get hot: as many hot ones get cold as are too many."""
+        self.target = min(self.target + 1, self.most)
+        while self.hots >= self.pool.size - self.target:
+            if not entry.in_test or not self._run_hot_hand(entry):
+                return False
+        return True
+
+    def _run_hot_hand(self, candidate: _Entry) -> bool:
+        """Make a hot page cold, and go on to the next hot one; whether that could be done before the candidate was met."""
+        done = made_cold = False
+        while self.hots and (not done or not self.hands[_HOT].hot):
+            entry = self.hands[_HOT]
+            if entry.hot:
+                spared = entry.referenced
+                self._take_off(entry)
+                self.hots -= 1
+                self._put_on(entry, hot=spared)
+                if not spared:
+                    entry.in_test, done, made_cold = False, True, True
+            else:
+                done |= entry is candidate
+                self.hands[_HOT] = self._next(entry)
+                if self.hands[_TEST] is entry:
+                    self._run_test_hand()
+        return made_cold
+
+    def _run_test_hand(self) -> None:
+        """End the test of the page at which the hand stands; it leaves the clock if it has no frame."""
+        entry = self.hands[_TEST]
+        self.hands[_TEST] = self._next(entry)
+        if entry.in_test:
+            self.target = min(self.target + 1, self.most) if entry.referenced else max(self.target - 1, self.least)
+            entry.in_test = False
+        if not entry.hot:
+            entry.referenced &= self.spare
+        if not entry.resident:
+            self._take_off(entry)
+            self.ghosts -= 1
+
+    def _settled(self, hand: int, hot: bool) -> _Entry:
+        """The first resident hot or cold page from where a hand stands on; it goes there."""
+        while self.hands[hand].hot != hot or not self.hands[hand].resident:
+            self.hands[hand] = self._next(self.hands[hand])
+        return self.hands[hand]
+
+    def _next(self, entry: _Entry) -> _Entry:
+        return entry.newer if entry.newer is not self.end else self.end.newer
+
+    def _put_on(self, entry: _Entry, hot: bool) -> None:
+        """Let a page be the newest; a cold one is in its test."""
+        self.entries[entry.page] = entry
+        entry.hot, entry.in_test = hot, not hot
+        self.hots += hot
+        entry.older, entry.newer = self.end.older, self.end
+        entry.older.newer = self.end.older = entry
+        self.hands = [entry if hand is self.end else hand for hand in self.hands]
+
+    def _take_off(self, entry: _Entry) -> None:
+        """Take a page off the clock; hands that stand at it go on."""
+        following = self._next(entry)
+        self.hands = [following if hand is entry else hand for hand in self.hands]
+        del self.entries[entry.page]
+        entry.older.newer, entry.newer.older = entry.newer, entry.older
+        entry.in_test = entry.referenced = False
+        if not self.entries:
+            self.hands = [self.end] * 3
+
+
+# The clock is a ring of the pool's.  A hand that stands at its end stands before the oldest page.
+_CLOCK = 0
+_STATE = OWN
+#: Bits of a page's state; a page without any is not on the clock.
+_IS_COLD, _IS_HOT, _IN_TEST, _REFERENCED, _GHOST = 1, 2, 4, 8, 16
+_HANDS = OWN_NUMBER  # three
+_LEAST, _MOST, _TARGET, _MOST_GHOSTS, _HOTS, _GHOSTS, _LAST = range(OWN_NUMBER + 3, OWN_NUMBER + 10)
+_SPARE = FIRST_PARAMETER + 3
+
+
+@lean_kernel
+def setup(pool: PoolState) -> None:
+    """What the shares come to."""
+    numbers = pool.numbers
+    size = numbers[SIZE]
+    numbers[_LEAST] = numbers[_TARGET] = min(max(numbers[FIRST_PARAMETER] * size // 100, 2), size)
+    numbers[_MOST] = max(numbers[FIRST_PARAMETER + 1] * size // 100, numbers[_LEAST])
+    numbers[_MOST_GHOSTS] = numbers[FIRST_PARAMETER + 2] * size // 100
+
+
+@lean_kernel
+def hit(pool: PoolState, page: int) -> None:
+    """Its reference bit is set."""
+    if page != pool.numbers[_LAST]:
+        pool.pages[page, _STATE] |= _REFERENCED
+        pool.numbers[_LAST] = page
+
+
+@lean_kernel
+def victim(pool: PoolState, page: int) -> int:
+    """The first cold page at which the cold hand finds no reference; those referenced in their tests get hot."""
+    pages, numbers = pool.pages, pool.numbers
+    held = 0
+    while numbers[USED] > numbers[_HOTS] + held:
+        leaving = _settled(pool, _COLD, _IS_COLD)
+        state = pages[leaving, _STATE]
+        tested = state & _IN_TEST
+        if state & _REFERENCED and (tested or numbers[_SPARE]):
+            held = 0
+            if tested and not _promotes(pool, leaving):
+                pages[leaving, _STATE] = _IS_COLD | _REFERENCED if numbers[_SPARE] else _IS_COLD
+            else:
+                _take_off(pool, leaving)
+                _put_on(pool, leaving, _IS_HOT if tested else _IS_COLD | _IN_TEST)
+        elif pages[leaving, FLAGS] & PINNED:
+            numbers[_HANDS + _COLD] = _next(pool, leaving)
+            held += 1
+        elif tested:
+            numbers[_HANDS + _COLD] = _next(pool, leaving)
+            pages[leaving, _STATE] |= _GHOST
+            numbers[_GHOSTS] += 1
+            while numbers[_GHOSTS] > numbers[_MOST_GHOSTS]:
+                _run_test_hand(pool)
+            return leaving
+        else:
+            _take_off(pool, leaving)
+            return leaving
+    leaving = _settled(pool, _HOT, _IS_HOT)
+    while not pages[leaving, _STATE] & _IS_HOT or pages[leaving, FLAGS] & PINNED:
+        leaving = _next(pool, leaving)
+    _take_off(pool, leaving)
+    return leaving
+
+
+@lean_kernel
+def enter(pool: PoolState, page: int) -> None:
+    """It is hot if it is still in its test, or if there are free frames but for cold pages."""
+    numbers = pool.numbers
+    hot = numbers[SIZE] - numbers[USED] >= numbers[_LEAST]
+    if pool.pages[page, _STATE]:
+        hot = _promotes(pool, page)
+        if pool.pages[page, _STATE]:
+            numbers[_GHOSTS] -= 1
+            _take_off(pool, page)
+    _put_on(pool, page, _IS_HOT if hot else _IS_COLD | _IN_TEST)
+    numbers[_LAST] = page
+
+
+@lean_kernel
+def forget(pool: PoolState, page: int) -> None:
+    """It leaves the clock."""
+    _take_off(pool, page)
+
+
+@lean_kernel
+def _promotes(pool: PoolState, page: int) -> bool:
+    """Whether a page that was referenced in its test may get hot: as many hot ones get cold as are too many."""
+    numbers = pool.numbers
+    numbers[_TARGET] = min(numbers[_TARGET] + 1, numbers[_MOST])
+    while numbers[_HOTS] >= numbers[SIZE] - numbers[_TARGET]:
+        if not pool.pages[page, _STATE] & _IN_TEST or not _run_hot_hand(pool, page):
+            return False
+    return True
+
+
+@inlined_kernel
+def _run_hot_hand(pool: PoolState, candidate: int) -> bool:
+    """Make a hot page cold, and go on to the next hot one; whether that could be done before the candidate was met."""
+    pages, numbers = pool.pages, pool.numbers
+    done = made_cold = False
+    while numbers[_HOTS] and not (done and pages[numbers[_HANDS + _HOT], _STATE] & _IS_HOT):
+        page = numbers[_HANDS + _HOT]
+        state = pages[page, _STATE]
+        if state & _IS_HOT:
+            _take_off(pool, page)
+            _put_on(pool, page, _IS_HOT if state & _REFERENCED else _IS_COLD)
+            if not state & _REFERENCED:
+                done = made_cold = True
+        else:
+            done |= page == candidate
+            numbers[_HANDS + _HOT] = _next(pool, page)
+            if numbers[_HANDS + _TEST] == page:
+                _run_test_hand(pool)
+    return made_cold
+
+
+@lean_kernel
+def _run_test_hand(pool: PoolState) -> None:
+    """End the test of the page at which the hand stands; it leaves the clock if it has no frame."""
+    pages, numbers = pool.pages, pool.numbers
+    page = numbers[_HANDS + _TEST]
+    numbers[_HANDS + _TEST] = _next(pool, page)
+    state = pages[page, _STATE]
+    if state & _IN_TEST:
+        more = numbers[_TARGET] + (1 if state & _REFERENCED else -1)
+        numbers[_TARGET] = max(min(more, numbers[_MOST]), numbers[_LEAST])
+    if state & _GHOST:
+        _take_off(pool, page)
+        numbers[_GHOSTS] -= 1
+    elif state & _IS_COLD:
+        pages[page, _STATE] = state & ~_IN_TEST if numbers[_SPARE] else _IS_COLD
+
+
+@inlined_kernel
+def _settled(pool: PoolState, hand: int, kind: int) -> int:
+    """The first resident hot or cold page from where a hand stands on; it goes there."""
+    page = pool.numbers[_HANDS + hand]
+    while pool.pages[page, _STATE] & (_IS_HOT | _IS_COLD | _GHOST) != kind:
+        page = _next(pool, page)
+    pool.numbers[_HANDS + hand] = page
+    return page
+
+
+@inlined_kernel
+def _next(pool: PoolState, page: int) -> int:
+    newer = pool.pages[page, NEWER]
+    return newer if newer != _CLOCK else pool.pages[_CLOCK, NEWER]
+
+
+@inlined_kernel
+def _put_on(pool: PoolState, page: int, state: int) -> None:
+    """Let a page be the newest."""
+    push(pool, _CLOCK, page)
+    pool.pages[page, _STATE] = state
+    pool.numbers[_HOTS] += state == _IS_HOT
+    for hand in range(_HANDS, _HANDS + 3):
+        if pool.numbers[hand] == _CLOCK:
+            pool.numbers[hand] = page
+
+
+@inlined_kernel
+def _take_off(pool: PoolState, page: int) -> None:
+    """Take a page off the clock; hands that stand at it go on."""
+    following = _next(pool, page)
+    take_out(pool, page)
+    for hand in range(_HANDS, _HANDS + 3):
+        if pool.numbers[hand] == page:
+            pool.numbers[hand] = following if following != page else _CLOCK
+    pool.numbers[_HOTS] -= pool.pages[page, _STATE] & _IS_HOT != 0
+    pool.pages[page, _STATE] = 0

@@ -1,0 +1,109 @@
+"""2Q, ARC, CAR, LIRS and CLOCK-Pro: what their papers say always holds, and both forms choose the same, pages pinned or dropped or not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from algorithms.replacement.base import replacement_policy
+from flashsim.core.kernel import lean_kernel
+from flashsim.core.replacement import FIRST_PAGE, FLAGS, FORGET, PINNED, RESIDENT, USED, of_page
+from flashsim.storage.pool.plain import PlainPool
+from flashsim.storage.pool.simulation import Simulation
+
+REFER, PIN, UNPIN, DROP = range(4)
+PAGES = 24
+
+
+def two_q(plain: Any, size: int, held: bool) -> None:
+    """At most Kout pages are remembered, and no page is in two queues."""
+    assert len(plain.a1out) <= plain.kout
+    assert len({*plain.a1in, *plain.a1out, *plain.am}) == len(plain.a1in) + len(plain.a1out) + len(plain.am)
+
+
+def directory(plain: Any, size: int, held: bool) -> None:
+    """I1 to I5 of ARC's section III and CAR's section III: what the directory holds, and the target."""
+    t1, t2, b1, b2 = map(len, (plain.t1, plain.t2, plain.b1, plain.b2))
+    assert len({*plain.t1, *plain.t2, *plain.b1, *plain.b2}) == t1 + t2 + b1 + b2
+    assert t1 + t2 <= size and t1 + b1 <= size and t1 + t2 + b1 + b2 <= 2 * size
+    assert 0.0 <= plain.p <= size
+    if not held:
+        assert t1 + t2 == size or not b1 + b2
+
+
+def lirs(plain: Any, size: int, held: bool) -> None:
+    """The lowest page of the stack is LIR, all LIR pages are in it, and the other resident ones are in the queue."""
+    resident = set(plain.pool.resident)
+    assert plain.lirs == resident - set(plain.queue)
+    assert plain.lirs <= set(plain.stack)
+    assert len(plain.lirs) <= plain.most_lirs
+    assert not plain.stack or next(iter(plain.stack)) in plain.lirs
+
+
+def clock_pro(plain: Any, size: int, held: bool) -> None:
+    """Counts are right, shares keep their bounds, whoever is not resident is in its test, and hot pages are in none."""
+    entries = list(plain.entries.values())
+    assert {entry.page for entry in entries if entry.resident} == set(plain.pool.resident)
+    assert plain.residents == len(plain.pool.resident)
+    assert plain.hots == sum(entry.hot for entry in entries) <= size - plain.least
+    assert plain.ghosts == sum(not entry.resident for entry in entries) <= plain.most_ghosts
+    assert plain.least <= plain.target <= plain.most
+    assert all(entry.in_test for entry in entries if not entry.resident)
+    assert not any(entry.in_test and entry.hot for entry in entries)
+
+
+INVARIANTS: dict[str, Callable[[Any, int, bool], None]] = {
+    "2q": two_q,
+    "2q:kin=100,kout=0": two_q,
+    "arc": directory,
+    "car": directory,
+    "lirs": lirs,
+    "lirs:hir=30": lirs,
+    "clock-pro": clock_pro,
+    "clock-pro:most=5,spare=0": clock_pro,
+    "clock-pro:cold=40,ghosts=30": clock_pro,
+}
+STEPS = st.lists(st.tuples(st.sampled_from([REFER] * 12 + [PIN, PIN, UNPIN, DROP]), st.integers(0, PAGES - 1)), max_size=250)
+
+
+@lean_kernel
+def forget(pool: Any, policy: Any, page: int) -> None:
+    of_page(policy[FORGET])(pool, page)
+
+
+def drop(pool: Simulation, page: int) -> None:
+    forget(pool.state, pool.policy.kernels, page)
+    pool.state.pages[page, FLAGS] &= ~RESIDENT
+    pool.state.numbers[USED] -= 1
+
+
+@pytest.mark.parametrize("policy", INVARIANTS)
+@given(steps=STEPS, size=st.integers(1, 12))
+def test_invariants_and_equal_choices(policy: str, steps: list[tuple[int, int]], size: int) -> None:
+    """All frames are never pinned at once."""
+    member = replacement_policy(policy)
+    plain, pool = PlainPool(member, size), Simulation(member, size)
+    held = False
+    for step, number in steps:
+        page = number + FIRST_PAGE
+        if step == REFER:
+            plain.refer(page)
+            pool.refer(np.array([page], np.int32))
+        elif step == PIN and page in plain.resident and len(plain.held | {page}) < size:
+            plain.held.add(page)
+            pool.state.pages[page, FLAGS] |= PINNED
+            held = True
+        elif step == UNPIN:
+            plain.held.discard(page)
+            pool.state.pages[page, FLAGS] &= ~PINNED
+        elif step == DROP and page in plain.resident and page not in plain.held:
+            plain.drop(page)
+            drop(pool, page)
+            held = True
+        assert set(np.flatnonzero(pool.state.pages[:, FLAGS] & RESIDENT)) == set(plain.resident)
+        INVARIANTS[policy](plain.policy, size, held)
