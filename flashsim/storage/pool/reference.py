@@ -24,6 +24,7 @@ from flashsim.core.replacement import (
     PoolState,
     choice,
     of_page,
+    rows_of,
 )  # fmt: skip
 
 #: What a reference comes to, unless the number of the page that left: the page was resident, or it took a free frame.
@@ -71,6 +72,16 @@ def refer(pool: PoolState, policy: Policies, page: int, write: int) -> int:
     pages[page, FLAGS] = flags | RESIDENT | KNOWN | (DIRTY if write else 0)
     of_page(policy[ENTER])(pool, page)
     return outcome
+
+
+def with_rows(pool: PoolState, rows: int) -> PoolState:
+    """The same pool, with so many rows for pages at least."""
+    pages = pool.pages
+    if rows <= len(pages):
+        return pool
+    larger = rows_of(max(rows, len(pages) * 3 // 2), pages.shape[1])
+    larger[: len(pages)] = pages
+    return pool._replace(pages=larger)
 
 
 def breach(policy: str, outcome: int, reference: int) -> FlashsimError:

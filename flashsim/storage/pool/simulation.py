@@ -13,10 +13,10 @@ from flashsim.core.errors import InvalidParameterError
 from flashsim.core.kernel import kernel_of
 from flashsim.core.policies import Policies
 from flashsim.core.prefetch import prefetch
-from flashsim.core.replacement import FIRST_PAGE, FLAGS, KNOWN, NEXT_USE, NOW, POOL, Numbers, PoolState, ReplacementPolicy, rows_of
+from flashsim.core.replacement import FIRST_PAGE, FLAGS, KNOWN, NEXT_USE, NOW, POOL, Numbers, PoolState, ReplacementPolicy
 from flashsim.core.request import Integers
 from flashsim.storage.pool.plain import PlainPool
-from flashsim.storage.pool.reference import TOOK_FREE, WAS_RESIDENT, WRITE_BACK, breach, refer
+from flashsim.storage.pool.reference import TOOK_FREE, WAS_RESIDENT, WRITE_BACK, breach, refer, with_rows
 
 Writes = npt.NDArray[np.uint8]
 #: References that the processor is told of ahead.
@@ -102,7 +102,7 @@ class Simulation:
         FlashsimError
             The policy broke its contract.
         """
-        self._make_room(int(pages.max(initial=0)))
+        self.state = with_rows(self.state, int(pages.max(initial=0)) + 1)
         nothing = np.empty(0, np.uint8)
         none = np.empty(0, np.int32)
         outcome = _run(
@@ -111,14 +111,6 @@ class Simulation:
         )  # fmt: skip
         if outcome < 0:
             raise breach(self.policy.name, outcome, int(self.state.numbers[NOW]))
-
-    def _make_room(self, highest: int) -> None:
-        """Have a row for every page."""
-        pages = self.state.pages
-        if highest >= len(pages):
-            larger = rows_of(max(highest + 1, len(pages) * 3 // 2), pages.shape[1])
-            larger[: len(pages)] = pages
-            self.state = self.state._replace(pages=larger)
 
 
 _NUMBERS, _FLAGS = types.Array(types.int32, 1, "C"), types.Array(types.uint8, 1, "C")

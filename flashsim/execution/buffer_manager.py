@@ -1,0 +1,343 @@
+"""The buffer manager: what a buffer pool brings in and puts out, asked for as reads and writes, in any driver.
+
+Algorithms fix pages, look at them, change them and give them up.  Several strands may share a pool.  They fix and flush one after the
+other, under the pool's latch, since a page whose read or write-back is on its way belongs to nobody; they look at pages, change them and
+give them up at any time.  Of two that hold a page, the one that has seen its last change may change it; the other is refused, so that no
+change is lost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from dataclasses import dataclass, field
+from itertools import pairwise
+from threading import Lock
+
+import numpy as np
+
+from flashsim.core.errors import DamagedFileError, FlashsimError, InvalidParameterError, RefusedError
+from flashsim.core.replacement import Numbers
+from flashsim.core.request import Integers
+from flashsim.execution.requests import Acquire, Algorithm, Answer, Flush, Latch, Mode, Psync, Read, Release, Request, Write
+from flashsim.storage.heap_file import File
+from flashsim.storage.pool.buffer_pool import BufferPool, Exchanges
+from flashsim.storage.pool.frame_content import FrameContent
+from flashsim.storage.pool.simulation import Writes
+from flashsim.storage.pool.tokens import holds_tokens, tokens
+from flashsim.storage.rows import Tuples
+
+#: Most pages that are read, or written by a flush, in one go.
+_MOST = 1024
+
+
+@dataclass(eq=False)
+class Fixed:
+    """Pages of a file that somebody holds, shape (n,); when looked at, their last changes had these log sequence numbers."""
+
+    file: File
+    numbers: Integers = field(repr=False)  # the pool's
+    lsns: Integers = field(repr=False)
+    given_up: bool = False
+
+
+class BufferManager:
+    """A buffer pool whose pages are read and written.
+
+    Parameters
+    ----------
+    pool
+        Empty; its files hold tuples of any row format, or tokens (`flashsim.storage.pool.tokens`).
+    depth
+        So many pages at most are exchanged at once: those that leave are written in one psync call, those that enter are read in another.
+        With 1, each page is written or read after the one before, in the order of the references.
+    shared
+        Whether several strands use the pool, in a driver that runs several.
+
+    Raises
+    ------
+    InvalidParameterError
+        A depth below 1.
+    """
+
+    def __init__(self, pool: BufferPool, *, depth: int = 1, shared: bool = False) -> None:
+        if depth < 1:
+            raise InvalidParameterError("depth", depth, "it must be at least 1")
+        self.pool, self._depth = pool, depth
+        self._mode = Mode.BATCH if depth > 1 else Mode.SERIAL
+        self._latch = Latch("buffer pool") if shared else None
+        self._busy = False
+        self._lock = Lock()  # of strands that are threads
+        self._content = FrameContent(pool.frames)
+        self._written: dict[File, None] = {}  # since the last flush
+
+    def fix(self, file: File, pages: Integers) -> Generator[Request, Answer, Fixed]:
+        """``fixed = yield from manager.fix(file, pages)``: bring pages in, and hold them until they are given up.
+
+        Parameters
+        ----------
+        pages
+            Shape (n,); one may come more than once.
+
+        Raises
+        ------
+        InvalidParameterError
+            A page that the file does not have, or more pages to be held than frames.
+        RefusedError
+            Another strand's pages are on their way, and the pool is not shared.
+        FlashsimError
+            The policy broke its contract.
+        """
+        numbers = self.pool.numbers_of(file, pages)
+        yield from self._enter()
+        try:
+            with self._lock:
+                made = self.pool.fix(numbers)
+        except FlashsimError:
+            yield from self._leave()
+            raise
+        yield from self._exchange(made)
+        yield from self._leave()
+        return Fixed(file, numbers, self.pool.lsns_of(numbers))
+
+    def unfix(self, fixed: Fixed) -> None:
+        """Give pages up.
+
+        Raises
+        ------
+        InvalidParameterError
+            They were given up before.
+        """
+        self._check_held("unfix", fixed)
+        with self._lock:
+            self.pool.unfix(fixed.numbers)
+            fixed.given_up = True
+
+    def look(self, fixed: Fixed) -> Tuples:
+        """The tuples of pages that are held, as they are now.
+
+        Raises
+        ------
+        InvalidParameterError
+            They were given up.
+        """
+        self._check_held("look", fixed)
+        with self._lock:
+            fixed.lsns = self.pool.lsns_of(fixed.numbers)
+            return self._tuples(fixed.file, fixed.numbers, self.pool.frames_of(fixed.numbers), fixed.lsns)
+
+    def change(self, fixed: Fixed, tuples: Tuples | None = None, lsns: Integers | None = None) -> None:
+        """Let pages that are held, each once, hold other tuples, and mark them dirty.
+
+        Parameters
+        ----------
+        tuples
+            With a page of them for each; None for tokens.
+        lsns
+            Log sequence numbers of the changes, shape (n,); the next ones without it.
+
+        Raises
+        ------
+        InvalidParameterError
+            They were given up; a page that comes twice, or that somebody else has changed since it was looked at; other tuples than the
+            file has, or of another number of pages; a log sequence number that is not above the last.
+        """
+        self._check_held("change", fixed)
+        file = fixed.file
+        if len(np.unique(fixed.numbers)) < len(fixed.numbers):
+            raise InvalidParameterError("change", f"{len(fixed.numbers)} pages of {file.name}", "each must be there once")
+        columns = () if holds_tokens(file) else file.layout.row_format.columns
+        given = () if tuples is None else tuple(tuples.columns)
+        if set(given) != set(columns) or (tuples is not None and len(tuples.pages) - 1 != len(fixed.numbers)):
+            told = f"{0 if tuples is None else len(tuples.pages) - 1} pages of {', '.join(given) or 'tokens'}"
+            bound = f"{len(fixed.numbers)} pages of {', '.join(columns) or 'tokens'} are held of {file.name}"
+            raise InvalidParameterError("change", told, bound)
+        with self._lock:
+            other = self.pool.lsns_of(fixed.numbers) != fixed.lsns
+            if other.any():
+                bound = "somebody else has changed it since it was looked at"
+                raise InvalidParameterError("change", self.pool.name_of(int(fixed.numbers[other.argmax()])), bound)
+            fixed.lsns = self.pool.change(fixed.numbers, lsns)
+            if tuples is not None:
+                self._content.put(self.pool.frames_of(fixed.numbers), tuples, columns)
+
+    def refer(self, numbers: Integers, writes: Writes | None = None, next_uses: Numbers | None = None) -> Algorithm:
+        """Let pages that hold tokens be fixed, changed by those references that write, and given up, each before the next.
+
+        Parameters
+        ----------
+        numbers
+            As the pool numbers them, shape (n,).
+        writes
+            1 for a reference that writes its page, shape (n,).
+        next_uses
+            The number of the reference that asks for each page next, for policies that know the future, shape (n,).
+
+        Raises
+        ------
+        InvalidParameterError
+            A page that is not there while all frames are held.
+        RefusedError, FlashsimError
+            As `fix`.
+        """
+        assert all(map(holds_tokens, self.pool.files))
+        yield from self._enter()
+        try:
+            with self._lock:
+                made = self.pool.refer(numbers, writes, next_uses)
+        except FlashsimError:
+            yield from self._leave()
+            raise
+        yield from self._exchange(made)
+        yield from self._leave()
+
+    def flush(self, file: File | None = None, pages: Integers | None = None) -> Algorithm:
+        """Write changed pages, in the order in which they lie, and make all that was written durable.
+
+        Parameters
+        ----------
+        file, pages
+            Some pages of a file, or all of one; without either all pages.
+
+        Raises
+        ------
+        InvalidParameterError
+            A page that the file does not have.
+        RefusedError
+            As `fix`.
+        """
+        wanted = None if file is None else self.pool.numbers_of(file, np.arange(file.pages) if pages is None else pages)
+        yield from self._enter()
+        changed = self.pool.changed()
+        for part in _parts(changed if wanted is None else changed[np.isin(changed, wanted)]):
+            with self._lock:
+                frames, lsns = self.pool.frames_of(part), self.pool.lsns_of(part)
+                writes = self._writes(part, frames, lsns, runs=True)
+            yield from self._all(writes)
+            with self._lock:
+                self.pool.cleaned(part, lsns)
+        for each in list(self._written):
+            yield Flush(each)
+        self._written.clear()
+        yield from self._leave()
+
+    def forget(self, file: File, pages: Integers) -> None:
+        """Drop pages that nobody holds and that are as they are stored, each at most once.
+
+        Raises
+        ------
+        InvalidParameterError
+            A page that the file does not have, that is fixed, or that was changed and not flushed.
+        """
+        with self._lock:
+            self.pool.forget(self.pool.numbers_of(file, pages))
+
+    def _check_held(self, what: str, fixed: Fixed) -> None:
+        if fixed.given_up:
+            raise InvalidParameterError(what, f"{len(fixed.numbers)} pages of {fixed.file.name}", "they were given up")
+
+    def _enter(self) -> Algorithm:
+        """Begin to exchange pages, alone."""
+        if self._latch is not None:
+            yield Acquire(self._latch)
+        elif self._busy:
+            raise RefusedError("buffer pool: another strand's pages are on their way; a pool that strands share must be made so")
+        self._busy = True
+
+    def _leave(self) -> Algorithm:
+        self._busy = False
+        if self._latch is not None:
+            yield Release(self._latch)
+
+    def _exchange(self, made: Exchanges) -> Algorithm:
+        """Have done what came of references, in their order."""
+        for begin, end in self._groups(made):
+            group = made.part(begin, end)
+            leaves = np.flatnonzero(group.written >= 0)
+            if len(leaves):
+                yield from self._all(self._writes(group.victims[leaves], group.frames[leaves], group.written[leaves]))
+            yield from self._read(group)
+
+    def _groups(self, made: Exchanges) -> Iterator[tuple[int, int]]:
+        """Runs of exchanges of which all write-backs may come before all reads, and which have no more than are done at once."""
+        count, frames = len(made.pages), made.frames
+        if self._depth == 1:
+            bounds = np.unique(np.concatenate([np.arange(0, count, _MOST), np.flatnonzero(made.written >= 0), [count]]))
+            yield from zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True)
+            return
+        order = np.argsort(frames, kind="stable")
+        same, before = np.flatnonzero(np.diff(frames[order]) == 0), np.full(count, -1)
+        before[order[same + 1]] = order[same]  # the exchange that brought in what leaves
+        begin = 0
+        while begin < count:
+            entered = before[begin : begin + self._depth] >= begin
+            end = begin + (int(entered.argmax()) if entered.any() else len(entered))
+            yield begin, end
+            begin = end
+
+    def _writes(self, numbers: Integers, frames: Integers, lsns: Integers, *, runs: bool = False) -> list[Write]:
+        """Writes of pages, a request each, or a request for each run of those that lie next to each other."""
+        writes = []
+        index, pages = self.pool.places_of(numbers)
+        for each in np.unique(index):
+            of_file = np.flatnonzero(index == each)
+            file, own = self.pool.files[each], pages[of_file]
+            self._written[file] = None
+            first = np.flatnonzero(np.diff(own, prepend=-2) != 1) if runs else np.arange(len(own))
+            counts = np.diff(first, append=len(own))
+            tuples = self._tuples(file, numbers[of_file], frames[of_file], lsns[of_file])
+            writes.append(Write(file, own[first], counts, tuples, self._mode))
+        return writes
+
+    def _read(self, group: Exchanges) -> Algorithm:
+        """Bring pages in."""
+        index, pages = self.pool.places_of(group.pages)
+        if self._depth == 1:
+            turns = [0, *(np.flatnonzero(np.diff(index)) + 1).tolist(), len(index)]
+            runs = [np.arange(begin, end) for begin, end in pairwise(turns)]
+        else:
+            runs = [np.flatnonzero(index == each) for each in np.unique(index)]
+        reads = [Read(self.pool.files[index[run[0]]], pages[run], np.ones(len(run), np.int64), self._mode) for run in runs]
+        if self._depth > 1 and len(reads) > 1:
+            answers = yield Psync(reads)
+            assert isinstance(answers, tuple)
+        else:
+            answers = ()
+            for read in reads:
+                answer = yield read
+                assert isinstance(answer, Tuples)
+                answers += (answer,)
+        for read, run, tuples in zip(reads, runs, answers, strict=True):
+            assert tuples is not None
+            if holds_tokens(read.file):
+                self._check_tokens(read, tuples, group.lsns[run])
+            else:
+                with self._lock:
+                    self._content.put(group.frames[run], tuples, read.file.layout.row_format.columns)
+
+    def _check_tokens(self, read: Read, found: Tuples, lsns: Integers) -> None:
+        """Refuse what was not written."""
+        wrong = (found.columns["page"] != read.starts) | (found.columns["lsn"] != lsns)
+        if wrong.any():
+            at = int(wrong.argmax())
+            told = f"page {found.columns['page'][at]} as after change {found.columns['lsn'][at]}"
+            raise DamagedFileError(
+                f"buffer pool: page {read.starts[at]} of {read.file.name} was written after change {lsns[at]}, but holds {told}"
+            )
+
+    def _tuples(self, file: File, numbers: Integers, frames: Integers, lsns: Integers) -> Tuples:
+        """What pages in frames hold."""
+        if holds_tokens(file):
+            return tokens(self.pool.places_of(numbers)[1], lsns)
+        return self._content.get(frames, file.layout.row_format.columns)
+
+    def _all(self, writes: list[Write]) -> Algorithm:
+        """Have written one after the other, or all at once."""
+        if self._depth > 1 and len(writes) > 1:
+            yield Psync(writes)
+        else:
+            yield from writes
+
+
+def _parts(numbers: Integers) -> Iterator[Integers]:
+    for begin in range(0, len(numbers), _MOST):
+        yield numbers[begin : begin + _MOST]

@@ -1,0 +1,301 @@
+"""A buffer pool's books: which pages of files are in its frames, who holds them, and which are newer than what is stored.
+
+It does no input or output.  What a call brings in and puts out stands in its answer (`Exchanges`), and whoever has it done
+(`flashsim.execution.buffer_manager`) does so before the next call.  Pages of all files of a pool are numbered together, file after file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from flashsim.core.errors import FlashsimError, InvalidParameterError
+from flashsim.core.replacement import (
+    DIRTY,
+    FIRST_PAGE,
+    FLAGS,
+    KNOWN,
+    NONE,
+    NOW,
+    PINNED,
+    RESIDENT,
+    SIZE,
+    TYPE_SHIFT,
+    USED,
+    Numbers,
+    ReplacementPolicy,
+)
+from flashsim.core.request import Integers
+from flashsim.storage.heap_file import File
+from flashsim.storage.pool.frames import FIXED, FRAME, LSN, PINS, books, drop, exchange, give_up, hold, with_pages
+from flashsim.storage.pool.reference import breach, with_rows
+from flashsim.storage.pool.simulation import Counts, Writes
+
+
+class Exchanges(NamedTuple):
+    """What came of some references: the pages that entered, in order, shape (n,) each."""
+
+    pages: Integers
+    #: The page that left for each, or `NONE`.
+    victims: Integers
+    #: Where each is now, and its victim was.
+    frames: Integers
+    #: The log sequence number of each page's last change, as it is stored.
+    lsns: Integers
+    #: The same of a victim that must be written back; `NONE` of one that need not, or if none left.
+    written: Integers
+    #: How many pages had entered when each reference was answered, shape (references,).
+    after: Integers
+
+    def part(self, begin: int, end: int) -> Exchanges:
+        """Some of the pages that entered."""
+        return self._replace(**{name: getattr(self, name)[begin:end] for name in self._fields[:-1]})
+
+
+class BufferPool:
+    """Frames for pages of files, which a replacement policy's kernels divide.
+
+    Parameters
+    ----------
+    policy
+        Which page leaves.
+    frames
+        Pages that the pool holds.
+    files
+        Whose pages; as long as they are now.
+    seed
+        Of what the policy draws.
+
+    Raises
+    ------
+    InvalidParameterError
+        No frame, or too many pages.
+    FlashsimError
+        The policy has its plain form alone.
+    """
+
+    def __init__(self, policy: ReplacementPolicy, frames: int, files: Sequence[File], seed: int = 0) -> None:
+        self.policy, self.files = policy, tuple(dict.fromkeys(files))
+        self.first = np.cumsum([0, *(file.pages for file in self.files)])
+        if not 1 <= frames < 1 << 31:
+            raise InvalidParameterError("size", f"{frames} pages", "a pool has at least one, and below 2^31")
+        if self.pages >= (1 << 31) - FIRST_PAGE:
+            raise InvalidParameterError("pages", self.pages, "a pool's files have fewer than 2^31")
+        if policy.kernels is None:
+            raise FlashsimError(f"replacement policy '{policy.name}' has its plain form alone, and a buffer pool needs its kernels")
+        self.state = policy.state(frames, 1 << 10, seed)
+        self._books = books(frames)
+        self._numbers = np.zeros(self.pages, np.int32)  # of a page that was ever referenced
+        self._pages = np.zeros(0, np.int32)  # the reverse, by row
+        self._known = FIRST_PAGE
+        self._make_room()
+        self._counts = np.zeros(6, np.int64)
+
+    @property
+    def counts(self) -> Counts:
+        """Since the beginning."""
+        references, writes, hits, write_misses, evictions, write_backs = self._counts.tolist()
+        first = int(np.count_nonzero(self.state.pages[:, FLAGS] & KNOWN))
+        return Counts(references, writes, hits, first, write_misses, evictions, write_backs)
+
+    @property
+    def pages(self) -> int:
+        """Of all files."""
+        return int(self.first[-1])
+
+    @property
+    def frames(self) -> int:
+        """Pages that the pool holds at most."""
+        return int(self.state.numbers[SIZE])
+
+    @property
+    def held(self) -> int:
+        """Pages in frames."""
+        return int(self.state.numbers[USED])
+
+    def numbers_of(self, file: File, pages: Integers) -> Integers:
+        """Pages of a file as the pool numbers them.
+
+        Raises
+        ------
+        InvalidParameterError
+            A file that is none of the pool's, or a page that it does not have.
+        """
+        if file not in self.files:
+            raise InvalidParameterError("file", file.name, "it is none of the buffer pool's")
+        index = self.files.index(file)
+        first, end = self.first[index : index + 2].tolist()
+        if len(pages) and not 0 <= pages.min() <= pages.max() < end - first:
+            extreme = pages.min() if pages.min() < 0 else pages.max()
+            raise InvalidParameterError("fix", f"page {extreme} of {file.name}", f"it has {end - first} pages, from 0")
+        return pages + first
+
+    def places_of(self, pages: Integers) -> tuple[Integers, Integers]:
+        """The reverse: which of the files, and which page of it, shape (n,) each."""
+        index = np.searchsorted(self.first, pages, side="right") - 1
+        return index, pages - self.first[index]
+
+    def fix(self, pages: Integers) -> Exchanges:
+        """Hold pages in frames until they are given up as often, shape (n,); a page may come more than once.
+
+        Raises
+        ------
+        InvalidParameterError
+            There are more pages to be held than frames; nothing has changed then.
+        FlashsimError
+            The policy broke its contract.
+        """
+        rows = self._rows(pages)
+        if not hold(self.state, self._books, rows):
+            free = self.frames - int(self._books.counters[FIXED])
+            wanted = f"{len(np.unique(rows))} pages"
+            raise InvalidParameterError("fix", wanted, f"{free} of {self.frames} frames are not held by somebody")
+        return self._refer(rows, None, None, pin=True)
+
+    def unfix(self, pages: Integers) -> None:
+        """Give up pages that were fixed, shape (n,).
+
+        Raises
+        ------
+        InvalidParameterError
+            A page that is not fixed, or not so often; nothing has changed then.
+        """
+        rows = self._numbers[pages]
+        wrong = give_up(self.state, self._books, rows)
+        if wrong >= 0:
+            raise InvalidParameterError("unfix", self.name_of(int(pages[wrong])), "it is not fixed")
+
+    def refer(self, pages: Integers, writes: Writes | None = None, next_uses: Numbers | None = None) -> Exchanges:
+        """Let pages be fixed, changed by those references that write, and given up, each before the next, shape (n,) each.
+
+        Each change takes the next log sequence number.
+
+        Raises
+        ------
+        InvalidParameterError
+            A page is not there and all frames are held by somebody; nothing has changed then.
+        FlashsimError
+            The policy broke its contract.
+        """
+        if self._books.counters[FIXED] == self.frames and not self.resident(pages).all():
+            raise InvalidParameterError("fix", f"{len(pages)} pages", f"0 of {self.frames} frames are not held by somebody")
+        return self._refer(self._rows(pages), writes, next_uses, pin=False)
+
+    def change(self, pages: Integers, lsns: Integers | None = None) -> Integers:
+        """Mark fixed pages dirty: they are newer than what is stored of them.
+
+        Parameters
+        ----------
+        pages
+            Each at most once, shape (n,).
+        lsns
+            Log sequence numbers of these changes, shape (n,); the next ones without it.
+
+        Returns
+        -------
+        Integers
+            The log sequence numbers.
+
+        Raises
+        ------
+        InvalidParameterError
+            A page that is not fixed, or whose last change has no lower number; nothing has changed then.
+        """
+        rows, counters = self._numbers[pages], self._books.counters
+        if lsns is None:
+            lsns = np.arange(len(pages)) + counters[LSN] + 1
+        for wrong, told in (
+            (self._books.held[rows, PINS] == 0, "it is not fixed"),
+            (self._books.lsns[rows] >= lsns, "its last change has no lower log sequence number"),
+        ):
+            if wrong.any():
+                raise InvalidParameterError("change", self.name_of(int(pages[wrong.argmax()])), told)
+        self.state.pages[rows, FLAGS] |= DIRTY
+        self._books.lsns[rows] = lsns
+        counters[LSN] = max(counters[LSN], lsns.max(initial=0))
+        return lsns
+
+    def cleaned(self, pages: Integers, lsns: Integers) -> None:
+        """Note that pages were written as they were after the changes of these numbers; later changes remain to be written."""
+        rows = self._numbers[pages]
+        self.state.pages[rows[self._books.lsns[rows] == lsns], FLAGS] &= ~DIRTY
+
+    def forget(self, pages: Integers) -> None:
+        """Drop pages, those of them that are there; each at most once.
+
+        Raises
+        ------
+        InvalidParameterError
+            One is fixed, or newer than what is stored of it; nothing has changed then.
+        """
+        rows = self._numbers[pages]
+        flags = self.state.pages[rows, FLAGS]
+        for bit, told in ((PINNED, "it is fixed"), (DIRTY, "it has changes that are not written")):
+            if (flags & bit).any():
+                raise InvalidParameterError("forget", self.name_of(int(pages[(flags & bit > 0).argmax()])), told)
+        drop(self.state, self.policy.kernels, self._books, rows[flags & RESIDENT > 0])
+
+    def resident(self, pages: Integers) -> npt.NDArray[np.bool_]:
+        """Which pages are in frames, shape (n,)."""
+        return self.state.pages[self._numbers[pages], FLAGS] & RESIDENT > 0
+
+    def frames_of(self, pages: Integers) -> Integers:
+        """Where pages are that are there, shape (n,)."""
+        return self._books.held[self._numbers[pages], FRAME]
+
+    def lsns_of(self, pages: Integers) -> Integers:
+        """Log sequence numbers of their last changes, shape (n,)."""
+        return self._books.lsns[self._numbers[pages]]
+
+    def changed(self) -> Integers:
+        """Pages that are newer than what is stored of them, ascending."""
+        return np.sort(self._pages[np.flatnonzero(self.state.pages[:, FLAGS] & DIRTY)]).astype(np.int64)
+
+    def name_of(self, page: int) -> str:
+        """What errors call a page."""
+        index, number = self.places_of(np.array([page]))
+        return f"page {number[0]} of {self.files[index[0]].name}"
+
+    def _rows(self, pages: Integers) -> Numbers:
+        """Rows of pages, which are new in the order in which they come first."""
+        rows = self._numbers[pages]
+        if not rows.all():
+            new, at = np.unique(pages[rows == 0], return_index=True)
+            new = new[np.argsort(at)]
+            known, self._known = self._known, self._known + len(new)
+            self._make_room()
+            self._numbers[new] = np.arange(known, self._known)
+            self._pages[known : self._known] = new
+            self.state.pages[known : self._known, FLAGS] = self.places_of(new)[0] << TYPE_SHIFT
+            rows = self._numbers[pages]
+        return rows
+
+    def _make_room(self) -> None:
+        """Have a row for every page that was ever referenced."""
+        self.state = with_rows(self.state, self._known)
+        self._books = with_pages(self._books, len(self.state.pages))
+        self._pages = np.pad(self._pages, (0, len(self.state.pages) - len(self._pages)))
+
+    def _refer(self, rows: Numbers, writes: Writes | None, next_uses: Numbers | None, *, pin: bool) -> Exchanges:
+        made, after = np.empty((5, len(rows)), np.int64), np.empty(len(rows), np.int64)
+        writing = np.zeros(0, np.uint8) if writes is None else writes
+        future = np.zeros(0, np.int32) if next_uses is None else next_uses
+        outcome = exchange(self.state, self.policy.kernels, self._books, rows, writing, future, pin, made, after)
+        if outcome < 0:
+            raise breach(self.policy.name, outcome, int(self.state.numbers[NOW]))
+        entered, left, frames, lsns, written = made[:, :outcome]
+        missed = np.diff(after, prepend=0) > 0
+        more = (
+            len(rows),
+            writing.sum(),
+            len(rows) - outcome,
+            writing[missed[: len(writing)]].sum(),
+            (left > 0).sum(),
+            (written >= 0).sum(),
+        )
+        self._counts += np.array(more, np.int64)
+        victims = np.where(left > 0, self._pages[left], NONE)
+        return Exchanges(self._pages[entered].astype(np.int64), victims.astype(np.int64), frames, lsns, written, after)

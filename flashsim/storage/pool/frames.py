@@ -1,0 +1,145 @@
+"""The kernels of a buffer pool: which pages are held in which frames, and what references bring in and put out."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from flashsim.core.kernel import inlined_kernel, lean_kernel
+from flashsim.core.policies import Policies
+from flashsim.core.prefetch import prefetch
+from flashsim.core.replacement import FLAGS, FORGET, NEXT_USE, NONE, PINNED, RESIDENT, SIZE, USED, Numbers, PoolState, of_page
+from flashsim.core.request import Integers
+from flashsim.storage.pool.reference import TOOK_FREE, WAS_RESIDENT, WRITE_BACK, refer
+from flashsim.storage.pool.simulation import Writes
+
+# Columns of what is held: how often a page is fixed, and its frame.
+PINS, FRAME = range(2)
+# Counters: pages that are fixed, free frames, and the last log sequence number.
+FIXED, FREE, LSN = range(3)
+#: References that the processor is told of ahead.
+_AHEAD = 12
+
+
+class Books(NamedTuple):
+    """What the pool knows of pages besides their flags; a row a page, as in `PoolState`."""
+
+    held: Numbers
+    #: The log sequence number of each page's last change.
+    lsns: Integers
+    #: Free frames, as a stack.
+    free: Numbers
+    counters: Integers
+
+
+def books(frames: int) -> Books:
+    """Of an empty pool, and no page."""
+    free = np.arange(frames, dtype=np.int32)[::-1].copy()
+    return Books(np.zeros((0, 2), np.int32), np.zeros(0, np.int64), free, np.array([0, frames, 0]))
+
+
+def with_pages(kept: Books, rows: int) -> Books:
+    """The same books, with so many rows."""
+    more = rows - len(kept.lsns)
+    return kept._replace(held=np.pad(kept.held, ((0, more), (0, 0))), lsns=np.pad(kept.lsns, (0, more))) if more else kept
+
+
+@inlined_kernel
+def _hold(pool: PoolState, books: Books, row: int) -> None:
+    if books.held[row, PINS] == 0:
+        books.counters[FIXED] += 1
+        if pool.pages[row, FLAGS] & RESIDENT:
+            pool.pages[row, FLAGS] |= PINNED
+    books.held[row, PINS] += 1
+
+
+@inlined_kernel
+def _let_go(pool: PoolState, books: Books, row: int) -> None:
+    books.held[row, PINS] -= 1
+    if books.held[row, PINS] == 0:
+        books.counters[FIXED] -= 1
+        pool.pages[row, FLAGS] &= ~PINNED
+
+
+@lean_kernel
+def hold(pool: PoolState, books: Books, rows: Numbers) -> bool:
+    """Hold pages, those that are there from now on; returns whether there are frames for all, and if not, nothing has changed."""
+    for index in range(rows.shape[0]):
+        _hold(pool, books, rows[index])
+    fit = books.counters[FIXED] <= pool.numbers[SIZE]
+    if not fit:
+        for index in range(rows.shape[0]):
+            _let_go(pool, books, rows[index])
+    return fit
+
+
+@lean_kernel
+def give_up(pool: PoolState, books: Books, rows: Numbers) -> int:
+    """Give up pages; returns `NONE`, or which of them is not held, and then nothing has changed."""
+    for index in range(rows.shape[0]):
+        if books.held[rows[index], PINS] == 0:
+            for before in range(index):
+                _hold(pool, books, rows[before])
+            return index
+        _let_go(pool, books, rows[index])
+    return NONE
+
+
+@lean_kernel
+def exchange(
+    pool: PoolState,
+    policy: Policies,
+    books: Books,
+    rows: Numbers,
+    writes: Writes,
+    next_uses: Numbers,
+    pin: bool,
+    made: Integers,
+    after: Integers,
+) -> int:
+    """Go through references; returns how many pages entered, which stand in `made`, or which rule the policy broke."""
+    count, entered = rows.shape[0], 0
+    pages, held, lsns, free, counters = pool.pages, books.held, books.lsns, books.free, books.counters
+    for index in range(count):
+        if index + _AHEAD < count:
+            prefetch(pages, rows[index + _AHEAD])
+        row = int(rows[index])
+        write = int(writes[index]) if writes.shape[0] else 0
+        if next_uses.shape[0]:
+            pool.numbers[NEXT_USE] = next_uses[index]
+        stored = lsns[row]
+        outcome = refer(pool, policy, row, write)
+        if outcome < 0:
+            return outcome
+        if outcome != WAS_RESIDENT:
+            victim = 0
+            if outcome == TOOK_FREE:
+                counters[FREE] -= 1
+                frame = free[counters[FREE]]
+            else:
+                victim = outcome & (WRITE_BACK - 1)
+                frame = held[victim, FRAME]
+            held[row, FRAME] = frame
+            made[0, entered], made[1, entered], made[2, entered], made[3, entered] = row, victim, frame, stored
+            made[4, entered] = lsns[victim] if outcome >= WRITE_BACK else NONE
+            entered += 1
+        if write:
+            counters[LSN] += 1
+            lsns[row] = counters[LSN]
+        if pin:
+            pages[row, FLAGS] |= PINNED
+        after[index] = entered
+    return entered
+
+
+@lean_kernel
+def drop(pool: PoolState, policy: Policies, books: Books, rows: Numbers) -> None:
+    """Let pages that are there leave, unwritten."""
+    for index in range(rows.shape[0]):
+        row = int(rows[index])
+        pool.pages[row, FLAGS] &= ~RESIDENT
+        pool.numbers[USED] -= 1
+        books.free[books.counters[FREE]] = books.held[row, FRAME]
+        books.counters[FREE] += 1
+        of_page(policy[FORGET])(pool, row)

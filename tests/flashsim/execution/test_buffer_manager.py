@@ -1,0 +1,352 @@
+"""Pages through a buffer pool: what is read is what was written, no change is lost, and never more pages than frames."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from algorithms.replacement.base import REPLACEMENT, replacement_policy
+from flashsim.core.errors import DamagedFileError, FlashsimError, InvalidParameterError, RefusedError
+from flashsim.core.replacement import DIRTY, FIRST_PAGE, FLAGS, PINNED, RESIDENT
+from flashsim.device.device import Device
+from flashsim.device.file import RealDevice
+from flashsim.execution.buffer_manager import BufferManager, Fixed
+from flashsim.execution.driver import drive
+from flashsim.execution.file_access import FileAccess
+from flashsim.execution.machine import Machine
+from flashsim.execution.real import needed_size, run_on_file
+from flashsim.execution.requests import Algorithm, Cpu, Read, Spawn, Wait, Write
+from flashsim.execution.run import Run
+from flashsim.execution.simulated import simulate
+from flashsim.execution.trace_only import trace_only, unbounded
+from flashsim.storage.content import ColumnContent
+from flashsim.storage.heap_file import File, HeapFile, tuple_file
+from flashsim.storage.layout import Layout
+from flashsim.storage.pool.buffer_pool import BufferPool
+from flashsim.storage.pool.simulation import Simulation
+from flashsim.storage.pool.tokens import token_file
+from flashsim.storage.rows import FixedRows, Tuples
+
+POLICIES = [name for name in REPLACEMENT.names() if not REPLACEMENT.load(name).FUTURE]
+PAGES, ROWS = 7, 3
+
+
+def numbers_file(name: str, pages: int = PAGES) -> HeapFile:
+    """Pages of a few numbers each."""
+    layout = Layout(FixedRows("number", {"number": 8}), 512)
+    file = tuple_file(name, layout, Tuples({"number": np.zeros(pages * layout.room // 20, np.int64)}))
+    file.pages, file.first_rows = pages, np.arange(pages + 1) * ROWS
+    file.loaded = Tuples({"number": np.arange(pages * ROWS)})
+    return file
+
+
+def manager_of(files: list[HeapFile], frames: int, policy: str = "lru", **told: Any) -> BufferManager:
+    return BufferManager(BufferPool(replacement_policy(policy), frames, files), **told)
+
+
+class Stored(FileAccess):
+    """A driver's backend that keeps what is durable, and lets no time pass."""
+
+    def __init__(self, files: list[HeapFile]) -> None:
+        super().__init__(unbounded(), ColumnContent(), lambda groups: None)
+        self.runs = [Run("stored")]
+        for file in files:
+            self.volume.add(file)
+
+    def cpu(self, request: Cpu) -> None:
+        """In no time."""
+
+    def phase_ends(self) -> None:
+        """Nothing."""
+
+    def pages(self, file: File) -> list[list[int]]:
+        found = self.content.read(file, np.array([0]), np.array([file.pages]))
+        name = file.layout.row_format.columns[-1]
+        return [part.tolist() for part in np.split(found.columns[name], found.pages[1:-1])]
+
+
+STEPS = st.lists(
+    st.one_of(
+        st.tuples(st.just("fix"), st.integers(0, 1), st.lists(st.integers(0, PAGES - 1), max_size=4)),
+        st.tuples(st.sampled_from(["unfix", "change", "look"]), st.integers(0, 30), st.integers(0, 2)),
+        st.tuples(st.just("flush"), st.integers(0, 2), st.integers(0, PAGES - 1)),
+        st.tuples(st.just("forget"), st.integers(0, 1), st.integers(0, PAGES - 1)),
+    ),
+    max_size=60,
+)
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@settings(max_examples=30)
+@given(STEPS, st.integers(1, 6), st.sampled_from([1, 3]))
+def test_no_change_is_lost(policy: str, steps: list[tuple[str, int, Any]], frames: int, depth: int) -> None:
+    """Whatever is done in whatever order: a dictionary of pages tells what is seen, and what is stored in the end."""
+    files = [numbers_file("a"), numbers_file("b")]
+    backend, manager = Stored(files), manager_of(files, frames, policy, depth=depth)
+    truth = {(file, page): [ROWS * page + row for row in range(ROWS)] for file in range(2) for page in range(PAGES)}
+    held: list[tuple[Fixed, int, list[int]]] = []
+
+    def fixed_by_any(*pages: tuple[int, int]) -> set[tuple[int, int]]:
+        return {(file, page) for _, file, own in held for page in own} | set(pages)
+
+    def algorithm() -> Algorithm:
+        for number, (what, which, told) in enumerate(steps):
+            if what == "fix":
+                if len(fixed_by_any(*((which, page) for page in told))) > frames:
+                    with pytest.raises(InvalidParameterError, match="frames are not held"):
+                        yield from manager.fix(files[which], np.array(told, np.int64))
+                else:
+                    fixed = yield from manager.fix(files[which], np.array(told, np.int64))
+                    held.append((fixed, which, told))
+            elif what == "flush":
+                yield from manager.flush(*((None, None) if which == 2 else (files[which], np.array([told]))))
+            elif what == "forget":
+                page = manager.pool.numbers_of(files[which], np.array([told]))
+                if (which, told) in fixed_by_any() or page in manager.pool.changed():
+                    with pytest.raises(InvalidParameterError, match="it is fixed|it has changes that are not written"):
+                        manager.forget(files[which], np.array([told]))
+                else:
+                    manager.forget(files[which], np.array([told]))
+                    assert not manager.pool.resident(page)
+            elif held:
+                fixed, file, own = held[which % len(held)]
+                if what == "unfix":
+                    manager.unfix(fixed)
+                    held.remove((fixed, file, own))
+                    with pytest.raises(InvalidParameterError, match="they were given up"):
+                        manager.unfix(fixed)
+                    continue
+                seen = manager.look(fixed)
+                assert [part.tolist() for part in np.split(seen.columns["number"], seen.pages[1:-1])][: len(own)] == [
+                    truth[file, page] for page in own
+                ]
+                if what == "change" and len(set(own)) == len(own):
+                    values = np.arange(len(own) * told) + 1000 * number
+                    manager.change(fixed, Tuples({"number": values}, np.arange(len(own) + 1) * told))
+                    truth.update({(file, page): values[i * told : (i + 1) * told].tolist() for i, page in enumerate(own)})
+            flags = manager.pool.state.pages[:, FLAGS]
+            assert np.count_nonzero(flags & RESIDENT) == manager.pool.held <= frames
+            assert np.count_nonzero(flags & PINNED) == len(fixed_by_any())
+            assert not np.any((flags & (PINNED | DIRTY) > 0) & (flags & RESIDENT == 0)), "a page that is held or dirty is there"
+        yield from manager.flush()
+
+    drive(algorithm(), backend)
+    assert {(number, page): rows for number, file in enumerate(files) for page, rows in enumerate(backend.pages(file))} == truth
+    assert not len(manager.pool.changed())
+
+
+def asked_for(algorithm: Algorithm, backend: Stored) -> list[tuple[str, list[int]]]:
+    """Run an algorithm that reads and writes single pages; returns which, request by request."""
+    asked = []
+
+    def noted() -> Algorithm:
+        answer = None
+        while True:
+            try:
+                request = algorithm.send(answer)
+            except StopIteration:
+                return
+            assert isinstance(request, Read | Write)
+            asked.append((type(request).__name__, request.starts.tolist()))
+            answer = yield request
+
+    drive(noted(), backend)
+    return asked
+
+
+REFERENCES = st.lists(st.tuples(st.integers(0, 11), st.booleans()), max_size=80)
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@settings(max_examples=30)
+@given(REFERENCES, st.integers(1, 8), st.sampled_from([1, 2, 5]), st.integers(1, 30))
+def test_references_read_and_write_what_the_simulation_counts(
+    policy: str, references: list[tuple[int, bool]], frames: int, depth: int, batch: int
+) -> None:
+    """Misses are reads and write-backs are writes, page by page; in the end each page holds the number of its last change."""
+    file = token_file("tokens", 12, 512)
+    backend, manager = Stored([file]), manager_of([file], frames, policy, depth=depth)
+    pages = np.array([page for page, _ in references], np.int64)
+    writes = np.array([write for _, write in references], np.uint8)
+
+    def algorithm() -> Algorithm:
+        for begin in range(0, len(pages), batch):
+            yield from manager.refer(pages[begin : begin + batch], writes[begin : begin + batch])
+
+    asked = asked_for(algorithm(), backend)
+    first = {page: FIRST_PAGE + number for number, page in enumerate(dict.fromkeys(pages.tolist()))}
+    alone = Simulation(replacement_policy(policy), frames)
+    alone.refer(np.array([first[page] for page in pages.tolist()], np.int32), writes)
+    assert manager.pool.counts == alone.counts
+    for kind, count in (("Read", alone.counts.misses), ("Write", alone.counts.write_backs)):
+        assert sum(len(own) for each, own in asked if each == kind) == count
+    drive(manager.flush(), backend)
+    last = dict.fromkeys(range(12), 0) | {page: int(np.cumsum(writes)[row]) for row, (page, write) in enumerate(references) if write}
+    assert backend.pages(file) == [[last[page]] for page in range(12)]
+
+
+def test_pages_leave_and_enter_in_the_order_of_the_references() -> None:
+    """With a depth of 1; otherwise those of a group leave first, and none of them has entered in it."""
+    file = token_file("tokens", 9, 512)
+    pages, writes = np.array([0, 1, 2, 3, 0, 4, 5, 6]), np.array([1, 1, 0, 0, 0, 0, 0, 0], np.uint8)
+
+    def asked(depth: int) -> list[tuple[str, list[int]]]:
+        return asked_for(manager_of([file], 2, depth=depth).refer(pages, writes), Stored([file]))
+
+    assert asked(1) == [("Read", [0, 1]), ("Write", [0]), ("Read", [2]), ("Write", [1]), ("Read", [3, 0, 4, 5, 6])]
+    assert asked(3) == [("Read", [0, 1]), ("Write", [0, 1]), ("Read", [2, 3]), ("Read", [0, 4]), ("Read", [5, 6])]
+
+
+def everywhere(make: Callable[[], Algorithm], files: list[HeapFile], folder: Path) -> list[Run]:
+    """Runs in virtual time, as a trace, and on a real file."""
+    runs = simulate(make(), files, [Machine([Device.open("ocz-core-60gb")])])
+    runs.append(trace_only(make(), files))
+    with RealDevice(folder / "device", needed_size(files), allow_write=True, replace=True, buffered=True) as device:
+        runs.append(run_on_file(make(), files, device))
+    return runs
+
+
+@pytest.mark.parametrize("depth", [1, 8])
+def test_every_driver(depth: int, tmp_path: Path) -> None:
+    """In virtual time, on a real file and as a trace: what is read through a small pool is what was written through it."""
+    rng = np.random.default_rng(3)
+    pages, writes = rng.integers(0, 200, 1000), (rng.random(1000) < 0.4).astype(np.uint8)
+    pools: list[BufferPool] = []
+
+    def make() -> Algorithm:
+        file, numbers = files
+        manager = manager_of([file], 20, depth=depth)
+        pools.append(manager.pool)
+        for begin in range(0, len(pages), 300):
+            yield from manager.refer(pages[begin : begin + 300], writes[begin : begin + 300])
+        yield from manager.flush()
+        yield from manager.refer(np.arange(200))  # which are checked as they are read
+        content = manager_of([numbers], 3, depth=depth)
+        for page in (0, 1, 2, 3, 4, 0):
+            fixed = yield from content.fix(numbers, np.array([page]))
+            seen = content.look(fixed).columns["number"]
+            assert seen.tolist() == (
+                [7, page] if page == 0 and content.pool.counts.references > 5 else [3 * page, 3 * page + 1, 3 * page + 2]
+            )
+            content.change(fixed, Tuples({"number": np.array([7, page])}, np.array([0, 2])))
+            content.unfix(fixed)
+        yield from content.flush()
+
+    files = [token_file("tokens", 200, 512), numbers_file("numbers", 8)]
+    runs = everywhere(make, files, tmp_path)
+    counts, dirty = pools[0].counts, 0
+    assert all(pool.counts == counts for pool in pools) and counts.write_backs > 100
+    flushed = {run.total().pages_written for run in runs}
+    assert len(flushed) == 1 and {run.total().pages_read for run in runs} == {counts.misses + 6}
+    dirty = flushed.pop() - counts.write_backs
+    assert 0 < dirty - 6 <= 20
+    assert all(run.total().io_time > 0 for run in (runs[0], runs[2]))
+
+
+def test_strands_share_a_pool(tmp_path: Path) -> None:
+    """Each changes its own pages, all of them others' too, through fewer frames than they have pages; nothing is lost."""
+    file = numbers_file("numbers", 12)
+
+    def strand(manager: BufferManager, number: int) -> Algorithm:
+        for turn in range(20):
+            fixed = yield from manager.fix(file, np.array([(turn * 5 + number) % 12]))
+            changed = False
+            while not changed:  # as long as somebody else does meanwhile
+                seen = manager.look(fixed)
+                with suppress(InvalidParameterError):
+                    manager.change(fixed, Tuples({"number": seen.columns["number"] + 1}, seen.pages))
+                    changed = True
+            manager.unfix(fixed)
+
+    def make() -> Algorithm:
+        manager = manager_of([file], 3, shared=True)
+        strands = []
+        for number in range(3):
+            strands.append((yield Spawn(strand(manager, number))))
+        yield Wait(strands)  # type: ignore[arg-type]
+        yield from manager.flush()
+        assert manager.pool.counts.misses > 12
+        for page in range(12):
+            fixed = yield from manager.fix(file, np.array([page]))
+            times = sum((turn * 5 + number) % 12 == page for turn in range(20) for number in range(3))
+            assert manager.look(fixed).columns["number"].tolist() == [ROWS * page + row + times for row in range(ROWS)]
+            manager.unfix(fixed)
+
+    trace_only(make(), [file])
+    with RealDevice(tmp_path / "device", needed_size([file]), allow_write=True, replace=True, buffered=True) as device:
+        run_on_file(make(), [file], device)
+
+
+def test_two_that_hold_a_page_do_not_lose_each_other_s_change() -> None:
+    file = numbers_file("numbers")
+    manager, page = manager_of([file], 2), np.array([4])
+
+    def algorithm() -> Algorithm:
+        one = yield from manager.fix(file, page)
+        other = yield from manager.fix(file, page)
+        first = Tuples({"number": np.array([1])}, np.array([0, 1]))
+        manager.change(one, first)
+        with pytest.raises(InvalidParameterError, match="change: page 4 of numbers, but somebody else has changed it"):
+            manager.change(other, first)
+        assert manager.look(other).columns["number"].tolist() == [1]
+        manager.change(other, first)
+        with pytest.raises(InvalidParameterError, match="no lower log sequence number"):
+            manager.change(other, first, np.array([2]))
+        manager.change(other, first, np.array([40]))
+        assert manager.pool.lsns_of(page).tolist() == other.lsns.tolist() == [40]
+
+    drive(algorithm(), Stored([file]))
+
+
+def test_what_is_refused() -> None:
+    file, tokens = numbers_file("numbers"), token_file("tokens", 5, 512)
+    manager, backend = manager_of([file], 2), Stored([file, tokens])
+
+    def refused(algorithm: Generator[Any, Any, Any], told: str, kind: type[FlashsimError] = InvalidParameterError) -> None:
+        with pytest.raises(kind, match=told):
+            drive(algorithm, backend)
+
+    refused(manager.fix(file, np.array([PAGES])), f"fix: page {PAGES} of numbers, but it has {PAGES} pages, from 0")
+    refused(manager.fix(file, np.array([-1])), "fix: page -1 of numbers")
+    refused(manager.fix(tokens, np.array([0])), "file: tokens, but it is none of the buffer pool's")
+    refused(manager.fix(file, np.array([0, 1, 2, 0])), "fix: 3 pages, but 2 of 2 frames are not held by somebody")
+    manager.pool.fix(np.array([0, 1]))
+    refused(manager.fix(file, np.array([2])), "fix: 1 pages, but 0 of 2 frames are not held by somebody")
+    with pytest.raises(InvalidParameterError, match="forget: page 1 of numbers, but it is fixed"):
+        manager.forget(file, np.array([1]))
+    with pytest.raises(InvalidParameterError, match="depth: 0"):
+        manager_of([file], 2, depth=0)
+    with pytest.raises(InvalidParameterError, match="size: 0 pages"):
+        manager_of([file], 0)
+    with pytest.raises(InvalidParameterError, match="unfix: page 3 of numbers, but it is not fixed"):
+        manager.pool.unfix(np.array([0, 3]))
+    manager.pool.unfix(np.array([0, 1]))
+    with pytest.raises(InvalidParameterError, match="unfix: page 0 of numbers, but it is not fixed"):
+        manager.pool.unfix(np.array([0]))
+    begun = manager.fix(file, np.array([2]))
+    next(begun)
+    refused(manager.flush(), "another strand's pages are on their way", RefusedError)
+
+
+def test_a_device_that_lost_a_write_is_noticed() -> None:
+    file = token_file("tokens", 5, 512)
+    manager = manager_of([file], 1)
+    backend = Stored([file])
+    drive(manager.refer(np.array([3, 0]), np.array([1, 0], np.uint8)), backend)
+    backend.content = ColumnContent()
+    with pytest.raises(DamagedFileError, match="page 3 of tokens was written after change 1, but holds page 3 as after change 0"):
+        drive(manager.refer(np.array([3])), backend)
+
+
+def test_a_policy_without_kernels_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "mine.py"
+    path.write_text("from algorithms.replacement.lru import Plain\n", encoding="utf-8")
+    with pytest.raises(FlashsimError, match="has its plain form alone"):
+        manager_of([numbers_file("numbers")], 2, str(path))
