@@ -247,7 +247,7 @@ def test_every_driver(depth: int, tmp_path: Path) -> None:
     assert len(flushed) == 1 and {run.total().pages_read for run in runs} == {counts.misses + 6}
     dirty = flushed.pop() - counts.write_backs
     assert 0 < dirty - 6 <= 20
-    assert all(run.total().io_time > 0 for run in (runs[0], runs[2]))
+    assert runs[0].total().io_time > 0
 
 
 def test_strands_share_a_pool(tmp_path: Path) -> None:
