@@ -140,9 +140,10 @@ ORACLES: dict[str, Callable[[list[int], int], int]] = {"arc": arc, "car": car, "
 
 
 @pytest.mark.parametrize("policy", ORACLES)
-@given(stream=st.lists(st.integers(FIRST_PAGE, FIRST_PAGE + 20), max_size=400), frames=st.integers(3, 12))
-def test_misses_of_the_papers(policy: str, stream: list[int], frames: int) -> None:
-    assert misses(policy, np.array(stream, np.int32), frames) == ORACLES[policy](stream, frames)
+@given(seed=st.integers(0, 1 << 32), frames=st.integers(3, 14), skew=st.sampled_from([1, 2, 3]), pages=st.integers(2, 40))
+def test_misses_of_the_papers(policy: str, seed: int, frames: int, skew: int, pages: int) -> None:
+    stream = (FIRST_PAGE + pages * np.random.default_rng(seed).random(400) ** skew).astype(np.int32)
+    assert misses(policy, stream, frames) == ORACLES[policy](stream.tolist(), frames)
 
 
 @pytest.mark.parametrize("policy", ORACLES)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from algorithms.replacement.base import replacement_policy
@@ -17,7 +17,7 @@ from flashsim.storage.pool.plain import PlainPool
 from flashsim.storage.pool.simulation import Simulation
 
 REFER, PIN, UNPIN, DROP = range(4)
-PAGES = 24
+PAGES, STEPS = 24, 250
 
 
 def two_q(plain: Any, size: int, held: bool) -> None:
@@ -68,7 +68,7 @@ INVARIANTS: dict[str, Callable[[Any, int, bool], None]] = {
     "clock-pro:most=5,spare=0": clock_pro,
     "clock-pro:cold=40,ghosts=30": clock_pro,
 }
-STEPS = st.lists(st.tuples(st.sampled_from([REFER] * 12 + [PIN, PIN, UNPIN, DROP]), st.integers(0, PAGES - 1)), max_size=250)
+SHARES = {REFER: 0.8, PIN: 0.1, UNPIN: 0.07, DROP: 0.03}
 
 
 @lean_kernel
@@ -83,14 +83,17 @@ def drop(pool: Simulation, page: int) -> None:
 
 
 @pytest.mark.parametrize("policy", INVARIANTS)
-@given(steps=STEPS, size=st.integers(1, 12))
-def test_invariants_and_equal_choices(policy: str, steps: list[tuple[int, int]], size: int) -> None:
+@given(seed=st.integers(0, 1 << 32), size=st.integers(1, 12), skew=st.sampled_from([1, 2, 3]), meddling=st.booleans())
+@settings(max_examples=50)
+def test_invariants_and_equal_choices(policy: str, seed: int, size: int, skew: int, meddling: bool) -> None:
     """All frames are never pinned at once."""
     member = replacement_policy(policy)
     plain, pool = PlainPool(member, size), Simulation(member, size)
     held = False
-    for step, number in steps:
-        page = number + FIRST_PAGE
+    draw = np.random.default_rng(seed)
+    steps = draw.choice(list(SHARES), STEPS, p=list(SHARES.values())) if meddling else np.full(STEPS, REFER)
+    pages = FIRST_PAGE + (PAGES * draw.random(STEPS) ** skew).astype(int)
+    for step, page in zip(steps.tolist(), pages.tolist(), strict=True):
         if step == REFER:
             plain.refer(page)
             pool.refer(np.array([page], np.int32))
