@@ -62,13 +62,24 @@ def replacement_policy(text: str, **parameters: int) -> ReplacementPolicy:
     >>> replacement_policy("lru").parameters
     {}
     """
-    name, _, written = text.partition(":")
-    member = REPLACEMENT.load(name)
-    values = _values(name, member.PARAMETERS, dict(_written(each) for each in written.split(",") if each) | parameters)
-    _check_plain(name, member.Plain)
+    name, member, values = _checked(text, parameters)
     columns = _bounded(name, "COLUMNS", member.COLUMNS(values) if callable(member.COLUMNS) else member.COLUMNS, _MOST_COLUMNS)
     words = _bounded(name, "WORDS", member.WORDS, _MOST_WORDS)
     return ReplacementPolicy(text, values, member.Plain, _kernels(name, member), columns, words, member.FUTURE)
+
+
+def check_replacement_policy(text: str) -> None:
+    """Refuse what `replacement_policy` would refuse, but for kernels, of which none is compiled here."""
+    _checked(text, {})
+
+
+def _checked(text: str, parameters: Mapping[str, int]) -> tuple[str, Replacement, dict[str, int]]:
+    """A member's name, the member, and the values of its parameters."""
+    name, _, written = text.partition(":")
+    member = REPLACEMENT.load(name)
+    values = _values(name, member.PARAMETERS, dict(_written(each) for each in written.split(",") if each) | dict(parameters))
+    _check_plain(name, member.Plain)
+    return name, member, values
 
 
 def _check_plain(name: str, plain: Any) -> None:

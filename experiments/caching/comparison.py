@@ -98,7 +98,7 @@ class Comparison:
 
 
 def _pair(first: Run, second: Run) -> Pair:
-    return Pair(first, second, interval(first.windows - second.windows))
+    return Pair(first, second, interval(first.windows - second.windows, first.hit_ratio - second.hit_ratio))
 
 
 def with_optimum(names: Sequence[str]) -> list[str]:

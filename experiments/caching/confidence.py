@@ -45,8 +45,8 @@ class Interval:
         return 0 if abs(self.mean) <= self.half else 1 if self.mean > 0 else -1
 
 
-def interval(differences: Floats) -> Interval:
-    """The mean of differences, one a window, shape (n,), n at least 2.
+def interval(differences: Floats, mean: float | None = None) -> Interval:
+    """The mean of differences, one a window, shape (n,), n at least 2; `mean` is that of all references, where windows differ in length.
 
     Examples
     --------
@@ -58,7 +58,7 @@ def interval(differences: Floats) -> Interval:
         means = means[: len(means) // 2 * 2].reshape(-1, 2).mean(axis=1)
     spread = float(means.std(ddof=1))
     half = float(stats.t.ppf((1 + CONFIDENCE) / 2, len(means) - 1)) * spread / len(means) ** 0.5
-    return Interval(float(differences.mean()), half, len(means), independent)
+    return Interval(float(differences.mean()) if mean is None else mean, half, len(means), independent)
 
 
 def _independent(means: Floats) -> bool:

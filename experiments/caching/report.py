@@ -26,12 +26,15 @@ EXPLAINED = (
 
 
 def runs_table(done: Simulated) -> Table:
-    """A row a size and policy."""
+    """A row a size and policy; what writes would come to only where some are known."""
     header = ["size", "pages", "policy", "hit %", "hits", "misses", "first", "again", "of reads", "of writes", "evictions", "write-backs"]
     rows: list[list[Entry]] = []
     for row in done.rows():
-        counts = [row[name] for name in ("hits", "misses", "first", "again", "read_misses", "write_misses", "evictions", "write_backs")]
-        moved = [format_size(row["bytes_read"]), format_size(row["bytes_written"])]
+        counts: list[Entry] = [row[name] for name in ("hits", "misses", "first", "again", "read_misses", "write_misses", "evictions")]
+        if not done.writes:
+            counts[4:6] = None, None
+        moved = [row["write_backs"] if done.writes else None, format_size(row["bytes_read"])]
+        moved.append(format_size(row["bytes_written"]) if done.writes else None)
         rows.append([row["size"], row["pages"], row["policy"], 100 * row["hit_ratio"], *counts, *moved, row["reference_us"]])
     return Table([*header, "read", "written", "us"], rows, digits=3)
 

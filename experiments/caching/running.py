@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from algorithms.replacement.base import REPLACEMENT, replacement_parts, replacement_policy
+from algorithms.replacement.base import REPLACEMENT, check_replacement_policy, replacement_parts
 from experiments.caching.confidence import Floats
 from experiments.caching.numbered import NumberedTrace
 from experiments.caching.sizes import PoolSize
@@ -84,22 +84,24 @@ class Run:
         }
 
 
-def policies(names: Sequence[str]) -> list[ReplacementPolicy]:
-    """Policies as they are written, each once; `ALL` stands for every member.
+def policy_names(written: Sequence[str]) -> list[str]:
+    """Policies by name, each once; `ALL` stands for every member.
 
     Raises
     ------
     UnknownNameError, MissingFileError, InvalidParameterError, FlashsimError
-        As `algorithms.replacement.base.replacement_policy`.
+        As `algorithms.replacement.base.check_replacement_policy`.
     """
-    every = [member for name in names for member in (REPLACEMENT.names() if name == ALL else [name])]
-    return [replacement_policy(name) for name in dict.fromkeys(every)]
+    names = [member for name in written for member in (REPLACEMENT.names() if name == ALL else [name])]
+    for name in names:
+        check_replacement_policy(name)
+    return list(dict.fromkeys(names))
 
 
-def compile_policies(names: Sequence[str]) -> None:
-    """Compile what is not kept from earlier of what members of the family need, side by side; an interrupt ends it."""
-    members = [member for name in names for member in (REPLACEMENT.names() if name == ALL else [name.partition(":")[0]])]
-    Compilation([*parts_of([Simulation.__module__]), *replacement_parts(members)]).wait("policies")
+def compilation(names: Sequence[str]) -> Compilation:
+    """What policies need and is not kept from earlier, as it is compiled side by side."""
+    shared = parts_of([Simulation.__module__])
+    return Compilation([*shared, *replacement_parts(name.partition(":")[0] for name in names)])
 
 
 def warm_up_references(written: str | int, references: int) -> int:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from algorithms.replacement.base import replacement_policy
 from experiments.caching.numbered import NumberedTrace
-from experiments.caching.running import Run, Setting, compile_policies, policies, run, warm_up_references
+from experiments.caching.running import Run, Setting, compilation, policy_names, run, warm_up_references
 from experiments.caching.sizes import MOST_FRAMES, parse_sizes, pool_sizes
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.protocols import Progress
@@ -28,12 +30,12 @@ class ReferenceSource(Protocol):
 
 @dataclass(frozen=True)
 class Asked:
-    """What policies are asked.
+    """What policies are asked; what can be refused without a trace is refused at once.
 
     Parameters
     ----------
     policies
-        As `experiments.caching.running.policies` takes them.
+        As `experiments.caching.running.policy_names` takes them.
     sizes
         As `experiments.caching.sizes.parse_sizes` takes them.
     page_size
@@ -42,6 +44,13 @@ class Asked:
         As `experiments.caching.running.warm_up_references` takes it.
     limit
         Only so many references.
+    windows
+        That hit ratios are told of.
+
+    Raises
+    ------
+    InvalidParameterError, UnknownNameError, MissingFileError, FlashsimError
+        A size, a number or a policy's parameter out of its bounds; no policy of that name.
     """
 
     policies: Sequence[str]
@@ -52,6 +61,17 @@ class Asked:
     seed: int = 0
     jobs: int = 1
     windows: int = 1
+
+    def __post_init__(self) -> None:
+        if self.limit is not None and self.limit < 1:
+            raise InvalidParameterError("limit", self.limit, "at least one reference is needed")
+        for name, value, least in (("jobs", self.jobs, 1), ("seed", self.seed, 0)):
+            if value < least:
+                raise InvalidParameterError(name, value, f"it must be at least {least}")
+        if self.page_size < 1:
+            raise InvalidParameterError("page size", format_size(self.page_size), "it must be at least 1 B")
+        pool_sizes(parse_sizes(self.sizes), MOST_FRAMES, self.page_size)
+        policy_names(self.policies)
 
     def as_dict(self) -> dict[str, Any]:
         """JSON-ready, without what changes nothing."""
@@ -97,24 +117,17 @@ def simulate(source: ReferenceSource, asked: Asked, progress: Progress | None = 
     Raises
     ------
     InvalidParameterError
-        A trace without pages, or a size, number of references or parameter out of its bounds.
-    UnknownNameError, MissingFileError
-        There is no such policy.
+        A trace without pages, or a warm-up that leaves no reference.
     FlashsimError
         A policy breaks its contract, or the trace cannot be read.
     """
-    if asked.limit is not None and asked.limit < 1:
-        raise InvalidParameterError("limit", asked.limit, "at least one reference is needed")
-    if asked.jobs < 1:
-        raise InvalidParameterError("jobs", asked.jobs, "it must be at least 1")
-    if asked.seed < 0:
-        raise InvalidParameterError("seed", asked.seed, "it must be at least 0")
-    wanted = parse_sizes(asked.sizes)
-    pool_sizes(wanted, MOST_FRAMES, asked.page_size)  # so that a size that is none is refused before a trace is read
-    compile_policies(asked.policies)
-    chosen = policies(asked.policies)
-    with NumberedTrace(source.name, source.batches(), asked.limit, progress=progress) as trace:
+    wanted, names = parse_sizes(asked.sizes), policy_names(asked.policies)
+    batches, compiling = source.batches(), compilation(names)
+    with ExitStack() as closing:
+        closing.callback(compiling.stop)
+        trace = closing.enter_context(NumberedTrace(source.name, batches, asked.limit, progress=progress))
         sizes = pool_sizes(wanted, trace.pages, asked.page_size)
         setting = Setting(warm_up_references(asked.warm_up, trace.references), asked.windows, asked.jobs, asked.seed)
-        runs = run(trace, chosen, sizes, setting, progress)
+        compiling.wait("policies")
+        runs = run(trace, [replacement_policy(name) for name in names], sizes, setting, progress)
     return Simulated(source.name, trace.references, trace.writes, trace.pages, asked.page_size, runs)

@@ -10,9 +10,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from flashsim.core.errors import InvalidParameterError, MissingFileError
+from flashsim.core.errors import InvalidParameterError
 from flashsim.core.references import BATCH, References
 from flashsim.core.request import Integers
+from traces.excerpt import excerpt
+from traces.page_trace import PageTrace, page_trace
 
 A_TRACE = (
     "references are needed: the path of a trace or a generator such as 'zipf:pages=1000', ids of pages as an array, a list or a Series, "
@@ -65,13 +67,17 @@ def of_values(pages: Any, writes: Any = None, name: str = "pages") -> ArrayTrace
     return ArrayTrace(name, numbers, flags.astype(np.bool_))
 
 
-def of_text(text: str, page_size: int, seed: int = 0, format_name: str | None = None, columns: str | None = None) -> ArrayTrace:
-    """References of a file with an id a line; lines that begin with ``*`` are no references."""
-    path = Path(text)
-    if not path.is_file():
-        raise MissingFileError(f"trace: no file at {text}")
-    ids = pd.read_csv(path, header=None, comment="*", skip_blank_lines=True, dtype=np.int64)[0]
-    return of_values(ids, name=path.name)
+def of_text(text: str, page_size: int, seed: int = 0, format_name: str | None = None, columns: str | None = None) -> PageTrace:
+    """References of whatever a text names: a trace of pages, or of requests, which are split into pages.
+
+    Raises
+    ------
+    MissingFileError, DamagedFileError
+        There is no such file, or no format fits it.
+    UnknownNameError
+        No format has that name.
+    """
+    return page_trace(excerpt(Path(text), format_name, columns), page_size)
 
 
 def _ids(pages: Any) -> Integers:

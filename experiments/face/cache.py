@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from os import PathLike
 from typing import Any
 
@@ -16,12 +17,15 @@ from experiments.caching.session import Asked, ReferenceSource, Simulated, simul
 from experiments.caching.sources import A_TRACE, of_text, of_values
 from experiments.face._outcome import Outcome
 from experiments.face._tables import arrow_table
+from experiments.face._traces import Traced, trace_file
 from experiments.face._units import count, several, text
 from experiments.face._units import size as bytes_of
 from experiments.face._working import working
 from flashsim.core.compiling import cores
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.provenance import provenance
+from flashsim.core.references import Batches
+from traces.page_trace import page_trace
 
 
 class CacheOutcome(Outcome):
@@ -113,7 +117,8 @@ def cache(
     ----------
     trace
         References to pages: a trace's path, or a generator such as ``"zipf:pages=1000"``; ids as an array, a list or a Series, of integers
-        or texts; a pair (pages, writes); or a frame with a column ``page``, and ``write`` if some of them write.
+        or texts; a pair (pages, writes); or a frame with a column ``page``, and ``write`` if some of them write. Requests do as well, split
+        into pages: a block trace, an `fs.trace`, or a frame with columns operation, offset and length (bytes).
     policy
         One or several, such as ``"lru"`` or ``"lru-k:k=3"``, or paths of Python files; ``"all"`` members by default.
     size
@@ -165,6 +170,20 @@ def cache(
     return CacheOutcome(provenance({"trace": source.name} | asked.as_dict()), source, asked, done)
 
 
+@dataclass(frozen=True)
+class _Requests:
+    """Requests that are no file of their own, split into pages."""
+
+    name: str
+    trace: Any
+    page_size: int
+
+    def batches(self) -> Batches:
+        """See `experiments.caching.session.ReferenceSource`."""
+        with trace_file(self.trace) as file:
+            yield from page_trace(file, self.page_size).batches()
+
+
 def _size(value: Any) -> str:
     return f"{value.__index__()}pages" if hasattr(value, "__index__") and not isinstance(value, bool) else text(value, "size")
 
@@ -183,4 +202,7 @@ def _source(value: Any, asked: Asked, format_name: str | None, columns: str | No
         frame = arrow_table(value, "trace", A_TRACE).to_pandas()
         if "page" in frame:
             return of_values(frame["page"], frame.get("write"), "frame")
+        return _Requests("frame", frame, asked.page_size)
+    if isinstance(value, Traced):
+        return _Requests("requests", value, asked.page_size)
     return of_values(value)

@@ -37,6 +37,8 @@ LINES = {
     "trace convert": ("trace convert small.trace small.parquet --to parquet", False),
     "trace replay": ("trace replay small.trace --on micron-p300", False),
     "trace replay on a file": ("trace replay small.trace --on ./disk.bin --writes-as-reads --against ocz-core-60gb", True),
+    "cache simulate": ("cache simulate pages.txt --policy lru --policy opt --size 5%..50%", False),
+    "cache compare": ("cache compare pages.txt fifo lru --size 10%,30%", False),
     "validate hdd": ("validate hdd --drive toshiba-5400-320gb --trace measured.trace", False),
     "validate joins": (
         "validate joins --on ./joins.bin --device ocz-core-60gb --scale 0.005 --memory 256KiB --engine builtin --allow-write --repeats 1",
@@ -64,7 +66,8 @@ def numbers(text: str) -> Counter[str]:
 
 #: Numbers, with the unit of a time; digits of a name are none.
 _NUMBER = re.compile(r"(?<![\w./-])[-+]?\d[\d,.]*\d(?: [num]?s\b)?|(?<![\w./-])[-+]?\d(?: [num]?s\b)?")
-PLANNING = "planning s"
+#: Heads of columns that hold times of this machine.
+OF_THIS_MACHINE = ("planning s", "us")
 _SECONDS = re.compile(r"(How long +)\d+ s; \d+ runs were made, \d+ kept")
 
 
@@ -81,7 +84,7 @@ def masked(part: terminal.Part, *, measured: bool) -> terminal.Part:
         return text(part)
     if isinstance(part, terminal.Explanation):
         return replace(part, text=text(part.text))
-    hidden = [measured or head == PLANNING for head in part.header]
+    hidden = [measured or head in OF_THIS_MACHINE for head in part.header]
     return replace(part, rows=[[entry(value) if hide else value for hide, value in zip(hidden, row, strict=True)] for row in part.rows])
 
 
@@ -92,12 +95,13 @@ def files(here: Path) -> Path:
     rows = [f"{12345 * number},{'RW'[number % 2]},{(number * 7919) % 5000 * 4096},{4096 << number % 3}" for number in range(200)]
     (here / "small.trace").write_text("".join(f"419,{op},{at},{size},{us}\n" for us, op, at, size in (row.split(",") for row in rows)))
     (here / "disk.bin").write_bytes(bytes(32 << 20))
+    (here / "pages.txt").write_text("\n".join(f"{number**3 % 97}" for number in range(3000)))
     write_drive(here)
     return here
 
 
 def test_every_command_has_a_snapshot() -> None:
-    groups = ("", "device", "trace", "validate")
+    groups = ("", "device", "trace", "cache", "validate")
     assert set(COMMANDS) - set(groups) <= set(LINES) and {path.stem for path in SNAPSHOTS.iterdir()} == set(LINES)
 
 

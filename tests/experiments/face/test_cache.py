@@ -84,6 +84,14 @@ def test_references_in_any_form(trace: Any, here: Path) -> None:
     assert told.done.pages == len(set(IDS.tolist())) and "4,000 references" in repr(told)
 
 
+def test_requests_are_split_into_pages(here: Path) -> None:
+    frame = pd.DataFrame({"operation": ["read", "write", "read"], "offset": [0, 4096, 0], "length": [8192, 4096, 100]})
+    frame.to_csv("requests.csv", index=False)
+    for trace, columns in ((frame, None), (fs.trace(frame), None), ("requests.csv", "offset=offset:B,length=length:B")):
+        told = fs.cache(trace, policy="lru", size=2, columns=columns)
+        assert told.summary()[["references", "writes", "hits", "first"]].values.tolist() == [[4, 1, 2, 2]]
+
+
 def test_all_members_at_once_and_one_at_a_time() -> None:
     told = fs.cache(IDS, size="5%,20%", jobs=2, limit=3000).summary()
     assert told.policy.tolist() == REPLACEMENT.names() * 2 and (told.references == 3000).all()
@@ -154,7 +162,8 @@ class Plain:
         ([1, None], {}, "trace: 1, but the page of that reference is missing"),
         (([1, 2], [True]), {}, "2 pages and writes of shape"),
         (([1, 2], [0, 2]), {}, "writes: 2, but"),
-        ("nothing.txt", {}, "nothing.txt"),
+        ("nothing.txt", {}, "no file at nothing.txt"),
+        (pd.DataFrame({"x": [1]}), {}, "the frame has no column operation"),
         (IDS, {"size": "0%"}, "size: '0%', but a pool holds at least one page"),
         (IDS, {"size": 0}, "size: '0pages', but a pool holds at least one page"),
         (IDS, {"size": "101%"}, "size: '101%', but a share is at most 100 %"),
@@ -168,7 +177,7 @@ class Plain:
         (IDS, {"policy": "lru:k=3"}, "parameter of lru: 'k' is unknown"),
         (IDS, {"policy": "mine.py"}, "no file at mine.py"),
         (IDS, {"policy": "empty.py"}, "'empty.py' does not define Plain"),
-        (IDS, {"policy": "broken.py"}, "'broken.py' broke its contract at reference [0-9]+: the victim is not resident"),
+        (IDS, {"policy": "broken.py"}, "'broken.py' broke its contract at reference [0-9]+: the victim is the page that is about to"),
         (IDS, {"warm_up": 4000}, "warm-up: 4000, but it must leave some of 4,000 references"),
         (IDS, {"warm_up": "a lot"}, "warm-up: 'a lot', but"),
         (IDS, {"limit": 0}, "limit: 0, but"),
