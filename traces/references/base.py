@@ -1,0 +1,132 @@
+"""The contract of generated references: a class of declared parameters that makes any part of them from a seed.
+
+They are asked for as ``zipf:pages=1000000,references=1e7,skew=0.99,write-share=0.2,seed=3``.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from flashsim.core.errors import InvalidParameterError, UnknownNameError
+from flashsim.core.members import Family
+from flashsim.core.parameters import build, count, number
+from flashsim.core.references import BATCH, Batches, References
+from flashsim.core.request import Integers
+from flashsim.core.rng import generator
+from flashsim.core.units import parse_count
+
+#: Pages that are numbered, at most.
+MOST_PAGES = (1 << 31) - 16
+#: Words for truth values.
+_TRUE = {"yes": True, "true": True, "1": True, "no": False, "false": False, "0": False}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Generated(ABC):
+    """What all generated references have; make it with `generated` or `flashsim.core.parameters.build`.
+
+    Every part has draws of its own, so that fewer references are the first of more.
+    """
+
+    references: int = count("references that are made", most=10**12, default=10**6)
+    seed: int = count("of all that is drawn", least=0, default=0)
+
+    @abstractmethod
+    def batches(self) -> Batches:
+        """All references, from the first; each call begins anew."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Independent(Generated):
+    """References of which any part can be made by itself, and each of which writes by chance."""
+
+    write_share: float = number("share of references that write their page", 0, 1, default=0.0)
+
+    @abstractmethod
+    def pages_from(self, first: int, size: int, random: np.random.Generator) -> Integers:
+        """The pages that references ask for from number `first` on, from 0, shape (size,); `random` is this part's own."""
+
+    def batches(self) -> Batches:
+        """See `Generated.batches`."""
+        for part, first in enumerate(range(0, self.references, BATCH)):
+            size = min(BATCH, self.references - first)
+            writes = generator(self.seed, "writes", part).random(size) < self.write_share if self.write_share else None
+            yield References(self.pages_from(first, BATCH, generator(self.seed, "pages", part))[:size], writes)
+
+
+class Generator(Protocol):
+    """A member's module."""
+
+    TITLE: str  # a line that says what it is
+    Stream: type[Generated]  # its parameters
+
+
+GENERATORS = Family("traces.references", "generated references", Generator)
+
+
+@dataclass(frozen=True)
+class GeneratedTrace:
+    """Generated references, and how they were asked for."""
+
+    name: str
+    stream: Generated
+
+    def batches(self) -> Batches:
+        """See `Generated.batches`."""
+        return self.stream.batches()
+
+
+def generated(text: str, **given: Any) -> GeneratedTrace:
+    """References as they are asked for: a member's name, and its parameters behind a colon.
+
+    Parameters
+    ----------
+    text
+        Such as ``"zipf:pages=1e6,skew=1.2"``.
+    **given
+        Parameters as values; those of the text count more.
+
+    Raises
+    ------
+    UnknownNameError
+        No member, or no parameter, has that name.
+    InvalidParameterError
+        A value is missing, of the wrong kind, or out of bounds.
+
+    Examples
+    --------
+    >>> next(generated("loop:pages=3,references=7").batches()).pages.tolist()
+    [0, 1, 2, 0, 1, 2, 0]
+    """
+    name, _, rest = text.partition(":")
+    stream = GENERATORS.load(name).Stream
+    known = {field.name.replace("_", "-"): field for field in dataclasses.fields(stream)}
+    values = dict(given)
+    for part in filter(None, (part.strip() for part in rest.split(","))):
+        parameter, equals, value = (each.strip() for each in part.partition("="))
+        if not equals:
+            raise InvalidParameterError(name, repr(part), f"parameters are given as NAME=VALUE; it has {', '.join(known)}")
+        if parameter not in known:
+            raise UnknownNameError(f"parameter of {name}", parameter, known)
+        field = known[parameter]
+        values[field.name] = _value(parameter, value, field.metadata)
+    return GeneratedTrace(text, build(stream, values))
+
+
+def _value(parameter: str, text: str, declared: Mapping[str, Any]) -> Any:
+    """A parameter's value from its text."""
+    if declared["parse"] or declared["type"] is str:
+        return text
+    if declared["type"] is int:
+        return parse_count(text, parameter)
+    try:
+        return _TRUE[text.lower()] if declared["type"] is bool else float(text)
+    except (KeyError, ValueError):
+        needed = "yes or no" if declared["type"] is bool else "a number"
+        raise InvalidParameterError(parameter, repr(text), f"{needed} is needed: {declared['meaning']}") from None

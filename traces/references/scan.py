@@ -1,0 +1,41 @@
+"""Scans of so many pages one after the other, each of which begins anywhere; by default one scan of all pages."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from flashsim.core.errors import InvalidParameterError
+from flashsim.core.parameters import count
+from flashsim.core.request import Integers
+from flashsim.core.rng import generator
+from traces.references.base import MOST_PAGES, Independent
+
+TITLE = "scans of neighbouring pages"
+#: Scans whose begins are drawn together.
+_TOGETHER = 1 << 16
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stream(Independent):
+    """See `TITLE`."""
+
+    pages: int = count("pages", most=MOST_PAGES)
+    length: int = count("pages of a scan; 0: all", least=0, default=0)
+
+    def __post_init__(self) -> None:
+        if self.length > self.pages:
+            raise InvalidParameterError("length", self.length, f"it must be at most the {self.pages} pages")
+
+    def pages_from(self, first: int, size: int, random: np.random.Generator) -> Integers:
+        """See `Independent.pages_from`; a scan may go on in the next part."""
+        length = self.length or self.pages
+        scan, place = np.divmod(np.arange(first, first + size), length)
+        return place + self._begins(int(scan[0]), int(scan[-1]) + 1, self.pages - length + 1)[scan - scan[0]]
+
+    def _begins(self, first: int, last: int, places: int) -> Integers:
+        """Where scans begin, numbers `first` to `last` without that, shape (n,)."""
+        parts = range(first // _TOGETHER, (last - 1) // _TOGETHER + 1)
+        drawn = np.concatenate([generator(self.seed, "scans", part).integers(0, places, _TOGETHER) for part in parts])
+        return drawn[first - parts[0] * _TOGETHER : last - parts[0] * _TOGETHER]

@@ -1,0 +1,126 @@
+"""Lookups of single rows of TPC-H's tables by an index on the primary key, as a join by nested loops over an index makes them.
+
+TPC Benchmark H, standard specification, revision 3.0.1.  Rows at scale factor SF, and bytes of a row, are those of clause 4.2.5.1: SUPPLIER
+10,000 SF of 159 B, PART 200,000 SF of 155 B, CUSTOMER 150,000 SF of 179 B, ORDERS 1,500,000 SF of 104 B.  What is looked up follows
+clause 4.2.3:
+
+========  ========================================================================================================================
+part      L_PARTKEY of lineitems: random in 1 to 200,000 SF
+supplier  L_SUPPKEY of lineitems: one of the four suppliers of a random part, by the clause's formula
+customer  O_CUSTKEY of orders: random, and never a multiple of 3, so that a third of the customers have no orders
+orders    L_ORDERKEY of lineitems in no order: of all orders, each in proportion to its lineitems, random in 1 to 7
+lineitem  each lineitem, in no order, looks up its part, its supplier, its order, and the customer of that, one after the other
+========  ========================================================================================================================
+
+A lookup references an index page a level, from the root to a leaf, and then the page of the row.  Rows lie in pages in the order of their
+keys, as many as fit without any header; an index page is full of entries of 16 bytes.  A table's pages come first and then those of its
+index, from the leaves to the root; tables follow each other.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from flashsim.core.errors import UnknownNameError
+from flashsim.core.parameters import number, size, text
+from flashsim.core.references import BATCH, Batches, References
+from flashsim.core.request import Integers
+from flashsim.core.rng import generator
+from flashsim.core.units import KIB
+from traces.references.base import Generated
+
+TITLE = "lookups by index of rows of TPC-H's tables"
+
+#: Rows at scale factor 1 and bytes of a row (clause 4.2.5.1).
+_TABLES = {"part": (200_000, 155), "supplier": (10_000, 159), "orders": (1_500_000, 104), "customer": (150_000, 179)}
+_LOOKUPS = ("part", "supplier", "orders", "customer", "lineitem")
+_ENTRY = 16
+_MOST_LINEITEMS = 7
+#: Suppliers of a part.
+_SUPPLIERS = 4
+
+
+class _Table(NamedTuple):
+    """Where a table and its index lie."""
+
+    rows: int
+    page_rows: int
+    first: int  # page of the table
+    levels: list[int]  # the first page of each level of the index, from the leaves to the root
+    end: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stream(Generated):
+    """See `TITLE`; nothing is written."""
+
+    scale: float = number("scale factor of TPC-H", 0.001, 100_000, default=1.0)
+    lookups: str = text("of part, supplier, orders or customer, or of all four for each lineitem", default="lineitem")
+    page_size: int = size("of a page", least=512, default=4 * KIB)
+
+    def __post_init__(self) -> None:
+        if self.lookups not in _LOOKUPS:
+            raise UnknownNameError("lookups of TPC-H", self.lookups, _LOOKUPS)
+
+    @cached_property
+    def tables(self) -> dict[str, _Table]:
+        """Where each table lies."""
+        tables, first, fanout = {}, 0, self.page_size // _ENTRY
+        for name, (rows, width) in _TABLES.items():
+            rows = max(1, int(rows * self.scale))
+            levels, end, entries = list[int](), first + -(-rows // (self.page_size // width)), rows
+            while not levels or entries > 1:
+                entries = -(-entries // fanout)
+                levels.append(end)
+                end += entries
+            tables[name] = _Table(rows, self.page_size // width, first, levels, end)
+            first = end
+        return tables
+
+    def batches(self) -> Batches:
+        """See `Generated.batches`."""
+        left, part = self.references, 0
+        while left > 0:
+            pages = np.concatenate(self._lookups(generator(self.seed, "lookups", part)), axis=1).ravel()[:left]
+            for begin in range(0, len(pages), BATCH):
+                yield References(pages[begin : begin + BATCH])
+            left, part = left - len(pages), part + 1
+
+    def _lookups(self, random: np.random.Generator) -> list[Integers]:
+        """The pages of lookups in each table, shape (n, levels and 1)."""
+        rows, count = {name: table.rows for name, table in self.tables.items()}, BATCH // 16
+        part, orders = random.integers(0, rows["part"], count), _orders_of_lineitems(rows["orders"], count, random)
+        step = rows["supplier"] // _SUPPLIERS + part // rows["supplier"]
+        buying = rows["customer"] - rows["customer"] // 3
+        place = _mixed(orders) % buying if self.lookups == "lineitem" else random.integers(0, buying, count)
+        keys = {
+            "part": part,
+            "supplier": (part + 1 + random.integers(0, _SUPPLIERS, count) * step) % rows["supplier"],
+            "orders": orders,
+            "customer": place // 2 * 3 + place % 2,  # keys 1, 2, 4, 5, 7, ... from 0 on
+        }
+        return [self._pages(self.tables[name], keys[name]) for name in keys if self.lookups in (name, "lineitem")]
+
+    def _pages(self, table: _Table, keys: Integers) -> Integers:
+        fanout = self.page_size // _ENTRY
+        levels = [begin + keys // fanout ** (level + 1) for level, begin in enumerate(table.levels)]
+        return np.stack([*levels[::-1], table.first + keys // table.page_rows], axis=1)
+
+
+def _mixed(keys: Integers) -> Integers:
+    """31 bits of each key, which have nothing to do with it."""
+    mixed = (keys.astype(np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
+    return ((mixed ^ mixed >> np.uint64(29)) * np.uint64(0xBF58476D1CE4E5B9) >> np.uint64(33)).astype(np.int64)
+
+
+def _orders_of_lineitems(rows: int, count: int, random: np.random.Generator) -> Integers:
+    """Orders, each in proportion to its lineitems, of which it has 1 to 7, shape (count,)."""
+    orders, left = np.empty(count, np.int64), np.arange(count)
+    while len(left):
+        orders[left] = random.integers(0, rows, len(left))
+        left = left[random.integers(0, _MOST_LINEITEMS, len(left)) > _mixed(orders[left]) % _MOST_LINEITEMS]
+    return orders

@@ -1,0 +1,118 @@
+"""The core workloads of the Yahoo! Cloud Serving Benchmark, A to F, as references to the pages that hold the records.
+
+Cooper, Silberstein, Tam, Ramakrishnan, Sears: Benchmarking cloud serving systems with YCSB, SoCC 2010, table 2; F, and what the paper
+leaves open, as in the benchmark's own files (workloada to workloadf), its ScrambledZipfianGenerator and its SkewedLatestGenerator: Zipf's
+law with an exponent of 0.99 over 10**10 ranks that are hashed to the records (FNV-1a, 64 bits), or over all records from the newest to the
+oldest.  Ranks are drawn exactly, where the benchmark approximates.
+
+Records lie in pages in the order of their numbers, and new ones go behind the last.  Reading a record, updating it, and inserting it are a
+reference each, of which the last two write; a read-modify-write is a reference that reads and one that writes; a scan of 1 to 100 records
+(evenly) references each of their pages once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from flashsim.core.errors import UnknownNameError
+from flashsim.core.parameters import count, text
+from flashsim.core.references import Batches, References
+from flashsim.core.request import Integers
+from flashsim.core.rng import generator
+from traces.page_runs import expanded
+from traces.references._zipf import Zipf
+from traces.references.base import MOST_PAGES, Generated
+
+TITLE = "YCSB's core workloads A to F"
+
+READ, UPDATE, INSERT, SCAN, READ_MODIFY_WRITE = range(5)
+#: Of each workload: shares of operations, as numbered above, and how records are chosen.
+WORKLOADS = {
+    "a": ((0.5, 0.5, 0, 0, 0), "zipfian"),
+    "b": ((0.95, 0.05, 0, 0, 0), "zipfian"),
+    "c": ((1, 0, 0, 0, 0), "zipfian"),
+    "d": ((0.95, 0, 0.05, 0, 0), "latest"),
+    "e": ((0, 0, 0.05, 0.95, 0), "zipfian"),
+    "f": ((0.5, 0, 0, 0, 0.5), "zipfian"),
+}
+_DISTRIBUTIONS = ("zipfian", "latest", "uniform")
+_SKEW = 0.99
+_RANKS = 10**10
+_LONGEST_SCAN = 100
+_FNV_BASIS, _FNV_PRIME = np.uint64(0xCBF29CE484222325), np.uint64(0x100000001B3)
+#: Operations that are drawn together.
+_TOGETHER = 1 << 16
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stream(Generated):
+    """See `TITLE`."""
+
+    workload: str = text("a, b, c, d, e or f")
+    records: int = count("records at the start", most=MOST_PAGES)
+    records_per_page: int = count("records of a page; of YCSB's 1,000 bytes a page of 4 KiB holds 4", default=4)
+    distribution: str = text("zipfian, latest or uniform, instead of the workload's own", default="")
+
+    def __post_init__(self) -> None:
+        if self.workload.lower() not in WORKLOADS:
+            raise UnknownNameError("workload of YCSB", self.workload, WORKLOADS)
+        if self.distribution and self.distribution not in _DISTRIBUTIONS:
+            raise UnknownNameError("distribution of YCSB", self.distribution, _DISTRIBUTIONS)
+
+    def batches(self) -> Batches:
+        """See `Generated.batches`."""
+        shares = np.cumsum(WORKLOADS[self.workload.lower()][0])
+        records, left, part = self.records, self.references, 0
+        while left > 0:
+            random = generator(self.seed, "operations", part)
+            kinds = np.searchsorted(shares, random.random(_TOGETHER), side="right")
+            inserts = kinds == INSERT
+            known = records + np.cumsum(inserts) - inserts
+            first = np.where(inserts, known, self._chosen(known, random))
+            last = np.where(kinds == SCAN, np.minimum(first + random.integers(0, _LONGEST_SCAN, _TOGETHER), known - 1), first)
+            twice = np.where(kinds == READ_MODIFY_WRITE, 2, 1)
+            operation = np.repeat(np.arange(_TOGETHER), twice)
+            writes = (kinds == UPDATE) | inserts
+            writes = writes[operation] | (np.diff(operation, prepend=-1) == 0)
+            begin, end = (each[operation] // self.records_per_page for each in (first, last))
+            for pages, runs in expanded(begin, end - begin + 1):
+                yield References(pages[:left], writes[runs[:left]])
+                left -= len(pages)
+                if left <= 0:
+                    return
+            records, part = int(known[-1] + inserts[-1]), part + 1
+
+    def _chosen(self, known: Integers, random: np.random.Generator) -> Integers:
+        """A record of those that are known at each operation, shape (n,)."""
+        distribution = self.distribution or WORKLOADS[self.workload.lower()][1]
+        if distribution == "uniform":
+            return random.integers(0, known)
+        if distribution == "latest":
+            return known - Zipf(known, _SKEW).draw(len(known), random)
+        chosen, left = np.empty(len(known), np.int64), np.arange(len(known))
+        while len(left):
+            chosen[left] = _hashed(_ALL.draw(len(left), random) - 1) % self._items
+            left = left[chosen[left] >= known[left]]
+        return chosen
+
+    @property
+    def _items(self) -> int:
+        """Records that ranks are hashed to: those at the start and twice those to be inserted; what is not there yet is drawn anew."""
+        shares = WORKLOADS[self.workload.lower()][0]
+        a_scan = 1 + (_LONGEST_SCAN - 1) / 2 / self.records_per_page
+        operations = self.references / (1 + shares[SCAN] * (a_scan - 1) + shares[READ_MODIFY_WRITE])
+        return self.records + int(2 * shares[INSERT] * operations)
+
+
+_ALL = Zipf(_RANKS, _SKEW)
+
+
+def _hashed(ranks: Integers) -> Integers:
+    """FNV-1a of the eight bytes of each, the lowest first, without sign."""
+    hashes, rest = np.full(len(ranks), _FNV_BASIS), ranks.astype(np.uint64)
+    for _ in range(8):
+        hashes = (hashes ^ rest & np.uint64(0xFF)) * _FNV_PRIME
+        rest >>= np.uint64(8)
+    return np.abs(hashes.view(np.int64))
