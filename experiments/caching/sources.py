@@ -10,11 +10,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from flashsim.core.errors import InvalidParameterError
+from experiments.caching.joins import join_trace
+from experiments.caching.session import ReferenceSource
+from flashsim.core.errors import InvalidParameterError, UnknownNameError
 from flashsim.core.references import BATCH, References
 from flashsim.core.request import Integers
 from traces.excerpt import excerpt
-from traces.page_trace import PageTrace, page_trace
+from traces.page_trace import page_trace
+from traces.references import GENERATORS, generated
 
 A_TRACE = (
     "references are needed: the path of a trace or a generator such as 'zipf:pages=1000', ids of pages as an array, a list or a Series, "
@@ -67,17 +70,27 @@ def of_values(pages: Any, writes: Any = None, name: str = "pages") -> ArrayTrace
     return ArrayTrace(name, numbers, flags.astype(np.bool_))
 
 
-def of_text(text: str, page_size: int, seed: int = 0, format_name: str | None = None, columns: str | None = None) -> PageTrace:
-    """References of whatever a text names: a trace of pages, or of requests, which are split into pages.
+def of_text(text: str, page_size: int, seed: int = 0, format_name: str | None = None, columns: str | None = None) -> ReferenceSource:
+    """References of whatever a text names: a trace of pages, or of requests, which are split into pages, or generated ones.
 
     Raises
     ------
     MissingFileError, DamagedFileError
         There is no such file, or no format fits it.
     UnknownNameError
-        No format has that name.
+        No format, generator or parameter has that name.
+    InvalidParameterError
+        A parameter of a generator is missing or out of its bounds.
     """
-    return page_trace(excerpt(Path(text), format_name, columns), page_size)
+    name, colon, _ = text.partition(":")
+    if Path(text).exists() or not (colon or name in GENERATORS.names()):
+        return page_trace(excerpt(Path(text), format_name, columns), page_size)
+    given = {"page_size": page_size, "seed": seed}
+    if name == "join":
+        return join_trace(text, given)
+    if not name.endswith(".py") and name not in GENERATORS.names():
+        raise UnknownNameError("trace", name, ["join", *GENERATORS.names()])
+    return generated(text, **given)
 
 
 def _ids(pages: Any) -> Integers:

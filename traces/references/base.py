@@ -9,7 +9,7 @@ import dataclasses
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
@@ -20,6 +20,8 @@ from flashsim.core.references import BATCH, Batches, References
 from flashsim.core.request import Integers
 from flashsim.core.rng import generator
 from flashsim.core.units import parse_count
+
+Declared = TypeVar("Declared")
 
 #: Pages that are numbered, at most.
 MOST_PAGES = (1 << 31) - 16
@@ -83,14 +85,14 @@ class GeneratedTrace:
 
 
 def generated(text: str, **given: Any) -> GeneratedTrace:
-    """References as they are asked for: a member's name, and its parameters behind a colon.
+    """References as they are asked for: a member's name, or a Python file, and its parameters behind a colon.
 
     Parameters
     ----------
     text
         Such as ``"zipf:pages=1e6,skew=1.2"``.
     **given
-        Parameters as values; those of the text count more.
+        Parameters as values, for those members that have them; what the text says counts more.
 
     Raises
     ------
@@ -104,10 +106,14 @@ def generated(text: str, **given: Any) -> GeneratedTrace:
     >>> next(generated("loop:pages=3,references=7").batches()).pages.tolist()
     [0, 1, 2, 0, 1, 2, 0]
     """
+    return GeneratedTrace(text, parsed(text, GENERATORS.load(text.partition(":")[0]).Stream, given))
+
+
+def parsed(text: str, declared: type[Declared], given: Mapping[str, Any]) -> Declared:
+    """Declared parameters from ``NAME:PARAMETER=VALUE,...`` and others; see `generated`."""
     name, _, rest = text.partition(":")
-    stream = GENERATORS.load(name).Stream
-    known = {field.name.replace("_", "-"): field for field in dataclasses.fields(stream)}
-    values = dict(given)
+    known = {field.name.replace("_", "-"): field for field in dataclasses.fields(declared)}  # type: ignore[arg-type]
+    values = {field.name: given[field.name] for field in known.values() if field.name in given}
     for part in filter(None, (part.strip() for part in rest.split(","))):
         parameter, equals, value = (each.strip() for each in part.partition("="))
         if not equals:
@@ -116,7 +122,7 @@ def generated(text: str, **given: Any) -> GeneratedTrace:
             raise UnknownNameError(f"parameter of {name}", parameter, known)
         field = known[parameter]
         values[field.name] = _value(parameter, value, field.metadata)
-    return GeneratedTrace(text, build(stream, values))
+    return build(declared, values)
 
 
 def _value(parameter: str, text: str, declared: Mapping[str, Any]) -> Any:
