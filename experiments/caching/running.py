@@ -129,7 +129,9 @@ class Setting:
     Parameters
     ----------
     warm_up
-        References before those that count.
+        References of the whole trace before those that count.
+    sample
+        The share of pages whose references the trace keeps: pools are as much smaller, and counts as much larger.
     windows
         Of equal length, at most as many as there are references.
     jobs
@@ -139,6 +141,7 @@ class Setting:
     """
 
     warm_up: int = 0
+    sample: float = 1.0
     windows: int = 1
     jobs: int = 1
     seed: int = 0
@@ -184,8 +187,9 @@ def run(
 def _run(
     trace: NumberedTrace, policy: ReplacementPolicy, size: PoolSize, setting: Setting, done: list[int], number: int, stop: threading.Event
 ) -> Run:
-    pool = simulation(policy, size.frames, setting.seed)
-    ends = np.linspace(setting.warm_up, trace.references, min(setting.windows, trace.references - setting.warm_up) + 1).astype(np.int64)
+    pool = simulation(policy, max(1, round(size.frames * setting.sample)), setting.seed)
+    begin = round(setting.warm_up * trace.references / trace.read)
+    ends = np.linspace(begin, trace.references, min(setting.windows, trace.references - begin) + 1).astype(np.int64)
     told, seconds = [], 0.0
     at_once = _AT_ONCE if policy.kernels is not None else _PLAIN_AT_ONCE
     for window in pairwise([0, *ends.tolist()]):
@@ -200,8 +204,17 @@ def _run(
             done[number] = end
         told.append(pool.counts)
     hits = np.diff([counts.hits for counts in told]) / np.diff(ends)
-    counted = Counts(*(np.subtract(told[-1], told[0])).tolist())
-    return Run(policy.name, size, counted, hits, seconds * counted.references / trace.references)
+    counted = _of_all(np.subtract(told[-1], told[0]) / setting.sample, trace.read - setting.warm_up)
+    return Run(policy.name, size, counted, hits, seconds * counted.references / trace.read)
+
+
+def _of_all(sampled: Floats, references: int) -> Counts:
+    """Counts of all references from those of a sample: where it has more or fewer than its share of them, these hit in a pool of any size.
+
+    Hot pages are few, and a sample has too many or too few of them: SHARDS-adj (Waldspurger, Park, Garthwaite, Ahmad, FAST 2015).
+    """
+    told = Counts(*map(round, sampled.tolist()))
+    return told._replace(references=references, hits=max(0, references - told.misses))
 
 
 def _pieces(begin: int, end: int, at_once: int) -> Iterator[tuple[int, int]]:

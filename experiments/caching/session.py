@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol
 
 from algorithms.replacement.base import replacement_policy
@@ -13,7 +14,8 @@ from experiments.caching.running import Run, Setting, compilation, policy_names,
 from experiments.caching.sizes import MOST_FRAMES, parse_sizes, pool_sizes
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.protocols import Progress
-from flashsim.core.references import References
+from flashsim.core.references import Batches
+from flashsim.core.sampling import sampled_rows
 from flashsim.core.units import format_size
 
 
@@ -24,8 +26,8 @@ class ReferenceSource(Protocol):
     def name(self) -> str:
         """The trace, in words."""
 
-    def batches(self) -> Iterator[References]:
-        """Its references, from the first on."""
+    def batches(self) -> Batches:
+        """Its references, from the first; each call begins anew."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,8 @@ class Asked:
         As `experiments.caching.running.warm_up_references` takes it.
     limit
         Only so many references.
+    sample
+        The share of pages to look at, above 0 and up to 1: simulations are miniatures as much smaller, and what they tell is estimated.
     windows
         That hit ratios are told of.
 
@@ -60,6 +64,7 @@ class Asked:
     limit: int | None = None
     seed: int = 0
     jobs: int = 1
+    sample: float = 1.0
     windows: int = 1
 
     def __post_init__(self) -> None:
@@ -68,6 +73,8 @@ class Asked:
         for name, value, least in (("jobs", self.jobs, 1), ("seed", self.seed, 0)):
             if value < least:
                 raise InvalidParameterError(name, value, f"it must be at least {least}")
+        if not 0 < self.sample <= 1:
+            raise InvalidParameterError("sample", f"{self.sample:.4g}", "a share of pages above 0 and up to 1 is needed")
         if self.page_size < 1:
             raise InvalidParameterError("page size", format_size(self.page_size), "it must be at least 1 B")
         pool_sizes(parse_sizes(self.sizes), MOST_FRAMES, self.page_size)
@@ -87,7 +94,7 @@ class Simulated:
     trace
         In words.
     references, writes, pages
-        Of the whole trace: references, those that write, and distinct pages.
+        Of the whole trace: references, those that write, and distinct pages; the latter two are estimated of a sample.
     """
 
     trace: str
@@ -95,12 +102,14 @@ class Simulated:
     writes: int
     pages: int
     page_size: int
+    sample: float
     runs: Sequence[Run]
 
     def title(self) -> str:
         """The trace in a line."""
-        kept = f" of {format_size(self.page_size)}"
-        return f"{self.trace}: {self.references:,} references ({self.writes / self.references:.1%} writes) to {self.pages:,} pages{kept}"
+        told = f"{self.trace}: {self.references:,} references ({self.writes / self.references:.1%} writes) to {self.pages:,} pages"
+        estimated = "" if self.sample == 1 else f"; estimated from {self.sample:.3g} of the pages"
+        return f"{told} of {format_size(self.page_size)}{estimated}"
 
     def rows(self) -> list[dict[str, Any]]:
         """A row a size and policy (`experiments.caching.running.Run.row`)."""
@@ -122,12 +131,17 @@ def simulate(source: ReferenceSource, asked: Asked, progress: Progress | None = 
         A policy breaks its contract, or the trace cannot be read.
     """
     wanted, names = parse_sizes(asked.sizes), policy_names(asked.policies)
+    keep = None if asked.sample == 1 else partial(sampled_rows, rate=asked.sample)
     batches, compiling = source.batches(), compilation(names)
     with ExitStack() as closing:
         closing.callback(compiling.stop)
-        trace = closing.enter_context(NumberedTrace(source.name, batches, asked.limit, progress=progress))
-        sizes = pool_sizes(wanted, trace.pages, asked.page_size)
-        setting = Setting(warm_up_references(asked.warm_up, trace.references), asked.windows, asked.jobs, asked.seed)
+        trace = closing.enter_context(NumberedTrace(source.name, batches, asked.limit, keep, progress))
+        pages = round(trace.pages / asked.sample)
+        sizes = pool_sizes(wanted, pages, asked.page_size)
+        if (least := sizes[0].frames) * asked.sample < 0.5:
+            raise InvalidParameterError("sample", f"{asked.sample:.4g}", f"a pool of {least:,} pages is less than a page of the sample")
+        setting = Setting(warm_up_references(asked.warm_up, trace.read), asked.sample, asked.windows, asked.jobs, asked.seed)
         compiling.wait("policies")
         runs = run(trace, [replacement_policy(name) for name in names], sizes, setting, progress)
-    return Simulated(source.name, trace.references, trace.writes, trace.pages, asked.page_size, runs)
+    writes = round(trace.writes / asked.sample)
+    return Simulated(source.name, trace.read, writes, pages, asked.page_size, asked.sample, runs)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
@@ -69,6 +70,22 @@ def parse_sizes(written: str | Iterable[str], parameter: str = "size") -> list[t
     """
     texts = [written] if isinstance(written, str) else list(written)
     return [_range(each.strip(), parameter) for text in texts for each in text.split(",")]
+
+
+def parse_share(written: str | float, parameter: str = "sample") -> float:
+    """A share of pages, as ``1%`` or ``0.01``.
+
+    Raises
+    ------
+    InvalidParameterError
+        It is none, 0 or less, or above 1.
+    """
+    text = str(written).strip()
+    with suppress(ValueError):
+        share = float(text[:-1]) / 100 if text.endswith("%") else float(text)
+        if 0 < share <= 1:
+            return share
+    raise InvalidParameterError(parameter, repr(written), "a share above 0 and up to 1 is needed, such as 1% or 0.01")
 
 
 def _range(text: str, parameter: str) -> tuple[_Amount, ...]:

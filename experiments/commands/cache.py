@@ -12,6 +12,7 @@ from experiments.caching import report
 from experiments.caching.comparison import METHOD, Comparison, with_optimum
 from experiments.caching.confidence import WINDOWS
 from experiments.caching.session import Asked, Simulated, simulate
+from experiments.caching.sizes import parse_share
 from experiments.caching.sources import of_text
 from experiments.commands.excerpts import Columns, FormatName
 from experiments.commands.outputs import Outputs, write_json
@@ -30,7 +31,11 @@ app = typer.Typer(cls=Group, rich_markup_mode=None, add_completion=False)
 
 Trace = Annotated[
     str,
-    typer.Argument(metavar="TRACE", help="A trace of pages or of requests, or of requests."),
+    typer.Argument(
+        metavar="TRACE",
+        help="A trace of pages or of requests, or one that is generated: {references}, with parameters as in the examples.",
+        autocompletion=completes("references"),
+    ),
 ]
 Policies = Annotated[
     list[str] | None,
@@ -53,6 +58,10 @@ PageSize = Annotated[
 WarmUp = Annotated[str, typer.Option(metavar="N|SHARE", help="References that are made first and not counted, such as 10000 or 10%.")]
 Limit = Annotated[str | None, typer.Option(metavar="N", help="Only the first references of the trace, such as 100000 or 1e6.")]
 Seed = Annotated[int, typer.Option(metavar="N", help="Of generated references, and of policies that draw.")]
+Sample = Annotated[
+    str,
+    typer.Option(metavar="SHARE", help="Look at a share of the pages, such as 1%, in pools as much smaller; what is told is estimated."),
+]
 Jobs = Annotated[int, typer.Option(metavar="N", help="Runs at the same time; by default as many as there are cores.")]
 Out = Annotated[Path | None, typer.Option(metavar="FILE.csv|.parquet", help="Write the table, a row a size and policy.")]
 Plot = Annotated[Path | None, typer.Option(metavar="FILE.svg|.png|.pdf", help="Write the picture.")]
@@ -66,8 +75,8 @@ def cache() -> None:
 
     Examples::
 
-        flashsim cache simulate pages.txt --policy lru --policy opt --size 1%..80%
-        flashsim cache compare pages.txt lru opt --size 10%
+        flashsim cache simulate zipf:pages=1000,references=1e5 --policy lru --policy arc --size 1%..80%
+        flashsim cache compare pages.txt lru arc sieve --size 10%
     """
 
 
@@ -79,6 +88,7 @@ def simulated(
     page_size: PageSize = "4KiB",
     warm_up: WarmUp = "0",
     limit: Limit = None,
+    sample: Sample = "100%",
     seed: Seed = 0,
     jobs: Jobs = cores(),  # noqa: B008
     out: Out = None,
@@ -93,10 +103,11 @@ def simulated(
 
     Examples::
 
-        flashsim cache simulate pages.txt --policy all --size 1%..80%
-        flashsim cache simulate pages.txt --policy lru --policy opt --size 5%,100pages,1MiB --out told.csv --plot told.svg
+        flashsim cache simulate pages.txt --policy all --size 1%..80% --plot told.svg
+        flashsim cache simulate zipf:pages=1000,write-share=0.3 --policy lru-k:k=3 --policy cflru --size 5%,100pages,1MiB --out told.csv
+        flashsim cache simulate ycsb:workload=A,records=20000,references=1e5 --policy lru --policy lirs --size 20% --sample 0.1
     """
-    asked = _asked(policy or ["all"], size, page_size, warm_up, limit, seed, jobs)
+    asked = _asked(policy or ["all"], size, page_size, warm_up, limit, sample, seed, jobs)
     with Outputs(force) as outputs, warnings_as_lines():
         targets = _targets(outputs, out, plot, json, out_dir)
         with progress_bar("simulating policies") as progress:
@@ -119,6 +130,7 @@ def compared(
     page_size: PageSize = "4KiB",
     warm_up: WarmUp = "0",
     limit: Limit = None,
+    sample: Sample = "100%",
     seed: Seed = 0,
     jobs: Jobs = cores(),  # noqa: B008
     out: Out = None,
@@ -133,13 +145,13 @@ def compared(
 
     Examples::
 
-        flashsim cache compare pages.txt lru opt --size 1%..80%
-        flashsim cache compare pages.txt lru opt --size 10% --warm-up 10% --json told.json
+        flashsim cache compare pages.txt lru arc sieve --size 1%..80%
+        flashsim cache compare scan:pages=2000,references=1e5 lru 2q --size 10% --warm-up 10% --json told.json
     """
     names = [*(policies or []), *(policy or [])]
     if len(names) < 2 and names != ["all"]:
         raise InvalidParameterError("policy", ", ".join(names) or "none", "a comparison needs at least two")
-    asked = _asked(with_optimum(names), size, page_size, warm_up, limit, seed, jobs, WINDOWS)
+    asked = _asked(with_optimum(names), size, page_size, warm_up, limit, sample, seed, jobs, WINDOWS)
     with Outputs(force) as outputs, warnings_as_lines():
         targets = _targets(outputs, out, plot, json, out_dir)
         with progress_bar("simulating policies") as progress:
@@ -151,10 +163,10 @@ def compared(
 
 
 def _asked(
-    names: list[str], sizes: list[str], page_size: str, warm_up: str, limit: str | None, seed: int, jobs: int, windows: int = 1
+    names: list[str], sizes: list[str], page_size: str, warm_up: str, limit: str | None, sample: str, seed: int, jobs: int, windows: int = 1
 ) -> Asked:
     most = None if limit is None else parse_count(limit, "limit")
-    return Asked(names, sizes, parse_size(page_size, "--page-size"), warm_up, most, seed, jobs, windows)
+    return Asked(names, sizes, parse_size(page_size, "--page-size"), warm_up, most, seed, jobs, parse_share(sample), windows)
 
 
 def _targets(

@@ -38,6 +38,8 @@ def values(kind: str) -> list[str]:
             return list(import_module("experiments.bench.aio").SETS)
         case "writable":
             return list(import_module("traces.format.base").writable())
+        case "references":
+            return [*import_module("traces.references.base").GENERATORS.names(), "join"]
         case "graphs":
             return list(import_module("algorithms.page_access.instances").FAMILIES)
         case "papers":

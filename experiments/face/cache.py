@@ -14,6 +14,7 @@ from experiments.caching import report
 from experiments.caching.comparison import Comparison, with_optimum
 from experiments.caching.confidence import WINDOWS
 from experiments.caching.session import Asked, ReferenceSource, Simulated, simulate
+from experiments.caching.sizes import parse_share
 from experiments.caching.sources import A_TRACE, of_text, of_values
 from experiments.face._outcome import Outcome
 from experiments.face._tables import arrow_table
@@ -106,6 +107,7 @@ def cache(
     page_size: str = "4KiB",
     warm_up: int | str = 0,
     limit: int | None = None,
+    sample: float | str = 1.0,
     seed: int = 0,
     jobs: int | None = None,
     format: str | None = None,
@@ -129,6 +131,8 @@ def cache(
         References that are made first and not counted, as a number or a share such as ``"10%"``.
     limit
         Only so many references.
+    sample
+        A share of the pages to look at, such as ``"1%"``, in pools as much smaller; what is told is estimated.
     seed
         Of generated references, and of policies that draw.
     jobs
@@ -152,17 +156,15 @@ def cache(
     >>> told.summary()[["policy", "pages", "hits", "first", "again"]].values.tolist()
     [['lru', 3, 3, 4, 1]]
     """
-    names = [text(each, "policy") for each in several(policy, "policy")]
-    sizes = [_size(each) for each in several(size, "size")]
-    most = None if limit is None else count(limit, "limit")
     asked = Asked(
-        names,
-        sizes,
+        [text(each, "policy") for each in several(policy, "policy")],
+        [_size(each) for each in several(size, "size")],
         bytes_of(page_size, "page_size"),
         warm_up,
-        most,
-        count(seed, "seed", 0),
-        cores() if jobs is None else count(jobs, "jobs"),
+        limit=None if limit is None else count(limit, "limit"),
+        seed=count(seed, "seed", 0),
+        jobs=cores() if jobs is None else count(jobs, "jobs"),
+        sample=parse_share(sample),
     )
     source = _source(trace, asked, format, columns)
     with working("simulating policies") as progress:

@@ -102,12 +102,12 @@ class SampledDistances:
                 self._stacks[number].add(self._chosen(stack.pages()))
 
     def _chosen(self, pages: Integers) -> Integers:
-        return _below(pages, self._limit, self._even)
+        return pages if self._limit == _ALL else pages[_rows(pages, self._limit, self._even)]
 
 
-def sample_of(pages: Integers, rate: float) -> Integers:
-    """Those references, shape (n,), that go to pages of an even sample of a rate, in their order."""
-    return _below(pages, _limit(rate), True)
+def sampled_rows(pages: Integers, rate: float) -> Integers:
+    """Which references go to pages of an even sample of a rate, in their order, shape (n,)."""
+    return _rows(pages, _limit(rate), True)
 
 
 def parts_of(pages: Integers, parts: int) -> npt.NDArray[np.uint8]:
@@ -122,13 +122,11 @@ def _limit(rate: float) -> int:
     return max(1, round(rate * _ALL))
 
 
-def _below(pages: Integers, limit: int, even: bool) -> Integers:
-    if limit == _ALL:
-        return pages
+def _rows(pages: Integers, limit: int, even: bool) -> Integers:
     into = np.empty(len(pages), np.int64)
     with np.errstate(over="ignore"):
         count = _select(np.ascontiguousarray(pages, np.int64), limit, even, into)
-    return into[:count].copy()
+    return into[:count]
 
 
 @inlined_kernel
@@ -152,10 +150,10 @@ def _rank(page: np.uint64, even: bool) -> np.uint64:
 
 @lean_kernel
 def _select(pages: Integers, limit: int, even: bool, into: Integers) -> int:
-    """Copy the pages of a sample; returns how many they are."""
+    """Tell the rows of pages of a sample; returns how many they are."""
     count = 0
     for place in range(pages.shape[0]):
-        into[count] = pages[place]  # without a branch, which would be foretold wrongly
+        into[count] = place  # without a branch, which would be foretold wrongly
         count += int(_rank(np.uint64(pages[place]), even) < np.uint64(limit))
     return count
 

@@ -52,7 +52,11 @@ def wait_for_partial_files(folder: Path, process: subprocess.Popen[str], count: 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize(
     "line, files",
-    [(f"{LONG_JOIN} --out o.parquet --trace t.parquet --json j.json", 3), ("reproduce do2009 --jobs 2 --out r --json j.json", 2)],
+    [
+        (f"{LONG_JOIN} --out o.parquet --trace t.parquet --json j.json", 3),
+        ("reproduce do2009 --jobs 2 --out r --json j.json", 2),
+        ("cache simulate zipf:pages=100000,references=1e8 --policy lru --policy opt --out o.csv --plot p.svg --json j.json", 3),
+    ],
 )
 def test_an_interrupt_is_one_line_and_leaves_nothing(line: str, files: int, how: signal.Signals, tmp_path: Path) -> None:
     process = start(line, tmp_path)

@@ -92,6 +92,24 @@ def test_requests_are_split_into_pages(here: Path) -> None:
         assert told.summary()[["references", "writes", "hits", "first"]].values.tolist() == [[4, 1, 2, 2]]
 
 
+def test_generated_references_by_a_seed() -> None:
+    told = fs.cache("zipf:pages=300,references=5000,write-share=0.5", policy="lru", seed=1)
+    assert told.summary().references.tolist() == [5000] and told.done.pages <= 300 and 2300 < told.done.writes < 2700
+    assert fs.cache("zipf:pages=300,references=5000,seed=1", policy="lru").summary().hits.equals(told.summary().hits)
+    assert not fs.cache("zipf:pages=300,references=5000", policy="lru", seed=2).summary().hits.equals(told.summary().hits)
+
+
+def test_a_sample_tells_what_all_pages_tell() -> None:
+    trace = "zipf:pages=40000,references=4e5,write-share=0.3,skew=0.8"
+    asked: dict[str, Any] = {"policy": ["lru", "sieve", "2q"], "size": "2%,10%,40%", "warm_up": "20%"}
+    exact, told = fs.cache(trace, **asked).summary(), fs.cache(trace, **asked, sample="10%")
+    summary = told.summary()
+    assert "estimated from 0.1 of the pages" in told.title and (summary.references == exact.references).all()
+    assert (summary.hits + summary.misses == summary.references).all()
+    assert (summary.hit_ratio - exact.hit_ratio).abs().max() < 0.02
+    assert ((summary.write_backs / exact.write_backs - 1).abs() < 0.1).all()
+
+
 def test_all_members_at_once_and_one_at_a_time() -> None:
     told = fs.cache(IDS, size="5%,20%", jobs=2, limit=3000).summary()
     assert told.policy.tolist() == REPLACEMENT.names() * 2 and (told.references == 3000).all()
@@ -163,6 +181,12 @@ class Plain:
         (([1, 2], [True]), {}, "2 pages and writes of shape"),
         (([1, 2], [0, 2]), {}, "writes: 2, but"),
         ("nothing.txt", {}, "no file at nothing.txt"),
+        ("ziff:pages=3", {}, "trace: 'ziff' is unknown; did you mean zipf"),
+        ("zipf:page=3", {}, "parameter of zipf: 'page' is unknown; did you mean pages"),
+        ("zipf:pages=0", {}, "pages: 0, but"),
+        (IDS, {"sample": 0}, "sample: 0, but a share above 0"),
+        (IDS, {"sample": "110%"}, "sample: '110%', but a share above 0"),
+        (IDS, {"sample": "1%", "size": 3}, "sample: 0.01, but a pool of 3 pages is less than a page of the sample"),
         (pd.DataFrame({"x": [1]}), {}, "the frame has no column operation"),
         (IDS, {"size": "0%"}, "size: '0%', but a pool holds at least one page"),
         (IDS, {"size": 0}, "size: '0pages', but a pool holds at least one page"),

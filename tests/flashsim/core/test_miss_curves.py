@@ -17,7 +17,7 @@ from flashsim.core.kernel import compiled
 from flashsim.core.miss_curves import LruCurve, MissCurve
 from flashsim.core.replacement import FIRST_PAGE
 from flashsim.core.request import Integers
-from flashsim.core.sampling import sample_of
+from flashsim.core.sampling import sampled_rows
 from flashsim.storage.pool.simulation import Simulation
 
 
@@ -113,11 +113,11 @@ def test_a_sample_of_pages_in_a_row_is_even() -> None:
     """As many of each 16,384 pages as the rate says, the same pages wherever they are asked for, and a thinner sample is part of it."""
     pages = np.arange(1 << 17)
     for power in range(1, 12):
-        sample = sample_of(pages, 2.0**-power)
+        sample = sampled_rows(pages, 2.0**-power)
         assert np.unique(sample >> 14, return_counts=True)[1].tolist() == [1 << 14 - power] * 8
-        assert set(sample_of(pages, 2.0 ** -(power + 1)).tolist()) <= set(sample.tolist())
+        assert set(sampled_rows(pages, 2.0 ** -(power + 1)).tolist()) <= set(sample.tolist())
     mixed = np.random.default_rng(2).permutation(np.repeat(pages, 3))
-    assert sorted(sample_of(mixed, 0.01).tolist()) == np.repeat(sample_of(pages, 0.01), 3).tolist()
+    assert sorted(mixed[sampled_rows(mixed, 0.01)].tolist()) == np.repeat(sampled_rows(pages, 0.01), 3).tolist()
 
 
 @pytest.mark.skipif(not compiled(), reason="plain Python is slower")
