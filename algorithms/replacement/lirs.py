@@ -12,11 +12,11 @@ from flashsim.core.kernel import inlined_kernel, lean_kernel
 from flashsim.core.replacement import (
     FIRST_PAGE,
     FIRST_PARAMETER,
-    FLAGS,
+    NEWER,
     NONE,
+    NOW,
     OWN,
     OWN_NUMBER,
-    PINNED,
     SIZE,
     Parameter,
     PlainPolicy,
@@ -29,7 +29,7 @@ from flashsim.core.replacement import (
 
 TITLE = "LIRS, low inter-reference recency set (Jiang and Zhang, SIGMETRICS 2002)"
 PARAMETERS = {"hir": Parameter(1, 0, 99, "frames for HIR pages, in percent of the pool, and two at least")}
-COLUMNS = 3
+COLUMNS = 1
 
 
 class Plain(PlainPolicy):
@@ -52,11 +52,13 @@ class Plain(PlainPolicy):
         # both from the oldest to the newest
         self.stack: OrderedDict[int, None] = OrderedDict()
         self.queue: OrderedDict[int, None] = OrderedDict()
+        self.last = NONE
 
     def hit(self, page: int) -> None:
         """An HIR page that is still in the stack was asked for again sooner than the oldest LIR page, and changes places with it."""
-        if page == next(reversed(self.stack), None):
+        if page == self.last:
             return
+        self.last = page
         if page in self.lirs:
             self.stack.move_to_end(page)
         elif page in self.stack:
@@ -79,6 +81,7 @@ class Plain(PlainPolicy):
 
     def enter(self, page: int) -> None:
         """It is LIR if it is in the stack, or if there are too few."""
+        self.last = page
         if page in self.stack or len(self.lirs) < self.most_lirs:
             self._let_be_lir(page)
         else:
@@ -108,42 +111,39 @@ class Plain(PlainPolicy):
             del self.stack[lowest]
 
 
-# The queue is a ring of the pool's; the stack is one of the same shape in columns of its own.
-_QUEUE, _STACK = 0, 1
-_STATE, _BELOW, _ABOVE = range(OWN, OWN + 3)
-#: Bits of a page's state.
-_IS_LIR, _STACKED = 1, 2
-_MOST_LIRS, _LIRS = OWN_NUMBER, OWN_NUMBER + 1
+# LIR pages stand in one ring and the resident HIR pages in another, both in the order of their last references.  There is no stack: a page
+# is in it if it was referenced later than the LIR page that was referenced longest ago, so that nothing has to be pruned.
+_QUEUE, _LIR_RING = 0, 1
+#: The number of a page's last reference, below zero if it is LIR, and 0 if the page is in the books no more; it counts from `_EPOCH` on.
+_LAST_USE = OWN
+_MOST_LIRS, _LIRS, _EPOCH, _LAST = range(OWN_NUMBER, OWN_NUMBER + 4)
+_LATEST, _SHIFT = (1 << 31) - 1, 1 << 30
 
 
 @lean_kernel
 def setup(pool: PoolState) -> None:
-    """How many pages may be LIR; the stack is empty."""
+    """How many pages may be LIR."""
     numbers = pool.numbers
     size = numbers[SIZE]
     numbers[_MOST_LIRS] = size - max(min(max(numbers[FIRST_PARAMETER] * size // 100, 2), size - 1), 1)
-    pool.pages[_STACK, _BELOW] = pool.pages[_STACK, _ABOVE] = _STACK
 
 
 @lean_kernel
 def hit(pool: PoolState, page: int) -> None:
     """An HIR page that is still in the stack was asked for again sooner than the oldest LIR page, and changes places with it."""
-    pages = pool.pages
-    if pages[_STACK, _BELOW] == page:
+    pages, numbers = pool.pages, pool.numbers
+    if page == numbers[_LAST]:
         return
-    state = pages[page, _STATE]
-    if state & _IS_LIR:
-        _unstack(pool, page)
-        _stack(pool, page, _IS_LIR)
+    last_use = pages[page, _LAST_USE]
+    take_out(pool, page)
+    if last_use < 0:
+        push(pool, _LIR_RING, page)
+        pages[page, _LAST_USE] = -_now(pool, page)
+    elif _is_stacked(pool, last_use):
+        _let_be_lir(pool, page)
     else:
-        take_out(pool, page)
-        if state & _STACKED:
-            _unstack(pool, page)
-            _let_be_lir(pool, page)
-        else:
-            push(pool, _QUEUE, page)
-            _stack(pool, page, 0)
-    _prune(pool)
+        push(pool, _QUEUE, page)
+        pages[page, _LAST_USE] = _now(pool, page)
 
 
 @lean_kernel
@@ -153,79 +153,69 @@ def victim(pool: PoolState, page: int) -> int:
     if leaving != NONE:
         take_out(pool, leaving)
         return leaving
-    leaving = pool.pages[_STACK, _ABOVE]
-    while not pool.pages[leaving, _STATE] & _IS_LIR or pool.pages[leaving, FLAGS] & PINNED:
-        leaving = pool.pages[leaving, _ABOVE]
-    _drop_lir(pool, leaving)
+    leaving = oldest(pool, _LIR_RING)
+    _drop(pool, leaving)
     return leaving
 
 
 @lean_kernel
 def enter(pool: PoolState, page: int) -> None:
     """It is LIR if it is in the stack, or if there are too few."""
-    stacked = pool.pages[page, _STATE] & _STACKED
-    if stacked:
-        _unstack(pool, page)
-    if stacked or pool.numbers[_LIRS] < pool.numbers[_MOST_LIRS]:
+    if _is_stacked(pool, pool.pages[page, _LAST_USE]) or pool.numbers[_LIRS] < pool.numbers[_MOST_LIRS]:
         _let_be_lir(pool, page)
     else:
-        _stack(pool, page, 0)
         push(pool, _QUEUE, page)
-    _prune(pool)
+        pool.pages[page, _LAST_USE] = _now(pool, page)
 
 
 @lean_kernel
 def forget(pool: PoolState, page: int) -> None:
     """It leaves the stack too."""
-    state = pool.pages[page, _STATE]
-    if state & _IS_LIR:
-        _drop_lir(pool, page)
-        return
+    _drop(pool, page)
+
+
+@inlined_kernel
+def _drop(pool: PoolState, page: int) -> None:
     take_out(pool, page)
-    if state & _STACKED:
-        _unstack(pool, page)
+    pool.numbers[_LIRS] -= pool.pages[page, _LAST_USE] < 0
+    pool.pages[page, _LAST_USE] = 0
 
 
 @inlined_kernel
-def _stack(pool: PoolState, page: int, state: int) -> None:
-    """Lay a page that is not in the stack on its top."""
-    pages = pool.pages
-    top = pages[_STACK, _BELOW]
-    pages[page, _STATE], pages[page, _BELOW], pages[page, _ABOVE] = state | _STACKED, top, _STACK
-    pages[top, _ABOVE] = pages[_STACK, _BELOW] = page
-
-
-@inlined_kernel
-def _unstack(pool: PoolState, page: int) -> None:
-    """Take a page out of the stack: it is not LIR then."""
-    pages = pool.pages
-    below, above = pages[page, _BELOW], pages[page, _ABOVE]
-    pages[below, _ABOVE], pages[above, _BELOW], pages[page, _STATE] = above, below, 0
+def _is_stacked(pool: PoolState, last_use: int) -> bool:
+    lowest = pool.pages[_LIR_RING, NEWER]
+    return lowest >= FIRST_PAGE and last_use > -pool.pages[lowest, _LAST_USE]
 
 
 @inlined_kernel
 def _let_be_lir(pool: PoolState, page: int) -> None:
-    """Let a page that is not in the stack be LIR, and the lowest one HIR if there are too many."""
-    _stack(pool, page, _IS_LIR)
-    pool.numbers[_LIRS] += 1
-    if pool.numbers[_LIRS] > pool.numbers[_MOST_LIRS]:
-        lowest = pool.pages[_STACK, _ABOVE]
-        _unstack(pool, lowest)
-        pool.numbers[_LIRS] -= 1
+    """Let a page that stands in no ring be LIR, and the lowest one HIR if there are too many."""
+    pages, numbers = pool.pages, pool.numbers
+    push(pool, _LIR_RING, page)
+    pages[page, _LAST_USE] = -_now(pool, page)
+    numbers[_LIRS] += 1
+    if numbers[_LIRS] > numbers[_MOST_LIRS]:
+        lowest = pages[_LIR_RING, NEWER]
+        take_out(pool, lowest)
         push(pool, _QUEUE, lowest)
+        pages[lowest, _LAST_USE] = -pages[lowest, _LAST_USE]
+        numbers[_LIRS] -= 1
 
 
 @inlined_kernel
-def _drop_lir(pool: PoolState, page: int) -> None:
-    _unstack(pool, page)
-    pool.numbers[_LIRS] -= 1
-    _prune(pool)
+def _now(pool: PoolState, page: int) -> int:
+    """The number of the present reference, which is to a page."""
+    pool.numbers[_LAST] = page
+    if pool.numbers[NOW] - pool.numbers[_EPOCH] > _LATEST:
+        _count_from_later_on(pool)
+    return pool.numbers[NOW] - pool.numbers[_EPOCH]
 
 
-@inlined_kernel
-def _prune(pool: PoolState) -> None:
-    """Let the lowest page of the stack be LIR."""
-    lowest = pool.pages[_STACK, _ABOVE]
-    while lowest >= FIRST_PAGE and not pool.pages[lowest, _STATE] & _IS_LIR:
-        _unstack(pool, lowest)
-        lowest = pool.pages[_STACK, _ABOVE]
+@lean_kernel
+def _count_from_later_on(pool: PoolState) -> None:
+    """Once in 10^9 references; what was asked for longer ago was then asked for at the same time."""
+    pages = pool.pages
+    pool.numbers[_EPOCH] += _SHIFT
+    for page in range(FIRST_PAGE, pages.shape[0]):
+        last_use = pages[page, _LAST_USE]
+        pages[page, _LAST_USE] = max(last_use - _SHIFT, 0) if last_use >= 0 else min(last_use + _SHIFT, -1)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from algorithms.replacement.base import replacement_policy
 from flashsim.core.kernel import lean_kernel
-from flashsim.core.replacement import FIRST_PAGE, FLAGS, FORGET, PINNED, RESIDENT, USED, of_page
+from flashsim.core.replacement import FIRST_PAGE, FLAGS, FORGET, NOW, OWN_NUMBER, PINNED, RESIDENT, USED, of_page
 from flashsim.storage.pool.plain import PlainPool
 from flashsim.storage.pool.simulation import Simulation
 
@@ -110,3 +110,15 @@ def test_invariants_and_equal_choices(policy: str, seed: int, size: int, skew: i
             held = True
         assert set(np.flatnonzero(pool.state.pages[:, FLAGS] & RESIDENT)) == set(plain.resident)
         INVARIANTS[policy](plain.policy, size, held)
+
+
+def test_lirs_counts_on_when_its_numbers_of_references_are_used_up() -> None:
+    """Shortly before they are, and after."""
+    draw = np.random.default_rng(5)
+    pages = (FIRST_PAGE + 300 * draw.random(20_000) ** 2).astype(np.int32)
+    pools = [Simulation(replacement_policy("lirs"), 40) for _ in range(2)]
+    pools[1].state.numbers[NOW] = (1 << 31) - 10_000
+    for pool in pools:
+        pool.refer(pages)
+    assert pools[0].counts == pools[1].counts
+    assert pools[1].state.numbers[OWN_NUMBER:].max() == 1 << 30
