@@ -3,9 +3,10 @@
 Source: Yang, Zhang, Qiu, Yue and Rashmi, "FIFO queues are all you need for cache eviction", SOSP 2023, algorithm 1.
 
 Where the pseudo-code leaves something open this does as its authors' simulator, libCacheSim: a page moves to the main queue without
-another's leaving at once, and it is the main queue that gives a page up as soon as it has more than its share; a page that moves forgets
-its references; a page that comes back is taken from the ghosts before another is put there.  That simulator's version of 2024 puts new
-pages into the main queue while the pool fills and the small queue is full (``fill=1``); the paper's puts them into the small one.
+another's leaving it at once, and the main queue gives a page up when the next one must leave and it has more than its share; a page that
+moves forgets its references; a page that comes back is taken from the ghosts before another is put there.  That simulator's version of
+2024 puts new pages into the main queue while the pool fills and the small queue is full (``fill=1``); the paper's puts them into the small
+one.
 """
 
 from __future__ import annotations
@@ -76,19 +77,22 @@ class Plain(PlainPolicy):
         if page in self.ghosts:
             del self.ghosts[page]
             self.back = page
+        queue, other = self.small, self.main
+        if len(self.main) > self.pool.size - self.most_small:
+            queue, other = other, queue
         while True:
-            small, main = self._first(self.small), self._first(self.main)
-            if small and (len(self.main) <= self.pool.size - self.most_small or not main):
-                references = self.small.pop(small)
-                if references < self.moves:
-                    self._remember(small)
-                    return small
-                self.main[small] = 0
+            first = self._first(queue)
+            references = queue.pop(first, None)
+            if references is None:
+                queue, other = other, queue
+            elif queue is self.main and references:
+                self.main[first] = references - 1
+            elif queue is self.small and references >= self.moves:
+                self.main[first] = 0
             else:
-                references = self.main.pop(main)
-                if not references:
-                    return main
-                self.main[main] = references - 1
+                if queue is self.small:
+                    self._remember(first)
+                return first
 
     def _first(self, queue: OrderedDict[int, int]) -> int:
         return next((each for each in queue if not self.pool.pinned(each)), 0)
@@ -151,20 +155,20 @@ def victim(pool: PoolState, page: int) -> int:
         _remove(pool, page)
         pages[page, _PLACE] = _BACK
     most = numbers[SIZE] - max(1, _share(pool, _SMALL_SHARE))
+    ring = _MAIN if numbers[_LENGTHS + _MAIN] > most else _SMALL
     while True:
-        first = oldest(pool, _MAIN) if numbers[_LENGTHS + _MAIN] > most else NONE
+        first = oldest(pool, ring)
         if first == NONE:
-            first = oldest(pool, _SMALL)
-        if first == NONE:
-            first = oldest(pool, _MAIN)
-        place, references = pages[first, _PLACE] % _ONE, pages[first, _PLACE] // _ONE
+            ring = _MAIN + _SMALL - ring
+            continue
+        references = pages[first, _PLACE] // _ONE
         _remove(pool, first)
-        if place == _SMALL and references >= numbers[_MOVES]:
-            _append(pool, first, _MAIN, 0)
-        elif place == _MAIN and references:
+        if ring == _MAIN and references:
             _append(pool, first, _MAIN, references - 1)
+        elif ring == _SMALL and references >= numbers[_MOVES]:
+            _append(pool, first, _MAIN, 0)
         else:
-            if place == _SMALL:
+            if ring == _SMALL:
                 _remember(pool, first)
             return first
 

@@ -21,12 +21,11 @@ from flashsim.core.kernel import lean_kernel
 from flashsim.core.page_numbers import PageNumbers
 from flashsim.core.protocols import Progress
 from flashsim.core.references import BATCH, References
-from flashsim.core.replacement import FIRST_PAGE, NEVER_AGAIN, Numbers
+from flashsim.core.replacement import FIRST_PAGE, NEVER_AGAIN, WRITES, Numbers
 from flashsim.core.request import Integers
 from flashsim.storage.pool.simulation import Writes
 
 _BYTES = 4
-_WRITE = np.int32(-(1 << 31))
 
 
 class NumberedTrace:
@@ -103,7 +102,7 @@ class NumberedTrace:
         if self.references + len(numbers) >= NEVER_AGAIN:
             raise CapacityError(f"trace: {self.title} has {NEVER_AGAIN:,} references or more; take a part of it with --limit")
         if writes is not None:
-            numbers[writes] |= _WRITE
+            numbers[writes] |= np.int32(WRITES)
             self.writes += int(np.count_nonzero(writes))
         _write(self._file, numbers)
         self.references += len(numbers)
@@ -125,10 +124,10 @@ class NumberedTrace:
         numbers = _read(self._file, begin, end)
         if not self.writes:
             return numbers, None
-        return numbers & ~_WRITE, (numbers < 0).view(np.uint8)
+        return numbers & np.int32(~WRITES), (numbers < 0).view(np.uint8)
 
     def next_uses(self, begin: int, end: int) -> Numbers:
-        """Which references ask for the pages next that some references ask for, shape (n,); see `look_ahead`."""
+        """Which references ask for the pages next that some references ask for (`Simulation.refer`), shape (n,); see `look_ahead`."""
         assert self._future is not None
         return _read(self._future, begin, end)
 
@@ -139,7 +138,7 @@ class NumberedTrace:
         self._future, coming = _temporary(), np.full(FIRST_PAGE + self.pages, NEVER_AGAIN, np.int32)
         for end in range(self.references, 0, -BATCH):
             begin = max(0, end - BATCH)
-            numbers, _ = self.part(begin, end)
+            numbers = _read(self._file, begin, end)
             _look_back(numbers, begin, coming)
             _write(self._future, numbers, begin)
             if progress is not None:
@@ -148,11 +147,12 @@ class NumberedTrace:
 
 @lean_kernel
 def _look_back(numbers: Numbers, first: int, coming: Numbers) -> None:
-    """Replace the number of each page by that of the reference that asks for it next, from the last on."""
+    """Replace the number of each page by that of the reference that asks for it next, from the last on; both with the sign of a write."""
     for row in range(numbers.shape[0] - 1, -1, -1):
-        page = numbers[row]
+        page = numbers[row] & ~WRITES
+        written = min(numbers[row], coming[page]) < 0
         numbers[row] = coming[page]
-        coming[page] = first + row + 1
+        coming[page] = first + row + 1 + (WRITES if written else 0)
 
 
 def _temporary() -> IO[bytes]:

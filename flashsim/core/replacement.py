@@ -49,11 +49,14 @@ RESIDENT, DIRTY, PINNED, KNOWN = 1, 2, 4, 8
 TYPE_SHIFT = 8
 
 #: Numbers of a pool: its frames, those in use, the number of the present reference (the first is 1), the number of the reference that asks
-#: for the present page next (`NEVER_AGAIN` if none does; for policies that know the future), and a seed for what is drawn.
-SIZE, USED, NOW, NEXT_USE, SEED = range(5)
+#: for the present page next (`NEVER_AGAIN` if none does; for policies that know the future), a seed for what is drawn, and whether that
+#: reference or one behind it writes the page (1; for policies that know the future).
+SIZE, USED, NOW, NEXT_USE, SEED, WRITTEN_AGAIN = range(6)
 #: The policy's parameters, in the order in which it declares them, and what it counts.
 FIRST_PARAMETER, OWN_NUMBER, POOL_NUMBERS = 8, 16, 64
 NEVER_AGAIN = (1 << 31) - 1
+#: In arrays of next uses, is added to one from which on the page is written again.
+WRITES = -(1 << 31)
 #: Bytes of a line of a processor's cache.
 _LINE = 64
 
@@ -93,6 +96,7 @@ class PlainPool(Protocol):
     size: int  # frames
     now: int  # the number of the present reference
     next_use: int  # the number of the reference that asks for the present page next
+    written_again: bool  # whether that reference or one behind it writes the page
     seed: int
 
     def pinned(self, page: int) -> bool:

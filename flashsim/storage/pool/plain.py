@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from flashsim.core.errors import FlashsimError, InvalidParameterError
-from flashsim.core.replacement import ReplacementPolicy
+from flashsim.core.replacement import NEVER_AGAIN, ReplacementPolicy
 from flashsim.storage.pool.reference import TOOK_FREE, WAS_RESIDENT, WRITE_BACK, breach, failure
 
 
@@ -30,6 +30,7 @@ class PlainPool:
     def __init__(self, policy: ReplacementPolicy, frames: int, seed: int = 0) -> None:
         self.name, self.size, self.seed = policy.name, frames, seed
         self.now = self.next_use = 0
+        self.written_again = False
         #: Pages in frames, and whether each was written since it was read.
         self.resident: dict[int, bool] = {}
         #: Pages that are held in their frames.
@@ -63,7 +64,7 @@ class PlainPool:
         """
         if len(self.held) == self.size and page not in self.resident:
             raise InvalidParameterError("fix", f"page {page}", f"0 of {self.size} frames are not held by somebody")
-        self.now, self.next_use = self.now + 1, next_use
+        self.now, self.next_use, self.written_again = self.now + 1, next_use & NEVER_AGAIN, next_use < 0
         self.known.add(page)
         if page in self.resident:
             self.resident[page] |= write

@@ -13,7 +13,19 @@ from flashsim.core.errors import InvalidParameterError
 from flashsim.core.kernel import kernel_of
 from flashsim.core.policies import Policies
 from flashsim.core.prefetch import prefetch
-from flashsim.core.replacement import FIRST_PAGE, FLAGS, KNOWN, NEXT_USE, NOW, POOL, Numbers, PoolState, ReplacementPolicy
+from flashsim.core.replacement import (
+    FIRST_PAGE,
+    FLAGS,
+    KNOWN,
+    NEVER_AGAIN,
+    NEXT_USE,
+    NOW,
+    POOL,
+    WRITTEN_AGAIN,
+    Numbers,
+    PoolState,
+    ReplacementPolicy,
+)
 from flashsim.core.request import Integers
 from flashsim.storage.pool.plain import PlainPool
 from flashsim.storage.pool.reference import TOOK_FREE, WAS_RESIDENT, WRITE_BACK, breach, refer, with_rows
@@ -95,7 +107,8 @@ class Simulation:
         writes
             1 for a reference that writes its page, shape (n,); none does without it.
         next_uses
-            The number of the reference that asks for each page next (`NEVER_AGAIN`: none), the first of all being 1, shape (n,).
+            The number of the reference that asks for each page next (`NEVER_AGAIN`: none), the first of all being 1, plus `WRITES` if that
+            one or a later one writes the page, shape (n,).
 
         Raises
         ------
@@ -128,7 +141,7 @@ def _run(pool: PoolState, policy: Policies, pages: Numbers, writes: Writes, next
         page = int(pages[row])
         write = int(writes[row]) if writing else 0
         if future:
-            pool.numbers[NEXT_USE] = next_uses[row]
+            pool.numbers[NEXT_USE], pool.numbers[WRITTEN_AGAIN] = next_uses[row] & NEVER_AGAIN, next_uses[row] < 0
         known = pool.pages[page, FLAGS] & KNOWN
         outcome = refer(pool, policy, page, write)
         row += 1

@@ -1,4 +1,4 @@
-"""2Q, ARC, CAR, LIRS and CLOCK-Pro: what their papers say always holds, and both forms choose the same, pages pinned or dropped or not."""
+"""What policies' papers say always holds, and both forms choose the same, pages pinned or dropped or not."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 
 from algorithms.replacement.base import replacement_policy
 from flashsim.core.kernel import lean_kernel
-from flashsim.core.replacement import FIRST_PAGE, FLAGS, FORGET, NOW, OWN_NUMBER, PINNED, RESIDENT, USED, of_page
+from flashsim.core.replacement import DIRTY, FIRST_PAGE, FLAGS, FORGET, NOW, OWN_NUMBER, PINNED, RESIDENT, USED, of_page
 from flashsim.storage.pool.plain import PlainPool
 from flashsim.storage.pool.simulation import Simulation
+from tests.algorithms.replacement.page_traces import next_uses
 
 REFER, PIN, UNPIN, DROP = range(4)
 PAGES, STEPS = 24, 250
@@ -57,6 +58,36 @@ def clock_pro(plain: Any, size: int, held: bool) -> None:
     assert not any(entry.in_test and entry.hot for entry in entries)
 
 
+def lru_k(plain: Any, size: int, held: bool) -> None:
+    """Times of uncorrelated references fall, and the last of all is none of them or the first."""
+    assert set(plain.last) == set(plain.pool.resident) and not set(plain.last) & set(plain.left)
+    for page, times in plain.history.items():
+        known = [time for time in times if time]
+        assert known == sorted(set(known), reverse=True) == times[: len(known)]
+        assert known[0] <= {**plain.left, **plain.last}[page]
+
+
+def s3_fifo(plain: Any, size: int, held: bool) -> None:
+    """Pages are in one queue, ghosts in none, and no more are remembered than there should be."""
+    assert sorted([*plain.small, *plain.main]) == sorted(plain.pool.resident)
+    assert not set(plain.ghosts) & set(plain.pool.resident)
+    assert len(plain.ghosts) <= plain.most_ghosts
+    assert all(0 <= references <= 3 for references in [*plain.small.values(), *plain.main.values()])
+
+
+def w_tinylfu(plain: Any, size: int, held: bool) -> None:
+    """Window and protected pages keep to their shares, and counters to 4 bits."""
+    assert sorted([*plain.window, *plain.probation, *plain.protected]) == sorted(plain.pool.resident)
+    assert len(plain.window) <= plain.most_window and len(plain.protected) <= plain.most_protected
+    assert all(0 <= count <= 15 for count in plain.counters.values()) and plain.references < plain.sample
+
+
+def known_future(plain: Any, size: int, held: bool) -> None:
+    """All next uses of resident pages are to come."""
+    assert set(plain.next_use) == set(plain.pool.resident)
+    assert all(plain.next_use[page] > plain.pool.now for page in plain.next_use)
+
+
 INVARIANTS: dict[str, Callable[[Any, int, bool], None]] = {
     "2q": two_q,
     "2q:kin=100,kout=0": two_q,
@@ -67,6 +98,14 @@ INVARIANTS: dict[str, Callable[[Any, int, bool], None]] = {
     "clock-pro": clock_pro,
     "clock-pro:most=5,spare=0": clock_pro,
     "clock-pro:cold=40,ghosts=30": clock_pro,
+    "lru-k": lru_k,
+    "lru-k:k=3,correlated=6,retained=40": lru_k,
+    "s3-fifo": s3_fifo,
+    "s3-fifo:small=40,ghosts=20,moves=1,fill=1": s3_fifo,
+    "w-tinylfu": w_tinylfu,
+    "w-tinylfu:window=40,protected=50,sample=1": w_tinylfu,
+    "opt": known_future,
+    "opt-write-back:price=500": known_future,
 }
 SHARES = {REFER: 0.8, PIN: 0.1, UNPIN: 0.07, DROP: 0.03}
 
@@ -78,7 +117,7 @@ def forget(pool: Any, policy: Any, page: int) -> None:
 
 def drop(pool: Simulation, page: int) -> None:
     forget(pool.state, pool.policy.kernels, page)
-    pool.state.pages[page, FLAGS] &= ~RESIDENT
+    pool.state.pages[page, FLAGS] &= ~(RESIDENT | DIRTY)
     pool.state.numbers[USED] -= 1
 
 
@@ -93,10 +132,13 @@ def test_invariants_and_equal_choices(policy: str, seed: int, size: int, skew: i
     draw = np.random.default_rng(seed)
     steps = draw.choice(list(SHARES), STEPS, p=list(SHARES.values())) if meddling else np.full(STEPS, REFER)
     pages = FIRST_PAGE + (PAGES * draw.random(STEPS) ** skew).astype(int)
+    asked, writes = pages[steps == REFER].astype(np.int32), (draw.random(np.count_nonzero(steps == REFER)) < 0.3).astype(np.uint8)
+    uses, row = next_uses(asked, writes), 0
     for step, page in zip(steps.tolist(), pages.tolist(), strict=True):
         if step == REFER:
-            plain.refer(page)
-            pool.refer(np.array([page], np.int32))
+            plain.refer(page, bool(writes[row]), int(uses[row]))
+            pool.refer(asked[row : row + 1], writes[row : row + 1], uses[row : row + 1])
+            row += 1
         elif step == PIN and page in plain.resident and len(plain.held | {page}) < size:
             plain.held.add(page)
             pool.state.pages[page, FLAGS] |= PINNED

@@ -1,0 +1,86 @@
+"""Heaps of resident pages by when they are asked for next, for policies that know it: the page that is asked for last is on top.
+
+A page that is referenced gets another item; the former one is past then, and stays below those to come until there are too many.
+"""
+
+from __future__ import annotations
+
+from flashsim.core.kernel import inlined_kernel, lean_kernel
+from flashsim.core.replacement import FLAGS, NEVER_AGAIN, NEXT_USE, NOW, OWN_NUMBER, PINNED, RESIDENT, SIZE, PoolState
+from flashsim.core.word_heap import BEGIN, NO_ITEM, arrange, behind, clear, item_of, number_of, page_of, put, put_back, take, take_aside
+
+#: Words a frame that a heap takes.
+HEAP_WORDS = 2
+#: Where the heaps' numbers of items stand.
+_ITEMS = OWN_NUMBER
+
+
+@inlined_kernel
+def next_use_of(item: int) -> int:
+    """Which reference asks for an item's page."""
+    return NEVER_AGAIN - number_of(item)
+
+
+@inlined_kernel
+def _begin(pool: PoolState, heap: int) -> int:
+    return behind(BEGIN, HEAP_WORDS * pool.numbers[SIZE]) if heap else BEGIN
+
+
+@lean_kernel
+def clear_heap(pool: PoolState, heap: int) -> None:
+    """Empty one of two heaps."""
+    clear(pool.words, _begin(pool, heap), HEAP_WORDS * pool.numbers[SIZE])
+
+
+@inlined_kernel
+def present_item(pool: PoolState, page: int) -> int:
+    """The present page with its next use."""
+    return item_of(NEVER_AGAIN - pool.numbers[NEXT_USE], page)
+
+
+@lean_kernel
+def add(pool: PoolState, heap: int, item: int) -> None:
+    """Put an item into a heap."""
+    size, begin = pool.numbers[_ITEMS + heap], _begin(pool, heap)
+    if size == HEAP_WORDS * pool.numbers[SIZE]:
+        size = _without_past(pool, begin, size)
+    put(pool.words, begin, size, item)
+    pool.numbers[_ITEMS + heap] = size + 1
+
+
+@inlined_kernel
+def _to_come(pool: PoolState, item: int) -> bool:
+    return next_use_of(item) > pool.numbers[NOW] and pool.pages[page_of(item), FLAGS] & RESIDENT != 0
+
+
+@lean_kernel
+def _without_past(pool: PoolState, begin: int, size: int) -> int:
+    """Keep items of resident pages' uses to come; returns how many there are."""
+    words, kept = pool.words, 0
+    for place in range(begin, begin + size):
+        if _to_come(pool, words[place]):
+            words[begin + kept] = words[place]
+            kept += 1
+    arrange(words, begin, kept, size)
+    return kept
+
+
+@lean_kernel
+def take_last(pool: PoolState, heap: int) -> int:
+    """Take the item out of a heap whose page is asked for last and is not pinned; `NO_ITEM` if there is none."""
+    words, size, begin = pool.words, pool.numbers[_ITEMS + heap], _begin(pool, heap)
+    end, aside, found = behind(begin, HEAP_WORDS * pool.numbers[SIZE]) - 1, 0, NO_ITEM
+    while size > 0 and found == NO_ITEM:
+        item = words[begin]
+        if not _to_come(pool, item):
+            take(words, begin, size)
+        elif pool.pages[page_of(item), FLAGS] & PINNED:
+            take_aside(words, begin, size, end - aside)
+            aside += 1
+        else:
+            take(words, begin, size)
+            found = item
+        size -= 1
+    put_back(words, begin, size, end, aside)
+    pool.numbers[_ITEMS + heap] = size + aside
+    return found

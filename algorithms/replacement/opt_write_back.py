@@ -1,0 +1,121 @@
+"""OPT with write-backs priced: a page leaves that is asked for late, and that costs little to write back and read again.
+
+To keep the cost of reads and write-backs least is NP-hard (Beckmann, Gibbons, Haeupler and McGuffey, "Writeback-aware caching", APOCS
+2020), so this is a rule, and not the optimum.  A page that leaves costs a read when it is asked for again, and a write-back if it is dirty;
+but a write-back is only spent if the page is written again later, since a dirty page must be written back once in any case.  Of the pages
+that cost only a read, and of those that cost both, the one that is asked for last is considered; of the two that one leaves which costs
+less for each reference for which its frame is free.  A page that is never asked for again costs nothing.
+
+Where no write-back has a price this is OPT.  Where it has one the rule can still be dearer than OPT on some streams: whether it pays to
+keep a page depends on all that comes before it is asked for, which a rule that looks at one reference of each page does not see.
+"""
+
+from __future__ import annotations
+
+from algorithms.replacement._next_uses import HEAP_WORDS, add, clear_heap, next_use_of, present_item, take_last
+from flashsim.core.kernel import inlined_kernel, lean_kernel
+from flashsim.core.replacement import (
+    DIRTY,
+    FIRST_PARAMETER,
+    FLAGS,
+    NEVER_AGAIN,
+    NOW,
+    WRITTEN_AGAIN,
+    Parameter,
+    PlainPolicy,
+    PlainPool,
+    PoolState,
+)
+from flashsim.core.word_heap import NO_ITEM, page_of
+
+TITLE = "OPT with write-backs priced (a rule; the problem is NP-hard: Beckmann et al., APOCS 2020)"
+PARAMETERS = {"price": Parameter(100, 0, 100_000, "what a write-back costs, in percent of a read")}
+FUTURE = True
+WORDS = 2 * HEAP_WORDS
+_PRICE = FIRST_PARAMETER
+#: Heaps: pages that cost a read when they leave, and pages that cost a write-back besides.
+_CHEAP, _DEAR = 0, 1
+
+
+class Plain(PlainPolicy):
+    """When each resident page is asked for next, and which are written again."""
+
+    def __init__(self, pool: PlainPool, price: int) -> None:
+        super().__init__(pool)
+        self.price = price
+        self.next_use: dict[int, int] = {}
+        self.written_again: set[int] = set()
+
+    def hit(self, page: int) -> None:
+        """It is asked for later now, and is perhaps not written any more."""
+        self.next_use[page] = self.pool.next_use
+        (self.written_again.add if self.pool.written_again else self.written_again.discard)(page)
+
+    enter = hit
+
+    def victim(self, page: int) -> int:
+        """The one that costs less for the time that its frame is free, of the last cheap one and the last dear one."""
+        free = [each for each in self.next_use if not self.pool.pinned(each)]
+        dear = {each for each in free if self.pool.dirty(each) and each in self.written_again}
+        last = [max(each, key=lambda page: (self.next_use[page], -page)) for each in (set(free) - dear, dear) if each]
+        leaving = min(last, key=lambda page: self._cost(page, page in dear))
+        self.forget(leaving)
+        return leaving
+
+    def _cost(self, page: int, dear: bool) -> float:
+        if self.next_use[page] == NEVER_AGAIN:
+            return 0
+        return (100 + self.price * dear) / (self.next_use[page] - self.pool.now)
+
+    def forget(self, page: int) -> None:
+        """It has no next use here."""
+        del self.next_use[page]
+        self.written_again.discard(page)
+
+
+@lean_kernel
+def setup(pool: PoolState) -> None:
+    """No items."""
+    clear_heap(pool, _CHEAP)
+    clear_heap(pool, _DEAR)
+
+
+@lean_kernel
+def hit(pool: PoolState, page: int) -> None:
+    """It is asked for later now, and is perhaps not written any more."""
+    dear = pool.numbers[WRITTEN_AGAIN] and pool.pages[page, FLAGS] & DIRTY
+    add(pool, _DEAR if dear else _CHEAP, present_item(pool, page))
+
+
+enter = hit
+
+
+@lean_kernel
+def victim(pool: PoolState, page: int) -> int:
+    """The one that costs less for the time that its frame is free, of the last cheap one and the last dear one."""
+    dear = take_last(pool, _DEAR)
+    while dear != NO_ITEM and not pool.pages[page_of(dear), FLAGS] & DIRTY:  # written back meanwhile
+        add(pool, _CHEAP, dear)
+        dear = take_last(pool, _DEAR)
+    cheap = take_last(pool, _CHEAP)
+    if cheap == NO_ITEM or (dear != NO_ITEM and _sooner_paid(pool, dear, cheap)):
+        dear, cheap = cheap, dear
+        if dear != NO_ITEM:
+            add(pool, _CHEAP, dear)
+    elif dear != NO_ITEM:
+        add(pool, _DEAR, dear)
+    return page_of(cheap)
+
+
+@inlined_kernel
+def _sooner_paid(pool: PoolState, dear: int, cheap: int) -> bool:
+    """Whether a dear page costs less for the time that its frame is free than a cheap one."""
+    now = pool.numbers[NOW]
+    if next_use_of(cheap) == NEVER_AGAIN:
+        return False
+    return (100 + pool.numbers[_PRICE]) * (next_use_of(cheap) - now) < 100 * (next_use_of(dear) - now)
+
+
+@lean_kernel
+def forget(pool: PoolState, page: int) -> None:
+    """Its item is found out to stand for no resident page."""
