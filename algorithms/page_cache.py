@@ -48,7 +48,8 @@ class Schedule:
     r_rows, s_rows
         The entries, in the order in which they are joined; shape (n,) each.
     after
-        After how many fetches of this schedule each entry is joined, ascending; shape (n,).
+        After how many fetches of this schedule each entry is joined, ascending; shape (n,).  Or, shape (n, 2), after how many its row of R
+        is taken from its page, and then that of S, where they need not be in memory together.
     """
 
     pages: Numbers
@@ -68,11 +69,11 @@ class _Frames(NamedTuple):
 
 
 class _Due(NamedTuple):
-    """Of each entry the page and slot in R and in S, shape (4, n); after how many fetches it is due; the row ids found, shape (2, n)."""
+    """The page and slot of each row that is wanted, shape (2, n); after how many fetches it is due; the row ids found, shape (n,)."""
 
     places: Integers
     after: Integers
-    pairs: Integers
+    found: Integers
 
 
 class PageCache:
@@ -181,11 +182,11 @@ class PageCache:
         FlashsimError
             More pages than frames, a page that is there already, a victim that is not, or an entry whose pages are not both there.
         """
-        r_pages, s_pages = self.pages_of(schedule.r_rows, schedule.s_rows)
-        places = np.stack(
-            [r_pages, schedule.r_rows - self.r.first_rows[r_pages], s_pages, schedule.s_rows - self.s.first_rows[s_pages - self.r.pages]]
-        )
-        yield from self._serve(schedule, places, np.empty((2, len(schedule.after)), np.int64), emits=True)
+        places, sides = np.empty((2, 2 * len(schedule.r_rows)), np.int64), (schedule.r_rows, schedule.s_rows)
+        for side, (pages, rows, file) in enumerate(zip(self.pages_of(*sides), sides, (self.r, self.s), strict=True)):
+            places[:, side::2] = pages, rows - file.first_rows[pages - self.r.pages * side]
+        after = np.repeat(schedule.after, 2) if schedule.after.ndim == 1 else schedule.after.reshape(-1)
+        yield from self._serve(schedule, _Due(places, np.ascontiguousarray(after, np.int64), np.empty(len(after), np.int64)), emits=True)
 
     def collect(self, rows: Integers, *, of_s: bool) -> Generator[Request, Answer, Integers]:
         """Fetch the pages that some rows of one relation lie on, one after another through a frame, but for the page that is there.
@@ -217,15 +218,15 @@ class PageCache:
         pages = pages[1:] if there else pages
         after = np.cumsum(np.diff(numbers, prepend=NONE) > 0) - there
         slots = rows - file.first_rows[numbers - self.r.pages * of_s]
-        found = np.empty((2, len(rows)), np.int64)
+        found = np.empty(len(rows), np.int64)
         chain = Schedule(pages, np.concatenate([here[:1] if len(here) else [NONE], pages])[: len(pages)], none, none, after)
-        yield from self._serve(chain, np.stack([numbers, slots, numbers, slots]), found, emits=False)
-        return found[0]
+        yield from self._serve(chain, _Due(np.stack([numbers, slots]), after, found), emits=False)
+        return found
 
-    def _serve(self, schedule: Schedule, places: Integers, pairs: Integers, *, emits: bool) -> Algorithm:
-        """Fetch the pages of a schedule, and look up what is found at pairs of places, pages and slots, when it is due."""
-        pages, victims, after = (np.ascontiguousarray(each, np.int64) for each in (schedule.pages, schedule.victims, schedule.after))
-        due, emitted, read = _Due(places, after, pairs), 0, 0
+    def _serve(self, schedule: Schedule, due: _Due, *, emits: bool) -> Algorithm:
+        """Fetch the pages of a schedule, and look up the rows that are wanted when they are due; of entries, those of R and S in turn."""
+        pages, victims = (np.ascontiguousarray(each, np.int64) for each in (schedule.pages, schedule.victims))
+        emitted, read = 0, 0
         done = self._apply(pages[:0], victims[:0], np.zeros(1, np.int64), pages[:0], due, 0, 0)
         for begin, end, of_s in _runs(pages >= self.r.pages, min(_MOST, self.frames)):
             file = self.s if of_s else self.r
@@ -235,18 +236,18 @@ class PageCache:
             read += len(tuples)
             self.fetches += end - begin
             done = self._apply(pages[begin:end], victims[begin:end], tuples.pages, tuples.rows, due, begin, done)
-            if emits and (done - emitted >= BATCH or read >= BATCH):
-                yield from _emit(pairs, emitted, done, read)
-                emitted, read = done, 0
-        if done < len(after):
-            raise FlashsimError(f"schedule: {len(after) - done} entries are left at its end")
-        yield from _emit(pairs, emitted if emits else done, done, read)
+            if emits and (done // 2 - emitted >= BATCH or read >= BATCH):
+                yield from _emit(due.found, emitted, done // 2, read)
+                emitted, read = done // 2, 0
+        if done < len(due.after):
+            raise FlashsimError(f"schedule: {-(-(len(due.after) - done) // 2)} entries are left at its end")
+        yield from _emit(due.found, emitted if emits else done // 2, done // 2, read)
 
     def _apply(self, pages: Integers, victims: Integers, firsts: Integers, rows: Integers, due: _Due, begin: int, done: int) -> int:
         """As `_exchange`, but what is wrong is raised."""
         done, wrong = _exchange(self._state, self.frames, pages, victims, firsts, rows, due, begin, done)
         if wrong < 0:
-            among = f"entry {done} of {len(due.after)}, among fetches {begin} to {begin + len(pages)}"
+            among = f"entry {done // 2} of {len(due.after) // 2}, among fetches {begin} to {begin + len(pages)}"
             raise FlashsimError(f"schedule: {_WRONG[wrong]} ({among})")
         return done
 
@@ -260,9 +261,10 @@ def _runs(of_s: npt.NDArray[np.bool_], most: int) -> list[tuple[int, int, bool]]
     return runs
 
 
-def _emit(pairs: Integers, begin: int, end: int, read: int) -> Algorithm:
-    for first in range(begin, end, BATCH):
-        yield Emit(*pairs[:, first : min(end, first + BATCH)])
+def _emit(found: Integers, begin: int, end: int, read: int) -> Algorithm:
+    r_rows, s_rows = np.ascontiguousarray(found[2 * begin : 2 * end].reshape(-1, 2).T)
+    for first in range(0, end - begin, BATCH):
+        yield Emit(r_rows[first : first + BATCH], s_rows[first : first + BATCH])
     if read or end > begin:
         yield Cpu({Work.READ_TUPLE: read, Work.EMIT: end - begin})
 
@@ -279,7 +281,7 @@ def _exchange(
     begin: int,
     done: int,
 ) -> tuple[int, int]:
-    """Put fetched pages into frames, and look up the entries that are due; returns how many were looked up so far, and what is wrong."""
+    """Put fetched pages into frames, and look up the rows that are due; returns how many were looked up so far, and what is wrong."""
     for index in range(-1, pages.shape[0]):
         if index >= 0:
             page, victim = pages[index], victims[index]
@@ -299,9 +301,9 @@ def _exchange(
             for slot in range(firsts[index], firsts[index + 1]):
                 state.rows[frame, slot - firsts[index]] = rows[slot]
         while done < due.after.shape[0] and due.after[done] <= begin + index + 1:
-            one, other = state.of_page[due.places[0, done]], state.of_page[due.places[2, done]]
-            if one < 0 or other < 0:
+            frame = state.of_page[due.places[0, done]]
+            if frame < 0:
                 return done, _APART
-            due.pairs[0, done], due.pairs[1, done] = state.rows[one, due.places[1, done]], state.rows[other, due.places[3, done]]
+            due.found[done] = state.rows[frame, due.places[1, done]]
             done += 1
     return done, 0

@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
+import numpy as np
+
+from algorithms.fetching.base import POLICY
 from algorithms.join_index import Entries, JoinIndex
-from algorithms.page_access.lru import LeastRecentlyUsed
 from algorithms.page_cache import PageCache, Schedule
+from algorithms.replacement.base import replacement_policy
 from flashsim.execution.requests import Algorithm
+from flashsim.storage.pool.buffer_pool import BufferPool
 
 
-def fetch_in_order(index: JoinIndex, cache: PageCache) -> Algorithm:
-    """Fetch the pages of each entry as it comes, and replace the page that was needed longest ago."""
-    frames = LeastRecentlyUsed(cache.pages, cache.frames)
+def fetch_in_order(index: JoinIndex, cache: PageCache, policy: str = POLICY) -> Algorithm:
+    """Fetch the pages of each entry as it comes, first R's and then S's; which is replaced for them is the policy's choice."""
+    pool = pool_of(cache, cache.frames, policy)
     while (entries := (yield from index.next())) is not None:
-        yield from cache.follow(schedule_in_order(entries, cache, frames))
+        yield from cache.follow(schedule_in_order(entries, cache, pool))
 
 
-def schedule_in_order(entries: Entries, cache: PageCache, frames: LeastRecentlyUsed) -> Schedule:
-    """The schedule of some entries, of which the frames are told."""
-    fetched, victims, after = frames.meet(*cache.pages_of(entries.r_rows, entries.s_rows))
-    return Schedule(fetched, victims, entries.r_rows, entries.s_rows, after)
+def pool_of(cache: PageCache, frames: int, policy: str = POLICY) -> BufferPool:
+    """A buffer pool that decides which of both relations' pages are in so many frames."""
+    return BufferPool(replacement_policy(policy), min(frames, max(1, cache.pages)), (cache.r, cache.s))
+
+
+def schedule_in_order(entries: Entries, cache: PageCache, pool: BufferPool) -> Schedule:
+    """The schedule of some entries: each row is taken from its page when that is referenced."""
+    made = pool.refer(np.column_stack(cache.pages_of(entries.r_rows, entries.s_rows)).reshape(-1))
+    return Schedule(made.pages, made.victims, entries.r_rows, entries.s_rows, made.after.reshape(-1, 2))

@@ -14,13 +14,17 @@ from typing import Protocol
 from algorithms.join_index import JoinIndex
 from algorithms.page_access.plan import check_frames
 from algorithms.page_cache import PageCache
+from algorithms.replacement.base import replacement_policy
 from flashsim.core.errors import InvalidParameterError, UnknownNameError
 from flashsim.core.members import Family
 from flashsim.execution.requests import Algorithm
+from flashsim.storage.pool.buffer_pool import check_kernels
 
 #: Bytes that an entry takes in a join graph: two row ids, and its part of two adjacency lists.  Fitted: the paper does not say; with 48 to
 #: 56, 512 pages are full at a selectivity of 0.18 to 0.21, where its figure 9 has them full.
 ENTRY_BYTES = 48
+#: Which page a buffer pool replaces unless it is told.
+POLICY = "lru"
 #: How ties between segments are broken, and by what factor entries count for it.
 TIES = {"most": 1, "any": 0, "fewest": -1}
 
@@ -43,6 +47,8 @@ class FetchParameters:
         Bytes that an entry takes in a join graph.
     ties
         Which of segments with equally few pages missing is fetched first: that with the ``most`` or ``fewest`` entries, or ``any``.
+    policy
+        Of pooled fetching: which page is replaced (`algorithms.replacement`).
 
     Raises
     ------
@@ -58,6 +64,7 @@ class FetchParameters:
     page_io: bool = False
     entry_bytes: int = ENTRY_BYTES
     ties: str = "most"
+    policy: str = POLICY
 
     def __post_init__(self) -> None:
         check_frames(self.memory)
@@ -71,6 +78,9 @@ class FetchParameters:
 
 class FetchStrategy(Protocol):
     """A member of the family."""
+
+    #: Whether it takes a replacement policy.
+    REPLACES: bool = False
 
     def fetch(self, index: JoinIndex, cache: PageCache, parameters: FetchParameters) -> Algorithm:
         """Fetch the pages that the entries of a join index lie on, and have each entry joined once.
@@ -87,3 +97,24 @@ class FetchStrategy(Protocol):
 
 #: All strategies; ``FETCHING.load("naive").fetch`` is one.
 FETCHING = Family("algorithms.fetching", "fetch strategy", FetchStrategy)
+
+
+def check_policy(strategy: str, policy: str | None) -> None:
+    """Refuse a replacement policy where there is none to choose, or that a buffer pool does not take.
+
+    Raises
+    ------
+    UnknownNameError, MissingFileError
+        There is no such strategy or policy.
+    InvalidParameterError
+        The strategy takes none, or the policy must know the future.
+    FlashsimError
+        The policy has its plain form alone.
+    """
+    if FETCHING.load(strategy).REPLACES:
+        chosen = replacement_policy(policy or POLICY)
+        if chosen.future:
+            raise InvalidParameterError("policy", policy, "it must know the future; of what is to be fetched, planned does")
+        check_kernels(chosen)
+    elif policy is not None:
+        raise InvalidParameterError("policy", policy, f"{strategy} fetching does not take it")

@@ -12,11 +12,10 @@ import math
 
 import numpy as np
 
-from algorithms.fetching._in_order import schedule_in_order
+from algorithms.fetching._in_order import pool_of, schedule_in_order
 from algorithms.fetching._join_graph import JoinGraph
 from algorithms.fetching.base import FetchParameters
 from algorithms.join_index import Entries, JoinIndex
-from algorithms.page_access.lru import LeastRecentlyUsed
 from algorithms.page_access.plan import LEAST_FRAMES
 from algorithms.page_cache import PageCache
 from flashsim.execution.requests import Algorithm
@@ -25,7 +24,7 @@ from flashsim.execution.requests import Algorithm
 def fetch(index: JoinIndex, cache: PageCache, parameters: FetchParameters) -> Algorithm:
     """Insert entries until memory is full, then take them as they come."""
     graph = JoinGraph(cache, parameters, parameters.memory - LEAST_FRAMES, math.inf)
-    frames = LeastRecentlyUsed(cache.pages, LEAST_FRAMES)
+    frames = pool_of(cache, LEAST_FRAMES)
     while (entries := (yield from index.next())) is not None:
         room = graph.room
         yield from graph.insert(Entries(entries.r_rows[:room], entries.s_rows[:room]))

@@ -43,6 +43,8 @@ class JoinParameters:
         What FlashJoin joins keys with.
     k, entry_bytes, ties
         Of graph-based fetching (`algorithms.fetching.base.FetchParameters`).
+    policy
+        Of pooled fetching: which page is replaced (`algorithms.replacement`); LRU's choice without it.
     columns
         Columns that the result wants, as ``R.name`` or ``S.name``; all without it.  Joins that fetch columns after the join read no others.
     digests_stored
@@ -65,6 +67,7 @@ class JoinParameters:
     columns: tuple[str, ...] | None = None
     entry_bytes: int = ENTRY_BYTES
     ties: str = "most"
+    policy: str | None = None
     digests_stored: bool = False
     partition: str = "traditional"
     sub_buffer: int = 0

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from algorithms.digests import digest_layout, digest_pages, project, stored_digests
-from algorithms.fetching.base import FETCHING, FetchParameters
+from algorithms.fetching.base import FETCHING, POLICY, FetchParameters, check_policy
 from algorithms.join_index import Entries, EntryStream, JoinIndex, join_index_rows
 from algorithms.joins.base import JOINS, JoinParameters, folders, plan, settle
 from algorithms.page_access.plan import LEAST_FRAMES
@@ -28,7 +28,7 @@ from models.allocation.buffers import Allocation, DigestAllocation
 FORMULA = "digest"
 #: It fetches rows of base relations, so it is no first phase of its own.
 FETCHES = True
-OPTIONS = ("first", "fetch", "k", "entry_bytes", "ties", "digests_stored")
+OPTIONS = ("first", "fetch", "k", "entry_bytes", "ties", "policy", "digests_stored")
 
 #: Where rows are fetched, and where join-index entries are written and read.
 _FETCH, _INDEX = Phase("fetch"), Phase("index")
@@ -59,7 +59,7 @@ class _Settings:
         first = JOINS.load(parameters.first)
         if first.FETCHES:
             raise InvalidParameterError("first", parameters.first, "it fetches rows of base relations, and a first join has only digests")
-        FETCHING.load(parameters.fetch)
+        check_policy(parameters.fetch, parameters.policy)
         if parameters.memory <= LEAST_FRAMES:
             bound = f"a digest join needs {LEAST_FRAMES} frames and a page for its join index"
             raise InvalidParameterError("memory", f"{parameters.memory} pages", bound)
@@ -67,7 +67,13 @@ class _Settings:
         told = replace(parameters, last_phase=first.STREAMS_IN) if streams else replace(parameters, memory=parameters.memory - 1)
         frames = parameters.memory - (first.STREAMS_IN if streams else 1)
         fetching = FetchParameters(
-            frames, parameters.k, parameters.latency_ratio, parameters.page_io, parameters.entry_bytes, parameters.ties
+            frames,
+            parameters.k,
+            parameters.latency_ratio,
+            parameters.page_io,
+            parameters.entry_bytes,
+            parameters.ties,
+            parameters.policy or POLICY,
         )
         return cls(projection, told, streams, fetching)
 

@@ -18,6 +18,7 @@ from experiments.commands.shared import (
     CacheShare,
     ColumnNames,
     Cores,
+    FetchPolicy,
     FetchStrategyName,
     FirstJoin,
     Force,
@@ -123,6 +124,7 @@ def join(
     first: FirstJoin = None,
     fetch: FetchStrategyName = None,
     k: CacheShare = None,
+    policy: FetchPolicy = None,
     kernel: KernelJoin = None,
     columns: ColumnNames = None,
     partition: PartitionMethodName = None,
@@ -155,6 +157,9 @@ def join(
         flashsim join digest --r do2009:customer@0.1 --s do2009:orders@0.1 \
             --on c_custkey=o_custkey --device mtron-msd-sata3025-16gb \
             --memory 1MiB --first external-sort-merge --fetch graph-based
+        flashsim join digest --r do2009:customer@0.1 --s do2009:orders@0.1 \
+            --on c_custkey=o_custkey --device mtron-msd-sata3025-16gb \
+            --memory 1MiB --fetch pooled --policy lirs
         flashsim join grace-hash --r do2009:customer@0.1 --s do2009:orders@0.1 \
             --on c_custkey=o_custkey --device ocz-core-60gb --memory 512KiB \
             --partition n-hash --sub-buffer 4KiB
@@ -167,7 +172,14 @@ def join(
     """
     on_pages = parse_size(page_size, "--page-size"), page_format or page_format_of(algorithm)
     pages = memory_pages(parse_size(memory, "--memory"), *on_pages)
-    fetching: dict[str, Any] = {"first": first, "fetch": fetch, "k": k, "kernel": kernel, "columns": column_names(columns)}
+    fetching: dict[str, Any] = {
+        "first": first,
+        "fetch": fetch,
+        "k": k,
+        "policy": policy,
+        "kernel": kernel,
+        "columns": column_names(columns),
+    }
     fetching["digests_stored"] = digests_stored or None
     fetching |= {"partition": partition, "sub_buffer": sub_buffer_size(sub_buffer), "strands": strands, "cores": cores}
     setting = JoinSetting(algorithm, pages, io is Io.PAGE, placement, buffers_for, None if cpu == "none" else cpu, **fetching)
@@ -216,7 +228,7 @@ def _spare_source(device: str, option: str, source: str) -> None:
 def _show(result: JoinResult, memory: str) -> None:
     setting, run = result.setting, result.runs[0]
     told, takes = result.parameters, JOINS.load(setting.algorithm).OPTIONS
-    with_ = [str(getattr(told, name)) for name in ("first", "fetch", "kernel") if name in takes]
+    with_ = [str(getattr(told, name)) for name in ("first", "fetch", "policy", "kernel") if name in takes and getattr(told, name)]
     with_ += [setting.partition] if setting.partition else []
     with_ += [f"{told.strands} strands"] if told.strands > 1 else []
     joined = f"{setting.algorithm} ({', '.join(with_)})" if with_ else setting.algorithm

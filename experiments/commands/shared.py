@@ -39,6 +39,15 @@ FetchStrategyName = Annotated[
     ),
 ]
 CacheShare = Annotated[float | None, typer.Option(help="Of graph-based: room for k (d + 1) pages, d the largest degree; 1 by default.")]
+FetchPolicy = Annotated[
+    str | None,
+    typer.Option(
+        "--policy",
+        metavar="POLICY",
+        help="Of pooled: which page is replaced, such as lirs or lru-k:k=3, of {policies}; or a Python file. lru by default.",
+        autocompletion=completes("policies"),
+    ),
+]
 KernelJoin = Annotated[
     str | None,
     typer.Option(metavar="JOIN", help="What flash-join joins keys with; hybrid-hash by default.", autocompletion=completes("joins")),

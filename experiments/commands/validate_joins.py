@@ -15,6 +15,7 @@ from experiments.commands.progress import progress_bar
 from experiments.commands.shared import (
     CacheShare,
     ColumnNames,
+    FetchPolicy,
     FetchStrategyName,
     FirstJoin,
     Force,
@@ -76,6 +77,7 @@ def joins(
     first: FirstJoin = None,
     fetch: FetchStrategyName = None,
     k: CacheShare = None,
+    policy: FetchPolicy = None,
     kernel: KernelJoin = None,
     columns: ColumnNames = None,
     partition: PartitionMethodName = None,
@@ -124,7 +126,7 @@ def joins(
     duration = parse_duration(time, "--time")
     if device != CALIBRATED:
         presets.load(device)
-    told = {"first": first, "fetch": fetch, "k": k, "kernel": kernel, "columns": column_names(columns)}
+    told = {"first": first, "fetch": fetch, "k": k, "policy": policy, "kernel": kernel, "columns": column_names(columns)}
     told |= {"partition": partition, "sub_buffer": sub_buffer_size(sub_buffer), "strands": strands}
     engines = _engines(engine, overlap=partition not in (None, "traditional"))
     setting = validation.JoinsSetting(joined, pages, repeats, told)

@@ -110,7 +110,7 @@ def several(value: Any, parameter: str) -> list[Any]:
     return found
 
 
-def late_options(first: Any, fetch: Any, k: Any, kernel: Any, columns: Any) -> dict[str, Any]:
+def late_options(first: Any, fetch: Any, k: Any, policy: Any, kernel: Any, columns: Any) -> dict[str, Any]:
     """What joins that fetch rows are told, None for what is usual.
 
     Raises
@@ -118,7 +118,7 @@ def late_options(first: Any, fetch: Any, k: Any, kernel: Any, columns: Any) -> d
     InvalidParameterError
         A name that is no text, or k that is no number.
     """
-    named = {"first": first, "fetch": fetch, "kernel": kernel}
+    named = {"first": first, "fetch": fetch, "policy": policy, "kernel": kernel}
     told: dict[str, Any] = {name: None if value is None else text(value, name) for name, value in named.items()}
     told["k"] = None if k is None else number(k, "k", "it must be a number")
     told["columns"] = None if columns is None else tuple(text(each, "columns") for each in several(columns, "columns"))

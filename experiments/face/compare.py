@@ -73,6 +73,7 @@ def compare(
     first: str | None = None,
     fetch: str | None = None,
     k: float | None = None,
+    policy: str | None = None,
     kernel: str | None = None,
     columns: Any = None,
     partition: str | None = None,
@@ -96,7 +97,7 @@ def compare(
         The preset that is simulated, and whose figures the formula takes, or an `fs.calibrate`.
     algorithm
         One join or several.
-    first, fetch, k, kernel, columns, partition, sub_buffer, strands
+    first, fetch, k, policy, kernel, columns, partition, sub_buffer, strands
         See `fs.join`, of joins that fetch rows or make buckets; each is told to those that take it.
     repeats
         Runs on the real file; of each request the shortest time counts.
@@ -126,7 +127,7 @@ def compare(
     relations = open_pair(source(r, "r"), source(s, "s"), key(on))
     files = (lay_out(relations[0], *on_pages), lay_out(relations[1], *on_pages))
     access = RealSettings("asap", allow_write=allow_write, replace=force, destroy=yes_destroy)
-    told = late_options(first, fetch, k, kernel, columns) | partition_options(partition, sub_buffer, strands)
+    told = late_options(first, fetch, k, policy, kernel, columns) | partition_options(partition, sub_buffer, strands)
     setting = validation.JoinsSetting(names, pages, count(repeats, "repeats"), told)
     with working("joins") as progress:
         done = validation.validate(target, chosen, files, setting, engines, access, progress)

@@ -165,6 +165,7 @@ def join(
     first: str | None = None,
     fetch: str | None = None,
     k: float | None = None,
+    policy: str | None = None,
     kernel: str | None = None,
     columns: Sequence[str] | None = None,
     partition: str | None = None,
@@ -212,6 +213,8 @@ def join(
         What ``"digest"`` joins digests with (``"sort-merge"``), and how it fetches rows (``"planned"``); or paths of Python files.
     k
         Of graph-based fetching: the cache keeps room for k (d + 1) pages, d the largest degree of the join graph; 1 by default.
+    policy
+        Of pooled fetching: which page is replaced, such as ``"lirs"`` or ``"lru-k:k=3"`` (``"lru"``); or the path of a Python file.
     kernel
         What ``"flash-join"`` joins keys with (``"hybrid-hash"``); or the path of a Python file.
     columns
@@ -273,7 +276,7 @@ def join(
     on_pages = size(page_size, "page_size"), text(page_format or page_format_of(text(algorithm, "algorithm")), "page_format")
     pages = memory_pages(size(memory, "memory"), *on_pages)
     named = [None if value is None else text(value, name) for value, name in ((buffers_for, "buffers_for"), (cpu, "cpu"))]
-    fetching = late_options(first, fetch, k, kernel, columns) | {"digests_stored": bool(digests_stored) or None}
+    fetching = late_options(first, fetch, k, policy, kernel, columns) | {"digests_stored": bool(digests_stored) or None}
     fetching |= partition_options(partition, sub_buffer, strands) | {"cores": None if cores is None else count(cores, "cores")}
     setting = JoinSetting(text(algorithm, "algorithm"), pages, io == "page", text(placement, "placement"), named[0], named[1], **fetching)
     devices = [device_of(each) for each in several(device, "device")]

@@ -28,8 +28,8 @@ WHY = (
 
 #: The same of a join that fetches rows late.
 WHY_LATE = (
-    "Fetches are counted for rows that join lying anywhere: naive fetching by what a least-recently-used cache misses, block nested loops "
-    "without what they sort, and other strategies by what no plan can do without, which may be far less than what is fetched."
+    "Fetches are counted for rows that join lying anywhere: naive and pooled fetching by what a least-recently-used cache misses, block "
+    "nested loops without what they sort, and other strategies by what no plan can do without, which may be far less than what is fetched."
 )
 
 

@@ -39,7 +39,7 @@ from models.disk import Disk
 CPU = "pentium-d-2009"
 
 #: What is told only to some joins: to those that fetch rows, and to those that make buckets.
-OPTIONS = ("first", "fetch", "k", "kernel", "columns", "digests_stored", "partition", "sub_buffer", "strands")
+OPTIONS = ("first", "fetch", "k", "policy", "kernel", "columns", "digests_stored", "partition", "sub_buffer", "strands")
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class JoinSetting:
         The device preset whose figures divide the buffers; by default the device of the run (the first of several).
     cpu
         A CPU preset, or None: then CPU work takes no time.
-    first, fetch, k, kernel, columns, digests_stored
+    first, fetch, k, policy, kernel, columns, digests_stored
         Of joins that fetch rows (`algorithms.joins.base.JoinParameters`); None for what is usual.
     partition, sub_buffer, strands
         Of joins that make buckets (`algorithms.partitioning.base.PartitionParameters`); None for what is usual.
@@ -75,6 +75,7 @@ class JoinSetting:
     first: str | None = None
     fetch: str | None = None
     k: float | None = None
+    policy: str | None = None
     kernel: str | None = None
     columns: tuple[str, ...] | None = None
     digests_stored: bool | None = None

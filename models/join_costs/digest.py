@@ -22,14 +22,17 @@ from models.join_costs.base import FORMULAS, Late, PhaseCounts, Sizes, Traffic, 
 from models.page_fetching import cardenas, least_fetches, least_recently_used
 
 ALLOCATION = DigestAllocation
+#: Strategies that fetch in the order of the join index; of a buffer pool's policies least recently used is counted.
+_IN_ORDER = ("naive", "pooled")
 
 
 def counts(sizes: Sizes, a: DigestAllocation) -> tuple[PhaseCounts, ...]:
     """Projection; the first join by its own formula, on digests; the join index, written and read by single pages; fetches.
 
-    A fetch is a request of a page that seeks.  Naive fetching is counted for entries in the order in which the first join finds them: of
-    keys, which lie anywhere in both relations, or of scans of the larger one.  Block nested loops are counted for blocks of R's pages in as
-    many frames, and every other strategy by what no plan can do without.  What a strategy sorts or puts aside is left out.
+    A fetch is a request of a page that seeks.  Naive and pooled fetching are counted for entries in the order in which the first join
+    finds them: of keys, which lie anywhere in both relations, or of scans of the larger one.  Block nested loops are counted for blocks
+    of R's pages in as many frames, and every other strategy by what no plan can do without.  What a strategy sorts or puts aside is left
+    out.
     """
     late = late_of(sizes)
     projected = [] if late.digests_stored else [_project(sizes, late, a)]
@@ -43,7 +46,7 @@ def counts(sizes: Sizes, a: DigestAllocation) -> tuple[PhaseCounts, ...]:
     if not late.streams_in:
         moved = Traffic(min(1, late.index), late.index, late.index)
         phases.append(PhaseCounts("index", moved, moved))
-    fetches = math.ceil(_naive(sizes, late, digests, buffers) if late.fetch == "naive" else _fetches(sizes, late))
+    fetches = math.ceil(_naive(sizes, late, digests, buffers) if late.fetch in _IN_ORDER else _fetches(sizes, late))
     return (*phases, PhaseCounts("fetch", Traffic(fetches, fetches, fetches)))
 
 

@@ -57,6 +57,17 @@ def test_a_schedule_that_does_not_hold_is_refused(
         run(_following(_cache(2), _schedule(pages, victims, entries, after)), memory=2)
 
 
+def test_rows_are_taken_from_their_pages_one_by_one() -> None:
+    """An entry whose pages are not there together is joined too, if it says when each is."""
+    schedule = _schedule([0, 5, 1, 6], [-1, -1, 0, 5], [(3, 1), (4, 2), (5, 4)], [])
+    schedule = Schedule(schedule.pages, schedule.victims, schedule.r_rows, schedule.s_rows, np.array([[1, 2], [3, 3], [3, 4]]))
+    outcome = run(_following(_cache(2), schedule), memory=2)
+    assert outcome.pairs.tolist() == [[3, 1], [4, 2], [5, 4]]
+    with pytest.raises(FlashsimError, match="not both there .entry 1 of 2"):
+        late = Schedule(schedule.pages, schedule.victims, schedule.r_rows[:2], schedule.s_rows[:2], np.array([[1, 2], [3, 4]]))
+        run(_following(_cache(2), late), memory=2)
+
+
 def test_a_cache_that_shrinks_drops_pages() -> None:
     cache = _cache(3, 4)
     run(_following(cache, _schedule([0, 5, 6], [-1, -1, -1], [], [])), memory=3)

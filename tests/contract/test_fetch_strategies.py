@@ -63,8 +63,9 @@ class CountingCache(PageCache):
         assert len(self.here) <= frames
 
     def follow(self, schedule: Schedule) -> Algorithm:
-        pages = np.column_stack(self.pages_of(schedule.r_rows, schedule.s_rows)).tolist()
-        due = np.searchsorted(schedule.after, np.arange(len(schedule.pages) + 2)).tolist()
+        pages = np.column_stack(self.pages_of(schedule.r_rows, schedule.s_rows))
+        pages = (pages.reshape(-1, 1) if schedule.after.ndim == 2 else pages).tolist()
+        due = np.searchsorted(schedule.after.reshape(-1), np.arange(len(schedule.pages) + 2)).tolist()
         for number in range(len(schedule.pages) + 1):
             if number:
                 page, victim = int(schedule.pages[number - 1]), int(schedule.victims[number - 1])

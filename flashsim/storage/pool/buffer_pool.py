@@ -55,6 +55,18 @@ class Exchanges(NamedTuple):
         return self._replace(**{name: getattr(self, name)[begin:end] for name in self._fields[:-1]})
 
 
+def check_kernels(policy: ReplacementPolicy) -> None:
+    """Refuse a policy that a buffer pool cannot have.
+
+    Raises
+    ------
+    FlashsimError
+        It has its plain form alone.
+    """
+    if policy.kernels is None:
+        raise FlashsimError(f"replacement policy '{policy.name}' has its plain form alone, and a buffer pool needs its kernels")
+
+
 class BufferPool:
     """Frames for pages of files, which a replacement policy's kernels divide.
 
@@ -78,14 +90,13 @@ class BufferPool:
     """
 
     def __init__(self, policy: ReplacementPolicy, frames: int, files: Sequence[File], seed: int = 0) -> None:
-        self.policy, self.files = policy, tuple(dict.fromkeys(files))
+        self.policy, self.files = policy, tuple(files)
         self.first = np.cumsum([0, *(file.pages for file in self.files)])
         if not 1 <= frames < 1 << 31:
             raise InvalidParameterError("size", f"{frames} pages", "a pool has at least one, and below 2^31")
         if self.pages >= (1 << 31) - FIRST_PAGE:
             raise InvalidParameterError("pages", self.pages, "a pool's files have fewer than 2^31")
-        if policy.kernels is None:
-            raise FlashsimError(f"replacement policy '{policy.name}' has its plain form alone, and a buffer pool needs its kernels")
+        check_kernels(policy)
         self.state = policy.state(frames, 1 << 10, seed)
         self._books = books(frames)
         self._numbers = np.zeros(self.pages, np.int32)  # of a page that was ever referenced
