@@ -332,8 +332,7 @@ def needed_for(setting: JoinSetting, files: tuple[HeapFile, HeapFile], parameter
     needed = needed_size(files)
     if not JOINS.load(setting.algorithm).FETCHES and setting.partition is None:
         return needed
-    placed = _placed(setting, files)
-    taken = room_taken(plan(setting.algorithm, *files, parameters, allocation), placed, setting.placement)
+    taken = room_taken(plan(setting.algorithm, *files, parameters, allocation), _placed(setting, files), setting.placement)
     if parameters.strands > 1:  # who comes first decides how many pages are not full
         taken += parameters.memory * files[0].page_size
     return max(needed, taken)
