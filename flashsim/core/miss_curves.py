@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -24,13 +25,14 @@ CONFIDENCE = 0.95
 
 
 @dataclass(frozen=True)
-class _Steps:
-    """Hits by size: those of the last size that is not larger."""
+class Steps:
+    """Hits by size, ascending, shape (n,) each; between two sizes those of the smaller."""
 
     sizes: Integers
     hits: Reals
 
     def at(self, frames: Integers) -> Reals:
+        """Hits of pools of so many frames, shape (n,)."""
         place = np.searchsorted(self.sizes, frames, side="right")
         return np.where(place > 0, self.hits[place - 1], 0.0) if len(self.sizes) else np.zeros(len(frames))
 
@@ -47,22 +49,32 @@ class MissCurve:
         How many pages they went to; estimated of a sample.
     rate
         The share of pages that were looked at: 1 where all is exact.
+    whole, parts
+        What all pages that were looked at tell, and what disjoint parts of them do.
     """
 
     references: int
     pages: int
     rate: float
-    _whole: _Steps = field(repr=False)
-    _parts: tuple[_Steps, ...] = field(default=(), repr=False)
+    whole: Steps = field(repr=False)
+    parts: Sequence[Steps] = field(default=(), repr=False)
 
     @property
     def sizes(self) -> Integers:
-        """Sizes at which there are fewer misses than with one frame less, ascending, from 1 on."""
-        return self._whole.sizes
+        """Sizes at which there are fewer misses than with one frame less, ascending, shape (n,)."""
+        return self.whole.sizes
+
+    def quantile(self, share: float) -> int:
+        """The smallest pool that serves so large a share of the references that any pool serves; 0 if none does.
+
+        For LRU, one more than that percentile of reuse distances.
+        """
+        sizes, hits = self.whole.sizes, self.whole.hits
+        return int(sizes[np.searchsorted(hits, share * hits[-1])]) if len(sizes) else 0
 
     def misses(self, frames: npt.ArrayLike) -> Reals:
         """Misses of pools of so many frames, shape (n,)."""
-        return self._misses(self._whole, np.asarray(frames, np.int64))
+        return self._misses(self.whole, np.asarray(frames, np.int64))
 
     def ratio(self, frames: npt.ArrayLike) -> Reals:
         """The share of references that miss, shape (n,)."""
@@ -75,13 +87,13 @@ class MissCurve:
         their standard deviation over the square root of their number.
         """
         frames = np.asarray(frames, np.int64)
-        if self.rate == 1 or len(self._parts) < 2:
+        if self.rate == 1 or len(self.parts) < 2:
             return np.zeros(len(frames))
-        ratios = np.array([self._misses(part, frames) for part in self._parts]) / max(1, self.references)
+        ratios = np.array([self._misses(part, frames) for part in self.parts]) / max(1, self.references)
         count = len(ratios)
         return float(stdtrit(count - 1, (1 + CONFIDENCE) / 2)) * ratios.std(axis=0, ddof=1) / np.sqrt(count)
 
-    def _misses(self, steps: _Steps, frames: Integers) -> Reals:
+    def _misses(self, steps: Steps, frames: Integers) -> Reals:
         return np.clip(self.references - steps.at(frames), 0, self.references)
 
 
@@ -105,7 +117,7 @@ class _Counts:
     def memory(self) -> int:
         return sum(counts.nbytes for counts in self._by_scale.values())
 
-    def steps(self, references: int) -> _Steps:
+    def steps(self, references: int) -> Steps:
         """Hits by size; a sample that has fewer references than its rate promises lacks hot pages, which any size serves: SHARDS-adj.
 
         A distance of a sample stands for the middle of those that are as likely.
@@ -120,7 +132,7 @@ class _Counts:
         order = np.argsort(sizes, kind="stable")
         sizes, totals = sizes[order], np.cumsum(hits[order])
         last = np.append(sizes[1:] != sizes[:-1], True)[: len(sizes)]
-        return _Steps(sizes[last], totals[last])
+        return Steps(sizes[last], totals[last])
 
 
 class LruCurve:
@@ -163,7 +175,24 @@ class LruCurve:
         """The curve of all references until now."""
         whole, *parts = (counts.steps(self.references) for counts in self._counts)
         rate = self._distances.rate
-        return MissCurve(self.references, round(self._distances.distinct / rate), rate, whole, tuple(parts))
+        return MissCurve(self.references, round(self._distances.distinct / rate), rate, whole, parts)
+
+
+def steps_of(distances: Integers, scale: float, references: int) -> Steps:
+    """Hits by size of a policy that has stack distances.
+
+    Parameters
+    ----------
+    distances
+        As `flashsim.core.priority_stack.stack_distances` tells them, of all references or of those to a sample of pages, shape (n,).
+    scale
+        How many pages each of these stands for.
+    references
+        How many there were to all pages.
+    """
+    counts = _Counts()
+    counts.add(distances, scale)
+    return counts.steps(references)
 
 
 @lean_kernel

@@ -46,12 +46,16 @@ def stack_distances(numbers: Integers, ranks: Integers) -> Integers:
     into = np.empty(len(numbers), np.int64)
     stack = np.zeros((int(numbers.max(initial=-1)) + 1, 3), np.int64)
     stack[:, _DEPTH] = FIRST
-    _refer(numbers, np.ascontiguousarray(ranks, np.int64), stack, into)
+    ranks, known = np.ascontiguousarray(ranks, np.int64), 0
+    for begin in range(0, len(numbers), _AT_ONCE):  # so that an interrupt is not waited for
+        part = slice(begin, begin + _AT_ONCE)
+        known = _refer(numbers[part], ranks[part], stack, into[part], known)
     return into
 
 
 # Columns: the page at a place, its rank, and at which place the page of a number is.
 _PAGE, _RANK, _DEPTH = range(3)
+_AT_ONCE = 1 << 14
 
 
 @lean_kernel
@@ -62,8 +66,8 @@ def _look_back(numbers: Integers, seen: Integers, into: Integers) -> None:
 
 
 @lean_kernel
-def _refer(numbers: Integers, ranks: Integers, stack: Integers, into: Integers) -> None:
-    known = 0
+def _refer(numbers: Integers, ranks: Integers, stack: Integers, into: Integers, known: int) -> int:
+    """Take references to pages of a stack of so many; returns of how many it is then."""
     for row in range(numbers.shape[0]):
         page = numbers[row]
         depth = stack[page, _DEPTH]
@@ -78,3 +82,4 @@ def _refer(numbers: Integers, ranks: Integers, stack: Integers, into: Integers) 
                 stack[place, _RANK], rank = rank, stack[place, _RANK]
                 stack[stack[place, _PAGE], _DEPTH] = place
         stack[depth, _PAGE], stack[depth, _RANK], stack[moved, _DEPTH] = moved, rank, depth
+    return known

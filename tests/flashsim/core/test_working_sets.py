@@ -68,4 +68,5 @@ def test_working_sets_and_lru_meet() -> None:
     grown = np.diff(mean[inside]) / np.diff(windows[inside])
     ended = np.array([len(np.unique(pages[-window:])) for window in windows[inside]]) / len(pages)  # pages whose last windows are cut short
     assert np.all(grown <= misses[inside][:-1] + 1e-9) and np.all(grown >= misses[inside][1:] - ended[1:] - 1e-9)
-    assert curve.curve().ratio(mean[inside]) == pytest.approx(misses[inside], abs=0.01)
+    short = (windows > 100) & (windows < 2000)  # of longer ones too large a part of the trace is its cold begin
+    assert curve.curve().ratio(mean[short]) == pytest.approx(misses[short], abs=0.01)
