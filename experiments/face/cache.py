@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from typing import Any
@@ -10,9 +10,10 @@ from typing import Any
 import pandas as pd
 from matplotlib.figure import Figure
 
-from experiments.caching import report
+from experiments.caching import report, stepping
 from experiments.caching.comparison import Comparison, with_optimum
 from experiments.caching.confidence import WINDOWS
+from experiments.caching.running import policy_names
 from experiments.caching.session import Asked, ReferenceSource, Simulated, simulate
 from experiments.caching.sizes import parse_share
 from experiments.caching.sources import A_TRACE, of_text, of_values
@@ -66,8 +67,46 @@ class CacheOutcome(Outcome):
             told = Comparison(simulate(self.source, asked, progress))
         return CacheComparison(provenance({"trace": self.source.name} | asked.as_dict()), told)
 
+    def steps(self, *policies: str, references: int = stepping.MOST_DRAWN) -> CacheSteps:
+        """The first references one by one, at the smallest of the sizes, by the same policies or others, in their plain forms.
+
+        Raises
+        ------
+        InvalidParameterError
+            A number of references out of its bounds.
+        FlashsimError
+            A policy has no plain form.
+        """
+        names = policy_names([text(each, "policy") for each in policies] or list(self.asked.policies))
+        frames = min(each.size.frames for each in self.done.runs)
+        most = min(count(references, "references"), self.asked.limit or self.done.references)
+        told = stepping.steps(self.source, names, frames, most, self.asked.seed)
+        asked = self.asked.as_dict() | {"policies": names, "frames": frames, "references": most}
+        return CacheSteps(f"{self.done.trace}, reference by reference in {frames:,} frames", provenance(asked), told)
+
     def _draw(self) -> Figure:
         return report.picture(self.done.rows())
+
+
+class CacheSteps(Outcome):
+    """What references did, one by one.
+
+    Parameters
+    ----------
+    steps
+        A step a policy and reference.
+    """
+
+    def __init__(self, title: str, provenance: dict[str, Any], steps: Sequence[stepping.Step]) -> None:
+        super().__init__(title, provenance)
+        self.steps = steps
+
+    def summary(self) -> pd.DataFrame:
+        """A row a policy and reference: hit, first miss or miss again, who left, and the pages in the frames (``*``: dirty)."""
+        return pd.DataFrame([step.row() for step in self.steps])
+
+    def _draw(self) -> Figure:
+        return stepping.picture(self.steps)
 
 
 class CacheComparison(Outcome):
