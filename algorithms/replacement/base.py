@@ -106,7 +106,7 @@ def replacement_parts(names: Iterable[str]) -> list[Part]:
     """What of some members is compiled, a part a member, so that several can be compiled side by side; files of one's own are left out."""
     sources = source_tree().sources
     modules = [f"{REPLACEMENT.package}.{name.replace('-', '_')}" for name in dict.fromkeys(names)]
-    own = [module for module in modules if b"\ndef victim(" in sources.get(module, b"")]
+    own = [module for module in modules if b"\ndef hit(" in sources.get(module, b"")]
     return [Part(module, "victim", f"{__name__}:{replacement_policy.__name__}", seconds=_COMPILED_IN) for module in own]
 
 
