@@ -117,7 +117,7 @@ def _line(axes: Axes, number: int, rows: pd.DataFrame, x: str, y: pd.Series[floa
     axes.plot(rows[x], y[rows.index], color=colour, marker=marker, linestyle=stroke, markersize=4, label=name)
 
 
-def write_report(folder: Path, done: Simulated, origin: Mapping[str, Any], told: Comparison | None = None) -> None:
+def write_report(folder: Path, *, done: Simulated, origin: Mapping[str, Any], told: Comparison | None = None) -> None:
     """Fill a folder with ``report.html``, tables (CSV) and pictures (SVG)."""
     drawn = {"miss_ratios": svg(picture(done.rows()))} | ({"differences": svg(differences(told))} if told else {})
     sections = [Section("Pictures", pictures=drawn)]

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 import pandas as pd
 import typer
+from matplotlib.figure import Figure
 
-from experiments.caching import report
+from experiments.caching import curve_report, report
 from experiments.caching.comparison import METHOD, Comparison, with_optimum
 from experiments.caching.confidence import WINDOWS
-from experiments.caching.session import Asked, Simulated, simulate
+from experiments.caching.curves import curves, working_sets
+from experiments.caching.session import Asked, simulate
 from experiments.caching.sizes import parse_share
 from experiments.caching.sources import of_text
 from experiments.commands.excerpts import Columns, FormatName
@@ -77,6 +82,7 @@ def cache() -> None:
 
         flashsim cache simulate zipf:pages=1000,references=1e5 --policy lru --policy arc --size 1%..80%
         flashsim cache compare pages.txt lru arc sieve --size 10%
+        flashsim cache curve pages.txt
     """
 
 
@@ -114,8 +120,8 @@ def simulated(
             done = simulate(of_text(trace, asked.page_size, seed, format_name, columns), asked, progress)
         say(f"{done.title()}\n", report.runs_table(done), "")
         explain(report.EXPLAINED)
-        origin = provenance({"trace": trace} | asked.as_dict())
-        _write(targets, done, done.as_dict(), origin)
+        made = _Shown(done.rows(), done.as_dict(), lambda: report.picture(done.rows()), partial(report.write_report, done=done))
+        _write(targets, made, provenance({"trace": trace} | asked.as_dict()))
 
 
 @app.command("compare", cls=CommandWithExamples)
@@ -158,8 +164,61 @@ def compared(
             told = Comparison(simulate(of_text(trace, asked.page_size, seed, format_name, columns), asked, progress))
         say(f"{told.done.title()}\n", report.pairs_table(told), "", report.best_table(told), "")
         explain(METHOD)
-        origin = provenance({"trace": trace} | asked.as_dict())
-        _write(targets, told.done, told.as_dict(), origin, told)
+        rows = [each.row() for each in told.pairs]
+        made = _Shown(rows, told.as_dict(), lambda: report.differences(told), partial(report.write_report, done=told.done, told=told))
+        _write(targets, made, provenance({"trace": trace} | asked.as_dict()))
+
+
+@app.command("curve", cls=CommandWithExamples)
+def curve(
+    trace: Trace,
+    policy: Policies = None,
+    size: Sizes = ["1%..100%"],  # noqa: B006
+    page_size: PageSize = "4KiB",
+    limit: Limit = None,
+    sample: Sample = "100%",
+    seed: Seed = 0,
+    jobs: Jobs = cores(),  # noqa: B008
+    out: Out = None,
+    plot: Plot = None,
+    json: JsonFile = None,
+    out_dir: OutDir = None,
+    format_name: FormatName = None,
+    columns: Columns = None,
+    force: Force = False,
+) -> None:
+    """Miss ratios over the size, of LRU by default; working sets and reuse distances.
+
+    LRU's curve takes one pass for all sizes, exact or of a sample of the pages with its error. Other policies are simulated at each size.
+
+    Examples::
+
+        flashsim cache curve pages.txt --plot curve.svg
+        flashsim cache curve zipf:pages=100000 --sample 10% --json curve.json
+        flashsim cache curve pages.txt --policy lru --policy arc --policy opt --size 5%..50%
+    """
+    asked = _asked(policy or ["lru"], size, page_size, "0", limit, sample, seed, jobs)
+    with Outputs(force) as outputs, warnings_as_lines():
+        targets = _targets(outputs, out, plot, json, out_dir)
+        source = of_text(trace, asked.page_size, seed, format_name, columns)
+        with progress_bar("making curves") as progress:
+            told = curves(source, asked, asked.sample, progress=progress)
+            sets = working_sets(source, told.rate, asked.limit)
+        say(f"{curve_report.title(told)}\n", curve_report.curves_table(told), "", curve_report.locality_table(told, sets), "")
+        explain(curve_report.explained(told))
+        write = partial(curve_report.write_report, told=told, sets=sets)
+        made = _Shown(told.rows(), curve_report.as_dict(told, sets), lambda: curve_report.picture(told, sets), write)
+        _write(targets, made, provenance({"trace": trace} | asked.as_dict()))
+
+
+@dataclass(frozen=True)
+class _Shown:
+    """What a command writes: rows of its table, JSON, its picture, and a report into a folder with its provenance."""
+
+    rows: list[dict[str, Any]]
+    told: dict[str, Any]
+    draw: Callable[[], Figure]
+    report: Callable[..., None]
 
 
 def _asked(
@@ -181,21 +240,15 @@ def _targets(
     return targets | ({"--out-dir": (outputs.folder("--out-dir", out_dir), out_dir)} if out_dir else {})
 
 
-def _write(
-    targets: dict[str, tuple[Path, Path]],
-    done: Simulated,
-    told: dict[str, Any],
-    origin: dict[str, Any],
-    comparison: Comparison | None = None,
-) -> None:
+def _write(targets: dict[str, tuple[Path, Path]], shown: _Shown, origin: dict[str, Any]) -> None:
     if "--out" in targets:
         target, named = targets["--out"]
-        frame = pd.DataFrame(done.rows() if comparison is None else [each.row() for each in comparison.pairs])
+        frame = pd.DataFrame(shown.rows)
         frame.to_csv(target, index=False) if named.suffix == ".csv" else frame.to_parquet(target, index=False)
     if "--plot" in targets:
         target, named = targets["--plot"]
-        save(report.differences(comparison) if comparison else report.picture(done.rows()), target, named.suffix)
+        save(shown.draw(), target, named.suffix)
     if "--json" in targets:
-        write_json(targets["--json"][0], told | {"provenance": origin})
+        write_json(targets["--json"][0], shown.told | {"provenance": origin})
     if "--out-dir" in targets:
-        report.write_report(targets["--out-dir"][0], done, origin, comparison)
+        shown.report(targets["--out-dir"][0], origin=origin)

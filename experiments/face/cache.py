@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import PathLike
 from typing import Any
 
 import pandas as pd
 from matplotlib.figure import Figure
 
-from experiments.caching import report, stepping
+from experiments.caching import curve_report, report, stepping
 from experiments.caching.comparison import Comparison, with_optimum
 from experiments.caching.confidence import WINDOWS
+from experiments.caching.curves import Curves, curves, working_sets
 from experiments.caching.running import policy_names
 from experiments.caching.session import Asked, ReferenceSource, Simulated, simulate
 from experiments.caching.sizes import parse_share
@@ -24,9 +25,10 @@ from experiments.face._units import count, several, text
 from experiments.face._units import size as bytes_of
 from experiments.face._working import working
 from flashsim.core.compiling import cores
-from flashsim.core.errors import InvalidParameterError
+from flashsim.core.errors import InvalidParameterError, UnknownNameError
 from flashsim.core.provenance import provenance
 from flashsim.core.references import Batches
+from flashsim.core.working_sets import WorkingSetCurve
 from traces.page_trace import page_trace
 
 
@@ -62,7 +64,7 @@ class CacheOutcome(Outcome):
         names = [text(each, "policy") for each in policies] or list(self.asked.policies)
         if len(names) < 2 and names != ["all"]:
             raise InvalidParameterError("policy", ", ".join(names), "a comparison needs at least two")
-        asked = Asked(**vars(self.asked) | {"policies": with_optimum(names), "windows": WINDOWS})
+        asked = replace(self.asked, policies=with_optimum(names), windows=WINDOWS)
         with working("simulating policies") as progress:
             told = Comparison(simulate(self.source, asked, progress))
         return CacheComparison(provenance({"trace": self.source.name} | asked.as_dict()), told)
@@ -83,6 +85,32 @@ class CacheOutcome(Outcome):
         told = stepping.steps(self.source, names, frames, most, self.asked.seed)
         asked = self.asked.as_dict() | {"policies": names, "frames": frames, "references": most}
         return CacheSteps(f"{self.done.trace}, reference by reference in {frames:,} frames", provenance(asked), told)
+
+    def curve(self, *policies: str, size: Any = "1%..100%", sample: float | str | None = None) -> CurveOutcome:
+        """Miss ratios over the size, of LRU without any other policy; working sets and reuse distances.
+
+        Parameters
+        ----------
+        size
+            See `cache`; what takes one pass is known at all sizes besides.
+        sample
+            A share of the pages to look at; as in the simulation by default.
+
+        Raises
+        ------
+        InvalidParameterError, UnknownNameError
+            As `cache`.
+        """
+        asked = replace(
+            self.asked,
+            policies=[text(each, "policy") for each in policies or ["lru"]],
+            sizes=[_size(each) for each in several(size, "size")],
+            sample=self.asked.sample if sample is None else parse_share(sample),
+        )
+        with working("making curves") as progress:
+            told = curves(self.source, asked, asked.sample, progress=progress)
+            sets = working_sets(self.source, told.rate, asked.limit)
+        return CurveOutcome(provenance({"trace": self.source.name} | asked.as_dict()), told, sets)
 
     def _draw(self) -> Figure:
         return report.picture(self.done.rows())
@@ -107,6 +135,43 @@ class CacheSteps(Outcome):
 
     def _draw(self) -> Figure:
         return stepping.picture(self.steps)
+
+
+class CurveOutcome(Outcome):
+    """Miss ratios over the size, and working sets.
+
+    Parameters
+    ----------
+    told, sets
+        As they were found.
+    """
+
+    def __init__(self, provenance: dict[str, Any], told: Curves, sets: WorkingSetCurve) -> None:
+        super().__init__(curve_report.title(told), provenance)
+        self.told, self.sets = told, sets
+
+    def summary(self) -> pd.DataFrame:
+        """A row a policy and size: its miss ratio, and half the width of its 95 % interval (``error``; 0 if all pages were looked at)."""
+        return pd.DataFrame(self.told.rows())
+
+    def all_sizes(self, policy: str = "lru") -> pd.DataFrame:
+        """A row a size at which a policy misses less than with one page less, of those whose curve took one pass.
+
+        Raises
+        ------
+        UnknownNameError
+            There is no such curve.
+        """
+        if policy not in self.told.one_pass:
+            raise UnknownNameError("curve of all sizes", policy, self.told.one_pass)
+        return curve_report.steps_frame(self.told.curves[policy])
+
+    def working_sets(self) -> pd.DataFrame:
+        """A row a window of references: the pages in it on average, and the share of references to pages not in the one before."""
+        return curve_report.sets_frame(self.sets)
+
+    def _draw(self) -> Figure:
+        return curve_report.picture(self.told, self.sets)
 
 
 class CacheComparison(Outcome):

@@ -45,6 +45,7 @@ COMMANDS = (
     "cache",
     "cache simulate",
     "cache compare",
+    "cache curve",
     "validate",
     "validate hdd",
     "validate joins",

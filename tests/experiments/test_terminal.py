@@ -38,6 +38,7 @@ LINES = {
     "trace replay": ("trace replay small.trace --on micron-p300", False),
     "trace replay on a file": ("trace replay small.trace --on ./disk.bin --writes-as-reads --against ocz-core-60gb", True),
     "cache simulate": ("cache simulate pages.txt --policy lru --policy opt --size 5%..50%", False),
+    "cache curve": ("cache curve pages.txt --policy lru --policy arc --size 10%..60%", False),
     "cache compare": ("cache compare pages.txt fifo lru --size 10%,30%", False),
     "validate hdd": ("validate hdd --drive toshiba-5400-320gb --trace measured.trace", False),
     "validate joins": (

@@ -159,6 +159,37 @@ def test_sizes() -> None:
     assert (tiny.frames, tiny.label) == (1, "1 %")
 
 
+def test_curves_equal_simulations(tmp_path: Path) -> None:
+    told = fs.cache(IDS, policy=["lru", "2q"], size="2%..60%")
+    drawn = told.curve("lru", "2q", size="2%..60%")
+    misses = told.summary().set_index(["policy", "pages"]).misses
+    assert drawn.summary().set_index(["policy", "pages"]).misses.astype(int).sort_index().equals(misses.sort_index())
+    steps = drawn.all_sizes()
+    frames = int(steps.pages[40])
+    assert steps.miss_ratio[40] == lru(IDS, WRITES, frames)["misses"] / 4000 and (steps.miss_ratio.diff().dropna() < 0).all()
+    sets = drawn.working_sets()
+    assert sets.window.iloc[-1] == 4000 and (sets["pages"] <= sets.window).all()
+    drawn.plot(tmp_path / "curve.svg")
+    assert "4,000 references" in repr(drawn) and (drawn.summary().error == 0).all()
+    sampled = fs.cache("zipf:pages=50000,references=200000", policy="fifo").curve("lru", "fifo", sample="20%", size="10%,50%").summary()
+    assert (sampled.error > 0).all() and (sampled.miss_ratio + sampled.error > 0.1).all()
+    with pytest.raises(FlashsimError, match="curve of all sizes: '2q' is unknown"):
+        drawn.all_sizes("2q")
+
+
+def test_the_curve_s_command_says_and_writes_the_same(flashsim: Run, here: Path) -> None:
+    (here / "pages.txt").write_text("\n".join(map(str, IDS)))
+    done = flashsim("cache curve pages.txt --size 5%,10% --json told.json --out told.csv --out-dir shown --plot told.pdf")
+    assert done.exit_code == 0, done.output
+    ours = fs.cache("pages.txt", policy="lru").curve(size="5%,10%")
+    told = json.loads((here / "told.json").read_text())
+    assert told["curves"] == ours.summary().to_dict("records") and told["all_sizes"]["lru"] == ours.all_sizes().to_dict("list")
+    assert told["working_sets"]["pages"] == ours.working_sets()["pages"].tolist() and pd.read_csv("told.csv").misses.equals(
+        ours.summary().misses
+    )
+    assert {path.name for path in (here / "shown").iterdir()} == {"report.html", "curves.csv", "working_sets.csv", "curves.svg"}
+
+
 BROKEN = """
 class Plain:
     def __init__(self, pool):
