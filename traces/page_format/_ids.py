@@ -49,18 +49,21 @@ class Parser:
             except pa.ArrowInvalid:
                 continue
             self._kind = kind
+            if pa.types.is_string(_KINDS[kind]):  # whatever is asked of words is asked but once of each
+                place = self._columns.index(self._column)
+                table = table.set_column(place, self._column, table.column(place).combine_chunks().dictionary_encode())
             return _text.Lines(self._path, first, table)
         return _text.parse(self._path, first, data, types, self._delimiter, [""])
 
     def blank(self, lines: _text.Lines) -> _text.Bools:
         """Which lines have no id."""
         column = lines.table.column(self._column).combine_chunks()
-        return ~_found(column, r"\S") if pa.types.is_string(column.type) else column.is_null().to_numpy(zero_copy_only=False)
+        return ~_found(column, r"\S") if pa.types.is_dictionary(column.type) else column.is_null().to_numpy(zero_copy_only=False)
 
     def broken(self, lines: _text.Lines) -> _text.Bools:
         """Which lines have ids of several words."""
         column = lines.table.column(self._column).combine_chunks()
-        return _found(column, r"\S\s+\S") if pa.types.is_string(column.type) else np.zeros(len(column), np.bool_)
+        return _found(column, r"\S\s+\S") if pa.types.is_dictionary(column.type) else np.zeros(len(column), np.bool_)
 
     def ids(self, lines: _text.Lines) -> Integers:
         """The ids of lines, 0 of those that are blank."""
@@ -71,22 +74,24 @@ class Parser:
 def as_ids(column: pa.Array) -> Integers:
     """Ids of 64 bits, from whole numbers or words, shape (n,)."""
     if pa.types.is_dictionary(column.type):
-        return as_ids(column.dictionary)[column.indices.to_numpy()]
+        words = column.dictionary
+        return (_hashed(words) if pa.types.is_string(words.type) else as_ids(words))[column.indices.to_numpy()]
     if pa.types.is_integer(column.type):
-        return (
-            column.to_numpy(zero_copy_only=False)
-            .astype(np.uint64 if pa.types.is_uint64(column.type) else np.int64, copy=False)
-            .view(np.int64)
-        )
-    coded = pc.utf8_trim_whitespace(column).dictionary_encode()
-    words = coded.dictionary.to_numpy(zero_copy_only=False)
-    ids = pd.util.hash_array(words, categorize=False).view(np.int64)
-    for place in np.flatnonzero(_found(coded.dictionary, _NUMBER)):
-        number = int(words[place], 16 if words[place][:2] in ("0x", "0X") else 10)
+        kind = np.uint64 if pa.types.is_uint64(column.type) else np.int64
+        return column.to_numpy(zero_copy_only=False).astype(kind, copy=False).view(np.int64)
+    return as_ids(column.dictionary_encode())
+
+
+def _hashed(column: pa.Array) -> Integers:
+    words = pc.utf8_trim_whitespace(column)
+    texts = words.to_numpy(zero_copy_only=False)
+    ids = pd.util.hash_array(texts, categorize=False).view(np.int64)
+    for place in np.flatnonzero(pc.match_substring_regex(words, _NUMBER).to_numpy(zero_copy_only=False)):
+        number = int(texts[place], 16 if texts[place][:2] in ("0x", "0X") else 10)
         if -(1 << 63) <= number < 1 << 64:
             ids[place] = number if number < 1 << 63 else number - (1 << 64)
-    return ids[coded.indices.to_numpy()]
+    return ids
 
 
-def _found(words: pa.Array, pattern: str) -> _text.Bools:
-    return pc.match_substring_regex(words, pattern).to_numpy(zero_copy_only=False)
+def _found(words: pa.DictionaryArray, pattern: str) -> _text.Bools:
+    return pc.match_substring_regex(words.dictionary, pattern).to_numpy(zero_copy_only=False)[words.indices.to_numpy()]
