@@ -142,7 +142,7 @@ def parse(path: Path, first: int, data: bytes, columns: Mapping[str, pa.DataType
 def table(data: bytes, columns: Mapping[str, pa.DataType], delimiter: str, nulls: Sequence[str]) -> pa.Table:
     return pyarrow.csv.read_csv(
         pa.BufferReader(data),
-        pyarrow.csv.ReadOptions(column_names=list(columns), block_size=len(data) + 1),
+        pyarrow.csv.ReadOptions(column_names=list(columns), block_size=len(data) + 1, use_threads=False),
         pyarrow.csv.ParseOptions(delimiter=delimiter, quote_char=False, ignore_empty_lines=False),
         pyarrow.csv.ConvertOptions(column_types=columns, null_values=list(nulls), strings_can_be_null=False),
     )
