@@ -5,8 +5,8 @@ Traiger: Evaluation techniques for storage hierarchies, 1970), so that one pass 
 
 Each page holds a place on a line, that of its last reference, and a bit stands there; the distance is the number of bits behind it (Bennett
 and Kruskal: LRU stack processing, 1975), which a Fenwick tree over words of 32 bits tells.  Where the line ends, the places in use move
-together, so that memory grows with the distinct pages alone: a table of 12 bytes an entry, a quarter to five eighths empty, and a byte an
-entry for the line.  That is 17 to 35 bytes a page, and at most 52 while the table grows.
+together, so that memory grows with the distinct pages alone: 19 to 24 bytes a page for its number (`flashsim.core.page_numbers`), and
+6 to 9 for its place and the line.
 """
 
 from __future__ import annotations
@@ -15,6 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from flashsim.core.kernel import inlined_kernel, lean_kernel
+from flashsim.core.page_numbers import PageNumbers
+from flashsim.core.prefetch import prefetch
+from flashsim.core.replacement import FIRST_PAGE, Numbers
 from flashsim.core.request import Integers
 
 Places = npt.NDArray[np.int32]
@@ -24,9 +27,11 @@ Words = npt.NDArray[np.uint32]
 FIRST = -1
 
 _FEWEST = 1 << 10
-#: Places of the line for each entry of the table.
-_LONGER = 4
-# What `state` counts: distinct pages, and the next free place of the line.
+#: Places of the line for each page that there is room for.
+_LONGER = 8
+#: References that the processor is told of ahead.
+_AHEAD = 16
+# What `state` counts: pages on the line, and its next free place.
 _PAGES, _NEXT = range(2)
 
 
@@ -43,59 +48,44 @@ class ReuseDistances:
     """
 
     def __init__(self) -> None:
-        self._state = np.zeros(2, np.int64)
-        self._new_table(_FEWEST)
+        self._state, self._numbers = np.zeros(2, np.int64), PageNumbers()
+        self._places = np.full(_FEWEST, -1, np.int32)
         self._new_line()
 
-    def _new_table(self, entries: int) -> None:
-        self._keys, self._places = np.zeros(entries, np.int64), np.full(entries, -1, np.int32)
-
     def _new_line(self) -> None:
-        words = _LONGER * len(self._keys) // 32
+        words = _LONGER * len(self._places) // 32
         self._bits, self._tree = np.zeros(words, np.uint32), np.zeros(words + 1, np.int32)
         _fill(self._bits, self._tree, self._state)
 
     @property
     def distinct(self) -> int:
         """How many pages were asked for."""
-        return int(self._state[_PAGES])
+        return len(self._numbers)
 
     @property
     def memory(self) -> int:
         """Bytes of all tables."""
-        return sum(array.nbytes for array in (self._keys, self._places, self._bits, self._tree))
+        return self._numbers.memory + sum(array.nbytes for array in (self._places, self._bits, self._tree))
 
     def add(self, pages: Integers) -> Integers:
-        """Take references to pages, numbers from 0, shape (n,); return their distances, `FIRST` where a page was not known, shape (n,)."""
-        pages = np.ascontiguousarray(pages, np.int64)
-        distances = np.empty(len(pages), np.int64)
+        """Take references to pages, numbers of 64 bits, shape (n,); return their distances, `FIRST` of pages not known, shape (n,)."""
+        numbers, distances = self._numbers.number(pages), np.empty(len(pages), np.int64)
+        if FIRST_PAGE + self.distinct > len(self._places):
+            _move_together(self._places, self._bits, self._tree)
+            room = max(FIRST_PAGE + self.distinct, len(self._places) * 4 // 3)
+            self._places = np.concatenate([self._places, np.full(room - len(self._places), -1, np.int32)])
+            self._new_line()
         row = 0
         while True:
-            row = _refer(pages, row, distances, self._keys, self._places, self._bits, self._tree, self._state)
-            if row == len(pages):
+            row = _refer(numbers, row, distances, self._places, self._bits, self._tree, self._state)
+            if row == len(numbers):
                 return distances
             _move_together(self._places, self._bits, self._tree)
-            if 4 * self.distinct >= 3 * len(self._keys):
-                keys, places = self._keys, self._places
-                self._new_table(2 * len(keys))
-                _enter(keys, places, self._keys, self._places)
-            del self._bits, self._tree
             self._new_line()
 
     def pages(self) -> Integers:
         """All pages, from the least to the most recently used, shape (distinct,)."""
-        used = np.flatnonzero(self._places >= 0)
-        return self._keys[used[np.argsort(self._places[used])]]
-
-
-@inlined_kernel
-def _find(page: int, keys: Integers, places: Places) -> int:
-    """Where the table has a page, or would have it."""
-    mixed = (page & 0xFFFFFFFF) * 0x2545F491 ^ (page >> 32) * 0x27D4EB2F
-    entry = (mixed ^ mixed >> 31) & (keys.shape[0] - 1)
-    while places[entry] >= 0 and keys[entry] != page:
-        entry = (entry + 1) & (keys.shape[0] - 1)
-    return entry
+        return self._numbers.ids()[np.argsort(self._places[FIRST_PAGE : FIRST_PAGE + self.distinct])]
 
 
 @inlined_kernel
@@ -127,32 +117,30 @@ def _change(word: int, by: int, tree: Places) -> None:
 
 
 @lean_kernel
-def _refer(
-    pages: Integers, first: int, distances: Integers, keys: Integers, places: Places, bits: Words, tree: Places, state: Integers
-) -> int:
-    """Take references from `first` on; return where it ended, since the line was full or the table three quarters full."""
+def _refer(numbers: Numbers, first: int, distances: Integers, places: Places, bits: Words, tree: Places, state: Integers) -> int:
+    """Take references from `first` on; return where it ended, since the line was full."""
     known, following = state[_PAGES], state[_NEXT]
     row = first
-    while row < pages.shape[0] and following < 32 * bits.shape[0] and 4 * known < 3 * keys.shape[0]:
-        page = pages[row]
-        entry = _find(page, keys, places)
+    while row < numbers.shape[0] and following < 32 * bits.shape[0]:
+        if row + _AHEAD < numbers.shape[0]:
+            prefetch(places, numbers[row + _AHEAD])
+        page = numbers[row]
         word = following >> 5
+        place = int(places[page])
         before = -1
-        if places[entry] >= 0:
-            place = int(places[entry])
+        if place >= 0:
             distances[row] = known - _until(place, bits, tree)
             before = place >> 5
             bits[before] = int(bits[before]) & ~(1 << (place & 31))
         else:
             distances[row] = FIRST
-            keys[entry] = page
             known += 1
         bits[word] = int(bits[word]) | 1 << (following & 31)
         if before != word:
             _change(word, 1, tree)
             if before >= 0:
                 _change(before, -1, tree)
-        places[entry] = following
+        places[page] = following
         following += 1
         row += 1
     state[_PAGES], state[_NEXT] = known, following
@@ -162,18 +150,9 @@ def _refer(
 @lean_kernel
 def _move_together(places: Places, bits: Words, tree: Places) -> None:
     """Give the pages the first places of the line, in the same order."""
-    for entry in range(places.shape[0]):
-        if places[entry] >= 0:
-            places[entry] = _until(int(places[entry]), bits, tree) - 1
-
-
-@lean_kernel
-def _enter(keys: Integers, places: Places, into_keys: Integers, into_places: Places) -> None:
-    """Copy a table into a larger one that is empty."""
-    for entry in range(keys.shape[0]):
-        if places[entry] >= 0:
-            new = _find(keys[entry], into_keys, into_places)
-            into_keys[new], into_places[new] = keys[entry], places[entry]
+    for page in range(places.shape[0]):
+        if places[page] >= 0:
+            places[page] = _until(int(places[page]), bits, tree) - 1
 
 
 @lean_kernel
