@@ -80,11 +80,11 @@ class Comparison:
         return Interval(0.0, 0.0, 0, True)
 
     def best(self) -> list[dict[str, Any]]:
-        """A row a size, JSON-ready: the best of the policies, those not told apart from it, and the hit ratios of it and the optimum."""
+        """A row a size, JSON-ready: the best policy that knows no future, those not told apart from it, its hit ratio and the optimum's."""
         rows = []
         for frames, runs in self.by_size():
-            mine = [each for each in runs if each.policy != OPTIMUM]
-            best = max(mine, key=lambda each: each.hit_ratio)
+            mine = [each for each in runs if not each.future]
+            best = max(mine or runs, key=lambda each: each.hit_ratio)
             alike = [each.policy for each in mine if each is not best and not self.pair(frames, best.policy, each.policy).sign]
             bound = next((each.hit_ratio for each in runs if each.policy == OPTIMUM), None)
             row: dict[str, Any] = {"size": best.size.label, "pages": frames, "best": best.policy, "alike": alike}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +10,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from algorithms.replacement.base import Replacement
 from experiments.caching.comparison import METHOD, OPTIMUM, Comparison
 from experiments.caching.session import Simulated
 from experiments.presentation.plots import LINES, WIDTH, legend, style, svg
@@ -23,6 +24,18 @@ EXPLAINED = (
     "First: misses of pages never referenced before; again: of pages that had left. A miss reads its page, a dirty page that leaves is "
     "written; what is dirty at the end is not counted. us: processor time a reference."
 )
+
+
+def policies_tables(told: Iterable[tuple[str, Replacement]]) -> list[Table]:
+    """A row a policy, and a row a parameter."""
+    policies: list[list[Entry]] = []
+    parameters: list[list[Entry]] = []
+    for name, member in told:
+        policies.append([name, member.TITLE])
+        for parameter, one in member.PARAMETERS.items():
+            parameters.append([f"{name}:{parameter}", one.default, f"{one.least:,} to {one.most:,}", one.meaning])
+    tables = [Table(["policy", "title"], policies), Table(["parameter", "default", "bounds", "meaning"], parameters)]
+    return [table for table in tables if table.rows]
 
 
 def runs_table(done: Simulated) -> Table:

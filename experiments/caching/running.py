@@ -38,6 +38,8 @@ class Run:
 
     Parameters
     ----------
+    future
+        Whether the policy knows the future: a bound, and nothing that could be used.
     windows
         Its hit ratio in each window, shape (n,).
     seconds
@@ -45,6 +47,7 @@ class Run:
     """
 
     policy: str
+    future: bool
     size: PoolSize
     counts: Counts
     windows: Floats
@@ -205,7 +208,7 @@ def _run(
         told.append(pool.counts)
     hits = np.diff([counts.hits for counts in told]) / np.diff(ends)
     counted = _of_all(np.subtract(told[-1], told[0]) / setting.sample, trace.read - setting.warm_up)
-    return Run(policy.name, size, counted, hits, seconds * counted.references / trace.read)
+    return Run(policy.name, policy.future, size, counted, hits, seconds * counted.references / trace.read)
 
 
 def _of_all(sampled: Floats, references: int) -> Counts:

@@ -12,6 +12,7 @@ import pandas as pd
 import typer
 from matplotlib.figure import Figure
 
+from algorithms.replacement.base import REPLACEMENT
 from experiments.caching import curve_report, report
 from experiments.caching.comparison import METHOD, Comparison, with_optimum
 from experiments.caching.confidence import WINDOWS
@@ -83,7 +84,34 @@ def cache() -> None:
         flashsim cache simulate zipf:pages=1000,references=1e5 --policy lru --policy arc --size 1%..80%
         flashsim cache compare pages.txt lru arc sieve --size 10%
         flashsim cache curve pages.txt
+        flashsim cache list
     """
+
+
+@app.command("list", cls=CommandWithExamples)
+def list_policies(
+    policies: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[POLICY]...", help="Only these; also Python files.", autocompletion=completes("policies")),
+    ] = None,
+    json: JsonFile = None,
+    force: Force = False,
+) -> None:
+    """List the replacement policies, with what their parameters mean.
+
+    Examples::
+
+        flashsim cache list
+        flashsim cache list lru-k 2q
+    """
+    with Outputs(force) as outputs:
+        target = outputs.file("--json", json) if json else None
+        told = [(name, REPLACEMENT.load(name)) for name in policies or REPLACEMENT.names()]
+        for number, table in enumerate(report.policies_tables(told)):
+            say(*([""] if number else []), table)
+        if target:
+            shown = {name: {parameter: one._asdict() for parameter, one in each.PARAMETERS.items()} for name, each in told}
+            write_json(target, {name: {"title": each.TITLE, "parameters": shown[name]} for name, each in told})
 
 
 @app.command("simulate", cls=CommandWithExamples)

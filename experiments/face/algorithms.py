@@ -1,4 +1,4 @@
-"""``fs.algorithms``: the joins there are, and the ways to make their buckets."""
+"""``fs.algorithms``: the joins there are, the ways to make their buckets, and replacement policies."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ import pandas as pd
 
 from algorithms.joins.base import JOINS
 from algorithms.partitioning.base import PARTITIONING
+from algorithms.replacement.base import REPLACEMENT
 from flashsim.core.errors import UnknownNameError
 from flashsim.core.members import Family
 
 #: What is listed.
-_FAMILIES: dict[str, Family[Any]] = {"joins": JOINS, "partitioning": PARTITIONING}
+_FAMILIES: dict[str, Family[Any]] = {"joins": JOINS, "partitioning": PARTITIONING, "replacement": REPLACEMENT}
 
 
 def algorithms(family: str = "joins") -> pd.DataFrame:
@@ -23,12 +24,13 @@ def algorithms(family: str = "joins") -> pd.DataFrame:
     Parameters
     ----------
     family
-        ``"joins"``, or ``"partitioning"``: the ways in which hash joins make buckets, which have no formulas.
+        ``"joins"``; ``"partitioning"``, the ways in which hash joins make buckets; or ``"replacement"``, the policies of `fs.cache`. The
+        last two have no formulas.
 
     Raises
     ------
     UnknownNameError
-        It is neither.
+        It is none of these.
 
     Examples
     --------

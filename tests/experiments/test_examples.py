@@ -43,6 +43,7 @@ COMMANDS = (
     "trace info",
     "trace replay",
     "cache",
+    "cache list",
     "cache simulate",
     "cache compare",
     "cache curve",

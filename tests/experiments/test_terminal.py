@@ -37,6 +37,7 @@ LINES = {
     "trace convert": ("trace convert small.trace small.parquet --to parquet", False),
     "trace replay": ("trace replay small.trace --on micron-p300", False),
     "trace replay on a file": ("trace replay small.trace --on ./disk.bin --writes-as-reads --against ocz-core-60gb", True),
+    "cache list": ("cache list lru lru-k", False),
     "cache simulate": ("cache simulate pages.txt --policy lru --policy opt --size 5%..50%", False),
     "cache curve": ("cache curve pages.txt --policy lru --policy arc --size 10%..60%", False),
     "cache compare": ("cache compare pages.txt fifo lru --size 10%,30%", False),
