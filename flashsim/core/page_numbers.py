@@ -1,8 +1,8 @@
 """Dense numbers of pages, in the order in which they are first seen: policies then keep a row a page, and no tables of their own.
 
 An open table has 32 hashed bits and the number of each page in a word, so that a search reads the page's id but once, to compare it.  It
-is three fifths to three quarters full: with the ids 19 to 24 bytes a page, 34 while it grows.  Then words move in the order in which they stand,
-so that nothing is looked up.
+is three fifths to three quarters full: with the ids 19 to 24 bytes a page, 34 while it grows.  Then words move in the order in which they
+stand, so that nothing is looked up.
 """
 
 from __future__ import annotations

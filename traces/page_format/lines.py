@@ -19,6 +19,8 @@ TITLE = "an id a line (LIRS)"
 GENERIC = True
 EXAMPLE = Example(b"7\n\n*\n-12\n7\n18446744073709551615\n0x10\n", [7, -12, 7, -1, 16])
 
+#: What some programs put before a text in UTF-8.
+_MARK = b"\xef\xbb\xbf"
 _STARS = re.compile(rb"(?m)^[ \t]*\*.*$")
 
 
@@ -33,6 +35,7 @@ def read(path: Path) -> Batches:
     parser = _ids.Parser(path, "id", ["id"])
     for first, _, data in _text.chunks(path):
         body = _STARS.sub(b"", data) if b"*" in data else data
+        body = body.removeprefix(_MARK) if first == 1 else body
         if not body:
             continue
         lines = parser.lines(first, body)
