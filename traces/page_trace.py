@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from flashsim.core.errors import DamagedFileError, InvalidParameterError, MissingFileError, UnknownNameError
+from flashsim.core.errors import DamagedFileError, FlashsimError, InvalidParameterError, MissingFileError, UnknownNameError
+from flashsim.core.protocols import Progress
 from flashsim.core.references import BATCH, Batches, References
 from flashsim.core.request import READ, WRITE
 from flashsim.core.units import KIB, MIB, format_size
@@ -134,3 +136,34 @@ def pieces(batch: References) -> Iterator[References]:
     for begin in range(0, len(batch.pages), BATCH):
         part = slice(begin, begin + BATCH)
         yield References(batch.pages[part], None if batch.writes is None else batch.writes[part])
+
+
+def keep(batches: Batches, path: str | Path, to: str = "parquet", progress: Progress | None = None) -> int:
+    """Write references as a trace of pages, which appears under its name only once it is complete; return how many they are.
+
+    Raises
+    ------
+    InvalidParameterError, UnknownNameError
+        The format can only be read, or there is none of that name.
+    FlashsimError
+        The file cannot be written.
+    """
+    member, target, written = PAGE_FORMATS.load(to), Path(path), 0
+
+    def counted() -> Batches:
+        nonlocal written
+        for batch in batches:
+            yield batch
+            written += len(batch.pages)
+            if progress:
+                progress(written, written)
+
+    partial = target.with_name(f".{target.name}.{os.getpid()}.keeping")
+    try:
+        member.write(counted(), partial)
+        os.replace(partial, target)
+    except OSError as problem:
+        raise FlashsimError(f"trace: cannot write {target}: {problem.strerror or problem}") from problem
+    finally:
+        partial.unlink(missing_ok=True)
+    return written

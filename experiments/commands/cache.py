@@ -32,6 +32,7 @@ from flashsim.core.compiling import cores
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.provenance import provenance
 from flashsim.core.units import parse_count, parse_size
+from traces.page_trace import keep
 
 app = typer.Typer(cls=Group, rich_markup_mode=None, add_completion=False)
 
@@ -247,6 +248,33 @@ class _Shown:
     told: dict[str, Any]
     draw: Callable[[], Figure]
     report: Callable[..., None]
+
+
+@app.command("keep", cls=CommandWithExamples)
+def kept(
+    trace: Trace,
+    out: Annotated[Path, typer.Option("--out", metavar="FILE", help="The trace of pages to write.")],
+    to: Annotated[
+        str, typer.Option("--to", metavar="FORMAT", help="parquet, or lines (an id a line, without what is written).")
+    ] = "parquet",
+    page_size: PageSize = "4KiB",
+    seed: Seed = 0,
+    format_name: FormatName = None,
+    columns: Columns = None,
+    force: Force = False,
+) -> None:
+    """Write the references of a trace or a generator into a file, as a trace of pages.
+
+    Examples::
+
+        flashsim cache keep zipf:pages=1000,references=1e5,write-share=0.2 --out zipf.parquet
+        flashsim cache keep pages.txt --out again.txt --to lines
+    """
+    with Outputs(force) as outputs, warnings_as_lines():
+        target = outputs.file("--out", out)
+        with progress_bar("writing references") as progress:
+            count = keep(of_text(trace, parse_size(page_size, "--page-size"), seed, format_name, columns).batches(), target, to, progress)
+        say(f"{out}: {count:,} references")
 
 
 def _asked(

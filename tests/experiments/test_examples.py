@@ -47,6 +47,7 @@ COMMANDS = (
     "cache simulate",
     "cache compare",
     "cache curve",
+    "cache keep",
     "validate",
     "validate hdd",
     "validate joins",

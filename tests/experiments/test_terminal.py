@@ -40,6 +40,7 @@ LINES = {
     "cache list": ("cache list lru lru-k", False),
     "cache simulate": ("cache simulate pages.txt --policy lru --policy opt --size 5%..50%", False),
     "cache curve": ("cache curve pages.txt --policy lru --policy arc --size 10%..60%", False),
+    "cache keep": ("cache keep zipf:pages=1000,references=5000 --out kept.parquet", False),
     "cache compare": ("cache compare pages.txt fifo lru --size 10%,30%", False),
     "validate hdd": ("validate hdd --drive toshiba-5400-320gb --trace measured.trace", False),
     "validate joins": (

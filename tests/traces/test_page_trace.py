@@ -8,15 +8,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from flashsim.core.errors import DamagedFileError, InvalidParameterError, MissingFileError, UnknownNameError
+from flashsim.core.errors import DamagedFileError, FlashsimError, InvalidParameterError, MissingFileError, UnknownNameError
 from flashsim.core.references import BATCH
 from flashsim.core.request import FLUSH, READ, TRIM, WRITE
 from flashsim.core.units import KIB
 from traces.excerpt import Excerpt
 from traces.page_format import lines
 from traces.page_runs import expanded
-from traces.page_trace import page_trace
+from traces.page_trace import keep, page_trace
 from traces.parquet_writer import ParquetWriter
+from traces.references import generated
 from traces.schema import make_batch
 
 
@@ -130,6 +131,10 @@ def test_what_is_asked_for_of_a_trace_must_be_possible(tmp_path: Path) -> None:
         page_trace(Excerpt(path, start=1))
 
 
+def test_a_mark_before_the_text_is_no_part_of_an_id(tmp_path: Path) -> None:
+    assert pages_of(written(tmp_path / "ids", "\ufeff12\r\n13\r\n")) == [12, 13]
+
+
 def test_ten_million_bytes_of_ids_are_read_in_batches(tmp_path: Path) -> None:
     ids = np.random.default_rng(1).integers(0, 10**6, BATCH * 3 + 1)
     path = tmp_path / "ids"
@@ -138,3 +143,19 @@ def test_ten_million_bytes_of_ids_are_read_in_batches(tmp_path: Path) -> None:
     assert max(len(batch.pages) for batch in batches) == BATCH
     assert np.array_equal(np.concatenate([batch.pages for batch in batches]), ids)
     assert pages_of(tmp_path / "first") == ids[: len(batches[0].pages)].tolist()
+
+
+@pytest.mark.parametrize("to", ["lines", "parquet"])
+def test_what_is_kept_is_complete_or_not_there(to: str, tmp_path: Path) -> None:
+    source = generated("zipf:pages=1000,references=6e5,write-share=0.2")
+    assert keep(source.batches(), tmp_path / "kept", to) == 600_000
+    trace = page_trace(tmp_path / "kept")
+    for ours, theirs in zip(trace.batches(), source.batches(), strict=True):
+        assert np.array_equal(ours.pages, theirs.pages)
+        assert ours.writes is None if to == "lines" else np.array_equal(ours.writes, theirs.writes)
+    broken = page_trace(Excerpt(written(tmp_path / "broken", "1\n" * 100 + "2 3\n"), "lines"))
+    with pytest.raises(DamagedFileError, match="line 101"):
+        keep(broken.batches(), tmp_path / "none", to)
+    with pytest.raises(FlashsimError, match="cannot write"):
+        keep(source.batches(), tmp_path / "no" / "folder", to)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["broken", "kept"]
