@@ -52,6 +52,15 @@ def runs_table(done: Simulated) -> Table:
     return Table([*header, "read", "written", "us"], rows, digits=3)
 
 
+def ratios_table(done: Simulated) -> Table:
+    """A row a policy, a column a size: hit ratios."""
+    sizes = list(dict.fromkeys(each.size.label for each in done.runs))
+    rows: dict[str, list[Entry]] = {}
+    for each in done.runs:
+        rows.setdefault(each.policy, [each.policy]).append(100 * each.hit_ratio)
+    return Table(["hit % at", *sizes], list(rows.values()))
+
+
 def pairs_table(told: Comparison) -> Table:
     """A row a size and policy: its hit ratio, and by how much it hits more often than the first."""
     rows: list[list[Entry]] = []

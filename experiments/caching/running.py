@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -26,6 +27,8 @@ from flashsim.storage.pool.simulation import Counts, Simulation, simulation
 
 #: All members of the family.
 ALL = "all"
+#: What stands between two policies: what has a sign behind it is a parameter.
+_BETWEEN = re.compile(r",(?![^,=]*=)")
 #: References at once, compiled and in plain Python: between two of them a run can be stopped.
 _AT_ONCE, _PLAIN_AT_ONCE = BATCH, 1 << 14
 #: Seconds between two looks at how far runs have come.
@@ -88,14 +91,20 @@ class Run:
 
 
 def policy_names(written: Sequence[str]) -> list[str]:
-    """Policies by name, each once; `ALL` stands for every member.
+    """Policies by name, each once; a text may hold several, separated by commas, and `ALL` stands for every member.
 
     Raises
     ------
     UnknownNameError, MissingFileError, InvalidParameterError, FlashsimError
         As `algorithms.replacement.base.check_replacement_policy`.
+
+    Examples
+    --------
+    >>> policy_names(["lru-k:k=3,correlated=10,arc", "arc", "fifo"])
+    ['lru-k:k=3,correlated=10', 'arc', 'fifo']
     """
-    names = [member for name in written for member in (REPLACEMENT.names() if name == ALL else [name])]
+    texts = [text for several in written for text in _BETWEEN.split(several)]
+    names = [member for text in texts for member in (REPLACEMENT.names() if text == ALL else [text])]
     for name in names:
         check_replacement_policy(name)
     return list(dict.fromkeys(names))

@@ -17,6 +17,7 @@ from experiments.caching import curve_report, report
 from experiments.caching.comparison import METHOD, Comparison, with_optimum
 from experiments.caching.confidence import WINDOWS
 from experiments.caching.curves import curves, working_sets
+from experiments.caching.running import policy_names
 from experiments.caching.session import Asked, simulate
 from experiments.caching.sizes import parse_share
 from experiments.caching.sources import of_text
@@ -49,7 +50,7 @@ Policies = Annotated[
     typer.Option(
         "--policy",
         metavar="NAME[:PARAMETER=NUMBER,...]",
-        help="One of {policies}; all; or a Python file. Several may be given.",
+        help="One of {policies}; all; or a Python file. Several may be given, or several with commas.",
         autocompletion=completes("policies"),
     ),
 ]
@@ -149,6 +150,8 @@ def simulated(
             done = simulate(of_text(trace, asked.page_size, seed, format_name, columns), asked, progress)
         say(f"{done.title()}\n", report.runs_table(done), "")
         explain(report.EXPLAINED)
+        if len({each.size for each in done.runs}) > 1:
+            say("", report.ratios_table(done))
         made = _Shown(done.rows(), done.as_dict(), lambda: report.picture(done.rows()), partial(report.write_report, done=done))
         _write(targets, made, provenance({"trace": trace} | asked.as_dict()))
 
@@ -183,8 +186,8 @@ def compared(
         flashsim cache compare pages.txt lru arc sieve --size 1%..80%
         flashsim cache compare scan:pages=2000,references=1e5 lru 2q --size 10% --warm-up 10% --json told.json
     """
-    names = [*(policies or []), *(policy or [])]
-    if len(names) < 2 and names != ["all"]:
+    names = policy_names([*(policies or []), *(policy or [])])
+    if len(names) < 2:
         raise InvalidParameterError("policy", ", ".join(names) or "none", "a comparison needs at least two")
     asked = _asked(with_optimum(names), size, page_size, warm_up, limit, sample, seed, jobs, WINDOWS)
     with Outputs(force) as outputs, warnings_as_lines():

@@ -61,8 +61,8 @@ class CacheOutcome(Outcome):
         InvalidParameterError
             There is only one, or there are too few references.
         """
-        names = [text(each, "policy") for each in policies] or list(self.asked.policies)
-        if len(names) < 2 and names != ["all"]:
+        names = policy_names([text(each, "policy") for each in policies] or list(self.asked.policies))
+        if len(names) < 2:
             raise InvalidParameterError("policy", ", ".join(names), "a comparison needs at least two")
         asked = replace(self.asked, policies=with_optimum(names), windows=WINDOWS)
         with working("simulating policies") as progress:

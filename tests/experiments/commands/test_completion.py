@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 from algorithms.joins.base import JOINS
 from algorithms.page_access.planners.base import PLANNERS
 from algorithms.partitioning.base import PARTITIONING
+from algorithms.replacement.base import REPLACEMENT
 from experiments.command_line import app
 from experiments.papers import base as papers
 from flashsim.core import members
@@ -47,6 +48,8 @@ def test_values_are_completed(here: Path) -> None:
     assert completed("flashsim device bench x --only lo") == ["locality"] and completed("flashsim join bnl --cpu no") == ["none"]
     assert completed("flashsim fetch ge") == ["general", "geometric"]
     assert completed("flashsim fetch join --frames 3 --planner ") == PLANNERS.names()
+    assert completed("flashsim cache simulate t --policy l") == [name for name in REPLACEMENT.names() if name.startswith("l")]
+    assert completed("flashsim cache compare t lru si") == ["sieve"] and completed("flashsim cache curve zi") == ["zipf"]
     assert completed("flashsim join grace-hash --partition ") == PARTITIONING.names()
     assert completed("flashsim device show nothing-of-that-name") == []
 

@@ -123,7 +123,7 @@ def test_pictures_and_comparisons(tmp_path: Path) -> None:
     told = fs.cache(loop, policy=["lru", "opt"], size=["20%", "50%"])
     told.plot(tmp_path / "told.svg")
     fs.cache(loop, policy="lru", size="20%").plot(tmp_path / "one.png")
-    compared = told.compare()
+    compared = fs.cache(loop, policy="lru,opt", size="20%,50%").compare("lru,opt")
     compared.plot(tmp_path / "compared.pdf")
     assert {path.name for path in tmp_path.iterdir()} == {"told.svg", "one.png", "compared.pdf"}
     best = compared.best()
