@@ -23,6 +23,8 @@ from flashsim.core.replacement import (
     POOL,
     RESIDENT,
     USED,
+    WRITES,
+    WRITTEN_AGAIN,
     PoolState,
     ReplacementPolicy,
     of_page,
@@ -65,7 +67,7 @@ class Kernels:
         self.policy, self.state = policy, policy.state(frames, pages, seed)
 
     def refer(self, page: int, write: bool = False, next_use: int = 0) -> int:
-        self.state.numbers[NEXT_USE] = next_use
+        self.state.numbers[NEXT_USE], self.state.numbers[WRITTEN_AGAIN] = next_use & NEVER_AGAIN, next_use < 0
         outcome = int(_refer(self.state, self.policy.kernels, page, write))
         if outcome < 0:
             raise breach(self.policy.name, outcome, int(self.state.numbers[NOW]))
@@ -115,13 +117,14 @@ def forms(policy: ReplacementPolicy, frames: int) -> list[Pool]:
     return pools if policy.plain is None else [*pools, Plain(policy, frames)]
 
 
-def next_uses(pages: Sequence[int]) -> list[int]:
-    """The number of the reference that asks for each page next; the first is 1."""
+def next_uses(pages: Sequence[int], writes: Sequence[bool]) -> list[int]:
+    """The number of the reference that asks for each page next, plus `WRITES` where that or a later one writes it; the first is 1."""
     last: dict[int, int] = {}
     uses = []
     for now in range(len(pages), 0, -1):
-        uses.append(last.get(pages[now - 1], NEVER_AGAIN))
-        last[pages[now - 1]] = now
+        page, write = pages[now - 1], writes[now - 1]
+        uses.append(later := last.get(page, NEVER_AGAIN))
+        last[page] = now + WRITES if write or later < 0 else now
     return uses[::-1]
 
 
