@@ -16,6 +16,7 @@ from collections import OrderedDict
 from collections.abc import Mapping
 
 from flashsim.core.kernel import inlined_kernel, lean_kernel
+from flashsim.core.prefetch import prefetch
 from flashsim.core.replacement import (
     FIRST_PAGE,
     FIRST_PARAMETER,
@@ -36,7 +37,7 @@ from flashsim.core.replacement import (
     push,
     take_out,
 )
-from flashsim.core.word_heap import BEGIN, arrange, behind, clear, item_of, number_of, page_of, put, put_back, sink, take, take_aside
+from flashsim.core.word_heap import BEGIN, arrange, behind, item_of, number_of, page_of, put, put_back, sink, take, take_aside
 
 _FOREVER = (1 << 31) - 1
 TITLE = "LRU-K, least recently used by the K-th last reference (O'Neil, O'Neil and Weikum, SIGMOD 1993)"
@@ -110,12 +111,6 @@ class Plain(PlainPolicy):
 
 
 @lean_kernel
-def setup(pool: PoolState) -> None:
-    """No items."""
-    clear(pool.words, BEGIN, 2 * pool.numbers[SIZE])
-
-
-@lean_kernel
 def hit(pool: PoolState, page: int) -> None:
     """A reference after the correlated period is a new one; the time that the former took is closed up.
 
@@ -170,6 +165,9 @@ def _settle(pool: PoolState, page: int) -> None:
         push(pool, _FEW, page)
         return
     size = numbers[_ITEMS]
+    if size and not _stands(pool, pool.words[BEGIN]):
+        sink(pool.words, BEGIN, size, 0, item_of(time, page))
+        return
     if size == 2 * numbers[SIZE]:
         size = _without_past(pool, size)
     put(pool.words, BEGIN, size, item_of(time, page))
@@ -217,11 +215,16 @@ def victim(pool: PoolState, page: int) -> int:
 
 @lean_kernel
 def _from_heap(pool: PoolState) -> int:
-    """The page that leaves of those with K references, or `NONE`: bounds of those that come first are made exact."""
+    """The page that leaves of those with K references, or `NONE`: bounds of those that come first are made exact.
+
+    Its item stays, and stands for no resident page then.
+    """
     pages, words, size, aside, leaving = pool.pages, pool.words, pool.numbers[_ITEMS], 0, NONE
     end = behind(BEGIN, 2 * pool.numbers[SIZE]) - 1
     column = _HISTORY + pool.numbers[_K] - 1
-    while size > 0 and leaving == NONE:
+    for place in range(BEGIN + 1, BEGIN + min(size, 9)):
+        prefetch(pages, page_of(words[place]))
+    while size > 0:
         item = words[BEGIN]
         first = page_of(item)
         if not _stands(pool, item):
@@ -234,8 +237,8 @@ def _from_heap(pool: PoolState) -> int:
             take_aside(words, BEGIN, size, end - aside)
             aside += 1
         else:
-            take(words, BEGIN, size)
             leaving = first
+            break
         size -= 1
     put_back(words, BEGIN, size, end, aside)
     pool.numbers[_ITEMS] = size + aside

@@ -9,7 +9,7 @@ pinned it is the rule among the others, and perhaps not the optimum.
 
 from __future__ import annotations
 
-from algorithms.replacement._next_uses import HEAP_WORDS, add, clear_heap, present_item, take_last
+from algorithms.replacement._next_uses import HEAP_WORDS, add, last, present_item
 from flashsim.core.kernel import lean_kernel
 from flashsim.core.replacement import PlainPolicy, PlainPool, PoolState
 from flashsim.core.word_heap import page_of
@@ -46,12 +46,6 @@ class Plain(PlainPolicy):
 
 
 @lean_kernel
-def setup(pool: PoolState) -> None:
-    """No items."""
-    clear_heap(pool, 0)
-
-
-@lean_kernel
 def hit(pool: PoolState, page: int) -> None:
     """It is asked for later now."""
     add(pool, 0, present_item(pool, page))
@@ -63,7 +57,7 @@ enter = hit
 @lean_kernel
 def victim(pool: PoolState, page: int) -> int:
     """The one that is asked for last."""
-    return page_of(take_last(pool, 0))
+    return page_of(last(pool, 0, 0))
 
 
 @lean_kernel

@@ -12,7 +12,7 @@ keep a page depends on all that comes before it is asked for, which a rule that 
 
 from __future__ import annotations
 
-from algorithms.replacement._next_uses import HEAP_WORDS, add, clear_heap, next_use_of, present_item, take_last
+from algorithms.replacement._next_uses import HEAP_WORDS, add, last, next_use_of, present_item
 from flashsim.core.kernel import inlined_kernel, lean_kernel
 from flashsim.core.replacement import (
     DIRTY,
@@ -74,13 +74,6 @@ class Plain(PlainPolicy):
 
 
 @lean_kernel
-def setup(pool: PoolState) -> None:
-    """No items."""
-    clear_heap(pool, _CHEAP)
-    clear_heap(pool, _DEAR)
-
-
-@lean_kernel
 def hit(pool: PoolState, page: int) -> None:
     """It is asked for later now, and is perhaps not written any more."""
     dear = pool.numbers[WRITTEN_AGAIN] and pool.pages[page, FLAGS] & DIRTY
@@ -93,18 +86,8 @@ enter = hit
 @lean_kernel
 def victim(pool: PoolState, page: int) -> int:
     """The one that costs less for the time that its frame is free, of the last cheap one and the last dear one."""
-    dear = take_last(pool, _DEAR)
-    while dear != NO_ITEM and not pool.pages[page_of(dear), FLAGS] & DIRTY:  # written back meanwhile
-        add(pool, _CHEAP, dear)
-        dear = take_last(pool, _DEAR)
-    cheap = take_last(pool, _CHEAP)
-    if cheap == NO_ITEM or (dear != NO_ITEM and _sooner_paid(pool, dear, cheap)):
-        dear, cheap = cheap, dear
-        if dear != NO_ITEM:
-            add(pool, _CHEAP, dear)
-    elif dear != NO_ITEM:
-        add(pool, _DEAR, dear)
-    return page_of(cheap)
+    dear, cheap = last(pool, _DEAR, DIRTY), last(pool, _CHEAP, 0)
+    return page_of(dear if cheap == NO_ITEM or (dear != NO_ITEM and _sooner_paid(pool, dear, cheap)) else cheap)
 
 
 @inlined_kernel

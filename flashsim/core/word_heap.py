@@ -1,7 +1,7 @@
 """Heaps of whole numbers among the words of an array, the least on top, with eight below each: they fill a line of a processor's cache.
 
-An item stands for a page and a number by which it is ordered (`item_of`).  Behind the last item of a heap stand `NO_ITEM`s.  Items that
-must not be taken out are put aside behind them, and back.
+An item stands for a page and a number by which it is ordered (`item_of`).  Where there are fewer than eight below an item, `NO_ITEM`s
+stand for the others.  Items that must not be taken out are put aside behind all, and back.
 """
 
 from __future__ import annotations
@@ -41,14 +41,10 @@ def behind(begin: int, most: int) -> int:
 
 
 @lean_kernel
-def clear(words: Integers, begin: int, most: int) -> None:
-    """Make an empty heap for so many items."""
-    words[begin : behind(begin, most)] = NO_ITEM
-
-
-@lean_kernel
 def put(words: Integers, begin: int, size: int, item: int) -> None:
     """Put an item into a heap of so many."""
+    if size & 7 == 1:
+        words[begin + size : begin + size + 8] = NO_ITEM
     place = size
     while place > 0:
         above = (place - 1) >> 3
