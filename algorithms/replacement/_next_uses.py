@@ -1,6 +1,7 @@
 """Heaps of resident pages by when they are asked for next, for policies that know it: the page that is asked for last is on top.
 
-A page that is referenced gets another item; the former one is past then, and stays below those to come until there are too many.  The item of a page that leaves is past, too.
+A page that is referenced gets another item; the former one is past then, as are items of pages that left.  Items that are past stay below
+those to come until there are too many, or until one of them is on top.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from algorithms.replacement.base import replacement_policy
 from flashsim.core.page_numbers import PageNumbers
 from flashsim.core.replacement import DIRTY, FIRST_PAGE, FLAGS, RESIDENT, Numbers
 from flashsim.storage.pool.simulation import Simulation, Writes
-from tests.algorithms.replacement.page_traces import next_uses
+from tests.contract.pools import next_uses
 
 Stream = tuple[Numbers, Writes, Numbers]
 STREAMS = 150
@@ -21,7 +21,7 @@ def stream(seed: int) -> tuple[Stream, int]:
     count = int(draw.integers(12, 40))
     pages = PageNumbers().number(draw.integers(0, draw.integers(3, 8), count))
     writes = (draw.random(count) < draw.random()).astype(np.uint8)
-    return (pages, writes, next_uses(pages, writes)), int(draw.integers(2, 5))
+    return (pages, writes, np.array(next_uses(pages.tolist(), writes.tolist()), np.int32)), int(draw.integers(2, 5))
 
 
 def least_cost(pages: Numbers, writes: Writes, frames: int, price: int) -> int:

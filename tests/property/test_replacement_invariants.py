@@ -15,7 +15,7 @@ from flashsim.core.kernel import lean_kernel
 from flashsim.core.replacement import DIRTY, FIRST_PAGE, FLAGS, FORGET, NOW, OWN_NUMBER, PINNED, RESIDENT, USED, of_page
 from flashsim.storage.pool.plain import PlainPool
 from flashsim.storage.pool.simulation import Simulation
-from tests.algorithms.replacement.page_traces import next_uses
+from tests.contract.pools import next_uses
 
 REFER, PIN, UNPIN, DROP = range(4)
 PAGES, STEPS = 24, 250
@@ -133,7 +133,7 @@ def test_invariants_and_equal_choices(policy: str, seed: int, size: int, skew: i
     steps = draw.choice(list(SHARES), STEPS, p=list(SHARES.values())) if meddling else np.full(STEPS, REFER)
     pages = FIRST_PAGE + (PAGES * draw.random(STEPS) ** skew).astype(int)
     asked, writes = pages[steps == REFER].astype(np.int32), (draw.random(np.count_nonzero(steps == REFER)) < 0.3).astype(np.uint8)
-    uses, row = next_uses(asked, writes), 0
+    uses, row = np.array(next_uses(asked.tolist(), writes.tolist()), np.int32), 0
     for step, page in zip(steps.tolist(), pages.tolist(), strict=True):
         if step == REFER:
             plain.refer(page, bool(writes[row]), int(uses[row]))

@@ -9,9 +9,9 @@ import numpy as np
 from flashsim.core.kernel import inlined_kernel, lean_kernel
 from flashsim.core.policies import Policies
 from flashsim.core.prefetch import prefetch
-from flashsim.core.replacement import FLAGS, FORGET, NEXT_USE, NONE, PINNED, RESIDENT, SIZE, USED, Numbers, PoolState, of_page
+from flashsim.core.replacement import FLAGS, FORGET, NONE, PINNED, RESIDENT, SIZE, USED, Numbers, PoolState, of_page
 from flashsim.core.request import Integers
-from flashsim.storage.pool.reference import TOOK_FREE, WAS_RESIDENT, WRITE_BACK, refer
+from flashsim.storage.pool.reference import TOOK_FREE, WAS_RESIDENT, WRITE_BACK, know_future, refer
 from flashsim.storage.pool.simulation import Writes
 
 # Columns of what is held: how often a page is fixed, and its frame.
@@ -107,7 +107,7 @@ def exchange(
         row = int(rows[index])
         write = int(writes[index]) if writes.shape[0] else 0
         if next_uses.shape[0]:
-            pool.numbers[NEXT_USE] = next_uses[index]
+            know_future(pool, next_uses[index])
         stored = lsns[row]
         outcome = refer(pool, policy, row, write)
         if outcome < 0:

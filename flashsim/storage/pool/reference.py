@@ -15,12 +15,15 @@ from flashsim.core.replacement import (
     FLAGS,
     HIT,
     KNOWN,
+    NEVER_AGAIN,
+    NEXT_USE,
     NOW,
     PINNED,
     RESIDENT,
     SIZE,
     USED,
     VICTIM,
+    WRITTEN_AGAIN,
     PoolState,
     choice,
     of_page,
@@ -39,6 +42,12 @@ BREACHES = {
     -4: "the victim is the page that is about to enter",
 }
 _NO_PAGE, _ABSENT, _HELD, _ENTERING = -1, -2, -3, -4
+
+
+@inlined_kernel
+def know_future(pool: PoolState, next_use: int) -> None:
+    """Tell a policy when the present page is asked for next, plus `WRITES` if that reference or a later one writes it."""
+    pool.numbers[NEXT_USE], pool.numbers[WRITTEN_AGAIN] = next_use & NEVER_AGAIN, next_use < 0
 
 
 @inlined_kernel

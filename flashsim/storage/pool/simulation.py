@@ -17,22 +17,21 @@ from flashsim.core.replacement import (
     FIRST_PAGE,
     FLAGS,
     KNOWN,
-    NEVER_AGAIN,
-    NEXT_USE,
+    NEWER,
     NOW,
+    OLDER,
     POOL,
-    WRITTEN_AGAIN,
     Numbers,
     PoolState,
     ReplacementPolicy,
 )
 from flashsim.core.request import Integers
 from flashsim.storage.pool.plain import PlainPool
-from flashsim.storage.pool.reference import TOOK_FREE, WAS_RESIDENT, WRITE_BACK, breach, refer, with_rows
+from flashsim.storage.pool.reference import TOOK_FREE, WAS_RESIDENT, WRITE_BACK, breach, know_future, refer, with_rows
 
 Writes = npt.NDArray[np.uint8]
-#: References that the processor is told of ahead.
-_AHEAD = 12
+#: References ahead of which the processor is told of a page, and of the pages beside it in its ring.
+_AHEAD, _BESIDE = 16, 8
 
 
 class Counts(NamedTuple):
@@ -76,6 +75,8 @@ class Simulation:
         Pages that the pool holds.
     seed
         Of what the policy draws.
+    pages
+        Distinct pages that are expected; with more it takes up to three times the memory for a moment.
 
     Raises
     ------
@@ -83,11 +84,11 @@ class Simulation:
         No frame.
     """
 
-    def __init__(self, policy: ReplacementPolicy, frames: int, seed: int = 0) -> None:
+    def __init__(self, policy: ReplacementPolicy, frames: int, seed: int = 0, pages: int = 1 << 10) -> None:
         if frames < 1:
             raise InvalidParameterError("size", f"{frames} pages", "a pool has at least one")
         self.policy, self.frames = policy, frames
-        self.state = policy.state(frames, 1 << 10, seed)
+        self.state = policy.state(frames, pages, seed)
         self._counts = np.zeros(len(Counts._fields), np.int64)
 
     @property
@@ -138,10 +139,13 @@ def _run(pool: PoolState, policy: Policies, pages: Numbers, writes: Writes, next
     while row < count:
         if row + _AHEAD < count:
             prefetch(pool.pages, pages[row + _AHEAD])
+            coming = pages[row + _BESIDE]
+            prefetch(pool.pages, pool.pages[coming, OLDER])
+            prefetch(pool.pages, pool.pages[coming, NEWER])
         page = int(pages[row])
         write = int(writes[row]) if writing else 0
         if future:
-            pool.numbers[NEXT_USE], pool.numbers[WRITTEN_AGAIN] = next_uses[row] & NEVER_AGAIN, next_uses[row] < 0
+            know_future(pool, next_uses[row])
         known = pool.pages[page, FLAGS] & KNOWN
         outcome = refer(pool, policy, page, write)
         row += 1
@@ -168,9 +172,9 @@ def _run(pool: PoolState, policy: Policies, pages: Numbers, writes: Writes, next
     return min(outcome, 0)
 
 
-def simulation(policy: ReplacementPolicy, frames: int, seed: int = 0) -> PoolSimulation:
+def simulation(policy: ReplacementPolicy, frames: int, seed: int = 0, pages: int = 1 << 10) -> PoolSimulation:
     """A pool to refer to: by the policy's kernels, or by its plain form if it has no others."""
-    return Simulation(policy, frames, seed) if policy.kernels is not None else PlainSimulation(policy, frames, seed)
+    return Simulation(policy, frames, seed, pages) if policy.kernels is not None else PlainSimulation(policy, frames, seed)
 
 
 class PlainSimulation:

@@ -1,4 +1,4 @@
-"""Page traces for tests of replacement policies: the LIRS authors', whose `*` lines are ignored, and generated ones; next uses."""
+"""Page traces for tests of replacement policies: the LIRS authors', whose `*` lines are ignored, and generated ones."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from flashsim.core.page_numbers import PageNumbers
-from flashsim.core.replacement import NEVER_AGAIN, WRITES, Numbers
-from flashsim.storage.pool.simulation import Writes
+from flashsim.core.replacement import Numbers
 
 
 @cache
@@ -28,14 +27,3 @@ def zipf_stream(pages: int, count: int, exponent: float, seed: int) -> Numbers:
     for begin in range(0, count - count // 10, count // 5):
         ranks[begin : begin + count // 50] = np.arange(count // 50) % pages
     return PageNumbers().number(draw.permutation(pages)[ranks].astype(np.int64))
-
-
-def next_uses(pages: Numbers, writes: Writes) -> Numbers:
-    """Which reference asks for each page next, plus `WRITES` where that or a later one writes it."""
-    coming: dict[int, int] = {}
-    into = np.empty(len(pages), np.int32)
-    for row in range(len(pages) - 1, -1, -1):
-        page = int(pages[row])
-        into[row] = later = coming.get(page, NEVER_AGAIN)
-        coming[page] = row + 1 + (WRITES if writes[row] or later < 0 else 0)
-    return into
