@@ -81,7 +81,7 @@ class PageTrace:
             yield from _of_requests(self.excerpt, self.page_size)
             return
         try:
-            yield from PAGE_FORMATS.load(self.page_format).read(path)
+            yield from PAGE_FORMATS.load(self.page_format).references(path)
         except OSError as problem:
             raise DamagedFileError(f"trace: {path} cannot be read: {problem}".split("\n", 1)[0]) from problem
 
@@ -124,9 +124,10 @@ def page_trace(source: Source, page_size: int = PAGE_SIZE) -> PageTrace:
         raise DamagedFileError(f"trace: {path} could be {' or '.join(found)}; name it with --format")
     kind, _, _ = (name or "").partition(":")
     of_requests = FORMATS.names()
-    if not found and (kind.endswith(".py") or kind in set(PAGE_FORMATS.names()) - set(of_requests)):
+    own = kind.endswith(".py")
+    if not found and (PAGE_FORMATS.is_defined_in(Path(kind)) if own else kind in set(PAGE_FORMATS.names()) - set(of_requests)):
         found = [kind]
-    if not found and kind and kind not in of_requests:
+    if not found and kind and not own and kind not in of_requests:
         raise UnknownNameError("trace format", kind, {*PAGE_FORMATS.names(), *of_requests})
     return PageTrace(excerpt if found else recognised(excerpt), page_size, found[0] if found else None)
 

@@ -20,14 +20,20 @@ def declarations() -> Iterator[tuple[str, str, str, str]]:
             yield package, module, name, protocol
 
 
-def join_its_family(path: Path) -> None:
-    """Add a file to the family whose contract asks most of what it defines."""
+def family_of(path: Path) -> Family[object]:
+    """The family whose contract asks most of what a file defines."""
     if not path.is_file():
         raise pytest.UsageError(f"--member: no file at {path}")
     every: list[Family[object]] = [getattr(import_module(module), name) for _, module, name, _ in declarations()]
     family = max(every, key=lambda each: each.asked_of(path) or 0)
     if not family.asked_of(path):
         raise pytest.UsageError(f"--member: {path} defines no member of any family; each family's base.py says what a member defines")
+    return family
+
+
+def join_its_family(path: Path) -> None:
+    """Add a file to its family."""
+    family = family_of(path)
     names = [*family.names(), str(path.resolve())]
     vars(family)["names"] = lambda: names
 

@@ -60,6 +60,7 @@ def test_the_guides_commands_show_its_join_beside_its_formula_and_its_traces(tmp
     )
     ours = [int(number.replace(",", "")) for number in formula.search(join).groups()]  # type: ignore[union-attr]
     assert ours[0] == ours[2] and abs(ours[1] - ours[3]) <= 0.02 * ours[3], "requests, pages, and the formula's"
+    assert "6 references (33.3% writes) to 3 pages" in shown["cache simulate"]
     assert "0 W 2048 16\n250 R 8 1\n900 R 2048 16\n" == (here / "again.log").read_text() == (here / "application.log").read_text()
 
 
@@ -76,6 +77,14 @@ def test_contract_suites_take_a_file_of_ones_own(member: str, some: str, tmp_pat
     files = {test.split("::")[0].rpartition("/")[2] for test in passed}
     assert len(passed) >= 5 and all(member in test for test in passed)
     assert files == {"test_partition_methods.py", "test_joins.py"} if member == "pieces.py" else len(files) == 1
+
+
+@pytest.mark.parametrize(
+    ("member", "family"), [("sectors.py", "traces.format"), ("colons.py", "traces.page_format"), ("hotspot.py", "traces.references")]
+)
+def test_a_file_of_ones_own_is_of_one_family(member: str, family: str, tmp_path: Path) -> None:
+    write_members(tmp_path)
+    assert own_member.family_of(tmp_path / member).package == family
 
 
 def test_a_file_of_no_family_is_refused(tmp_path: Path) -> None:

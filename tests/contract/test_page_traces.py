@@ -33,7 +33,7 @@ def listed(batches: Iterator[References]) -> tuple[list[int], list[bool] | None]
 @pytest.fixture(scope="module")
 def examples(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("pages")
-    paths = {name: folder / f"{name}.trace" for name in PAGE_FORMATS.names()}
+    paths = {name: folder / f"{Path(name).stem}.trace" for name in PAGE_FORMATS.names()}
     for name, path in paths.items():
         if example := PAGE_FORMATS.load(name).EXAMPLE:
             path.write_bytes(example.content)
@@ -78,11 +78,11 @@ def test_a_damaged_line_or_record_is_named_and_a_file_that_is_cut_short_gives_no
         for damage in (b"what is this?\n", b"\xff\xfe\x00\n"):
             path.write_bytes(data + data.splitlines(keepends=True)[-1] + damage)
             with pytest.raises(DamagedFileError, match=f"damaged, line {len(data.splitlines()) + 2}:"):
-                listed(PAGE_FORMATS.load(name).read(path))
+                listed(PAGE_FORMATS.load(name).references(path))
     for keep in range(len(data)):
         path.write_bytes(data[:keep])
         try:
-            found = listed(PAGE_FORMATS.load(name).read(path))[0][:-1]
+            found = listed(PAGE_FORMATS.load(name).references(path))[0][:-1]
         except DamagedFileError:
             continue
         assert found == expected(name)[0][: len(found)]

@@ -23,6 +23,13 @@ _ASKED = {
 }
 
 
+def asked(name: str) -> str:
+    """What a member needs; what it is does not matter of one that is not listed."""
+    fields = dataclasses.fields(GENERATORS.load(name).Stream)
+    needed = [field for field in fields if field.default is dataclasses.MISSING]
+    return _ASKED.get(name) or ",".join(f"{field.name.replace('_', '-')}={max(field.metadata['least'] or 0, 1000)}" for field in needed)
+
+
 def drawn(text: str) -> tuple[np.ndarray, np.ndarray]:
     batches = list(generated(text).batches())
     assert all(0 < len(batch.pages) <= BATCH for batch in batches)
@@ -33,7 +40,7 @@ def drawn(text: str) -> tuple[np.ndarray, np.ndarray]:
 @pytest.mark.parametrize("name", GENERATORS.names())
 def test_a_seed_makes_as_many_references_as_are_asked_for(name: str) -> None:
     count = BATCH + 1000
-    text = f"{name}:references={count},{_ASKED[name]}"
+    text = f"{name}:references={count},{asked(name)}"
     pages, writes = drawn(text)
     assert len(pages) == len(writes) == count
     assert pages.dtype == np.int64 and pages.min() >= 0
@@ -45,7 +52,7 @@ def test_a_seed_makes_as_many_references_as_are_asked_for(name: str) -> None:
 
 @pytest.mark.parametrize("name", sorted(set(GENERATORS.names()) - {"ycsb"}))
 def test_fewer_references_are_the_first_of_more(name: str) -> None:
-    many, few = (drawn(f"{name}:references={count},{_ASKED[name]}") for count in (BATCH + 1000, 5000))
+    many, few = (drawn(f"{name}:references={count},{asked(name)}") for count in (BATCH + 1000, 5000))
     assert np.array_equal(many[0][:5000], few[0])
 
 
@@ -56,7 +63,7 @@ def test_every_parameter_is_declared_and_checked(name: str) -> None:
     for field in dataclasses.fields(member.Stream):
         assert field.metadata["meaning"]
         option = field.name.replace("_", "-")
-        others = ",".join(part for part in _ASKED[name].split(",") if not part.startswith(f"{option}="))
+        others = ",".join(part for part in asked(name).split(",") if not part.startswith(f"{option}="))
         for wrong in ("-1", "x", "1e30", "nan"):
             if field.metadata["type"] is bool and wrong == "x":
                 continue

@@ -23,7 +23,7 @@ def recognise(path: Path) -> bool:
     return _text.looks_like(path, rb"\d+[ \t]+\d+[ \t]+\d+[ \t]+\d+")
 
 
-def read(path: Path) -> Batches:
+def references(path: Path) -> Batches:
     """All pages of each request; nothing is known of writes."""
     for lines in _text.read_words(path, _COLUMNS):
         begin, counts = lines.scaled("first page", 1), lines.numbers("pages")

@@ -32,7 +32,7 @@ class PageFormat(Protocol):
     def recognise(self, path: Path) -> bool:
         """Whether the file has this format, judged by its first bytes."""
 
-    def read(self, path: Path) -> Batches:
+    def references(self, path: Path) -> Batches:
         """The file's references, in its order.
 
         Raises

@@ -45,7 +45,7 @@ def recognise(path: Path) -> bool:
     return bool(lines) and _columns(lines[0].decode(errors="replace"))[2] is not None and not requests.recognise(path)
 
 
-def read(path: Path) -> Batches:
+def references(path: Path) -> Batches:
     """Ids, and which references write if a column says so."""
     delimiter, names, ids, operations = ",", list[str](), None, None
     parser = None

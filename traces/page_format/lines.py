@@ -30,7 +30,7 @@ def recognise(path: Path) -> bool:
     return bool(lines) and all(re.fullmatch(rb"[^\s,;|\x00-\x1f]{1,1000}", line) for line in lines)
 
 
-def read(path: Path) -> Batches:
+def references(path: Path) -> Batches:
     """All ids; nothing is known of writes."""
     parser = _ids.Parser(path, "id", ["id"])
     for first, _, data in _text.chunks(path):

@@ -20,7 +20,7 @@ EXAMPLE = Example(
 )
 
 
-def read(path: Path) -> Batches:
+def references(path: Path) -> Batches:
     """The object of each record; nothing is known of writes."""
     for _, records in _oracle_records.read(path):
         yield References(records["object"].astype(np.uint64).view(np.int64))

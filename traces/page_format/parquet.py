@@ -31,7 +31,7 @@ def recognise(path: Path) -> bool:
     return any(name in names for name in _IDS) and names != SCHEMA.names
 
 
-def read(path: Path) -> Batches:
+def references(path: Path) -> Batches:
     """Row by row."""
     row = 0
     try:
