@@ -199,7 +199,8 @@ def run(
 def _run(
     trace: NumberedTrace, policy: ReplacementPolicy, size: PoolSize, setting: Setting, done: list[int], number: int, stop: threading.Event
 ) -> Run:
-    pool = simulation(policy, max(1, round(size.frames * setting.sample)), setting.seed, trace.pages)
+    frames = min(max(1, round(size.frames * setting.sample)), trace.pages)  # with more nothing ever leaves either
+    pool = simulation(policy, frames, setting.seed, trace.pages)
     begin = round(setting.warm_up * trace.references / trace.read)
     ends = np.linspace(begin, trace.references, min(setting.windows, trace.references - begin) + 1).astype(np.int64)
     told, seconds = [], 0.0

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 
 from experiments.caching.joins import join_trace
 from experiments.caching.session import ReferenceSource
@@ -59,15 +61,16 @@ def of_values(pages: Any, writes: Any = None, name: str = "pages") -> ArrayTrace
     InvalidParameterError
         They are no list, an id is missing, or the two differ in length.
     """
-    numbers = _ids(pages)
+    numbers = _ids(_series(pages))
     if writes is None:
         return ArrayTrace(name, numbers)
-    flags = np.asarray(writes)
-    if flags.shape != numbers.shape:
-        raise InvalidParameterError("trace", f"{len(numbers):,} pages and writes of shape {flags.shape}", "both must have the same length")
-    if not np.isin(flags, (0, 1)).all():
-        raise InvalidParameterError("writes", flags[~np.isin(flags, (0, 1))][0], "a truth value is needed, or 0 or 1")
-    return ArrayTrace(name, numbers, flags.astype(np.bool_))
+    flags = _series(writes)
+    if len(flags) != len(numbers):
+        raise InvalidParameterError("trace", f"{len(numbers):,} pages and {len(flags):,} writes", "both must have the same length")
+    strange = ~flags.isin((0, 1))
+    if strange.any():
+        raise InvalidParameterError("writes", flags[strange].iloc[0], "a truth value is needed, or 0 or 1")
+    return ArrayTrace(name, numbers, flags.to_numpy(np.bool_))
 
 
 def of_text(text: str, page_size: int, seed: int = 0, format_name: str | None = None, columns: str | None = None) -> ReferenceSource:
@@ -93,20 +96,26 @@ def of_text(text: str, page_size: int, seed: int = 0, format_name: str | None = 
     return generated(text, **given)
 
 
-def _ids(pages: Any) -> Integers:
-    values = pages if isinstance(pages, pd.Series) else pd.Series(np.asarray(pages) if _is_flat(pages) else _refuse(pages))
-    if pd.api.types.is_integer_dtype(values.dtype) and not values.hasnans:
-        numbers = values.to_numpy()
-        return numbers.view(np.int64) if numbers.dtype == np.uint64 else numbers.astype(np.int64)
+def _series(values: Any) -> pd.Series[Any]:
+    """One value a reference, as a column."""
+    if isinstance(values, pa.Array | pa.ChunkedArray):
+        values = values.to_pandas()
+    if isinstance(values, pd.Series):
+        return values.reset_index(drop=True)
+    listed = isinstance(values, Sequence) and not isinstance(values, str | bytes)
+    if listed or hasattr(values, "__array__"):
+        with suppress(ValueError):  # of lists that differ in length, no array can be made
+            array = np.asarray(values)
+            if array.ndim == 1:
+                return pd.Series(array)
+    raise InvalidParameterError("trace", "None" if values is None else f"an object of type {type(values).__name__}", A_TRACE)
+
+
+def _ids(values: pd.Series[Any]) -> Integers:
     if values.isna().any():
         raise InvalidParameterError("trace", f"{int(values.isna().argmax()):,}", "the page of that reference is missing (numbered from 0)")
-    codes, _ = pd.factorize(values)
-    return codes.astype(np.int64)
-
-
-def _is_flat(pages: Any) -> bool:
-    return (isinstance(pages, Sequence) and not isinstance(pages, str | bytes)) or getattr(pages, "ndim", 0) == 1
-
-
-def _refuse(pages: Any) -> Any:
-    raise InvalidParameterError("trace", "None" if pages is None else f"an object of type {type(pages).__name__}", A_TRACE)
+    if pd.api.types.is_unsigned_integer_dtype(values.dtype):
+        return values.to_numpy(np.uint64).view(np.int64)
+    if pd.api.types.is_integer_dtype(values.dtype):
+        return values.to_numpy(np.int64)
+    return pd.factorize(values)[0].astype(np.int64)

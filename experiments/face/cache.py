@@ -8,6 +8,7 @@ from os import PathLike
 from typing import Any
 
 import pandas as pd
+import pyarrow as pa
 from matplotlib.figure import Figure
 
 from experiments.caching import curve_report, report, stepping
@@ -298,17 +299,16 @@ def _source(value: Any, asked: Asked, format_name: str | None, columns: str | No
     """References of whatever describes them."""
     if isinstance(value, str | PathLike):
         return of_text(text(value, "trace"), asked.page_size, asked.seed, format_name, columns)
-    if (
-        isinstance(value, tuple)
-        and len(value) == 2
-        and all(hasattr(each, "__len__") and not isinstance(each, str | bytes) for each in value)
-    ):
+    if isinstance(value, tuple) and len(value) == 2 and all(hasattr(each, "__len__") and not isinstance(each, str) for each in value):
         return of_values(*value)
-    if isinstance(value, Mapping) or (hasattr(value, "__arrow_c_stream__") and not isinstance(value, pd.Series)):
+    if isinstance(value, Mapping) or (hasattr(value, "__arrow_c_stream__") and not isinstance(value, pd.Series | pa.ChunkedArray)):
         frame = arrow_table(value, "trace", A_TRACE).to_pandas()
         if "page" in frame:
             return of_values(frame["page"], frame.get("write"), "frame")
         return _Requests("frame", frame, asked.page_size)
     if isinstance(value, Traced):
         return _Requests("requests", value, asked.page_size)
+    if callable(getattr(value, "batches", None)) and isinstance(getattr(value, "name", None), str):
+        source: ReferenceSource = value
+        return source
     return of_values(value)

@@ -18,6 +18,8 @@ from experiments.caching.confidence import interval
 from experiments.caching.sizes import parse_sizes, pool_sizes
 from flashsim.core.errors import FlashsimError
 from tests.experiments.conftest import Run
+from traces.references import generated
+from traces.references.base import GeneratedTrace
 
 IDS = np.random.default_rng(3).zipf(1.3, 4000) % 400
 WRITES = np.random.default_rng(4).random(4000) < 0.3
@@ -72,6 +74,13 @@ def test_counts_equal_a_dictionarys(warm_up: int | str) -> None:
         {"page": IDS},
         pa.table({"page": IDS}),
         -IDS,
+        IDS.astype(float),
+        pd.Series(IDS, index=IDS[::-1], dtype="Int64"),
+        pd.Series(IDS).astype("category"),
+        (IDS, pd.Series([False] * 4000, dtype="boolean", index=IDS)),
+        pa.chunked_array([IDS[:10], IDS[10:]]),
+        IDS.astype(np.uint64) + np.uint64(2**63),
+        generated("zipf:pages=400,references=4000"),
         "pages.txt",
         Path("pages.txt"),
     ],
@@ -80,8 +89,9 @@ def test_counts_equal_a_dictionarys(warm_up: int | str) -> None:
 def test_references_in_any_form(trace: Any, here: Path) -> None:
     (here / "pages.txt").write_text("\n".join(map(str, IDS)))
     told = fs.cache(trace, policy="lru", size="10%")
-    assert told.summary().hits.tolist() == [lru(IDS, WRITES, told.summary().pages[0])["hits"]]
-    assert told.done.pages == len(set(IDS.tolist())) and "4,000 references" in repr(told)
+    ids = next(trace.batches()).pages if isinstance(trace, GeneratedTrace) else IDS
+    assert told.summary().hits.tolist() == [lru(ids, WRITES, told.summary().pages[0])["hits"]]
+    assert told.done.pages == len(set(ids.tolist())) and "4,000 references" in repr(told)
 
 
 def test_requests_are_split_into_pages(here: Path) -> None:
@@ -116,6 +126,12 @@ def test_all_members_at_once_and_one_at_a_time() -> None:
     alone = fs.cache(IDS[:3000], size="5%,20%", jobs=1).summary()
     assert told.drop(columns="reference_us").equals(alone.drop(columns="reference_us"))
     assert told[told.policy == "opt"].hits.tolist() == told.groupby("pages").hits.max().tolist()
+
+
+def test_the_smallest_pool_and_one_larger_than_the_trace() -> None:
+    told = fs.cache(IDS, size=[1, "1TiB"]).summary()
+    assert (told.misses[told["pages"] == 1] >= 4000 - (np.diff(IDS) == 0).sum() - 1).all()
+    assert (told.misses[told["pages"] > 1] == len(set(IDS.tolist()))).all() and set(told["pages"]) == {1, 2**28}
 
 
 def test_pictures_and_comparisons(tmp_path: Path) -> None:
@@ -209,7 +225,11 @@ class Plain:
         (3, {}, "trace: an object of type int, but references are needed"),
         (None, {}, "trace: None, but references are needed"),
         ([1, None], {}, "trace: 1, but the page of that reference is missing"),
-        (([1, 2], [True]), {}, "2 pages and writes of shape"),
+        (([1, 2], [True]), {}, "2 pages and 1 writes, but both must have the same length"),
+        ([[1, 2], [3]], {}, "trace: an object of type list, but references are needed"),
+        ([[1, 2], [3, 4]], {}, "trace: an object of type list, but references are needed"),
+        ({1, 2}, {}, "trace: an object of type set, but references are needed"),
+        (([1, 2], [True, None]), {}, "writes: None, but"),
         (([1, 2], [0, 2]), {}, "writes: 2, but"),
         ("nothing.txt", {}, "no file at nothing.txt"),
         ("ziff:pages=3", {}, "trace: 'ziff' is unknown; did you mean zipf"),
