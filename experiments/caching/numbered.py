@@ -65,8 +65,8 @@ class NumberedTrace:
         self.read = self.references = self.writes = 0
         self._file = _temporary()
         self._future: IO[bytes] | None = None
-        #: Distinct pages.
-        self.pages = 0
+        #: Distinct pages, and the id of each, in the order in which they were first seen.
+        self.pages, self.ids = 0, np.empty(0, np.int64)
         try:
             self._read_all(batches, limit, keep, progress)
         except BaseException:
@@ -96,7 +96,7 @@ class NumberedTrace:
                 break
         if not self.references:
             raise InvalidParameterError("trace", self.title, "it references no page" + (" of the sample" if self.read else ""))
-        self.pages = len(numbers)
+        self.pages, self.ids = len(numbers), numbers.ids().copy()
 
     def _add(self, numbers: Numbers, writes: np.ndarray | None) -> None:
         if self.references + len(numbers) >= NEVER_AGAIN:

@@ -17,12 +17,18 @@ from experiments.presentation.plots import LINES, WIDTH, legend, style, svg
 from experiments.presentation.report import Report
 from experiments.presentation.section import Section
 from experiments.presentation.tables import Entry, Table
-from flashsim.core.units import format_size
+from flashsim.core.units import MICROSECONDS, SECONDS, format_size
 
 _STROKES = ("-", "--", ":", "-.")
 EXPLAINED = (
     "First: misses of pages never referenced before; again: of pages that had left. A miss reads its page, a dirty page that leaves is "
     "written; what is dirty at the end is not counted. us: processor time a reference."
+)
+
+
+SERVED = (
+    "On the device each miss is read and each write-back written before the next reference, or so many at once as its depth is; pages lie "
+    "in the order of their ids, without gaps. Flush: what is dirty at the end."
 )
 
 
@@ -59,6 +65,16 @@ def ratios_table(done: Simulated) -> Table:
     for each in done.runs:
         rows.setdefault(each.policy, [each.policy]).append(100 * each.hit_ratio)
     return Table(["hit % at", *sizes], list(rows.values()))
+
+
+def served_table(done: Simulated) -> Table:
+    """A row a size and policy: what a device took."""
+    rows: list[list[Entry]] = []
+    for row in (each for each in done.rows() if "device" in each):
+        times = [row["io_s"], row["cpu_s"], row["total_s"], row["total_s"] * SECONDS / MICROSECONDS / row["references"]]
+        rows.append([row["size"], row["policy"], row["pages_read"], row["pages_written"], *times, row["pages_flushed"], row["flush_s"]])
+    header = ["size", "policy", "pages read", "written", "I/O s", "CPU s", "total s", "us a reference", "flushed", "flush s"]
+    return Table(header, rows, f"On {done.rows()[0].get('device', 'no device')}", digits=3)
 
 
 def pairs_table(told: Comparison) -> Table:

@@ -16,6 +16,7 @@ import numpy as np
 from algorithms.replacement.base import REPLACEMENT, check_replacement_policy, replacement_parts
 from experiments.caching.confidence import Floats
 from experiments.caching.numbered import NumberedTrace
+from experiments.caching.on_device import Served
 from experiments.caching.sizes import PoolSize
 from flashsim.core.compiling import Compilation, parts_of
 from flashsim.core.errors import InvalidParameterError
@@ -47,6 +48,8 @@ class Run:
         Its hit ratio in each window, shape (n,).
     seconds
         Of the processor, for all references.
+    served
+        What a device took for it, if there was one.
     """
 
     policy: str
@@ -55,6 +58,7 @@ class Run:
     counts: Counts
     windows: Floats
     seconds: float
+    served: Served | None = None
 
     @property
     def hit_ratio(self) -> float:
@@ -87,7 +91,7 @@ class Run:
             "bytes_read": told.misses * page_size,
             "bytes_written": told.write_backs * page_size,
             "reference_us": self.seconds * SECONDS / MICROSECONDS / told.references,
-        }
+        } | (self.served.row() if self.served else {})
 
 
 def policy_names(written: Sequence[str]) -> list[str]:

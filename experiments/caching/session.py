@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Protocol
 
 from algorithms.replacement.base import replacement_policy
 from experiments.caching.numbered import NumberedTrace
+from experiments.caching.on_device import Target
 from experiments.caching.running import Run, Setting, compilation, policy_names, run, warm_up_references
 from experiments.caching.sizes import MOST_FRAMES, parse_sizes, pool_sizes
 from flashsim.core.errors import InvalidParameterError
@@ -17,6 +18,7 @@ from flashsim.core.protocols import Progress
 from flashsim.core.references import Batches
 from flashsim.core.sampling import sampled_rows
 from flashsim.core.units import format_size
+from flashsim.storage.pool.buffer_pool import check_kernels
 
 
 class ReferenceSource(Protocol):
@@ -120,8 +122,13 @@ class Simulated:
         return {name: value for name, value in vars(self).items() if name != "runs"} | {"runs": self.rows()}
 
 
-def simulate(source: ReferenceSource, asked: Asked, progress: Progress | None = None) -> Simulated:
+def simulate(source: ReferenceSource, asked: Asked, progress: Progress | None = None, target: Target | None = None) -> Simulated:
     """Let policies replace the pages of pools of several sizes as a trace refers to them.
+
+    Parameters
+    ----------
+    target
+        A device that serves every pool, one after the other.
 
     Raises
     ------
@@ -131,6 +138,8 @@ def simulate(source: ReferenceSource, asked: Asked, progress: Progress | None = 
         A policy breaks its contract, or the trace cannot be read.
     """
     wanted, names = parse_sizes(asked.sizes), policy_names(asked.policies)
+    if target is not None and asked.sample != 1:
+        raise InvalidParameterError("sample", f"{asked.sample:.4g}", "a device serves all pages")
     keep = None if asked.sample == 1 else partial(sampled_rows, rate=asked.sample)
     batches, compiling = source.batches(), compilation(names)
     with ExitStack() as closing:
@@ -142,6 +151,15 @@ def simulate(source: ReferenceSource, asked: Asked, progress: Progress | None = 
             raise InvalidParameterError("sample", f"{asked.sample:.4g}", f"a pool of {least:,} pages is less than a page of the sample")
         setting = Setting(warm_up_references(asked.warm_up, trace.read), asked.sample, asked.windows, asked.jobs, asked.seed)
         compiling.wait("policies")
-        runs = run(trace, [replacement_policy(name) for name in names], sizes, setting, progress)
+        policies = [replacement_policy(name) for name in names]
+        for policy in policies if target else ():
+            check_kernels(policy)
+        runs = run(trace, policies, sizes, setting, progress)
+        if target is not None:
+            chosen = {policy.name: policy for policy in policies}
+            told = (setting.warm_up, setting.seed, progress)
+            runs = [
+                replace(each, served=target.serve(trace, chosen[each.policy], each.size.frames, asked.page_size, *told)) for each in runs
+            ]
     writes = round(trace.writes / asked.sample)
     return Simulated(source.name, trace.read, writes, pages, asked.page_size, asked.sample, runs)

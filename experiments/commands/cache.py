@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -17,6 +18,7 @@ from experiments.caching import curve_report, report
 from experiments.caching.comparison import METHOD, Comparison, with_optimum
 from experiments.caching.confidence import WINDOWS
 from experiments.caching.curves import curves, working_sets
+from experiments.caching.on_device import Target
 from experiments.caching.running import policy_names
 from experiments.caching.session import Asked, simulate
 from experiments.caching.sizes import parse_share
@@ -29,8 +31,9 @@ from experiments.commands.terminal import explain, say
 from experiments.commands.values import completes
 from experiments.commands.warned import warnings_as_lines
 from experiments.presentation.plots import FORMATS, save
+from experiments.runs.joining import CPU
 from flashsim.core.compiling import cores
-from flashsim.core.errors import InvalidParameterError
+from flashsim.core.errors import InvalidParameterError, RefusedError
 from flashsim.core.provenance import provenance
 from flashsim.core.units import parse_count, parse_size
 from traces.page_trace import keep
@@ -74,6 +77,23 @@ Jobs = Annotated[int, typer.Option(metavar="N", help="Runs at the same time; by 
 Out = Annotated[Path | None, typer.Option(metavar="FILE.csv|.parquet", help="Write the table, a row a size and policy.")]
 Plot = Annotated[Path | None, typer.Option(metavar="FILE.svg|.png|.pdf", help="Write the picture.")]
 OutDir = Annotated[Path | None, typer.Option(metavar="DIR", help="Write report.html, tables (CSV) and pictures (SVG).")]
+DeviceName = Annotated[
+    str | None,
+    typer.Option(
+        "--device",
+        metavar="DEVICE",
+        help="Read and write pages there: a preset, its TOML file, or the path of a real file or disk.",
+        autocompletion=completes("presets"),
+    ),
+]
+Depth = Annotated[int, typer.Option(metavar="N", help="Pages that are exchanged with the device at once, at most.")]
+Cpu = Annotated[
+    str,
+    typer.Option(
+        "--cpu", metavar="PRESET", help="The CPU that prices requests, of {cpus}; or a TOML file.", autocompletion=completes("cpus")
+    ),
+]
+AllowWrite = Annotated[bool, typer.Option("--allow-write", help="Write to DEVICE, if it is a real file or disk.")]
 _TABLES = (".csv", ".parquet")
 
 
@@ -133,6 +153,10 @@ def simulated(
     out_dir: OutDir = None,
     format_name: FormatName = None,
     columns: Columns = None,
+    device: DeviceName = None,
+    depth: Depth = 1,
+    cpu: Cpu = CPU,
+    allow_write: AllowWrite = False,
     force: Force = False,
 ) -> None:
     """Let policies replace the pages of pools of several sizes, as a trace refers to them.
@@ -142,18 +166,27 @@ def simulated(
         flashsim cache simulate pages.txt --policy all --size 1%..80% --plot told.svg
         flashsim cache simulate zipf:pages=1000,write-share=0.3 --policy lru-k:k=3 --policy cflru --size 5%,100pages,1MiB --out told.csv
         flashsim cache simulate ycsb:workload=A,records=20000,references=1e5 --policy lru --policy lirs --size 20% --sample 0.1
+        flashsim cache simulate zipf:pages=1000,write-share=0.3 --policy lru --policy cflru --size 5% --device intel-x25e-64gb
     """
+    target = None if device is None else Target(device, depth, None if cpu == "none" else cpu, allow_write, force)
     asked = _asked(policy or ["all"], size, page_size, warm_up, limit, sample, seed, jobs)
     with Outputs(force) as outputs, warnings_as_lines():
+        if target is not None and target.file is not None:
+            outputs.spare("--device", target.file)
+            if os.path.realpath(target.file) == os.path.realpath(trace):
+                raise RefusedError(f"device: {device} is the trace, and would be overwritten")
         targets = _targets(outputs, out, plot, json, out_dir)
         with progress_bar("simulating policies") as progress:
-            done = simulate(of_text(trace, asked.page_size, seed, format_name, columns), asked, progress)
+            done = simulate(of_text(trace, asked.page_size, seed, format_name, columns), asked, progress, target)
         say(f"{done.title()}\n", report.runs_table(done), "")
         explain(report.EXPLAINED)
         if len({each.size for each in done.runs}) > 1:
             say("", report.ratios_table(done))
+        if target is not None:
+            say("", report.served_table(done), "")
+            explain(report.SERVED)
         made = _Shown(done.rows(), done.as_dict(), lambda: report.picture(done.rows()), partial(report.write_report, done=done))
-        _write(targets, made, provenance({"trace": trace} | asked.as_dict()))
+        _write(targets, made, provenance({"trace": trace} | asked.as_dict() | (target.as_dict() if target else {})))
 
 
 @app.command("compare", cls=CommandWithExamples)

@@ -15,16 +15,19 @@ from experiments.caching import curve_report, report, stepping
 from experiments.caching.comparison import Comparison, with_optimum
 from experiments.caching.confidence import WINDOWS
 from experiments.caching.curves import Curves, curves, working_sets
+from experiments.caching.on_device import Target
 from experiments.caching.running import policy_names
 from experiments.caching.session import Asked, ReferenceSource, Simulated, simulate
 from experiments.caching.sizes import parse_share
 from experiments.caching.sources import A_TRACE, of_text, of_values
+from experiments.face._devices import device_of
 from experiments.face._outcome import Outcome
 from experiments.face._tables import arrow_table
 from experiments.face._traces import Traced, trace_file
 from experiments.face._units import count, several, text
 from experiments.face._units import size as bytes_of
 from experiments.face._working import working
+from experiments.runs.joining import CPU
 from flashsim.core.compiling import cores
 from flashsim.core.errors import InvalidParameterError, UnknownNameError
 from flashsim.core.provenance import provenance
@@ -217,6 +220,11 @@ def cache(
     jobs: int | None = None,
     format: str | None = None,
     columns: str | None = None,
+    device: Any = None,
+    depth: int = 1,
+    cpu: str | None = CPU,
+    allow_write: bool = False,
+    force: bool = False,
 ) -> CacheOutcome:
     """Let replacement policies decide which pages a pool of frames holds, as references come.
 
@@ -244,6 +252,15 @@ def cache(
         Runs at the same time; as many as there are cores by default.
     format, columns
         Of a trace, see `fs.trace`.
+    device
+        Where pages are read and written besides: a preset, an `fs.drive`, which is left as it is, or the path of a real file or block
+        device. Seconds are told in virtual time, or by the clock.
+    depth
+        Pages that are exchanged with the device at once, at most.
+    cpu
+        The CPU preset that prices requests; None: they take no time of it.
+    allow_write, force
+        Whether a real file or block device may be written to, and a file that exists overwritten.
 
     Raises
     ------
@@ -260,7 +277,11 @@ def cache(
     >>> told = fs.cache([1, 2, 3, 1, 2, 3, 4, 1], policy="lru", size=3)
     >>> told.summary()[["policy", "pages", "hits", "first", "again"]].values.tolist()
     [['lru', 3, 3, 4, 1]]
+    >>> told = fs.cache("zipf:pages=200,references=1000,write-share=0.5", policy=["lru", "cflru"], device="intel-x25e-64gb", cpu=None)
+    >>> bool((told.summary().pages_written == told.summary().write_backs).all()), told.summary()[["io_s", "flush_s"]].shape
+    (True, (2, 2))
     """
+    target = None if device is None else _target(device, count(depth, "depth"), cpu, allow_write, force)
     asked = Asked(
         [text(each, "policy") for each in several(policy, "policy")],
         [_size(each) for each in several(size, "size")],
@@ -273,8 +294,15 @@ def cache(
     )
     source = _source(trace, asked, format, columns)
     with working("simulating policies") as progress:
-        done = simulate(source, asked, progress)
-    return CacheOutcome(provenance({"trace": source.name} | asked.as_dict()), source, asked, done)
+        done = simulate(source, asked, progress, target)
+    told = {"trace": source.name} | asked.as_dict() | (target.as_dict() if target else {})
+    return CacheOutcome(provenance(told), source, asked, done)
+
+
+def _target(device: Any, depth: int, cpu: str | None, allow_write: bool, force: bool) -> Target:
+    given = device_of(device)
+    name = None if cpu is None else text(cpu, "cpu")
+    return Target(given if isinstance(given, str) else given.ready(), depth, name, bool(allow_write), bool(force))
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from algorithms.replacement.base import REPLACEMENT, replacement_policy
 from flashsim.core.errors import DamagedFileError, FlashsimError, InvalidParameterError, RefusedError
-from flashsim.core.replacement import DIRTY, FIRST_PAGE, FLAGS, PINNED, RESIDENT
+from flashsim.core.replacement import DIRTY, FIRST_PAGE, FLAGS, NEVER_AGAIN, PINNED, RESIDENT, WRITES
 from flashsim.device.device import Device
 from flashsim.device.file import RealDevice
 from flashsim.execution.buffer_manager import BufferManager, Fixed
@@ -164,7 +164,17 @@ def asked_for(algorithm: Algorithm, backend: Stored) -> list[tuple[str, list[int
 REFERENCES = st.lists(st.tuples(st.integers(0, 11), st.booleans()), max_size=80)
 
 
-@pytest.mark.parametrize("policy", POLICIES)
+def next_uses_of(pages: list[int], writes: list[bool]) -> list[int]:
+    """Which reference asks for each page next, the first being 1, with the sign of a later write."""
+    found, coming = [], dict[int, int]()
+    for number in range(len(pages), 0, -1):
+        next_use = coming.get(pages[number - 1], NEVER_AGAIN)
+        found.append(next_use)
+        coming[pages[number - 1]] = number | WRITES if writes[number - 1] or next_use < 0 else number
+    return found[::-1]
+
+
+@pytest.mark.parametrize("policy", REPLACEMENT.names())
 @settings(max_examples=30)
 @given(REFERENCES, st.integers(1, 8), st.sampled_from([1, 2, 5]), st.integers(1, 30))
 def test_references_read_and_write_what_the_simulation_counts(
@@ -175,15 +185,17 @@ def test_references_read_and_write_what_the_simulation_counts(
     backend, manager = Stored([file]), manager_of([file], frames, policy, depth=depth)
     pages = np.array([page for page, _ in references], np.int64)
     writes = np.array([write for _, write in references], np.uint8)
+    next_uses = np.array(next_uses_of(pages.tolist(), writes.tolist()), np.int32)
 
     def algorithm() -> Algorithm:
         for begin in range(0, len(pages), batch):
-            yield from manager.refer(pages[begin : begin + batch], writes[begin : begin + batch])
+            part = slice(begin, begin + batch)
+            yield from manager.refer(pages[part], writes[part], next_uses[part])
 
     asked = asked_for(algorithm(), backend)
     first = {page: FIRST_PAGE + number for number, page in enumerate(dict.fromkeys(pages.tolist()))}
     alone = Simulation(replacement_policy(policy), frames)
-    alone.refer(np.array([first[page] for page in pages.tolist()], np.int32), writes)
+    alone.refer(np.array([first[page] for page in pages.tolist()], np.int32), writes, next_uses)
     assert manager.pool.counts == alone.counts
     for kind, count in (("Read", alone.counts.misses), ("Write", alone.counts.write_backs)):
         assert sum(len(own) for each, own in asked if each == kind) == count
