@@ -11,7 +11,7 @@ import numpy as np
 
 from flashsim.core.errors import DamagedFileError, FlashsimError, InvalidParameterError, MissingFileError, UnknownNameError
 from flashsim.core.protocols import Progress
-from flashsim.core.references import BATCH, Batches, References
+from flashsim.core.references import BATCH, ReferenceBatches, References
 from flashsim.core.request import READ, WRITE
 from flashsim.core.units import KIB, MIB, format_size
 from traces.excerpt import Excerpt, Source, recognised
@@ -60,7 +60,7 @@ class PageTrace:
         """The file's name."""
         return self.excerpt.name
 
-    def batches(self) -> Batches:
+    def batches(self) -> ReferenceBatches:
         """All references, from the first; each call begins anew.
 
         Raises
@@ -75,7 +75,7 @@ class PageTrace:
         if empty:
             raise DamagedFileError(f"trace: {self.excerpt.path} refers to no page")
 
-    def _batches(self) -> Batches:
+    def _batches(self) -> ReferenceBatches:
         path = Path(self.excerpt.path)
         if self.page_format is None:
             yield from _of_requests(self.excerpt, self.page_size)
@@ -86,7 +86,7 @@ class PageTrace:
             raise DamagedFileError(f"trace: {path} cannot be read: {problem}".split("\n", 1)[0]) from problem
 
 
-def _of_requests(excerpt: Excerpt, page_size: int) -> Batches:
+def _of_requests(excerpt: Excerpt, page_size: int) -> ReferenceBatches:
     """The pages that reads and writes touch, in whole or in part; trims and flushes touch none."""
     for batch in excerpt.batches():
         device, operation, offset, length = (batch.column(name).to_numpy() for name in ("device", "operation", "offset", "length"))
@@ -139,7 +139,7 @@ def pieces(batch: References) -> Iterator[References]:
         yield References(batch.pages[part], None if batch.writes is None else batch.writes[part])
 
 
-def keep(batches: Batches, path: str | Path, to: str = "parquet", progress: Progress | None = None) -> int:
+def keep(batches: ReferenceBatches, path: str | Path, to: str = "parquet", progress: Progress | None = None) -> int:
     """Write references as a trace of pages, which appears under its name only once it is complete; return how many they are.
 
     Raises
@@ -151,7 +151,7 @@ def keep(batches: Batches, path: str | Path, to: str = "parquet", progress: Prog
     """
     member, target, written = PAGE_FORMATS.load(to), Path(path), 0
 
-    def counted() -> Batches:
+    def counted() -> ReferenceBatches:
         nonlocal written
         for batch in batches:
             yield batch

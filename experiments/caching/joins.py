@@ -11,7 +11,7 @@ from typing import Any
 from algorithms.joins.base import plan
 from experiments.runs.joining import BUFFERS_FOR_REAL, JoinSetting, check_names, divide, lay_out, memory_pages, open_pair
 from flashsim.core.parameters import count, size, text
-from flashsim.core.references import Batches
+from flashsim.core.references import ReferenceBatches
 from flashsim.core.units import KIB
 from flashsim.device import presets
 from flashsim.execution.trace_only import trace_only
@@ -53,7 +53,7 @@ class JoinTrace:
             options["strands"] = join.strands
         return JoinSetting(join.algorithm, memory_pages(join.memory, join.page_size), buffers_for=join.buffers_for, **options)
 
-    def batches(self) -> Batches:
+    def batches(self) -> ReferenceBatches:
         """All references, from the first; the join runs once for each call, and is recorded into a file that is removed."""
         join, setting = self.join, self.setting
         r, s = (lay_out(relation, join.page_size) for relation in open_pair(join.r, join.s, join.on))

@@ -15,7 +15,7 @@ from experiments.caching.running import Run, Setting, compilation, policy_names,
 from experiments.caching.sizes import MOST_FRAMES, parse_sizes, pool_sizes
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.protocols import Progress
-from flashsim.core.references import Batches
+from flashsim.core.references import ReferenceBatches
 from flashsim.core.sampling import sampled_rows
 from flashsim.core.units import format_size
 from flashsim.storage.pool.buffer_pool import check_kernels
@@ -28,7 +28,7 @@ class ReferenceSource(Protocol):
     def name(self) -> str:
         """The trace, in words."""
 
-    def batches(self) -> Batches:
+    def batches(self) -> ReferenceBatches:
         """Its references, from the first; each call begins anew."""
 
 

@@ -31,7 +31,7 @@ from experiments.runs.joining import CPU
 from flashsim.core.compiling import cores
 from flashsim.core.errors import InvalidParameterError, UnknownNameError
 from flashsim.core.provenance import provenance
-from flashsim.core.references import Batches
+from flashsim.core.references import ReferenceBatches
 from flashsim.core.working_sets import WorkingSetCurve
 from traces.page_trace import page_trace
 
@@ -313,7 +313,7 @@ class _Requests:
     trace: Any
     page_size: int
 
-    def batches(self) -> Batches:
+    def batches(self) -> ReferenceBatches:
         """See `experiments.caching.session.ReferenceSource`."""
         with trace_file(self.trace) as file:
             yield from page_trace(file, self.page_size).batches()

@@ -30,4 +30,4 @@ class References(NamedTuple):
 
 
 #: All references of a trace, in constant memory.
-Batches = Iterator[References]
+ReferenceBatches = Iterator[References]

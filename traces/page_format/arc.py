@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from flashsim.core.references import Batches, References
+from flashsim.core.references import ReferenceBatches, References
 from traces.format import _text
-from traces.page_format.base import Example
+from traces.page_format.base import PageExample
 from traces.page_runs import expanded
 
 TITLE = "first page, pages, ignored, number of the request (ARC)"
-EXAMPLE = Example(b"5 3 0 0\n100 1 0 1\n6 2 0 2\n", [5, 6, 7, 100, 6, 7])
+EXAMPLE = PageExample(b"5 3 0 0\n100 1 0 1\n6 2 0 2\n", [5, 6, 7, 100, 6, 7])
 
 _COLUMNS = dict.fromkeys(("first page", "pages", "ignored", "request"), pa.int64())
 _MOST_PAGES = 1 << 31
@@ -23,7 +23,7 @@ def recognise(path: Path) -> bool:
     return _text.looks_like(path, rb"\d+[ \t]+\d+[ \t]+\d+[ \t]+\d+")
 
 
-def references(path: Path) -> Batches:
+def references(path: Path) -> ReferenceBatches:
     """All pages of each request; nothing is known of writes."""
     for lines in _text.read_words(path, _COLUMNS):
         begin, counts = lines.scaled("first page", 1), lines.numbers("pages")

@@ -11,10 +11,10 @@ from typing import NamedTuple, Protocol
 
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.members import Family, optional
-from flashsim.core.references import Batches
+from flashsim.core.references import ReferenceBatches
 
 
-class Example(NamedTuple):
+class PageExample(NamedTuple):
     """A small file of a format, the ids in it, and which of its references write; None where it does not say."""
 
     content: bytes
@@ -26,13 +26,13 @@ class PageFormat(Protocol):
     """A member's module."""
 
     TITLE: str  # a line that says what it is
-    EXAMPLE: Example | None = None  # for the tests of the family; a format that can be written does without
+    EXAMPLE: PageExample | None = None  # for the tests of the family; a format that can be written does without
     GENERIC: bool = False  # it is only recognised where no other format fits
 
     def recognise(self, path: Path) -> bool:
         """Whether the file has this format, judged by its first bytes."""
 
-    def references(self, path: Path) -> Batches:
+    def references(self, path: Path) -> ReferenceBatches:
         """The file's references, in its order.
 
         Raises
@@ -42,7 +42,7 @@ class PageFormat(Protocol):
         """
 
     @optional
-    def write(self, batches: Batches, path: Path) -> None:
+    def write(self, batches: ReferenceBatches, path: Path) -> None:
         """Write references into a file.
 
         Raises

@@ -12,14 +12,14 @@ import numpy as np
 import pyarrow.compute as pc
 
 from flashsim.core.errors import DamagedFileError
-from flashsim.core.references import Batches, References
+from flashsim.core.references import ReferenceBatches, References
 from traces.format import _text
 from traces.format import csv as requests
 from traces.page_format import _ids
-from traces.page_format.base import Example
+from traces.page_format.base import PageExample
 
 TITLE = "CSV with a column page, id, key or object"
-EXAMPLE = Example(
+EXAMPLE = PageExample(
     b"time,key,op\n1,alpha,get\n2,12,SET\n3,alpha,get\n", [3353919139673093786, 12, 3353919139673093786], [False, True, False]
 )
 
@@ -45,7 +45,7 @@ def recognise(path: Path) -> bool:
     return bool(lines) and _columns(lines[0].decode(errors="replace"))[2] is not None and not requests.recognise(path)
 
 
-def references(path: Path) -> Batches:
+def references(path: Path) -> ReferenceBatches:
     """Ids, and which references write if a column says so."""
     delimiter, names, ids, operations = ",", list[str](), None, None
     parser = None

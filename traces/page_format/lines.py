@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pyarrow.csv
 
-from flashsim.core.references import Batches, References
+from flashsim.core.references import ReferenceBatches, References
 from traces.format import _text
 from traces.page_format import _ids
-from traces.page_format.base import Example
+from traces.page_format.base import PageExample
 
 TITLE = "an id a line (LIRS)"
 GENERIC = True
-EXAMPLE = Example(b"7\n\n*\n-12\n7\n18446744073709551615\n0x10\n", [7, -12, 7, -1, 16])
+EXAMPLE = PageExample(b"7\n\n*\n-12\n7\n18446744073709551615\n0x10\n", [7, -12, 7, -1, 16])
 
 #: What some programs put before a text in UTF-8.
 _MARK = b"\xef\xbb\xbf"
@@ -30,7 +30,7 @@ def recognise(path: Path) -> bool:
     return bool(lines) and all(re.fullmatch(rb"[^\s,;|\x00-\x1f]{1,1000}", line) for line in lines)
 
 
-def references(path: Path) -> Batches:
+def references(path: Path) -> ReferenceBatches:
     """All ids; nothing is known of writes."""
     parser = _ids.Parser(path, "id", ["id"])
     for first, _, data in _text.chunks(path):
@@ -44,7 +44,7 @@ def references(path: Path) -> Batches:
         yield References(ids[~blank] if blank.any() else ids)
 
 
-def write(batches: Batches, path: Path) -> None:
+def write(batches: ReferenceBatches, path: Path) -> None:
     """The ids; which references write is left out."""
     options = pyarrow.csv.WriteOptions(include_header=False)
     with path.open("wb") as file:

@@ -9,18 +9,18 @@ from pathlib import Path
 
 import numpy as np
 
-from flashsim.core.references import Batches, References
+from flashsim.core.references import ReferenceBatches, References
 from traces.format import _oracle_records
 from traces.format._oracle_records import recognise as recognise
-from traces.page_format.base import Example
+from traces.page_format.base import PageExample
 
 TITLE = "libCacheSim oracleGeneral (binary)"
-EXAMPLE = Example(
+EXAMPLE = PageExample(
     np.array([(5, 100, 4096, 2), (6, 2**64 - 3, 512, -1), (9, 100, 4096, -1)], _oracle_records.RECORD).tobytes(), [100, -3, 100]
 )
 
 
-def references(path: Path) -> Batches:
+def references(path: Path) -> ReferenceBatches:
     """The object of each record; nothing is known of writes."""
     for _, records in _oracle_records.read(path):
         yield References(records["object"].astype(np.uint64).view(np.int64))

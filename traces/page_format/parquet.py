@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from flashsim.core.errors import DamagedFileError
-from flashsim.core.references import BATCH, Batches, References
+from flashsim.core.references import BATCH, ReferenceBatches, References
 from traces.page_format import _ids
 from traces.schema import SCHEMA
 
@@ -31,7 +31,7 @@ def recognise(path: Path) -> bool:
     return any(name in names for name in _IDS) and names != SCHEMA.names
 
 
-def references(path: Path) -> Batches:
+def references(path: Path) -> ReferenceBatches:
     """Row by row."""
     row = 0
     try:
@@ -59,7 +59,7 @@ def _references(path: Path, batch: pa.RecordBatch, ids: str, row: int) -> Refere
     return References(_ids.as_ids(pages), batch.column("write").cast(pa.bool_()).to_numpy(zero_copy_only=False) if known else None)
 
 
-def write(batches: Batches, path: Path) -> None:
+def write(batches: ReferenceBatches, path: Path) -> None:
     """Ids, and which references write; null where nobody knows."""
     with pq.ParquetWriter(path, _SCHEMA, compression="zstd", write_page_checksum=True) as writer:
         for batch in batches:

@@ -16,7 +16,7 @@ import numpy as np
 from flashsim.core.errors import InvalidParameterError, UnknownNameError
 from flashsim.core.members import Family
 from flashsim.core.parameters import build, count, number
-from flashsim.core.references import BATCH, Batches, References
+from flashsim.core.references import BATCH, ReferenceBatches, References
 from flashsim.core.request import Integers
 from flashsim.core.rng import generator
 from flashsim.core.units import parse_count
@@ -40,7 +40,7 @@ class Generated(ABC):
     seed: int = count("of all that is drawn", least=0, default=0)
 
     @abstractmethod
-    def batches(self) -> Batches:
+    def batches(self) -> ReferenceBatches:
         """All references, from the first; each call begins anew."""
 
 
@@ -54,7 +54,7 @@ class Independent(Generated):
     def pages_from(self, first: int, size: int, random: np.random.Generator) -> Integers:
         """The pages that references ask for from number `first` on, from 0, shape (size,); `random` is this part's own."""
 
-    def batches(self) -> Batches:
+    def batches(self) -> ReferenceBatches:
         """See `Generated.batches`."""
         for part, first in enumerate(range(0, self.references, BATCH)):
             size = min(BATCH, self.references - first)
@@ -79,7 +79,7 @@ class GeneratedTrace:
     name: str
     stream: Generated
 
-    def batches(self) -> Batches:
+    def batches(self) -> ReferenceBatches:
         """See `Generated.batches`."""
         return self.stream.batches()
 

@@ -27,7 +27,7 @@ import numpy as np
 
 from flashsim.core.errors import UnknownNameError
 from flashsim.core.parameters import number, size, text
-from flashsim.core.references import BATCH, Batches, References
+from flashsim.core.references import BATCH, ReferenceBatches, References
 from flashsim.core.request import Integers
 from flashsim.core.rng import generator
 from flashsim.core.units import KIB
@@ -81,7 +81,7 @@ class Stream(Generated):
             first = end
         return tables
 
-    def batches(self) -> Batches:
+    def batches(self) -> ReferenceBatches:
         """See `Generated.batches`."""
         left, part = self.references, 0
         while left > 0:

@@ -18,7 +18,7 @@ import numpy as np
 
 from flashsim.core.errors import UnknownNameError
 from flashsim.core.parameters import count, text
-from flashsim.core.references import Batches, References
+from flashsim.core.references import ReferenceBatches, References
 from flashsim.core.request import Integers
 from flashsim.core.rng import generator
 from traces.page_runs import expanded
@@ -61,7 +61,7 @@ class Stream(Generated):
         if self.distribution and self.distribution not in _DISTRIBUTIONS:
             raise UnknownNameError("distribution of YCSB", self.distribution, _DISTRIBUTIONS)
 
-    def batches(self) -> Batches:
+    def batches(self) -> ReferenceBatches:
         """See `Generated.batches`."""
         shares = np.cumsum(WORKLOADS[self.workload.lower()][0])
         records, left, part = self.records, self.references, 0
