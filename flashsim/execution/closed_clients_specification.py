@@ -1,4 +1,4 @@
-"""Closed clients before devices under one clock, told with SimPy: each client is a process, and each device is one that others wake."""
+"""Closed clients before devices under one clock, told with SimPy: each client is a process."""
 
 from __future__ import annotations
 
@@ -7,46 +7,14 @@ from collections.abc import Generator, Sequence
 import numpy as np
 import simpy
 
-from flashsim.core.host_queue import one_command_each
 from flashsim.core.host_specification import delay
 from flashsim.core.model import DeviceModel
-from flashsim.core.request import Integers, make_requests
-from flashsim.core.units import NEVER
+from flashsim.core.request import Integers
 from flashsim.execution.closed_clients import ClosedClients, page_reference, think_time
+from flashsim.execution.specified_devices import SpecifiedDevices
 
-#: Priorities of events at one nanosecond, after SimPy's own two: the devices in order, then the clients.
-_DEVICES, _CLIENTS = 2, 1 << 32
-
-
-class SpecifiedDrive:
-    """A device that takes a step whenever something happens in it."""
-
-    def __init__(self, env: simpy.Environment, model: DeviceModel, number: int, done: dict[int, simpy.Event]) -> None:
-        self.env, self.model, self.number, self.done = env, model, number, done
-        self.due = NEVER
-
-    def request(self, client: int, operation: int, offset: int, length: int) -> None:
-        """A client's request arrives."""
-        requests = make_requests(operation, offset, length)
-        requests["tag"] = client
-        self.model.submit(requests, one_command_each(requests), int(self.env.now))
-        self.wait()
-
-    def wait(self) -> None:
-        """Take the next step when something happens next."""
-        self.due = self.model.next_event
-        if self.due < NEVER:
-            event = delay(self.env, self.due - int(self.env.now), _DEVICES + self.number)
-            assert event.callbacks is not None
-            event.callbacks.append(lambda _: self.step())
-
-    def step(self) -> None:
-        """Let happen what is due, and wake the clients whose requests completed."""
-        if self.due != self.env.now:  # something came before what this step waited for
-            return
-        for client in self.model.advance(int(self.env.now), every=True)["tag"].tolist():
-            self.done[client].succeed()
-        self.wait()
+#: Events of clients come after those of devices at one nanosecond.
+_CLIENTS = 1 << 32
 
 
 class SpecifiedSystem:
@@ -67,12 +35,10 @@ class SpecifiedSystem:
     def __init__(
         self, devices: Sequence[Sequence[DeviceModel]], stripes: Sequence[int], clients: ClosedClients, pages: Sequence[int]
     ) -> None:
-        self.env, self.stripes, self.clients = simpy.Environment(), stripes, clients
+        self.env, self.clients = simpy.Environment(), clients
         self.numbers, self.pages = clients.tables(pages)[:2]
+        self.devices = SpecifiedDevices(self.env, list(zip(devices, stripes, strict=True)))
         self.completed: list[tuple[int, int, int]] = []
-        self._done: dict[int, simpy.Event] = {}
-        numbers = iter(range(sum(map(len, devices))))
-        self.drives = [[SpecifiedDrive(self.env, model, next(numbers), self._done) for model in models] for models in devices]
         for client in range(clients.clients):
             self.env.process(self._client(client))
 
@@ -81,11 +47,7 @@ class SpecifiedSystem:
         while True:
             yield delay(self.env, int(think_time(self.numbers, client, reference)), _CLIENTS + client)
             device, operation, offset = map(int, page_reference(self.numbers, self.pages, client, reference))
-            stripe, drives = self.stripes[device], self.drives[device]
-            number, within = divmod(offset, stripe)
-            self._done[client] = self.env.event()
-            drives[number % len(drives)].request(client, operation, number // len(drives) * stripe + within, self.clients.page_size)
-            yield self._done[client]
+            yield self.devices.ask(device, operation, offset, self.clients.page_size)
             self.completed.append((int(self.env.now), device, client))
             reference += 1
 

@@ -10,7 +10,7 @@ The host side is one compiled function, `ACT`, which is given by its address.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -55,8 +55,8 @@ _FIRST, _ENGINES, _STRIPE, _CAPACITY = range(4)
 # engine, or the row of the outbox, on account of which the loop stopped short.
 _NOW, _ACTS, _COMPLETED, _LOGGED, _SENT, _REASON = range(6)
 # Why the loop stopped; an engine's own reasons are negative.
-_DONE, _NO_ROOM, _REFUSED, _OVERFLOW = range(4)
-# Columns of the outbox, below its first row, of which the first entry is their number.
+_DONE, _NO_ROOM, _REFUSED, _OVERFLOW, _PAUSED = range(5)
+# Columns of the outbox, below its first row, of which the first entry is their number and the second whether the host side wants a pause.
 _TO, _OPERATION, _OFFSET, _LENGTH, _TAG = range(5)
 
 _loop_at, _act_at = function_at(types.FunctionType(ADVANCE)), function_at(types.FunctionType(ACT))
@@ -74,6 +74,12 @@ def issue(outbox: Integers, device: int, operation: int, offset: int, length: in
         outbox[row, _OFFSET] = offset
         outbox[row, _LENGTH] = length
         outbox[row, _TAG] = tag
+
+
+@inlined_kernel
+def pause(outbox: Integers) -> None:
+    """Come back to Python at the end of this step, for something that the host side wants to be done there (`HostSide.paused`)."""
+    outbox[0, 1] = 1
 
 
 @inlined_kernel
@@ -176,6 +182,8 @@ def _run(
             host.scalars[FINISHED] = 0
         while clock[_ACTS] <= time:
             clock[_ACTS] = act(state, outbox, time, -1, 0)
+        if outbox[0, 1]:
+            return _PAUSED
 
 
 @dataclass(frozen=True)
@@ -194,6 +202,8 @@ class HostSide:
         The most requests that it issues between two steps.
     longest
         Bytes of its longest request.
+    paused
+        What is done when it wants a pause (`pause`); returns the state as it is from then on.
     """
 
     act: Any
@@ -202,6 +212,7 @@ class HostSide:
     first: int
     most: int
     longest: int
+    paused: Callable[[], tuple[Any, ...]] | None = None
 
 
 @dataclass(frozen=True)
@@ -239,7 +250,7 @@ class CompiledLoop:
         for each in arrays:
             if each.stripe < SECTOR or each.stripe > each.drives[0].capacity or (len(each.drives) > 1 and each.stripe % SECTOR):
                 raise InvalidParameterError("stripe", f"{each.stripe} B", "it must be whole sectors, and no more than a drive holds")
-        self._side, self._table = side, StateTable(side.state_type)
+        self._side, self._state, self._table = side, side.state, StateTable(side.state_type)
         self._rows = np.zeros((len(self._engines), 7), np.int64 if compiled() else object)
         self._devices = np.zeros((len(arrays), 4), np.int64)
         engine = 0
@@ -284,7 +295,7 @@ class CompiledLoop:
         """
         for engine in range(len(self._engines)):  # a copy's stand elsewhere
             self._refresh(engine)
-        state, side = self._table.crossing(self._side.state), address_of(self._side.act)
+        state, side = self._table.crossing(self._state), address_of(self._side.act)
         while status := _run(
             self._rows, self._devices, self._clock, side, state, self._outbox, self._log, self._side.longest, until, completions
         ):  # fmt: skip
@@ -294,6 +305,11 @@ class CompiledLoop:
             elif status < 0:
                 self._engines[reason].recover(status)
                 self._refresh(reason)
+            elif status == _PAUSED:
+                assert self._side.paused is not None
+                self._outbox[0, 1] = 0
+                self._state = self._side.paused()
+                state = self._table.crossing(self._state)
             elif status == _REFUSED:
                 told = dict(zip(("device", "operation", "offset", "length"), self._outbox[reason].tolist(), strict=False))
                 raise InvalidParameterError("request", str(told), f"no device serves that, or it is longer than {self._side.longest} B")

@@ -1,0 +1,1 @@
+"""Designs that extend a memory pool by an SSD, one file each."""

@@ -1,0 +1,63 @@
+"""Transactions as workloads make them and systems run them: batches of references to extents of pages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from flashsim.core.request import Integers
+
+# Columns of a reference: the first page of the database (the first of all is 0), how many from there on, and its marks.
+FIRST, COUNT, MARKS = range(3)
+#: Marks: the page is written, it is read by a scan, it did not exist and is made in memory.
+WRITES, SCANS, CREATES = 1, 2, 4
+
+
+class Transactions(NamedTuple):
+    """Transactions one after the other.
+
+    Parameters
+    ----------
+    references
+        Shape (n, 3); only extents that scans read are longer than a page.
+    ends
+        Behind the last reference of each transaction, shape (transactions,).
+    kinds
+        What kind of transaction each is, a number from 0 that the workload names, shape (transactions,).
+    """
+
+    references: Integers
+    ends: Integers
+    kinds: Integers
+
+
+class TransactionStream(Protocol):
+    """A workload."""
+
+    @property
+    def pages(self) -> int:
+        """Of the database, with those that are still to be created."""
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """Names of the kinds of transactions."""
+
+    def batches(self) -> Iterator[Transactions]:
+        """Batches, without end or until nothing is left; the same ones every time."""
+
+
+def transactions(*each: list[tuple[int, int, int]]) -> Transactions:
+    """Transactions from lists of references, for tests and small examples."""
+    references = np.array([one for references in each for one in references], np.int64).reshape(-1, 3)
+    return Transactions(references, np.cumsum([len(one) for one in each]).astype(np.int64), np.zeros(len(each), np.int64))
+
+
+def one_by_one(stream: TransactionStream) -> Iterator[list[list[int]]]:
+    """The references of one transaction after the other."""
+    for batch in stream.batches():
+        begin = 0
+        for end in batch.ends.tolist():
+            yield batch.references[begin:end].tolist()
+            begin = end

@@ -1,0 +1,252 @@
+"""Clients, which go through the references of their transactions."""
+
+from __future__ import annotations
+
+from flashsim.core import transactions as work
+from flashsim.core.host import heap_push
+from flashsim.core.kernel import inlined_kernel, lean_kernel
+from flashsim.core.replacement import FIRST_PAGE, SIZE, USED
+from flashsim.core.request import READ, SECTOR, Integers
+from flashsim.execution.pooled import columns as at
+from flashsim.execution.pooled import system as counted
+from flashsim.execution.pooled.background import commit
+from flashsim.execution.pooled.pages import (
+    FROM_THE_SSD,
+    READING,
+    WAS_SCANNED,
+    enter,
+    fetched,
+    hold_in_memory,
+    is_crowded,
+    is_on_its_way_out,
+    is_resident,
+    modify,
+    served,
+    wait_for,
+)
+from flashsim.execution.pooled.requests import ask, ask_pages, chunk_of, is_throttled, note
+from flashsim.execution.pooled.tables import Tables
+from flashsim.storage.extension import state as ssd
+from flashsim.storage.extension.design import FOR_UPDATE, SEQUENTIAL
+from flashsim.storage.extension.manager import frame_of, hold, note_miss
+from flashsim.storage.pool.reference import refer
+
+
+@inlined_kernel
+def is_away(sys: Tables, page: int) -> bool:
+    """Whether only the disk holds a page."""
+    return not is_resident(sys, page) and not is_on_its_way_out(sys, page) and frame_of(sys.ext, page) < 0
+
+
+@lean_kernel
+def miss(sys: Tables, outbox: Integers, now: int, client: int, page: int) -> int:
+    """Ask for a page that memory does not hold; returns how the client goes on when it has come."""
+    ext, numbers = sys.ext, sys.numbers
+    note_miss(ext, page)
+    frame, newer = frame_of(ext, page), ext.pages[page, ssd.STATUS] & ssd.NEWER
+    if frame >= 0 and (newer or not is_throttled(sys)):
+        hold(ext, page)  # first: what leaves memory for this page must not take its frame
+        hold_in_memory(sys, outbox, now, client, page, 1)
+        note(sys, counted.SSD_READS)
+        if newer:
+            note(sys, counted.SSD_READS_NEWER)
+        ask_pages(sys, outbox, now, at.SSD_NUMBER, READ, frame, 1, client, page, 1, 0)
+        return at.FROM_SSD
+    if frame >= 0:
+        note(sys, counted.BYPASSED)
+    first = last = page
+    expansion = numbers[at.EXPANSION]
+    if sys.memory.numbers[USED] + expansion <= sys.memory.numbers[SIZE]:
+        begin, end = chunk_of(sys, page)
+        first = (page - FIRST_PAGE) // expansion * expansion + FIRST_PAGE
+        first, last = max(first, begin), min(first + expansion, end) - 1
+        while first < page and not is_away(sys, first):
+            first += 1
+        while last > page and not is_away(sys, last):
+            last -= 1
+    for each in range(first, last + 1):
+        if each == page or is_away(sys, each):
+            hold_in_memory(sys, outbox, now, client, each, 0)
+    note(sys, counted.DISK_READS)
+    note(sys, counted.DISK_PAGES_READ, last - first + 1)
+    ask_pages(sys, outbox, now, at.DISK_NUMBER, READ, first - FIRST_PAGE, last - first + 1, client, page, 1, 0)
+    return at.FROM_DISK
+
+
+@inlined_kernel
+def is_at_hand(sys: Tables, page: int) -> bool:
+    """Whether a page need not be read from disk."""
+    if is_resident(sys, page) or is_on_its_way_out(sys, page):
+        return True
+    return frame_of(sys.ext, page) >= 0 and ((sys.ext.pages[page, ssd.STATUS] & ssd.NEWER) != 0 or not is_throttled(sys))
+
+
+@lean_kernel
+def scan(sys: Tables, outbox: Integers, now: int, client: int, first: int, last: int) -> None:
+    """Read an extent ahead: one request to the disk, without pages at either end that are at hand elsewhere."""
+    ext, begin, end = sys.ext, first, last
+    while begin <= end and is_at_hand(sys, begin):
+        begin += 1
+    while end > begin and is_at_hand(sys, end):
+        end -= 1
+    for page in range(first, last + 1):
+        if is_resident(sys, page):
+            note(sys, counted.HITS)
+            refer(sys.memory, sys.policy, page, 0)
+            continue
+        if is_on_its_way_out(sys, page):
+            note(sys, counted.HITS)
+            continue
+        note_miss(ext, page)
+        frame, newer = frame_of(ext, page), ext.pages[page, ssd.STATUS] & ssd.NEWER
+        from_ssd = frame >= 0 and ((newer != 0) or not begin <= page <= end)
+        if from_ssd:
+            hold(ext, page)
+        hold_in_memory(sys, outbox, now, client, page, 1 if from_ssd else 0)
+        if from_ssd:
+            note(sys, counted.SSD_READS)
+            if newer:
+                note(sys, counted.SSD_READS_NEWER)
+            sys.clients[client, at.PENDING] += 1
+            ask_pages(sys, outbox, now, at.SSD_NUMBER, READ, frame, 1, client, page, 1, 0)
+        else:
+            ext.pages[page, ssd.MARKS] |= WAS_SCANNED
+            if frame >= 0:
+                note(sys, counted.BYPASSED)
+    if begin <= end:
+        note(sys, counted.DISK_READS)
+        note(sys, counted.DISK_PAGES_READ, end - begin + 1)
+        sys.clients[client, at.PENDING] += 1
+        ask_pages(sys, outbox, now, at.DISK_NUMBER, READ, begin - FIRST_PAGE, end - begin + 1, client, begin, 1, 0)
+
+
+@lean_kernel
+def take_held(sys: Tables, outbox: Integers, now: int, client: int, page: int, flags: int, others: int) -> None:
+    """The pages that a client waited for have come; `flags` are those of one of them, `others` those of all others."""
+    for number in range(sys.clients[client, at.HOLDING]):
+        held = sys.held[client, number]
+        each = held % FROM_THE_SSD
+        of_this = flags if each == page else others
+        if held >= FROM_THE_SSD:
+            served(sys, each, of_this & FOR_UPDATE)
+        else:
+            fetched(sys, outbox, now, each, of_this)
+    sys.clients[client, at.HOLDING] = 0
+
+
+@inlined_kernel
+def begin_next(sys: Tables, client: int, now: int) -> bool:
+    """Take the next transaction; False if there is none."""
+    numbers, mine = sys.numbers, sys.clients[client]
+    number = numbers[at.TRANSACTION]
+    if number == numbers[at.TRANSACTIONS_HELD]:
+        if not numbers[at.ENDED]:
+            numbers[at.BROKEN] = at.NO_TIME_PASSES
+        return False
+    mine[at.REFERENCE], mine[at.LAST_REFERENCE] = sys.bounds[number], sys.bounds[number + 1]
+    mine[at.WRITTEN], mine[at.AT], mine[at.BEGAN] = 0, 0, now
+    numbers[at.TRANSACTION] = number + 1
+    return True
+
+
+@lean_kernel
+def refer_next(sys: Tables, outbox: Integers, now: int, client: int) -> int:
+    """Let a client go on with its present reference; how it goes on if it must wait, or -1 when it is done with it."""
+    mine = sys.clients[client]
+    row = mine[at.REFERENCE]
+    marks = sys.references[row, work.MARKS]
+    page = sys.references[row, work.FIRST] + FIRST_PAGE
+    if marks & work.SCANS:
+        if mine[at.AT] == 0:
+            note(sys, counted.REFERENCES, sys.references[row, work.COUNT])
+            mine[at.AT], mine[at.BEHIND] = page, page + sys.references[row, work.COUNT]
+        while mine[at.AT] < mine[at.BEHIND]:
+            if is_crowded(sys, client):
+                return at.REFER
+            first = mine[at.AT]
+            end = min(mine[at.BEHIND], first + sys.numbers[at.READ_AHEAD], chunk_of(sys, first)[1])
+            mine[at.AT] = end
+            scan(sys, outbox, now, client, first, end - 1)
+            if mine[at.PENDING]:
+                return at.SCANNED
+            take_held(sys, outbox, now, client, 0, 0, SEQUENTIAL)
+        mine[at.AT] = 0
+        return -1
+    if mine[at.AT] == 0:
+        note(sys, counted.REFERENCES)
+        mine[at.AT] = 1
+    if sys.ext.pages[page, ssd.MARKS] & READING or (not is_resident(sys, page) and is_on_its_way_out(sys, page)):
+        wait_for(sys, client, page)
+        return at.REFER
+    if is_resident(sys, page):
+        note(sys, counted.HITS)
+        refer(sys.memory, sys.policy, page, 0)
+    elif is_crowded(sys, client):
+        return at.REFER
+    elif marks & work.CREATES:
+        note(sys, counted.CREATED)
+        enter(sys, outbox, now, page)
+    else:
+        return miss(sys, outbox, now, client, page)
+    return -1
+
+
+@lean_kernel
+def go_on(sys: Tables, outbox: Integers, now: int, client: int) -> None:
+    """Let a client do what it does until it must wait."""
+    mine, numbers = sys.clients[client], sys.numbers
+    while True:
+        state = mine[at.STATE]
+        if state == at.BEGIN:
+            if not begin_next(sys, client, now):
+                mine[at.STATE] = at.GONE
+                return
+            mine[at.STATE] = at.REFER
+        elif state in (at.FROM_SSD, at.FROM_DISK, at.SCANNED):
+            row = mine[at.REFERENCE]
+            marks = sys.references[row, work.MARKS]
+            flags = FOR_UPDATE if marks & work.WRITES else 0
+            page = sys.references[row, work.FIRST] + FIRST_PAGE
+            if state == at.SCANNED:
+                take_held(sys, outbox, now, client, 0, 0, SEQUENTIAL)
+                mine[at.STATE] = at.REFER
+            else:
+                take_held(sys, outbox, now, client, page, flags, 0)
+                finish_reference(sys, mine, page, marks)
+        elif state == at.REFER:
+            if mine[at.REFERENCE] == mine[at.LAST_REFERENCE]:
+                mine[at.STATE] = at.WORKED
+                if numbers[at.HAS_WORK]:
+                    ask(sys, outbox, now, int(numbers[at.CPU_NUMBER]), READ, 0, SECTOR, client, 0, 0, 0)
+                    return
+                continue
+            then = refer_next(sys, outbox, now, client)
+            if then >= 0:
+                mine[at.STATE] = then
+                return
+            row = mine[at.REFERENCE]
+            marks = sys.references[row, work.MARKS]
+            finish_reference(sys, mine, sys.references[row, work.FIRST] + FIRST_PAGE, marks)
+        elif state == at.WORKED:
+            mine[at.STATE] = at.COMMITTED
+            if numbers[at.LOG_BYTES] and mine[at.WRITTEN]:
+                commit(sys, outbox, now, client, mine[at.WRITTEN] * numbers[at.LOG_BYTES])
+                return
+        else:
+            note(sys, counted.TRANSACTIONS)
+            mine[at.STATE] = at.BEGIN
+            if numbers[at.THINK]:
+                numbers[at.THINKING] = heap_push(sys.thinkers, numbers[at.THINKING], now + numbers[at.THINK], client)
+                return
+
+
+@inlined_kernel
+def finish_reference(sys: Tables, mine: Integers, page: int, marks: int) -> None:
+    """A client is done with its present reference."""
+    if marks & (work.WRITES | work.CREATES):
+        modify(sys, page)
+    if marks & work.WRITES:
+        mine[at.WRITTEN] += 1
+    mine[at.REFERENCE] += 1
+    mine[at.AT] = 0
+    mine[at.STATE] = at.REFER

@@ -1,0 +1,35 @@
+"""What stands where in the tables of a system of pools; modules that use it call it `at`."""
+
+from __future__ import annotations
+
+#: Numbers of a system.
+(
+    CLIENTS, THINK, PAGE_SIZE, EXPANSION, THROTTLE, LIMIT, SLACK, GROUP, CLEANERS, CHECKPOINT_EVERY, SHARP, LOG_BYTES, HAS_WORK, CHUNK,
+    READ_AHEAD, INTERVAL, MOST_GOING_OUT, LOG_ROOM,
+    # Devices by their purposes.
+    DISK_NUMBER, SSD_NUMBER, LOG_NUMBER, CPU_NUMBER,
+    # What changes.
+    SSD_PENDING, READY_FIRST, READY_LAST, FREE_SLOT, THINKING, SLEEPING, CLEANING, TURN, GOAL, COMMIT_FIRST, COMMIT_LAST, COMMIT_BYTES,
+    GROUP_FIRST, LOGGING, LOG_END, CHECKPOINTS_AT, CHECKPOINT_ROW, CHECKPOINT_PENDING, FLUSHING, TRANSACTION, TRANSACTIONS_HELD, ENDED, LOW,
+    ASKED, BROKEN, GOING_OUT, CROWD_FIRST, CROWD_LAST,
+    INTERVAL_NOW, INTERVAL_ENDS,
+) = range(52)  # fmt: skip
+SYSTEM_NUMBERS = 52
+
+# Columns of a client: what it does when it goes on, its present reference and the one behind its last, where its scan is and ends, how
+# many references wrote, requests that it waits for, pages that it holds, who waits behind it, when its transaction began.
+STATE, REFERENCE, LAST_REFERENCE, AT, BEHIND, WRITTEN, PENDING, HOLDING, NEXT_WAITING, BEGAN = range(10)
+#: What a client does when it goes on.
+BEGIN, REFER, FROM_SSD, FROM_DISK, SCANNED, WORKED, COMMITTED, GONE = range(8)
+# Columns of a cleaner: what it does when it goes on, the first page of its run, its length, requests that it waits for.
+RUN_FIRST, RUN_COUNT, RUN_PENDING = 1, 2, 3
+LOOK, HAS_READ, HAS_WRITTEN = range(3)
+# Columns of a request: who asked, or what it is, a page, how many, whether the SSD's frame is held for it; in a free row the first is the
+# next free one.
+WHO, PAGE, COUNT, HELD = range(4)
+#: Who asked: a client or a cleaner (the clients first) by its number, and these.
+WRITTEN_OUT, FLUSHED, THE_LOG = -1, -2, -3
+
+
+#: Why a system stopped, besides a policy's breach of its contract: transactions end in no time.
+NO_TIME_PASSES = 1

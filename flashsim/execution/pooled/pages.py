@@ -1,0 +1,227 @@
+"""Pages on their way between memory, the SSD and the disk."""
+
+from __future__ import annotations
+
+from flashsim.core.kernel import inlined_kernel, lean_kernel
+from flashsim.core.replacement import DIRTY, FIRST_PAGE, FLAGS, PINNED, RESIDENT
+from flashsim.core.request import WRITE, Integers
+from flashsim.core.units import NEVER
+from flashsim.execution.pooled import columns as at
+from flashsim.execution.pooled import system as counted
+from flashsim.execution.pooled.requests import ask_pages, get_ready, is_throttled, note
+from flashsim.execution.pooled.tables import Tables
+from flashsim.storage.extension import state as ssd
+from flashsim.storage.extension.design import DIRTY_PAGE, SEQUENTIAL, TO_DISK, TO_SSD
+from flashsim.storage.extension.manager import admit, frame_of, let_go, when_evicted, when_fetched, when_modified, when_served
+from flashsim.storage.pool.reference import TOOK_FREE, WRITE_BACK, refer
+
+#: Is added to a page that a client holds and that comes from the SSD.
+FROM_THE_SSD = 1 << 32
+#: Marks of a page (`flashsim.storage.extension.state.MARKS`): it is on its way into memory; it was read by a scan.
+READING, WAS_SCANNED = 1, 2
+
+
+@inlined_kernel
+def is_resident(sys: Tables, page: int) -> bool:
+    """Whether a page has a frame of memory."""
+    return (sys.memory.pages[page, FLAGS] & RESIDENT) != 0
+
+
+@inlined_kernel
+def is_on_its_way_out(sys: Tables, page: int) -> bool:
+    """Whether a page is being written."""
+    return sys.ext.pages[page, ssd.FLIGHT] > 0
+
+
+@lean_kernel
+def wake(sys: Tables, page: int) -> None:
+    """Let those go on who wait for a page."""
+    client = int(sys.ext.pages[page, ssd.FIRST_WAITING]) - 1
+    while client >= 0:
+        get_ready(sys, client)
+        client = int(sys.clients[client, at.NEXT_WAITING]) - 1
+    sys.ext.pages[page, ssd.FIRST_WAITING] = sys.ext.pages[page, ssd.LAST_WAITING] = 0
+
+
+@inlined_kernel
+def wait_for(sys: Tables, client: int, page: int) -> None:
+    """Let a client wait for a page."""
+    sys.clients[client, at.NEXT_WAITING] = 0
+    last = int(sys.ext.pages[page, ssd.LAST_WAITING]) - 1
+    if last >= 0:
+        sys.clients[last, at.NEXT_WAITING] = client + 1
+    else:
+        sys.ext.pages[page, ssd.FIRST_WAITING] = client + 1
+    sys.ext.pages[page, ssd.LAST_WAITING] = client + 1
+
+
+@lean_kernel
+def excess(sys: Tables) -> int:
+    """How many pages more are newer on the SSD than the cleaner leaves so."""
+    numbers = sys.numbers
+    newer = sys.ext.numbers[ssd.NEWER_FRAMES] - numbers[at.CLEANING]
+    limit = 0 if sys.ext.numbers[ssd.CHECKPOINT] else numbers[at.LIMIT]
+    if newer > limit:
+        numbers[at.GOAL] = max(0, limit - numbers[at.SLACK])
+    elif newer <= numbers[at.GOAL]:
+        numbers[at.GOAL] = NEVER
+    return int(newer - numbers[at.GOAL])
+
+
+@lean_kernel
+def release(sys: Tables, page: int) -> None:
+    """Nobody who held a page's frame for this does any more; perhaps it can be cleaned."""
+    let_go(sys.ext, sys.design, page)
+    if sys.numbers[at.SLEEPING] and sys.ext.pages[page, ssd.STATUS] & ssd.NEWER and excess(sys) > 0:
+        rouse(sys)
+
+
+@inlined_kernel
+def rouse(sys: Tables) -> None:
+    """Wake the cleaner that has slept longest."""
+    get_ready(sys, sys.numbers[at.CLIENTS] + sys.sleeping[0])
+    sys.numbers[at.SLEEPING] -= 1
+    for number in range(sys.numbers[at.SLEEPING]):
+        sys.sleeping[number] = sys.sleeping[number + 1]
+
+
+@inlined_kernel
+def check_flushed(sys: Tables) -> None:
+    """Let the checkpointer go on if it waits for the last page that is newer on the SSD."""
+    if sys.numbers[at.FLUSHING] and sys.ext.numbers[ssd.NEWER_FRAMES] == 0:
+        sys.numbers[at.FLUSHING] = 0
+        get_ready(sys, sys.numbers[at.CLIENTS] + sys.numbers[at.CLEANERS])
+
+
+@lean_kernel
+def copy_to_ssd(sys: Tables, outbox: Integers, now: int, page: int, newer: int) -> bool:
+    """Write a page to the SSD, unless it holds just that, or has too much to do, or no frame."""
+    if not newer and frame_of(sys.ext, page) >= 0:
+        return True
+    if is_throttled(sys):
+        return False
+    frame = admit(sys.ext, sys.design, page, newer)
+    if frame < 0:
+        return False
+    note(sys, counted.SSD_WRITES)
+    sys.ext.pages[page, ssd.FLIGHT] += 1
+    sys.numbers[at.GOING_OUT] += 1
+    ask_pages(sys, outbox, now, at.SSD_NUMBER, WRITE, frame, 1, at.WRITTEN_OUT, page, 1, 1)
+    return True
+
+
+@lean_kernel
+def write_to_disk(sys: Tables, outbox: Integers, now: int, page: int, count: int, who: int) -> None:
+    """Write pages in a row to disk."""
+    note(sys, counted.DISK_WRITES)
+    note(sys, counted.DISK_PAGES_WRITTEN, count)
+    for each in range(page, page + count):
+        sys.ext.pages[each, ssd.FLIGHT] += 1
+    sys.numbers[at.GOING_OUT] += 1
+    ask_pages(sys, outbox, now, at.DISK_NUMBER, WRITE, page - FIRST_PAGE, count, who, page, count, 0)
+
+
+@lean_kernel
+def written(sys: Tables, page: int, count: int, held: int) -> None:
+    """Pages have been written out."""
+    for each in range(page, page + count):
+        sys.ext.pages[each, ssd.FLIGHT] -= 1
+        if held:
+            release(sys, each)
+        if sys.ext.pages[each, ssd.FLIGHT] == 0:
+            wake(sys, each)
+    numbers = sys.numbers
+    numbers[at.GOING_OUT] -= 1
+    if numbers[at.CROWD_FIRST] and numbers[at.GOING_OUT] < numbers[at.MOST_GOING_OUT]:
+        client = numbers[at.CROWD_FIRST] - 1
+        numbers[at.CROWD_FIRST] = sys.clients[client, at.NEXT_WAITING]
+        if numbers[at.CROWD_FIRST] == 0:
+            numbers[at.CROWD_LAST] = 0
+        get_ready(sys, client)
+
+
+@inlined_kernel
+def is_crowded(sys: Tables, client: int) -> bool:
+    """Whether a client that misses must wait, since too many pages are on their way out; it then does."""
+    numbers = sys.numbers
+    if numbers[at.GOING_OUT] < numbers[at.MOST_GOING_OUT]:
+        return False
+    sys.clients[client, at.NEXT_WAITING] = 0
+    if numbers[at.CROWD_LAST]:
+        sys.clients[numbers[at.CROWD_LAST] - 1, at.NEXT_WAITING] = client + 1
+    else:
+        numbers[at.CROWD_FIRST] = client + 1
+    numbers[at.CROWD_LAST] = client + 1
+    return True
+
+
+@inlined_kernel
+def flags_of(sys: Tables, page: int, dirty: int) -> int:
+    """What a design is told of a page."""
+    return (DIRTY_PAGE if dirty else 0) | (SEQUENTIAL if sys.ext.pages[page, ssd.MARKS] & WAS_SCANNED else 0)
+
+
+@lean_kernel
+def enter(sys: Tables, outbox: Integers, now: int, page: int) -> None:
+    """Let a page take a frame of memory, and another leave it perhaps."""
+    sys.ext.pages[page, ssd.MARKS] &= ~WAS_SCANNED
+    outcome = refer(sys.memory, sys.policy, page, 0)
+    if outcome < 0:
+        sys.numbers[at.BROKEN] = outcome
+        return
+    if outcome <= TOOK_FREE:
+        return
+    dirty = 1 if outcome >= WRITE_BACK else 0
+    leaving = outcome % WRITE_BACK
+    note(sys, counted.EVICTED)
+    note(sys, counted.EVICTED_DIRTY, dirty)
+    actions = when_evicted(sys.ext, sys.design, leaving, flags_of(sys, leaving, dirty))
+    if actions & TO_SSD and not copy_to_ssd(sys, outbox, now, leaving, 1 if dirty and not actions & TO_DISK else 0):
+        actions |= TO_DISK
+    if dirty and actions & TO_DISK:
+        write_to_disk(sys, outbox, now, leaving, 1, at.WRITTEN_OUT)
+
+
+@inlined_kernel
+def modify(sys: Tables, page: int) -> None:
+    """A page of memory is written; it is newer than its copies now."""
+    flags = sys.memory.pages[page, FLAGS]
+    if not flags & DIRTY:
+        sys.memory.pages[page, FLAGS] = flags | DIRTY
+        when_modified(sys.ext, sys.design, page)
+        check_flushed(sys)
+
+
+@inlined_kernel
+def hold_in_memory(sys: Tables, outbox: Integers, now: int, client: int, page: int, from_ssd: int) -> None:
+    """A page that is about to be read takes a frame, which it keeps until it has come."""
+    enter(sys, outbox, now, page)
+    sys.memory.pages[page, FLAGS] |= PINNED
+    sys.ext.pages[page, ssd.MARKS] |= READING
+    sys.held[client, sys.clients[client, at.HOLDING]] = page + FROM_THE_SSD * from_ssd
+    sys.clients[client, at.HOLDING] += 1
+
+
+@inlined_kernel
+def arrive(sys: Tables, page: int) -> None:
+    """A page has come into memory."""
+    sys.ext.pages[page, ssd.MARKS] &= ~READING
+    sys.memory.pages[page, FLAGS] &= ~PINNED
+    wake(sys, page)
+
+
+@lean_kernel
+def served(sys: Tables, page: int, flags: int) -> None:
+    """A page has come from the SSD."""
+    release(sys, page)
+    when_served(sys.ext, sys.design, page, flags)
+    check_flushed(sys)
+    arrive(sys, page)
+
+
+@lean_kernel
+def fetched(sys: Tables, outbox: Integers, now: int, page: int, flags: int) -> None:
+    """A page has come from the disk."""
+    if when_fetched(sys.ext, sys.design, page, flags) & TO_SSD:
+        copy_to_ssd(sys, outbox, now, page, 0)
+    arrive(sys, page)

@@ -1,0 +1,97 @@
+"""Requests to devices, what is counted, and who goes on without delay."""
+
+from __future__ import annotations
+
+from flashsim.core.kernel import inlined_kernel, lean_kernel
+from flashsim.core.replacement import FIRST_PAGE
+from flashsim.core.request import Integers
+from flashsim.execution.compiled_loop import issue
+from flashsim.execution.pooled import columns as at
+from flashsim.execution.pooled import system as counted
+from flashsim.execution.pooled.tables import Tables
+from flashsim.storage.extension import state as ssd
+
+
+@inlined_kernel
+def note(sys: Tables, what: int, by: int = 1) -> None:
+    """Count something in the present interval."""
+    sys.series[sys.numbers[at.INTERVAL_NOW], what] += by
+
+
+@inlined_kernel
+def note_interval(sys: Tables, now: int) -> None:
+    """Begin the interval in which it is now; the last one goes on for ever."""
+    while now >= sys.numbers[at.INTERVAL_ENDS] and sys.numbers[at.INTERVAL_NOW] < sys.series.shape[0] - 1:
+        row = sys.series[sys.numbers[at.INTERVAL_NOW]]
+        row[counted.SSD_USED], row[counted.SSD_NEWER] = sys.ext.numbers[ssd.USED], sys.ext.numbers[ssd.NEWER_FRAMES]
+        row[counted.SSD_INVALID] = sys.ext.numbers[ssd.INVALID]
+        sys.numbers[at.INTERVAL_NOW] += 1
+        sys.numbers[at.INTERVAL_ENDS] += sys.numbers[at.INTERVAL]
+
+
+@inlined_kernel
+def get_ready(sys: Tables, who: int) -> None:
+    """Let somebody go on after all who do already."""
+    sys.ready[sys.numbers[at.READY_LAST] % sys.ready.shape[0]] = who
+    sys.numbers[at.READY_LAST] += 1
+
+
+@lean_kernel
+def ask(
+    sys: Tables,
+    outbox: Integers,
+    now: int,
+    device: int,
+    operation: int,
+    offset: int,
+    length: int,
+    who: int,
+    page: int,
+    count: int,
+    held: int,
+) -> None:
+    """Ask a device for something."""
+    slot = sys.numbers[at.FREE_SLOT]
+    sys.numbers[at.FREE_SLOT] = sys.slots[slot, at.WHO]
+    sys.slots[slot, at.WHO], sys.slots[slot, at.PAGE], sys.slots[slot, at.COUNT], sys.slots[slot, at.HELD] = who, page, count, held
+    asked = sys.numbers[at.ASKED]
+    if asked < sys.asked.shape[0]:
+        row = sys.asked[asked]
+        row[0], row[1], row[2], row[3], row[4] = now, device, operation, offset, length
+    sys.numbers[at.ASKED] = asked + 1
+    issue(outbox, device, operation, offset, length, slot)
+
+
+@inlined_kernel
+def ask_pages(
+    sys: Tables,
+    outbox: Integers,
+    now: int,
+    purpose: int,
+    operation: int,
+    first: int,
+    pages: int,
+    who: int,
+    page: int,
+    count: int,
+    held: int,
+) -> None:
+    """Ask a disk or the SSD for pages, from a place on."""
+    size = sys.numbers[at.PAGE_SIZE]
+    if purpose == at.SSD_NUMBER:
+        sys.numbers[at.SSD_PENDING] += 1
+    ask(sys, outbox, now, int(sys.numbers[purpose]), operation, first * size, pages * size, who, page, count, held)
+
+
+@inlined_kernel
+def chunk_of(sys: Tables, page: int) -> tuple[int, int]:
+    """The pages that one request may hold with a page: the first, and the one behind the last."""
+    chunk = sys.numbers[at.CHUNK]
+    begin = (page - FIRST_PAGE) // chunk * chunk + FIRST_PAGE
+    return begin, min(begin + chunk, sys.ext.pages.shape[0])
+
+
+@inlined_kernel
+def is_throttled(sys: Tables) -> bool:
+    """Whether the SSD has too much to do."""
+    return 0 < sys.numbers[at.THROTTLE] <= sys.numbers[at.SSD_PENDING]

@@ -1,0 +1,108 @@
+"""A system of pools in virtual time: transactions are handed to the compiled loop as it needs them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from flashsim.core.errors import FlashsimError
+from flashsim.core.model import CompiledModel
+from flashsim.core.replacement import NOW
+from flashsim.core.request import Integers
+from flashsim.core.transactions import TransactionStream
+from flashsim.core.units import NEVER
+from flashsim.execution.compiled_loop import CompiledLoop, HostSide, Striped
+from flashsim.execution.pooled import columns as at
+from flashsim.execution.pooled.engine import act
+from flashsim.execution.pooled.system import COUNTED, LOG, PoolSystem
+from flashsim.execution.pooled.tables import STATE_TYPE, tables
+from flashsim.storage.pool.reference import breach
+
+
+class PoolRun:
+    """Clients run transactions.
+
+    Parameters
+    ----------
+    system
+        What runs them.
+    devices
+        By what they are for: `flashsim.execution.pooled.system.DISK` and so on.
+    stream
+        The transactions; their kinds are not told apart here.
+    intervals
+        Of which is told what happened in each; the last one has no end.
+    asked
+        How many of the first requests are kept in `asked`.
+
+    Raises
+    ------
+    InvalidParameterError
+        As `flashsim.execution.compiled_loop.CompiledLoop`.
+    """
+
+    def __init__(
+        self,
+        system: PoolSystem,
+        devices: Mapping[int, CompiledModel | Striped],
+        stream: TransactionStream,
+        intervals: int = 1,
+        asked: int = 0,
+    ) -> None:
+        self.system = system
+        numbers = {purpose: number for number, purpose in enumerate(sorted(devices))}
+        log = devices.get(LOG)
+        self.tables = tables(system, numbers, log.capacity if log is not None and not isinstance(log, Striped) else 0, intervals, asked)
+        self._batches = stream.batches()
+        longest = max(system.group, system.read_ahead, system.expansion) * system.page_size
+        longest = max(longest, system.clients * system.log_bytes * 64 + 512)
+        side = HostSide(act, self._fill(), STATE_TYPE, 0, system.most_requests, longest, self._fill)
+        self.loop = CompiledLoop([devices[purpose] for purpose in sorted(devices)], side)
+
+    def _fill(self) -> tuple[Any, ...]:
+        """Have enough transactions for a while."""
+        numbers = self.tables.numbers
+        if numbers[at.BROKEN] == at.NO_TIME_PASSES:
+            raise FlashsimError(f"clients: {numbers[at.LOW]} transactions ended in no time; give them think time or work")
+        if numbers[at.BROKEN]:
+            raise breach(self.system.policy.name, int(numbers[at.BROKEN]), int(self.tables.memory.numbers[NOW]))
+        clients, bounds = self.tables.clients, self.tables.bounds
+        # The references of transactions that have begun are needed until these end.
+        running = clients[clients[:, at.REFERENCE] < clients[:, at.LAST_REFERENCE]]
+        to_come = bounds[numbers[at.TRANSACTION] : numbers[at.TRANSACTIONS_HELD] + 1]
+        first = int(running[:, at.REFERENCE].min(initial=to_come[0]))
+        references, ends = [self.tables.references[first : to_come[-1]]], [to_come - first]
+        while sum(map(len, ends)) < 2 * numbers[at.LOW]:
+            batch = next(self._batches, None)
+            if batch is None:
+                numbers[at.ENDED] = 1
+                break
+            ends.append(batch.ends + ends[-1][-1])
+            references.append(batch.references)
+        clients[:, [at.REFERENCE, at.LAST_REFERENCE]] -= first
+        joined = np.concatenate(ends)
+        numbers[at.TRANSACTION], numbers[at.TRANSACTIONS_HELD] = 0, len(joined) - 1
+        self.tables = self.tables._replace(references=np.concatenate(references), bounds=joined)
+        return (self.tables,)
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Of everything, since the beginning."""
+        return dict(zip(COUNTED, self.tables.series.sum(0).tolist(), strict=True))
+
+    @property
+    def asked(self) -> Integers:
+        """The first requests, shape (n, 5): when, at which device, operation, offset, length."""
+        return self.tables.asked[: self.tables.numbers[at.ASKED]]
+
+    def run(self, until: int = NEVER) -> None:
+        """Let time pass.
+
+        Raises
+        ------
+        FlashsimError
+            The memory pool's policy broke its contract, or transactions end in no time.
+        """
+        self.loop.run(until)

@@ -1,0 +1,400 @@
+"""A system of pools told with SimPy: clients, cleaners, the checkpointer and the log's writer are processes.
+
+At one nanosecond (`flashsim.execution.specified_devices`) clients that have thought come after whatever completed; then the checkpointer.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Generator, Mapping, Sequence
+from typing import Any
+
+import simpy
+
+from flashsim.core.host_specification import delay
+from flashsim.core.model import DeviceModel
+from flashsim.core.replacement import FIRST_PAGE
+from flashsim.core.request import READ, SECTOR, WRITE
+from flashsim.core.transactions import CREATES, SCANS, WRITES, TransactionStream, one_by_one
+from flashsim.core.units import NEVER
+from flashsim.execution.pooled.group_commit import GroupCommit
+from flashsim.execution.pooled.system import CPU, DISK, LOG, SSD, PoolSystem
+from flashsim.execution.specified_devices import SpecifiedDevices
+from flashsim.storage.extension import manager
+from flashsim.storage.extension.design import DIRTY_PAGE, FOR_UPDATE, SEQUENTIAL, TO_DISK, TO_SSD
+from flashsim.storage.extension.state import CHECKPOINT, FRAME, NEWER, NEWER_FRAMES, STATUS, VALID
+from flashsim.storage.pool.plain import PlainPool
+from flashsim.storage.pool.reference import TOOK_FREE, WRITE_BACK
+
+Process = Generator[simpy.Event, Any, None]
+#: Priorities of events at one nanosecond, after SimPy's own two.
+_THINKERS, _CHECKPOINTER = 1 << 21, 1 << 40
+
+
+class PoolSpecification:
+    """The system.
+
+    Parameters
+    ----------
+    system
+        What it is.
+    devices
+        By what they are for (`DISK`, ...): the models of a device's drives, and bytes of a stripe.
+    stream
+        The transactions.
+    """
+
+    def __init__(self, system: PoolSystem, devices: Mapping[int, tuple[Sequence[DeviceModel], int]], stream: TransactionStream) -> None:
+        self.env, self.system, self.ext = simpy.Environment(), system, system.extension()
+        self.memory, self.design = PlainPool(system.policy, system.memory), system.design.kernels
+        self.counts: Counter[str] = Counter()
+        self._numbers = {purpose: number for number, purpose in enumerate(sorted(devices))}
+        self.devices = SpecifiedDevices(self.env, [devices[purpose] for purpose in sorted(devices)])
+        #: Pages on their way into memory, and out of it: how many writes; who waits for them.
+        self.reading: set[int] = set()
+        self.writing: dict[int, int] = {}
+        self._interested: dict[int, list[simpy.Event]] = {}
+        self._scanned: set[int] = set()
+        self._stream = one_by_one(stream)
+        self._cleaning, self._turn, self._goal, self._going_out = 0, 0, NEVER, 0
+        self._sleeping: list[simpy.Event] = []
+        self._crowd: list[simpy.Event] = []
+        self._flushed: simpy.Event | None = None
+        self._log = GroupCommit(self.env, self.devices, self._numbers.get(LOG, -1), self._note)
+        for number in range(system.clients):
+            self.env.process(self._client(number))
+        for _ in range(system.cleaners if system.ssd else 0):
+            self.env.process(self._cleaner())
+        if system.checkpoint:
+            self.env.process(self._checkpointer())
+
+    def _note(self, **counts: int) -> None:
+        self.counts.update(counts)
+
+    def _ask_pages(self, purpose: int, operation: int, first: int, count: int = 1) -> simpy.Event:
+        size = self.system.page_size
+        return self.devices.ask(self._numbers[purpose], operation, first * size, count * size)
+
+    def _client(self, number: int) -> Process:
+        system = self.system
+        while True:
+            if system.think:
+                yield delay(self.env, system.think, _THINKERS + number)
+            references = next(self._stream, None)
+            if references is None:
+                return
+            written = 0
+            for first, count, marks in references:
+                self._note(references=count)
+                page, behind = first + FIRST_PAGE, first + FIRST_PAGE + count
+                while marks & SCANS and page < behind:
+                    while self._going_out >= system.most_going_out:
+                        yield self._stand(self._crowd)
+                    end = min(behind, page + system.read_ahead, self._chunk(page)[1])
+                    yield from self._scan(page, end - page)
+                    page = end
+                if not marks & SCANS:
+                    yield from self._refer(page, marks)
+                written += bool(marks & WRITES)
+            if system.work:
+                yield self.devices.ask(self._numbers[CPU], READ, 0, SECTOR)
+            if system.log_bytes and written:
+                yield self._log.commit(written * system.log_bytes)
+            self._note(transactions=1)
+
+    def _refer(self, page: int, marks: int) -> Process:
+        """Reference a page, and write it perhaps."""
+        while True:
+            if page in self.reading or (page not in self.memory.resident and self.writing.get(page)):
+                yield self._stand(self._interested.setdefault(page, []))
+            elif page not in self.memory.resident and self._going_out >= self.system.most_going_out:
+                yield self._stand(self._crowd)
+            else:
+                break
+        if page in self.memory.resident:
+            self._note(hits=1)
+            self.memory.refer(page)
+        elif marks & CREATES:
+            self._note(created=1)
+            self._enter(page)
+        else:
+            yield from self._miss(page, FOR_UPDATE if marks & WRITES else 0)
+        if marks & (WRITES | CREATES):
+            self._modify(page)
+
+    def _stand(self, line: list[simpy.Event]) -> simpy.Event:
+        line.append(self.env.event())
+        return line[-1]
+
+    def _miss(self, page: int, flags: int) -> Process:
+        ext, system = self.ext, self.system
+        manager.note_miss(ext, page)
+        frame, newer = manager.frame_of(ext, page), bool(ext.pages[page, STATUS] & NEWER)
+        if frame >= 0 and (newer or not self._throttled()):
+            manager.hold(ext, page)  # first: what leaves memory for this page must not take its frame
+            self._hold_in_memory(page)
+            self._note(ssd_reads=1, ssd_reads_newer=newer)
+            yield self._ask_pages(SSD, READ, frame)
+            self._served(page, flags)
+            return
+        self._note(bypassed=frame >= 0)
+        first, count = (page, 1) if len(self.memory.resident) + system.expansion > system.memory else self._around(page)
+        wanted = [each for each in range(first, first + count) if each == page or self._is_away(each)]
+        for each in wanted:
+            self._hold_in_memory(each)
+        self._note(disk_reads=1, disk_pages_read=count)
+        yield self._ask_pages(DISK, READ, first - FIRST_PAGE, count)
+        for each in wanted:
+            self._fetched(each, flags if each == page else 0)
+
+    def _served(self, page: int, flags: int) -> None:
+        """A page has come from the SSD."""
+        self._let_go(page)
+        manager.when_served(self.ext, self.design, page, flags)
+        self._check_flushed()
+        self._arrive(page)
+
+    def _fetched(self, page: int, flags: int) -> None:
+        """A page has come from the disk."""
+        if manager.when_fetched(self.ext, self.design, page, flags) & TO_SSD:
+            self._copy_to_ssd(page, newer=False)
+        self._arrive(page)
+
+    def _around(self, page: int) -> tuple[int, int]:
+        """The pages that a read brings while there is room, without those at either end that are not wanted."""
+        expansion, (begin, end) = self.system.expansion, self._chunk(page)
+        first = (page - FIRST_PAGE) // expansion * expansion + FIRST_PAGE
+        first, last = max(first, begin), min(first + expansion, end) - 1
+        while first < page and not self._is_away(first):
+            first += 1
+        while last > page and not self._is_away(last):
+            last -= 1
+        return first, last - first + 1
+
+    def _is_away(self, page: int) -> bool:
+        """Whether only the disk holds a page."""
+        return page not in self.memory.resident and not self.writing.get(page) and manager.frame_of(self.ext, page) < 0
+
+    def _throttled(self) -> bool:
+        return 0 < self.system.throttle <= self.devices.pending[self._numbers[SSD]]
+
+    def _hold_in_memory(self, page: int) -> None:
+        """A page that is about to be read takes a frame, which it keeps until it has come."""
+        self._enter(page)
+        self.memory.held.add(page)
+        self.reading.add(page)
+
+    def _arrive(self, page: int) -> None:
+        self.reading.discard(page)
+        self.memory.held.discard(page)
+        self._wake(page)
+
+    def _wake(self, page: int) -> None:
+        for event in self._interested.pop(page, []):
+            event.succeed()
+
+    def _enter(self, page: int) -> None:
+        self._scanned.discard(page)
+        outcome = self.memory.refer(page)
+        if outcome > TOOK_FREE:
+            self._evict(outcome % WRITE_BACK, outcome >= WRITE_BACK)
+
+    def _modify(self, page: int) -> None:
+        if not self.memory.resident[page]:
+            self.memory.resident[page] = True
+            manager.when_modified(self.ext, self.design, page)
+            self._check_flushed()
+
+    def _evict(self, page: int, dirty: bool) -> None:
+        self._note(evicted=1, evicted_dirty=dirty)
+        actions = manager.when_evicted(self.ext, self.design, page, self._flags(page, dirty))
+        if actions & TO_SSD and not self._copy_to_ssd(page, newer=dirty and not actions & TO_DISK):
+            actions |= TO_DISK
+        if dirty and actions & TO_DISK:
+            self._write_to_disk(page, 1)
+
+    def _flags(self, page: int, dirty: bool) -> int:
+        return (DIRTY_PAGE if dirty else 0) | (SEQUENTIAL if page in self._scanned else 0)
+
+    def _copy_to_ssd(self, page: int, newer: bool) -> bool:
+        """Write a page to the SSD, unless it holds just that, or has too much to do, or no frame."""
+        if not newer and manager.frame_of(self.ext, page) >= 0:
+            return True
+        if self._throttled():
+            return False
+        frame = manager.admit(self.ext, self.design, page, int(newer))
+        if frame < 0:
+            return False
+        self._note(ssd_writes=1)
+        self._write(page, 1, self._ask_pages(SSD, WRITE, frame), held=True)
+        return True
+
+    def _write_to_disk(self, page: int, count: int) -> simpy.Event:
+        self._note(disk_writes=1, disk_pages_written=count)
+        return self._write(page, count, self._ask_pages(DISK, WRITE, page - FIRST_PAGE, count), held=False)
+
+    def _write(self, page: int, count: int, event: simpy.Event, held: bool) -> simpy.Event:
+        """Pages are on their way out until an event."""
+        self._going_out += 1
+        for each in range(page, page + count):
+            self.writing[each] = self.writing.get(each, 0) + 1
+        assert event.callbacks is not None
+        event.callbacks.append(lambda _: self._written(page, count, held))
+        return event
+
+    def _written(self, page: int, count: int, held: bool) -> None:
+        for each in range(page, page + count):
+            self.writing[each] -= 1
+            if held:
+                self._let_go(each)
+            if not self.writing[each]:
+                self._wake(each)
+        self._going_out -= 1
+        if self._crowd and self._going_out < self.system.most_going_out:
+            self._crowd.pop(0).succeed()
+
+    def _scan(self, first: int, count: int) -> Process:
+        """Read an extent ahead: one request to the disk, without pages at either end that are at hand elsewhere."""
+        ext, last = self.ext, first + count - 1
+        begin, end = first, last
+        while begin <= end and self._is_at_hand(begin):
+            begin += 1
+        while end > begin and self._is_at_hand(end):
+            end -= 1
+        events, read = [], []
+        for page in range(first, last + 1):
+            if page in self.memory.resident or self.writing.get(page):
+                self._note(hits=1)
+                if page in self.memory.resident:
+                    self.memory.refer(page)
+                continue
+            manager.note_miss(ext, page)
+            frame, newer = manager.frame_of(ext, page), bool(ext.pages[page, STATUS] & NEWER)
+            from_ssd = frame >= 0 and (newer or not begin <= page <= end)
+            if from_ssd:
+                manager.hold(ext, page)
+            self._hold_in_memory(page)
+            read.append((page, from_ssd))
+            if from_ssd:
+                self._note(ssd_reads=1, ssd_reads_newer=newer)
+                events.append(self._ask_pages(SSD, READ, frame))
+            else:
+                self._scanned.add(page)
+                self._note(bypassed=frame >= 0)
+        if begin <= end:
+            self._note(disk_reads=1, disk_pages_read=end - begin + 1)
+            events.append(self._ask_pages(DISK, READ, begin - FIRST_PAGE, end - begin + 1))
+        if events:
+            yield self.env.all_of(events)
+        for page, from_ssd in read:
+            if from_ssd:
+                self._served(page, 0)
+            else:
+                self._fetched(page, SEQUENTIAL)
+
+    def _is_at_hand(self, page: int) -> bool:
+        """Whether a page need not be read from disk."""
+        if page in self.memory.resident or self.writing.get(page):
+            return True
+        newer = self.ext.pages[page, STATUS] & NEWER
+        return manager.frame_of(self.ext, page) >= 0 and bool(newer or not self._throttled())
+
+    def _let_go(self, page: int) -> None:
+        """Nobody who held a page's frame for this does any more; perhaps it can be cleaned."""
+        manager.let_go(self.ext, self.design, page)
+        if self._sleeping and self.ext.pages[page, STATUS] & NEWER and self._excess() > 0:
+            self._sleeping.pop(0).succeed()
+
+    def _excess(self) -> int:
+        """How many pages more are newer on the SSD than the cleaner leaves so."""
+        newer = int(self.ext.numbers[NEWER_FRAMES]) - self._cleaning
+        limit = 0 if self.ext.numbers[CHECKPOINT] else self.system.limit
+        if newer > limit:
+            self._goal = max(0, limit - self.system.slack)
+        elif newer <= self._goal:
+            self._goal = NEVER
+        return newer - self._goal
+
+    def _cleaner(self) -> Process:
+        """Write what is newer on the SSD to disk, a run of neighbours at a time."""
+        while True:
+            run = self._run_to_clean()
+            if not run:
+                yield self._stand(self._sleeping)
+                continue
+            self._cleaning += len(run)
+            for page in run:
+                manager.hold(self.ext, page)
+            self._note(cleanings=1, pages_cleaned=len(run))
+            yield self.env.all_of([self._ask_pages(SSD, READ, int(self.ext.pages[page, FRAME]) - 1) for page in run])
+            self._note(disk_writes=1, disk_pages_written=len(run))
+            yield self._ask_pages(DISK, WRITE, run[0] - FIRST_PAGE, len(run))
+            self._cleaning -= len(run)
+            for page in run:
+                manager.cleaned(self.ext, page)
+                self._let_go(page)
+            self._check_flushed()
+
+    def _run_to_clean(self) -> list[int]:
+        """The page that is cleaned first, and its neighbours, if there are too many."""
+        if self._excess() <= 0:
+            return []
+        page = -1
+        for _ in range(self.system.partitions):
+            page = int(manager.oldest_newer(self.ext, self.design, self._turn))
+            self._turn = (self._turn + 1) % self.system.partitions
+            if page >= 0:
+                break
+        if page < 0:
+            return []
+        first = last = page
+        status, most, (begin, end) = self.ext.pages[:, STATUS], self.system.group, self._chunk(page)
+        while first > begin and last - first + 1 < most and status[first - 1] == VALID | NEWER:
+            first -= 1
+        while last + 1 < end and last - first + 1 < most and status[last + 1] == VALID | NEWER:
+            last += 1
+        return list(range(first, last + 1))
+
+    def _chunk(self, page: int) -> tuple[int, int]:
+        """The pages that one request may hold with a page: the first, and the one behind the last."""
+        chunk = self.system.chunk
+        begin = (page - FIRST_PAGE) // chunk * chunk + FIRST_PAGE
+        return begin, min(begin + chunk, self.system.rows)
+
+    def _checkpointer(self) -> Process:
+        """From time to time write what is newer in memory, and what is newer on the SSD, to disk."""
+        while True:
+            yield delay(self.env, self.system.checkpoint, _CHECKPOINTER)
+            self.ext.numbers[CHECKPOINT] = int(self.system.sharp)
+            row = FIRST_PAGE
+            while row < self.system.rows:
+                events: list[simpy.Event] = []
+                while row < self.system.rows and len(events) < self.system.cleaners:
+                    if self.memory.dirty(row):
+                        first, (_, end) = row, self._chunk(row)
+                        while row < min(end, first + self.system.group) and self.memory.dirty(row):
+                            self._flush(row)
+                            row += 1
+                        events.append(self._write_to_disk(first, row - first))
+                    else:
+                        row += 1
+                if events:
+                    yield self.env.all_of(events)
+            if self.ext.numbers[CHECKPOINT] and self.ext.numbers[NEWER_FRAMES]:
+                self._flushed = self.env.event()
+                while self._sleeping:
+                    self._sleeping.pop(0).succeed()
+                yield self._flushed
+            self.ext.numbers[CHECKPOINT] = 0
+            self._note(checkpoints=1)
+
+    def _flush(self, page: int) -> None:
+        """A page of memory is written to disk, and to the SSD if the design wants that."""
+        self.memory.resident[page] = False
+        if manager.when_evicted(self.ext, self.design, page, self._flags(page, dirty=True)) & TO_SSD:
+            self._copy_to_ssd(page, newer=False)
+
+    def _check_flushed(self) -> None:
+        if self._flushed is not None and not self.ext.numbers[NEWER_FRAMES]:
+            self._flushed.succeed()
+            self._flushed = None

@@ -1,0 +1,195 @@
+"""What a system of pools is: its sizes, its policies, its devices, and what its report counts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from flashsim.core.errors import InvalidParameterError
+from flashsim.core.policies import Policies
+from flashsim.core.replacement import FIRST_PAGE, ReplacementPolicy
+from flashsim.core.request import SECTOR
+from flashsim.core.units import NEVER
+from flashsim.storage.extension.state import FILL, Extension, empty_extension
+from flashsim.storage.extension.state import FIRST_PARAMETER as FIRST
+
+#: Devices of a system, by what they are for.
+DISK, SSD, LOG, CPU = range(4)
+PURPOSES = ("disk", "ssd", "log", "cpu")
+
+#: What is counted, in all and in each interval of time; the last three are the SSD's frames at its end, those in use, those whose page is
+#: newer than on disk, and those whose page is not valid.
+(
+    TRANSACTIONS, REFERENCES, HITS, SSD_READS, SSD_READS_NEWER, DISK_READS, DISK_PAGES_READ, DISK_WRITES, DISK_PAGES_WRITTEN, SSD_WRITES,
+    CLEANINGS, PAGES_CLEANED, LOG_WRITES, BYPASSED, CREATED, EVICTED, EVICTED_DIRTY, CHECKPOINTS, SSD_USED, SSD_NEWER, SSD_INVALID,
+) = range(21)  # fmt: skip
+COUNTED = (
+    "transactions", "references", "hits", "ssd_reads", "ssd_reads_newer", "disk_reads", "disk_pages_read", "disk_writes",
+    "disk_pages_written", "ssd_writes", "cleanings", "pages_cleaned", "log_writes", "bypassed", "created", "evicted", "evicted_dirty",
+    "checkpoints", "ssd_used", "ssd_newer", "ssd_invalid",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class ExtensionDesign:
+    """A design with its parameters.
+
+    Parameters
+    ----------
+    name
+        As it was asked for.
+    parameters
+        Their values, by name, in the order in which the design declares them.
+    kernels
+        Addresses of its functions (`flashsim.storage.extension.design`), or the functions themselves where nothing is compiled.
+    """
+
+    name: str
+    parameters: Mapping[str, int]
+    kernels: Policies
+
+
+@dataclass(frozen=True)
+class PoolSystem:
+    """Clients, a memory pool, and an SSD that extends it.
+
+    Parameters
+    ----------
+    pages
+        Of the database.
+    memory
+        Frames of the memory pool.
+    policy
+        Which page leaves memory.
+    design
+        What is done with the SSD.
+    ssd
+        Frames of the SSD, 0 for none.
+    clients
+        How many run transactions, one after the other each.
+    think
+        Nanoseconds between two transactions of a client.
+    page_size
+        Bytes.
+    expansion
+        Pages that a read from disk brings until memory is full: an aligned group of so many.
+    fill
+        Share of the SSD up to which it takes all pages that leave memory (tau), in percent.
+    throttle
+        Requests that the SSD has outstanding at which all others bypass it (mu); 0 for no limit.
+    dirty_limit
+        Share of the SSD that may be newer than the disk (lambda), in percent; the cleaner works beyond it, down to a hundredth of a
+        percent of the SSD below it.
+    read_ahead
+        Pages of an extent that a scan reads at once.
+    group
+        Pages that one write of the cleaner or a checkpoint holds at most (alpha).
+    cleaners
+        Groups that are cleaned at the same time, at most.
+    going_out
+        Writes of pages that leave memory, or are copied from it, that may be outstanding: a miss waits while there are more; 0 for an
+        eighth of memory.
+    partitions
+        Parts into which the SSD's frames are divided (N).
+    checkpoint
+        Nanoseconds between two checkpoints, 0 for none.
+    sharp
+        A checkpoint also writes what is newer on the SSD to disk.
+    log_bytes
+        Bytes of log of each reference that writes.
+    work
+        Nanoseconds of processor time that a transaction takes, if there is a processor.
+    chunk
+        Pages in a row on one drive: no request crosses a multiple of them.
+    interval
+        Nanoseconds of an interval of which is told what happened in it.
+
+    Raises
+    ------
+    InvalidParameterError
+        A value out of bounds.
+    """
+
+    pages: int
+    memory: int
+    policy: ReplacementPolicy
+    design: ExtensionDesign
+    ssd: int = 0
+    clients: int = 64
+    think: int = 0
+    page_size: int = 8192
+    expansion: int = 8
+    fill: int = 95
+    throttle: int = 100
+    dirty_limit: int = 50
+    read_ahead: int = 32
+    group: int = 32
+    cleaners: int = 8
+    going_out: int = 0
+    partitions: int = 1
+    checkpoint: int = 0
+    sharp: bool = True
+    log_bytes: int = 0
+    work: int = 0
+    chunk: int = 1 << 30
+    interval: int = NEVER
+    _words: int = field(default=1 << 16, repr=False)
+
+    def __post_init__(self) -> None:
+        least = {
+            "pages": 1,
+            "clients": 1,
+            "expansion": 1,
+            "group": 1,
+            "read_ahead": 1,
+            "cleaners": 1,
+            "partitions": 1,
+            "chunk": 1,
+            "interval": 1,
+        }
+        least |= dict.fromkeys(("ssd", "think", "throttle", "checkpoint", "log_bytes", "work", "going_out", "fill", "dirty_limit"), 0)
+        for name, bound in least.items():
+            if getattr(self, name) < bound:
+                raise InvalidParameterError(name, getattr(self, name), f"it must be at least {bound}")
+        for name in ("fill", "dirty_limit"):
+            if getattr(self, name) > 100:
+                raise InvalidParameterError(name, getattr(self, name), "it is a share in percent")
+        if self.page_size < SECTOR or self.page_size % SECTOR:
+            raise InvalidParameterError("page_size", f"{self.page_size} B", f"it must be a multiple of {SECTOR} B")
+        held = max(self.expansion, self.read_ahead)
+        if self.memory <= self.clients * held:
+            raise InvalidParameterError("memory", f"{self.memory} pages", f"{self.clients} clients may each hold {held} pages at once")
+
+    @property
+    def rows(self) -> int:
+        """Of the tables of pages."""
+        return FIRST_PAGE + self.pages
+
+    @property
+    def limit(self) -> int:
+        """Frames of the SSD that may be newer than the disk."""
+        return self.ssd * self.dirty_limit // 100
+
+    @property
+    def most_going_out(self) -> int:
+        """Writes that may be outstanding before a miss waits."""
+        return self.going_out or max(1, self.memory // 8)
+
+    @property
+    def most_requests(self) -> int:
+        """Requests that may be outstanding, at most."""
+        held = max(self.expansion, self.read_ahead)
+        each = 3 * held + 3  # a client reads its pages, each of which lets another one leave for both devices
+        return self.clients * each + 2 * self.most_going_out + self.cleaners * (3 * self.group + 2) + 2
+
+    @property
+    def slack(self) -> int:
+        """How many fewer the cleaner leaves."""
+        return self.ssd // 10_000
+
+    def extension(self) -> Extension:
+        """The SSD, empty."""
+        extension = empty_extension(self.pages, self.ssd, self.partitions, self._words)
+        extension.numbers[FILL] = self.ssd * self.fill // 100
+        extension.numbers[FIRST : FIRST + len(self.design.parameters)] = list(self.design.parameters.values())
+        return extension

@@ -1,0 +1,108 @@
+"""What the compiled form of a system of pools works on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+from numba import types
+
+from flashsim.core.array_types import MATRIX, VECTOR
+from flashsim.core.policies import Policies
+from flashsim.core.replacement import POOL, PoolState
+from flashsim.core.request import Integers
+from flashsim.core.state_table import state_of
+from flashsim.core.units import NEVER
+from flashsim.execution.pooled import columns as at
+from flashsim.execution.pooled.system import COUNTED, PoolSystem
+from flashsim.storage.extension.state import EXTENSION, Extension
+
+
+class Tables(NamedTuple):
+    """The state of a system."""
+
+    memory: PoolState
+    ext: Extension
+    numbers: Integers
+    #: Addresses of the memory pool's policy, and of the design.
+    policy: Policies
+    design: Policies
+    #: Shape (clients, 10).
+    clients: Integers
+    #: Pages that each client holds while it reads them, and 1 above bit 32 if from the SSD, shape (clients, most).
+    held: Integers
+    #: Shape (cleaners, 4), and those that sleep, in order.
+    cleaners: Integers
+    sleeping: Integers
+    #: A ring of who goes on: clients, cleaners behind them, and the checkpointer.
+    ready: Integers
+    #: A heap of clients that think, shape (clients, 2).
+    thinkers: Integers
+    #: Shape (requests, 4).
+    slots: Integers
+    #: References of transactions that run and that are to come, and where each of the latter begins and the last one ends.
+    references: Integers
+    bounds: Integers
+    #: What happened in each interval, shape (intervals, counted).
+    series: Integers
+    #: The first requests: when, at which device, operation, offset, length.
+    asked: Integers
+
+
+TABLES_TYPE = types.NamedTuple(
+    (POOL, EXTENSION, VECTOR, VECTOR, VECTOR, MATRIX, MATRIX, MATRIX, VECTOR, VECTOR, MATRIX, MATRIX, MATRIX, VECTOR, MATRIX, MATRIX),
+    Tables,
+)
+STATE_TYPE = types.Tuple((TABLES_TYPE,))
+tables_of = state_of(STATE_TYPE)
+
+
+def tables(system: PoolSystem, devices: Mapping[int, int], log_room: int, intervals: int, asked: int) -> Tables:
+    """A system at time 0.
+
+    Parameters
+    ----------
+    devices
+        Its devices' numbers in the loop, by what they are for.
+    log_room
+        Bytes of the log's device.
+    intervals
+        Of which is told what happened in them.
+    asked
+        How many requests are kept.
+    """
+    cleaners = system.cleaners if system.ssd else 0
+    everybody = system.clients + cleaners + 1
+    numbers = np.zeros(at.SYSTEM_NUMBERS, np.int64)
+    numbers[:at.LOG_ROOM] = [
+        system.clients, system.think, system.page_size, system.expansion, system.throttle, system.limit, system.slack, system.group,
+        system.cleaners, system.checkpoint, system.sharp, system.log_bytes, system.work > 0, system.chunk, system.read_ahead,
+        system.interval, system.most_going_out,
+    ]  # fmt: skip
+    numbers[at.CLEANERS] = system.cleaners
+    numbers[at.LOG_ROOM] = log_room
+    for purpose, place in enumerate((at.DISK_NUMBER, at.SSD_NUMBER, at.LOG_NUMBER, at.CPU_NUMBER)):
+        numbers[place] = devices.get(purpose, -1)
+    numbers[at.GOAL], numbers[at.INTERVAL_ENDS] = NEVER, system.interval
+    numbers[at.CHECKPOINTS_AT] = system.checkpoint or NEVER
+    numbers[at.LOW] = 1024 + 16 * system.clients
+    held = max(system.expansion, system.read_ahead)
+    ready = np.zeros(2 * everybody, np.int64)
+    # The checkpointer has its number behind all cleaners that there could be.
+    ready[: system.clients + cleaners] = np.arange(system.clients + cleaners)
+    numbers[at.READY_LAST] = system.clients + cleaners
+    thinkers = np.zeros((system.clients, 2), np.int64)
+    if system.think:
+        thinkers[:, 0], thinkers[:, 1] = system.think, np.arange(system.clients)
+        numbers[at.THINKING] = system.clients
+        ready[:cleaners] = system.clients + np.arange(cleaners)
+        numbers[at.READY_LAST] = cleaners
+    slots = np.zeros((system.most_requests, 4), np.int64)
+    slots[:, at.WHO] = np.arange(1, len(slots) + 1)
+    return Tables(
+        system.policy.state(system.memory, system.pages), system.extension(), numbers, system.policy.kernels, system.design.kernels,
+        np.zeros((system.clients, 10), np.int64), np.zeros((system.clients, held), np.int64), np.zeros((system.cleaners, 4), np.int64),
+        np.zeros(system.cleaners, np.int64), ready, thinkers, slots, np.zeros((0, 3), np.int64), np.zeros(1, np.int64),
+        np.zeros((intervals, len(COUNTED)), np.int64), np.zeros((asked, 5), np.int64),
+    )  # fmt: skip

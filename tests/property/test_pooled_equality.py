@@ -1,0 +1,104 @@
+"""A system of pools and its SimPy specification ask their devices for the same, at the same nanosecond, and count the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from algorithms.extensions.base import DESIGNS, extension_design
+from algorithms.replacement.base import replacement_policy
+from flashsim.core.kernel import compiled
+from flashsim.core.rng import generator
+from flashsim.core.transactions import CREATES, SCANS, WRITES, Transactions
+from flashsim.core.units import NEVER
+from flashsim.execution.compiled_loop import Striped
+from flashsim.execution.pooled.run import PoolRun
+from flashsim.execution.pooled.specification import PoolSpecification
+from flashsim.execution.pooled.system import CPU, DISK, LOG, SSD, PoolSystem
+from tests.flashsim.execution.drawn_devices import drawn_device
+
+PAGE = 512
+REQUESTS = 400
+
+
+class Drawn:
+    """Transactions of all kinds of references."""
+
+    kinds = ("any",)
+
+    def __init__(self, pages: int, seed: int) -> None:
+        self.pages, self.seed = pages, seed
+
+    def batches(self) -> Iterator[Transactions]:
+        """Of the same sizes every time, and then none."""
+        draw = generator(self.seed, "transactions")
+        for _ in range(int(draw.integers(1, 200))):
+            lengths = draw.integers(1, 12, int(draw.integers(20, 2000)))
+            count = int(lengths.sum())
+            first = (self.pages * draw.random(count) ** 2).astype(np.int64)
+            marks = draw.choice([0, 0, WRITES, CREATES, SCANS], count, p=[0.4, 0.15, 0.3, 0.05, 0.1])
+            pages = np.where(marks == SCANS, np.minimum(draw.integers(1, 30, count), self.pages - first), 1)
+            yield Transactions(np.stack([first, pages, marks], 1), np.cumsum(lengths), np.zeros(len(lengths), np.int64))
+
+
+def drawn_system(seed: int) -> tuple[PoolSystem, dict[int, Any], dict[int, Any]]:
+    """A system, and its devices as engines and as specifications."""
+    draw = generator(seed, "system")
+    engines: dict[int, Any] = {}
+    specified: dict[int, Any] = {}
+    design = str(draw.choice(DESIGNS.names()))
+    uses = [DISK, CPU] + [SSD] * (design != "none") + [LOG] * int(draw.integers(2))
+    capacity, stripes = {}, {}
+    for number, purpose in enumerate(sorted(uses)):
+        drives, models, stripe = drawn_device(draw, seed + 100_000 * number)
+        while purpose == LOG and len(drives) > 1:
+            drives, models, stripe = drawn_device(draw, seed + 100_000 * number)
+        engines[purpose] = Striped(drives, stripe) if len(drives) > 1 else drives[0]
+        specified[purpose] = models, stripe
+        capacity[purpose], stripes[purpose] = sum(drive.capacity // stripe * stripe for drive in drives), stripe
+    pages = min(capacity[DISK] // PAGE, int(draw.integers(40, 400)))
+    clients, expansion, read_ahead = draw.integers(1, 6, 3).tolist()
+    group, cleaners, partitions = draw.integers(1, 33), draw.integers(1, 6), draw.integers(1, 4)
+    log_bytes = int(draw.choice([20, 150])) * (LOG in uses)
+    system = PoolSystem(
+        pages, clients * max(expansion, read_ahead) + 1 + int(draw.integers(0, 60)),
+        replacement_policy(str(draw.choice(["lru", "lru-k", "clock", "2q", "lirs", "fifo"]))), extension_design(design),
+        min(capacity.get(SSD, 0) // PAGE, int(draw.integers(8, pages))) if design != "none" else 0, clients,
+        int(draw.choice([0, 0, 7, 1000])), PAGE, expansion, int(draw.choice([0, 50, 95])), int(draw.choice([0, 2, 5, 100])),
+        int(draw.choice([0, 1, 20, 90])), read_ahead, int(group), int(cleaners), int(draw.choice([0, 1, 4])), int(partitions),
+        int(draw.choice([0, 5000, 1_000_000])), bool(draw.integers(2)), log_bytes, 1, stripes[DISK] // PAGE, 1000,
+    )  # fmt: skip
+    return system, engines, specified
+
+
+def check(seed: int) -> None:
+    """Both do the same until so many requests were made."""
+    system, engines, specified = drawn_system(seed)
+    stream = Drawn(system.pages, seed)
+    specification = PoolSpecification(system, specified, stream)
+    env, devices = specification.env, specification.devices
+    while len(devices.asked) < REQUESTS and env.peek() < NEVER:
+        env.step()
+    until = int(env.now)
+    env.run(until + 1)
+    run = PoolRun(system, engines, stream, intervals=50, asked=1 << 16)
+    run.run(until)
+    assert run.asked.tolist() == [list(each) for each in devices.asked], seed
+    counted = {name: count for name, count in run.counts.items() if not name.startswith("ssd_") or "read" in name or "write" in name}
+    assert counted == {name: specification.counts[name] for name in counted}, seed
+
+
+@pytest.mark.parametrize("seeds", range(4))
+def test_both_agree_on_drawn_systems(seeds: int) -> None:
+    for seed in range(10 * seeds, 10 * seeds + 10):
+        check(seed)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not compiled(), reason="takes hours uncompiled")
+def test_both_agree_on_a_thousand_drawn_systems() -> None:
+    for seed in range(40, 1040):
+        check(seed)
