@@ -22,7 +22,14 @@ ROOT = Path(__file__).parents[2]
 EXPLANATIONS = [
     ROOT / "docs" / "explanation" / f"{name}.md" for name in ("compiled_loop", "page_access", "page_fetching", "parallel_io", "strands")
 ]
-GUIDES = ("fetch-rows-your-way", "join-three-relations", "keep-rows-by-column", "schedule-page-accesses", "write-for-postgresql")
+GUIDES = (
+    "fetch-rows-your-way",
+    "join-three-relations",
+    "keep-rows-by-column",
+    "schedule-page-accesses",
+    "use-a-buffer-pool",
+    "write-for-postgresql",
+)
 HOW_TO = [ROOT / "docs" / "how-to" / f"{name}.md" for name in GUIDES]
 PAGES = [*sorted((ROOT / "docs" / "tutorials").glob("*.md")), *EXPLANATIONS, *HOW_TO]
 COMMANDS = (

@@ -18,6 +18,7 @@ from flashsim.core.replacement import DIRTY, FIRST_PAGE, FLAGS, NEVER_AGAIN, PIN
 from flashsim.device.device import Device
 from flashsim.device.file import RealDevice
 from flashsim.execution.buffer_manager import BufferManager, Fixed
+from flashsim.execution.concurrent import run_strands
 from flashsim.execution.driver import drive
 from flashsim.execution.file_access import FileAccess
 from flashsim.execution.machine import Machine
@@ -292,6 +293,7 @@ def test_strands_share_a_pool(tmp_path: Path) -> None:
             manager.unfix(fixed)
 
     trace_only(make(), [file])
+    run_strands(make(), [file], Machine([Device.open("ocz-core-60gb")]))
     with RealDevice(tmp_path / "device", needed_size([file]), allow_write=True, replace=True, buffered=True) as device:
         run_on_file(make(), [file], device)
 
