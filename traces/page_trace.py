@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,8 +16,8 @@ from flashsim.core.references import BATCH, ReferenceBatches, References
 from flashsim.core.request import READ, WRITE
 from flashsim.core.units import KIB, MIB, format_size
 from traces.excerpt import Excerpt, Source, recognised
-from traces.format.base import FORMATS
-from traces.page_format import PAGE_FORMATS
+from traces.format.base import FORMATS, candidates
+from traces.page_format.base import PAGE_FORMATS, load_page_format
 from traces.page_runs import expanded, pages_touched
 from traces.schema import unknown_columns
 
@@ -81,7 +82,7 @@ class PageTrace:
             yield from _of_requests(self.excerpt, self.page_size)
             return
         try:
-            yield from PAGE_FORMATS.load(self.page_format).references(path)
+            yield from load_page_format(self.page_format).references(path)
         except OSError as problem:
             raise DamagedFileError(f"trace: {path} cannot be read: {problem}".split("\n", 1)[0]) from problem
 
@@ -122,13 +123,19 @@ def page_trace(source: Source, page_size: int = PAGE_SIZE) -> PageTrace:
     found = [each for each in found if not PAGE_FORMATS.load(each).GENERIC] or found
     if len(found) > 1:
         raise DamagedFileError(f"trace: {path} could be {' or '.join(found)}; name it with --format")
-    kind, _, _ = (name or "").partition(":")
+    kind, _, columns = (name or "").partition(":")
+    if kind == "csv" and re.match(r"\s*(page|write)\s*=", columns):
+        load_page_format(f"{name}")
+        found = [f"{name}"]
     of_requests = FORMATS.names()
     own = kind.endswith(".py")
     if not found and (PAGE_FORMATS.is_defined_in(Path(kind)) if own else kind in set(PAGE_FORMATS.names()) - set(of_requests)):
         found = [kind]
     if not found and kind and not own and kind not in of_requests:
         raise UnknownNameError("trace format", kind, {*PAGE_FORMATS.names(), *of_requests})
+    if not found and not kind and not candidates(path):
+        known = f"known are {', '.join(sorted({*PAGE_FORMATS.names(), *of_requests}))}; which column of a table is what, --columns says"
+        raise DamagedFileError(f"trace: {path} has no format that can be told: {known}")
     return PageTrace(excerpt if found else recognised(excerpt), page_size, found[0] if found else None)
 
 

@@ -90,6 +90,28 @@ def test_a_csv_says_by_its_header_whether_it_is_of_pages(tmp_path: Path) -> None
     assert pages_of(written(tmp_path / "c.csv", "a,key\n1,x y\n"), "csv") != [1]
 
 
+def test_columns_of_a_csv_may_be_named(tmp_path: Path) -> None:
+    """As of a trace that comes with libCacheSim, which counts an lbn as an object and not as a place on a device."""
+    path = written(
+        tmp_path / "lbn.csv", "version,time,op,size,lbn\n1,33898,2a,512,42932745\n1,33899,28,4096,6160447\n1,33901,2A,512,42932745\n"
+    )
+    (batch,) = page_trace(Excerpt(path, "csv:page=lbn,write=op:28/2a")).batches()
+    assert batch.pages.tolist() == [42932745, 6160447, 42932745]
+    assert batch.writes is not None and batch.writes.tolist() == [True, False, True]
+    (batch,) = page_trace(Excerpt(path, "csv:page=lbn")).batches()
+    assert batch.writes is None
+    for columns, problem in (
+        ("page=lba", "no column is lba"),
+        ("page=lbn,write=o", "no column is o;"),
+        ("page=lbn,write=op", "line 2: op must be"),
+    ):
+        with pytest.raises(DamagedFileError, match=problem):
+            pages_of(path, f"csv:{columns}")
+    for columns in ("page=", "page=lbn,offset=size:B", "write=op"):
+        with pytest.raises(InvalidParameterError, match="it must be page=NAME,write=NAME:READ/WRITE"):
+            page_trace(Excerpt(path, f"csv:{columns}"))
+
+
 @pytest.mark.parametrize(
     ("text", "name", "message"),
     [

@@ -42,6 +42,17 @@ class PageFormat(Protocol):
         """
 
     @optional
+    def configured(self, options: str) -> PageFormat:
+        """The same format, told what its files do not say of themselves.
+
+        Raises
+        ------
+        InvalidParameterError
+            It takes no such options.
+        """
+        raise InvalidParameterError("page trace format", repr(options), "only csv takes options")
+
+    @optional
     def write(self, batches: ReferenceBatches, path: Path) -> None:
         """Write references into a file.
 
@@ -54,3 +65,9 @@ class PageFormat(Protocol):
 
 
 PAGE_FORMATS = Family("traces.page_format", "page trace format", PageFormat)
+
+
+def load_page_format(name: str) -> PageFormat:
+    """A member, by name or as the path of a Python file, or as ``name:options`` (`PageFormat.configured`)."""
+    member, colon, options = name.partition(":")
+    return PAGE_FORMATS.load(member).configured(options) if colon else PAGE_FORMATS.load(name)

@@ -6,17 +6,18 @@ such as write, set, put, update, insert or delete, or where the column write hol
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
 import pyarrow.compute as pc
 
-from flashsim.core.errors import DamagedFileError
+from flashsim.core.errors import DamagedFileError, InvalidParameterError
 from flashsim.core.references import ReferenceBatches, References
 from traces.format import _text
 from traces.format import csv as requests
 from traces.page_format import _ids
-from traces.page_format.base import PageExample
+from traces.page_format.base import PageExample, PageFormat
 
 TITLE = "CSV with a column page, id, key or object"
 EXAMPLE = PageExample(
@@ -31,43 +32,85 @@ _WRITES = "w write set put add replace cas append prepend incr decr update inser
 _MEANS = dict.fromkeys(_READS.split(), False) | dict.fromkeys(_WRITES.split(), True)
 
 
-def _columns(line: str) -> tuple[str, list[str], str | None, str | None]:
-    """What separates fields, the names in a first line, that of the ids, and that of what is done with them."""
-    delimiter, names = requests.header(line)
-    plain = {name.lower().replace(" ", "_"): name for name in reversed(names)}
-    ids, operations = (next((plain[name] for name in known if name in plain), None) for known in (_IDS, _OPERATIONS))
-    return delimiter, names, ids, operations
-
-
 def recognise(path: Path) -> bool:
     """The first line names a column of ids, and it is no trace of requests."""
-    lines = _text.head(path)
-    return bool(lines) and _columns(lines[0].decode(errors="replace"))[2] is not None and not requests.recognise(path)
+    return _NamedColumns().recognise(path)
 
 
 def references(path: Path) -> ReferenceBatches:
     """Ids, and which references write if a column says so."""
-    delimiter, names, ids, operations = ",", list[str](), None, None
-    parser = None
-    for number, _, data in _text.chunks(path):
-        body = data.replace(b'"', b"")
-        if parser is None:
-            title, _, body = body.partition(b"\n")
-            number += 1
-            delimiter, names, ids, operations = _columns(title.decode(errors="replace"))
-            if ids is None or len(set(names)) < len(names):
-                why = "no column is page, id, key or object" if ids is None else "two columns have the same name"
-                raise DamagedFileError(f"trace: {path}, line 1: {why}")
-            parser = _ids.Parser(path, ids, names, delimiter)
-        if body:
-            lines = parser.lines(number, body)
-            lines.refuse(parser.blank(lines), f"{ids} is empty")
-            yield References(parser.ids(lines), None if operations is None else _writes(lines, operations))
+    return _NamedColumns().references(path)
 
 
-def _writes(lines: _text.Lines, column: str) -> _text.Bools:
-    words = pc.utf8_trim_whitespace(lines.table.column(column)).combine_chunks().dictionary_encode()
-    means = [_MEANS.get(word.lower(), -1) for word in words.dictionary.to_pylist()]
-    found = np.array(means, np.int8)[words.indices.to_numpy()]
-    lines.refuse(found < 0, f"{column} must be one of {', '.join(_MEANS)}")
-    return found > 0
+def configured(options: str) -> PageFormat:
+    """Columns by options, ``page=NAME,write=NAME:READ/WRITE``, the second of which, and its words, may be left out.
+
+    Raises
+    ------
+    InvalidParameterError
+        They are not of that form.
+    """
+    columns = dict(option.strip().partition("=")[::2] for option in options.split(","))
+    if not columns.get("page") or columns.keys() - {"page", "write"} or not all(columns.values()):
+        raise InvalidParameterError("columns", repr(options[:60]), "of a trace of pages it must be page=NAME,write=NAME:READ/WRITE")
+    name, _, words = columns.get("write", "").partition(":")
+    means = dict(zip(words.lower().split("/"), (False, True), strict=False)) if words else _MEANS
+    return _NamedColumns(columns["page"], name, means)
+
+
+class _NamedColumns:
+    """A `PageFormat` of files whose columns are what their names, or the user, say; what is not given is found by its name."""
+
+    TITLE: str = TITLE
+    EXAMPLE: PageExample | None = None
+    GENERIC: bool = False
+
+    def __init__(self, page: str = "", write: str = "", means: Mapping[str, bool] = _MEANS) -> None:
+        self._page, self._write, self._means = page, write, means
+
+    def _columns(self, line: str) -> tuple[str, list[str], str | None, str | None]:
+        """What separates fields, the names in a first line, that of the ids, and that of what is done with them."""
+        delimiter, names = requests.header(line)
+        plain = {name.lower().replace(" ", "_"): name for name in reversed(names)}
+        ids = self._page or next((plain[name] for name in _IDS if name in plain), None)
+        return delimiter, names, ids, self._write or next((plain[name] for name in _OPERATIONS if name in plain and not self._page), None)
+
+    def recognise(self, path: Path) -> bool:
+        """See `recognise`."""
+        lines = _text.head(path)
+        return bool(lines) and self._columns(lines[0].decode(errors="replace"))[2] is not None and not requests.recognise(path)
+
+    def references(self, path: Path) -> ReferenceBatches:
+        """See `references`."""
+        parser = None
+        for number, _, data in _text.chunks(path):
+            body = data.replace(b'"', b"")
+            if parser is None:
+                title, _, body = body.partition(b"\n")
+                number += 1
+                delimiter, names, ids, operations = self._columns(title.decode(errors="replace"))
+                if len(set(names)) < len(names):
+                    raise DamagedFileError(f"trace: {path}, line 1: two columns have the same name")
+                if ids not in names or operations not in {*names, None}:
+                    why = "no column is page, id, key or object" if ids is None else f"no column is {operations if ids in names else ids}"
+                    raise DamagedFileError(f"trace: {path}, line 1: {why}; name one with --columns page=NAME,write=NAME")
+                parser = _ids.Parser(path, ids, names, delimiter)
+            if body:
+                lines = parser.lines(number, body)
+                lines.refuse(parser.blank(lines), f"{ids} is empty")
+                yield References(parser.ids(lines), None if operations is None else self._writes(lines, operations))
+
+    def _writes(self, lines: _text.Lines, column: str) -> _text.Bools:
+        words = pc.utf8_trim_whitespace(lines.table.column(column)).combine_chunks().dictionary_encode()
+        means = [self._means.get(word.lower(), -1) for word in words.dictionary.to_pylist()]
+        found = np.array(means, np.int8)[words.indices.to_numpy()]
+        lines.refuse(found < 0, f"{column} must be one of {', '.join(self._means)}")
+        return found > 0
+
+    def configured(self, options: str) -> PageFormat:
+        """See `configured`."""
+        return configured(options)
+
+    def write(self, batches: ReferenceBatches, path: Path) -> None:
+        """See `PageFormat.write`."""
+        PageFormat.write(self, batches, path)
