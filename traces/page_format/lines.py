@@ -11,7 +11,7 @@ from pathlib import Path
 import pyarrow.csv
 
 from flashsim.core.references import ReferenceBatches, References
-from traces.format import _text
+from traces.format import _packed, _text
 from traces.page_format import _ids
 from traces.page_format.base import PageExample
 
@@ -25,9 +25,11 @@ _STARS = re.compile(rb"(?m)^[ \t]*\*.*$")
 
 
 def recognise(path: Path) -> bool:
-    """Every one of the first lines is one word."""
-    lines = [line for line in _text.head(path) if line and not line.startswith(b"*")]
-    return bool(lines) and all(re.fullmatch(rb"[^\s,;|\x00-\x1f]{1,1000}", line) for line in lines)
+    """Every one of the first lines is one word, or means nothing."""
+    if lines := _text.head(path):
+        return all(re.fullmatch(rb"\*.*|[^\s,;|\x00-\x1f]{0,1000}", line) for line in lines)
+    with _packed.open_bytes(path) as file:
+        return not file.read(1)
 
 
 def references(path: Path) -> ReferenceBatches:
