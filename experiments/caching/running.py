@@ -22,7 +22,7 @@ from flashsim.core.compiling import Compilation, parts_of
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.protocols import Progress
 from flashsim.core.references import BATCH
-from flashsim.core.replacement import FIRST_PAGE, ReplacementPolicy
+from flashsim.core.replacement import FIRST_PAGE, NEVER_AGAIN, ReplacementPolicy
 from flashsim.core.units import MICROSECONDS, SECONDS
 from flashsim.storage.pool.simulation import Counts, Simulation, simulation
 
@@ -179,7 +179,7 @@ def run(
     """
     if any(policy.future for policy in chosen):
         trace.look_ahead(progress)
-    simulation(chosen[0], sizes[0].frames).refer(np.array([FIRST_PAGE], np.int32))  # loads or compiles what all share
+    simulation(chosen[0], 1).refer(np.array([FIRST_PAGE], np.int32), None, np.array([NEVER_AGAIN], np.int32))  # loads what all share
     cells = [(policy, size) for size in sizes for policy in chosen]
     done, stop = [0] * len(cells), threading.Event()
     with ThreadPoolExecutor(setting.jobs) as pool:

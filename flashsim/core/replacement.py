@@ -28,6 +28,7 @@ import numpy.typing as npt
 from numba import types
 
 from flashsim.core.array_types import VECTOR
+from flashsim.core.errors import InvalidParameterError
 from flashsim.core.kernel import inlined_kernel, lean_kernel
 from flashsim.core.policies import Policies, function_at
 from flashsim.core.request import Integers
@@ -159,6 +160,20 @@ class ReplacementPolicy:
     columns: int = 0
     words: int = 0
     future: bool = False
+
+    def future_of(self, next_uses: Numbers | None) -> Numbers:
+        """What it is told of the future: nothing, shape (0,), unless it must know it.
+
+        Raises
+        ------
+        InvalidParameterError
+            It must know the future, which is not given.
+        """
+        if not self.future:
+            return np.empty(0, np.int32)
+        if next_uses is None:
+            raise InvalidParameterError("replacement policy", f"'{self.name}'", "it must know the future, which is not known here")
+        return next_uses
 
     def state(self, frames: int, pages: int, seed: int = 0) -> PoolState:
         """An empty pool for so many pages."""

@@ -293,7 +293,7 @@ class BufferPool:
     def _refer(self, rows: Numbers, writes: Writes | None, next_uses: Numbers | None, *, pin: bool) -> Exchanges:
         made, after = np.empty((5, len(rows)), np.int64), np.empty(len(rows), np.int64)
         writing = np.zeros(0, np.uint8) if writes is None else writes
-        future = np.zeros(0, np.int32) if next_uses is None else next_uses
+        future = self.policy.future_of(next_uses)
         outcome = exchange(self.state, self.policy.kernels, self._books, rows, writing, future, pin, made, after)
         if outcome < 0:
             raise breach(self.policy.name, outcome, int(self.state.numbers[NOW]))

@@ -113,16 +113,15 @@ class Simulation:
 
         Raises
         ------
+        InvalidParameterError
+            The policy must know the future, which is not given.
         FlashsimError
             The policy broke its contract.
         """
+        future = self.policy.future_of(next_uses)
         self.state = with_rows(self.state, int(pages.max(initial=0)) + 1)
-        nothing = np.empty(0, np.uint8)
-        none = np.empty(0, np.int32)
-        outcome = _run(
-            self.state, self.policy.kernels, pages, nothing if writes is None else writes, none if next_uses is None else next_uses,
-            self._counts,
-        )  # fmt: skip
+        writing = np.empty(0, np.uint8) if writes is None else writes
+        outcome = _run(self.state, self.policy.kernels, pages, writing, future, self._counts)
         if outcome < 0:
             raise breach(self.policy.name, outcome, int(self.state.numbers[NOW]))
 
@@ -189,16 +188,16 @@ class PlainSimulation:
     def __init__(self, policy: ReplacementPolicy, frames: int, seed: int = 0) -> None:
         if frames < 1:
             raise InvalidParameterError("size", f"{frames} pages", "a pool has at least one")
-        self.pool = PlainPool(policy, frames, seed)
+        self.policy, self.pool = policy, PlainPool(policy, frames, seed)
         self.counts = Counts(*[0] * len(Counts._fields))
 
     def refer(self, pages: Numbers, writes: Writes | None = None, next_uses: Numbers | None = None) -> None:
         """As `Simulation.refer`."""
-        counts = dict(zip(Counts._fields, self.counts, strict=True))
+        counts, future = dict(zip(Counts._fields, self.counts, strict=True)), self.policy.future_of(next_uses)
         for row, page in enumerate(pages.tolist()):
             write = bool(writes[row]) if writes is not None else False
             known = page in self.pool.known
-            outcome = self.pool.refer(page, write, int(next_uses[row]) if next_uses is not None else 0)
+            outcome = self.pool.refer(page, write, int(future[row]) if len(future) else 0)
             missed = outcome != WAS_RESIDENT
             counts["references"] += 1
             counts["writes"] += write

@@ -50,3 +50,9 @@ def test_both_forms_count_what_a_list_of_pages_counts(references: list[tuple[int
 def test_a_pool_without_frames_is_refused() -> None:
     with pytest.raises(InvalidParameterError, match="size: 0 pages, but a pool has at least one"):
         simulation(LRU, 0)
+
+
+@pytest.mark.parametrize("form", [Simulation, PlainSimulation])
+def test_a_policy_that_must_know_the_future_is_not_asked_without(form: type[Simulation] | type[PlainSimulation]) -> None:
+    with pytest.raises(InvalidParameterError, match="replacement policy: 'opt', but it must know the future, which is not known here"):
+        form(replacement_policy("opt"), 2).refer(np.array([FIRST_PAGE], np.int32))
