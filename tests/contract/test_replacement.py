@@ -16,9 +16,11 @@ from algorithms.replacement.base import REPLACEMENT, replacement_policy
 from flashsim.core.errors import FlashsimError, InvalidParameterError, UnknownNameError
 from flashsim.core.kernel import compiled
 from flashsim.core.replacement import FIRST_PAGE, ReplacementPolicy
+from flashsim.storage.pool.buffer_pool import BufferPool
 from flashsim.storage.pool.plain import PlainPool
 from flashsim.storage.pool.reference import TOOK_FREE, WAS_RESIDENT, WRITE_BACK
 from flashsim.storage.pool.simulation import PlainSimulation, Simulation, simulation
+from flashsim.storage.pool.tokens import token_file
 from tests.contract.naive_pools import FREE, HIT, NAIVE, Outcomes, References, fewest_misses
 from tests.contract.pools import Kernels, forms, next_uses, numbered
 
@@ -384,8 +386,19 @@ def fails(pool: PlainPool) -> None:
 def test_a_pool_whose_frames_are_all_held_says_so(name: str) -> None:
     """In one line, before the policy is asked; a page that is there can still be used."""
     policy = replacement_policy(name)
+    if policy.kernels is not None:
+        files = BufferPool(policy, 2, [token_file("tokens", 5, 512)])
+        if policy.future:
+            with pytest.raises(InvalidParameterError, match=f"policy: '{name}', but it must know the future"):
+                files.fix(np.array([3, 1]))
+        else:
+            files.fix(np.array([3, 1]))
+            with pytest.raises(InvalidParameterError, match="fix: 1 pages, but 0 of 2 frames are not held by somebody"):
+                files.fix(np.array([2]))
+            files.unfix(np.array([3]))
+            assert files.fix(np.array([2])).victims.tolist() == [3]
     if policy.plain is None:
-        pytest.skip("pools that pin tell policies of kernels nothing of it")
+        return
     pool = PlainPool(policy, 2)
     first, second, third = numbered("abc")
     for page in (first, second):
