@@ -19,7 +19,7 @@ Reals = npt.NDArray[np.float64]
 #: Parts of a sample whose curves tell how much it is off.
 PARTS = 8
 #: A sample is not made thinner than its rate says, or than this many pages (it has half as many at least).
-LEAST_PAGES = 1 << 13
+LEAST_PAGES = 1 << 12
 #: Two-sided confidence of an error.
 CONFIDENCE = 0.95
 
@@ -102,37 +102,38 @@ class _Counts:
 
     def __init__(self) -> None:
         self.weight = 0.0
-        self._by_scale: dict[float, Integers] = {}
+        self.by_scale: dict[float, Integers] = {}
 
     def add(self, distances: Integers, scale: float) -> None:
-        counts = self._by_scale.get(scale, np.zeros(0, np.int64))
+        counts = self.by_scale.get(scale, np.zeros(0, np.int64))
         most = int(distances.max(initial=-1)) + 1
         if most > len(counts):
             counts = np.concatenate([counts, np.zeros(max(most - len(counts), len(counts) // 8), np.int64)])
         self.weight += scale * len(distances)
         _count(distances, counts)
-        self._by_scale[scale] = counts
+        self.by_scale[scale] = counts
 
     @property
     def memory(self) -> int:
-        return sum(counts.nbytes for counts in self._by_scale.values())
+        return sum(counts.nbytes for counts in self.by_scale.values())
 
-    def steps(self, references: int) -> Steps:
-        """Hits by size; a sample that has fewer references than its rate promises lacks hot pages, which any size serves: SHARDS-adj.
 
-        A distance of a sample stands for the middle of those that are as likely.
-        """
-        used = [(scale, np.flatnonzero(counts), counts) for scale, counts in self._by_scale.items()]
-        frames = (places * scale + (scale - 1) / 2 + 1 for scale, places, _ in used)
-        sizes = np.concatenate([np.zeros(0, np.int64), *(each.astype(np.int64) for each in frames)])
-        hits = np.concatenate([np.zeros(0), *(counts[places] * scale for scale, places, counts in used)])
-        missing = references - self.weight
-        if abs(missing) > 0.5:
-            sizes, hits = np.append(sizes, 1), np.append(hits, missing)
-        order = np.argsort(sizes, kind="stable")
-        sizes, totals = sizes[order], np.cumsum(hits[order])
-        last = np.append(sizes[1:] != sizes[:-1], True)[: len(sizes)]
-        return Steps(sizes[last], totals[last])
+def _steps(references: int, *counted: _Counts) -> Steps:
+    """Hits by size; a sample that has fewer references than its rate promises lacks hot pages, which any size serves: SHARDS-adj.
+
+    A distance of a sample stands for the middle of those that are as likely.
+    """
+    used = [(scale, np.flatnonzero(counts), counts) for each in counted for scale, counts in each.by_scale.items()]
+    frames = (places * scale + (scale - 1) / 2 + 1 for scale, places, _ in used)
+    sizes = np.concatenate([np.zeros(0, np.int64), *(each.astype(np.int64) for each in frames)])
+    hits = np.concatenate([np.zeros(0), *(counts[places] * scale for scale, places, counts in used)])
+    missing = references - sum(each.weight for each in counted)
+    if abs(missing) > 0.5:
+        sizes, hits = np.append(sizes, 1), np.append(hits, missing)
+    order = np.argsort(sizes, kind="stable")
+    sizes, totals = sizes[order], np.cumsum(hits[order])
+    last = np.append(sizes[1:] != sizes[:-1], True)[: len(sizes)]
+    return Steps(sizes[last], totals[last])
 
 
 class LruCurve:
@@ -158,23 +159,24 @@ class LruCurve:
         parts = PARTS if rate < 1 else 0
         begin = 1.0 if least_pages else rate
         self._distances = SampledDistances(begin, rate, least_pages, parts)
-        self._counts = [_Counts() for _ in range(1 + parts)]
+        # what was counted while all pages were looked at, and what the sample and each of its parts tell from then on
+        self._exact, self._counts = _Counts(), [_Counts() for _ in range(1 + parts)]
 
     def add(self, pages: Integers) -> None:
         """Take references to pages, any numbers from 0, shape (n,)."""
         self.references += len(pages)
         for found in self._distances.add(pages):
-            self._counts[found.part].add(found.distances, found.scale)
+            (self._exact if found.scale == 1 else self._counts[found.part]).add(found.distances, found.scale)
 
     @property
     def memory(self) -> int:
         """Bytes of all tables."""
-        return self._distances.memory + sum(counts.memory for counts in self._counts)
+        return self._distances.memory + sum(counts.memory for counts in [self._exact, *self._counts])
 
     def curve(self) -> MissCurve:
         """The curve of all references until now."""
-        whole, *parts = (counts.steps(self.references) for counts in self._counts)
         rate = self._distances.rate
+        whole, *parts = (_steps(self.references, self._exact, counts) for counts in self._counts)
         return MissCurve(self.references, round(self._distances.distinct / rate), rate, whole, parts)
 
 
@@ -192,7 +194,7 @@ def steps_of(distances: Integers, scale: float, references: int) -> Steps:
     """
     counts = _Counts()
     counts.add(distances, scale)
-    return counts.steps(references)
+    return _steps(references, counts)
 
 
 @lean_kernel

@@ -47,7 +47,7 @@ class SampledDistances:
     most_pages
         The sample is halved while it has more pages.
     parts
-        Into so many parts the pages of the sample are divided, of which each gives distances of its own.
+        Into so many parts the pages of the sample are divided, of which each gives distances of its own once not all pages are in it.
     even
         Whether it has as many of each 128 pages in a row; else their hash alone decides.
 
@@ -88,18 +88,23 @@ class SampledDistances:
             row = stop
 
     def _refer(self, pages: Integers) -> Iterator[Part]:
-        scale = 1 / self.rate
+        scale, whole = 1 / self.rate, self._stacks[0]
         sample = self._chosen(pages)
-        yield Part(0, self._stacks[0].add(sample), scale)
-        if self._parts:
-            part = parts_of(sample, self._parts)
-            for number, stack in enumerate(self._stacks[1:]):
-                yield Part(number + 1, stack.add(sample[part == number]), scale * self._parts)
+        yield Part(0, whole.add(sample), scale)
+        if self._limit < _ALL:
+            for number, own in self._divided(sample):
+                yield Part(number, self._stacks[number].add(own), scale * self._parts)
         while self.distinct > self._most and self._limit > self._least:
             self._limit = max(self._limit // 2, self._least)
-            for number, stack in enumerate(self._stacks):
-                self._stacks[number] = ReuseDistances()
-                self._stacks[number].add(self._chosen(stack.pages()))
+            kept = self._chosen(self._stacks[0].pages())
+            self._stacks = [ReuseDistances() for _ in self._stacks]
+            for number, own in [(0, kept), *self._divided(kept)]:
+                self._stacks[number].add(own)
+
+    def _divided(self, sample: Integers) -> Iterator[tuple[int, Integers]]:
+        part = parts_of(sample, self._parts) if self._parts else sample
+        for number in range(self._parts):
+            yield number + 1, sample[part == number]
 
     def _chosen(self, pages: Integers) -> Integers:
         return pages if self._limit == _ALL else pages[_rows(pages, self._limit, self._even)]
@@ -136,16 +141,23 @@ def _mixed(page: np.uint64) -> np.uint64:
 
 
 @inlined_kernel
-def _rank(page: np.uint64, even: bool) -> np.uint64:
-    """A number below `_ALL`; the pages of the lowest numbers are in a sample."""
-    if not even:
-        return _mixed(page) >> np.uint64(64 - _HASH_BITS)
-    row, low = page >> np.uint64(7), np.uint64(127)
-    rows = row >> np.uint64(7)
+def _within(page: np.uint64) -> np.uint64:
+    """The place of a page among the 128 of its row, each with another one."""
     # 79 is odd and 128 times the golden section: neighbours are far apart
-    within = page * np.uint64(79) + (_mixed(row) >> np.uint64(40)) & low
-    among = row * np.uint64(79) + (_mixed(rows) >> np.uint64(40)) & low
-    return within << np.uint64(17) | among << np.uint64(10) | _mixed(row) >> np.uint64(20) & np.uint64(1023)
+    return page * np.uint64(79) + (_mixed(page >> np.uint64(7)) >> np.uint64(40)) & np.uint64(127)
+
+
+@inlined_kernel
+def _below(page: np.uint64, limit: np.uint64, even: bool) -> bool:
+    """Whether a page is in a sample: whether a number that it has, of `_HASH_BITS`, is below a limit."""
+    if not even:
+        return bool(_mixed(page) >> np.uint64(64 - _HASH_BITS) < limit)
+    within, first = _within(page), limit >> np.uint64(_HASH_BITS - 7)
+    if within != first:
+        return bool(within < first)
+    row = page >> np.uint64(7)
+    last = _within(row) << np.uint64(10) | _mixed(row) >> np.uint64(20) & np.uint64(1023)
+    return bool(last < limit & np.uint64((1 << _HASH_BITS - 7) - 1))
 
 
 @lean_kernel
@@ -153,8 +165,8 @@ def _select(pages: Integers, limit: int, even: bool, into: Integers) -> int:
     """Tell the rows of pages of a sample; returns how many they are."""
     count = 0
     for place in range(pages.shape[0]):
-        into[count] = place  # without a branch, which would be foretold wrongly
-        count += int(_rank(np.uint64(pages[place]), even) < np.uint64(limit))
+        into[count] = place
+        count += int(_below(np.uint64(pages[place]), np.uint64(limit), even))
     return count
 
 
