@@ -86,6 +86,21 @@ def give_up(pool: PoolState, books: Books, rows: Numbers) -> int:
     return NONE
 
 
+@inlined_kernel
+def refer_in_frame(pool: PoolState, policy: Policies, books: Books, page: int, write: int) -> int:
+    """As `flashsim.storage.pool.reference.refer`; a page that enters has the free frame that was given back last, or that of its victim."""
+    outcome = refer(pool, policy, page, write)
+    if outcome == TOOK_FREE:
+        books.counters[FREE] -= 1
+        books.held[page, FRAME] = books.free[books.counters[FREE]]
+    elif outcome > TOOK_FREE:
+        books.held[page, FRAME] = books.held[outcome & (WRITE_BACK - 1), FRAME]
+    if write and outcome >= 0:
+        books.counters[LSN] += 1
+        books.lsns[page] = books.counters[LSN]
+    return outcome
+
+
 @lean_kernel
 def exchange(
     pool: PoolState,
@@ -99,8 +114,7 @@ def exchange(
     after: Integers,
 ) -> int:
     """Go through references; returns how many pages entered, which stand in `made`, or which rule the policy broke."""
-    count, entered = rows.shape[0], 0
-    pages, held, lsns, free, counters = pool.pages, books.held, books.lsns, books.free, books.counters
+    count, entered, pages = rows.shape[0], 0, pool.pages
     for index in range(count):
         if index + _AHEAD < count:
             prefetch(pages, rows[index + _AHEAD])
@@ -108,25 +122,15 @@ def exchange(
         write = int(writes[index]) if writes.shape[0] else 0
         if next_uses.shape[0]:
             know_future(pool, next_uses[index])
-        stored = lsns[row]
-        outcome = refer(pool, policy, row, write)
+        stored = books.lsns[row]
+        outcome = refer_in_frame(pool, policy, books, row, write)
         if outcome < 0:
             return outcome
         if outcome != WAS_RESIDENT:
-            victim = 0
-            if outcome == TOOK_FREE:
-                counters[FREE] -= 1
-                frame = free[counters[FREE]]
-            else:
-                victim = outcome & (WRITE_BACK - 1)
-                frame = held[victim, FRAME]
-            held[row, FRAME] = frame
-            made[0, entered], made[1, entered], made[2, entered], made[3, entered] = row, victim, frame, stored
-            made[4, entered] = lsns[victim] if outcome >= WRITE_BACK else NONE
+            victim = outcome & (WRITE_BACK - 1) if outcome > TOOK_FREE else 0
+            made[0, entered], made[1, entered], made[2, entered], made[3, entered] = row, victim, books.held[row, FRAME], stored
+            made[4, entered] = books.lsns[victim] if outcome >= WRITE_BACK else NONE
             entered += 1
-        if write:
-            counters[LSN] += 1
-            lsns[row] = counters[LSN]
         if pin:
             pages[row, FLAGS] |= PINNED
         after[index] = entered
