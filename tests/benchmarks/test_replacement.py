@@ -32,6 +32,8 @@ CLASSES = {
 MEASURED = ("lru", "lru-k", "opt", "w-tinylfu")
 #: Share of the pages that a pool holds, in percent, and references that the plain form is given.
 SHARES, PLAIN_REFERENCES = (1, 10, 50), 5_000
+#: A trace, microseconds a reference to number its pages and to look ahead, and a file of it for libCacheSim.
+AtScale = tuple[NumberedTrace, float, float, Path]
 #: A record of an oracleGeneral trace.
 RECORD = np.dtype([("time", "<u4"), ("id", "<u8"), ("size", "<u4"), ("next", "<i8")])
 
@@ -112,32 +114,40 @@ def write_for_libcachesim(path: Path, trace: NumberedTrace) -> None:
     records.tofile(path)
 
 
+@pytest.fixture(scope="module", params=["zipf", "uniform"])
+def at_scale(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[AtScale]:
+    """Ten million references over a million pages."""
+    trace, numbering, ahead = numbered(request.param, 10_000_000, 1_000_000)
+    path, each = tmp_path_factory.mktemp("references") / "trace.bin", 1e6 / trace.references
+    with trace:
+        write_for_libcachesim(path, trace)
+        print(f"\n{request.param}: {numbering * each:.3f} us a reference to number pages, {ahead * each:.3f} to look ahead")
+        yield trace, numbering * each, ahead * each, path
+    path.unlink()
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["zipf", "uniform"])
-def test_ten_million_references_over_a_million_pages(kind: str, tmp_path: Path) -> None:
-    """Each policy in three sizes, beside libCacheSim's Python package, which goes through a file by itself, and beside the plain form."""
+@pytest.mark.parametrize("name", LIMITS)
+def test_ten_million_references_over_a_million_pages(at_scale: AtScale, name: str) -> None:
+    """Three sizes, beside libCacheSim's Python package, which goes through a file by itself, and beside the plain form."""
     libcachesim = pytest.importorskip("libcachesim", reason="times beside libCacheSim's")
-    test_all_policies_keep_their_times_which_grow_with_references_and_pages()  # compiles
-    trace, numbering, ahead = numbered(kind, 10_000_000, 1_000_000)
-    path, each, slow = tmp_path / "trace.bin", 1e6 / trace.references, []
-    write_for_libcachesim(path, trace)
-    print(f"\n{kind}: {numbering * each:.3f} us a reference to number pages, {ahead * each:.3f} to look ahead")
-    for name, limit in LIMITS.items():
-        for share in SHARES:
-            frames, its = trace.pages * share // 100, np.inf
-            seconds, counts = policy_seconds(name, trace, frames)
-            microseconds = each * (seconds + numbering + ahead * (name == "opt"))
-            if name in CLASSES:
-                reader = libcachesim.TraceReader(str(path), libcachesim.TraceType.ORACLE_GENERAL_TRACE)
-                pool = getattr(libcachesim, CLASSES[name])(frames)
-                its, (ratio, _) = seconds_of(lambda pool=pool, reader=reader: pool.process_trace(reader))
-                its *= each
-                if name in ("lru", "opt"):
-                    assert round(ratio * trace.references) == counts.misses
-            plain = plain_microseconds(name, trace, frames)
-            print(f"{name:10}{share:3} %{microseconds:8.3f}, libCacheSim {its:6.3f}, plain {plain:6.1f}", flush=True)
-            slow += [(name, share, microseconds)] * (microseconds > min(limit, its))
-    trace.close()
+    trace, numbering, ahead, path = at_scale
+    policy, each, slow = replacement_policy(name), 1e6 / trace.references, []
+    refer(Simulation(policy, 10), trace, 1000, policy.future)  # compiles
+    for share in SHARES:
+        frames, its = trace.pages * share // 100, np.inf
+        seconds, counts = policy_seconds(name, trace, frames)
+        microseconds = each * seconds + numbering + ahead * policy.future
+        if name in CLASSES:
+            reader = libcachesim.TraceReader(str(path), libcachesim.TraceType.ORACLE_GENERAL_TRACE)
+            pool = getattr(libcachesim, CLASSES[name])(frames)
+            its, (ratio, _) = seconds_of(lambda pool=pool, reader=reader: pool.process_trace(reader))
+            its *= each
+            if name in ("lru", "opt"):
+                assert round(ratio * trace.references) == counts.misses
+        plain = plain_microseconds(name, trace, frames)
+        print(f"{name:10}{share:3} %{microseconds:8.3f}, libCacheSim {its:6.3f}, plain {plain:6.1f}", flush=True)
+        slow += [(share, microseconds)] * (microseconds > min(LIMITS[name], its))
     assert not slow
 
 
