@@ -26,6 +26,7 @@ GUIDES = (
     "fetch-rows-your-way",
     "join-three-relations",
     "keep-rows-by-column",
+    "replace-pages-your-way",
     "schedule-page-accesses",
     "use-a-buffer-pool",
     "write-for-postgresql",
