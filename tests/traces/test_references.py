@@ -7,6 +7,7 @@ import pytest
 from scipy import stats
 
 from flashsim.core.request import Integers
+from flashsim.storage.source import open_source
 from traces.references import generated
 from traces.references._zipf import Zipf, scattered
 from traces.references.tpch import Stream as Tpch
@@ -145,12 +146,19 @@ def test_lookups_of_tpch_are_distributed_by_its_clauses() -> None:
     assert fits(np.bincount(visits[:, 2]), np.array([26] * 76 + [24.0])), "L_PARTKEY is uniform"
 
 
-def test_a_third_of_the_customers_of_tpch_are_never_looked_up() -> None:
-    """Keys 1, 2, 4, 5, 7, ...: of pages of two rows each third has two of them, and the others have one."""
-    customer = Tpch(scale=0.01, lookups="customer", page_size=512, references=400_000)
-    table = customer.tables["customer"]
-    pages = np.concatenate([batch.pages for batch in customer.batches()]).reshape(-1, len(table.levels) + 1)[:, -1] - table.first
-    assert fits(np.bincount(pages), np.tile([2.0, 1, 1], 250))
+def test_keys_of_tpch_are_those_of_its_generator() -> None:
+    """Of the lineitems and orders that dbgen makes at scale factor 0.01: which rows are paired, and how often each kind of key comes."""
+    lineitems, orders = (open_source(f"tpch:{name}@0.01") for name in ("lineitem", "orders"))
+    stream = Tpch(scale=0.01, lookups="part")
+    keys = stream.keys(60_000, np.random.default_rng(1))
+    theirs = [np.asarray(lineitems.key(name)) - 1 for name in ("l_partkey", "l_suppkey")]
+    pairs = [np.unique(part * 100 + supplier) for part, supplier in (theirs, (keys["part"], keys["supplier"]))]
+    assert all(len(some) <= 8000 for some in pairs) and len(np.union1d(*pairs)) == 8000, "each part has the same four suppliers"
+    customers = np.asarray(orders.key("o_custkey")) - 1
+    for found in (customers, keys["customer"]):
+        assert fits(np.bincount(found % 3, minlength=3)[:2], np.array([2.0, 1])) and not (found % 3 == 2).any()
+    counts = np.unique(np.asarray(lineitems.key("l_orderkey")), return_counts=True)[1]
+    assert fits(np.bincount(counts, minlength=8)[1:], np.ones(7))
 
 
 def test_orders_of_tpch_are_looked_up_in_proportion_to_their_lineitems() -> None:

@@ -7,7 +7,7 @@ clause 4.2.3:
 ========  ========================================================================================================================
 part      L_PARTKEY of lineitems: random in 1 to 200,000 SF
 supplier  L_SUPPKEY of lineitems: one of the four suppliers of a random part, by the clause's formula
-customer  O_CUSTKEY of orders: random, and never a multiple of 3, so that a third of the customers have no orders
+customer  O_CUSTKEY of orders: random, and never a multiple of 3, for which dbgen takes the next key (after the last, the one before)
 orders    L_ORDERKEY of lineitems in no order: of all orders, each in proportion to its lineitems, random in 1 to 7
 lineitem  each lineitem, in no order, looks up its part, its supplier, its order, and the customer of that, one after the other
 ========  ========================================================================================================================
@@ -92,18 +92,22 @@ class Stream(Generated):
 
     def _lookups(self, random: np.random.Generator) -> list[Integers]:
         """The pages of lookups in each table, shape (n, levels and 1)."""
-        rows, count = {name: table.rows for name, table in self.tables.items()}, BATCH // 16
+        keys = self.keys(BATCH // 16, random)
+        return [self._pages(self.tables[name], keys[name]) for name in keys if self.lookups in (name, "lineitem")]
+
+    def keys(self, count: int, random: np.random.Generator) -> dict[str, Integers]:
+        """The rows that so many lineitems look up, from 0, by table, shape (count,) each."""
+        rows = {name: table.rows for name, table in self.tables.items()}
         part, orders = random.integers(0, rows["part"], count), _orders_of_lineitems(rows["orders"], count, random)
         step = rows["supplier"] // _SUPPLIERS + part // rows["supplier"]
-        buying = rows["customer"] - rows["customer"] // 3
-        place = _mixed(orders) % buying if self.lookups == "lineitem" else random.integers(0, buying, count)
-        keys = {
+        buyer = _mixed(orders) % rows["customer"] if self.lookups == "lineitem" else random.integers(0, rows["customer"], count)
+        buyer += buyer % 3 == 2
+        return {
             "part": part,
             "supplier": (part + 1 + random.integers(0, _SUPPLIERS, count) * step) % rows["supplier"],
             "orders": orders,
-            "customer": place // 2 * 3 + place % 2,  # keys 1, 2, 4, 5, 7, ... from 0 on
+            "customer": np.where(buyer < rows["customer"], buyer, np.maximum(rows["customer"] - 2, 0)),
         }
-        return [self._pages(self.tables[name], keys[name]) for name in keys if self.lookups in (name, "lineitem")]
 
     def _pages(self, table: _Table, keys: Integers) -> Integers:
         fanout = self.page_size // _ENTRY
