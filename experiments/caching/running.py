@@ -29,7 +29,7 @@ from flashsim.storage.pool.simulation import Counts, Simulation, simulation
 #: All members of the family.
 ALL = "all"
 #: What stands between two policies: what has a sign behind it is a parameter.
-_BETWEEN = re.compile(r",(?![^,=]*=)")
+_BETWEEN = re.compile(r",(?![^,:=]*=)")
 #: References at once, compiled and in plain Python: between two of them a run can be stopped.
 _AT_ONCE, _PLAIN_AT_ONCE = BATCH, 1 << 14
 #: Seconds between two looks at how far runs have come.
@@ -104,8 +104,8 @@ def policy_names(written: Sequence[str]) -> list[str]:
 
     Examples
     --------
-    >>> policy_names(["lru-k:k=3,correlated=10,arc", "arc", "fifo"])
-    ['lru-k:k=3,correlated=10', 'arc', 'fifo']
+    >>> policy_names(["lru-k:k=3,correlated=10,arc", "arc,gclock:limit=3", "fifo"])
+    ['lru-k:k=3,correlated=10', 'arc', 'gclock:limit=3', 'fifo']
     """
     texts = [text for several in written for text in _BETWEEN.split(several)]
     names = [member for text in texts for member in (REPLACEMENT.names() if text == ALL else [text])]
