@@ -1,7 +1,7 @@
 """Heaps of whole numbers among the words of an array, the least on top, with eight below each: they fill a line of a processor's cache.
 
-An item stands for a page and a number by which it is ordered (`item_of`).  Where there are fewer than eight below an item, `NO_ITEM`s
-stand for the others.  Items that must not be taken out are put aside behind all, and back.
+An item stands for a page and a number by which it is ordered (`item_of`).  Where there are fewer than eight below an item, `NO_ITEM`
+stands for the others.  Items that must not be taken out are put aside behind all, and back.
 """
 
 from __future__ import annotations
