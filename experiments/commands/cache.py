@@ -166,7 +166,7 @@ def simulated(
         flashsim cache simulate pages.txt --policy all --size 1%..80% --plot told.svg
         flashsim cache simulate zipf:pages=1000,write-share=0.3 --policy lru-k:k=3 --policy cflru --size 5%,100pages,1MiB --out told.csv
         flashsim cache simulate ycsb:workload=A,records=20000,references=1e5 --policy lru --policy lirs --size 20% --sample 0.1
-        flashsim cache simulate zipf:pages=1000,write-share=0.3 --policy lru --policy cflru --size 5% --device intel-x25e-64gb
+        flashsim cache simulate zipf:pages=1000,references=1e4,write-share=0.3 --policy lru,cflru --size 5% --device intel-x25e-64gb
     """
     target = None if device is None else Target(device, depth, None if cpu == "none" else cpu, allow_write, force)
     asked = _asked(policy or ["all"], size, page_size, warm_up, limit, sample, seed, jobs)
