@@ -18,7 +18,6 @@ from algorithms.replacement.base import replacement_policy
 from flashsim.core.errors import InvalidParameterError, UnknownNameError
 from flashsim.core.members import Family
 from flashsim.execution.requests import Algorithm
-from flashsim.storage.pool.buffer_pool import check_kernels
 
 #: Bytes that an entry takes in a join graph: two row ids, and its part of two adjacency lists.  Fitted: the paper does not say; with 48 to
 #: 56, 512 pages are full at a selectivity of 0.18 to 0.21, where its figure 9 has them full.
@@ -100,7 +99,7 @@ FETCHING = Family("algorithms.fetching", "fetch strategy", FetchStrategy)
 
 
 def check_policy(strategy: str, policy: str | None) -> None:
-    """Refuse a replacement policy where there is none to choose, or that a buffer pool does not take.
+    """Refuse a replacement policy where there is none to choose, or that has to know what is fetched later.
 
     Raises
     ------
@@ -109,12 +108,10 @@ def check_policy(strategy: str, policy: str | None) -> None:
     InvalidParameterError
         The strategy takes none, or the policy must know the future.
     FlashsimError
-        The policy has its plain form alone.
+        The file is no policy, or a kernel of it does not compile.
     """
     if FETCHING.load(strategy).REPLACES:
-        chosen = replacement_policy(policy or POLICY)
-        if chosen.future:
+        if replacement_policy(policy or POLICY).future:
             raise InvalidParameterError("policy", policy, "it must know the future; of what is to be fetched, planned does")
-        check_kernels(chosen)
     elif policy is not None:
         raise InvalidParameterError("policy", policy, f"{strategy} fetching does not take it")

@@ -18,7 +18,6 @@ from flashsim.core.protocols import Progress
 from flashsim.core.references import ReferenceBatches
 from flashsim.core.sampling import sampled_rows
 from flashsim.core.units import format_size
-from flashsim.storage.pool.buffer_pool import check_kernels
 
 
 class ReferenceSource(Protocol):
@@ -152,8 +151,6 @@ def simulate(source: ReferenceSource, asked: Asked, progress: Progress | None = 
         setting = Setting(warm_up_references(asked.warm_up, trace.read), asked.sample, asked.windows, asked.jobs, asked.seed)
         compiling.wait("policies")
         policies = [replacement_policy(name) for name in names]
-        for policy in policies if target else ():
-            check_kernels(policy)
         runs = run(trace, policies, sizes, setting, progress)
         if target is not None:
             chosen = {policy.name: policy for policy in policies}

@@ -176,8 +176,7 @@ class ReplacementPolicy:
         return next_uses
 
     def state(self, frames: int, pages: int, seed: int = 0) -> PoolState:
-        """An empty pool for so many pages."""
-        assert self.kernels is not None
+        """An empty pool for so many pages; where there are no kernels, nobody's columns."""
         columns = 1 << (OWN + self.columns - 1).bit_length()
         table = rows_of(FIRST_PAGE + pages, columns)
         table[:FIRST_PAGE, OLDER] = table[:FIRST_PAGE, NEWER] = np.arange(FIRST_PAGE)
@@ -185,7 +184,8 @@ class ReplacementPolicy:
         numbers[SIZE], numbers[SEED] = frames, seed
         numbers[FIRST_PARAMETER : FIRST_PARAMETER + len(self.parameters)] = list(self.parameters.values())
         state = PoolState(table, numbers, _of_lines(128 + self.words * frames, np.int64))
-        _set_up(state, self.kernels)
+        if self.kernels is not None:
+            _set_up(state, self.kernels)
         return state
 
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from flashsim.core.errors import FlashsimError, InvalidParameterError
+from flashsim.core.errors import InvalidParameterError
 from flashsim.core.replacement import (
     DIRTY,
     FIRST_PAGE,
@@ -31,6 +31,8 @@ from flashsim.core.replacement import (
 from flashsim.core.request import Integers
 from flashsim.storage.heap_file import File
 from flashsim.storage.pool.frames import FIXED, FRAME, LSN, PINS, books, drop, exchange, give_up, hold, with_pages
+from flashsim.storage.pool.plain import PlainPool
+from flashsim.storage.pool.plain_frames import drop_plainly, exchange_plainly
 from flashsim.storage.pool.reference import breach, with_rows
 from flashsim.storage.pool.simulation import Counts, Writes
 
@@ -55,20 +57,8 @@ class Exchanges(NamedTuple):
         return self._replace(**{name: getattr(self, name)[begin:end] for name in self._fields[:-1]})
 
 
-def check_kernels(policy: ReplacementPolicy) -> None:
-    """Refuse a policy that a buffer pool cannot have.
-
-    Raises
-    ------
-    FlashsimError
-        It has its plain form alone.
-    """
-    if policy.kernels is None:
-        raise FlashsimError(f"replacement policy '{policy.name}' has its plain form alone, and a buffer pool needs its kernels")
-
-
 class BufferPool:
-    """Frames for pages of files, which a replacement policy's kernels divide.
+    """Frames for pages of files, which a replacement policy divides: its kernels, or its plain form if it has no others.
 
     Parameters
     ----------
@@ -86,7 +76,7 @@ class BufferPool:
     InvalidParameterError
         No frame, or too many pages.
     FlashsimError
-        The policy has its plain form alone.
+        The policy's plain form cannot be made.
     """
 
     def __init__(self, policy: ReplacementPolicy, frames: int, files: Sequence[File], seed: int = 0) -> None:
@@ -96,7 +86,7 @@ class BufferPool:
             raise InvalidParameterError("size", f"{frames} pages", "a pool has at least one, and below 2^31")
         if self.pages >= (1 << 31) - FIRST_PAGE:
             raise InvalidParameterError("pages", self.pages, "a pool's files have fewer than 2^31")
-        check_kernels(policy)
+        self._plain = PlainPool(policy, frames, seed) if policy.kernels is None else None
         self.state = policy.state(frames, 1 << 10, seed)
         self._books = books(frames)
         self._numbers = np.zeros(self.pages, np.int32)  # of a page that was ever referenced
@@ -247,7 +237,11 @@ class BufferPool:
         for bit, told in ((PINNED, "it is fixed"), (DIRTY, "it has changes that are not written")):
             if (flags & bit).any():
                 raise InvalidParameterError("forget", self.name_of(int(pages[(flags & bit > 0).argmax()])), told)
-        drop(self.state, self.policy.kernels, self._books, rows[flags & RESIDENT > 0])
+        leaving = rows[flags & RESIDENT > 0]
+        if self._plain is None:
+            drop(self.state, self.policy.kernels, self._books, leaving)
+        else:
+            drop_plainly(self._plain, self.state, self._books, leaving)
 
     def resident(self, pages: Integers) -> npt.NDArray[np.bool_]:
         """Which pages are in frames, shape (n,)."""
@@ -294,7 +288,8 @@ class BufferPool:
         made, after = np.empty((5, len(rows)), np.int64), np.empty(len(rows), np.int64)
         writing = np.zeros(0, np.uint8) if writes is None else writes
         future = self.policy.future_of(next_uses)
-        outcome = exchange(self.state, self.policy.kernels, self._books, rows, writing, future, pin, made, after)
+        told = (self.state, self._books, rows, writing, future, pin, made, after)
+        outcome = exchange(self.policy.kernels, *told) if self._plain is None else exchange_plainly(self._plain, *told)
         if outcome < 0:
             raise breach(self.policy.name, outcome, int(self.state.numbers[NOW]))
         entered, left, frames, lsns, written = made[:, :outcome]

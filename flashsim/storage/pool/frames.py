@@ -87,24 +87,42 @@ def give_up(pool: PoolState, books: Books, rows: Numbers) -> int:
 
 
 @inlined_kernel
-def refer_in_frame(pool: PoolState, policy: Policies, books: Books, page: int, write: int) -> int:
-    """As `flashsim.storage.pool.reference.refer`; a page that enters has the free frame that was given back last, or that of its victim."""
-    outcome = refer(pool, policy, page, write)
+def settle(books: Books, page: int, write: int, outcome: int) -> None:
+    """Give a page that entered the free frame that was given back last, or that of its victim, and a change its number."""
     if outcome == TOOK_FREE:
         books.counters[FREE] -= 1
         books.held[page, FRAME] = books.free[books.counters[FREE]]
     elif outcome > TOOK_FREE:
         books.held[page, FRAME] = books.held[outcome & (WRITE_BACK - 1), FRAME]
-    if write and outcome >= 0:
+    if write:
         books.counters[LSN] += 1
         books.lsns[page] = books.counters[LSN]
+
+
+@inlined_kernel
+def refer_in_frame(pool: PoolState, policy: Policies, books: Books, page: int, write: int) -> int:
+    """As `flashsim.storage.pool.reference.refer`, with the frame of a page that enters."""
+    outcome = refer(pool, policy, page, write)
+    if outcome >= 0:
+        settle(books, page, write, outcome)
     return outcome
+
+
+@inlined_kernel
+def note(books: Books, page: int, outcome: int, stored: int, made: Integers, entered: int) -> int:
+    """Write down a page that entered (`flashsim.storage.pool.buffer_pool.Exchanges`) behind so many; returns how many there are."""
+    if outcome == WAS_RESIDENT:
+        return entered
+    victim = outcome & (WRITE_BACK - 1) if outcome > TOOK_FREE else 0
+    made[0, entered], made[1, entered], made[2, entered], made[3, entered] = page, victim, books.held[page, FRAME], stored
+    made[4, entered] = books.lsns[victim] if outcome >= WRITE_BACK else NONE
+    return entered + 1
 
 
 @lean_kernel
 def exchange(
-    pool: PoolState,
     policy: Policies,
+    pool: PoolState,
     books: Books,
     rows: Numbers,
     writes: Writes,
@@ -126,15 +144,20 @@ def exchange(
         outcome = refer_in_frame(pool, policy, books, row, write)
         if outcome < 0:
             return outcome
-        if outcome != WAS_RESIDENT:
-            victim = outcome & (WRITE_BACK - 1) if outcome > TOOK_FREE else 0
-            made[0, entered], made[1, entered], made[2, entered], made[3, entered] = row, victim, books.held[row, FRAME], stored
-            made[4, entered] = books.lsns[victim] if outcome >= WRITE_BACK else NONE
-            entered += 1
+        entered = note(books, row, outcome, stored, made, entered)
         if pin:
             pages[row, FLAGS] |= PINNED
         after[index] = entered
     return entered
+
+
+@inlined_kernel
+def leave(pool: PoolState, books: Books, page: int) -> None:
+    """Let a page that is there leave its frame, unwritten."""
+    pool.pages[page, FLAGS] &= ~RESIDENT
+    pool.numbers[USED] -= 1
+    books.free[books.counters[FREE]] = books.held[page, FRAME]
+    books.counters[FREE] += 1
 
 
 @lean_kernel
@@ -142,8 +165,5 @@ def drop(pool: PoolState, policy: Policies, books: Books, rows: Numbers) -> None
     """Let pages that are there leave, unwritten."""
     for index in range(rows.shape[0]):
         row = int(rows[index])
-        pool.pages[row, FLAGS] &= ~RESIDENT
-        pool.numbers[USED] -= 1
-        books.free[books.counters[FREE]] = books.held[row, FRAME]
-        books.counters[FREE] += 1
+        leave(pool, books, row)
         of_page(policy[FORGET])(pool, row)

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 import flashsim as fs
-from flashsim.core.errors import FlashsimError
 from tests.experiments.conftest import Run
 
 PAGES = 1000 * np.random.default_rng(3).zipf(1.3, 2000) % 400_000
@@ -81,7 +80,7 @@ def test_the_command_tells_the_same(flashsim: Run, here: Path) -> None:
     assert (here / "device").read_bytes() == b"mine" and not (here / "new").exists()
 
 
-def test_a_policy_without_kernels_is_refused(tmp_path: Path) -> None:
+def test_a_policy_in_its_plain_form(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text("from algorithms.replacement.lru import Plain\n", encoding="utf-8")
-    with pytest.raises(FlashsimError, match="plain form alone, and a buffer pool needs its kernels"):
-        fs.cache(TRACE, policy=tmp_path / "mine.py", device="ocz-core-60gb")
+    told = fs.cache(TRACE, policy=[tmp_path / "mine.py", "lru"], size="10%", device="ocz-core-60gb").summary()
+    assert told.total_s[0] == told.total_s[1] and told.flush_s[0] == told.flush_s[1]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 
 from algorithms.replacement.base import REPLACEMENT, replacement_policy
 from flashsim.core.errors import DamagedFileError, FlashsimError, InvalidParameterError, RefusedError
-from flashsim.core.replacement import DIRTY, FIRST_PAGE, FLAGS, NEVER_AGAIN, PINNED, RESIDENT, WRITES
+from flashsim.core.replacement import DIRTY, FIRST_PAGE, FLAGS, NEVER_AGAIN, PINNED, RESIDENT, WRITES, ReplacementPolicy
 from flashsim.device.device import Device
 from flashsim.device.file import RealDevice
 from flashsim.execution.buffer_manager import BufferManager, Fixed
@@ -31,11 +32,11 @@ from flashsim.storage.content import ColumnContent
 from flashsim.storage.heap_file import File, HeapFile, tuple_file
 from flashsim.storage.layout import Layout
 from flashsim.storage.pool.buffer_pool import BufferPool
-from flashsim.storage.pool.simulation import Simulation
+from flashsim.storage.pool.simulation import simulation
 from flashsim.storage.pool.tokens import token_file
 from flashsim.storage.rows import FixedRows, Tuples
 
-POLICIES = [name for name in REPLACEMENT.names() if not REPLACEMENT.load(name).FUTURE]
+POLICIES = [*(name for name in REPLACEMENT.names() if not REPLACEMENT.load(name).FUTURE), "plain lirs"]
 PAGES, ROWS = 7, 3
 
 
@@ -48,8 +49,13 @@ def numbers_file(name: str, pages: int = PAGES) -> HeapFile:
     return file
 
 
+def policy_of(name: str) -> ReplacementPolicy:
+    """A policy, or one that has its plain form alone."""
+    return replace(replacement_policy(name[6:]), kernels=None) if name.startswith("plain ") else replacement_policy(name)
+
+
 def manager_of(files: list[HeapFile], frames: int, policy: str = "lru", **told: Any) -> BufferManager:
-    return BufferManager(BufferPool(replacement_policy(policy), frames, files), **told)
+    return BufferManager(BufferPool(policy_of(policy), frames, files), **told)
 
 
 class Stored(FileAccess):
@@ -175,7 +181,7 @@ def next_uses_of(pages: list[int], writes: list[bool]) -> list[int]:
     return found[::-1]
 
 
-@pytest.mark.parametrize("policy", REPLACEMENT.names())
+@pytest.mark.parametrize("policy", [*REPLACEMENT.names(), "plain lru", "plain opt"])
 @settings(max_examples=30)
 @given(REFERENCES, st.integers(1, 8), st.sampled_from([1, 2, 5]), st.integers(1, 30))
 def test_references_read_and_write_what_the_simulation_counts(
@@ -195,7 +201,7 @@ def test_references_read_and_write_what_the_simulation_counts(
 
     asked = asked_for(algorithm(), backend)
     first = {page: FIRST_PAGE + number for number, page in enumerate(dict.fromkeys(pages.tolist()))}
-    alone = Simulation(replacement_policy(policy), frames)
+    alone = simulation(policy_of(policy), frames)
     alone.refer(np.array([first[page] for page in pages.tolist()], np.int32), writes, next_uses)
     assert manager.pool.counts == alone.counts
     for kind, count in (("Read", alone.counts.misses), ("Write", alone.counts.write_backs)):
@@ -357,10 +363,3 @@ def test_a_device_that_lost_a_write_is_noticed() -> None:
     backend.content = ColumnContent()
     with pytest.raises(DamagedFileError, match="page 3 of tokens was written after change 1, but holds page 3 as after change 0"):
         drive(manager.refer(np.array([3])), backend)
-
-
-def test_a_policy_without_kernels_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "mine.py"
-    path.write_text("from algorithms.replacement.lru import Plain\n", encoding="utf-8")
-    with pytest.raises(FlashsimError, match="has its plain form alone"):
-        manager_of([numbers_file("numbers")], 2, str(path))
