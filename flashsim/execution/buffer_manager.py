@@ -123,7 +123,8 @@ class BufferManager:
         self._check_held("look", fixed)
         with self._lock:
             fixed.lsns = self.pool.lsns_of(fixed.numbers)
-            return self._tuples(fixed.file, fixed.numbers, self.pool.frames_of(fixed.numbers), fixed.lsns)
+            pages = self.pool.places_of(fixed.numbers)[1]
+            return self._tuples(fixed.file, pages, self.pool.frames_of(fixed.numbers), fixed.lsns)
 
     def change(self, fixed: Fixed, tuples: Tuples | None = None, lsns: Integers | None = None) -> None:
         """Let pages that are held, each once, hold other tuples, and mark them dirty.
@@ -252,8 +253,8 @@ class BufferManager:
         """Have done what came of references, in their order."""
         for begin, end in self._groups(made):
             group = made.part(begin, end)
-            leaves = np.flatnonzero(group.written >= 0)
-            if len(leaves):
+            leaves = group.written >= 0
+            if leaves.any():
                 yield from self._all(self._writes(group.victims[leaves], group.frames[leaves], group.written[leaves]))
             yield from self._read(group)
 
@@ -274,29 +275,36 @@ class BufferManager:
             yield begin, end
             begin = end
 
+    def _by_file(self, numbers: Integers, *, in_turn: bool) -> Iterator[tuple[File, Integers | slice, Integers]]:
+        """Files, which of some pages are theirs, and these pages as the file counts them; or, in turn, runs of pages of one file."""
+        if len(self.pool.files) == 1:
+            yield self.pool.files[0], slice(None), numbers
+            return
+        index, pages = self.pool.places_of(numbers)
+        if in_turn:
+            turns = [0, *(np.flatnonzero(np.diff(index)) + 1).tolist(), len(index)]
+            chosen: list[Integers | slice] = [slice(begin, end) for begin, end in pairwise(turns)]
+        else:
+            chosen = [np.flatnonzero(index == each) for each in np.unique(index)]
+        for which in chosen:
+            yield self.pool.files[index[which][0]], which, pages[which]
+
     def _writes(self, numbers: Integers, frames: Integers, lsns: Integers, *, runs: bool = False) -> list[Write]:
         """Writes of pages, a request each, or a request for each run of those that lie next to each other."""
         writes = []
-        index, pages = self.pool.places_of(numbers)
-        for each in np.unique(index):
-            of_file = np.flatnonzero(index == each)
-            file, own = self.pool.files[each], pages[of_file]
+        for file, which, pages in self._by_file(numbers, in_turn=False):
             self._written[file] = None
-            first = np.flatnonzero(np.diff(own, prepend=-2) != 1) if runs else np.arange(len(own))
-            counts = np.diff(first, append=len(own))
-            tuples = self._tuples(file, numbers[of_file], frames[of_file], lsns[of_file])
-            writes.append(Write(file, own[first], counts, tuples, self._mode))
+            starts, counts = pages, np.ones(len(pages), np.int64)
+            if runs:
+                first = np.flatnonzero(np.diff(pages, prepend=-2) != 1)
+                starts, counts = pages[first], np.diff(first, append=len(pages))
+            writes.append(Write(file, starts, counts, self._tuples(file, pages, frames[which], lsns[which]), self._mode))
         return writes
 
     def _read(self, group: Exchanges) -> Algorithm:
         """Bring pages in."""
-        index, pages = self.pool.places_of(group.pages)
-        if self._depth == 1:
-            turns = [0, *(np.flatnonzero(np.diff(index)) + 1).tolist(), len(index)]
-            runs = [np.arange(begin, end) for begin, end in pairwise(turns)]
-        else:
-            runs = [np.flatnonzero(index == each) for each in np.unique(index)]
-        reads = [Read(self.pool.files[index[run[0]]], pages[run], np.ones(len(run), np.int64), self._mode) for run in runs]
+        parts = list(self._by_file(group.pages, in_turn=self._depth == 1))
+        reads = [Read(file, pages, np.ones(len(pages), np.int64), self._mode) for file, _, pages in parts]
         if self._depth > 1 and len(reads) > 1:
             answers = yield Psync(reads)
             assert isinstance(answers, tuple)
@@ -306,13 +314,13 @@ class BufferManager:
                 answer = yield read
                 assert isinstance(answer, Tuples)
                 answers += (answer,)
-        for read, run, tuples in zip(reads, runs, answers, strict=True):
+        for read, (_, which, _), tuples in zip(reads, parts, answers, strict=True):
             assert tuples is not None
             if holds_tokens(read.file):
-                self._check_tokens(read, tuples, group.lsns[run])
+                self._check_tokens(read, tuples, group.lsns[which])
             else:
                 with self._lock:
-                    self._content.put(group.frames[run], tuples, read.file.layout.row_format.columns)
+                    self._content.put(group.frames[which], tuples, read.file.layout.row_format.columns)
 
     def _check_tokens(self, read: Read, found: Tuples, lsns: Integers) -> None:
         """Refuse what was not written."""
@@ -324,10 +332,10 @@ class BufferManager:
                 f"buffer pool: page {read.starts[at]} of {read.file.name} was written after change {lsns[at]}, but holds {told}"
             )
 
-    def _tuples(self, file: File, numbers: Integers, frames: Integers, lsns: Integers) -> Tuples:
-        """What pages in frames hold."""
+    def _tuples(self, file: File, pages: Integers, frames: Integers, lsns: Integers) -> Tuples:
+        """What pages of a file hold that are in frames."""
         if holds_tokens(file):
-            return tokens(self.pool.places_of(numbers)[1], lsns)
+            return tokens(pages, lsns)
         return self._content.get(frames, file.layout.row_format.columns)
 
     def _all(self, writes: list[Write]) -> Algorithm:
