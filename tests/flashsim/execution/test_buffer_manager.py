@@ -24,7 +24,7 @@ from flashsim.execution.driver import drive
 from flashsim.execution.file_access import FileAccess
 from flashsim.execution.machine import Machine
 from flashsim.execution.real import needed_size, run_on_file
-from flashsim.execution.requests import Algorithm, Cpu, Read, Spawn, Wait, Write
+from flashsim.execution.requests import Algorithm, Cpu, Read, Sleep, Spawn, Wait, Write
 from flashsim.execution.run import Run
 from flashsim.execution.simulated import simulate
 from flashsim.execution.trace_only import trace_only, unbounded
@@ -302,6 +302,43 @@ def test_strands_share_a_pool(tmp_path: Path) -> None:
     run_strands(make(), [file], Machine([Device.open("ocz-core-60gb")]))
     with RealDevice(tmp_path / "device", needed_size([file]), allow_write=True, replace=True, buffered=True) as device:
         run_on_file(make(), [file], device)
+
+
+STRAND = st.lists(st.tuples(st.sampled_from(["change", "look", "flush"]), st.integers(0, PAGES - 1), st.integers(0, 3)), max_size=8)
+
+
+@settings(max_examples=25)
+@given(st.lists(STRAND, min_size=2, max_size=4), st.integers(4, 6), st.sampled_from([1, 3]))
+def test_no_change_is_lost_between_strands(strands: list[list[tuple[str, int, int]]], frames: int, depth: int) -> None:
+    """While one strand's pages are written or read, others change theirs, which may be the same."""
+    file = numbers_file("numbers")
+    truth = {page: [ROWS * page + row for row in range(ROWS)] for page in range(PAGES)}
+
+    def strand(manager: BufferManager, number: int, steps: list[tuple[str, int, int]]) -> Algorithm:
+        for turn, (what, page, pause) in enumerate(steps):
+            if what == "flush":
+                yield from manager.flush()
+                continue
+            fixed = yield from manager.fix(file, np.array([page]))
+            yield Sleep(pause * 50_000)
+            assert manager.look(fixed).columns["number"].tolist() == truth[page]
+            if what == "change":
+                truth[page] = [1000 * number + turn]
+                manager.change(fixed, Tuples({"number": np.array(truth[page])}, np.array([0, 1])))
+            yield Sleep(pause * 50_000)
+            manager.unfix(fixed)
+
+    def algorithm() -> Algorithm:
+        manager, begun = manager_of([file], frames, depth=depth, shared=True), []
+        for number, steps in enumerate(strands):
+            begun.append((yield Spawn(strand(manager, number, steps))))
+        yield Wait(begun)  # type: ignore[arg-type]
+        yield from manager.flush()
+        stored = yield Read(file, np.array([0]), np.array([PAGES]))
+        assert isinstance(stored, Tuples)
+        assert [part.tolist() for part in np.split(stored.columns["number"], stored.pages[1:-1])] == list(truth.values())
+
+    run_strands(algorithm(), [file], Machine([Device.open("ocz-core-60gb")]))
 
 
 def test_two_that_hold_a_page_do_not_lose_each_other_s_change() -> None:
