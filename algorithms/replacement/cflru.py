@@ -5,7 +5,8 @@ and the oldest of them are the window (the clean-first region): its oldest clean
 adapts the window's size or sets it beforehand; here it is a share of the frames, and 100 % takes clean pages first wherever they are.
 
 The paper looks through the window for a clean page.  Here its clean and its dirty pages are two lists, to which a page goes as it enters
-the window, so that no victim takes longer in a larger pool.  A page that somebody writes back meanwhile stays among the dirty ones.
+the window, so that no victim takes longer in a larger pool.  A page that is written back meanwhile stays among the dirty ones, and one that
+is changed without a reference among the clean ones.
 """
 
 from __future__ import annotations

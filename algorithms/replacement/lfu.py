@@ -30,10 +30,10 @@ from flashsim.core.replacement import (
 TITLE = "LFU, least frequently used, with aging"
 PARAMETERS = {"average": Parameter(100, 0, 1_000_000_000, "references a page above which all counts are halved; 0: never")}
 COLUMNS = 1
-WORDS = 2
-#: A page's group; of each group its count and its newest page; a free group names the next free one, or 0, instead of a page.
+WORDS = 3
+#: A page's group; of each group its count, its newest page (of a free one the next free group, or 0) and how many pages it has.
 _RING, _GROUP = 0, OWN
-_COUNT, _NEWEST, _GROUP_WORDS = range(3)
+_COUNT, _NEWEST, _PAGES, _GROUP_WORDS = range(4)
 #: The sum of all counts, the groups that were ever used, and the first of those that are free again.
 _SUM, _GROUPS, _FREE = range(OWN_NUMBER, OWN_NUMBER + 3)
 
@@ -147,6 +147,7 @@ def _join(pool: PoolState, page: int, group: int) -> None:
     place = _at(group) + _NEWEST
     _insert(pool, page, pool.words[place])
     pool.words[place], pool.pages[page, _GROUP] = page, group
+    pool.words[_at(group) + _PAGES] += 1
 
 
 @inlined_kernel
@@ -160,7 +161,7 @@ def _found(pool: PoolState, page: int, count: int, behind: int) -> None:
         numbers[_GROUPS] += 1
         group = numbers[_GROUPS]
     _insert(pool, page, behind)
-    words[_at(group) + _COUNT], words[_at(group) + _NEWEST] = count, page
+    words[_at(group) + _COUNT], words[_at(group) + _NEWEST], words[_at(group) + _PAGES] = count, page, 1
     pool.pages[page, _GROUP] = group
 
 
@@ -174,38 +175,37 @@ def _free(pool: PoolState, group: int) -> None:
 def _remove(pool: PoolState, page: int) -> None:
     """Take a page out of its group, which ends with its last page."""
     pages, words = pool.pages, pool.words
-    group, older = pages[page, _GROUP], pages[page, OLDER]
-    place = _at(group) + _NEWEST
-    pool.numbers[_SUM] -= words[_at(group) + _COUNT]
+    group = pages[page, _GROUP]
+    at = _at(group)
+    pool.numbers[_SUM] -= words[at + _COUNT]
+    words[at + _PAGES] -= 1
+    if words[at + _NEWEST] == page:
+        words[at + _NEWEST] = pages[page, OLDER]
+    if words[at + _PAGES] == 0:
+        _free(pool, group)
     take_out(pool, page)
-    if words[place] == page:
-        if older >= FIRST_PAGE and pages[older, _GROUP] == group:
-            words[place] = older
-        else:
-            _free(pool, group)
 
 
 @lean_kernel
 def _halve(pool: PoolState) -> None:
     """Halve all counts, and let groups whose counts become equal be one."""
     pages, words = pool.pages, pool.words
-    total, before = 0, 0
-    page = pages[_RING, NEWER]
+    total, before, page = 0, 0, pages[_RING, NEWER]
     while page >= FIRST_PAGE:
         group = pages[page, _GROUP]
-        last, count = words[_at(group) + _NEWEST], (words[_at(group) + _COUNT] + 1) // 2
-        merges = before > 0 and words[_at(before) + _COUNT] == count
-        if merges:
-            words[_at(before) + _NEWEST] = last
+        at = _at(group)
+        count, newest, members = (words[at + _COUNT] + 1) // 2, words[at + _NEWEST], words[at + _PAGES]
+        total += count * members
+        if before > 0 and words[_at(before) + _COUNT] == count:
+            each = newest
+            for _ in range(members):
+                pages[each, _GROUP] = before
+                each = pages[each, OLDER]
+            words[_at(before) + _NEWEST] = newest
+            words[_at(before) + _PAGES] += members
             _free(pool, group)
         else:
-            words[_at(group) + _COUNT] = count
+            words[at + _COUNT] = count
             before = group
-        while True:  # through the group
-            total += count
-            pages[page, _GROUP] = before
-            at_end = page == last
-            page = pages[page, NEWER]
-            if at_end:
-                break
+        page = pages[newest, NEWER]
     pool.numbers[_SUM] = total

@@ -203,21 +203,23 @@ def test_both_forms_choose_alike_and_nothing_is_lost(
 
 @pytest.mark.parametrize("frames", [30, 70])
 def test_both_forms_count_alike_over_longer_streams(name: str, frames: int) -> None:
-    """Pages of unequal popularity, with scans and loops between, that come in batches."""
+    """Pages of unequal popularity, scans and loops, in batches; with the least and the most of all parameters too."""
     random = np.random.default_rng(frames)
     parts = [np.minimum(random.zipf(1.2, 400), 200), np.arange(300, 400), np.tile(np.arange(frames + 5), 4), random.integers(0, 90, 400)]
     pages = (FIRST_PAGE + np.concatenate(parts * 2)).astype(np.int32)
     writes = (random.random(len(pages)) < 0.3).astype(np.uint8)
     uses = np.array(next_uses(pages.tolist(), writes.tolist()), np.int32)
-    policy = replacement_policy(name)
-    pools = [each(policy, frames) for each, has in ((Simulation, policy.kernels), (PlainSimulation, policy.plain)) if has is not None]
-    for begin, end in pairwise([0, 1, 500, len(pages)]):
-        for pool in pools:
-            pool.refer(pages[begin:end], writes[begin:end], uses[begin:end])
-    assert len({pool.counts for pool in pools}) == 1
-    counts = pools[0].counts
-    assert counts.references == len(pages) and counts.writes == writes.sum() and counts.first == len(np.unique(pages))
-    assert counts.evictions == counts.misses - frames and counts.write_backs <= min(counts.writes, counts.evictions)
+    declared = REPLACEMENT.load(name).PARAMETERS
+    for values in ({}, {each: one.least for each, one in declared.items()}, {each: one.most for each, one in declared.items()}):
+        policy = replacement_policy(name, **values)
+        pools = [each(policy, frames) for each, has in ((Simulation, policy.kernels), (PlainSimulation, policy.plain)) if has is not None]
+        for begin, end in pairwise([0, 1, 500, len(pages)]):
+            for pool in pools:
+                pool.refer(pages[begin:end], writes[begin:end], uses[begin:end])
+        assert len({pool.counts for pool in pools}) == 1
+        counts = pools[0].counts
+        assert counts.references == len(pages) and counts.writes == writes.sum() and counts.first == len(np.unique(pages))
+        assert counts.evictions == counts.misses - frames and counts.write_backs <= min(counts.writes, counts.evictions)
 
 
 @settings(max_examples=30)
