@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections import OrderedDict, defaultdict
 
 from flashsim.core.kernel import inlined_kernel, lean_kernel
+from flashsim.core.prefetch import prefetch
 from flashsim.core.replacement import (
     FIRST_PARAMETER,
     NEWER,
@@ -236,6 +237,8 @@ def victim(pool: PoolState, page: int) -> int:
         else:
             leaving = candidate
     _remove(pool, leaving)
+    for ring in (_WINDOW, _PROBATION):  # whose pages' counters are compared next
+        prefetch(pool.words, _SKETCH + _counter(pool.pages[ring, NEWER], pool.numbers[SIZE], 0) // _COUNTERS)
     return leaving
 
 
