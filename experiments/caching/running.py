@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 import threading
 import time
-from collections.abc import Iterator, Sequence
-from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -23,7 +22,7 @@ from flashsim.core.errors import InvalidParameterError
 from flashsim.core.protocols import Progress
 from flashsim.core.references import BATCH
 from flashsim.core.replacement import FIRST_PAGE, NEVER_AGAIN, ReplacementPolicy
-from flashsim.core.units import MICROSECONDS, SECONDS
+from flashsim.core.units import MICROSECONDS, SECONDS, parse_count
 from flashsim.storage.pool.simulation import Counts, Simulation, simulation
 
 #: All members of the family.
@@ -34,6 +33,8 @@ _BETWEEN = re.compile(r",(?![^,:=]*=)")
 _AT_ONCE, _PLAIN_AT_ONCE = BATCH, 1 << 14
 #: Seconds between two looks at how far runs have come.
 _LOOKS_EVERY = 0.2
+#: Seconds that threads have to end once they are told to.
+_PATIENCE = 2.0
 
 
 @dataclass(frozen=True)
@@ -130,8 +131,8 @@ def warm_up_references(written: str | int, references: int) -> int:
     """
     text = str(written).strip()
     try:
-        count = round(float(text[:-1]) / 100 * references) if text.endswith("%") else int(text)
-    except (ValueError, OverflowError):
+        count = round(float(text[:-1]) / 100 * references) if text.endswith("%") else parse_count(text)
+    except (ValueError, OverflowError):  # InvalidParameterError is one
         raise InvalidParameterError("warm-up", repr(written), "a number of references or a share such as 10% is needed") from None
     if not 0 <= count < references:
         raise InvalidParameterError("warm-up", written, f"it must leave some of {references:,} references to count")
@@ -182,22 +183,48 @@ def run(
     simulation(chosen[0], 1).refer(np.array([FIRST_PAGE], np.int32), None, np.array([NEVER_AGAIN], np.int32))  # loads what all share
     cells = [(policy, size) for size in sizes for policy in chosen]
     done, stop = [0] * len(cells), threading.Event()
-    with ThreadPoolExecutor(setting.jobs) as pool:
-        try:
-            running = [pool.submit(_run, trace, *cell, setting, done, number, stop) for number, cell in enumerate(cells)]
-            left = set(running)
-            while left:
-                finished, left = wait(left, _LOOKS_EVERY, FIRST_EXCEPTION)
-                for each in finished:
-                    each.result()
-                if progress is not None:
-                    ended = len(cells) - len(left)
-                    progress(sum(done) / (trace.references * len(cells)), 1, f"{ended} of {len(cells)} runs")
-        except BaseException:
-            stop.set()
-            pool.shutdown(cancel_futures=True)
-            raise
-    return [each.result() for each in running]
+
+    def make(number: int) -> Run:
+        return _run(trace, *cells[number], setting, done, number, stop)
+
+    def tell(ended: int) -> None:
+        if progress is not None:
+            progress(sum(done) / (trace.references * len(cells)), 1, f"{ended} of {len(cells)} runs")
+
+    return _side_by_side(make, len(cells), setting.jobs, stop, tell)
+
+
+def _side_by_side(make: Callable[[int], Run], count: int, jobs: int, stop: threading.Event, tell: Callable[[int], None]) -> list[Run]:
+    """Make runs 0, 1, ..., as many at a time as there are jobs; the first that fails, or an interrupt, ends all.
+
+    The threads end with the process: a policy of one's own that never comes back holds nobody up.
+    """
+    made: dict[int, Run] = {}
+    failed: list[BaseException] = []
+    left = iter(range(count))
+
+    def work() -> None:
+        while not stop.is_set() and (number := next(left, None)) is not None:
+            try:
+                made[number] = make(number)
+            except BaseException as problem:
+                failed.append(problem)
+                stop.set()
+
+    threads = [threading.Thread(target=work, daemon=True) for _ in range(min(jobs, count))]
+    try:
+        for thread in threads:
+            thread.start()
+        while (alive := [thread for thread in threads if thread.is_alive()]) and not failed:
+            alive[0].join(_LOOKS_EVERY)
+            tell(len(made))
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join(_PATIENCE)
+    if failed:
+        raise failed[0]
+    return [made[number] for number in range(count)]
 
 
 def _run(

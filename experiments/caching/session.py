@@ -17,7 +17,7 @@ from flashsim.core.errors import InvalidParameterError
 from flashsim.core.protocols import Progress
 from flashsim.core.references import ReferenceBatches
 from flashsim.core.sampling import sampled_rows
-from flashsim.core.units import format_size
+from flashsim.core.units import NEVER, format_size
 
 
 class ReferenceSource(Protocol):
@@ -72,8 +72,8 @@ class Asked:
         if self.limit is not None and self.limit < 1:
             raise InvalidParameterError("limit", self.limit, "at least one reference is needed")
         for name, value, least in (("jobs", self.jobs, 1), ("seed", self.seed, 0)):
-            if value < least:
-                raise InvalidParameterError(name, value, f"it must be at least {least}")
+            if not least <= value < NEVER:
+                raise InvalidParameterError(name, value, f"it must be at least {least}, and below {NEVER}")
         if not 0 < self.sample <= 1:
             raise InvalidParameterError("sample", f"{self.sample:.4g}", "a share of pages above 0 and up to 1 is needed")
         if self.page_size < 1:

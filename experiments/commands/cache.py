@@ -175,7 +175,7 @@ def simulated(
             outputs.spare("--device", target.file)
             if os.path.realpath(target.file) == os.path.realpath(trace):
                 raise RefusedError(f"device: {device} is the trace, and would be overwritten")
-        targets = _targets(outputs, out, plot, json, out_dir)
+        targets = _targets(outputs, trace, out, plot, json, out_dir)
         with progress_bar("simulating policies") as progress:
             done = simulate(of_text(trace, asked.page_size, seed, format_name, columns), asked, progress, target)
         say(f"{done.title()}\n", report.runs_table(done), "")
@@ -224,7 +224,7 @@ def compared(
         raise InvalidParameterError("policy", ", ".join(names) or "none", "a comparison needs at least two")
     asked = _asked(with_optimum(names), size, page_size, warm_up, limit, sample, seed, jobs, WINDOWS)
     with Outputs(force) as outputs, warnings_as_lines():
-        targets = _targets(outputs, out, plot, json, out_dir)
+        targets = _targets(outputs, trace, out, plot, json, out_dir)
         with progress_bar("simulating policies") as progress:
             told = Comparison(simulate(of_text(trace, asked.page_size, seed, format_name, columns), asked, progress))
         say(f"{told.done.title()}\n", report.pairs_table(told), "", report.best_table(told), "")
@@ -264,7 +264,7 @@ def curve(
     """
     asked = _asked(policy or ["lru"], size, page_size, "0", limit, sample, seed, jobs)
     with Outputs(force) as outputs, warnings_as_lines():
-        targets = _targets(outputs, out, plot, json, out_dir)
+        targets = _targets(outputs, trace, out, plot, json, out_dir)
         source = of_text(trace, asked.page_size, seed, format_name, columns)
         with progress_bar("making curves") as progress:
             told = curves(source, asked, asked.sample, progress=progress)
@@ -321,9 +321,10 @@ def _asked(
 
 
 def _targets(
-    outputs: Outputs, out: Path | None, plot: Path | None, json: Path | None, out_dir: Path | None
+    outputs: Outputs, trace: str, out: Path | None, plot: Path | None, json: Path | None, out_dir: Path | None
 ) -> dict[str, tuple[Path, Path]]:
-    """Where to write for now, and the final name, by option."""
+    """Where to write for now, and the final name, by option; never over the trace."""
+    outputs.spare("TRACE", Path(trace))
     for option, path, endings in (("--out", out, _TABLES), ("--plot", plot, FORMATS)):
         if path is not None and path.suffix not in endings:
             raise InvalidParameterError(option, repr(str(path)), f"its name must end in {', '.join(endings)}")

@@ -258,6 +258,7 @@ class Plain:
         (IDS, {"limit": 0}, "limit: 0, but"),
         (IDS, {"jobs": 0}, "jobs: 0, but"),
         (IDS, {"seed": -1}, "seed: -1, but"),
+        (IDS, {"seed": 2**64}, "seed: 18446744073709551616, but it must be at least 0, and below"),
         (IDS, {"page_size": 4096}, "page_size: 4096, but a size with a unit"),
     ],
 )
