@@ -9,6 +9,7 @@ end.  Memory grows with the distinct pages alone.
 from __future__ import annotations
 
 import os
+import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from types import TracebackType
@@ -23,6 +24,7 @@ from flashsim.core.protocols import Progress
 from flashsim.core.references import BATCH, References
 from flashsim.core.replacement import FIRST_PAGE, NEVER_AGAIN, WRITES, Numbers
 from flashsim.core.request import Integers
+from flashsim.core.units import format_size
 from flashsim.storage.pool.simulation import Writes
 
 _BYTES = 4
@@ -132,17 +134,32 @@ class NumberedTrace:
         return _read(self._future, begin, end)
 
     def look_ahead(self, progress: Progress | None = None) -> None:
-        """Find out for each reference which one asks for its page next, once."""
+        """Find out for each reference which one asks for its page next, once.
+
+        Raises
+        ------
+        CapacityError
+            There is no room for the file.
+        """
         if self._future is not None:
             return
-        self._future, coming = _temporary(), np.full(FIRST_PAGE + self.pages, NEVER_AGAIN, np.int32)
-        for end in range(self.references, 0, -BATCH):
-            begin = max(0, end - BATCH)
-            numbers = _read(self._file, begin, end)
-            _look_back(numbers, begin, coming)
-            _write(self._future, numbers, begin)
-            if progress is not None:
-                progress(self.references - begin, self.references)
+        needed, free = _BYTES * self.references, shutil.disk_usage(tempfile.gettempdir()).free
+        if needed > free:
+            where = f"{tempfile.gettempdir()}, where {format_size(free)} are free"
+            raise CapacityError(f"trace: policies that know the future need {format_size(needed)} for it in {where}")
+        future, coming = _temporary(), np.full(FIRST_PAGE + self.pages, NEVER_AGAIN, np.int32)
+        try:
+            for end in range(self.references, 0, -BATCH):
+                begin = max(0, end - BATCH)
+                numbers = _read(self._file, begin, end)
+                _look_back(numbers, begin, coming)
+                _write(future, numbers, begin)
+                if progress is not None:
+                    progress(self.references - begin, self.references)
+        except BaseException:
+            future.close()
+            raise
+        self._future = future
 
 
 @lean_kernel
