@@ -13,7 +13,7 @@ from experiments.caching.numbered import NumberedTrace
 from experiments.runs.drives import DriveInUse, HeldDrive
 from experiments.runs.joining import CPU
 from flashsim.core.errors import InvalidParameterError
-from flashsim.core.protocols import Progress
+from flashsim.core.protocols import Progress, Sink
 from flashsim.core.replacement import FIRST_PAGE, Numbers, ReplacementPolicy
 from flashsim.core.units import SECONDS
 from flashsim.device import presets
@@ -72,6 +72,8 @@ class Target:
         A CPU preset, which prices requests and pages; None: they take no time of it.
     allow_write, force
         Whether a real device may be written to, and a file that exists overwritten.
+    sink
+        Is handed every request, the warm-up's and the flush's too, as only one pool is served.
 
     Raises
     ------
@@ -86,6 +88,7 @@ class Target:
     cpu: str | None = CPU
     allow_write: bool = False
     force: bool = False
+    sink: Sink | None = None
 
     def __post_init__(self) -> None:
         if self.depth < 1:
@@ -141,12 +144,12 @@ class Target:
     def _simulated(self, algorithm: Algorithm, file: TupleFile) -> Run:
         drive: HeldDrive = DriveInUse(self.device) if isinstance(self.device, str) else self.device
         cpu = cpus.load(self.cpu) if self.cpu else None
-        machine = Machine([drive.device(_size(file))], cpu, None, drive.load().name, drive.start, drive.full, drive.scale)
+        machine = Machine([drive.device(_size(file))], cpu, self.sink, drive.load().name, drive.start, drive.full, drive.scale)
         return simulate(algorithm, [file], [machine])[0]
 
     def _on_file(self, path: Path, algorithm: Algorithm, file: TupleFile) -> Run:
         with RealDevice(path, _size(file), allow_write=self.allow_write, replace=self.force) as device:
-            run = run_on_file(algorithm, [file], device)
+            run = run_on_file(algorithm, [file], device, sink=self.sink)
             device.remove_if_made()
         return run
 

@@ -148,6 +148,8 @@ def simulate(source: ReferenceSource, asked: Asked, progress: Progress | None = 
         sizes = pool_sizes(wanted, pages, asked.page_size)
         if (least := sizes[0].frames) * asked.sample < 0.5:
             raise InvalidParameterError("sample", f"{asked.sample:.4g}", f"a pool of {least:,} pages is less than a page of the sample")
+        if target is not None and target.sink is not None and (count := len(names) * len(sizes)) > 1:
+            raise InvalidParameterError("requests", f"{count} runs", "those of one policy at one size are recorded")
         setting = Setting(warm_up_references(asked.warm_up, trace.read), asked.sample, asked.windows, asked.jobs, asked.seed)
         compiling.wait("policies")
         policies = [replacement_policy(name) for name in names]

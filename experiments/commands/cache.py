@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -37,6 +38,7 @@ from flashsim.core.errors import InvalidParameterError, RefusedError
 from flashsim.core.provenance import provenance
 from flashsim.core.units import parse_count, parse_size
 from traces.page_trace import keep
+from traces.recording import ParquetRecorder
 
 app = typer.Typer(cls=Group, rich_markup_mode=None, add_completion=False)
 
@@ -92,6 +94,9 @@ Cpu = Annotated[
     typer.Option(
         "--cpu", metavar="PRESET", help="The CPU that prices requests, of {cpus}; or a TOML file.", autocompletion=completes("cpus")
     ),
+]
+RequestsFile = Annotated[
+    Path | None, typer.Option("--requests", metavar="FILE", help="Record every request to the device into a Parquet file, of one pool.")
 ]
 AllowWrite = Annotated[bool, typer.Option("--allow-write", help="Write to DEVICE, if it is a real file or disk.")]
 _TABLES = (".csv", ".parquet")
@@ -156,6 +161,7 @@ def simulated(
     device: DeviceName = None,
     depth: Depth = 1,
     cpu: Cpu = CPU,
+    requests: RequestsFile = None,
     allow_write: AllowWrite = False,
     force: Force = False,
 ) -> None:
@@ -168,6 +174,8 @@ def simulated(
         flashsim cache simulate ycsb:workload=A,records=20000,references=1e5 --policy lru --policy lirs --size 20% --sample 0.1
         flashsim cache simulate zipf:pages=1000,references=1e4,write-share=0.3 --policy lru,cflru --size 5% --device intel-x25e-64gb
     """
+    if requests is not None and device is None:
+        raise InvalidParameterError("--requests", str(requests), "without --device there are none")
     target = None if device is None else Target(device, depth, None if cpu == "none" else cpu, allow_write, force)
     asked = _asked(policy or ["all"], size, page_size, warm_up, limit, sample, seed, jobs)
     with Outputs(force) as outputs, warnings_as_lines():
@@ -176,7 +184,11 @@ def simulated(
             if os.path.realpath(target.file) == os.path.realpath(trace):
                 raise RefusedError(f"device: {device} is the trace, and would be overwritten")
         targets = _targets(outputs, trace, out, plot, json, out_dir)
-        with progress_bar("simulating policies") as progress:
+        origin = provenance({"trace": trace} | asked.as_dict() | (target.as_dict() if target else {}))
+        with ExitStack() as stack:
+            if target is not None and requests is not None:
+                target = replace(target, sink=stack.enter_context(ParquetRecorder(outputs.file("--requests", requests), origin)))
+            progress = stack.enter_context(progress_bar("simulating policies"))
             done = simulate(of_text(trace, asked.page_size, seed, format_name, columns), asked, progress, target)
         say(f"{done.title()}\n", report.runs_table(done), "")
         explain(report.EXPLAINED)
@@ -186,7 +198,7 @@ def simulated(
             say("", report.served_table(done), "")
             explain(report.SERVED)
         made = _Shown(done.rows(), done.as_dict(), lambda: report.picture(done.rows()), partial(report.write_report, done=done))
-        _write(targets, made, provenance({"trace": trace} | asked.as_dict() | (target.as_dict() if target else {})))
+        _write(targets, made, origin)
 
 
 @app.command("compare", cls=CommandWithExamples)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from os import PathLike
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -34,6 +36,7 @@ from flashsim.core.provenance import provenance
 from flashsim.core.references import ReferenceBatches
 from flashsim.core.working_sets import WorkingSetCurve
 from traces.page_trace import page_trace
+from traces.recording import ParquetRecorder
 
 
 class CacheOutcome(Outcome):
@@ -223,6 +226,7 @@ def cache(
     device: Any = None,
     depth: int = 1,
     cpu: str | None = CPU,
+    requests: str | PathLike[str] | None = None,
     allow_write: bool = False,
     force: bool = False,
 ) -> CacheOutcome:
@@ -259,6 +263,8 @@ def cache(
         Pages that are exchanged with the device at once, at most.
     cpu
         The CPU preset that prices requests; None: they take no time of it.
+    requests
+        A Parquet file to record the requests to the device into, of one policy at one size.
     allow_write, force
         Whether a real file or block device may be written to, and a file that exists overwritten.
 
@@ -293,10 +299,14 @@ def cache(
         sample=parse_share(sample),
     )
     source = _source(trace, asked, format, columns)
-    with working("simulating policies") as progress:
-        done = simulate(source, asked, progress, target)
-    told = {"trace": source.name} | asked.as_dict() | (target.as_dict() if target else {})
-    return CacheOutcome(provenance(told), source, asked, done)
+    origin = provenance({"trace": source.name} | asked.as_dict() | (target.as_dict() if target else {}))
+    with ExitStack() as stack:
+        if requests is not None:
+            if target is None:
+                raise InvalidParameterError("requests", repr(requests), "without a device there are none")
+            target = replace(target, sink=stack.enter_context(ParquetRecorder(Path(text(requests, "requests")), origin)))
+        done = simulate(source, asked, stack.enter_context(working("simulating policies")), target)
+    return CacheOutcome(origin, source, asked, done)
 
 
 def _target(device: Any, depth: int, cpu: str | None, allow_write: bool, force: bool) -> Target:

@@ -7,9 +7,11 @@ from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 
 import flashsim as fs
+from flashsim.core.request import FLUSH, READ, WRITE
 from tests.experiments.conftest import Run
 
 PAGES = 1000 * np.random.default_rng(3).zipf(1.3, 2000) % 400_000
@@ -56,12 +58,16 @@ def test_more_at_once_is_faster_on_flash_and_a_drive_stays_as_it_is() -> None:
 
 def test_the_command_tells_the_same(flashsim: Run, here: Path) -> None:
     trace = "zipf:pages=300,references=2000,write-share=0.5"
-    done = flashsim(f"cache simulate {trace} --policy lru --size 5% --device ocz-core-60gb --json told.json")
+    done = flashsim(f"cache simulate {trace} --policy lru --size 5% --device ocz-core-60gb --json told.json --requests requests.parquet")
     assert done.exit_code == 0, done.output
     assert "On ocz-core-60gb" in done.output
     told = json.loads((here / "told.json").read_text())
     ours = fs.cache(trace, policy="lru", size="5%", device="ocz-core-60gb").summary()
     assert [told["runs"][0][name] for name in ("total_s", "flush_s")] == ours[["total_s", "flush_s"]].values.tolist()[0]
+    recorded = pq.read_table(here / "requests.parquet").to_pandas()
+    assert (recorded.operation == READ).sum() == told["runs"][0]["misses"] and (recorded.operation == FLUSH).sum() == 1
+    moved = told["runs"][0]["write_backs"] + told["runs"][0]["pages_flushed"]
+    assert recorded.length[recorded.operation == WRITE].sum() == 4096 * moved
     (here / "device").write_bytes(b"mine")
     for line, said in [
         ("--device ./device", "allow it with --allow-write"),
@@ -70,6 +76,8 @@ def test_the_command_tells_the_same(flashsim: Run, here: Path) -> None:
         ("--device ocz-core-60g", "did you mean ocz-core-60gb"),
         ("--device ocz-core-60gb --depth 0", "depth: 0"),
         ("--device ocz-core-60gb --sample 10%", "sample: 0.1, but a device serves all pages"),
+        ("--requests r.parquet", "requests: r.parquet, but without --device there are none"),
+        ("--size 30% --device ocz-core-60gb --requests r.parquet", "requests: 2 runs, but those of one policy at one size are recorded"),
         ("--device ocz-core-60gb --page-size 100B", "page size: 100 B"),
         ("--device ./pages.txt --allow-write --force", "is the trace, and would be overwritten"),
     ]:
