@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy import stats
+from scipy.special import ndtri, stdtrit
 
 Floats = npt.NDArray[np.float64]
 
@@ -58,7 +58,7 @@ def interval(differences: Floats, mean: float | None = None) -> Interval:
     while not (independent := _independent(means)) and len(means) >= 2 * FEWEST:
         means = means[: len(means) // 2 * 2].reshape(-1, 2).mean(axis=1)
     spread = float(means.std(ddof=1))
-    half = float(stats.t.ppf((1 + CONFIDENCE) / 2, len(means) - 1)) * spread / len(means) ** 0.5
+    half = float(stdtrit(len(means) - 1, (1 + CONFIDENCE) / 2)) * spread / len(means) ** 0.5
     return Interval(float(differences.mean()) if mean is None else mean, half, len(means), independent)
 
 
@@ -68,4 +68,4 @@ def _independent(means: Floats) -> bool:
     if squares == 0 or count < 3:
         return True
     correlation = 1 - float((np.diff(means) ** 2).sum()) / (2 * squares)
-    return correlation * ((count**2 - 1) / (count - 2)) ** 0.5 <= float(stats.norm.ppf(CONFIDENCE))
+    return correlation * ((count**2 - 1) / (count - 2)) ** 0.5 <= float(ndtri(CONFIDENCE))
