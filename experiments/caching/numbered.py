@@ -104,7 +104,7 @@ class NumberedTrace:
         if self.references + len(numbers) >= NEVER_AGAIN:
             raise CapacityError(f"trace: {self.title} has {NEVER_AGAIN:,} references or more; take a part of it with --limit")
         if writes is not None:
-            numbers[writes] |= np.int32(WRITES)
+            numbers[np.asarray(writes, np.bool_)] |= np.int32(WRITES)
             self.writes += int(np.count_nonzero(writes))
         _write(self._file, numbers)
         self.references += len(numbers)
