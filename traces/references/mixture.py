@@ -28,6 +28,11 @@ class Stream(Independent):
     every: int = count("draws before each scan")
     length: int = count("pages of a scan")
 
+    @property
+    def most_pages(self) -> int:
+        """Pages have numbers below this."""
+        return self.pages + self.scanned
+
     @cached_property
     def _ranks(self) -> Zipf:
         return Zipf(self.pages, self.skew)

@@ -81,6 +81,11 @@ class Stream(Generated):
             first = end
         return tables
 
+    @property
+    def most_pages(self) -> int:
+        """Pages have numbers below this."""
+        return max(table.end for table in self.tables.values())
+
     def batches(self) -> ReferenceBatches:
         """See `Generated.batches`."""
         left, part = self.references, 0

@@ -42,6 +42,8 @@ _SKEW = 0.99
 _RANKS = 10**10
 _LONGEST_SCAN = 100
 _FNV_BASIS, _FNV_PRIME = np.uint64(0xCBF29CE484222325), np.uint64(0x100000001B3)
+#: More records than these and twice those to be inserted are never inserted: of few, several more may be.
+_LUCK = 100
 #: Operations that are drawn together.
 _TOGETHER = 1 << 16
 
@@ -60,6 +62,12 @@ class Stream(Generated):
             raise UnknownNameError("workload of YCSB", self.workload, WORKLOADS)
         if self.distribution and self.distribution not in _DISTRIBUTIONS:
             raise UnknownNameError("distribution of YCSB", self.distribution, _DISTRIBUTIONS)
+
+    @property
+    def most_pages(self) -> int:
+        """Pages have numbers below this: each inserted record is a reference."""
+        inserted = min(self.references, self._items - self.records + _LUCK)
+        return (self.records + (inserted if WORKLOADS[self.workload.lower()][0][INSERT] else 0) - 1) // self.records_per_page + 1
 
     def batches(self) -> ReferenceBatches:
         """See `Generated.batches`."""

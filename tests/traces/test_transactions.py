@@ -1,0 +1,215 @@
+"""Workloads of transactions against what their benchmarks say, counted page by page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from flashsim.core.transactions import CREATES, FIRST, MARKS, WRITES, Transactions, TransactionStream
+from tests.contract.test_transactions import first
+from traces.references import generated
+from traces.transactions import tpc_c as tpcc
+from traces.transactions import working_set, workload
+from traces.transactions._tpc_c_layout import layout
+from traces.transactions._tpc_c_profiles import DELIVERY, NEW_ORDER, ORDER_STATUS, PAYMENT, STOCK_LEVEL
+from traces.transactions.tpc_e import MIX
+
+#: Standard errors by which a mean may be off.
+_ERRORS = 5
+
+
+def tpc_c(warehouses: float = 4, **given: object) -> tpcc.Workload:
+    made = workload(f"tpc-c:warehouses={warehouses}", **given)
+    assert isinstance(made, tpcc.Workload)
+    return made
+
+
+def of_kind(made: Transactions, kind: int) -> Iterator[np.ndarray]:
+    """The references of each transaction of a kind."""
+    begins = np.concatenate([[0], made.ends[:-1]])
+    for number in np.flatnonzero(made.kinds == kind):
+        yield made.references[begins[number] : made.ends[number]]
+
+
+def in_region(stream: tpcc.Workload, pages: np.ndarray, name: str, apart: bool = False) -> np.ndarray:
+    """Which pages are of a table."""
+    region = getattr(stream.layout, name)
+    many = stream.layout.districts if apart else 1
+    at_start = (pages >= region.first) & (pages < region.first + region.pages * many)
+    return at_start | (pages >= region.grown) & (pages < region.grown + region.most * many)
+
+
+def nurand(a: int, shift: int, bound: int) -> np.ndarray:
+    """The chance of each of NURand's values, by clause 2.1.6: how many pairs of draws have each bitwise or, by sums over subsets."""
+    bits = (max(a, bound)).bit_length()
+    pairs = np.zeros((2, 1 << bits), np.int64)
+    pairs[0, : a + 1] = pairs[1, 1 : bound + 1] = 1
+    for bit in range(bits):
+        halves = pairs.reshape(2, -1, 2, 1 << bit)
+        halves[:, :, 1] += halves[:, :, 0]
+    counts = pairs[0] * pairs[1]
+    for bit in range(bits):
+        halves = counts.reshape(-1, 2, 1 << bit)
+        halves[:, 1] -= halves[:, 0]
+    return np.bincount((np.arange(1 << bits) + shift) % bound, counts, bound) / counts.sum()
+
+
+@pytest.mark.parametrize(("fill", "stock", "customers", "megabytes"), [(80, 20, 9, 98), (100, 25, 12, 77)])
+def test_a_warehouse_takes_what_its_rows_do(fill: int, stock: int, customers: int, megabytes: float) -> None:
+    one = layout(1, fill, 1.0, items_are_read=False)
+    assert (one.stock.page_rows, one.customer.page_rows) == (stock, customers)
+    assert (one.stock.pages, one.customer.pages) == (-(-100_000 // stock), -(-30_000 // customers))
+    assert one.pages_at_start * 8192 / 1e6 == pytest.approx(megabytes, abs=0.5)
+    many = layout(2000, fill, 1.0, items_are_read=False)
+    assert many.pages_at_start == pytest.approx(2000 * one.pages_at_start, rel=0.001)
+
+
+def test_tables_of_any_scale_follow_each_other_without_gaps() -> None:
+    for scale in (0.01, 0.3, 1, 2.5, 40):
+        of = layout(scale, 80, 0.5, items_are_read=True)
+        apart = ("order", "line", "new_order", "history")
+        tables = ("warehouse", "district", "customer", "names", "stock", *apart, "item")
+        pages = [getattr(of, name).pages * (of.districts if name in apart else 1) for name in tables]
+        assert [getattr(of, name).first for name in tables] == [0, *np.cumsum(pages[:-1]).tolist()]
+        assert sum(pages) == of.pages_at_start == of.line.grown
+        assert of.line.grown + of.line.most * of.districts == of.order.grown
+        assert of.order.grown + of.order.most * of.districts == of.history.grown
+        assert of.history.grown + of.history.most == of.pages
+
+
+def test_the_mix_and_the_references_of_a_transaction_are_those_of_the_clauses() -> None:
+    stream = tpc_c()
+    made = first(stream.batches(), 40_000)
+    counts = np.bincount(made.kinds, minlength=5)
+    assert stats.chisquare(counts, 40_000 * np.array([0.45, 0.43, 0.04, 0.04, 0.04])).pvalue > 1e-4
+    sizes = np.diff(made.ends, prepend=0)
+    extra = (10 - 1) / stream.layout.line.page_rows  # lines of an order that go on in the next page
+    expected = {
+        NEW_ORDER: 5 + 10 + 1 + extra,
+        PAYMENT: 2 + 1.6 + 1,
+        ORDER_STATUS: 1.6 + 1 + 1 + extra,
+        DELIVERY: 10 * (3 + 1 + extra),
+        STOCK_LEVEL: 1 + 200 + 1 + 199 / stream.layout.line.page_rows,
+    }
+    for kind, mean in expected.items():
+        of = sizes[made.kinds == kind]
+        assert abs(of.mean() - mean) < _ERRORS * of.std() / len(of) ** 0.5 + 0.01 * mean
+    assert sizes.mean() == pytest.approx(19.2, abs=0.5)
+
+
+def test_items_and_customers_are_drawn_by_nurand_and_remotely_as_often_as_said() -> None:
+    stream = tpc_c(items=True)
+    layout_, constants = stream.layout, stream.constants
+    orders = list(of_kind(first(stream.batches(), 60_000), NEW_ORDER))
+    item, customer, stock, home = [], [], [], []
+    for references in orders:
+        pages = references[:, FIRST]
+        item.append(pages[in_region(stream, pages, "item")] - layout_.item.first)
+        customer.append(pages[in_region(stream, pages, "customer")] - layout_.customer.first)
+        stock.append((pages[in_region(stream, pages, "stock")] - layout_.stock.first) // (layout_.stock.pages // 4))
+        home.append(np.full(len(stock[-1]), customer[-1][0] // (layout_.customer.pages // 4)))
+    chances = nurand(constants.items, constants.item_shift, layout_.items)
+    of_pages = np.add.reduceat(chances, np.arange(0, layout_.items, layout_.item.page_rows))
+    drawn = np.concatenate(item)
+    assert len(drawn) / len(orders) == pytest.approx(10, abs=_ERRORS * (10 / len(orders)) ** 0.5)
+    assert stats.chisquare(np.bincount(drawn, minlength=layout_.item.pages), len(drawn) * of_pages).pvalue > 1e-4
+    rows = np.arange(layout_.districts * layout_.customers) // layout_.customer.page_rows
+    chances = np.tile(nurand(constants.customers, constants.customer_shift, layout_.customers), layout_.districts) / layout_.districts
+    drawn = np.concatenate(customer)
+    told = stats.chisquare(np.bincount(drawn, minlength=layout_.customer.pages), len(drawn) * np.bincount(rows, chances))
+    assert told.pvalue > 1e-4
+    remote = (np.concatenate(stock) != np.concatenate(home)).mean()
+    assert remote == pytest.approx(0.01, abs=_ERRORS * (0.01 / len(np.concatenate(stock))) ** 0.5 + 0.001)
+
+
+def test_lines_orders_and_history_grow_by_their_rows_and_each_page_is_created_once() -> None:
+    stream = tpc_c(0.3)
+    made = first(stream.batches(), 100_000)
+    new = made.references[made.references[:, MARKS] & CREATES > 0]
+    assert (new[:, MARKS] == WRITES | CREATES).all()
+    sold, paid = (made.kinds == NEW_ORDER).sum(), (made.kinds == PAYMENT).sum()
+    for name, rows, apart in (("line", 10 * sold, True), ("order", sold, True), ("history", paid, False)):
+        region = getattr(stream.layout, name)
+        pages = new[in_region(stream, new[:, FIRST], name, apart), FIRST]
+        slack = stream.layout.districts if apart else 1
+        assert abs(len(pages) - rows / region.page_rows) <= slack + 1
+        room = region.most * (stream.layout.districts if apart else 1)
+        assert len(set(pages.tolist())) == min(len(pages), room) if len(pages) < room / 2 else True
+    grown = made.references[made.references[:, FIRST] >= stream.layout.pages_at_start, FIRST]
+    unseen = np.setdiff1d(grown, new[:, FIRST])
+    assert len(unseen) == 0  # nothing is referenced that was not created
+
+
+def test_deliveries_and_stock_levels_find_what_orders_are_about() -> None:
+    """One warehouse: pages of stock that a stock level reads are those that its district's last 20 orders took from."""
+    stream = tpc_c(1, growth=2.0)
+    made = first(stream.batches(), 60_000)
+    begins, taken, found = np.concatenate([[0], made.ends[:-1]]), {}, 0
+    for number, kind in enumerate(made.kinds.tolist()):
+        pages = made.references[begins[number] : made.ends[number], FIRST]
+        stock = set(pages[in_region(stream, pages, "stock")].tolist())
+        if kind == NEW_ORDER:
+            order = int(pages[3])  # one district's pages of ORDER are no other's
+            district = (order - stream.layout.order.first) // stream.layout.order.pages
+            if order >= stream.layout.order.grown:
+                district = (order - stream.layout.order.grown) % 10
+            taken.setdefault(district, []).append(stock)
+        elif kind == STOCK_LEVEL and number > 20_000:
+            found += any(len(each) >= 20 and set().union(*each[-20:]) == stock for each in taken.values())
+    assert found == (made.kinds[20_001:] == STOCK_LEVEL).sum()
+
+
+def test_tpc_e_has_its_mix_and_the_power_law_of_its_working_set() -> None:
+    stream = workload("tpc-e:database=80MB,working-set=0.5,theta=0.3,write-share=0.1")
+    made = first(stream.batches(), 40_000)
+    shares = np.array(list(MIX.values())) / 100
+    assert shares.sum() == pytest.approx(1)
+    assert stats.chisquare(np.bincount(made.kinds), 40_000 * shares).pvalue > 1e-4
+    assert (np.diff(made.ends) == 20).all()
+    assert (made.references[:, MARKS] & WRITES).mean() == pytest.approx(0.1, abs=0.002)
+    counts = np.sort(np.bincount(made.references[:, FIRST], minlength=stream.pages))[::-1]
+    active = round(stream.pages * 0.5)
+    assert (counts > 0).sum() <= active
+    for x in (0.01, 0.1, 0.5):
+        assert counts[: round(active * x)].sum() / counts.sum() == pytest.approx(x**0.3, abs=0.01)
+
+
+@pytest.mark.parametrize("text", ["zipf:pages=1000,write-share=0.3", "ycsb:workload=f,records=1000", "scan:pages=999,length=20"])
+@pytest.mark.parametrize("each", [1, 7])
+def test_generated_references_are_cut_into_transactions(text: str, each: int) -> None:
+    stream = workload(f"{text},each={each},batch=1000")
+    made = first(stream.batches(), 5001)
+    source = next(generated(text).batches())
+    assert np.array_equal(made.references[:, FIRST], source.pages[: 5001 * each])
+    if source.writes is not None:
+        assert np.array_equal(made.references[:, MARKS] == WRITES, source.writes[: 5001 * each])
+    assert np.array_equal(made.ends, np.arange(1, 5002) * each)
+
+
+@pytest.mark.parametrize("text", ["mixture:pages=90,scanned=9,every=5,length=4", "tpch:scale=0.001", "ycsb:workload=d,records=90"])
+def test_generated_references_say_how_many_pages_they_have(text: str) -> None:
+    stream: TransactionStream = workload(f"{text},references=20000")
+    pages = [int(batch.references[:, FIRST].max()) for batch in stream.batches()]
+    assert stream.pages * 0.4 < max(pages) < stream.pages
+
+
+def test_a_recorded_trace_is_cut_and_its_pages_numbered_in_their_order(tmp_path: Path) -> None:
+    trace = tmp_path / "pages.csv"
+    trace.write_text("page,write\n70,0\n-3,1\n9000000000000,0\n70,1\n")
+    stream = workload(f"{trace}:each=3")
+    batch = first(stream.batches(), 9)
+    assert stream.pages == 3 and batch.ends.tolist() == [3, 4]
+    assert batch.references.tolist() == [[1, 1, 0], [0, 1, WRITES], [2, 1, 0], [1, 1, WRITES]]
+    assert first(stream.batches(), 9).references.tolist() == batch.references.tolist()
+
+
+def test_a_working_set_is_the_pages_and_the_hottest_of_them() -> None:
+    stream = workload("tpc-e:database=8MB,working-set=0.5,theta=1")
+    found = working_set(stream, 20_000)
+    assert (found.transactions, found.references, found.pages) == (20_000, 400_000, round(stream.pages / 2))
+    assert found.hottest[0.5] == pytest.approx(found.pages * 0.5, rel=0.1)
+    assert found.written == pytest.approx(0.06, abs=0.002)

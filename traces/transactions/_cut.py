@@ -1,0 +1,92 @@
+"""Any references cut into transactions of so many each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from flashsim.core.page_numbers import PageNumbers
+from flashsim.core.references import ReferenceBatches, References
+from flashsim.core.replacement import FIRST_PAGE
+from flashsim.core.transactions import COUNT, FIRST, MARKS, WRITES, Transactions
+
+
+class ReferenceSource(Protocol):
+    """Where references come from."""
+
+    def batches(self) -> ReferenceBatches:
+        """All of them, from the first; each call begins anew."""
+
+
+@dataclass(frozen=True)
+class CutReferences:
+    """A `flashsim.core.transactions.TransactionStream` of one kind; the last transaction may be shorter.
+
+    Parameters
+    ----------
+    source
+        The references, whose pages are numbered from 0 on.
+    pages
+        How many pages there are.
+    each
+        References of a transaction.
+    batch
+        Transactions of a batch, at most.
+    """
+
+    source: ReferenceSource
+    pages: int
+    each: int
+    batch: int
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """See `flashsim.core.transactions.TransactionStream`."""
+        return ("transaction",)
+
+    def batches(self) -> Iterator[Transactions]:
+        """See `flashsim.core.transactions.TransactionStream`."""
+        left, most = np.empty((0, 3), np.int64), self.each * self.batch
+        for batch in self.source.batches():
+            whole = len(left) + len(batch.pages)
+            references = np.empty((whole, 3), np.int64)
+            references[: len(left)], new = left, references[len(left) :]
+            new[:, FIRST], new[:, COUNT] = batch.pages, 1
+            new[:, MARKS] = 0 if batch.writes is None else batch.writes * WRITES
+            cut = whole - whole % self.each
+            for begin in range(0, cut, most):
+                yield self._batch(references[begin : min(begin + most, cut)])
+            left = references[cut:]
+        if len(left):
+            yield self._batch(left)
+
+    def _batch(self, references: np.ndarray) -> Transactions:
+        ends = np.minimum(np.arange(self.each, len(references) + self.each, self.each), len(references))
+        return Transactions(references, ends, np.zeros(len(ends), np.int64))
+
+
+@dataclass(frozen=True)
+class _Numbered:
+    """References to any ids, as those to pages that are numbered from 0 on in the order of their ids."""
+
+    source: ReferenceSource
+    seen: PageNumbers
+    ranks: np.ndarray
+
+    def batches(self) -> ReferenceBatches:
+        """See `ReferenceSource`."""
+        for batch in self.source.batches():
+            yield References(self.ranks[self.seen.number(batch.pages) - FIRST_PAGE], batch.writes)
+
+
+def numbered(source: ReferenceSource) -> tuple[ReferenceSource, int]:
+    """References to pages of any ids, numbered in one pass, and how many pages that are; those never referenced are left out."""
+    seen = PageNumbers()
+    for batch in source.batches():
+        seen.number(batch.pages)
+    ranks = np.empty(len(seen), np.int64)
+    ranks[np.argsort(seen.ids())] = np.arange(len(seen))
+    return _Numbered(source, seen, ranks), len(seen)

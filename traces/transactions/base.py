@@ -1,0 +1,187 @@
+"""The contract of workloads of transactions: a class of declared parameters that makes transactions from a seed.
+
+They are asked for as ``tpc-c:warehouses=20,seed=3``.  References of any kind become transactions of so many each: generated ones
+(`traces.references`) as ``zipf:pages=1e6,write-share=0.2,each=20``, recorded ones as ``trace.parquet:each=20,page-size=8KiB``.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple, Protocol
+
+from flashsim.core.errors import InvalidParameterError, UnknownNameError
+from flashsim.core.members import Family
+from flashsim.core.parameters import build, count, size
+from flashsim.core.transactions import Transactions, TransactionStream
+from flashsim.core.units import KIB
+from traces.page_trace import page_trace
+from traces.references.base import GENERATORS, parsed
+from traces.transactions._cut import CutReferences, numbered
+
+#: Transactions of a batch, at most, unless it is said.
+BATCH = 4096
+_ENDLESS = 10**12
+
+
+class Metric(NamedTuple):
+    """What a benchmark reports.
+
+    Parameters
+    ----------
+    name
+        Such as ``"tpmC"``.
+    kind
+        The kind of transactions that counts.
+    share
+        Of all transactions that are of this kind.
+    period
+        Nanoseconds in which they are counted.
+    """
+
+    name: str
+    kind: str
+    share: float
+    period: int
+
+    def of(self, transactions: float, duration: int) -> float:
+        """From the number of transactions of all kinds in a duration in ns."""
+        return transactions * self.share * self.period / duration
+
+
+@dataclass(frozen=True, kw_only=True)
+class TransactionWorkload(ABC):
+    """What all workloads have; make one with `workload` or `flashsim.core.parameters.build`.
+
+    It is a `flashsim.core.transactions.TransactionStream` without end, unless it says otherwise.
+    """
+
+    #: The parameters that grow with the database; rates and clients stay when a system is scaled.
+    SCALES: ClassVar[tuple[str, ...]]
+    #: What the benchmark reports, if it counts transactions.
+    METRIC: ClassVar[Metric | None] = None
+
+    seed: int = count("of all that is drawn", least=0, default=0)
+    batch: int = count("transactions of a batch, at most; what they are does not depend on it", default=BATCH)
+
+    @property
+    @abstractmethod
+    def pages(self) -> int:
+        """Of the database, with those that are still to be created."""
+
+    @property
+    @abstractmethod
+    def kinds(self) -> tuple[str, ...]:
+        """Names of the kinds of transactions."""
+
+    @abstractmethod
+    def parts(self) -> Iterator[Transactions]:
+        """All transactions, some at a time; each call begins anew."""
+
+    def batches(self) -> Iterator[Transactions]:
+        """See `flashsim.core.transactions.TransactionStream`."""
+        for part in self.parts():
+            for begin in range(0, len(part.ends), self.batch):
+                ends = part.ends[begin : begin + self.batch]
+                first = part.ends[begin - 1] if begin else 0
+                yield Transactions(part.references[first : ends[-1]], ends - first, part.kinds[begin : begin + self.batch])
+
+
+class Member(Protocol):
+    """A member's module."""
+
+    TITLE: str  # a line that says what it is
+    Workload: type[TransactionWorkload]  # its parameters
+
+
+WORKLOADS = Family("traces.transactions", "workload of transactions", Member)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Cut:
+    """What is said about references that are to become transactions."""
+
+    each: int = count("references of a transaction", default=20)
+    batch: int = count("transactions of a batch, at most", default=BATCH)
+    page_size: int = size("of the pages that recorded requests are split into", least=512, default=8 * KIB)
+
+
+def workload(text: str, **given: Any) -> TransactionStream:
+    """Transactions as they are asked for: a member's name, a generator of references, or a path, and parameters behind a colon.
+
+    Parameters
+    ----------
+    text
+        Such as ``"tpc-c:warehouses=20"``.
+    **given
+        Parameters as values, for those that have them; what the text says counts more.
+
+    Raises
+    ------
+    UnknownNameError
+        Nothing, or no parameter, has that name.
+    InvalidParameterError
+        A value is missing, of the wrong kind, or out of bounds.
+    MissingFileError, DamagedFileError
+        There is no trace at that path, or no format fits it.
+
+    Examples
+    --------
+    >>> batch = next(workload("loop:pages=3,references=6,each=3").batches())
+    >>> batch.references[:, 0].tolist(), batch.ends.tolist()
+    ([0, 1, 2, 0, 1, 2], [3, 6])
+    """
+    name = text.partition(":")[0]
+    own_file = Path(name) if name.endswith(".py") else None
+    if name in WORKLOADS.names() or (own_file is not None and WORKLOADS.is_defined_in(own_file)):
+        return parsed(text, WORKLOADS.load(name).Workload, given)
+    mine, rest = _divided(text, {field.name.replace("_", "-") for field in dataclasses.fields(_Cut)})
+    if own_file is None and name not in GENERATORS.names():
+        if not Path(name).exists() and not {"/", "."} & set(name):
+            raise UnknownNameError(WORKLOADS.kind, name, [*WORKLOADS.names(), *GENERATORS.names()])
+        if rest.partition(":")[2]:
+            raise UnknownNameError(
+                "parameter of a recorded trace", rest.partition(":")[2].partition("=")[0], ["each", "batch", "page-size"]
+            )
+        cut = parsed(mine, _Cut, given)
+        return CutReferences(*numbered(page_trace(Path(name), cut.page_size)), each=cut.each, batch=cut.batch)
+    cut, declared = parsed(mine, _Cut, given), GENERATORS.load(name).Stream
+    once, endless = parsed(rest, declared, given), parsed(rest, declared, {"references": _ENDLESS} | given)
+    pages = _pages_of(endless)
+    if pages is None:
+        return CutReferences(*numbered(once), each=cut.each, batch=cut.batch)
+    # Where pages grow with the references, there are only as many as the text or the generator says.
+    return CutReferences(endless if pages == _pages_of(once) else once, _pages_of(once) or 0, each=cut.each, batch=cut.batch)
+
+
+def _pages_of(source: object) -> int | None:
+    """Pages of generated references, if that is known."""
+    return getattr(source, "most_pages", getattr(source, "pages", None))
+
+
+def _divided(text: str, names: set[str]) -> tuple[str, str]:
+    """What a text says about some parameters, and about all others."""
+    name, _, rest = text.partition(":")
+    parts = [part.strip() for part in rest.split(",") if part.strip()]
+    mine = [part for part in parts if part.partition("=")[0].strip() in names]
+    return f"{name}:{','.join(mine)}", f"{name}:{','.join(part for part in parts if part not in mine)}"
+
+
+def scaled(stream: TransactionWorkload, factor: float) -> TransactionWorkload:
+    """The same workload on a smaller or larger database; sizes of pools and simulated times should be scaled alike.
+
+    Raises
+    ------
+    InvalidParameterError
+        The factor is not above 0, or a parameter leaves its bounds.
+    """
+    if not factor > 0:
+        raise InvalidParameterError("scale", factor, "it must be above 0")
+    values = {field.name: getattr(stream, field.name) for field in dataclasses.fields(stream)}
+    for name in stream.SCALES:
+        exact = values[name] * factor
+        values[name] = max(1, round(exact)) if isinstance(values[name], int) else exact
+    return build(type(stream), values)
