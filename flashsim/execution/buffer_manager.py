@@ -67,7 +67,7 @@ class BufferManager:
         self._latch = Latch("buffer pool") if shared else None
         self._busy = False
         self._lock = Lock()  # of strands that are threads
-        self._content = FrameContent(pool.frames)
+        self._content = FrameContent(pool.most_held)
         self._written: dict[File, None] = {}  # since the last flush
 
     def fix(self, file: File, pages: Integers) -> Generator[Request, Answer, Fixed]:

@@ -88,7 +88,7 @@ class BufferPool:
             raise InvalidParameterError("pages", self.pages, "a pool's files have fewer than 2^31")
         self._plain = PlainPool(policy, frames, seed) if policy.kernels is None else None
         self.state = policy.state(frames, 1 << 10, seed)
-        self._books = books(frames)
+        self._books = books(self.most_held)
         self._numbers = np.zeros(self.pages, np.int32)  # of a page that was ever referenced
         self._pages = np.zeros(0, np.int32)  # the reverse, by row
         self._known = FIRST_PAGE
@@ -111,6 +111,11 @@ class BufferPool:
     def frames(self) -> int:
         """Pages that the pool holds at most."""
         return int(self.state.numbers[SIZE])
+
+    @property
+    def most_held(self) -> int:
+        """Frames that are ever in use: there are no more than pages."""
+        return min(self.frames, self.pages)
 
     @property
     def held(self) -> int:
