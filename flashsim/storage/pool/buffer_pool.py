@@ -33,7 +33,7 @@ from flashsim.storage.heap_file import File
 from flashsim.storage.pool.frames import FIXED, FRAME, LSN, PINS, books, drop, exchange, give_up, hold, with_pages
 from flashsim.storage.pool.plain import PlainPool
 from flashsim.storage.pool.plain_frames import drop_plainly, exchange_plainly
-from flashsim.storage.pool.reference import breach, check_countable, with_rows
+from flashsim.storage.pool.reference import breach, with_rows
 from flashsim.storage.pool.simulation import Counts, Writes
 
 
@@ -293,7 +293,6 @@ class BufferPool:
         made, after = np.empty((5, len(rows)), np.int64), np.empty(len(rows), np.int64)
         writing = np.zeros(0, np.uint8) if writes is None else writes
         future = self.policy.future_of(next_uses)
-        check_countable(self.state, len(rows))
         told = (self.state, self._books, rows, writing, future, pin, made, after)
         outcome = exchange(self.policy.kernels, *told) if self._plain is None else exchange_plainly(self._plain, *told)
         if outcome < 0:

@@ -5,7 +5,7 @@ The policy's choice is checked: a pool never drops a page that is pinned, or tha
 
 from __future__ import annotations
 
-from flashsim.core.errors import CapacityError, FlashsimError
+from flashsim.core.errors import FlashsimError
 from flashsim.core.kernel import inlined_kernel
 from flashsim.core.policies import Policies
 from flashsim.core.replacement import (
@@ -91,18 +91,6 @@ def with_rows(pool: PoolState, rows: int) -> PoolState:
     larger = rows_of(max(rows, len(pages) * 3 // 2), pages.shape[1])
     larger[: len(pages)] = pages
     return pool._replace(pages=larger)
-
-
-def check_countable(pool: PoolState, references: int) -> None:
-    """Refuse references whose numbers do not fit where policies note them.
-
-    Raises
-    ------
-    CapacityError
-        They are too many.
-    """
-    if pool.numbers[NOW] + references >= NEVER_AGAIN:
-        raise CapacityError(f"pool: {pool.numbers[NOW] + references:,} references, but at most {NEVER_AGAIN - 1:,} are counted")
 
 
 def breach(policy: str, outcome: int, reference: int) -> FlashsimError:

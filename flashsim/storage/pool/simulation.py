@@ -27,7 +27,7 @@ from flashsim.core.replacement import (
 )
 from flashsim.core.request import Integers
 from flashsim.storage.pool.plain import PlainPool
-from flashsim.storage.pool.reference import TOOK_FREE, WAS_RESIDENT, WRITE_BACK, breach, check_countable, know_future, refer, with_rows
+from flashsim.storage.pool.reference import TOOK_FREE, WAS_RESIDENT, WRITE_BACK, breach, know_future, refer, with_rows
 
 Writes = npt.NDArray[np.uint8]
 #: References ahead of which the processor is told of a page, and of the pages beside it in its ring.
@@ -115,13 +115,10 @@ class Simulation:
         ------
         InvalidParameterError
             The policy must know the future, which is not given.
-        CapacityError
-            More references than are counted.
         FlashsimError
             The policy broke its contract.
         """
         future = self.policy.future_of(next_uses)
-        check_countable(self.state, len(pages))
         self.state = with_rows(self.state, int(pages.max(initial=0)) + 1)
         writing = np.empty(0, np.uint8) if writes is None else writes
         outcome = _run(self.state, self.policy.kernels, pages, writing, future, self._counts)

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from algorithms.replacement.base import replacement_policy
-from flashsim.core.errors import CapacityError, InvalidParameterError
-from flashsim.core.replacement import FIRST_PAGE, NEVER_AGAIN, NOW
+from flashsim.core.errors import InvalidParameterError
+from flashsim.core.replacement import FIRST_PAGE
 from flashsim.storage.pool.simulation import Counts, PlainSimulation, Simulation, simulation
 
 LRU = replacement_policy("lru")
@@ -56,11 +56,3 @@ def test_a_pool_without_frames_is_refused() -> None:
 def test_a_policy_that_must_know_the_future_is_not_asked_without(form: type[Simulation] | type[PlainSimulation]) -> None:
     with pytest.raises(InvalidParameterError, match="replacement policy: 'opt', but it must know the future, which is not known here"):
         form(replacement_policy("opt"), 2).refer(np.array([FIRST_PAGE], np.int32))
-
-
-def test_more_references_than_are_counted_are_refused() -> None:
-    pool = Simulation(LRU, 2)
-    pool.state.numbers[NOW] = NEVER_AGAIN - 2
-    pool.refer(np.array([FIRST_PAGE], np.int32))
-    with pytest.raises(CapacityError, match="2,147,483,647 references, but at most 2,147,483,646 are counted"):
-        pool.refer(np.array([FIRST_PAGE], np.int32))
