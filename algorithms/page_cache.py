@@ -58,6 +58,11 @@ class Schedule:
     s_rows: Integers
     after: Numbers
 
+    @property
+    def joined(self) -> Numbers:
+        """After how many fetches each entry is joined, shape (n,)."""
+        return self.after if self.after.ndim == 1 else self.after[:, 1]
+
 
 class _Frames(NamedTuple):
     """The frame of each page, or -1; frames that are free, as a stack; how many these are; the row ids of each frame's tuples."""
