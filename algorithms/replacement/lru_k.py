@@ -51,8 +51,10 @@ _K, _CORRELATED, _RETAINED = range(FIRST_PARAMETER, FIRST_PARAMETER + 3)
 #: Columns: when a page was last referenced, under which number it stands in the heap (0: it does not), and from `_HISTORY` on when its last
 #: uncorrelated references were, the newest first (0: not known).
 _LAST, _BOUND, _HISTORY = range(OWN, OWN + 3)
-#: Items of the heap: pages by a lower bound of their K-th last times.
-_ITEMS = OWN_NUMBER
+#: Items of the heap: pages by a lower bound of their K-th last times; and the reference before the first by which times are counted.
+_ITEMS, _EPOCH = OWN_NUMBER, OWN_NUMBER + 1
+#: The latest time, and how much later times are counted from once it is over.
+_LATEST, _SHIFT = (1 << 31) - 1, 1 << 30
 #: Rings, by the last reference: pages without K references, and pages within their correlated periods.
 _FEW, _CORRELATING = 0, 1
 
@@ -110,6 +112,28 @@ class Plain(PlainPolicy):
         self.left[page] = self.last.pop(page)
 
 
+@inlined_kernel
+def _now(pool: PoolState) -> int:
+    """The time of the present reference."""
+    if pool.numbers[NOW] - pool.numbers[_EPOCH] > _LATEST:
+        _count_from_later_on(pool)
+    return pool.numbers[NOW] - pool.numbers[_EPOCH]
+
+
+@lean_kernel
+def _count_from_later_on(pool: PoolState) -> None:
+    """Once in 10^9 references; what is as long ago was at the same time then."""
+    pages, words, numbers = pool.pages, pool.words, pool.numbers
+    numbers[_EPOCH] += _SHIFT
+    for page in range(FIRST_PAGE, pages.shape[0]):
+        for column in range(_LAST, _HISTORY + numbers[_K]):
+            if pages[page, column]:
+                pages[page, column] = max(pages[page, column] - _SHIFT, 1)
+    for place in range(BEGIN, BEGIN + numbers[_ITEMS]):
+        words[place] = item_of(max(number_of(words[place]) - _SHIFT, 1), page_of(words[place]))
+    arrange(words, BEGIN, numbers[_ITEMS], numbers[_ITEMS])
+
+
 @lean_kernel
 def hit(pool: PoolState, page: int) -> None:
     """A reference after the correlated period is a new one; the time that the former took is closed up.
@@ -117,7 +141,7 @@ def hit(pool: PoolState, page: int) -> None:
     Times only grow: a page in the heap stays where it is until a victim is looked for, unless it must not leave for a while.
     """
     pages, numbers = pool.pages, pool.numbers
-    now, last, correlated = numbers[NOW], pages[page, _LAST], numbers[_CORRELATED]
+    now, last, correlated = _now(pool), pages[page, _LAST], numbers[_CORRELATED]
     oldest_column = _HISTORY + numbers[_K] - 1
     if now - last > correlated:
         took = last - pages[page, _HISTORY]
@@ -137,7 +161,7 @@ def hit(pool: PoolState, page: int) -> None:
 def enter(pool: PoolState, page: int) -> None:
     """Its history goes on, if there is one that was retained."""
     pages, numbers = pool.pages, pool.numbers
-    now, last = numbers[NOW], pages[page, _LAST]
+    now, last = _now(pool), pages[page, _LAST]
     retained = last and now - last <= numbers[_RETAINED]
     for column in range(_HISTORY + numbers[_K] - 1, _HISTORY, -1):
         pages[page, column] = pages[page, column - 1] if retained else 0
@@ -196,7 +220,7 @@ def _without_past(pool: PoolState, size: int) -> int:
 @lean_kernel
 def victim(pool: PoolState, page: int) -> int:
     """The one with the oldest K-th last time among those past their correlated periods."""
-    correlated, before = pool.numbers[_CORRELATED], pool.numbers[NOW] - pool.numbers[_CORRELATED]
+    correlated, before = pool.numbers[_CORRELATED], _now(pool) - pool.numbers[_CORRELATED]
     if correlated:
         over = pool.pages[_CORRELATING, NEWER]
         while over >= FIRST_PAGE and pool.pages[over, _LAST] < before:

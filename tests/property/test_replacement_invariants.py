@@ -154,11 +154,12 @@ def test_invariants_and_equal_choices(policy: str, seed: int, size: int, skew: i
         INVARIANTS[policy](plain.policy, size, held)
 
 
-def test_lirs_counts_on_when_its_numbers_of_references_are_used_up() -> None:
+@pytest.mark.parametrize("policy", ["lirs", "lru-k", "lru-k:k=3,correlated=5,retained=900"])
+def test_policies_count_on_when_their_numbers_of_references_are_used_up(policy: str) -> None:
     """Shortly before they are, and after."""
     draw = np.random.default_rng(5)
     pages = (FIRST_PAGE + 300 * draw.random(20_000) ** 2).astype(np.int32)
-    pools = [Simulation(replacement_policy("lirs"), 40) for _ in range(2)]
+    pools = [Simulation(replacement_policy(policy), 40) for _ in range(2)]
     pools[1].state.numbers[NOW] = (1 << 31) - 10_000
     for pool in pools:
         pool.refer(pages)
