@@ -38,6 +38,8 @@ COMMANDS = {
     "trace": "trace info a.txt --out-dir trace",
     "joins": "validate joins --on joins.bin --device intel-x25e-64gb --scale 0.01 --memory 256KiB --engine builtin --repeats 2 "
     "--allow-write --out-dir joins",
+    "policies": "cache simulate zipf:pages=500,references=5000,write-share=0.3 --policy lru,arc,opt --size 1%..80% --out-dir policies",
+    "comparison": "cache compare zipf:pages=500,references=5000 lru arc --size 10%,20% --out-dir comparison",
     "calibration": "device calibrate ocz-core-60gb --time 200ms --out new.toml --out-dir calibration",
 }
 

@@ -18,6 +18,7 @@ from experiments.caching.confidence import interval
 from experiments.caching.sizes import parse_sizes, pool_sizes
 from flashsim.core.errors import FlashsimError
 from tests.experiments.conftest import Run
+from tests.experiments.html_page import whole
 from traces.references import generated
 from traces.references.base import GeneratedTrace
 
@@ -204,6 +205,7 @@ def test_the_curve_s_command_says_and_writes_the_same(flashsim: Run, here: Path)
         ours.summary().misses
     )
     assert {path.name for path in (here / "shown").iterdir()} == {"report.html", "curves.csv", "working_sets.csv", "curves.svg"}
+    assert "In one pass, of all sizes: lru" in whole((here / "shown" / "report.html").read_text()).words
 
 
 BROKEN = """
@@ -288,6 +290,7 @@ def test_the_command_says_and_writes_the_same(flashsim: Run, here: Path) -> None
     assert pd.DataFrame(told["runs"]).drop(columns="reference_us").equals(ours) and told["references"] == 4000
     assert told["provenance"]["parameters"]["policies"] == ["lru", "opt"]
     assert {path.name for path in (here / "shown").iterdir()} == {"report.html", "runs.csv", "miss_ratios.svg"}
+    assert "4,000 references" in whole((here / "shown" / "report.html").read_text()).words
     refused = flashsim(f"{line} --out told.csv")
     assert refused.exit_code == 2 and refused.stderr == "flashsim: --out: told.csv exists; add --force to replace it\n"
     assert flashsim(f"{line} --out told.parquet").exit_code == 0 and pd.read_parquet("told.parquet").pages.equals(ours.pages)
@@ -302,3 +305,4 @@ def test_the_comparison_says_and_writes_the_same(flashsim: Run, here: Path) -> N
     assert told["pairs"] == ours.summary().to_dict("records") and told["confidence"] == 0.95
     assert pd.read_csv("told.csv").difference.tolist() == pytest.approx(ours.summary().difference)
     assert "differences.svg" in {path.name for path in (here / "shown").iterdir()}
+    assert "Who is better" in whole((here / "shown" / "report.html").read_text()).words
