@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "add-a-member.md"
+#: The guide to replacement policies, which are members as well.
+POLICIES = PAGE.with_name("replace-pages-your-way.md")
 
 
 def guide_or_name(member: str, folders: pytest.TempPathFactory) -> str:
@@ -19,10 +21,10 @@ def guide_or_name(member: str, folders: pytest.TempPathFactory) -> str:
     return str(folder / member)
 
 
-def write_members(folder: Path) -> list[str]:
-    """Write the guide's files into a folder; returns its programs, in order."""
+def write_members(folder: Path, page: Path = PAGE) -> list[str]:
+    """Write a guide's files into a folder; returns its programs, in order."""
     programs = []
-    for block in re.findall(r"^```python\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL):
+    for block in re.findall(r"^```python\n(.*?)^```", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL):
         if name := re.match(r"# (\w+\.py)\n", block):
             (folder / name[1]).write_text(block, encoding="utf-8")
         else:

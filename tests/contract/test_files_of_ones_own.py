@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 from experiments.command_line import app
 from flashsim.ssd.lab.drive import LabDrive
 from tests.contract import own_member
-from tests.contract.guide import PAGE, commands, write_members
+from tests.contract.guide import PAGE, POLICIES, commands, write_members
 from tests.flashsim.ssd.drives import check_invariants
 
 
@@ -65,18 +65,25 @@ def test_the_guides_commands_show_its_join_beside_its_formula_and_its_traces(tmp
 
 
 @pytest.mark.parametrize(
-    ("member", "some"),
-    [("rocking.py", "itself or empty or every_memory"), ("pieces.py", "once or buckets or empty or every_memory"), ("sectors.py", "")],
+    ("member", "suites", "some"),
+    [
+        ("rocking.py", ["joins"], "itself or empty or every_memory"),
+        ("pieces.py", ["joins", "partition_methods"], "once or buckets or empty or every_memory"),
+        ("sectors.py", ["page_traces", "trace_formats"], ""),
+        ("slru.py", ["replacement"], ""),
+        ("slru_kernels.py", ["replacement"], ""),
+    ],
 )
-def test_contract_suites_take_a_file_of_ones_own(member: str, some: str, tmp_path: Path) -> None:
-    """The guide's join and partition method, in the cheapest of their tests, and its trace format, in all."""
+def test_contract_suites_take_a_file_of_ones_own(member: str, suites: list[str], some: str, tmp_path: Path) -> None:
+    """The guides' join and partition method, in the cheapest of their tests, and their trace format and replacement policy, in all."""
     write_members(tmp_path)
+    write_members(tmp_path, POLICIES)
     line = f"-m pytest tests/contract -rA -p no:cacheprovider --member {tmp_path / member} -k".split()
     told = subprocess.run([sys.executable, *line, some], cwd=PAGE.parents[2], capture_output=True, text=True, check=True).stdout
     passed = [test for test in told.splitlines() if test.startswith("PASSED")]
     files = {test.split("::")[0].rpartition("/")[2] for test in passed}
     assert len(passed) >= 5 and all(member in test for test in passed)
-    assert files == {"test_partition_methods.py", "test_joins.py"} if member == "pieces.py" else len(files) == 1
+    assert files == {f"test_{suite}.py" for suite in suites}
 
 
 @pytest.mark.parametrize(
