@@ -14,7 +14,7 @@ from flashsim.core.transactions import COUNT, CREATES, FIRST, MARKS, SCANS, WRIT
 from traces.transactions import WORKLOADS, TransactionWorkload, scaled, workload
 
 #: What each member needs.
-_ASKED = {"tpc-c": "warehouses=0.2", "tpc-e": "database=20MB"}
+_ASKED = {"tpc-c": "warehouses=0.2", "tpc-e": "database=20MB", "tpc-h": "scale=0.02"}
 
 
 def asked(name: str, more: str = "") -> TransactionWorkload:

@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from flashsim.core.transactions import CREATES, FIRST, MARKS, WRITES, Transactions, TransactionStream
+from flashsim.core.transactions import COUNT, CREATES, FIRST, MARKS, SCANS, WRITES, Transactions, TransactionStream
 from tests.contract.test_transactions import first
 from traces.references import generated
 from traces.transactions import tpc_c as tpcc
+from traces.transactions import tpc_h as tpch
 from traces.transactions import working_set, workload
 from traces.transactions._tpc_c_layout import layout
 from traces.transactions._tpc_c_profiles import DELIVERY, NEW_ORDER, ORDER_STATUS, PAYMENT, STOCK_LEVEL
@@ -176,6 +177,45 @@ def test_tpc_e_has_its_mix_and_the_power_law_of_its_working_set() -> None:
     assert (counts > 0).sum() <= active
     for x in (0.01, 0.1, 0.5):
         assert counts[: round(active * x)].sum() / counts.sum() == pytest.approx(x**0.3, abs=0.01)
+
+
+def test_tpc_h_runs_every_query_of_every_stream_in_its_order() -> None:
+    power = first(workload("tpc-h:scale=0.01").batches(), 99)
+    assert power.kinds.tolist() == [22, *(query - 1 for query in tpch.ORDERS[0]), 23]
+    run = first(workload("tpc-h:scale=0.01,test=throughput,streams=4").batches(), 999)
+    queries = run.kinds[run.kinds < 22].reshape(22, 4)
+    assert (queries.T + 1).tolist() == [list(order) for order in tpch.ORDERS[1:5]]
+    assert all(sorted(order) == list(range(1, 23)) for order in tpch.ORDERS)
+    assert run.kinds[run.kinds >= 22].tolist() == [22, 23] * 4
+    writes = run.references[:, MARKS] & WRITES > 0
+    assert writes.sum() == np.diff(run.ends, prepend=0)[run.kinds >= 22].sum()
+
+
+def test_tpc_h_scans_and_looks_up_as_much_as_was_fitted_to_the_paper() -> None:
+    """At scale 30 four streams look up 6.8 million rows; their scans take 1,036 s at the 26,370 pages a second of table 3.1."""
+    stream = workload("tpc-h:scale=0.3,test=throughput,streams=4")
+    scanned = looked_up = 0
+    for batch in stream.batches():
+        scans = batch.references[:, MARKS] == SCANS
+        scanned += int(batch.references[scans, COUNT].sum())
+        looked_up += int((batch.references[:, MARKS] == 0).sum())
+        assert scans.any() == (batch.kinds[0] < 22)
+    assert looked_up * 100 == pytest.approx(6.8e6, rel=0.01)
+    assert scanned * 100 / 26_370 == pytest.approx(1036, rel=0.02)
+
+
+def test_queries_per_hour_are_what_the_paper_makes_of_its_two_tests() -> None:
+    """Do2012, table 3.3: power test, throughput test, QphH, of LC, DW, TAC and no SSD, at scales 30 and 100."""
+    published = {
+        30: [(5978, 5601, 5787), (5917, 6643, 6269), (6386, 5639, 6001), (2733, 1229, 1832)],
+        100: [(3836, 3228, 3519), (3204, 3691, 3439), (3705, 3235, 3462), (1536, 953, 1210)],
+    }
+    for rows in published.values():
+        for power, throughput, both in rows:
+            assert tpch.queries_per_hour(power, throughput) == pytest.approx(both, abs=1)
+    assert tpch.throughput(30, 4, 4 * 22 * 30) == 3600
+    assert tpch.power(30, [30.0] * 22, [30.0] * 2) == pytest.approx(3600)
+    assert tpch.power(1, [36e4, *[1.0] * 21], [36.0] * 2) == tpch.power(1, [36e4, *[360.0] * 21], [36.0] * 2)
 
 
 @pytest.mark.parametrize("text", ["zipf:pages=1000,write-share=0.3", "ycsb:workload=f,records=1000", "scan:pages=999,length=20"])

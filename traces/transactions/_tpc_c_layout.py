@@ -1,9 +1,8 @@
 """Where TPC-C's tables lie: pages of each, those at the start and those that are still to be created.
 
 Rows of a warehouse and bytes of a row are those of TPC Benchmark C, standard specification, revision 5.11, clause 1.2.1; see `TABLES`.
-A page of 8 KiB has a header of 96 bytes, and each row 9 bytes beside its columns (SQL Server: 4 of a header, 3 of a bitmap of NULLs, 2 in
-the table of slots).  Pages filled to 80 % hold 20 rows of STOCK and 9 of CUSTOMER, and a warehouse takes 98 MB; full ones hold 25 and 12,
-and it takes 77 MB.  The 80 % are fitted: 2,000 warehouses then take about the 200 GB that do2012, section 3.4.1, has for them.
+Pages filled to 80 % hold 20 rows of STOCK and 9 of CUSTOMER, and a warehouse takes 98 MB; full ones hold 25 and 12, and it takes 77 MB.
+The 80 % are fitted: 2,000 warehouses then take about the 200 GB that do2012, section 3.4, has for them.
 
 CUSTOMER has an index by last and first name (16 bytes each, clause 1.3.1, and 8 of identifiers), of which only leaves are referenced.
 ITEM is read only if that is asked for: its 12 MB do not grow with the warehouses, nothing writes them, and they stay in memory.
@@ -19,6 +18,8 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
+from traces.transactions._pages import rows_of_a_page
+
 #: Rows of a warehouse, bytes of a row (clause 1.2.1), and whether each district has pages of its own, in the order in which tables lie.
 TABLES = {
     "warehouse": (1, 89, False),
@@ -33,7 +34,6 @@ TABLES = {
 }
 ITEM_ROWS, ITEM_BYTES = 100_000, 82
 DISTRICTS = 10
-PAGE, HEADER, BESIDE = 8192, 96, 9
 #: Lines of an order: 5 to 15, evenly (clause 2.4.1.3), 10 on average.  In pages, orders lie as if each had 10.
 LINES = 10
 #: Pages of NEW-ORDER beyond those that its rows at the start fill: its head and its tail.
@@ -84,11 +84,6 @@ class Layout(NamedTuple):
     new_order: Region
     history: Region
     item: Region
-
-
-def rows_of_a_page(row: int, fill: int) -> int:
-    """Rows of so many bytes in a page that is full to so many percent, at least one."""
-    return max(1, (PAGE - HEADER) // (row + BESIDE) * fill // 100)
 
 
 def layout(scale: float, fill: int, growth: float, items_are_read: bool) -> Layout:

@@ -17,10 +17,10 @@ from flashsim.core.errors import InvalidParameterError, UnknownNameError
 from flashsim.core.members import Family
 from flashsim.core.parameters import build, count, size
 from flashsim.core.transactions import Transactions, TransactionStream
-from flashsim.core.units import KIB
 from traces.page_trace import page_trace
 from traces.references.base import GENERATORS, parsed
 from traces.transactions._cut import CutReferences, numbered
+from traces.transactions._pages import PAGE
 
 #: Transactions of a batch, at most, unless it is said.
 BATCH = 4096
@@ -106,7 +106,7 @@ class _Cut:
 
     each: int = count("references of a transaction", default=20)
     batch: int = count("transactions of a batch, at most", default=BATCH)
-    page_size: int = size("of the pages that recorded requests are split into", least=512, default=8 * KIB)
+    page_size: int = size("of the pages that recorded requests are split into", least=512, default=PAGE)
 
 
 def workload(text: str, **given: Any) -> TransactionStream:

@@ -17,8 +17,9 @@ import numpy as np
 from flashsim.core.parameters import count, number, size
 from flashsim.core.rng import generator
 from flashsim.core.transactions import COUNT, FIRST, MARKS, WRITES, Transactions
-from flashsim.core.units import KIB, SECONDS
+from flashsim.core.units import SECONDS
 from traces.references._zipf import scattered
+from traces.transactions._pages import PAGE
 from traces.transactions.base import Metric, TransactionWorkload
 
 TITLE = "TPC-E's mix of transactions, over a synthetic stream of references"
@@ -48,7 +49,7 @@ class Workload(TransactionWorkload):
     METRIC: ClassVar[Metric] = Metric("tpsE", "trade-result", MIX["trade-result"] / 100, SECONDS)
 
     database: int = size("of the database; do2012 has 115, 230 and 415 GB")
-    page_size: int = size("of a page", least=512, default=8 * KIB)
+    page_size: int = size("of a page", least=512, default=PAGE)
     each: int = count("references of a transaction", most=10_000, default=20)
     working_set: float = number("share of the pages that are referenced", 0, 1, default=0.63)
     theta: float = number("the hottest part x of the working set gets x**theta of the references; 1 is even", 0.001, 1, default=0.12)
