@@ -24,7 +24,6 @@ from experiments.caching.running import policy_names
 from experiments.caching.session import Asked, simulate
 from experiments.caching.sizes import parse_share
 from experiments.caching.sources import of_text
-from experiments.commands.excerpts import Columns, FormatName
 from experiments.commands.outputs import Outputs, write_json
 from experiments.commands.progress import progress_bar
 from experiments.commands.shared import CommandWithExamples, Force, Group, JsonFile
@@ -99,6 +98,20 @@ RequestsFile = Annotated[
     Path | None, typer.Option("--requests", metavar="FILE", help="Record every request to the device into a Parquet file, of one pool.")
 ]
 AllowWrite = Annotated[bool, typer.Option("--allow-write", help="Write to DEVICE, if it is a real file or disk.")]
+FormatName = Annotated[
+    str | None,
+    typer.Option(
+        "--format",
+        "--from",
+        metavar="NAME|FILE.py",
+        help="The trace's format, if its content does not tell: of pages {page_traces}; of requests {formats}.",
+        autocompletion=completes("page_traces", "formats"),
+    ),
+]
+Columns = Annotated[
+    str | None,
+    typer.Option(metavar="ROLE=NAME,...", help="Columns of a CSV file: page=NAME,write=NAME:READ/WRITE, or as of flashsim trace info."),
+]
 _TABLES = (".csv", ".parquet")
 
 

@@ -15,6 +15,7 @@ _FAMILIES = {
     "page_formats": ("flashsim.storage.page.base", "PAGE_FORMATS"),
     "placements": ("flashsim.storage.placement.base", "PLACEMENTS"),
     "formats": ("traces.format.base", "FORMATS"),
+    "page_traces": ("traces.page_format.base", "PAGE_FORMATS"),
     "engines": ("traces.replay.base", "ENGINES"),
     "planners": ("algorithms.page_access.planners.base", "PLANNERS"),
     "policies": ("algorithms.replacement.base", "REPLACEMENT"),
