@@ -20,7 +20,8 @@ from tests.flashsim.hdd.diskspecs.drive_files import write_drive
 ROOT = Path(__file__).parents[2]
 #: Pages whose commands and programs all run.
 EXPLANATIONS = [
-    ROOT / "docs" / "explanation" / f"{name}.md" for name in ("compiled_loop", "page_access", "page_fetching", "parallel_io", "strands")
+    ROOT / "docs" / "explanation" / f"{name}.md"
+    for name in ("compiled_loop", "page_access", "page_fetching", "parallel_io", "replacement", "strands")
 ]
 GUIDES = (
     "fetch-rows-your-way",
