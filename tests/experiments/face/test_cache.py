@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections import OrderedDict
 from pathlib import Path
 from typing import Any
@@ -19,9 +21,11 @@ from experiments.caching.sizes import parse_sizes, pool_sizes
 from flashsim.core.errors import FlashsimError
 from tests.experiments.conftest import Run
 from tests.experiments.html_page import whole
+from tests.peak_memory import PEAK_MEMORY
 from traces.references import generated
 from traces.references.base import GeneratedTrace
 
+ROOT = Path(__file__).parents[3]
 IDS = np.random.default_rng(3).zipf(1.3, 4000) % 400
 WRITES = np.random.default_rng(4).random(4000) < 0.3
 
@@ -206,6 +210,18 @@ def test_the_curve_s_command_says_and_writes_the_same(flashsim: Run, here: Path)
     )
     assert {path.name for path in (here / "shown").iterdir()} == {"report.html", "curves.csv", "working_sets.csv", "curves.svg"}
     assert "In one pass, of all sizes: lru" in whole((here / "shown" / "report.html").read_text()).words
+
+
+@pytest.mark.slow
+def test_references_stream_in_constant_memory() -> None:
+    """Ten times as many references to the same pages take no more memory, by policies that know the future neither."""
+    program = f"{PEAK_MEMORY}\nimport sys, flashsim as fs\n"
+    program += "fs.cache(f'zipf:pages=100000,references={sys.argv[1]}', policy='lru,lirs,opt', size='5%,20%', jobs=2)\nprint(peak_memory())"
+    few, many = (
+        int(subprocess.run([sys.executable, "-c", program, count], capture_output=True, text=True, check=True, cwd=ROOT).stdout)
+        for count in ("2e6", "2e7")
+    )
+    assert many - few < 32 << 20
 
 
 BROKEN = """
