@@ -110,7 +110,10 @@ FormatName = Annotated[
 ]
 Columns = Annotated[
     str | None,
-    typer.Option(metavar="ROLE=NAME,...", help="Columns of a CSV file: page=NAME,write=NAME:READ/WRITE, or as of flashsim trace info."),
+    typer.Option(
+        metavar="ROLE=NAME,...",
+        help="Columns of a CSV file: page=KEY,write=OP:get/set; of requests such as offset=LBA:sectors,length=Size:bytes.",
+    ),
 ]
 _TABLES = (".csv", ".parquet")
 
