@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from flashsim.core.errors import InvalidParameterError
 from flashsim.core.transactions import COUNT, CREATES, FIRST, MARKS, SCANS, WRITES, Transactions, TransactionStream
 from tests.contract.test_transactions import first
 from traces.references import generated
+from traces.transactions import scaled, working_set, workload
 from traces.transactions import tpc_c as tpcc
 from traces.transactions import tpc_h as tpch
-from traces.transactions import working_set, workload
 from traces.transactions._tpc_c_layout import layout
 from traces.transactions._tpc_c_profiles import DELIVERY, NEW_ORDER, ORDER_STATUS, PAYMENT, STOCK_LEVEL
 from traces.transactions.tpc_e import MIX
@@ -100,6 +101,21 @@ def test_the_mix_and_the_references_of_a_transaction_are_those_of_the_clauses() 
         of = sizes[made.kinds == kind]
         assert abs(of.mean() - mean) < _ERRORS * of.std() / len(of) ** 0.5 + 0.01 * mean
     assert sizes.mean() == pytest.approx(19.2, abs=0.5)
+    pages = made.references[:, FIRST]
+    by_table = {  # references a transaction
+        "warehouse": 0.45 + 0.43,
+        "district": 0.45 + 0.43 + 0.04,
+        "customer": 0.45 + 0.43 + 0.04 + 0.4,
+        "names": 0.6 * 0.47,
+        "stock": 4.5 + 8,
+        "order": 0.45 + 0.04 + 0.4,
+        "line": 0.45 * (1 + extra) + 0.04 * (1 + extra) + 0.4 * (1 + extra) + 0.04 * (1 + 199 / stream.layout.line.page_rows),
+        "new_order": 0.45 + 0.4,
+        "history": 0.43,
+    }
+    for name, expected_share in by_table.items():
+        many = int(in_region(stream, pages, name, name in ("order", "line", "new_order")).sum())
+        assert many / 40_000 == pytest.approx(expected_share, rel=0.03), name
 
 
 def test_items_and_customers_are_drawn_by_nurand_and_remotely_as_often_as_said() -> None:
@@ -180,9 +196,9 @@ def test_tpc_e_has_its_mix_and_the_power_law_of_its_working_set() -> None:
 
 
 def test_tpc_h_runs_every_query_of_every_stream_in_its_order() -> None:
-    power = first(workload("tpc-h:scale=0.01").batches(), 99)
+    power = first(workload("tpc-h:scale=0.01,step=0").batches(), 99)
     assert power.kinds.tolist() == [22, *(query - 1 for query in tpch.ORDERS[0]), 23]
-    run = first(workload("tpc-h:scale=0.01,test=throughput,streams=4").batches(), 999)
+    run = first(workload("tpc-h:scale=0.01,test=throughput,streams=4,step=0").batches(), 999)
     queries = run.kinds[run.kinds < 22].reshape(22, 4)
     assert (queries.T + 1).tolist() == [list(order) for order in tpch.ORDERS[1:5]]
     assert all(sorted(order) == list(range(1, 23)) for order in tpch.ORDERS)
@@ -202,6 +218,27 @@ def test_tpc_h_scans_and_looks_up_as_much_as_was_fitted_to_the_paper() -> None:
         assert scans.any() == (batch.kinds[0] < 22)
     assert looked_up * 100 == pytest.approx(6.8e6, rel=0.01)
     assert scanned * 100 / 26_370 == pytest.approx(1036, rel=0.02)
+
+
+def test_transactions_of_queries_that_run_at_the_same_time_are_mixed_and_end_together() -> None:
+    whole, mixed = (first(workload(f"tpc-h:scale=0.05,test=throughput,step={step}").batches(), 10**6) for step in (0, 8))
+    assert (np.diff(mixed.ends, prepend=0) <= 8).all()
+    for kind in range(24):
+        one, other = (np.concatenate(list(of_kind(each, kind))) for each in (whole, mixed))
+        assert sorted(one.tolist()) == sorted(other.tolist())
+    firsts = mixed.kinds[mixed.kinds < 22]
+    both = {tpch.ORDERS[1][0] - 1, tpch.ORDERS[2][0] - 1}
+    assert set(firsts[:20].tolist()) == both
+
+
+def test_times_of_a_power_test_are_those_at_which_queries_end() -> None:
+    test = workload("tpc-h:scale=0.01,step=8")
+    assert isinstance(test, tpch.Workload)
+    counts = np.unique(first(test.batches(), 10**6).kinds, return_counts=True)[1]
+    each_takes_a_second = np.ones(int(counts.sum()), np.int64)
+    times = tpch.query_times(test, each_takes_a_second, 10**9)
+    assert [times[kind] for kind in test.kinds] == counts.tolist()
+    assert list(times)[:2] == ["rf1", "q14"] and list(times)[-1] == "rf2"
 
 
 def test_queries_per_hour_are_what_the_paper_makes_of_its_two_tests() -> None:
@@ -245,6 +282,21 @@ def test_a_recorded_trace_is_cut_and_its_pages_numbered_in_their_order(tmp_path:
     assert stream.pages == 3 and batch.ends.tolist() == [3, 4]
     assert batch.references.tolist() == [[1, 1, 0], [0, 1, WRITES], [2, 1, 0], [1, 1, WRITES]]
     assert first(stream.batches(), 9).references.tolist() == batch.references.tolist()
+
+
+def test_a_recorded_block_trace_is_cut_into_pages_of_its_requests(tmp_path: Path) -> None:
+    trace = tmp_path / "requests.csv"
+    trace.write_text("issue,operation,offset,length\n0,write,8192,16384\n5,read,0,4096\n9,read,16384,512\n")
+    stream = workload(f"{trace}:each=2")
+    assert first(stream.batches(), 9).references.tolist() == [[1, 1, WRITES], [2, 1, WRITES], [0, 1, 0], [2, 1, 0]]
+    with pytest.raises(InvalidParameterError, match="as large as it is"):
+        scaled(stream, 2)
+
+
+def test_generated_references_are_scaled() -> None:
+    stream = scaled(workload("mixture:pages=9000,scanned=500,every=100,length=30"), 0.1)
+    assert stream.pages == 950
+    assert first(stream.batches(), 5000).references[:, FIRST].max() == 949
 
 
 def test_a_working_set_is_the_pages_and_the_hottest_of_them() -> None:

@@ -11,7 +11,14 @@ import numpy as np
 from flashsim.core.page_numbers import PageNumbers
 from flashsim.core.references import ReferenceBatches, References
 from flashsim.core.replacement import FIRST_PAGE
+from flashsim.core.request import Integers
 from flashsim.core.transactions import COUNT, FIRST, MARKS, WRITES, Transactions
+
+
+def cut(references: Integers, each: int, kind: int) -> Transactions:
+    """Transactions of so many references each, all of one kind; the last may be shorter."""
+    ends = np.minimum(np.arange(each, len(references) + each, each), len(references))
+    return Transactions(references, ends, np.full(len(ends), kind))
 
 
 class ReferenceSource(Protocol):
@@ -56,16 +63,17 @@ class CutReferences:
             references[: len(left)], new = left, references[len(left) :]
             new[:, FIRST], new[:, COUNT] = batch.pages, 1
             new[:, MARKS] = 0 if batch.writes is None else batch.writes * WRITES
-            cut = whole - whole % self.each
-            for begin in range(0, cut, most):
-                yield self._batch(references[begin : min(begin + most, cut)])
-            left = references[cut:]
+            until = whole - whole % self.each
+            for begin in range(0, until, most):
+                yield cut(references[begin : min(begin + most, until)], self.each, 0)
+            left = references[until:]
         if len(left):
-            yield self._batch(left)
+            yield cut(left, self.each, 0)
 
-    def _batch(self, references: np.ndarray) -> Transactions:
-        ends = np.minimum(np.arange(self.each, len(references) + self.each, self.each), len(references))
-        return Transactions(references, ends, np.zeros(len(ends), np.int64))
+
+def pages_of(source: object) -> int | None:
+    """Pages of generated references, if that is known."""
+    return getattr(source, "most_pages", getattr(source, "pages", None))
 
 
 @dataclass(frozen=True)
@@ -74,7 +82,7 @@ class _Numbered:
 
     source: ReferenceSource
     seen: PageNumbers
-    ranks: np.ndarray
+    ranks: Integers
 
     def batches(self) -> ReferenceBatches:
         """See `ReferenceSource`."""

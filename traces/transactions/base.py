@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Protocol
@@ -18,13 +18,15 @@ from flashsim.core.members import Family
 from flashsim.core.parameters import build, count, size
 from flashsim.core.transactions import Transactions, TransactionStream
 from traces.page_trace import page_trace
-from traces.references.base import GENERATORS, parsed
-from traces.transactions._cut import CutReferences, numbered
+from traces.references.base import GENERATORS, Declared, Generated, parsed
+from traces.transactions._cut import CutReferences, numbered, pages_of
 from traces.transactions._pages import PAGE
 
 #: Transactions of a batch, at most, unless it is said.
 BATCH = 4096
 _ENDLESS = 10**12
+#: The parameters of generated references that grow with the database.
+_SCALES = ("pages", "scanned", "records", "scale")
 
 
 class Metric(NamedTuple):
@@ -150,16 +152,11 @@ def workload(text: str, **given: Any) -> TransactionStream:
         return CutReferences(*numbered(page_trace(Path(name), cut.page_size)), each=cut.each, batch=cut.batch)
     cut, declared = parsed(mine, _Cut, given), GENERATORS.load(name).Stream
     once, endless = parsed(rest, declared, given), parsed(rest, declared, {"references": _ENDLESS} | given)
-    pages = _pages_of(endless)
+    pages = pages_of(endless)
     if pages is None:
         return CutReferences(*numbered(once), each=cut.each, batch=cut.batch)
     # Where pages grow with the references, there are only as many as the text or the generator says.
-    return CutReferences(endless if pages == _pages_of(once) else once, _pages_of(once) or 0, each=cut.each, batch=cut.batch)
-
-
-def _pages_of(source: object) -> int | None:
-    """Pages of generated references, if that is known."""
-    return getattr(source, "most_pages", getattr(source, "pages", None))
+    return CutReferences(endless if pages == pages_of(once) else once, pages_of(once) or 0, each=cut.each, batch=cut.batch)
 
 
 def _divided(text: str, names: set[str]) -> tuple[str, str]:
@@ -170,18 +167,28 @@ def _divided(text: str, names: set[str]) -> tuple[str, str]:
     return f"{name}:{','.join(mine)}", f"{name}:{','.join(part for part in parts if part not in mine)}"
 
 
-def scaled(stream: TransactionWorkload, factor: float) -> TransactionWorkload:
+def scaled(stream: TransactionStream, factor: float) -> TransactionStream:
     """The same workload on a smaller or larger database; sizes of pools and simulated times should be scaled alike.
 
     Raises
     ------
     InvalidParameterError
-        The factor is not above 0, or a parameter leaves its bounds.
+        The factor is not above 0, a parameter leaves its bounds, or the workload is a recorded trace.
     """
     if not factor > 0:
         raise InvalidParameterError("scale", factor, "it must be above 0")
-    values = {field.name: getattr(stream, field.name) for field in dataclasses.fields(stream)}
-    for name in stream.SCALES:
+    if isinstance(stream, TransactionWorkload):
+        return _scaled(stream, stream.SCALES, factor)
+    if isinstance(stream, CutReferences) and isinstance(stream.source, Generated):
+        source = _scaled(stream.source, _SCALES, factor)
+        return dataclasses.replace(stream, source=source, pages=pages_of(source) or stream.pages)
+    raise InvalidParameterError("scale", factor, "what was recorded is as large as it is")
+
+
+def _scaled(declared: Declared, names: Collection[str], factor: float) -> Declared:
+    """Declared parameters of which some are so many times as large."""
+    values = {field.name: getattr(declared, field.name) for field in dataclasses.fields(declared)}  # type: ignore[arg-type]
+    for name in values.keys() & set(names):
         exact = values[name] * factor
         values[name] = max(1, round(exact)) if isinstance(values[name], int) else exact
-    return build(type(stream), values)
+    return build(type(declared), values)

@@ -1,15 +1,15 @@
 """TPC-H: 22 queries as scans of the tables that they name and lookups of line items by key, alone or in several streams.
 
 TPC Benchmark H, standard specification, revision 3.0.1: rows and bytes of a row are those of clause 4.2.5.1, the tables of each query those
-of clauses 2.4.1 to 2.4.22 (NATION and REGION fit into a page), the order of queries in a stream that of appendix A.  A transaction is a
-query, or a refresh function (clauses 2.5 and 2.6): the orders that it inserts or deletes, and their line items, lie together.
+of clauses 2.4.1 to 2.4.22 (NATION and REGION fit into a page), the order of queries in a stream that of appendix A.  Refresh functions
+(clauses 2.5 and 2.6) write the pages of the orders that they insert or delete, which lie together, and those of their line items.
 
 Fitted to the throughput test at scale 30 of do2012, table 3.3, without SSD and with one: which share of a table a query scans (a part that
 lies anywhere in it), how many lookups queries make, and that ten of them make all.  Which ten is a guess: those that reach LINEITEM from
 another table's rows; they do not scan it then.  Lookups are even over LINEITEM, and spread among the extents of the scans.
 
-One client should run the power test; in the throughput test the i-th queries of all streams come one after the other, and as many clients
-as there are streams should run them, none of which is bound to a stream.
+A query is several transactions of some references each, which clients run side by side as a database system reads ahead: as many clients
+as requests that it has outstanding.  In the throughput test the i-th queries of all streams run at the same time, their transactions mixed.
 """
 
 from __future__ import annotations
@@ -27,6 +27,8 @@ from flashsim.core.parameters import count, number, text
 from flashsim.core.request import Integers
 from flashsim.core.rng import generator
 from flashsim.core.transactions import COUNT, FIRST, MARKS, SCANS, WRITES, Transactions
+from flashsim.core.units import SECONDS
+from traces.transactions._cut import cut
 from traces.transactions._pages import rows_of_a_page
 from traces.transactions.base import TransactionWorkload
 
@@ -67,7 +69,7 @@ _STREAMS = {0: 2, 10: 3, 30: 4, 100: 5}
 _REFRESHED = 1500
 _REFRESHES = ("rf1", "rf2")
 #: Pages of an extent, at most.
-_EXTENT = 512
+_EXTENT = 64
 _HOUR = 3600
 #: A query's time counts as at least so much of the longest's (clause 5.4.1.4).
 _LEAST_TIME = 0.001
@@ -92,6 +94,7 @@ class Workload(TransactionWorkload):
     streams: int = count("of the throughput test; 0: the fewest that the benchmark allows", least=0, most=len(ORDERS) - 1, default=0)
     scanned: float = number("share of a table that a query scans", 0, 1, default=0.22)
     lookups: float = number("of line items for each query and unit of scale, all made by ten queries", 0, 1e6, default=2576)
+    step: int = count("references of a transaction, at most; 0: a query is one transaction", least=0, default=64)
 
     def __post_init__(self) -> None:
         if self.test not in (POWER, THROUGHPUT):
@@ -123,7 +126,7 @@ class Workload(TransactionWorkload):
         return 1 if self.test == POWER else self.streams or _STREAMS[max(least for least in _STREAMS if least <= self.scale)]
 
     def parts(self) -> Iterator[Transactions]:
-        """See `TransactionWorkload.parts`; a query each."""
+        """See `TransactionWorkload.parts`; a query each, or one of every stream."""
         if self.test == POWER:
             yield self._refresh(0, 0)
             yield from (self._query(0, query) for query in ORDERS[0])
@@ -134,7 +137,7 @@ class Workload(TransactionWorkload):
             for stream in range(1, streams + 1):
                 if (stream - 1) * rounds // streams == place:  # the stream of refresh functions goes on beside the queries
                     yield from (self._refresh(stream, function) for function in range(len(_REFRESHES)))
-            yield from (self._query(stream, ORDERS[stream][place]) for stream in range(1, streams + 1))
+            yield _mixed([self._query(stream, ORDERS[stream][place]) for stream in range(1, streams + 1)])
 
     def _query(self, stream: int, query: int) -> Transactions:
         random = generator(self.seed, "query", stream, query)
@@ -145,7 +148,7 @@ class Workload(TransactionWorkload):
         line = self.tables["lineitem"]
         lookups[:, FIRST], lookups[:, COUNT], lookups[:, MARKS] = random.integers(line.first, line.first + line.pages, len(lookups)), 1, 0
         places = np.arange(len(extents)) * len(lookups) // len(extents)
-        return _transaction(np.insert(lookups, places, extents, axis=0), query - 1)
+        return self._transactions(np.insert(lookups, places, extents, axis=0), query - 1)
 
     def _scan(self, table: _Table, random: np.random.Generator) -> Integers:
         """The extents of a part of a table, shape (n, 3)."""
@@ -154,6 +157,9 @@ class Workload(TransactionWorkload):
         begins = np.arange(first, first + pages, _EXTENT)
         return np.stack([begins, np.minimum(_EXTENT, first + pages - begins), np.full(len(begins), SCANS)], axis=1)
 
+    def _transactions(self, references: Integers, kind: int) -> Transactions:
+        return cut(references, self.step or len(references), kind)
+
     def _refresh(self, pair: int, function: int) -> Transactions:
         """A refresh function: another part of the orders, and of their line items, for each pair of functions."""
         pages = list[Integers]()
@@ -161,11 +167,36 @@ class Workload(TransactionWorkload):
             changed = max(1, round(table.pages * _REFRESHED / TABLES["orders"][0]))
             pages.append(table.first + (pair * changed + np.arange(changed)) % table.pages)
         both = np.concatenate(pages)
-        return _transaction(np.stack([both, np.ones_like(both), np.full_like(both, WRITES)], axis=1), len(QUERIES) + function)
+        return self._transactions(np.stack([both, np.ones_like(both), np.full_like(both, WRITES)], axis=1), len(QUERIES) + function)
 
 
-def _transaction(references: Integers, kind: int) -> Transactions:
-    return Transactions(references, np.array([len(references)]), np.array([kind]))
+def _mixed(queries: Sequence[Transactions]) -> Transactions:
+    """The transactions of several queries that run at the same time and end together."""
+    order = np.argsort(np.concatenate([(np.arange(len(query.ends)) + 0.5) / len(query.ends) for query in queries]), kind="stable")
+    parts = [part for query in queries for part in np.split(query.references, query.ends[:-1])]
+    ends = np.cumsum([len(parts[number]) for number in order])
+    return Transactions(
+        np.concatenate([parts[number] for number in order]), ends, np.concatenate([query.kinds for query in queries])[order]
+    )
+
+
+def query_times(test: Workload, done: Integers, interval: int) -> dict[str, float]:
+    """Seconds that each query and refresh function of a power test takes, by their names.
+
+    Parameters
+    ----------
+    test
+        The power test, which one transaction after the other was taken from.
+    done
+        How many transactions ended in each interval, shape (n,).
+    interval
+        Nanoseconds; times are whole intervals, at least one.
+    """
+    kinds = np.concatenate([batch.kinds for batch in test.batches()])
+    last = np.flatnonzero(np.diff(kinds, append=-1))
+    ended = np.searchsorted(np.cumsum(done), last + 1) + 1
+    times = np.maximum(np.diff(ended, prepend=0), 1) * (interval / SECONDS)
+    return {test.kinds[kind]: float(time) for kind, time in zip(kinds[last], times, strict=True)}
 
 
 def power(scale: float, queries: Sequence[float], refreshes: Sequence[float]) -> float:
