@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from flashsim.core.compiling import Part
-from flashsim.core.errors import FlashsimError, InvalidParameterError, UnknownNameError
+from flashsim.core.errors import FlashsimError, InvalidParameterError, UnknownNameError, in_one_line
 from flashsim.core.kernel import compiled, pointer_to
 from flashsim.core.members import Family
 from flashsim.core.policies import Policies, compiled_member
@@ -63,7 +63,7 @@ def replacement_policy(text: str, **parameters: int) -> ReplacementPolicy:
     {}
     """
     name, member, values = _checked(text, parameters)
-    columns = _bounded(name, "COLUMNS", member.COLUMNS(values) if callable(member.COLUMNS) else member.COLUMNS, _MOST_COLUMNS)
+    columns = _bounded(name, "COLUMNS", _columns(name, member, values), _MOST_COLUMNS)
     words = _bounded(name, "WORDS", member.WORDS, _MOST_WORDS)
     return ReplacementPolicy(text, values, member.Plain, _kernels(name, member), columns, words, member.FUTURE)
 
@@ -96,6 +96,13 @@ def _check_plain(name: str, plain: Any) -> None:
             )
 
 
+def _columns(name: str, member: Any, values: Mapping[str, int]) -> Any:
+    try:
+        return member.COLUMNS(values) if callable(member.COLUMNS) else member.COLUMNS
+    except Exception as problem:
+        raise FlashsimError(f"{REPLACEMENT.kind}: COLUMNS of '{name}' failed with {in_one_line(problem)}") from problem
+
+
 def _bounded(policy: str, name: str, value: Any, most: int) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= most:
         raise FlashsimError(f"{REPLACEMENT.kind}: {name} of '{policy}' is {value!r}, but it must be a whole number from 0 to {most}")
@@ -117,7 +124,9 @@ def _written(text: str) -> tuple[str, int]:
     return name.strip(), parse_count(value.strip(), name.strip())
 
 
-def _values(policy: str, declared: Mapping[str, Parameter], given: Mapping[str, Any]) -> dict[str, int]:
+def _values(policy: str, declared: Any, given: Mapping[str, Any]) -> dict[str, int]:
+    if not isinstance(declared, Mapping) or not all(isinstance(each, Parameter) for each in declared.values()):
+        raise FlashsimError(f"{REPLACEMENT.kind}: PARAMETERS of '{policy}' must have a flashsim.core.replacement.Parameter for each name")
     _bounded(policy, "the length of PARAMETERS", len(declared), OWN_NUMBER - FIRST_PARAMETER)
     for name in given:
         if name not in declared:

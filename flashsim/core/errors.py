@@ -25,6 +25,17 @@ def shortened(text: str, most: int = _LONGEST) -> str:
     return text if len(text) <= most else f"{text[:half]}...{text[-half:]} ({len(text):,} characters)"
 
 
+def in_one_line(problem: BaseException) -> str:
+    """What a message says of somebody else's error.
+
+    Examples
+    --------
+    >>> in_one_line(ValueError("not  a number"))
+    'ValueError: not a number'
+    """
+    return shortened(f"{type(problem).__name__}: {' '.join(str(problem).split()) or 'no reason given'}")
+
+
 class FlashsimError(Exception):
     """Anything that flashsim refuses to do; the message is one line for people."""
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from types import FunctionType, MethodType, ModuleType
 from typing import Any, Generic, TypeVar, cast
 
-from flashsim.core.errors import FlashsimError, MissingFileError, UnknownNameError
+from flashsim.core.errors import FlashsimError, MissingFileError, UnknownNameError, in_one_line
 
 Member = TypeVar("Member")
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -118,8 +118,7 @@ class Family(Generic[Member]):
         except FlashsimError:
             raise
         except (Exception, SystemExit) as problem:
-            reason = " ".join(str(problem).split()) or "no reason given"
-            raise FlashsimError(f"{self.kind}: {name} cannot be imported: {type(problem).__name__}: {reason}") from problem
+            raise FlashsimError(f"{self.kind}: {name} cannot be imported: {in_one_line(problem)}") from problem
 
 
 def _parts(contract: Any) -> tuple[list[str], dict[str, Any]]:

@@ -16,7 +16,7 @@ import numpy as np
 from numba import types
 from numba.core import cgutils
 from numba.core.dispatcher import Dispatcher
-from numba.core.errors import NumbaError
+from numba.core.errors import NumbaError, UnsupportedBytecodeError
 from numba.core.types.function_type import CompileResultWAP
 from numba.extending import intrinsic
 
@@ -130,6 +130,8 @@ def compiled_member(kind: str, name: str, attribute: str, function: Any, functio
     FlashsimError
         As `policy_function`.
     """
+    if not callable(function):
+        raise FlashsimError(f"{kind}: {attribute} of '{name}' is no function")
     takes, wanted = len(signature(getattr(function, "py_func", function)).parameters), len(function_type.signature.args)
     if takes != wanted:
         raise FlashsimError(f"{kind}: {attribute} of '{name}' takes {takes} parameters, but the family's takes {wanted}")
@@ -140,6 +142,6 @@ def compiled_member(kind: str, name: str, attribute: str, function: Any, functio
     try:
         function.compile(function_type.signature)
         return CompileResultWAP(function.get_compile_result(function_type.signature))
-    except NumbaError as problem:
+    except (NumbaError, UnsupportedBytecodeError) as problem:
         reason = next((line for line in reversed(str(problem).splitlines()) if "Error" in line), type(problem).__name__).strip()
         raise FlashsimError(f"{kind}: '{name}' does not compile ({reason}); run with NUMBA_DISABLE_JIT=1 to step through it") from problem

@@ -65,6 +65,10 @@ def victim(pool, page):
     take_out(pool, leaving)
     return leaving
 """
+NINE = """
+from flashsim.core.replacement import Parameter
+PARAMETERS = dict.fromkeys('abcdefghi', Parameter(0, 0, 1, "one too many"))
+"""
 OWN = {"plain.py": PLAIN, "kernels.py": KERNELS, "both.py": KERNELS + PLAIN}
 NAMES = REPLACEMENT.names()
 #: Pages, a capital where one is written, and two numbers of frames, of which the larger pool misses what the smaller one holds at the end.
@@ -377,6 +381,14 @@ def test_a_plain_form_that_fails_is_named_with_its_function_and_the_reference(tm
         PlainPool(replacement_policy(str(tmp_path / "unmade.py")), 2)
 
 
+def test_a_kernel_that_fails_is_named_with_the_reference(tmp_path: Path) -> None:
+    (tmp_path / "wrong.py").write_text(KERNELS.replace("    pass", "    raise ValueError('one or\\ntwo lines')"))
+    with pytest.raises(
+        FlashsimError, match=r"wrong\.py' broke its contract at reference 2: a kernel failed with ValueError: one or two lines$"
+    ):
+        misses(str(tmp_path / "wrong.py"), numbered("aab"), 2)
+
+
 def fails(pool: PlainPool) -> None:
     """Two pages, a hit, a victim, and a page that is dropped."""
     for page in numbered("aab"):
@@ -423,9 +435,12 @@ def test_a_pool_whose_frames_are_all_held_says_so(name: str) -> None:
         (PLAIN.replace("def hit(self, page)", "def hit(self)"), "hit of Plain of '.*' takes 1 parameters, but it must take self and page"),
         (PLAIN.replace("def forget", "def drop"), "Plain of '.*' does not define forget"),
         (PLAIN + "WORDS = 10**9", "WORDS of '.*' is 1000000000, but it must be a whole number from 0 to 32"),
+        (PLAIN + "PARAMETERS = {'k': 5}", "PARAMETERS of '.*' must have a flashsim.core.replacement.Parameter for each name"),
+        (PLAIN + "COLUMNS = lambda values: values['k']", "COLUMNS of '.*' failed with KeyError: 'k'"),
+        (KERNELS + "hit = 5", "hit of '.*' is no function"),
         (PLAIN + "COLUMNS = -1", "COLUMNS of '.*' is -1, but it must be a whole number from 0 to 61"),
         (
-            PLAIN + "PARAMETERS = dict.fromkeys('abcdefghi')",
+            PLAIN + NINE,
             "the length of PARAMETERS of '.*' is 9, but it must be a whole number from 0 to 8",
         ),
         pytest.param(

@@ -33,7 +33,7 @@ from flashsim.storage.heap_file import File
 from flashsim.storage.pool.frames import FIXED, FRAME, LSN, PINS, books, drop, exchange, give_up, hold, with_pages
 from flashsim.storage.pool.plain import PlainPool
 from flashsim.storage.pool.plain_frames import drop_plainly, exchange_plainly
-from flashsim.storage.pool.reference import breach, with_rows
+from flashsim.storage.pool.reference import breach, kernels_of, with_rows
 from flashsim.storage.pool.simulation import Counts, Writes
 
 
@@ -294,7 +294,8 @@ class BufferPool:
         writing = np.zeros(0, np.uint8) if writes is None else writes
         future = self.policy.future_of(next_uses)
         told = (self.state, self._books, rows, writing, future, pin, made, after)
-        outcome = exchange(self.policy.kernels, *told) if self._plain is None else exchange_plainly(self._plain, *told)
+        with kernels_of(self.policy.name, self.state):
+            outcome = exchange(self.policy.kernels, *told) if self._plain is None else exchange_plainly(self._plain, *told)
         if outcome < 0:
             raise breach(self.policy.name, outcome, int(self.state.numbers[NOW]))
         entered, left, frames, lsns, written = made[:, :outcome]

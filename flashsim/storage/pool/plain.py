@@ -41,7 +41,7 @@ class PlainPool:
             raise FlashsimError(f"replacement policy '{policy.name}' has no plain form")
         try:
             self.policy: Any = policy.plain(self, **policy.parameters)
-        except Exception as problem:
+        except (Exception, SystemExit) as problem:
             raise failure(self.name, "Plain", 0, problem) from problem
 
     def pinned(self, page: int) -> bool:
@@ -94,5 +94,5 @@ class PlainPool:
             return getattr(self.policy, method)(page)
         except FlashsimError:
             raise
-        except Exception as problem:
+        except (Exception, SystemExit) as problem:
             raise failure(self.name, method, self.now, problem) from problem

@@ -5,7 +5,10 @@ The policy's choice is checked: a pool never drops a page that is pinned, or tha
 
 from __future__ import annotations
 
-from flashsim.core.errors import FlashsimError
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from flashsim.core.errors import FlashsimError, in_one_line
 from flashsim.core.kernel import inlined_kernel
 from flashsim.core.policies import Policies
 from flashsim.core.replacement import (
@@ -98,7 +101,19 @@ def breach(policy: str, outcome: int, reference: int) -> FlashsimError:
     return FlashsimError(f"replacement policy '{policy}' broke its contract at reference {reference}: {BREACHES[outcome]}")
 
 
-def failure(policy: str, function: str, reference: int, problem: Exception) -> FlashsimError:
-    """What is told of a policy whose plain form fails."""
-    reason = " ".join(f"{type(problem).__name__}: {problem}".split())
-    return FlashsimError(f"replacement policy '{policy}' broke its contract at reference {reference}: {function} failed with {reason}")
+def failure(policy: str, function: str, reference: int, problem: BaseException) -> FlashsimError:
+    """What is told of a policy that fails."""
+    return FlashsimError(
+        f"replacement policy '{policy}' broke its contract at reference {reference}: {function} failed with {in_one_line(problem)}"
+    )
+
+
+@contextmanager
+def kernels_of(policy: str, pool: PoolState) -> Iterator[None]:
+    """Tell of an error that a kernel of a policy raises as of a plain form's."""
+    try:
+        yield
+    except FlashsimError:
+        raise
+    except Exception as problem:
+        raise failure(policy, "a kernel", int(pool.numbers[NOW]), problem) from problem

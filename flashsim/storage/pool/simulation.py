@@ -27,7 +27,7 @@ from flashsim.core.replacement import (
 )
 from flashsim.core.request import Integers
 from flashsim.storage.pool.plain import PlainPool
-from flashsim.storage.pool.reference import TOOK_FREE, WAS_RESIDENT, WRITE_BACK, breach, know_future, refer, with_rows
+from flashsim.storage.pool.reference import TOOK_FREE, WAS_RESIDENT, WRITE_BACK, breach, kernels_of, know_future, refer, with_rows
 
 Writes = npt.NDArray[np.uint8]
 #: References ahead of which the processor is told of a page, and of the pages beside it in its ring.
@@ -121,7 +121,8 @@ class Simulation:
         future = self.policy.future_of(next_uses)
         self.state = with_rows(self.state, int(pages.max(initial=0)) + 1)
         writing = np.empty(0, np.uint8) if writes is None else writes
-        outcome = _run(self.state, self.policy.kernels, pages, writing, future, self._counts)
+        with kernels_of(self.policy.name, self.state):
+            outcome = _run(self.state, self.policy.kernels, pages, writing, future, self._counts)
         if outcome < 0:
             raise breach(self.policy.name, outcome, int(self.state.numbers[NOW]))
 
