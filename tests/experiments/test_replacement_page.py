@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from algorithms.replacement.base import REPLACEMENT, replacement_policy
+from algorithms.replacement.base import REPLACEMENT
+from flashsim.core.replacement import OWN
 
 PAGE = Path(__file__).parents[2] / "docs" / "explanation" / "replacement.md"
-FRAMES = 1000
 
 
 def test_the_table_has_every_policy_with_its_parameters_and_memory() -> None:
@@ -18,9 +18,10 @@ def test_the_table_has_every_policy_with_its_parameters_and_memory() -> None:
     told = {row[0].strip("`"): row[1:] for row in rows if row[0].strip("`") in REPLACEMENT.names()}
     assert list(told) == REPLACEMENT.names()
     for name, (parameters, per_page, per_frame, inclusion, _) in told.items():
-        policy = replacement_policy(name)
-        small, large = (policy.state(frames, 100) for frames in (FRAMES, 2 * FRAMES))
-        assert re.findall(r"`([\w-]+)`", parameters) == list(policy.parameters)
-        assert int(per_page) == small.pages.itemsize * small.pages.shape[1]
-        assert int(per_frame) == (large.words.nbytes - small.words.nbytes) / FRAMES
-        assert (inclusion == "yes") == REPLACEMENT.load(name).INCLUSION
+        member = REPLACEMENT.load(name)
+        values = {parameter: declared.default for parameter, declared in member.PARAMETERS.items()}
+        columns = member.COLUMNS(values) if callable(member.COLUMNS) else member.COLUMNS
+        assert re.findall(r"`([\w-]+)`", parameters) == list(values)
+        assert int(per_page) == 4 << (OWN + columns - 1).bit_length()  # rows are as long as a power of two
+        assert int(per_frame) == 8 * member.WORDS
+        assert (inclusion == "yes") == member.INCLUSION
