@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from flashsim.core.errors import InvalidParameterError
+from flashsim.core.miss_curves import LEAST_PAGES
 from flashsim.core.units import format_size, parse_size
 
 #: A range is walked in so many steps, each larger by the same factor.
@@ -86,6 +87,21 @@ def parse_share(written: str | float, parameter: str = "sample") -> float:
         if 0 < share <= 1:
             return share
     raise InvalidParameterError(parameter, repr(written), "a share above 0 and up to 1 is needed, such as 1% or 0.01")
+
+
+def parse_sample(written: str | float) -> tuple[float, int]:
+    """The sample of a curve: the least share of pages, and the number of pages above which it is made thinner.
+
+    ``8000pages`` is so many at most, however small a share of all that is.
+
+    Raises
+    ------
+    InvalidParameterError
+        It is neither pages nor a share (`parse_share`).
+    """
+    if (found := _PAGES.fullmatch(str(written).strip())) and int(found[1]) > 0:
+        return 0.0, int(found[1])
+    return parse_share(written), LEAST_PAGES
 
 
 def _range(text: str, parameter: str) -> tuple[_Amount, ...]:

@@ -22,7 +22,7 @@ from experiments.caching.curves import curves, working_sets
 from experiments.caching.on_device import Target
 from experiments.caching.running import policy_names
 from experiments.caching.session import Asked, simulate
-from experiments.caching.sizes import parse_share
+from experiments.caching.sizes import parse_sample, parse_share
 from experiments.caching.sources import of_text
 from experiments.commands.outputs import Outputs, write_json
 from experiments.commands.progress import progress_bar
@@ -73,6 +73,13 @@ Seed = Annotated[int, typer.Option(metavar="N", help="Of generated references, a
 Sample = Annotated[
     str,
     typer.Option(metavar="SHARE", help="Look at a share of the pages, such as 1%, in pools as much smaller; what is told is estimated."),
+]
+CurveSample = Annotated[
+    str,
+    typer.Option(
+        metavar="SHARE",
+        help="Look at a share of the pages, such as 1%, or at so many at most, such as 8000pages, and tell the error.",
+    ),
 ]
 Jobs = Annotated[int, typer.Option(metavar="N", help="Runs at the same time; by default as many as there are cores.")]
 Out = Annotated[Path | None, typer.Option(metavar="FILE.csv|.parquet", help="Write the table, a row a size and policy.")]
@@ -269,7 +276,7 @@ def curve(
     size: Sizes = ["1%..100%"],  # noqa: B006
     page_size: PageSize = "4KiB",
     limit: Limit = None,
-    sample: Sample = "100%",
+    sample: CurveSample = "100%",
     seed: Seed = 0,
     jobs: Jobs = cores(),  # noqa: B008
     out: Out = None,
@@ -288,20 +295,22 @@ def curve(
 
         flashsim cache curve pages.txt --plot curve.svg
         flashsim cache curve zipf:pages=100000 --sample 10% --json curve.json
+        flashsim cache curve zipf:pages=100000 --sample 5000pages
         flashsim cache curve pages.txt --policy lru --policy arc --policy opt --size 5%..50%
     """
-    asked = _asked(policy or ["lru"], size, page_size, "0", limit, sample, seed, jobs)
+    share, most = parse_sample(sample)
+    asked = _asked(policy or ["lru"], size, page_size, "0", limit, "100%", seed, jobs)
     with Outputs(force) as outputs, warnings_as_lines():
         targets = _targets(outputs, trace, out, plot, json, out_dir)
         source = of_text(trace, asked.page_size, seed, format_name, columns)
         with progress_bar("making curves") as progress:
-            told = curves(source, asked, asked.sample, progress=progress)
+            told = curves(source, asked, share, most, progress)
             sets = working_sets(source, told.rate, asked.limit)
         say(f"{curve_report.title(told)}\n", curve_report.curves_table(told), "", curve_report.locality_table(told, sets), "")
         explain(curve_report.explained(told))
         write = partial(curve_report.write_report, told=told, sets=sets)
         made = _Shown(told.rows(), curve_report.as_dict(told, sets), lambda: curve_report.picture(told, sets), write)
-        _write(targets, made, provenance({"trace": trace} | asked.as_dict()))
+        _write(targets, made, provenance({"trace": trace} | asked.as_dict() | {"sample": sample}))
 
 
 @dataclass(frozen=True)

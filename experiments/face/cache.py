@@ -20,7 +20,7 @@ from experiments.caching.curves import Curves, curves, working_sets
 from experiments.caching.on_device import Target
 from experiments.caching.running import policy_names
 from experiments.caching.session import Asked, ReferenceSource, Simulated, simulate
-from experiments.caching.sizes import parse_share
+from experiments.caching.sizes import parse_sample, parse_share
 from experiments.caching.sources import A_TRACE, of_text, of_values
 from experiments.face._devices import device_of
 from experiments.face._outcome import Outcome
@@ -101,23 +101,24 @@ class CacheOutcome(Outcome):
         size
             See `cache`; what takes one pass is known at all sizes besides.
         sample
-            A share of the pages to look at; as in the simulation by default.
+            A share of the pages to look at, or ``"8000pages"`` at most; as in the simulation by default.
 
         Raises
         ------
         InvalidParameterError, UnknownNameError
             As `cache`.
         """
+        wanted = self.asked.sample if sample is None else sample
+        share, most = parse_sample(wanted)
         asked = replace(
             self.asked,
             policies=[text(each, "policy") for each in policies or ["lru"]],
             sizes=[_size(each) for each in several(size, "size")],
-            sample=self.asked.sample if sample is None else parse_share(sample),
         )
         with working("making curves") as progress:
-            told = curves(self.source, asked, asked.sample, progress=progress)
+            told = curves(self.source, asked, share, most, progress)
             sets = working_sets(self.source, told.rate, asked.limit)
-        return CurveOutcome(provenance({"trace": self.source.name} | asked.as_dict()), told, sets)
+        return CurveOutcome(provenance({"trace": self.source.name} | asked.as_dict() | {"sample": wanted}), told, sets)
 
     def _draw(self) -> Figure:
         return report.picture(self.done.rows())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import flashsim as fs
 from experiments.caching.curves import curves, working_sets
 from experiments.caching.session import Asked, simulate
 from experiments.caching.sources import ArrayTrace, of_values
@@ -88,3 +89,12 @@ def test_what_is_wrong_is_told(asked: dict[str, list[str]], sample: float, least
 def test_no_references() -> None:
     with pytest.raises(FlashsimError, match="it references no page"):
         curves(of_values(np.zeros(0, np.int64)), Asked(["lru"], ["10%"], 4096))
+
+
+def test_a_sample_of_so_many_pages_at_most() -> None:
+    """Of 12,000 pages at most 1,000: a sixteenth, 750."""
+    source = hot_and_cold(60_000, 12_000, 5)
+    told = fs.cache((source.pages, source.writes), policy="lru", size=10).curve(size="50%", sample="1000pages")
+    assert told.told.rate == 1 / 16 and told.provenance["parameters"]["sample"] == "1000pages"
+    with pytest.raises(FlashsimError, match="sample: '0pages', but a share"):
+        fs.cache([1, 2], policy="lru", size=1).curve(sample="0pages")
