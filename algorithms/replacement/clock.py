@@ -8,12 +8,13 @@ most simulators it is not, and so by default here (``entering``).
 from __future__ import annotations
 
 from algorithms.replacement._clock import PlainClock, count_more, enter_with, forget, setup, victim
+from algorithms.replacement._frames import FRAME_WORDS
 from flashsim.core.kernel import lean_kernel
 from flashsim.core.replacement import FIRST_PARAMETER, Parameter, PlainPool, PoolState
 
 TITLE = "CLOCK, second chance"
 PARAMETERS = {"entering": Parameter(0, 0, 1, "whether the bit of a page that enters is set")}
-WORDS = 1
+WORDS = FRAME_WORDS
 _LIMIT = 1
 __all__ = ["PARAMETERS", "TITLE", "WORDS", "Plain", "enter", "forget", "hit", "setup", "victim"]
 

@@ -8,6 +8,7 @@ or sets it to a weight by the type of the page (both in Effelsberg and Haerder, 
 from __future__ import annotations
 
 from algorithms.replacement._clock import PlainClock, count_more, enter_with, forget, setup, victim
+from algorithms.replacement._frames import FRAME_WORDS
 from flashsim.core.kernel import lean_kernel
 from flashsim.core.replacement import FIRST_PARAMETER, Parameter, PoolState
 
@@ -16,7 +17,7 @@ PARAMETERS = {
     "limit": Parameter(5, 1, 255, "what a page's count rises to at most"),
     "entering": Parameter(1, 0, 255, "the count of a page that enters, if it is not above the limit"),
 }
-WORDS = 1
+WORDS = FRAME_WORDS
 Plain = PlainClock
 __all__ = ["PARAMETERS", "TITLE", "WORDS", "Plain", "enter", "forget", "hit", "setup", "victim"]
 
