@@ -67,7 +67,8 @@ class UnknownNameError(FlashsimError, LookupError):
 
     def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
         name, choices = shortened(name), sorted(known)
-        close = difflib.get_close_matches(name, choices, n=3, cutoff=0.5)
+        lower = {each.lower(): each for each in choices}
+        close = [lower[each] for each in difflib.get_close_matches(name.lower(), lower, n=3, cutoff=0.5)]
         hint = f"did you mean {' or '.join(close)}?" if close else f"known: {', '.join(choices) or 'none'}"
         super().__init__(f"{kind}: '{name}' is unknown; {hint}")
 

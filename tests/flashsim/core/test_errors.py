@@ -28,6 +28,7 @@ def test_a_message_names_parameter_value_and_bound() -> None:
     [
         ("grace-hahs", ["bnl", "grace-hash", "hybrid-hash"], "did you mean grace-hash"),
         ("grace_hash", ["bnl", "grace-hash"], "did you mean grace-hash?"),
+        ("LRU", ["2q", "arc", "lru"], "did you mean lru?"),
         ("zzz", ["sort-merge", "bnl"], "known: bnl, sort-merge"),
         ("zzz", [], "known: none"),
     ],
