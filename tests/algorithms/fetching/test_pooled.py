@@ -45,9 +45,10 @@ def test_reads_are_the_misses_of_a_simulation(policy: str, entries: list[tuple[i
     np.testing.assert_array_equal(np.concatenate(pairs), rows)
 
 
-def test_every_policy_joins_what_duckdb_joins() -> None:
-    """In virtual time, on a real file and as a trace."""
-    ways = [("digest", {"fetch": "pooled", "policy": policy, "first": "bnl"}) for policy in POLICIES]
+def test_policies_join_what_duckdb_joins() -> None:
+    """In virtual time, on a real file and as a trace; that others return the same rows is tested above."""
+    policies = ("lru", "mru", "lirs", "arc", "w-tinylfu", "lru-k:k=3")
+    ways = [("digest", {"fetch": "pooled", "policy": policy, "first": "bnl"}) for policy in policies]
     assert check("tpch:nation@0.01", "tpch:supplier@0.01", "n_nationkey", "s_nationkey", 8, 512, "sqlite", ways=ways) == 100
 
 
