@@ -32,7 +32,7 @@ from flashsim.core.replacement import (
     take_out,
 )  # fmt: skip
 
-TITLE = "CFLRU, clean-first LRU"
+TITLE = "CFLRU, clean-first LRU (Park et al., CASES 2006)"
 PARAMETERS = {"window": Parameter(25, 0, 100, "share of the frames, those used longest ago, of which clean pages leave first")}
 COLUMNS = 1
 #: The working region and the two lists of the window; a page's list; pages of the working region that there are, and that there may be.

@@ -12,7 +12,7 @@ from algorithms.replacement._frames import FRAME_WORDS
 from flashsim.core.kernel import lean_kernel
 from flashsim.core.replacement import FIRST_PARAMETER, Parameter, PlainPool, PoolState
 
-TITLE = "CLOCK, second chance"
+TITLE = "CLOCK, second chance (Corbato, MIT Project MAC, 1968)"
 PARAMETERS = {"entering": Parameter(0, 0, 1, "whether the bit of a page that enters is set")}
 WORDS = FRAME_WORDS
 _LIMIT = 1

@@ -9,7 +9,7 @@ from __future__ import annotations
 from flashsim.core.kernel import lean_kernel
 from flashsim.core.replacement import PlainPolicy, PlainPool, PoolState, oldest, push, take_out
 
-TITLE = "FIFO, first in first out"
+TITLE = "FIFO, first in first out (Belady, Nelson and Shedler, CACM 12(6), 1969)"
 _RING = 0
 
 

@@ -12,7 +12,7 @@ from algorithms.replacement._frames import FRAME_WORDS
 from flashsim.core.kernel import lean_kernel
 from flashsim.core.replacement import FIRST_PARAMETER, Parameter, PoolState
 
-TITLE = "GCLOCK, generalized CLOCK"
+TITLE = "GCLOCK, generalized CLOCK (Smith, ACM TODS 3(3), 1978)"
 PARAMETERS = {
     "limit": Parameter(5, 1, 255, "what a page's count rises to at most"),
     "entering": Parameter(1, 0, 255, "the count of a page that enters, if it is not above the limit"),

@@ -27,7 +27,7 @@ from flashsim.core.replacement import (
     take_out,
 )  # fmt: skip
 
-TITLE = "LFU, least frequently used, with aging"
+TITLE = "LFU, least frequently used, with aging (Robinson and Devarakonda, SIGMETRICS 1990)"
 PARAMETERS = {"average": Parameter(100, 0, 1_000_000_000, "references a page above which all counts are halved; 0: never")}
 COLUMNS = 1
 WORDS = 3

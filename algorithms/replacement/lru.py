@@ -7,7 +7,7 @@ from collections import OrderedDict
 from flashsim.core.kernel import lean_kernel
 from flashsim.core.replacement import PlainPolicy, PlainPool, PoolState, oldest, push, take_out
 
-TITLE = "LRU, least recently used"
+TITLE = "LRU, least recently used (Mattson et al., IBM Systems Journal 9(2), 1970)"
 INCLUSION = True
 _RING = 0
 

@@ -22,7 +22,7 @@ from flashsim.core.replacement import (
     take_out,
 )  # fmt: skip
 
-TITLE = "LRU-WSR, LRU with write sequence reordering"
+TITLE = "LRU-WSR, LRU with write sequence reordering (Jung et al., IEEE Transactions on Consumer Electronics 54(3), 2008)"
 COLUMNS = 1
 _RING, _COLD = 0, OWN
 

@@ -12,7 +12,7 @@ from collections import OrderedDict
 from flashsim.core.kernel import lean_kernel
 from flashsim.core.replacement import PlainPolicy, PlainPool, PoolState, newest, push, take_out
 
-TITLE = "MRU, most recently used"
+TITLE = "MRU, most recently used (Chou and DeWitt, VLDB 1985)"
 INCLUSION = True
 _RING = 0
 

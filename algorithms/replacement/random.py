@@ -11,7 +11,7 @@ from flashsim.core.draws import mixed
 from flashsim.core.kernel import lean_kernel
 from flashsim.core.replacement import FLAGS, PINNED, SEED, SIZE, PlainPool, PoolState
 
-TITLE = "random"
+TITLE = "random (Belady, IBM Systems Journal 5(2), 1966)"
 WORDS = FRAME_WORDS
 _DRAWS = HAND
 

@@ -22,7 +22,7 @@ from flashsim.core.replacement import (
     take_out,
 )  # fmt: skip
 
-TITLE = "SIEVE"
+TITLE = "SIEVE (Zhang et al., NSDI 2024)"
 COLUMNS = 1
 _RING, _HAND, _VISITED = 0, OWN_NUMBER, OWN
 
