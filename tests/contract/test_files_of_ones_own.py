@@ -39,6 +39,7 @@ def test_the_guides_files_and_its_drive(tmp_path: Path, monkeypatch: pytest.Monk
     assert erases[0] < erases[1]  # the block freed last is filled first
     printed = capsys.readouterr().out
     assert "die 1\n" in printed
+    assert "WorkingSet(transactions=20000, references=50" in printed
     assert "['key'] 500 tuples on 2 pages\n((0, 2048),) 2 reads\n" in printed
 
 
@@ -87,7 +88,13 @@ def test_contract_suites_take_a_file_of_ones_own(member: str, suites: list[str],
 
 
 @pytest.mark.parametrize(
-    ("member", "family"), [("sectors.py", "traces.format"), ("colons.py", "traces.page_format"), ("hotspot.py", "traces.references")]
+    ("member", "family"),
+    [
+        ("sectors.py", "traces.format"),
+        ("colons.py", "traces.page_format"),
+        ("hotspot.py", "traces.references"),
+        ("accounts.py", "traces.transactions"),
+    ],
 )
 def test_a_file_of_ones_own_is_of_one_family(member: str, family: str, tmp_path: Path) -> None:
     write_members(tmp_path)

@@ -86,6 +86,7 @@ def test_every_parameter_is_declared_and_checked(name: str) -> None:
 @pytest.mark.parametrize("name", WORKLOADS.names())
 def test_a_workload_is_scaled(name: str) -> None:
     stream = asked(name)
+    assert stream.SCALES
     assert scaled(stream, 1) == stream
     assert scaled(stream, 8).pages == pytest.approx(8 * stream.pages, rel=0.1)
     with pytest.raises(InvalidParameterError, match="above 0"):
