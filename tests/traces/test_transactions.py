@@ -237,6 +237,12 @@ def test_transactions_of_queries_that_run_at_the_same_time_are_mixed_and_end_tog
     assert (queries[:middle] == one).all() and queries[middle + 1] == one and middle > 9
 
 
+@pytest.mark.parametrize(("scale", "streams"), [(1, 2), (10, 3), (30, 4), (100, 5)])
+def test_streams_are_those_of_the_database_that_is_scaled(scale: float, streams: int) -> None:
+    small = scaled(workload(f"tpc-h:scale={scale},test=throughput,step=0"), 0.01)
+    assert len(first(small.batches(), 999).ends) == 22 * streams + 2 * streams
+
+
 def test_times_of_a_power_test_are_those_at_which_queries_end() -> None:
     test = workload("tpc-h:scale=0.01,step=8")
     assert isinstance(test, tpch.Workload)

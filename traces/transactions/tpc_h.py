@@ -103,6 +103,8 @@ class Workload(TransactionWorkload):
     def __post_init__(self) -> None:
         if self.test not in (POWER, THROUGHPUT):
             raise UnknownNameError("test of TPC-H", self.test, (POWER, THROUGHPUT))
+        if not self.streams:  # noted, so that they stay as many when the database is scaled
+            object.__setattr__(self, "streams", _STREAMS[max(least for least in _STREAMS if least <= self.scale)])
 
     @cached_property
     def tables(self) -> dict[str, _Table]:
@@ -124,11 +126,6 @@ class Workload(TransactionWorkload):
         """See `TransactionWorkload.kinds`."""
         return (*(f"q{query + 1}" for query in range(len(QUERIES))), *_REFRESHES)
 
-    @property
-    def query_streams(self) -> int:
-        """How many streams of queries there are."""
-        return 1 if self.test == POWER else self.streams or _STREAMS[max(least for least in _STREAMS if least <= self.scale)]
-
     def parts(self) -> Iterator[Transactions]:
         """See `TransactionWorkload.parts`; a query each, or one of every stream."""
         if self.test == POWER:
@@ -136,7 +133,7 @@ class Workload(TransactionWorkload):
             yield from (self._query(0, query) for query in ORDERS[0])
             yield self._refresh(0, 1)
             return
-        rounds, streams = len(QUERIES), self.query_streams
+        rounds, streams = len(QUERIES), self.streams
         for place in range(rounds):
             for stream in range(1, streams + 1):
                 if (stream - 1) * rounds // streams == place:  # the stream of refresh functions goes on beside the queries
