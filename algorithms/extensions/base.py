@@ -11,8 +11,10 @@ from flashsim.core.kernel import compiled, pointer_to
 from flashsim.core.members import Family
 from flashsim.core.policies import compiled_member
 from flashsim.core.replacement import Parameter
+from flashsim.core.whole_numbers import whole_numbers
 from flashsim.execution.pooled.system import ExtensionDesign
 from flashsim.storage.extension.design import DESIGN_KERNELS
+from flashsim.storage.extension.state import FIRST_PARAMETER, OWN_NUMBER
 
 
 class Design(Protocol):
@@ -26,14 +28,34 @@ class Design(Protocol):
     key: Callable[[Any, int], int]
     PARAMETERS: Mapping[str, Parameter] = {}
     SSD: bool = True  # it uses an SSD at all
+    WRITE_BACK: bool = False  # a page may be newer on the SSD than on disk
+    ROTATES: bool = False  # the SSD's frames are taken one after the other, whatever they hold
+    WORDS: int | Callable[[Mapping[str, int], int], int] = 0  # for its own use, perhaps by the values of its parameters and by pages
 
 
 DESIGNS = Family("algorithms.extensions", "SSD buffer-pool extension", Design)
 
 
-def extension_design(name: str) -> ExtensionDesign:
-    """A design, given as ``NAME`` or ``FILE.py``."""
+def extension_design(text: str, **parameters: int) -> ExtensionDesign:
+    """A design, given as ``NAME`` or ``FILE.py``, with parameters by name or behind it, as in ``tac:extent=16,aging=100000``.
+
+    Raises
+    ------
+    UnknownNameError, MissingFileError
+        There is no such design, file or parameter.
+    InvalidParameterError
+        A parameter out of its bounds.
+    FlashsimError
+        The file is no design, or a kernel of it does not compile.
+
+    Examples
+    --------
+    >>> extension_design("tac:extent=16").parameters["extent"]
+    16
+    """
+    name = text.partition(":")[0]
     member = DESIGNS.load(name)
+    values = whole_numbers(DESIGNS.kind, text, member.PARAMETERS, parameters, OWN_NUMBER - FIRST_PARAMETER)
     functions = [compiled_member(DESIGNS.kind, name, each, getattr(member, each), kind) for each, kind in DESIGN_KERNELS.items()]
     kernels = np.array([pointer_to(function.cres) for function in functions]) if compiled() else tuple(functions)
-    return ExtensionDesign(name, {}, kernels)
+    return ExtensionDesign(text, values, kernels, member.SSD, member.WRITE_BACK, member.ROTATES, member.WORDS)

@@ -1,28 +1,94 @@
-"""Temperature-aware caching: a page goes to the SSD right after it has come from disk, if its extent is warmer than the coldest one there.
+"""Temperature-aware caching: a page goes to the SSD right after it has come from disk, if its extent is warmer than the coldest page there.
 
-The temperature of an extent of 32 pages grows by one with each miss in memory.  A copy whose page is modified stays, not valid, until its
-frame is replaced or the page is evicted and written once more.  A page that is read to be written is modified before its copy could be
-written, and is never cached.
+The temperature of an extent grows with each miss in memory: by one, or by what the miss costs more without the SSD, if `random` and
+`sequential` are given as such times.  All are halved from time to time.  A copy whose page is modified stays, not valid, until its frame is
+replaced or the page is written to disk, and to the SSD once more.  A page that is created in memory never reaches the SSD.
 
-Source: Canim et al., "SSD bufferpool extensions for database systems", PVLDB 3(2), 2010, as Do, 2012, 3.2.4 and 3.4.2 tells it.
+A page that is read to be written may be modified before its copy could be written, and is then not cached: how likely that is, `lost`, is
+fitted (100 % reproduces the gain over no SSD that Do, 2012, 3.4.2 reports).  How often temperatures are halved is not published.
+
+Source: Canim et al., "SSD bufferpool extensions for database systems", PVLDB 3(2), 2010, and US patent 8,161,241 (costs), as Do, 2012,
+3.2.4 and 3.4.2 tells it.  With several partitions the coldest page is that of the page's own.
 """
 
 from __future__ import annotations
 
-from flashsim.core.kernel import lean_kernel
-from flashsim.core.replacement import FIRST_PAGE
-from flashsim.storage.extension.design import DIRTY_PAGE, FOR_UPDATE, INVALIDATE, TO_DISK, TO_SSD
-from flashsim.storage.extension.state import FRAME, STATUS, VALID, Extension
+from flashsim.core.draws import mixed
+from flashsim.core.kernel import inlined_kernel, lean_kernel
+from flashsim.core.replacement import FIRST_PAGE, NONE, Parameter
+from flashsim.storage.extension.design import ALONGSIDE, DIRTY_PAGE, FOR_UPDATE, INVALIDATE, SEQUENTIAL, TO_DISK, TO_SSD
+from flashsim.storage.extension.heaps import change, root_of
+from flashsim.storage.extension.manager import partition_of
+from flashsim.storage.extension.state import (
+    CLEAN,
+    FILL,
+    FIRST_PARAMETER,
+    FRAME,
+    FREE,
+    KEY,
+    MISSES,
+    OWN_NUMBER,
+    PAGE,
+    PLACE,
+    STATUS,
+    VALID,
+    Extension,
+)  # fmt: skip
 
 TITLE = "TAC, temperature-aware caching"
-_EXTENT = 32
+PARAMETERS = {
+    "extent": Parameter(32, 1, 1 << 20, "pages of an extent"),
+    "aging": Parameter(0, 0, 1 << 60, "misses after which all temperatures are halved, 0 for never"),
+    "random": Parameter(1, 1, 1_000_000, "what a random miss adds to a temperature"),
+    "sequential": Parameter(1, 0, 1_000_000, "what a miss of a scan adds"),
+    "lost": Parameter(100, 0, 100, "probability in percent that a page read to be written is modified before its copy is written"),
+}
+_EXTENT, _AGING, _RANDOM, _SEQUENTIAL, _LOST = range(FIRST_PARAMETER, FIRST_PARAMETER + 5)
+_SINCE = OWN_NUMBER
+
+
+def WORDS(parameters: dict[str, int], pages: int) -> int:  # noqa: N802
+    """A temperature for each extent."""
+    return -(-pages // parameters["extent"])
 
 
 @lean_kernel
-def _warm(ext: Extension, page: int) -> int:
-    extent = 64 + (page - FIRST_PAGE) // _EXTENT
-    ext.words[extent] += 1
-    return int(ext.words[extent])
+def key(ext: Extension, page: int) -> int:
+    """The temperature of its extent."""
+    return int(ext.words[(page - FIRST_PAGE) // ext.numbers[_EXTENT]])
+
+
+@inlined_kernel
+def _warm(ext: Extension, page: int, flags: int) -> None:
+    if flags & ALONGSIDE:
+        return
+    ext.words[(page - FIRST_PAGE) // ext.numbers[_EXTENT]] += ext.numbers[_SEQUENTIAL if flags & SEQUENTIAL else _RANDOM]
+    ext.numbers[_SINCE] += 1
+    if ext.numbers[_SINCE] == ext.numbers[_AGING]:
+        ext.numbers[_SINCE] = 0
+        _age(ext)
+
+
+@lean_kernel
+def _age(ext: Extension) -> None:
+    """Halve all temperatures, and the keys in heaps with them: an order stands when all that it orders is halved."""
+    for extent in range(len(ext.words)):
+        ext.words[extent] >>= 1
+    for place in range(len(ext.heaps)):
+        ext.heaps[place, KEY] >>= 1
+
+
+@lean_kernel
+def _coldest(ext: Extension, partition: int) -> int:
+    """The temperature of the page that would be replaced; none is as warm if there is no such page."""
+    while True:
+        frame = root_of(ext, partition, CLEAN)
+        if frame == NONE:
+            return 1 << 62
+        temperature = key(ext, int(ext.frames[frame, PAGE]))
+        if temperature <= ext.heaps[ext.frames[frame, PLACE], KEY]:
+            return temperature
+        change(ext, partition, CLEAN, frame, temperature)
 
 
 @lean_kernel
@@ -36,14 +102,19 @@ def evicted(ext: Extension, page: int, flags: int) -> int:
 @lean_kernel
 def fetched(ext: Extension, page: int, flags: int) -> int:
     """Warmer than the coldest page, or while there is room."""
-    _warm(ext, page)
-    return 0 if flags & FOR_UPDATE else TO_SSD
+    _warm(ext, page, flags)
+    if flags & FOR_UPDATE and mixed(int(page + ext.numbers[MISSES])) * 100 >> 32 < ext.numbers[_LOST]:
+        return 0
+    partition = partition_of(ext, page)
+    if ext.numbers[FILL] > 0 or ext.pages[page, FRAME] or ext.partitions[partition, FREE] != NONE:
+        return TO_SSD
+    return TO_SSD if key(ext, page) > _coldest(ext, partition) else 0
 
 
 @lean_kernel
 def served(ext: Extension, page: int, flags: int) -> int:
     """Its extent is warmer."""
-    _warm(ext, page)
+    _warm(ext, page, flags)
     return 0
 
 
@@ -51,9 +122,3 @@ def served(ext: Extension, page: int, flags: int) -> int:
 def modified(ext: Extension, page: int) -> int:
     """The copy stays where it is."""
     return INVALIDATE
-
-
-@lean_kernel
-def key(ext: Extension, page: int) -> int:
-    """The temperature of its extent."""
-    return int(ext.words[64 + (page - FIRST_PAGE) // _EXTENT])

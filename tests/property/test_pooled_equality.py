@@ -44,12 +44,13 @@ class Drawn:
             yield Transactions(np.stack([first, pages, marks], 1), np.cumsum(lengths), np.zeros(len(lengths), np.int64))
 
 
-def drawn_system(seed: int) -> tuple[PoolSystem, dict[int, Any], dict[int, Any]]:
-    """A system, and its devices as engines and as specifications."""
+def drawn_system(seed: int, design: str = "") -> tuple[PoolSystem, dict[int, Any], dict[int, Any]]:
+    """A system, of one design perhaps, and its devices as engines and as specifications."""
     draw = generator(seed, "system")
     engines: dict[int, Any] = {}
     specified: dict[int, Any] = {}
-    design = str(draw.choice(DESIGNS.names()))
+    drawn = str(draw.choice(DESIGNS.names()))
+    design = design or drawn
     uses = [DISK, CPU] + [SSD] * (design != "none") + [LOG] * int(draw.integers(2))
     capacity, stripes = {}, {}
     for number, purpose in enumerate(sorted(uses)):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from flashsim.core.kernel import lean_kernel
-from flashsim.core.replacement import DIRTY, FIRST_PAGE, FLAGS, NONE
+from flashsim.core.replacement import DIRTY, FIRST_PAGE, FLAGS
 from flashsim.core.request import READ, SECTOR, WRITE, Integers
 from flashsim.execution.pooled import columns as at
 from flashsim.execution.pooled import system as counted
@@ -11,8 +11,8 @@ from flashsim.execution.pooled.pages import check_flushed, copy_to_ssd, excess, 
 from flashsim.execution.pooled.requests import ask, ask_pages, chunk_of, get_ready, note
 from flashsim.execution.pooled.tables import Tables
 from flashsim.storage.extension import state as ssd
-from flashsim.storage.extension.design import TO_SSD
-from flashsim.storage.extension.manager import cleaned, hold, oldest_newer, when_evicted
+from flashsim.storage.extension.design import CHECKPOINTED, TO_SSD
+from flashsim.storage.extension.manager import cleaned, due, hold, oldest_newer, run_of, still_newer, when_evicted
 
 
 @lean_kernel
@@ -67,13 +67,17 @@ def clean(sys: Tables, outbox: Integers, now: int, number: int) -> None:
     ext, mine = sys.ext, sys.cleaners[number]
     who = int(sys.numbers[at.CLIENTS]) + number
     if mine[at.STATE] == at.HAS_READ:
-        note(sys, counted.DISK_WRITES)
-        note(sys, counted.DISK_PAGES_WRITTEN, mine[at.RUN_COUNT])
         mine[at.STATE] = at.HAS_WRITTEN
-        ask_pages(
-            sys, outbox, now, at.DISK_NUMBER, WRITE, mine[at.RUN_FIRST] - FIRST_PAGE, mine[at.RUN_COUNT], who, mine[at.RUN_FIRST], 1, 0
-        )
-        return
+        behind = int(mine[at.RUN_FIRST] + mine[at.RUN_COUNT])
+        first, count = still_newer(ext, int(mine[at.RUN_FIRST]), behind)
+        while count:  # what has been modified meanwhile must not reach the disk after its newer version
+            note(sys, counted.DISK_WRITES)
+            note(sys, counted.DISK_PAGES_WRITTEN, count)
+            mine[at.RUN_PENDING] += 1
+            ask_pages(sys, outbox, now, at.DISK_NUMBER, WRITE, first - FIRST_PAGE, count, who, first, 1, 0)
+            first, count = still_newer(ext, first + count, behind)
+        if mine[at.RUN_PENDING]:
+            return
     if mine[at.STATE] == at.HAS_WRITTEN:
         sys.numbers[at.CLEANING] -= mine[at.RUN_COUNT]
         for page in range(mine[at.RUN_FIRST], mine[at.RUN_FIRST] + mine[at.RUN_COUNT]):
@@ -98,25 +102,19 @@ def clean(sys: Tables, outbox: Integers, now: int, number: int) -> None:
 
 @lean_kernel
 def run_to_clean(sys: Tables) -> tuple[int, int]:
-    """The page that is cleaned first, and its neighbours, if there are too many; how many they are."""
+    """The page that is cleaned first, and its neighbours, if there are too many or its frame has its turn; how many they are."""
     ext, numbers = sys.ext, sys.numbers
-    if excess(sys) <= 0:
-        return 0, 0
-    page = NONE
-    for _ in range(ext.partitions.shape[0]):
+    page, too_many = due(ext, sys.design), excess(sys)
+    for _ in range(ext.partitions.shape[0] if page < 0 < too_many else 0):
         page = oldest_newer(ext, sys.design, int(numbers[at.TURN]))
         numbers[at.TURN] = (numbers[at.TURN] + 1) % ext.partitions.shape[0]
         if page >= 0:
             break
     if page < 0:
         return 0, 0
-    first = last = page
     begin, end = chunk_of(sys, page)
-    while first > begin and last - first + 1 < numbers[at.GROUP] and ext.pages[first - 1, ssd.STATUS] == ssd.VALID | ssd.NEWER:
-        first -= 1
-    while last + 1 < end and last - first + 1 < numbers[at.GROUP] and ext.pages[last + 1, ssd.STATUS] == ssd.VALID | ssd.NEWER:
-        last += 1
-    return first, last - first + 1
+    first, count = run_of(ext, page, begin, end, int(numbers[at.GROUP]))
+    return int(first), int(count)
 
 
 @lean_kernel
@@ -132,7 +130,7 @@ def checkpoint(sys: Tables, outbox: Integers, now: int) -> None:
                 end = min(chunk_of(sys, row)[1], first + numbers[at.GROUP])
                 while row < end and pages[row, FLAGS] & DIRTY:
                     pages[row, FLAGS] &= ~DIRTY
-                    if when_evicted(sys.ext, sys.design, row, flags_of(sys, row, 1)) & TO_SSD:
+                    if when_evicted(sys.ext, sys.design, row, flags_of(sys, row, 1) | CHECKPOINTED) & TO_SSD:
                         copy_to_ssd(sys, outbox, now, row, 0)
                     row += 1
                 numbers[at.CHECKPOINT_PENDING] += 1

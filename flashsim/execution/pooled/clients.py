@@ -27,7 +27,7 @@ from flashsim.execution.pooled.pages import (
 from flashsim.execution.pooled.requests import ask, ask_pages, chunk_of, is_throttled, note
 from flashsim.execution.pooled.tables import Tables
 from flashsim.storage.extension import state as ssd
-from flashsim.storage.extension.design import FOR_UPDATE, SEQUENTIAL
+from flashsim.storage.extension.design import ALONGSIDE, FOR_UPDATE, SEQUENTIAL
 from flashsim.storage.extension.manager import frame_of, hold, note_miss
 from flashsim.storage.pool.reference import refer
 
@@ -84,7 +84,7 @@ def is_at_hand(sys: Tables, page: int) -> bool:
 @lean_kernel
 def scan(sys: Tables, outbox: Integers, now: int, client: int, first: int, last: int) -> None:
     """Read an extent ahead: one request to the disk, without pages at either end that are at hand elsewhere."""
-    ext, begin, end = sys.ext, first, last
+    ext, begin, end, missing = sys.ext, first, last, 0
     while begin <= end and is_at_hand(sys, begin):
         begin += 1
     while end > begin and is_at_hand(sys, end):
@@ -100,19 +100,23 @@ def scan(sys: Tables, outbox: Integers, now: int, client: int, first: int, last:
         note_miss(ext, page)
         frame, newer = frame_of(ext, page), ext.pages[page, ssd.STATUS] & ssd.NEWER
         from_ssd = frame >= 0 and ((newer != 0) or not begin <= page <= end)
-        if from_ssd:
+        if from_ssd:  # all of them first: what leaves memory for a page must not take another one's frame
             hold(ext, page)
-        hold_in_memory(sys, outbox, now, client, page, 1 if from_ssd else 0)
-        if from_ssd:
             note(sys, counted.SSD_READS)
             if newer:
                 note(sys, counted.SSD_READS_NEWER)
+        elif frame >= 0:
+            note(sys, counted.BYPASSED)
+        sys.held[client, missing] = page + (FROM_THE_SSD if from_ssd else 0)
+        missing += 1
+    for number in range(missing):
+        page, from_ssd = sys.held[client, number] % FROM_THE_SSD, sys.held[client, number] >= FROM_THE_SSD
+        hold_in_memory(sys, outbox, now, client, page, 1 if from_ssd else 0)
+        if from_ssd:
             sys.clients[client, at.PENDING] += 1
-            ask_pages(sys, outbox, now, at.SSD_NUMBER, READ, frame, 1, client, page, 1, 0)
+            ask_pages(sys, outbox, now, at.SSD_NUMBER, READ, int(ext.pages[page, ssd.FRAME]) - 1, 1, client, page, 1, 0)
         else:
             ext.pages[page, ssd.MARKS] |= WAS_SCANNED
-            if frame >= 0:
-                note(sys, counted.BYPASSED)
     if begin <= end:
         note(sys, counted.DISK_READS)
         note(sys, counted.DISK_PAGES_READ, end - begin + 1)
@@ -128,7 +132,7 @@ def take_held(sys: Tables, outbox: Integers, now: int, client: int, page: int, f
         each = held % FROM_THE_SSD
         of_this = flags if each == page else others
         if held >= FROM_THE_SSD:
-            served(sys, each, of_this & FOR_UPDATE)
+            served(sys, each, of_this)
         else:
             fetched(sys, outbox, now, each, of_this)
     sys.clients[client, at.HOLDING] = 0
@@ -211,7 +215,7 @@ def go_on(sys: Tables, outbox: Integers, now: int, client: int) -> None:
                 take_held(sys, outbox, now, client, 0, 0, SEQUENTIAL)
                 mine[at.STATE] = at.REFER
             else:
-                take_held(sys, outbox, now, client, page, flags, 0)
+                take_held(sys, outbox, now, client, page, flags, ALONGSIDE)
                 finish_reference(sys, mine, page, marks)
         elif state == at.REFER:
             if mine[at.REFERENCE] == mine[at.LAST_REFERENCE]:

@@ -48,9 +48,6 @@ def complete(sys: Tables, outbox: Integers, now: int, device: int, slot: int) ->
             get_ready(sys, who)
     else:
         mine = sys.cleaners[who - clients]
-        if mine[at.STATE] == at.HAS_WRITTEN:
-            clean(sys, outbox, now, who - clients)
-            return
         mine[at.RUN_PENDING] -= 1
         if mine[at.RUN_PENDING] == 0:
             get_ready(sys, who)

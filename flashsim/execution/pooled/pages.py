@@ -12,7 +12,7 @@ from flashsim.execution.pooled.requests import ask_pages, get_ready, is_throttle
 from flashsim.execution.pooled.tables import Tables
 from flashsim.storage.extension import state as ssd
 from flashsim.storage.extension.design import DIRTY_PAGE, SEQUENTIAL, TO_DISK, TO_SSD
-from flashsim.storage.extension.manager import admit, frame_of, let_go, when_evicted, when_fetched, when_modified, when_served
+from flashsim.storage.extension.manager import admit, due, frame_of, let_go, when_evicted, when_fetched, when_modified, when_served
 from flashsim.storage.pool.reference import TOOK_FREE, WRITE_BACK, refer
 
 #: Is added to a page that a client holds and that comes from the SSD.
@@ -72,8 +72,10 @@ def excess(sys: Tables) -> int:
 def release(sys: Tables, page: int) -> None:
     """Nobody who held a page's frame for this does any more; perhaps it can be cleaned."""
     let_go(sys.ext, sys.design, page)
-    if sys.numbers[at.SLEEPING] and sys.ext.pages[page, ssd.STATUS] & ssd.NEWER and excess(sys) > 0:
-        rouse(sys)
+    if sys.numbers[at.SLEEPING]:
+        newer = sys.ext.pages[page, ssd.STATUS] & ssd.NEWER
+        if (newer and excess(sys) > 0) or due(sys.ext, sys.design) >= 0:
+            rouse(sys)
 
 
 @inlined_kernel
@@ -214,7 +216,8 @@ def arrive(sys: Tables, page: int) -> None:
 def served(sys: Tables, page: int, flags: int) -> None:
     """A page has come from the SSD."""
     release(sys, page)
-    when_served(sys.ext, sys.design, page, flags)
+    if when_served(sys.ext, sys.design, page, flags):
+        sys.memory.pages[page, FLAGS] |= DIRTY
     check_flushed(sys)
     arrive(sys, page)
 

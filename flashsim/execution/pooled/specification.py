@@ -21,8 +21,8 @@ from flashsim.execution.pooled.group_commit import GroupCommit
 from flashsim.execution.pooled.system import CPU, DISK, LOG, SSD, PoolSystem
 from flashsim.execution.specified_devices import SpecifiedDevices
 from flashsim.storage.extension import manager
-from flashsim.storage.extension.design import DIRTY_PAGE, FOR_UPDATE, SEQUENTIAL, TO_DISK, TO_SSD
-from flashsim.storage.extension.state import CHECKPOINT, FRAME, NEWER, NEWER_FRAMES, STATUS, VALID
+from flashsim.storage.extension.design import ALONGSIDE, CHECKPOINTED, DIRTY_PAGE, FOR_UPDATE, SEQUENTIAL, TO_DISK, TO_SSD
+from flashsim.storage.extension.state import CHECKPOINT, FRAME, NEWER, NEWER_FRAMES, STATUS
 from flashsim.storage.pool.plain import PlainPool
 from flashsim.storage.pool.reference import TOOK_FREE, WRITE_BACK
 
@@ -90,7 +90,7 @@ class PoolSpecification:
                 while marks & SCANS and page < behind:
                     while self._going_out >= system.most_going_out:
                         yield self._stand(self._crowd)
-                    end = min(behind, page + system.read_ahead, self._chunk(page)[1])
+                    end = min(behind, page + system.read_ahead, system.chunk_of(page)[1])
                     yield from self._scan(page, end - page)
                     page = end
                 if not marks & SCANS:
@@ -145,12 +145,13 @@ class PoolSpecification:
         self._note(disk_reads=1, disk_pages_read=count)
         yield self._ask_pages(DISK, READ, first - FIRST_PAGE, count)
         for each in wanted:
-            self._fetched(each, flags if each == page else 0)
+            self._fetched(each, flags if each == page else ALONGSIDE)
 
     def _served(self, page: int, flags: int) -> None:
         """A page has come from the SSD."""
         self._let_go(page)
-        manager.when_served(self.ext, self.design, page, flags)
+        if manager.when_served(self.ext, self.design, page, flags):
+            self.memory.resident[page] = True
         self._check_flushed()
         self._arrive(page)
 
@@ -162,7 +163,7 @@ class PoolSpecification:
 
     def _around(self, page: int) -> tuple[int, int]:
         """The pages that a read brings while there is room, without those at either end that are not wanted."""
-        expansion, (begin, end) = self.system.expansion, self._chunk(page)
+        expansion, (begin, end) = self.system.expansion, self.system.chunk_of(page)
         first = (page - FIRST_PAGE) // expansion * expansion + FIRST_PAGE
         first, last = max(first, begin), min(first + expansion, end) - 1
         while first < page and not self._is_away(first):
@@ -271,16 +272,16 @@ class PoolSpecification:
             manager.note_miss(ext, page)
             frame, newer = manager.frame_of(ext, page), bool(ext.pages[page, STATUS] & NEWER)
             from_ssd = frame >= 0 and (newer or not begin <= page <= end)
-            if from_ssd:
+            if from_ssd:  # all of them first: what leaves memory for a page must not take another one's frame
                 manager.hold(ext, page)
-            self._hold_in_memory(page)
+            self._note(ssd_reads=from_ssd, ssd_reads_newer=newer, bypassed=frame >= 0 and not from_ssd)
             read.append((page, from_ssd))
+        for page, from_ssd in read:
+            self._hold_in_memory(page)
             if from_ssd:
-                self._note(ssd_reads=1, ssd_reads_newer=newer)
-                events.append(self._ask_pages(SSD, READ, frame))
+                events.append(self._ask_pages(SSD, READ, int(ext.pages[page, FRAME]) - 1))
             else:
                 self._scanned.add(page)
-                self._note(bypassed=frame >= 0)
         if begin <= end:
             self._note(disk_reads=1, disk_pages_read=end - begin + 1)
             events.append(self._ask_pages(DISK, READ, begin - FIRST_PAGE, end - begin + 1))
@@ -288,7 +289,7 @@ class PoolSpecification:
             yield self.env.all_of(events)
         for page, from_ssd in read:
             if from_ssd:
-                self._served(page, 0)
+                self._served(page, SEQUENTIAL)
             else:
                 self._fetched(page, SEQUENTIAL)
 
@@ -302,7 +303,8 @@ class PoolSpecification:
     def _let_go(self, page: int) -> None:
         """Nobody who held a page's frame for this does any more; perhaps it can be cleaned."""
         manager.let_go(self.ext, self.design, page)
-        if self._sleeping and self.ext.pages[page, STATUS] & NEWER and self._excess() > 0:
+        newer = self.ext.pages[page, STATUS] & NEWER
+        if self._sleeping and ((newer and self._excess() > 0) or manager.due(self.ext, self.design) >= 0):
             self._sleeping.pop(0).succeed()
 
     def _excess(self) -> int:
@@ -327,8 +329,15 @@ class PoolSpecification:
                 manager.hold(self.ext, page)
             self._note(cleanings=1, pages_cleaned=len(run))
             yield self.env.all_of([self._ask_pages(SSD, READ, int(self.ext.pages[page, FRAME]) - 1) for page in run])
-            self._note(disk_writes=1, disk_pages_written=len(run))
-            yield self._ask_pages(DISK, WRITE, run[0] - FIRST_PAGE, len(run))
+            first, count, events = run[0], 0, []
+            while True:  # what has been modified meanwhile must not reach the disk after its newer version
+                first, count = manager.still_newer(self.ext, first + count, run[-1] + 1)
+                if not count:
+                    break
+                self._note(disk_writes=1, disk_pages_written=count)
+                events.append(self._ask_pages(DISK, WRITE, first - FIRST_PAGE, count))
+            if events:
+                yield self.env.all_of(events)
             self._cleaning -= len(run)
             for page in run:
                 manager.cleaned(self.ext, page)
@@ -336,30 +345,17 @@ class PoolSpecification:
             self._check_flushed()
 
     def _run_to_clean(self) -> list[int]:
-        """The page that is cleaned first, and its neighbours, if there are too many."""
-        if self._excess() <= 0:
-            return []
-        page = -1
-        for _ in range(self.system.partitions):
+        """The page that is cleaned first, and its neighbours, if there are too many or its frame has its turn."""
+        page, excess = int(manager.due(self.ext, self.design)), self._excess()
+        for _ in range(self.system.partitions if page < 0 < excess else 0):
             page = int(manager.oldest_newer(self.ext, self.design, self._turn))
             self._turn = (self._turn + 1) % self.system.partitions
             if page >= 0:
                 break
         if page < 0:
             return []
-        first = last = page
-        status, most, (begin, end) = self.ext.pages[:, STATUS], self.system.group, self._chunk(page)
-        while first > begin and last - first + 1 < most and status[first - 1] == VALID | NEWER:
-            first -= 1
-        while last + 1 < end and last - first + 1 < most and status[last + 1] == VALID | NEWER:
-            last += 1
-        return list(range(first, last + 1))
-
-    def _chunk(self, page: int) -> tuple[int, int]:
-        """The pages that one request may hold with a page: the first, and the one behind the last."""
-        chunk = self.system.chunk
-        begin = (page - FIRST_PAGE) // chunk * chunk + FIRST_PAGE
-        return begin, min(begin + chunk, self.system.rows)
+        first, count = manager.run_of(self.ext, page, *self.system.chunk_of(page), self.system.group)
+        return list(range(first, first + count))
 
     def _checkpointer(self) -> Process:
         """From time to time write what is newer in memory, and what is newer on the SSD, to disk."""
@@ -371,7 +367,7 @@ class PoolSpecification:
                 events: list[simpy.Event] = []
                 while row < self.system.rows and len(events) < self.system.cleaners:
                     if self.memory.dirty(row):
-                        first, (_, end) = row, self._chunk(row)
+                        first, (_, end) = row, self.system.chunk_of(row)
                         while row < min(end, first + self.system.group) and self.memory.dirty(row):
                             self._flush(row)
                             row += 1
@@ -391,7 +387,7 @@ class PoolSpecification:
     def _flush(self, page: int) -> None:
         """A page of memory is written to disk, and to the SSD if the design wants that."""
         self.memory.resident[page] = False
-        if manager.when_evicted(self.ext, self.design, page, self._flags(page, dirty=True)) & TO_SSD:
+        if manager.when_evicted(self.ext, self.design, page, self._flags(page, dirty=True) | CHECKPOINTED) & TO_SSD:
             self._copy_to_ssd(page, newer=False)
 
     def _check_flushed(self) -> None:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.policies import Policies
 from flashsim.core.replacement import FIRST_PAGE, ReplacementPolicy
 from flashsim.core.request import SECTOR
 from flashsim.core.units import NEVER
-from flashsim.storage.extension.state import FILL, Extension, empty_extension
+from flashsim.storage.extension.state import AHEAD, FILL, ROTATES, Extension, empty_extension
 from flashsim.storage.extension.state import FIRST_PARAMETER as FIRST
 
 #: Devices of a system, by what they are for.
@@ -42,11 +42,23 @@ class ExtensionDesign:
         Their values, by name, in the order in which the design declares them.
     kernels
         Addresses of its functions (`flashsim.storage.extension.design`), or the functions themselves where nothing is compiled.
+    needs_ssd
+        Whether it can do nothing without an SSD.
+    write_back
+        Whether a page may be newer on the SSD than on disk.
+    rotates
+        Whether the SSD's frames are taken one after the other.
+    words
+        For its own use, perhaps by the values of its parameters and by pages.
     """
 
     name: str
     parameters: Mapping[str, int]
     kernels: Policies
+    needs_ssd: bool = True
+    write_back: bool = False
+    rotates: bool = False
+    words: int | Callable[[Mapping[str, int], int], int] = 0
 
 
 @dataclass(frozen=True)
@@ -103,6 +115,8 @@ class PoolSystem:
         Pages in a row on one drive: no request crosses a multiple of them.
     interval
         Nanoseconds of an interval of which is told what happened in it.
+    random_only
+        Whether designs that tell pages read at random from those of scans may do so; if not, the SSD takes both.
 
     Raises
     ------
@@ -133,7 +147,7 @@ class PoolSystem:
     work: int = 0
     chunk: int = 1 << 30
     interval: int = NEVER
-    _words: int = field(default=1 << 16, repr=False)
+    random_only: bool = True
 
     def __post_init__(self) -> None:
         least = {
@@ -154,6 +168,8 @@ class PoolSystem:
         for name in ("fill", "dirty_limit"):
             if getattr(self, name) > 100:
                 raise InvalidParameterError(name, getattr(self, name), "it is a share in percent")
+        if self.design.needs_ssd and self.ssd < self.partitions:
+            raise InvalidParameterError("ssd", f"{self.ssd} pages", f"{self.design.name} needs {self.partitions}, one a partition")
         if self.page_size < SECTOR or self.page_size % SECTOR:
             raise InvalidParameterError("page_size", f"{self.page_size} B", f"it must be a multiple of {SECTOR} B")
         held = max(self.expansion, self.read_ahead)
@@ -164,6 +180,11 @@ class PoolSystem:
     def rows(self) -> int:
         """Of the tables of pages."""
         return FIRST_PAGE + self.pages
+
+    def chunk_of(self, page: int) -> tuple[int, int]:
+        """The pages that one request may hold with a page: the first, and the one behind the last."""
+        begin = (page - FIRST_PAGE) // self.chunk * self.chunk + FIRST_PAGE
+        return begin, min(begin + self.chunk, self.rows)
 
     @property
     def limit(self) -> int:
@@ -189,7 +210,12 @@ class PoolSystem:
 
     def extension(self) -> Extension:
         """The SSD, empty."""
-        extension = empty_extension(self.pages, self.ssd, self.partitions, self._words)
-        extension.numbers[FILL] = self.ssd * self.fill // 100
+        words = self.design.words
+        extension = empty_extension(
+            self.pages, self.ssd, self.partitions, words(self.design.parameters, self.pages) if callable(words) else words
+        )
+        extension.numbers[FILL] = self.ssd * self.fill // 100 if self.random_only else NEVER
+        extension.numbers[ROTATES] = self.design.rotates
+        extension.numbers[AHEAD] = min(self.group * self.cleaners, max(1, self.ssd // self.partitions // 2))
         extension.numbers[FIRST : FIRST + len(self.design.parameters)] = list(self.design.parameters.values())
         return extension

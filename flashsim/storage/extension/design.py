@@ -3,12 +3,13 @@
 A design is five kernels over `flashsim.storage.extension.state.Extension`; all but `key` answer with actions, bits that may be combined::
 
     evicted(ext, page, flags)    a page leaves memory: `TO_DISK`, `TO_SSD`; a page that is newer than on disk must go somewhere
-    fetched(ext, page, flags)    a page has been read from disk: `TO_SSD`, while it stays in memory
-    served(ext, page, flags)     a page has been read from the SSD: `DROP`, if its copy is given up
+    fetched(ext, page, flags)    a page has been read from disk: `TO_SSD`, while it stays in memory, or `DROP`, if a copy is given up
+    served(ext, page, flags)     a page has been read from the SSD: `DROP`, if its copy is given up; memory's page is then the newest
     modified(ext, page)          memory's page becomes newer than its copy on the SSD: `DROP` or `INVALIDATE` (its frame stays taken)
     key(ext, page)               the page whose key is least is replaced, or cleaned, first; a page's key never falls
 
-`flags` say what is known of the page (`DIRTY_PAGE`, `SEQUENTIAL`, `FOR_UPDATE`).
+`flags` say what is known of the page (`DIRTY_PAGE` and so on).  Frames of a design that rotates are taken one after the other; its keys
+come from `flashsim.storage.extension.manager.turn_of`.
 """
 
 from __future__ import annotations
@@ -20,8 +21,9 @@ from flashsim.storage.extension.state import EXTENSION
 
 #: Actions.
 TO_DISK, TO_SSD, DROP, INVALIDATE = 1, 2, 4, 8
-#: Flags: the page is newer than on disk and on the SSD, it was read ahead by a scan, it was read to be written.
-DIRTY_PAGE, SEQUENTIAL, FOR_UPDATE = 1, 2, 4
+#: Flags: the page is newer than on disk and on the SSD, it was read ahead by a scan, it was read to be written, it came along with another
+#: page that was missed, and it stays in memory since a checkpoint writes it.
+DIRTY_PAGE, SEQUENTIAL, FOR_UPDATE, ALONGSIDE, CHECKPOINTED = 1, 2, 4, 8, 16
 
 #: Signatures of a design's functions, and where each stands among their addresses.
 EVICTED, FETCHED, SERVED, MODIFIED, KEY_OF = range(5)

@@ -13,23 +13,31 @@ from flashsim.core.replacement import NONE
 from flashsim.storage.extension.design import DROP, EVICTED, FETCHED, KEY_OF, MODIFIED, SERVED, of_flags, of_page
 from flashsim.storage.extension.heaps import change, insert, remove, root_of
 from flashsim.storage.extension.state import (
+    AHEAD,
     BEFORE,
+    BEGIN,
     CLEAN,
     DIRTY,
     DOOMED,
+    END,
     FILL,
     FRAME,
     FREE,
     HOLD_SHIFT,
     INVALID,
     KEY,
+    LAPS,
     LAST,
+    MARKS,
     MISSES,
     NEWER,
     NEWER_FRAMES,
+    NEXT,
     ONE_HOLD,
     PAGE,
     PLACE,
+    READ_AGAIN,
+    ROTATES,
     STATUS,
     USED,
     VALID,
@@ -87,8 +95,10 @@ def let_go(ext: Extension, design: Policies, page: int) -> None:
 def _free(ext: Extension, page: int) -> None:
     """A frame that stands in no heap is free."""
     frame, partition = int(ext.pages[page, FRAME]) - 1, partition_of(ext, page)
-    ext.frames[frame, PAGE], ext.frames[frame, PLACE] = 0, ext.partitions[partition, FREE]
-    ext.partitions[partition, FREE] = frame
+    ext.frames[frame, PAGE] = 0
+    if not ext.numbers[ROTATES]:
+        ext.frames[frame, PLACE] = ext.partitions[partition, FREE]
+        ext.partitions[partition, FREE] = frame
     ext.pages[page, FRAME] = ext.pages[page, STATUS] = 0
     ext.numbers[USED] -= 1
 
@@ -135,32 +145,115 @@ def cleaned(ext: Extension, page: int) -> None:
 
 
 @lean_kernel
-def least(ext: Extension, design: Policies, page: int) -> int:
-    """The page that would be replaced if another one entered the partition of a page: what is the same on disk; or `NONE`."""
-    partition = partition_of(ext, page)
+def _first_of(ext: Extension, design: Policies, partition: int, heap: int) -> int:
+    """The page of a heap whose key is least, or `NONE`; keys may have grown since they came into the heap."""
     while True:
-        frame = root_of(ext, partition, CLEAN)
+        frame = root_of(ext, partition, heap)
         if frame == NONE:
             return NONE
         held = int(ext.frames[frame, PAGE])
         key = of_page(design[KEY_OF])(ext, held)
         if key <= ext.heaps[ext.frames[frame, PLACE], KEY]:
             return held
-        change(ext, partition, CLEAN, frame, key)
+        change(ext, partition, heap, frame, key)
+
+
+@lean_kernel
+def least(ext: Extension, design: Policies, page: int) -> int:
+    """The page that would be replaced if another one entered the partition of a page: what is the same on disk; or `NONE`."""
+    return _first_of(ext, design, partition_of(ext, page), CLEAN)
 
 
 @lean_kernel
 def oldest_newer(ext: Extension, design: Policies, partition: int) -> int:
     """The page of a partition that is cleaned first, or `NONE`."""
-    while True:
-        frame = root_of(ext, partition, DIRTY)
-        if frame == NONE:
+    return _first_of(ext, design, partition, DIRTY)
+
+
+@lean_kernel
+def turn_of(ext: Extension, page: int) -> int:
+    """When it was the turn of a page's frame last, where frames are taken in rotation, in turns of its partition."""
+    partition, frame = ext.partitions[partition_of(ext, page)], ext.pages[page, FRAME] - 1
+    laps = partition[LAPS] - 1 if frame >= partition[NEXT] else partition[LAPS]
+    return int(laps * (partition[END] - partition[BEGIN]) + frame - partition[BEGIN])
+
+
+@lean_kernel
+def due(ext: Extension, design: Policies) -> int:
+    """A page newer than on disk whose frame has its turn soon, where frames are taken in rotation; or `NONE`."""
+    if not ext.numbers[ROTATES]:
+        return NONE
+    for number in range(ext.partitions.shape[0]):
+        page, partition = oldest_newer(ext, design, number), ext.partitions[number]
+        if page != NONE:
+            key = ext.heaps[ext.frames[ext.pages[page, FRAME] - 1, PLACE], KEY]
+            begins = (partition[LAPS] - 1) * (partition[END] - partition[BEGIN]) + partition[NEXT] - partition[BEGIN]
+            if key - begins < ext.numbers[AHEAD]:
+                return page
+    return NONE
+
+
+@lean_kernel
+def run_of(ext: Extension, page: int, begin: int, end: int, most: int) -> tuple[int, int]:
+    """The pages beside a page, between bounds, that are cleaned with it: the first of all, and how many they are."""
+    first, behind = page, page + 1
+    while first > begin and behind - first < most and ext.pages[first - 1, STATUS] == VALID | NEWER:
+        first -= 1
+    while behind < end and behind - first < most and ext.pages[behind, STATUS] == VALID | NEWER:
+        behind += 1
+    return first, behind - first
+
+
+@lean_kernel
+def still_newer(ext: Extension, page: int, end: int) -> tuple[int, int]:
+    """The next pages in a row, from a page on, that are newer than on disk yet: the first, and how many they are, perhaps none."""
+    while page < end and not ext.pages[page, STATUS] & NEWER:
+        page += 1
+    behind = page
+    while behind < end and ext.pages[behind, STATUS] & NEWER:
+        behind += 1
+    return page, behind - page
+
+
+@lean_kernel
+def _in_turn(ext: Extension, number: int) -> int:
+    """The frame of a partition whose turn it is, free; or `NONE` if its page is newer than on disk.
+
+    A frame that is held is passed over, and so is, once, one whose page was read again.
+    """
+    partition = ext.partitions[number]
+    for _ in range(partition[END] - partition[BEGIN]):
+        frame = partition[NEXT]
+        page = ext.frames[frame, PAGE]
+        passed = page > 0 and (ext.pages[page, STATUS] >> HOLD_SHIFT > 0 or ext.pages[page, MARKS] & READ_AGAIN > 0)
+        if page > 0 and not passed:
+            if ext.pages[page, STATUS] & NEWER:
+                return NONE
+            drop(ext, page)
+        partition[NEXT] += 1
+        if partition[NEXT] == partition[END]:
+            partition[NEXT] = partition[BEGIN]
+            partition[LAPS] += 1
+        if not passed:
+            return int(frame)
+        ext.pages[page, MARKS] &= ~READ_AGAIN
+    return NONE
+
+
+@lean_kernel
+def _take(ext: Extension, design: Policies, page: int) -> int:
+    """A frame for a page that has none, or `NONE`."""
+    partition = partition_of(ext, page)
+    if ext.numbers[ROTATES]:
+        return _in_turn(ext, partition)
+    if ext.partitions[partition, FREE] == NONE:
+        leaving = least(ext, design, page)
+        if leaving == NONE:
             return NONE
-        held = int(ext.frames[frame, PAGE])
-        key = of_page(design[KEY_OF])(ext, held)
-        if key <= ext.heaps[ext.frames[frame, PLACE], KEY]:
-            return held
-        change(ext, partition, DIRTY, frame, key)
+        drop(ext, leaving)
+    frame = int(ext.partitions[partition, FREE])
+    ext.partitions[partition, FREE] = ext.frames[frame, PLACE]
+    return frame
 
 
 @lean_kernel
@@ -169,30 +262,27 @@ def admit(ext: Extension, design: Policies, page: int, newer: int) -> int:
 
     `newer` is 1 if the disk does not get this version as well.
     """
-    partition = partition_of(ext, page)
-    if ext.pages[page, FRAME]:
-        status = ext.pages[page, STATUS]
-        if status >> HOLD_SHIFT:
-            return NONE
+    status = ext.pages[page, STATUS]
+    if status >> HOLD_SHIFT:
+        return NONE
+    if ext.pages[page, FRAME] and not ext.numbers[ROTATES]:
         frame = int(ext.pages[page, FRAME]) - 1
-        remove(ext, partition, _heap_of(ext, page), frame)
+        remove(ext, partition_of(ext, page), _heap_of(ext, page), frame)
         if not status & VALID:
             ext.numbers[INVALID] -= 1
         _not_newer(ext, page)
     else:
-        if ext.partitions[partition, FREE] == NONE:
-            leaving = least(ext, design, page)
-            if leaving == NONE:
-                return NONE
-            drop(ext, leaving)
-        frame = int(ext.partitions[partition, FREE])
-        ext.partitions[partition, FREE] = ext.frames[frame, PLACE]
+        drop(ext, page)
+        frame = _take(ext, design, page)
+        if frame == NONE:
+            return NONE
         ext.frames[frame, PAGE] = page
         ext.pages[page, FRAME] = frame + 1
         ext.numbers[USED] += 1
         if ext.numbers[USED] >= ext.numbers[FILL]:
             ext.numbers[FILL] = 0
     ext.pages[page, STATUS] = VALID + ONE_HOLD
+    ext.pages[page, MARKS] &= ~READ_AGAIN
     if newer:
         ext.pages[page, STATUS] += NEWER
         ext.numbers[NEWER_FRAMES] += 1
@@ -207,15 +297,21 @@ def when_evicted(ext: Extension, design: Policies, page: int, flags: int) -> int
 
 @lean_kernel
 def when_fetched(ext: Extension, design: Policies, page: int, flags: int) -> int:
-    """What the design does with a page that has been read from disk."""
-    return int(of_flags(design[FETCHED])(ext, page, flags))
+    """What the design does with a page that has been read from disk; a copy that it does not want is given up."""
+    actions = int(of_flags(design[FETCHED])(ext, page, flags))
+    if actions & DROP:
+        drop(ext, page)
+    return actions
 
 
 @lean_kernel
-def when_served(ext: Extension, design: Policies, page: int, flags: int) -> None:
-    """Do what the design wants with the copy from which a page has been read."""
-    if of_flags(design[SERVED])(ext, page, flags) & DROP:
-        drop(ext, page)
+def when_served(ext: Extension, design: Policies, page: int, flags: int) -> bool:
+    """Do what the design wants with the copy from which a page has been read; whether memory's page is newer than on disk by that."""
+    if not of_flags(design[SERVED])(ext, page, flags) & DROP:
+        return False
+    newer = ext.pages[page, STATUS] & NEWER > 0
+    drop(ext, page)
+    return bool(newer)
 
 
 @lean_kernel

@@ -25,6 +25,8 @@ FRAME, STATUS, LAST, BEFORE, FLIGHT, FIRST_WAITING, LAST_WAITING, MARKS = range(
 #: as nobody reads or writes it.  Above stands how many do.
 VALID, NEWER, DOOMED = 1, 2, 4
 HOLD_SHIFT = 8
+#: A mark of a page: it was read from the SSD since the turn of its frame (those below are the system's).
+READ_AGAIN = 4
 ONE_HOLD = 1 << HOLD_SHIFT
 
 # Columns of a frame: the page in it (0: none), and its place in a heap, or the next free frame of its partition.
@@ -32,12 +34,14 @@ PAGE, PLACE = range(2)
 # Columns of a heap's entry.
 KEY, ENTRY = range(2)
 # Columns of a partition: its first frame and that behind its last, its first free frame (-1: none), and how many entries its heaps have:
-# that of clean pages, whose root stands first, and that of pages newer than on disk, whose root stands last.
-BEGIN, END, FREE, CLEAN, DIRTY = range(5)
+# that of clean pages, whose root stands first, and that of pages newer than on disk, whose root stands last; where frames are taken in
+# rotation, that whose turn is next, and how often all had theirs.
+BEGIN, END, FREE, CLEAN, DIRTY, NEXT, LAPS = range(7)
 
 #: Numbers: frames, those in use, those whose page is newer than on disk, those whose page is not valid, misses in memory so far, whether
-#: pages are taken whatever they are (aggressive filling) and up to how many frames, whether a sharp checkpoint is taken.
-FRAMES, USED, NEWER_FRAMES, INVALID, MISSES, FILL, CHECKPOINT = range(7)
+#: pages are taken whatever they are (aggressive filling) and up to how many frames, whether a sharp checkpoint is taken; whether frames are
+#: taken in rotation, and how many of those whose turn is next are kept free of pages newer than on disk.
+FRAMES, USED, NEWER_FRAMES, INVALID, MISSES, FILL, CHECKPOINT, ROTATES, AHEAD = range(9)
 #: The design's parameters, in the order in which it declares them, and what it counts.
 FIRST_PARAMETER, OWN_NUMBER, NUMBERS = 16, 24, 64
 
@@ -51,7 +55,7 @@ class Extension(NamedTuple):
     frames: Numbers
     #: Shape (frames, 2).
     heaps: Integers
-    #: Shape (partitions, 5).
+    #: Shape (partitions, 7).
     partitions: Integers
     numbers: Integers
     #: The design's own.
@@ -75,14 +79,14 @@ def empty_extension(pages: int, frames: int, partitions: int = 1, words: int = 0
             "partitions", partitions, f"there must be at least one, and a frame for each of them (there are {frames})"
         )
     table = np.zeros((frames, 2), np.int32)
-    parts = np.zeros((partitions, 5), np.int64)
+    parts = np.zeros((partitions, 7), np.int64)
     for number in range(partitions):
         begin, end = number * frames // partitions, (number + 1) * frames // partitions
-        parts[number] = begin, end, begin if end > begin else -1, 0, 0
+        parts[number] = begin, end, begin if end > begin else -1, 0, 0, begin, 0
         table[begin:end, PLACE] = np.arange(begin + 1, end + 1)
         table[end - 1 : end, PLACE] = -1
     numbers = np.zeros(NUMBERS, np.int64)
     numbers[FRAMES] = frames
     return Extension(
-        np.zeros((FIRST_PAGE + pages, 8), np.int32), table, np.zeros((frames, 2), np.int64), parts, numbers, np.zeros(64 + words, np.int64)
+        np.zeros((FIRST_PAGE + pages, 8), np.int32), table, np.zeros((frames, 2), np.int64), parts, numbers, np.zeros(words, np.int64)
     )

@@ -1,0 +1,27 @@
+"""Exclusive: a page is in memory or on the SSD, and never in both.
+
+That a copy is given up when its page is read, and written once more when that leaves memory, is Koltsidas and Viglas', "The case for
+flash-aware multi-level caching", 2009, as Do, 2012, 3.5 tells it.  Not told there, and chosen here: a page that was newer than on disk is
+so in memory as well, a cleaner writes it to disk, and the page missed longest ago is replaced.
+"""
+
+from __future__ import annotations
+
+from algorithms.extensions._flows import give_up, write_back
+from algorithms.extensions._lru import lru
+from flashsim.core.kernel import lean_kernel
+from flashsim.storage.extension.design import DROP
+from flashsim.storage.extension.state import Extension
+
+TITLE = "exclusive"
+WRITE_BACK = True
+evicted, modified, key = write_back, give_up, lru
+
+
+@lean_kernel
+def served(ext: Extension, page: int, flags: int) -> int:
+    """The copy is given up."""
+    return DROP
+
+
+fetched = served

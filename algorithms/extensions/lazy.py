@@ -1,0 +1,15 @@
+"""Lazy: what leaves memory goes to the SSD, and a copy there stays when its page is read.
+
+That a page reaches the SSD no sooner than it leaves memory, however it was read, is Koltsidas and Viglas', "The case for flash-aware
+multi-level caching", 2009, as Do, 2012, 3.5 tells it, who finds it somewhat like LC; how their pages reach the disk, and that the page
+missed longest ago is replaced, is not told there: both are as in LC, with LRU.
+"""
+
+from __future__ import annotations
+
+from algorithms.extensions._flows import give_up, nothing, write_back
+from algorithms.extensions._lru import lru
+
+TITLE = "lazy"
+WRITE_BACK = True
+evicted, fetched, served, modified, key = write_back, nothing, nothing, give_up, lru
