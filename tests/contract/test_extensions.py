@@ -3,24 +3,34 @@
 from __future__ import annotations
 
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import simpy
 
-from algorithms.extensions.base import DESIGNS
+from algorithms.extensions.base import DESIGNS, extension_design
+from flashsim.core.errors import FlashsimError, InvalidParameterError, MissingFileError, UnknownNameError
 from flashsim.core.kernel import compiled
 from flashsim.core.replacement import FIRST_PAGE
 from flashsim.core.request import READ
 from flashsim.core.units import NEVER
 from flashsim.execution.pooled.specification import PoolSpecification
-from flashsim.execution.pooled.system import DISK, SSD
+from flashsim.execution.pooled.system import DISK, SSD, ExtensionDesign
+from flashsim.storage.extension import manager
 from flashsim.storage.extension import state as at
 from flashsim.storage.extension.design import (
+    CHECKPOINTED,
+    DIRTY_PAGE,
+    FOR_UPDATE,
     KEY_OF,
+    SEQUENTIAL,
+    TO_DISK,
+    TO_SSD,
     of_page,
 )
+from flashsim.storage.extension.heaps import change, insert, remove, root_of
 from tests.property.test_pooled_equality import Drawn, drawn_system
 
 REQUESTS = 250
@@ -156,3 +166,177 @@ def test_no_newest_version_is_lost(design: str) -> None:
         assert not seen["invalid"]  # a frame whose copy is not the newest any more is free
     if design in ("tac", "inclusive"):
         assert seen["invalid"]
+
+
+def rested(design: str, pages: int = 40, frames: int = 8, partitions: int = 1, **parameters: int) -> tuple[at.Extension, ExtensionDesign]:
+    """An empty SSD and a design, of which nobody reads or writes a frame."""
+    chosen = extension_design(design, **parameters)
+    words = chosen.words(chosen.parameters, pages) if callable(chosen.words) else chosen.words
+    ext = at.empty_extension(pages, frames, partitions, words)
+    ext.numbers[at.FIRST_PARAMETER : at.FIRST_PARAMETER + len(chosen.parameters)] = list(chosen.parameters.values())
+    ext.numbers[at.ROTATES], ext.numbers[at.AHEAD] = chosen.rotates, 2
+    return ext, chosen
+
+
+def put(ext: at.Extension, design: ExtensionDesign, page: int, newer: int = 0) -> int:
+    """Write a page to the SSD; its frame, or -1."""
+    frame = int(manager.admit(ext, design.kernels, FIRST_PAGE + page, newer))
+    if frame >= 0:
+        manager.let_go(ext, design.kernels, FIRST_PAGE + page)
+    return frame
+
+
+def held_by(ext: at.Extension) -> list[int]:
+    """The pages in frames, 0 and up, or -1."""
+    return [int(page) - FIRST_PAGE if page else -1 for page in ext.frames[:, at.PAGE]]
+
+
+@pytest.mark.parametrize(
+    ("design", "flags", "actions"),
+    [
+        ("none", DIRTY_PAGE, TO_DISK), ("none", 0, 0),
+        ("cw", DIRTY_PAGE, TO_DISK), ("cw", 0, TO_SSD), ("cw", SEQUENTIAL, 0), ("cw", DIRTY_PAGE | CHECKPOINTED, TO_DISK),
+        ("dw", DIRTY_PAGE, TO_DISK | TO_SSD), ("dw", 0, TO_SSD), ("dw", DIRTY_PAGE | SEQUENTIAL, TO_DISK),
+        ("dw", DIRTY_PAGE | CHECKPOINTED, TO_DISK | TO_SSD),
+        ("lc", DIRTY_PAGE, TO_SSD), ("lc", 0, TO_SSD), ("lc", DIRTY_PAGE | SEQUENTIAL, TO_DISK), ("lc", SEQUENTIAL, 0),
+        ("lc", DIRTY_PAGE | CHECKPOINTED, TO_DISK),
+        ("tac", DIRTY_PAGE, TO_DISK), ("tac", 0, 0),
+        ("inclusive", DIRTY_PAGE, TO_DISK | TO_SSD), ("exclusive", DIRTY_PAGE, TO_SSD), ("lazy", DIRTY_PAGE | SEQUENTIAL, TO_SSD),
+        ("rotating", SEQUENTIAL, TO_SSD), ("face", DIRTY_PAGE, TO_SSD), ("face", DIRTY_PAGE | CHECKPOINTED, TO_DISK),
+    ],
+)  # fmt: skip
+def test_where_pages_go_that_leave_memory(design: str, flags: int, actions: int) -> None:
+    ext, chosen = rested(design)
+    assert manager.when_evicted(ext, chosen.kernels, FIRST_PAGE, flags) == actions
+
+
+def test_during_a_sharp_checkpoint_no_page_becomes_newer_on_the_ssd() -> None:
+    for name in DESIGNS.names():
+        ext, chosen = rested(name)
+        ext.numbers[at.CHECKPOINT] = 1
+        assert manager.when_evicted(ext, chosen.kernels, FIRST_PAGE, DIRTY_PAGE) & TO_DISK
+
+
+def test_while_the_ssd_is_filled_pages_of_scans_are_taken() -> None:
+    for name in ("cw", "dw", "lc"):
+        ext, chosen = rested(name)
+        ext.numbers[at.FILL] = 2
+        for page in (0, 1):
+            assert manager.when_evicted(ext, chosen.kernels, FIRST_PAGE + page, SEQUENTIAL) == TO_SSD
+            put(ext, chosen, page)
+        assert manager.when_evicted(ext, chosen.kernels, FIRST_PAGE + 2, SEQUENTIAL) == 0
+
+
+def test_tac_takes_a_page_whose_extent_is_warmer_than_the_coldest() -> None:
+    ext, tac = rested("tac", frames=2, extent=2)
+
+    def miss(page: int, flags: int = 0) -> bool:
+        wanted = bool(manager.when_fetched(ext, tac.kernels, FIRST_PAGE + page, flags) & TO_SSD)
+        if wanted:
+            put(ext, tac, page)
+        return wanted
+
+    assert miss(0) and miss(2)  # there is room
+    assert not miss(4) and held_by(ext) == [0, 2]  # as warm as the coldest
+    assert not miss(4, FOR_UPDATE) and ext.words[:4].tolist() == [1, 1, 2, 0]  # it is warmer, but is modified first
+    assert miss(4) and held_by(ext) in ([4, 2], [0, 4])
+    manager.when_modified(ext, tac.kernels, FIRST_PAGE + 4)
+    assert manager.frame_of(ext, FIRST_PAGE + 4) == -1 and ext.numbers[at.INVALID] == 1 and 4 in held_by(ext)
+    assert manager.when_evicted(ext, tac.kernels, FIRST_PAGE + 4, DIRTY_PAGE) == TO_DISK | TO_SSD
+    check_state(ext, tac.kernels)
+
+
+def test_tac_halves_temperatures_and_counts_costs() -> None:
+    ext, tac = rested("tac", frames=4, extent=2, aging=5, random=900, sequential=0)
+    for page, flags in ((0, 0), (0, 0), (2, 0), (4, SEQUENTIAL)):
+        manager.when_fetched(ext, tac.kernels, FIRST_PAGE + page, flags)
+        put(ext, tac, page)
+    assert ext.words[:3].tolist() == [1800, 900, 0]
+    manager.when_served(ext, tac.kernels, FIRST_PAGE, 0)
+    assert ext.words[:3].tolist() == [1350, 450, 0]
+    check_state(ext, tac.kernels)
+    assert manager.least(ext, tac.kernels, FIRST_PAGE) == FIRST_PAGE + 4
+
+
+def test_how_often_tac_loses_a_write() -> None:
+    ext, tac = rested("tac", pages=20_000, lost=30)
+    lost = [not manager.when_fetched(ext, tac.kernels, FIRST_PAGE + page, FOR_UPDATE) for page in range(20_000)]
+    assert abs(np.mean(lost) - 0.3) < 4 * (0.3 * 0.7 / 20_000) ** 0.5
+
+
+@pytest.mark.parametrize("design", ["rotating", "face"])
+def test_frames_are_taken_in_rotation(design: str) -> None:
+    ext, chosen = rested(design, frames=3)
+    assert [put(ext, chosen, page) for page in range(4)] == [0, 1, 2, 0]
+    manager.when_modified(ext, chosen.kernels, FIRST_PAGE + 2)
+    assert held_by(ext) == [3, 1, -1]
+    manager.hold(ext, FIRST_PAGE + 1)
+    assert put(ext, chosen, 4, newer=1) == 2  # the one that is read is passed over
+    manager.let_go(ext, chosen.kernels, FIRST_PAGE + 1)
+    assert [put(ext, chosen, page) for page in (5, 6)] == [0, 1]
+    assert put(ext, chosen, 7) == -1 and manager.due(ext, chosen.kernels) == FIRST_PAGE + 4  # to be cleaned first
+    check_state(ext, chosen.kernels)
+    manager.hold(ext, FIRST_PAGE + 4)
+    manager.cleaned(ext, FIRST_PAGE + 4)
+    manager.let_go(ext, chosen.kernels, FIRST_PAGE + 4)
+    manager.when_served(ext, chosen.kernels, FIRST_PAGE + 4, 0)
+    assert put(ext, chosen, 7) == (0 if design == "face" else 2)  # a second chance
+    assert manager.due(ext, chosen.kernels) == -1
+    check_state(ext, chosen.kernels)
+
+
+def test_a_page_that_leaves_the_ssd_for_memory_is_newer_there() -> None:
+    ext, chosen = rested("exclusive")
+    put(ext, chosen, 3, newer=1)
+    put(ext, chosen, 4)
+    assert manager.when_served(ext, chosen.kernels, FIRST_PAGE + 3, 0)
+    assert not manager.when_served(ext, chosen.kernels, FIRST_PAGE + 4, 0)
+    assert held_by(ext) == [-1] * 8
+
+
+def test_heaps_beside_a_dictionary() -> None:
+    draw = np.random.default_rng(3)
+    ext = at.empty_extension(1, 40, 3)
+    keys: list[list[dict[int, int]]] = [[{}, {}] for _ in range(3)]
+    for _ in range(3000):
+        number, heap = int(draw.integers(3)), int(draw.integers(2))
+        begin, end = ext.partitions[number, [at.BEGIN, at.END]].tolist()
+        frame, key, mine = int(draw.integers(begin, end)), int(draw.integers(100)), keys[number][heap]
+        if frame in mine:
+            if draw.random() < 0.5:
+                change(ext, number, (at.CLEAN, at.DIRTY)[heap], frame, key)
+                mine[frame] = key
+            else:
+                remove(ext, number, (at.CLEAN, at.DIRTY)[heap], frame)
+                del mine[frame]
+        elif frame not in keys[number][1 - heap]:
+            insert(ext, number, (at.CLEAN, at.DIRTY)[heap], frame, key)
+            mine[frame] = key
+        root = root_of(ext, number, (at.CLEAN, at.DIRTY)[heap])
+        assert (root == -1) == (not mine) and (root == -1 or mine[root] == min(mine.values()))
+
+
+@pytest.mark.parametrize(
+    ("asked", "error", "told"),
+    [
+        ("taq", UnknownNameError, "did you mean tac?"),
+        ("tac:extend=3", UnknownNameError, "did you mean extent?"),
+        ("tac:extent=0", InvalidParameterError, "extent of tac: 0, but it must be a whole number from 1"),
+        ("tac:lost=101", InvalidParameterError, "from 0 to 100"),
+        ("tac:extent", InvalidParameterError, "NAME=NUMBER"),
+        ("lc:extent=3", UnknownNameError, "extent"),
+        ("absent.py", MissingFileError, "no file"),
+    ],
+)
+def test_bad_designs_are_named(asked: str, error: type[FlashsimError], told: str) -> None:
+    with pytest.raises(error) as raised:
+        extension_design(asked)
+    assert told in str(raised.value) and "\n" not in str(raised.value)
+
+
+def test_files_that_are_no_design_are_named(tmp_path: Path) -> None:
+    path = tmp_path / "mine.py"
+    for text, told in (("", "does not define"), ("TITLE = 1\nimport absent_module\n", "absent_module")):
+        path.write_text(text, encoding="utf-8")
+        with pytest.raises(FlashsimError, match=told):
+            extension_design(str(path))

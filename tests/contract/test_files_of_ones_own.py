@@ -41,6 +41,7 @@ def test_the_guides_files_and_its_drive(tmp_path: Path, monkeypatch: pytest.Monk
     assert "die 1\n" in printed
     assert "WorkingSet(transactions=20000, references=50" in printed
     assert "['key'] 500 tuples on 2 pages\n((0, 2048),) 2 reads\n" in printed
+    assert "on the SSD: False\non the SSD: True\n" in printed
 
 
 def test_the_guides_commands_show_its_join_beside_its_formula_and_its_traces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
