@@ -13,6 +13,8 @@ Source: Canim et al., "SSD bufferpool extensions for database systems", PVLDB 3(
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from flashsim.core.draws import mixed
 from flashsim.core.kernel import inlined_kernel, lean_kernel
 from flashsim.core.replacement import FIRST_PAGE, NONE, Parameter
@@ -47,7 +49,7 @@ _EXTENT, _AGING, _RANDOM, _SEQUENTIAL, _LOST = range(FIRST_PARAMETER, FIRST_PARA
 _SINCE = OWN_NUMBER
 
 
-def WORDS(parameters: dict[str, int], pages: int) -> int:  # noqa: N802
+def WORDS(parameters: Mapping[str, int], pages: int) -> int:  # noqa: N802
     """A temperature for each extent."""
     return -(-pages // parameters["extent"])
 
