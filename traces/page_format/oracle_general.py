@@ -1,4 +1,4 @@
-"""libCacheSim's oracleGeneral (`traces.format._oracle_records`): each record is a reference to its object, whatever its size.
+"""libCacheSim's oracleGeneral (`traces.format._oracle_records`): each record is a reference to its object, of whatever size above 0.
 
 An object of 2**63 and more is taken for the negative number that has the same bits.
 """
