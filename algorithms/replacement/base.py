@@ -14,13 +14,13 @@ from typing import Any, Protocol
 import numpy as np
 
 from flashsim.core.compiling import Part
-from flashsim.core.errors import FlashsimError, InvalidParameterError, UnknownNameError, in_one_line
+from flashsim.core.errors import FlashsimError, in_one_line
 from flashsim.core.kernel import compiled, pointer_to
 from flashsim.core.members import Family
 from flashsim.core.policies import Policies, compiled_member
 from flashsim.core.replacement import FIRST_PARAMETER, KERNELS, OWN_NUMBER, Parameter, ReplacementPolicy, leave_ring, nothing
 from flashsim.core.source_files import source_tree
-from flashsim.core.units import parse_count
+from flashsim.core.whole_numbers import whole_numbers
 
 
 class Replacement(Protocol):
@@ -75,9 +75,9 @@ def check_replacement_policy(text: str) -> None:
 
 def _checked(text: str, parameters: Mapping[str, int]) -> tuple[str, Replacement, dict[str, int]]:
     """A member's name, the member, and the values of its parameters."""
-    name, _, written = text.partition(":")
+    name = text.partition(":")[0]
     member = REPLACEMENT.load(name)
-    values = _values(name, member.PARAMETERS, dict(_written(each) for each in written.split(",") if each) | dict(parameters))
+    values = whole_numbers(REPLACEMENT.kind, text, member.PARAMETERS, parameters, OWN_NUMBER - FIRST_PARAMETER)
     _check_plain(name, member.Plain)
     return name, member, values
 
@@ -115,28 +115,6 @@ def replacement_parts(names: Iterable[str]) -> list[Part]:
     modules = [f"{REPLACEMENT.package}.{name.replace('-', '_')}" for name in dict.fromkeys(names)]
     own = [module for module in modules if b"\ndef hit(" in sources.get(module, b"")]
     return [Part(module, "victim", f"{__name__}:{replacement_policy.__name__}", seconds=_COMPILED_IN) for module in own]
-
-
-def _written(text: str) -> tuple[str, int]:
-    name, sign, value = text.partition("=")
-    if not sign:
-        raise InvalidParameterError("policy", repr(text), "a parameter is written NAME=NUMBER")
-    return name.strip(), parse_count(value.strip(), name.strip())
-
-
-def _values(policy: str, declared: Any, given: Mapping[str, Any]) -> dict[str, int]:
-    if not isinstance(declared, Mapping) or not all(isinstance(each, Parameter) for each in declared.values()):
-        raise FlashsimError(f"{REPLACEMENT.kind}: PARAMETERS of '{policy}' must have a flashsim.core.replacement.Parameter for each name")
-    _bounded(policy, "the length of PARAMETERS", len(declared), OWN_NUMBER - FIRST_PARAMETER)
-    for name in given:
-        if name not in declared:
-            raise UnknownNameError(f"parameter of {policy}", name, declared)
-    values = {name: given.get(name, parameter.default) for name, parameter in declared.items()}
-    for name, value in values.items():
-        least, most = declared[name].least, declared[name].most
-        if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-            raise InvalidParameterError(f"{name} of {policy}", value, f"it must be a whole number from {least} to {most}")
-    return values
 
 
 def _kernels(name: str, member: Any) -> Policies | None:

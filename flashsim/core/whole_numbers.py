@@ -10,7 +10,7 @@ from flashsim.core.replacement import Parameter
 from flashsim.core.units import parse_count
 
 
-def whole_numbers(kind: str, text: str, declared: Mapping[str, Parameter], given: Mapping[str, Any], most: int) -> dict[str, int]:
+def whole_numbers(kind: str, text: str, declared: Any, given: Mapping[str, Any], most: int) -> dict[str, int]:
     """The values of a member's parameters, in the order in which it declares them.
 
     Parameters
@@ -19,6 +19,8 @@ def whole_numbers(kind: str, text: str, declared: Mapping[str, Parameter], given
         What a member of its family is called.
     text
         How the member was asked for: its name, and perhaps parameters behind a colon.
+    declared
+        Names of parameters, and a `Parameter` for each, if the member is well made.
     given
         Others, by name; they count more.
     most
@@ -27,7 +29,7 @@ def whole_numbers(kind: str, text: str, declared: Mapping[str, Parameter], given
     Raises
     ------
     FlashsimError
-        There are too many.
+        What is declared are no parameters, or too many.
     UnknownNameError
         One is not declared.
     InvalidParameterError
@@ -39,8 +41,12 @@ def whole_numbers(kind: str, text: str, declared: Mapping[str, Parameter], given
     {'k': 3, 'share': 50}
     """
     name, _, written = text.partition(":")
+    if not isinstance(declared, Mapping) or not all(isinstance(each, Parameter) for each in declared.values()):
+        raise FlashsimError(f"{kind}: PARAMETERS of '{name}' must have a flashsim.core.replacement.Parameter for each name")
     if len(declared) > most:
-        raise FlashsimError(f"{kind}: '{name}' has {len(declared)} parameters, but at most {most} are possible")
+        raise FlashsimError(
+            f"{kind}: the length of PARAMETERS of '{name}' is {len(declared)}, but it must be a whole number from 0 to {most}"
+        )
     wanted = dict(_written(kind, each) for each in written.split(",") if each.strip()) | dict(given)
     for parameter in wanted:
         if parameter not in declared:
