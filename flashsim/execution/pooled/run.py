@@ -16,6 +16,7 @@ from flashsim.core.units import NEVER
 from flashsim.execution.compiled_loop import CompiledLoop, HostSide, Striped
 from flashsim.execution.pooled import columns as at
 from flashsim.execution.pooled.engine import act
+from flashsim.execution.pooled.requests import note_interval
 from flashsim.execution.pooled.system import COUNTED, LOG, PoolSystem
 from flashsim.execution.pooled.tables import STATE_TYPE, tables
 from flashsim.storage.pool.reference import breach
@@ -106,3 +107,5 @@ class PoolRun:
             The memory pool's policy broke its contract, or transactions end in no time.
         """
         self.loop.run(until)
+        if until < NEVER:  # nothing happens any more before that
+            note_interval(self.tables, until)
