@@ -26,7 +26,7 @@ from flashsim.core.preset_files import ALLOW_CODE, printable
 _ClickException: Any = typer.BadParameter.__mro__[2]
 
 #: The subcommands: modules of `experiments.commands`, each with a function of its name, which is the command or heads its `app`.
-_COMMANDS = ("reproduce", "join", "fetch", "export", "device", "trace", "cache", "validate", "doctor")
+_COMMANDS = ("reproduce", "join", "fetch", "export", "device", "trace", "cache", "pool", "validate", "doctor")
 
 #: Bad input, and anything else that flashsim refuses.
 REFUSED = 2

@@ -11,6 +11,7 @@ from experiments.face.fetch import fetch as fetch
 from experiments.face.join import join as join
 from experiments.face.lab import lab as lab
 from experiments.face.papers import papers as papers
+from experiments.face.pool import pool as pool
 from experiments.face.replay import replay as replay
 from experiments.face.reproduce import reproduce as reproduce
 from experiments.face.sweep import sweep as sweep

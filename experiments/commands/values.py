@@ -19,6 +19,8 @@ _FAMILIES = {
     "engines": ("traces.replay.base", "ENGINES"),
     "planners": ("algorithms.page_access.planners.base", "PLANNERS"),
     "policies": ("algorithms.replacement.base", "REPLACEMENT"),
+    "designs": ("algorithms.extensions.base", "DESIGNS"),
+    "workloads": ("traces.transactions.base", "WORKLOADS"),
     "benchmarks": ("traces.workload.base", "FAMILY"),
 }
 _PLACE = re.compile(r"\{([a-z_]+)\}")

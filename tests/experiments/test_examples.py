@@ -57,6 +57,9 @@ COMMANDS = (
     "cache compare",
     "cache curve",
     "cache keep",
+    "pool",
+    "pool list",
+    "pool run",
     "validate",
     "validate hdd",
     "validate joins",
@@ -101,11 +104,11 @@ def test_every_command_has_examples_and_they_run(command: str, here: Path) -> No
 def test_no_command_is_left_out(flashsim: Run) -> None:
     listed = [
         re.findall(r"^  ([\w-]+)  ", flashsim(f"{group} --help").stdout.split("Commands:")[1], re.MULTILINE)
-        for group in ("", "device", "trace", "cache", "validate")
+        for group in ("", "device", "trace", "cache", "pool", "validate")
     ]
     groups = [
         f"{group} {name}".strip()
-        for group, names in zip(("", "device", "trace", "cache", "validate"), listed, strict=True)
+        for group, names in zip(("", "device", "trace", "cache", "pool", "validate"), listed, strict=True)
         for name in names
     ]
     assert sorted(groups) == sorted(COMMANDS[1:])

@@ -42,6 +42,11 @@ LINES = {
     "cache curve": ("cache curve pages.txt --policy lru --policy arc --size 10%..60%", False),
     "cache keep": ("cache keep zipf:pages=1000,references=5000 --out kept.parquet", False),
     "cache compare": ("cache compare pages.txt fifo lru --size 10%,30%", False),
+    "pool list": ("pool list", False),
+    "pool run": (
+        "pool run zipf:pages=2000,write-share=0.3 --design none,dw --memory 4MiB --ssd 8MiB --clients 4 --time 1s --without throttle",
+        False,
+    ),
     "validate hdd": ("validate hdd --drive toshiba-5400-320gb --trace measured.trace", False),
     "validate joins": (
         "validate joins --on ./joins.bin --device ocz-core-60gb --scale 0.005 --memory 256KiB --engine builtin --allow-write --repeats 1",
@@ -104,7 +109,7 @@ def files(here: Path) -> Path:
 
 
 def test_every_command_has_a_snapshot() -> None:
-    groups = ("", "device", "trace", "cache", "validate")
+    groups = ("", "device", "trace", "cache", "pool", "validate")
     assert set(COMMANDS) - set(groups) <= set(LINES) and {path.stem for path in SNAPSHOTS.iterdir()} == set(LINES)
 
 

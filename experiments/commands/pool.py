@@ -1,0 +1,199 @@
+"""``flashsim pool``: transactions on a memory pool that an SSD extends, by design."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from algorithms.extensions.base import DESIGNS
+from experiments.commands.outputs import Outputs, write_json
+from experiments.commands.progress import progress_bar
+from experiments.commands.results import Shown, targets_of, write_result
+from experiments.commands.shared import CommandWithExamples, Force, Group, JsonFile
+from experiments.commands.terminal import explain, say
+from experiments.commands.values import completes
+from experiments.commands.warned import warnings_as_lines
+from experiments.pooling import report
+from experiments.pooling.session import PARTS, Asked, simulate
+from experiments.pooling.sizes import design_names, parse_percent, part_names
+from experiments.presentation.tables import Table
+from flashsim.core.provenance import provenance
+from flashsim.core.units import parse_duration, parse_size
+from traces.transactions.base import WORKLOADS
+
+app = typer.Typer(cls=Group, rich_markup_mode=None, add_completion=False)
+
+Workload = Annotated[
+    str,
+    typer.Argument(
+        metavar="WORKLOAD",
+        help="Transactions, with parameters: {workloads}; generated references, such as zipf:pages=1e5,each=20; or a trace.",
+        autocompletion=completes("workloads"),
+    ),
+]
+Designs = Annotated[
+    list[str],
+    typer.Option(
+        "--design",
+        metavar="DESIGN",
+        help="What is done with the SSD: {designs}; all; or a Python file. Several may be given, or several with commas.",
+        autocompletion=completes("designs"),
+    ),
+]
+Memory = Annotated[str, typer.Option(metavar="SIZE", help="The memory pool.")]
+Ssd = Annotated[str, typer.Option(metavar="SIZE", help="The SSD's frames.")]
+Time = Annotated[str, typer.Option(metavar="TIME", help="Virtual time that each system runs, such as 36s or 10min.")]
+_DEVICE = "rates of Do (2012), table 3.1, or rates:read=N,write=N,further=N,servers=N; {presets}; a TOML file; or 8xPRESET."
+Disk = Annotated[str, typer.Option(metavar="DEVICE", help=f"The disks: {_DEVICE}", autocompletion=completes("presets"))]
+SsdDevice = Annotated[str, typer.Option(metavar="DEVICE", help="The SSD, as the disks.", autocompletion=completes("presets"))]
+Log = Annotated[
+    str | None,
+    typer.Option(
+        metavar="DEVICE", help="The log's, as the disks; none: commits take no time. Of rates, read and write are needed.",
+        autocompletion=completes("presets"),
+    ),
+]  # fmt: skip
+LogBytes = Annotated[str, typer.Option(metavar="SIZE", help="Log of each reference that writes.")]
+Policy = Annotated[
+    str,
+    typer.Option(
+        metavar="POLICY", help="Which page leaves memory: {policies}; or a Python file.", autocompletion=completes("policies")
+    ),
+]  # fmt: skip
+DirtyLimit = Annotated[str, typer.Option(metavar="SHARE", help="Lambda: how much of the SSD may be newer than the disk.")]
+Filling = Annotated[str, typer.Option(metavar="SHARE", help="Tau: how much of the SSD is filled with whatever leaves memory; 0% for none.")]
+Throttle = Annotated[int, typer.Option(metavar="N", help="Mu: requests of the SSD outstanding at which others bypass it; 0 for no limit.")]
+Grouping = Annotated[int, typer.Option("--group", metavar="N", help="Alpha: pages that a write of the cleaner holds at most.")]
+Partitions = Annotated[int, typer.Option(metavar="N", help="Parts into which the SSD's frames are divided.")]
+Expansion = Annotated[int, typer.Option(metavar="N", help="Pages that a read from disk brings until memory is full.")]
+ReadAhead = Annotated[int, typer.Option(metavar="N", help="Pages that a scan reads at once.")]
+Checkpoint = Annotated[str | None, typer.Option(metavar="TIME", help="Between two checkpoints; none by default.")]
+Fuzzy = Annotated[bool, typer.Option("--fuzzy", help="Checkpoints leave on the SSD what is newer than the disk.")]
+Clients = Annotated[int, typer.Option(metavar="N", help="They run transactions, one after another each.")]
+Think = Annotated[str, typer.Option(metavar="TIME", help="Between two transactions of a client.")]
+PageSize = Annotated[str, typer.Option("--page-size", metavar="SIZE", help="Of pages.")]
+Without = Annotated[
+    list[str] | None,
+    typer.Option(metavar="PART", help=f"Run each design once more without: {', '.join(PARTS)}; or all, one after the other."),
+]
+Last = Annotated[str, typer.Option(metavar="SHARE", help="Rates are told over this share of the time, at its end.")]
+Seed = Annotated[int, typer.Option(metavar="N", help="Of all that is drawn.")]
+Out = Annotated[Path | None, typer.Option(metavar="FILE.csv|.parquet", help="Write the table, a row a run.")]
+Plot = Annotated[Path | None, typer.Option(metavar="FILE.svg|.png|.pdf", help="Write the picture of the ramp-up.")]
+OutDir = Annotated[Path | None, typer.Option(metavar="DIR", help="Write report.html, tables (CSV) and pictures (SVG).")]
+
+
+@app.callback()
+def pool() -> None:
+    """A memory pool that an SSD extends: transactions by design, devices and sizes, in virtual time.
+
+    Examples::
+
+        flashsim pool run tpc-c:warehouses=2 --design none,lc --memory 20MB --ssd 140MB --time 4s
+        flashsim pool list
+    """
+
+
+@app.command("list", cls=CommandWithExamples)
+def list_designs(json: JsonFile = None, force: Force = False) -> None:
+    """List designs and workloads.
+
+    Examples::
+
+        flashsim pool list
+    """
+    with Outputs(force) as outputs:
+        target = outputs.file("--json", json) if json else None
+        designs = {name: DESIGNS.load(name).TITLE for name in DESIGNS.names()}
+        workloads = {name: WORKLOADS.load(name).TITLE for name in WORKLOADS.names()}
+        say(Table(["design", "title"], [[name, title] for name, title in designs.items()]), "")
+        say(Table(["workload", "title"], [[name, title] for name, title in workloads.items()]))
+        if target:
+            write_json(target, {"designs": designs, "workloads": workloads})
+
+
+@app.command("run", cls=CommandWithExamples)
+def run(
+    workload: Workload,
+    memory: Memory,
+    design: Designs = ["all"],  # noqa: B006
+    ssd: Ssd = "0B",
+    time: Time = "36s",
+    disk: Disk = "rates",
+    ssd_device: SsdDevice = "rates",
+    log: Log = None,
+    log_bytes: LogBytes = "200B",
+    policy: Policy = "lru-k",
+    dirty_limit: DirtyLimit = "50%",
+    filling: Filling = "95%",
+    throttle: Throttle = 100,
+    group: Grouping = 32,
+    partitions: Partitions = 16,
+    expansion: Expansion = 8,
+    read_ahead: ReadAhead = 32,
+    checkpoint: Checkpoint = None,
+    fuzzy: Fuzzy = False,
+    clients: Clients = 64,
+    think: Think = "0s",
+    page_size: PageSize = "8KiB",
+    without: Without = None,
+    last: Last = "20%",
+    seed: Seed = 0,
+    out: Out = None,
+    plot: Plot = None,
+    json: JsonFile = None,
+    out_dir: OutDir = None,
+    force: Force = False,
+) -> None:
+    """Run transactions on a memory pool and the SSD that extends it, from cold, and tell what came of it.
+
+    Designs run one after the other, on the same transactions. Sizes, warehouses and time may be scaled alike: rates hardly change.
+
+    Examples::
+
+        flashsim pool run tpc-c:warehouses=2 --design none,dw,lc --memory 20MB --ssd 140MB --time 4s --plot told.svg
+        flashsim pool run zipf:pages=20000,write-share=0.3 --design lc --memory 30MB --ssd 60MB --time 3s --without throttle --out told.csv
+        flashsim pool run tpc-c:warehouses=1 --design lc --memory 20MB --ssd 60MB --time 1s --disk 8xtoshiba-5400-320gb --json told.json
+    """
+    switches = {
+        "dirty_limit": parse_percent(dirty_limit, "--dirty-limit"),
+        "fill": parse_percent(filling, "--filling"),
+        "throttle": throttle,
+        "group": group,
+        "partitions": partitions,
+        "expansion": expansion,
+        "read_ahead": read_ahead,
+        "checkpoint": parse_duration(checkpoint, "--checkpoint") if checkpoint else 0,
+        "sharp": not fuzzy,
+        "clients": clients,
+        "think": parse_duration(think, "--think"),
+    }
+    devices = {"disk": disk, "ssd": ssd_device}
+    if log is not None:
+        devices["log"], switches["log_bytes"] = log, parse_size(log_bytes, "--log-bytes")
+    asked = Asked(
+        workload=workload,
+        designs=design_names(design),
+        memory=parse_size(memory, "--memory"),
+        ssd=parse_size(ssd, "--ssd"),
+        time=parse_duration(time, "--time"),
+        devices=devices,
+        policy=policy,
+        page_size=parse_size(page_size, "--page-size"),
+        seed=seed,
+        without=part_names(without or []),
+        last=parse_percent(last, "--last") / 100,
+        switches=switches,
+    )
+    with Outputs(force) as outputs, warnings_as_lines():
+        targets = targets_of(outputs, workload, "WORKLOAD", out, plot, json, out_dir)
+        origin = provenance(asked.as_dict())
+        with progress_bar("running transactions") as progress:
+            done = simulate(asked, progress)
+        say(f"{done.title()}\n", report.runs_table(done), "", report.traffic_table(done), "")
+        explain(report.EXPLAINED)
+        write = partial(report.write_report, done=done)
+        write_result(targets, Shown(done.rows(), done.as_dict(), lambda: report.ramp_up(done), write), origin)

@@ -1,0 +1,143 @@
+"""Devices of a system of pools as texts name them: a table's rates, a preset, or several drives of one preset."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import gcd
+from typing import Any
+
+from experiments.runs.pools import DISKS_3_1, SSD_3_1, Rates
+from flashsim.core.errors import InvalidParameterError
+from flashsim.core.model import CompiledModel
+from flashsim.core.parameters import count
+from flashsim.core.units import KIB, format_size
+from flashsim.device import engines, presets
+from flashsim.device.station.parameters import StationParameters
+from flashsim.execution.compiled_loop import Striped
+from traces.references.base import parsed
+
+#: The name of a station whose times come from requests a second.
+RATES = "rates"
+#: Bytes in a row on one of several drives: what a scan of 32 pages reads at once, or the cleaner writes, lies on one.
+STRIPE = 256 * KIB
+_SEVERAL = re.compile(r"([1-9][0-9]{0,3})x(.+)")
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Told:
+    """What a text says of rates."""
+
+    read: int = count("pages a second that are read at random, by all servers together")
+    write: int = count("pages a second that are written at random, by all servers together")
+    further: int = count("pages a second that a request goes on with behind its first one; 0 for no end of them", least=0, default=0)
+    servers: int = count("requests served at once", default=1)
+
+
+#: What `rates` are of the disks and the SSD unless it is said otherwise.
+_PUBLISHED: dict[str, dict[str, int]] = {"disk": vars(DISKS_3_1), "ssd": vars(SSD_3_1)}
+
+
+@dataclass(frozen=True)
+class PoolDevice:
+    """A device before it is made.
+
+    Parameters
+    ----------
+    purpose
+        Of `flashsim.execution.pooled.system.PURPOSES`.
+    text
+        ``rates`` (Do, 2012, table 3.1), with other values as ``rates:read=1015,write=895,further=26370,servers=8``; a preset's name or
+        TOML file; or so many drives of it that are striped, as ``8xtoshiba-5400-320gb``.
+
+    Raises
+    ------
+    UnknownNameError, MissingFileError, DamagedFileError, InvalidParameterError
+        No preset or parameter has that name, or a value is none.
+    """
+
+    purpose: str
+    text: str
+
+    def __post_init__(self) -> None:
+        if self.is_rates:
+            self._rates()
+        else:
+            engines.check_policies(self._preset())
+
+    @property
+    def is_rates(self) -> bool:
+        """Whether it is a station."""
+        return self.text.partition(":")[0] == RATES
+
+    @property
+    def drives(self) -> int:
+        """How many it is."""
+        array = None if self.is_rates else self._preset().array
+        found = _SEVERAL.fullmatch(self.text)
+        return (int(found[1]) if found else 1) * (array.drives if array else 1)
+
+    @property
+    def stripe(self) -> int:
+        """Bytes in a row on one drive, 0 for all."""
+        if self.drives == 1:
+            return 0
+        array = self._preset().array
+        return array.stripe if array else STRIPE
+
+    @property
+    def capacity(self) -> int:
+        """Bytes that it holds."""
+        if self.is_rates:
+            return StationParameters(1, 1).capacity
+        each = self._preset().parameters.capacity
+        return each // self.stripe * self.stripe * self.drives if self.stripe else each
+
+    def make(self, page_size: int) -> CompiledModel | Striped:
+        """The device, empty and idle, as the compiled loop takes it."""
+        if self.is_rates:
+            return self._rates().station(page_size)
+        preset = self._preset()
+        engines.finish(preset)
+        kind, _ = engines.classes_of(preset, "engine")
+        made: Sequence[CompiledModel] = [kind(preset.parameters) for _ in range(self.drives)]
+        return Striped(made, self.stripe) if self.drives > 1 else made[0]
+
+    def check_room(self, parameter: str, value: str, needed: int) -> None:
+        """Refuse what does not fit.
+
+        Raises
+        ------
+        InvalidParameterError
+            More bytes are needed than it holds.
+        """
+        if needed > self.capacity:
+            told = value if value == format_size(needed) else f"{value} ({format_size(needed)})"
+            raise InvalidParameterError(parameter, told, f"the {self.purpose}, {self.text}, holds {format_size(self.capacity)}")
+
+    def _preset(self) -> presets.Preset:
+        found = _SEVERAL.fullmatch(self.text)
+        return presets.load(found[2] if found else self.text)
+
+    def _rates(self) -> Rates:
+        return Rates(**vars(parsed(self.text, _Told, _PUBLISHED.get(self.purpose, {}))))
+
+
+def pages_in_a_row(devices: Sequence[PoolDevice], page_size: int) -> int:
+    """Pages of which multiples no request may cross, so that each lies on one drive.
+
+    Raises
+    ------
+    InvalidParameterError
+        Stripes of no whole pages.
+    """
+    common = gcd(*(each.stripe for each in devices if each.purpose in ("disk", "ssd")))
+    if common % page_size:
+        raise InvalidParameterError("page size", format_size(page_size), f"stripes of {format_size(common)} must hold whole pages")
+    return common // page_size if common else 1 << 30
+
+
+def statistics(device: CompiledModel | Striped) -> list[dict[str, Any]]:
+    """What each of its drives counted."""
+    return [drive.statistics() for drive in (device.drives if isinstance(device, Striped) else [device])]

@@ -1,0 +1,63 @@
+"""Shares in percent and names of designs as people write them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from contextlib import suppress
+
+from algorithms.extensions.base import DESIGNS
+from experiments.pooling.session import PARTS
+from flashsim.core.errors import InvalidParameterError
+
+#: Between two names: a comma that no parameter stands behind.
+_BETWEEN = re.compile(r",(?![^,:]*=)")
+
+
+def parse_percent(written: str | float, parameter: str) -> int:
+    """Whole percent of a share, as ``50%`` or ``0.5``.
+
+    Raises
+    ------
+    InvalidParameterError
+        It is none, outside 0 to 100 %, or no whole percent.
+
+    Examples
+    --------
+    >>> parse_percent("50%", "dirty_limit"), parse_percent(0.9, "dirty_limit")
+    (50, 90)
+    """
+    text = str(written).strip()
+    with suppress(ValueError):
+        share = float(text[:-1]) if text.endswith("%") else 100 * float(text)
+        if 0 <= share <= 100 and abs(share - round(share)) < 1e-9:
+            return round(share)
+    raise InvalidParameterError(parameter, repr(written), "a share of whole percent from 0 to 1 is needed, such as 50% or 0.5")
+
+
+def design_names(written: Sequence[str]) -> list[str]:
+    """Designs of texts that hold one or several, or ``all``.
+
+    Raises
+    ------
+    InvalidParameterError
+        There is none.
+
+    Examples
+    --------
+    >>> design_names(["none,lc", "tac:extent=16,aging=1000,lc"])
+    ['none', 'lc', 'tac:extent=16,aging=1000']
+    """
+    found = [each for name in _apart(written) for each in (DESIGNS.names() if name == "all" else [name])]
+    if not found:
+        raise InvalidParameterError("design", "none", "at least one is needed")
+    return list(dict.fromkeys(found))
+
+
+def part_names(written: Sequence[str]) -> list[str]:
+    """Parts of the SSD manager of texts that hold one or several, or ``all``."""
+    return list(dict.fromkeys(each for name in _apart(written) for each in (PARTS if name == "all" else [name])))
+
+
+def _apart(written: Sequence[str]) -> list[str]:
+    return [name.strip() for text in written for name in _BETWEEN.split(text) if name.strip()]

@@ -1,0 +1,145 @@
+"""What one system of pools did over virtual time: rates, hit ratios, shares of the SSD, and traffic by device and cause."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from flashsim.core.request import Integers
+from flashsim.core.units import MB, SECONDS
+from flashsim.execution.pooled.system import PoolSystem
+from traces.transactions.base import Metric
+
+#: Of which is told what happened in each.
+INTERVALS = 100
+#: Traffic: device, cause, whether it writes, what was counted, and what of that is told elsewhere.
+_TRAFFIC = (
+    ("disk", "misses", "read", "disk_pages_read", None),
+    ("disk", "leaving memory", "written", "disk_pages_written", "pages_cleaned"),
+    ("disk", "cleaner", "written", "pages_cleaned", None),
+    ("SSD", "misses", "read", "ssd_reads", None),
+    ("SSD", "cleaner", "read", "pages_cleaned", None),
+    ("SSD", "admissions", "written", "ssd_writes", None),
+)
+
+
+@dataclass(frozen=True)
+class Ran:
+    """A run.
+
+    Parameters
+    ----------
+    design, without
+        Its design, and the part of the SSD manager that it was without, None for none.
+    system
+        What ran.
+    metric
+        What the workload reports, if it counts transactions of a kind.
+    last
+        The share of the time, at its end, over which rates are told.
+    counts
+        By what was counted (`flashsim.execution.pooled.system.COUNTED`), a number an interval.
+    devices
+        What drives counted, by what devices are for.
+    cpu_s
+        Processor seconds that it took.
+    ended
+        Whether there were no more transactions.
+    """
+
+    design: str
+    without: str | None
+    system: PoolSystem
+    metric: Metric | None
+    last: float
+    counts: Mapping[str, Integers]
+    devices: Mapping[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
+    cpu_s: float = 0.0
+    ended: bool = False
+
+    @property
+    def name(self) -> str:
+        """The design, and what it was without."""
+        return self.design if self.without is None else f"{self.design} without {self.without}"
+
+    @property
+    def seconds(self) -> float:
+        """Of an interval."""
+        return self.system.interval / SECONDS
+
+    def _part(self) -> slice:
+        """The last intervals; of a recorded trace that has ended, of those in which anything was asked."""
+        asked = self.counts["references"]
+        busy = int(np.flatnonzero(asked).max(initial=0)) + 1 if self.ended else len(asked)
+        return slice(busy - max(1, round(self.last * busy)), busy)
+
+    def _ratios(self, part: slice, each: bool = False) -> dict[str, Any]:
+        """Rates and shares over some intervals, or in each of them."""
+        sums = {name: values[part] if each else values[part].sum() for name, values in self.counts.items()}
+        length = self.seconds * (1 if each else part.stop - part.start)
+        missed = sums["references"] - sums["hits"] - sums["created"]
+        frames = max(1, self.system.ssd)
+        ends = {
+            name: self.counts[name][part] if each else self.counts[name][part].mean() for name in ("ssd_used", "ssd_newer", "ssd_invalid")
+        }
+        told = {
+            "transactions_s": sums["transactions"] / length,
+            "memory_hit_ratio": _share(sums["hits"], sums["references"]),
+            "ssd_hit_ratio": _share(sums["ssd_reads"], missed),
+            "newer_share_of_ssd_reads": _share(sums["ssd_reads_newer"], sums["ssd_reads"]),
+            "used_share": ends["ssd_used"] / frames,
+            "dirty_share": ends["ssd_newer"] / frames,
+            "invalid_share": ends["ssd_invalid"] / frames,
+        }
+        page = self.system.page_size / MB / length
+        told["disk_read_mb_s"], told["disk_written_mb_s"] = page * sums["disk_pages_read"], page * sums["disk_pages_written"]
+        told["ssd_read_mb_s"] = page * (sums["ssd_reads"] + sums["pages_cleaned"])
+        told["ssd_written_mb_s"] = page * sums["ssd_writes"]
+        return told
+
+    def row(self) -> dict[str, Any]:
+        """Rates and shares over the last part of the time, and counts over all of it; JSON-ready."""
+        part = self._part()
+        told = {name: float(value) for name, value in self._ratios(part).items()}
+        named: dict[str, Any] = {"design": self.design, "without": self.without, "transactions_s": told.pop("transactions_s")}
+        if self.metric is not None:
+            counted, length = int(self.counts["transactions"][part].sum()), (part.stop - part.start) * self.system.interval
+            named |= {"metric": self.metric.name, "metric_value": self.metric.of(counted, length)}
+        sums = {name: int(values.sum()) for name, values in self.counts.items() if name not in ("ssd_used", "ssd_newer", "ssd_invalid")}
+        return named | told | sums | {"told_over_s": (part.stop - part.start) * self.seconds, "cpu_s": self.cpu_s}
+
+    def series(self) -> dict[str, list[float]]:
+        """Rates and shares in each interval, and the seconds at which it ends."""
+        count = len(self.counts["transactions"])
+        told = self._ratios(slice(0, count), each=True)
+        return {"seconds": [self.seconds * (number + 1) for number in range(count)]} | {
+            name: np.asarray(values, np.float64).tolist() for name, values in told.items()
+        }
+
+    def traffic(self) -> list[dict[str, Any]]:
+        """Pages a second and megabytes a second over the last part of the time, by device and cause, and pages in all."""
+        part = self._part()
+        length = self.seconds * (part.stop - part.start)
+        rows = []
+        for device, cause, how, counted, but in _TRAFFIC:
+            if device == "SSD" and not self.system.ssd:
+                continue
+            pages = self.counts[counted] - (self.counts[but] if but else 0)
+            rate = max(0, int(pages[part].sum())) / length  # of a group on its way from the SSD to the disk, only the first half is counted
+            told = {"design": self.design, "without": self.without, "device": device, "cause": cause, "how": how}
+            rows.append(told | {"pages_s": rate, "mb_s": rate * self.system.page_size / MB, "pages": max(0, int(pages.sum()))})
+        return rows
+
+    def lately(self) -> str:
+        """The last interval in words, for those who wait."""
+        count = len(self.counts["transactions"])
+        told = self._ratios(slice(count - 1, count))
+        shares = f"hits {told['memory_hit_ratio']:.0%} in memory, {told['ssd_hit_ratio']:.0%} on the SSD, dirty {told['dirty_share']:.0%}"
+        return f"{told['transactions_s']:,.0f} transactions/s, {shares}"
+
+
+def _share(of: Any, all_of_them: Any) -> Any:
+    return of / np.maximum(1, all_of_them)

@@ -1,0 +1,72 @@
+"""Runs of systems of pools: what is told over time adds up, and parts can be left out."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+
+from experiments.pooling.devices import PoolDevice, pages_in_a_row
+from experiments.pooling.session import Asked, Pools, simulate
+from flashsim.core.units import KIB, MB, SECONDS
+from flashsim.execution.compiled_loop import Striped
+
+
+@pytest.fixture(scope="module")
+def done() -> Pools:
+    switches: dict[str, Any] = {"clients": 3, "read_ahead": 1, "expansion": 2, "dirty_limit": 20}
+    return simulate(
+        Asked(
+            workload="zipf:pages=400,write-share=0.5,each=4",
+            designs=["none", "lc"],
+            memory=40 * 512,
+            ssd=200 * 512,
+            time=SECONDS // 2,
+            page_size=512,
+            without=["throttle", "expansion"],
+            switches=switches,
+        )
+    )
+
+
+def test_parts_of_the_ssd_are_left_out_where_there_is_one(done: Pools) -> None:
+    assert [each.name for each in done.runs] == ["none", "none without expansion", "lc", "lc without throttle", "lc without expansion"]
+    systems = {each.name: each.system for each in done.runs}
+    assert (systems["lc"].throttle, systems["lc without throttle"].throttle, systems["lc without expansion"].expansion) == (100, 0, 1)
+    assert systems["none"].ssd == 0 and systems["lc"].ssd == 200
+
+
+def test_what_is_told_adds_up(done: Pools) -> None:
+    for each, row in zip(done.runs, done.rows(), strict=True):
+        series = each.series()
+        assert row["transactions_s"] == pytest.approx(np.mean(series["transactions_s"][-20:]))
+        assert row["dirty_share"] == pytest.approx(np.mean(series["dirty_share"][-20:]))
+        moved = {(told["device"], told["how"]): 0.0 for told in each.traffic()}
+        for told in each.traffic():
+            moved[told["device"], told["how"]] += told["mb_s"]
+        assert moved["disk", "read"] == pytest.approx(row["disk_read_mb_s"])
+        assert moved["disk", "written"] == pytest.approx(row["disk_written_mb_s"])
+        if each.system.ssd:
+            assert moved["SSD", "read"] == pytest.approx(row["ssd_read_mb_s"])
+        # each reference is a hit, or one page was read or made for it; what is on its way at the end is not counted as read
+        asked = row["hits"] + row["created"] + row["ssd_reads"] + row["disk_reads"]
+        assert 0 <= row["references"] - asked <= each.system.clients
+    json.dumps(done.as_dict(), allow_nan=False)
+
+
+def test_states_are_told_of_the_last_interval_too(done: Pools) -> None:
+    lazy = next(each for each in done.runs if each.name == "lc")
+    used = lazy.series()["used_share"]
+    assert min(used[-2:]) > 0 and used == sorted(used)
+    assert 0 < lazy.series()["dirty_share"][-1] <= 0.25
+
+
+def test_devices_are_made_as_texts_say() -> None:
+    several = PoolDevice("disk", "3xtoshiba-5400-320gb")
+    made = several.make(8 * KIB)
+    assert isinstance(made, Striped) and len(made.drives) == 3 and made.stripe == several.stripe
+    assert pages_in_a_row([several, PoolDevice("ssd", "rates")], 8 * KIB) == several.stripe // (8 * KIB)
+    assert several.capacity <= 3 * 320_100 * MB
+    assert PoolDevice("ssd", "rates:read=5").make(8 * KIB).capacity == PoolDevice("ssd", "rates").capacity
