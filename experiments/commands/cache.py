@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
-import pandas as pd
 import typer
-from matplotlib.figure import Figure
 
 from algorithms.replacement.base import REPLACEMENT
 from experiments.caching import curve_report, report
@@ -26,11 +23,11 @@ from experiments.caching.sizes import parse_sample, parse_share
 from experiments.caching.sources import of_text
 from experiments.commands.outputs import Outputs, write_json
 from experiments.commands.progress import progress_bar
+from experiments.commands.results import Shown, targets_of, write_result
 from experiments.commands.shared import CommandWithExamples, Force, Group, JsonFile
 from experiments.commands.terminal import explain, say
 from experiments.commands.values import completes
 from experiments.commands.warned import warnings_as_lines
-from experiments.presentation.plots import FORMATS, save
 from experiments.runs.joining import CPU
 from flashsim.core.compiling import cores
 from flashsim.core.errors import InvalidParameterError, RefusedError
@@ -122,7 +119,6 @@ Columns = Annotated[
         help="Columns of a CSV file: page=KEY,write=OP:get/set; of requests such as offset=LBA:sectors,length=Size:bytes.",
     ),
 ]
-_TABLES = (".csv", ".parquet")
 
 
 @app.callback()
@@ -206,7 +202,7 @@ def simulated(
             outputs.spare("--device", target.file)
             if os.path.realpath(target.file) == os.path.realpath(trace):
                 raise RefusedError(f"device: {device} is the trace, and would be overwritten")
-        targets = _targets(outputs, trace, out, plot, json, out_dir)
+        targets = targets_of(outputs, "TRACE", trace, out, plot, json, out_dir)
         origin = provenance({"trace": trace} | asked.as_dict() | (target.as_dict() if target else {}))
         with ExitStack() as stack:
             if target is not None and requests is not None:
@@ -220,8 +216,8 @@ def simulated(
         if target is not None:
             say("", report.served_table(done), "")
             explain(report.SERVED)
-        made = _Shown(done.rows(), done.as_dict(), lambda: report.picture(done.rows()), partial(report.write_report, done=done))
-        _write(targets, made, origin)
+        made = Shown(done.rows(), done.as_dict(), lambda: report.picture(done.rows()), partial(report.write_report, done=done))
+        write_result(targets, made, origin)
 
 
 @app.command("compare", cls=CommandWithExamples)
@@ -259,14 +255,14 @@ def compared(
         raise InvalidParameterError("policy", ", ".join(names) or "none", "a comparison needs at least two")
     asked = _asked(with_optimum(names), size, page_size, warm_up, limit, sample, seed, jobs, WINDOWS)
     with Outputs(force) as outputs, warnings_as_lines():
-        targets = _targets(outputs, trace, out, plot, json, out_dir)
+        targets = targets_of(outputs, "TRACE", trace, out, plot, json, out_dir)
         with progress_bar("simulating policies") as progress:
             told = Comparison(simulate(of_text(trace, asked.page_size, seed, format_name, columns), asked, progress))
         say(f"{told.done.title()}\n", report.pairs_table(told), "", report.best_table(told), "")
         explain(METHOD)
         rows = [each.row() for each in told.pairs]
-        made = _Shown(rows, told.as_dict(), lambda: report.differences(told), partial(report.write_report, done=told.done, told=told))
-        _write(targets, made, provenance({"trace": trace} | asked.as_dict()))
+        made = Shown(rows, told.as_dict(), lambda: report.differences(told), partial(report.write_report, done=told.done, told=told))
+        write_result(targets, made, provenance({"trace": trace} | asked.as_dict()))
 
 
 @app.command("curve", cls=CommandWithExamples)
@@ -301,7 +297,7 @@ def curve(
     share, most = parse_sample(sample)
     asked = _asked(policy or ["lru"], size, page_size, "0", limit, "100%", seed, jobs)
     with Outputs(force) as outputs, warnings_as_lines():
-        targets = _targets(outputs, trace, out, plot, json, out_dir)
+        targets = targets_of(outputs, "TRACE", trace, out, plot, json, out_dir)
         source = of_text(trace, asked.page_size, seed, format_name, columns)
         with progress_bar("making curves") as progress:
             told = curves(source, asked, share, most, progress)
@@ -309,18 +305,8 @@ def curve(
         say(f"{curve_report.title(told)}\n", curve_report.curves_table(told), "", curve_report.locality_table(told, sets), "")
         explain(curve_report.explained(told))
         write = partial(curve_report.write_report, told=told, sets=sets)
-        made = _Shown(told.rows(), curve_report.as_dict(told, sets), lambda: curve_report.picture(told, sets), write)
-        _write(targets, made, provenance({"trace": trace} | asked.as_dict() | {"sample": sample}))
-
-
-@dataclass(frozen=True)
-class _Shown:
-    """What a command writes: rows of its table, JSON, its picture, and a report into a folder with its provenance."""
-
-    rows: list[dict[str, Any]]
-    told: dict[str, Any]
-    draw: Callable[[], Figure]
-    report: Callable[..., None]
+        made = Shown(told.rows(), curve_report.as_dict(told, sets), lambda: curve_report.picture(told, sets), write)
+        write_result(targets, made, provenance({"trace": trace} | asked.as_dict() | {"sample": sample}))
 
 
 @app.command("keep", cls=CommandWithExamples)
@@ -355,30 +341,3 @@ def _asked(
 ) -> Asked:
     most = None if limit is None else parse_count(limit, "limit")
     return Asked(names, sizes, parse_size(page_size, "--page-size"), warm_up, most, seed, jobs, parse_share(sample), windows)
-
-
-def _targets(
-    outputs: Outputs, trace: str, out: Path | None, plot: Path | None, json: Path | None, out_dir: Path | None
-) -> dict[str, tuple[Path, Path]]:
-    """Where to write for now, and the final name, by option; never over the trace."""
-    outputs.spare("TRACE", Path(trace))
-    for option, path, endings in (("--out", out, _TABLES), ("--plot", plot, FORMATS)):
-        if path is not None and path.suffix not in endings:
-            raise InvalidParameterError(option, repr(str(path)), f"its name must end in {', '.join(endings)}")
-    wanted = {"--out": out, "--plot": plot, "--json": json}
-    targets = {option: (outputs.file(option, path), path) for option, path in wanted.items() if path is not None}
-    return targets | ({"--out-dir": (outputs.folder("--out-dir", out_dir), out_dir)} if out_dir else {})
-
-
-def _write(targets: dict[str, tuple[Path, Path]], shown: _Shown, origin: dict[str, Any]) -> None:
-    if "--out" in targets:
-        target, named = targets["--out"]
-        frame = pd.DataFrame(shown.rows)
-        frame.to_csv(target, index=False) if named.suffix == ".csv" else frame.to_parquet(target, index=False)
-    if "--plot" in targets:
-        target, named = targets["--plot"]
-        save(shown.draw(), target, named.suffix)
-    if "--json" in targets:
-        write_json(targets["--json"][0], shown.told | {"provenance": origin})
-    if "--out-dir" in targets:
-        shown.report(targets["--out-dir"][0], origin=origin)

@@ -189,7 +189,7 @@ def run(
         switches=switches,
     )
     with Outputs(force) as outputs, warnings_as_lines():
-        targets = targets_of(outputs, workload, "WORKLOAD", out, plot, json, out_dir)
+        targets = targets_of(outputs, "WORKLOAD", workload, out, plot, json, out_dir)
         origin = provenance(asked.as_dict())
         with progress_bar("running transactions") as progress:
             done = simulate(asked, progress)

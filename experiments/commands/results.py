@@ -31,9 +31,9 @@ class Shown:
 
 
 def targets_of(
-    outputs: Outputs, source: str, named: str, out: Path | None, plot: Path | None, json: Path | None, out_dir: Path | None
+    outputs: Outputs, named: str, source: str, out: Path | None, plot: Path | None, json: Path | None, out_dir: Path | None
 ) -> Targets:
-    """Take the files that options name; never over the source, which `named` is what the command calls it.
+    """Take the files that options name; never over the source, which the command calls as `named` says.
 
     Raises
     ------
