@@ -143,7 +143,7 @@ def test_the_guide_to_reproductions_runs(here: Path, monkeypatch: pytest.MonkeyP
     places = [*experiments.papers.__path__, str(here)]
     monkeypatch.setattr(experiments.papers, "__path__", places)
     monkeypatch.setattr(experiments.papers.__spec__, "submodule_search_locations", places)
-    assert papers.PAPERS.names() == ["do2009", "li2009", "shin2016", "slides2009"]
+    assert papers.PAPERS.names() == ["do2009", "do2012", "li2009", "shin2016", "slides2009"]
     commands = examples("".join(re.findall(r"^```sh\n(.*?)^```", text, re.MULTILINE | re.DOTALL)))
     assert sum("slides2009" in line for line in commands) == 1 and sum("--cluster" in line for line in commands) == 1
     for line in commands:

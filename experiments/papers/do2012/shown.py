@@ -1,0 +1,66 @@
+"""Tables and pictures that exhibits of the thesis share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+
+from experiments.papers.do2012.runs import DESIGNS, DISKS, STEADY, Disks, Runs
+from experiments.presentation.plots import series_over, svg
+from experiments.presentation.section import Section
+from experiments.presentation.tables import Entry, Table
+from experiments.runs.pools import PoolSetup
+
+#: What a database is called, and its setup by design and disks.
+Database = tuple[str, Callable[[str, Disks], PoolSetup]]
+_SECOND = ("disk_reads", "disk_writes", "ssd_reads", "ssd_writes")
+
+
+def speedups(title: str, name: str, of: str, databases: Sequence[Database], designs: Sequence[str], runs: Runs) -> list[Section]:
+    """What each design does in the last two hours on each database, and how many times what is done without an SSD."""
+    rows: list[list[Entry]] = []
+    last = slice(-STEADY, None)
+    for disks in DISKS:
+        for label, setup_of in databases:
+            for design in designs:
+                setup = setup_of(design, disks)
+                series = runs.series(setup)
+                if series is None:
+                    continue
+                reads, from_disk = series.total("ssd_reads", last), series.total("disk_reads", last)
+                states = [100 * series.filled(state, last) for state in ("ssd_used", "ssd_newer", "ssd_invalid")]
+                told = [runs.steady(setup), runs.over(setup, setup_of("none", disks)), 100 * reads / max(1, reads + from_disk)]
+                rows.append([disks.name, label, DESIGNS[design], *told, *(series.rate(what, last) for what in _SECOND), *states])
+    header = [
+        "disks",
+        of,
+        "design",
+        "transactions/s",
+        "speedup",
+        "SSD hits, %",
+        "disk reads/s",
+        "disk writes/s",
+        "SSD reads/s",
+        "SSD writes/s",
+    ]
+    table = Table([*header, "used, %", "newer, %", "invalid, %"], rows, name, 1)
+    text = "Means of the last two hours. SSD reads are those of misses, without the cleaner's."
+    return [Section(title, text, [table], on_terminal=True)] if rows else []
+
+
+def ramp_up(title: str, name: str, panels: Mapping[str, Mapping[str, PoolSetup]], runs: Runs) -> list[Section]:
+    """Throughput over time, smoothed over three intervals as the thesis does; a panel a database."""
+    frames = []
+    for panel, lines in panels.items():
+        for label, setup in lines.items():
+            series = runs.series(setup)
+            if series is not None:
+                rates = np.convolve(series.counts["transactions"] / series.seconds, np.full(3, 1 / 3), "valid")
+                hours = (np.arange(len(rates)) + 2) * setup.every / 60
+                frames.append(pd.DataFrame({"panel": panel, "hours": hours, "design": label, "transactions/s": rates}))
+    if not frames:
+        return []
+    picture = svg(series_over(pd.concat(frames), "hours", "transactions/s", "design", ["panel"], "hours"))
+    return [Section(title, "Means of three intervals of six minutes.", pictures={name: picture})]

@@ -1,0 +1,61 @@
+"""The thesis's runs at a thousandth: what must hold of every run, and the order of designs."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import pytest
+
+from experiments.papers.base import Verdict
+from experiments.papers.do2012.runs import FITTED, PUBLISHED, STEADY, tpc_c
+from experiments.reproduction.judging import HOLD, reproduce
+from experiments.runs.jobs import Settings
+from experiments.runs.pools import DISKS_3_1, SSD_3_1, PoolSeries, run_pool
+from flashsim.core.kernel import compiled
+
+SCALE = 0.001
+LAST = slice(-STEADY, None)
+
+pytestmark = pytest.mark.skipif(not compiled(), reason="takes minutes uncompiled")
+
+
+@cache
+def series(design: str) -> PoolSeries:
+    return PoolSeries.of(run_pool(vars(tpc_c(2000, design, PUBLISHED)), SCALE, 1))
+
+
+@pytest.mark.parametrize("design", ["none", "dw", "lc", "tac"])
+def test_what_is_counted_adds_up_and_devices_do_no_more_than_they_can(design: str) -> None:
+    found = series(design)
+    referenced = found.total("references")
+    served = sum(found.total(what) for what in ("hits", "ssd_reads", "disk_reads", "created"))
+    assert abs(referenced - served) <= 64 * 8  # clients are in the midst of theirs
+    disk = found.rate("disk_reads", LAST) / DISKS_3_1.read + found.rate("disk_writes", LAST) / DISKS_3_1.write
+    ssd = (found.rate("ssd_reads", LAST) + found.rate("pages_cleaned", LAST)) / SSD_3_1.read + found.rate(
+        "ssd_writes", LAST
+    ) / SSD_3_1.write
+    assert 0.9 < disk < 1.05 and ssd < 1.05
+    assert (found.counts["ssd_used"] <= found.ssd).all() and (found.counts["ssd_newer"] <= found.counts["ssd_used"]).all()
+
+
+def test_designs_come_in_the_order_of_the_thesis() -> None:
+    none, tac, dw, lc = (series(design).rate("transactions", LAST) for design in ("none", "tac", "dw", "lc"))
+    assert none < tac < dw < lc
+
+
+def test_only_tac_keeps_pages_that_are_not_valid_and_only_lc_newer_ones() -> None:
+    invalid, newer = ({design for design in ("dw", "lc", "tac") if series(design).total(what)} for what in ("ssd_invalid", "ssd_newer"))
+    assert invalid == {"tac"} and newer == {"lc"}
+
+
+def test_what_is_not_built_is_not_attempted() -> None:
+    (done,) = reproduce("do2012/table3.3", Settings(0.1))
+    assert [each.verdict for each in done.judgements] == [Verdict.NOT_ATTEMPTED]
+
+
+@pytest.mark.slow
+def test_ratios_are_those_of_a_hundredth_and_the_middle_database_is_as_published() -> None:
+    (done,) = reproduce("do2012/fig3.1-c", Settings(jobs=2))
+    (judged,) = done.judgements
+    assert judged.verdict in HOLD
+    assert all(cell.inside for cell in judged.cells if cell.name.startswith(FITTED.name))
