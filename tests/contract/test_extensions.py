@@ -138,12 +138,12 @@ class Versions(PoolSpecification):
         self.seen["twice"] += int(np.count_nonzero(here & valid))
 
 
-def watched(design: str, seed: int) -> Versions:
+def watched(design: str, seed: int, requests: int = REQUESTS) -> Versions:
     """A run of a drawn system that was looked at after every event."""
     system, _, devices = drawn_system(seed, design)
     run = Versions(system, devices, Drawn(system.pages, seed))
     for event in range(10**9):
-        if len(run.devices.asked) >= REQUESTS or run.env.peek() >= NEVER:
+        if len(run.devices.asked) >= requests or run.env.peek() >= NEVER:
             break
         run.env.step()
         run.check()
@@ -166,6 +166,10 @@ def test_no_newest_version_is_lost(design: str) -> None:
         assert not seen["invalid"]  # a frame whose copy is not the newest any more is free
     if design in ("tac", "inclusive"):
         assert seen["invalid"]
+
+
+def test_a_frame_is_not_taken_from_a_scan_that_is_about_to_read_it() -> None:
+    assert watched("lc", 10, 600).seen["newer"]
 
 
 def rested(design: str, pages: int = 40, frames: int = 8, partitions: int = 1, **parameters: int) -> tuple[at.Extension, ExtensionDesign]:
