@@ -14,7 +14,7 @@ from models.join_costs.base import Sizes, allocate
 from models.ssd_drive import Drive, Timing
 from models.ssd_joins import JOINS, DetailedCost, Layout, detailed_cost
 
-#: How much larger than its share the largest bucket may be, as a share of memory: hashing spreads tuples by chance.
+#: How much larger than its share the largest bucket may be, as a share of memory, since hashing spreads tuples by chance.
 SPREAD = 0.02
 
 
