@@ -231,7 +231,7 @@ BAD = {
     "pool run tpc-c:warehouses=9000 --memory 200MB --design none --disk toshiba-5400-320gb": "but the disk, toshiba-5400-320gb, holds",
     "pool run tpc-c:warehouses=1 --memory 20MB --ssd 90GB --ssd-device intel-x25e-64gb --design lc": "but the ssd, intel-x25e-64gb, holds",
     "pool run tpc-c:warehouses=1 --memory 20MB --ssd 9MB --design lcc": "SSD buffer-pool extension: 'lcc' is unknown; did you mean lc",
-    "pool run tpc-c:warehouses=1 --memory 20MB --ssd 9MB --design tac:extend=1": "parameter of tac: 'extend' is unknown; did you mean extent",
+    "pool run tpc-c:warehouses=1 --memory 20MB --ssd 9MB --design tac:extend=1": "tac: 'extend' is unknown; did you mean extent",
     "pool run tpc-cc:warehouses=1 --memory 20MB --design none": "'tpc-cc' is unknown; did you mean tpc-c",
     "pool run tpc-c:warehouse=1 --memory 20MB --design none": "parameter of tpc-c: 'warehouse' is unknown; did you mean warehouses",
     "pool run tpc-c:warehouses=1 --memory 1MB --design none": "memory: 122 pages, but 64 clients may each hold 32 pages at once",
