@@ -188,7 +188,7 @@ def pool_run(setup: PoolSetup, scale: float, seed: int) -> tuple[PoolRun, int, i
 def run_pool(setup: Mapping[str, Any], scale: float, seed: int) -> dict[str, Any]:
     """Run a system; JSON-ready, see `PoolSeries`."""
     run, until, intervals = pool_run(PoolSetup(**setup), scale, seed)
-    run.run(until + run.system.interval)  # states are told at an interval's end
+    run.run(until)
     series = run.tables.series[:intervals]
     counts = {name: series[:, place].tolist() for place, name in enumerate(COUNTED)}
     return {"counts": counts, "seconds": run.system.interval / SECONDS, "ssd": run.system.ssd}
