@@ -14,6 +14,9 @@ import pytest
 from flashsim.core.kernel import compiled
 
 STARTS = 4
+#: What a join imports of others, and how many times as long it may take: it does where that takes 0.72 s, and a join 1.3 s.
+_OTHERS = "import numba, pandas, pyarrow.parquet, typer, rich.console"
+_TIMES = 1.8
 
 
 def seconds(*words: str) -> float:
@@ -37,4 +40,6 @@ def test_a_warm_join_of_two_small_files_takes_little(tmp_path: Path) -> None:
     for name, rows in (("r", 100), ("s", 500)):
         pq.write_table(pa.table({"k": [row % 100 for row in range(rows)], name: list(range(rows))}), tmp_path / f"{name}.parquet")
     words = ["--r", str(tmp_path / "r.parquet"), "--s", str(tmp_path / "s.parquet"), "--on", "k", "--memory", "64KiB"]
-    assert seconds("-m", "flashsim", "join", "hybrid-hash", *words, "--device", "ocz-core-60gb") <= 1.3
+    assert seconds("-m", "flashsim", "join", "hybrid-hash", *words, "--device", "ocz-core-60gb") <= max(
+        1.3, _TIMES * seconds("-c", _OTHERS)
+    )

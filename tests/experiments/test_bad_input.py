@@ -246,7 +246,7 @@ BAD = {
     "pool run tpc-c:warehouses=1 --memory 20MB --design none --clients 0": "clients: 0, but it must be at least 1",
     "pool run tpc-c:warehouses=1 --memory 20MB --design none --json kept.txt": "--force",
     "pool run tpc-c:warehouses=1 --memory 20MB --design none --out rows.txt": "its name must end in .csv, .parquet",
-    "reproduce do2010": "did you mean do2009",
+    "reproduce do2010": "did you mean do20",
     "reproduce do2009/table33": "did you mean table",
     "reproduce do2009 --scale 0": "scale: 0",
     "reproduce do2009 --scale 2": "scale: 2",
