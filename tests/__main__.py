@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[1]
 #: Beside the interpreter stand the commands that were installed with it.
 BESIDE = Path(sys.executable).parent
 #: Each keeps one core busy for a minute or more, so they run two at a time, the longest first; all others alone.
-SIDE_BY_SIDE = ("documentation", "notebooks", "mypy")
+SIDE_BY_SIDE = ("notebooks", "documentation", "mypy")
 CORES = 2
 
 
