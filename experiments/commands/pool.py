@@ -18,7 +18,7 @@ from experiments.commands.values import completes
 from experiments.commands.warned import warnings_as_lines
 from experiments.pooling import report
 from experiments.pooling.session import PARTS, Asked, simulate
-from experiments.pooling.sizes import design_names, parse_percent, part_names
+from experiments.pooling.sizes import design_names, is_until_ssd, parse_percent, part_names
 from experiments.presentation.tables import Table
 from flashsim.core.provenance import provenance
 from flashsim.core.units import parse_duration, parse_size
@@ -69,6 +69,7 @@ Throttle = Annotated[int, typer.Option(metavar="N", help="Mu: requests of the SS
 Grouping = Annotated[int, typer.Option("--group", metavar="N", help="Alpha: pages that a write of the cleaner holds at most.")]
 Partitions = Annotated[int, typer.Option(metavar="N", help="Parts into which the SSD's frames are divided.")]
 Expansion = Annotated[int, typer.Option(metavar="N", help="Pages that a read from disk brings until memory is full.")]
+ExpansionUntil = Annotated[str, typer.Option(metavar="WHAT", help="What is full when reads bring one page again: memory or ssd.")]
 ReadAhead = Annotated[int, typer.Option(metavar="N", help="Pages that a scan reads at once.")]
 Checkpoint = Annotated[str | None, typer.Option(metavar="TIME", help="Between two checkpoints; none by default.")]
 Fuzzy = Annotated[bool, typer.Option("--fuzzy", help="Checkpoints leave on the SSD what is newer than the disk.")]
@@ -133,6 +134,7 @@ def run(
     group: Grouping = 32,
     partitions: Partitions = 16,
     expansion: Expansion = 8,
+    expansion_until: ExpansionUntil = "memory",
     read_ahead: ReadAhead = 32,
     checkpoint: Checkpoint = None,
     fuzzy: Fuzzy = False,
@@ -165,6 +167,7 @@ def run(
         "group": group,
         "partitions": partitions,
         "expansion": expansion,
+        "expands_for_ssd": is_until_ssd(expansion_until, "--expansion-until"),
         "read_ahead": read_ahead,
         "checkpoint": parse_duration(checkpoint, "--checkpoint") if checkpoint else 0,
         "sharp": not fuzzy,

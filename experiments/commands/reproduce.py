@@ -109,7 +109,7 @@ def _show(one: Reproduced, settings: Settings, seconds: float, out: Path | None,
     made = one.results.made.values()
     kept = sum(run.recalled for run in made)
     for head, text in (
-        ("What ran", f"{one.paper.name} at {settings.scale_in_words}: {len(made)} runs for {len(one.judgements)} claims"),
+        ("What ran", f"{one.paper.name} at {one.paper.scale_in_words(settings)}: {len(made)} runs for {len(one.judgements)} claims"),
         ("What holds", f"{share(one, scale, holding=True)}; {tally([one])} published numbers"),
         ("What does not", share(one, scale, holding=False)),
         ("How long", f"{seconds:.0f} s; {len(made) - kept} runs were made, {kept} kept from before"),
@@ -123,7 +123,7 @@ def _show(one: Reproduced, settings: Settings, seconds: float, out: Path | None,
 
 def _show_details(one: Reproduced, settings: Settings) -> None:
     scale = settings.scale
-    say("", f"{one.paper.title} ({one.paper.reference}), {settings.scale_in_words}", "")
+    say("", f"{one.paper.title} ({one.paper.reference}), {one.paper.scale_in_words(settings)}", "")
     for section in one.sections:
         if section.on_terminal:
             say(*section.tables)

@@ -13,7 +13,7 @@ from experiments.face._units import count, duration, several, size, text
 from experiments.face._working import working
 from experiments.pooling import report
 from experiments.pooling.session import Asked, Pools, simulate
-from experiments.pooling.sizes import design_names, parse_percent, part_names
+from experiments.pooling.sizes import design_names, is_until_ssd, parse_percent, part_names
 from flashsim.core.provenance import provenance
 
 
@@ -68,6 +68,7 @@ def pool(
     group: int = 32,
     partitions: int = 16,
     expansion: int = 8,
+    expansion_until: str = "memory",
     read_ahead: int = 32,
     checkpoint: str | None = None,
     fuzzy: bool = False,
@@ -104,6 +105,8 @@ def pool(
     group, partitions, expansion, read_ahead
         Pages that a write of the cleaner holds at most (alpha), parts of the SSD's frames (N), pages that a read from disk brings until
         memory is full, and pages that a scan reads at once.
+    expansion_until
+        ``"ssd"``: a read brings so many until the SSD is full, too.
     checkpoint, fuzzy
         Time between two checkpoints, None for none; and whether they leave on the SSD what is newer than the disk.
     clients, think
@@ -135,6 +138,7 @@ def pool(
         "group": count(group, "group"),
         "partitions": count(partitions, "partitions"),
         "expansion": count(expansion, "expansion"),
+        "expands_for_ssd": is_until_ssd(text(expansion_until, "expansion_until"), "expansion_until"),
         "read_ahead": count(read_ahead, "read_ahead"),
         "checkpoint": 0 if checkpoint is None else duration(checkpoint, "checkpoint"),
         "sharp": not fuzzy,

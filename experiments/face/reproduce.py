@@ -178,5 +178,7 @@ def reproduce(
     settings = Settings(multiplied, processes, drawn, fresh, cluster, text(devices, "devices"))
     with working("runs") as progress:
         done = reproduce_papers(chosen, settings, progress)
-    title = "; ".join(f"{one.paper.title} ({one.paper.reference}), {settings.scale_in_words}: {summary(one, scale)}" for one in done)
+    title = "; ".join(
+        f"{one.paper.title} ({one.paper.reference}), {one.paper.scale_in_words(settings)}: {summary(one, scale)}" for one in done
+    )
     return ReproductionOutcome(title, as_dict(done, settings)["provenance"], done, settings)

@@ -209,7 +209,17 @@ class Exhibit(Protocol):
 
 @dataclass(frozen=True)
 class Paper:
-    """A paper and what it claims; `family` is its folder, of whose modules some are exhibits; `takes` says how long it takes."""
+    """A paper and what it claims.
+
+    Parameters
+    ----------
+    family
+        Its folder, of whose modules some are exhibits.
+    takes
+        How long it takes, in words.
+    scaled
+        What the scale multiplies, in words, if not what `experiments.runs.jobs.Settings.devices` says.
+    """
 
     name: str
     family: Family[Exhibit]
@@ -221,6 +231,7 @@ class Paper:
     least_scales: Mapping[str, float] = field(default_factory=dict)
     translation_layers: Sequence[str] = ()
     takes: str = ""
+    scaled: str = ""
 
     def claim(self, claim_id: str) -> Claim:
         """The claim of that id."""
@@ -229,6 +240,10 @@ class Paper:
     def exhibit(self, name: str) -> Exhibit:
         """One of the paper's exhibits."""
         return self.family.load(name.replace("_", "-"))
+
+    def scale_in_words(self, settings: Settings) -> str:
+        """The scale, and what it does."""
+        return f"scale {settings.scale:g} ({self.scaled})" if self.scaled else settings.scale_in_words
 
     def is_run(self, exhibit: str, scale: float) -> bool:
         """Whether an exhibit is run at a scale."""
@@ -261,7 +276,9 @@ def load(name: str) -> Paper:
     try:
         document = tomllib.loads(path.read_text(encoding="utf-8"))
         claims = [_claim(name, entry) for entry in document["claims"]]
-        optional_parts = {key: document[key] for key in ("least_scale", "least_scales", "translation_layers", "takes") if key in document}
+        optional_parts = {
+            key: document[key] for key in ("least_scale", "least_scales", "translation_layers", "takes", "scaled") if key in document
+        }
         return Paper(name, exhibits, document["title"], document["reference"], document["exhibits"], claims, **optional_parts)
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
         raise DamagedFileError(f"{path}: {problem}") from problem

@@ -59,5 +59,23 @@ def part_names(written: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(each for name in _apart(written) for each in (PARTS if name == "all" else [name])))
 
 
+def is_until_ssd(written: str, parameter: str) -> bool:
+    """Whether reads from disk bring more than a page until the SSD is full, and not only until memory is.
+
+    Raises
+    ------
+    InvalidParameterError
+        It is neither ``memory`` nor ``ssd``.
+
+    Examples
+    --------
+    >>> is_until_ssd("ssd", "expansion_until")
+    True
+    """
+    if written not in ("memory", "ssd"):
+        raise InvalidParameterError(parameter, repr(written), "memory or ssd is needed")
+    return written == "ssd"
+
+
 def _apart(written: Sequence[str]) -> list[str]:
     return [name.strip() for text in written for name in _BETWEEN.split(text) if name.strip()]

@@ -56,6 +56,8 @@ class Rates:
 
 #: Do, 2012, table 3.1: eight disks and the Fusion ioDrive.
 DISKS_3_1, SSD_3_1 = Rates(1015, 895, 26370, 8), Rates(12182, 12374)
+#: The disks by the table that has their rates; table 4.3 has the eighteen of chapter 4.
+DISKS = {"3.1": DISKS_3_1, "4.3": Rates(2718, 2610, 188_244, 18)}
 
 
 @dataclass(frozen=True)
@@ -72,6 +74,8 @@ class PoolSetup:
         Bytes of the memory pool and of the SSD; the latter is not used by a design that takes none.
     hours
         That it runs.
+    disks
+        The thesis's table that has their rates, of `DISKS`.
     faster_disks
         Divides the time of a request at random.
     work
@@ -91,6 +95,7 @@ class PoolSetup:
     memory: int = 20 * GIB
     ssd: int = 140 * GIB
     hours: float = 10.0
+    disks: str = "3.1"
     faster_disks: float = 1.0
     work: int = 0
     checkpoint: float = 0.0
@@ -176,7 +181,7 @@ def pool_run(setup: PoolSetup, scale: float, seed: int) -> tuple[PoolRun, int, i
     """A system that has not run yet, when it ends, and its whole intervals."""
     stream = setup.transactions(scale, seed)
     system = setup.system(stream.pages, scale)
-    devices = {DISK: DISKS_3_1.station(system.page_size, setup.faster_disks)}
+    devices = {DISK: DISKS[setup.disks].station(system.page_size, setup.faster_disks)}
     if system.ssd:
         devices[SSD] = SSD_3_1.station(system.page_size)
     if setup.work:

@@ -71,6 +71,7 @@ def drawn_system(seed: int, design: str = "") -> tuple[PoolSystem, dict[int, Any
         int(draw.choice([0, 0, 7, 1000])), PAGE, expansion, int(draw.choice([0, 50, 95])), int(draw.choice([0, 2, 5, 100])),
         int(draw.choice([0, 1, 20, 90])), read_ahead, int(group), int(cleaners), int(draw.choice([0, 1, 4])), int(partitions),
         int(draw.choice([0, 5000, 1_000_000])), bool(draw.integers(2)), log_bytes, 1, stripes[DISK] // PAGE, 1000,
+        expands_for_ssd=bool(draw.integers(2)),
     )  # fmt: skip
     return system, engines, specified
 

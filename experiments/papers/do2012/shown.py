@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from experiments.papers.do2012.runs import DESIGNS, DISKS, STEADY, Disks, Runs
 from experiments.presentation.plots import series_over, svg
 from experiments.presentation.section import Section
 from experiments.presentation.tables import Entry, Table
-from experiments.runs.pools import PoolSetup
+from experiments.runs.pools import PoolSeries, PoolSetup
+from flashsim.core.units import KIB, MIB
 
+Floats = npt.NDArray[np.float64]
 #: What a database is called, and its setup by design and disks.
 Database = tuple[str, Callable[[str, Disks], PoolSetup]]
 _SECOND = ("disk_reads", "disk_writes", "ssd_reads", "ssd_writes")
@@ -50,17 +53,51 @@ def speedups(title: str, name: str, of: str, databases: Sequence[Database], desi
     return [Section(title, text, [table], on_terminal=True)] if rows else []
 
 
-def ramp_up(title: str, name: str, panels: Mapping[str, Mapping[str, PoolSetup]], runs: Runs) -> list[Section]:
-    """Throughput over time, smoothed over three intervals as the thesis does; a panel a database."""
-    frames = []
+def ramp_up(title: str, name: str, panels: Mapping[str, Mapping[str, PoolSetup]], runs: Runs, smoothed: int = 3) -> list[Section]:
+    """Throughput over time, smoothed over three intervals as the thesis does, or more; a panel a database."""
+    frames, every = [], 0.0
     for panel, lines in panels.items():
         for label, setup in lines.items():
             series = runs.series(setup)
             if series is not None:
-                rates = np.convolve(series.counts["transactions"] / series.seconds, np.full(3, 1 / 3), "valid")
-                hours = (np.arange(len(rates)) + 2) * setup.every / 60
+                rates, every = smooth(series, smoothed), setup.every
+                hours = (np.arange(len(rates)) + (smoothed + 1) / 2) * every / 60
                 frames.append(pd.DataFrame({"panel": panel, "hours": hours, "design": label, "transactions/s": rates}))
     if not frames:
         return []
     picture = svg(series_over(pd.concat(frames), "hours", "transactions/s", "design", ["panel"], "hours"))
-    return [Section(title, "Means of three intervals of six minutes.", pictures={name: picture})]
+    return [Section(title, f"Means over {smoothed * every:g} minutes.", pictures={name: picture})]
+
+
+def smooth(series: PoolSeries, intervals: int) -> Floats:
+    """Transactions a second in the mean over so many intervals, wherever there are so many."""
+    return np.convolve(series.counts["transactions"] / series.seconds, np.full(intervals, 1 / intervals), "valid")
+
+
+#: What moves pages: device, direction, and the counts that make it up.
+TRAFFIC = {
+    ("disks", "read"): ("disk_pages_read",),
+    ("disks", "written"): ("disk_pages_written",),
+    ("SSD", "read"): ("ssd_reads", "pages_cleaned"),
+    ("SSD", "written"): ("ssd_writes",),
+}
+
+
+def megabytes(series: PoolSeries, device: str, direction: str) -> Floats:
+    """MB/s of 2^20 bytes, as the thesis has them, interval by interval."""
+    pages = sum(series.counts[count] for count in TRAFFIC[device, direction])
+    return np.asarray(pages * 8 * KIB / MIB / series.seconds)
+
+
+def traffic(title: str, name: str, setup: PoolSetup, runs: Runs) -> list[Section]:
+    """What is read and written over time, a panel a device."""
+    series = runs.series(setup)
+    if series is None:
+        return []
+    hours = (np.arange(len(series.counts["references"])) + 0.5) * setup.every / 60
+    frames = [
+        pd.DataFrame({"device": device, "hours": hours, "direction": direction, "MB/s": megabytes(series, device, direction)})
+        for device, direction in TRAFFIC
+    ]
+    picture = svg(series_over(pd.concat(frames), "hours", "MB/s", "direction", ["device"], "hours"))
+    return [Section(title, f"Intervals of {setup.every:g} minutes.", pictures={name: picture})]

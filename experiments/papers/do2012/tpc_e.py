@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import replace
 
 from experiments.papers.base import Cell, Claim, Judgement
-from experiments.papers.do2012.runs import DISKS, PUBLISHED, Disks, Runs, job, judged, tpc_e, within
-from experiments.papers.do2012.shown import ramp_up, speedups
+from experiments.papers.do2012.runs import DISKS, PUBLISHED, STEADY, Disks, Runs, job, judged, tpc_e, within
+from experiments.papers.do2012.shown import TRAFFIC, megabytes, ramp_up, speedups, traffic
 from experiments.presentation.section import Section
+from experiments.presentation.tables import Entry, Table
 from experiments.runs.jobs import Job, Results, Settings
 from experiments.runs.pools import PoolSetup
 
@@ -77,4 +79,25 @@ def sections(results: Results) -> list[Section]:
     sizes = [(f"{size}", lambda design, disks, size=size: tpc_e(size, design, disks)) for size in _SWEEP]
     found = speedups("TPC-E (figure 3.1 d to f)", "tpc-e", "GB", sizes, ("none", "cw", "dw", "lc", "tac"), runs)
     lines = {f"{size} GB": {design: tpc_e(size, design, PUBLISHED) for design in _COMPARED} for size in _SIZES[1:]}
-    return [*found, *ramp_up("TPC-E from the beginning (figure 3.8), disks as in table 3.1", "tpc-e-ramp-up", lines, runs)]
+    found += ramp_up("TPC-E from the beginning (figure 3.8), disks as in table 3.1", "tpc-e-ramp-up", lines, runs)
+    return [*found, *_traffic(runs)]
+
+
+def _traffic(runs: Runs) -> list[Section]:
+    """Figure 3.9, and what the text says of it (3.4.3.2)."""
+    rows: list[list[Entry]] = []
+    for disks in DISKS:
+        series = runs.series(tpc_e(_MIDDLE, "dw", disks))
+        if series is not None:
+            moved = {each: megabytes(series, *each) for each in TRAFFIC}
+            last = sum(moved["disks", direction][-STEADY:].mean() for direction in ("read", "written"))
+            rest = [moved["SSD", direction].max() for direction in ("read", "written")]
+            rows.append([disks.name, *map(float, (moved["disks", "read"][0], last, *rest))])
+    if not rows:
+        return []
+    header = ["disks", "disks at first: read, MB/s", "in the last two hours: both", "SSD at most: read, MB/s", "written"]
+    table = Table(header, [["published", 50.0, 6.5, 46.0, 9.7], *rows], "tpc-e-traffic", 1)
+    (drawn,) = traffic(
+        "Traffic of DW with 230 GB (figure 3.9), disks as in table 3.1", "tpc-e-traffic", tpc_e(_MIDDLE, "dw", PUBLISHED), runs
+    )
+    return [replace(drawn, tables=[table])]

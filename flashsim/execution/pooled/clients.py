@@ -56,7 +56,7 @@ def miss(sys: Tables, outbox: Integers, now: int, client: int, page: int) -> int
         note(sys, counted.BYPASSED)
     first = last = page
     expansion = numbers[at.EXPANSION]
-    if sys.memory.numbers[USED] + expansion <= sys.memory.numbers[SIZE]:
+    if sys.memory.numbers[USED] + expansion <= sys.memory.numbers[SIZE] or ext.numbers[ssd.USED] < numbers[at.EXPANDS_BELOW]:
         begin, end = chunk_of(sys, page)
         first = (page - FIRST_PAGE) // expansion * expansion + FIRST_PAGE
         first, last = max(first, begin), min(first + expansion, end) - 1
@@ -64,9 +64,13 @@ def miss(sys: Tables, outbox: Integers, now: int, client: int, page: int) -> int
             first += 1
         while last > page and not is_away(sys, last):
             last -= 1
-    for each in range(first, last + 1):
+    wanted = 0
+    for each in range(first, last + 1):  # all of them first: what leaves memory for a page may take another one's frame
         if each == page or is_away(sys, each):
-            hold_in_memory(sys, outbox, now, client, each, 0)
+            sys.held[client, wanted] = each
+            wanted += 1
+    for number in range(wanted):
+        hold_in_memory(sys, outbox, now, client, sys.held[client, number], 0)
     note(sys, counted.DISK_READS)
     note(sys, counted.DISK_PAGES_READ, last - first + 1)
     ask_pages(sys, outbox, now, at.DISK_NUMBER, READ, first - FIRST_PAGE, last - first + 1, client, page, 1, 0)

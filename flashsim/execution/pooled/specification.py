@@ -22,7 +22,7 @@ from flashsim.execution.pooled.system import CPU, DISK, LOG, SSD, PoolSystem
 from flashsim.execution.specified_devices import SpecifiedDevices
 from flashsim.storage.extension import manager
 from flashsim.storage.extension.design import ALONGSIDE, CHECKPOINTED, DIRTY_PAGE, FOR_UPDATE, SEQUENTIAL, TO_DISK, TO_SSD
-from flashsim.storage.extension.state import CHECKPOINT, FRAME, NEWER, NEWER_FRAMES, STATUS
+from flashsim.storage.extension.state import CHECKPOINT, FRAME, NEWER, NEWER_FRAMES, STATUS, USED
 from flashsim.storage.pool.plain import PlainPool
 from flashsim.storage.pool.reference import TOOK_FREE, WRITE_BACK
 
@@ -138,7 +138,8 @@ class PoolSpecification:
             self._served(page, flags)
             return
         self._note(bypassed=frame >= 0)
-        first, count = (page, 1) if len(self.memory.resident) + system.expansion > system.memory else self._around(page)
+        expands = len(self.memory.resident) + system.expansion <= system.memory or ext.numbers[USED] < system.expands_below
+        first, count = self._around(page) if expands else (page, 1)
         wanted = [each for each in range(first, first + count) if each == page or self._is_away(each)]
         for each in wanted:
             self._hold_in_memory(each)

@@ -117,6 +117,8 @@ class PoolSystem:
         Nanoseconds of an interval of which is told what happened in it.
     random_only
         Whether designs that tell pages read at random from those of scans may do so; if not, the SSD takes both.
+    expands_for_ssd
+        Whether a read from disk brings so many pages (`expansion`) also until the SSD is filled up to `fill` (Do, 2012, 4.4.1.1).
 
     Raises
     ------
@@ -148,6 +150,7 @@ class PoolSystem:
     chunk: int = 1 << 30
     interval: int = NEVER
     random_only: bool = True
+    expands_for_ssd: bool = False
 
     def __post_init__(self) -> None:
         least = {
@@ -190,6 +193,11 @@ class PoolSystem:
     def limit(self) -> int:
         """Frames of the SSD that may be newer than the disk."""
         return self.ssd * self.dirty_limit // 100
+
+    @property
+    def expands_below(self) -> int:
+        """Frames of the SSD in use below which a read from disk brings more than a page, however full memory is."""
+        return self.ssd * self.fill // 100 if self.expands_for_ssd else 0
 
     @property
     def most_going_out(self) -> int:

@@ -78,7 +78,7 @@ def tables(system: PoolSystem, devices: Mapping[int, int], log_room: int, interv
     numbers[:at.LOG_ROOM] = [
         system.clients, system.think, system.page_size, system.expansion, system.throttle, system.limit, system.slack, system.group,
         system.cleaners, system.checkpoint, system.sharp, system.log_bytes, system.work > 0, system.chunk, system.read_ahead,
-        system.interval, system.most_going_out,
+        system.interval, system.most_going_out, system.expands_below,
     ]  # fmt: skip
     numbers[at.CLEANERS] = system.cleaners
     numbers[at.LOG_ROOM] = log_room

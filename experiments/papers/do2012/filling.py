@@ -1,0 +1,73 @@
+"""Figure 4.9: throughput peaks sooner if a read from disk brings eight pages until the SSD is full, on the machine of chapter 4."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from experiments.papers.base import Cell, Claim, Judgement
+from experiments.papers.do2012.runs import PUBLISHED, Runs, job, judged, tpc_c, tpc_e, within
+from experiments.papers.do2012.shown import ramp_up, smooth
+from experiments.presentation.section import Section
+from experiments.presentation.tables import Entry, Table
+from experiments.runs.jobs import Job, Results, Settings
+from experiments.runs.pools import PoolSeries, PoolSetup
+from flashsim.core.units import GIB
+
+_MEMORY, _MINUTES = 24 * GIB, 2
+#: Throughput is at its peak when it is at this share of the last two hours', in the mean over so many intervals.
+_PEAK, _SMOOTHED = 0.95, 9
+_LAST = slice(-120 // _MINUTES, None)
+
+
+def _setup(benchmark: str, *, expands: bool) -> PoolSetup:
+    """DW with 2,000 warehouses or 20,000 customers, and the checkpoints of section 4.4.1, which leave nothing to write on the SSD."""
+    setup, minutes = (tpc_c(2000, "dw", PUBLISHED), 30.0) if benchmark == "TPC-C" else (tpc_e(230, "dw", PUBLISHED), 7.5)
+    others = {**(setup.others or {}), "sharp": 0, "expands_for_ssd": int(expands)}
+    return setup.with_(disks="4.3", memory=_MEMORY, checkpoint=minutes, every=_MINUTES, others=others)
+
+
+def jobs(claims: Collection[str], settings: Settings) -> list[Job]:
+    """Both benchmarks with both ways of reading."""
+    if "fig4.9" not in claims:
+        return []
+    return [job(_setup(benchmark, expands=expands), settings) for benchmark in ("TPC-C", "TPC-E") for expands in (False, True)]
+
+
+def _hours(series: PoolSeries | None) -> float | None:
+    """From cold to the peak."""
+    if series is None:
+        return None
+    first = int((smooth(series, _SMOOTHED) >= _PEAK * series.rate("transactions", _LAST)).argmax())
+    return (first + _SMOOTHED / 2) * _MINUTES / 60
+
+
+def _both(runs: Runs, benchmark: str) -> list[float | None]:
+    return [_hours(runs.series(_setup(benchmark, expands=expands))) for expands in (False, True)]
+
+
+def judge(claim: Claim, results: Results) -> Judgement:
+    """Judge how many times sooner."""
+    runs, cells = Runs(results), list[Cell]()
+    for benchmark, (told,) in claim.published.items():
+        alone, expanded = _both(runs, benchmark)
+        cells.append(within(benchmark, told, alone / expanded if alone and expanded else None, claim.limits["each"]))
+    return judged(claim, {"table 4.3": cells})
+
+
+def sections(results: Results) -> list[Section]:
+    """Hours to the peak, and throughput over time."""
+    runs = Runs(results)
+    rows: list[list[Entry]] = [
+        [benchmark, *hours, hours[0] / hours[1]]
+        for benchmark in ("TPC-C", "TPC-E")
+        if None not in (hours := _both(runs, benchmark)) and hours[0] and hours[1]
+    ]
+    table = Table(["benchmark", "pages until memory is full: h to the peak", "until the SSD is full: h", "times"], rows, "filling", 2)
+    lines = {
+        benchmark: {f"until {'the SSD' if expands else 'memory'} is full": _setup(benchmark, expands=expands) for expands in (False, True)}
+        for benchmark in ("TPC-C", "TPC-E")
+    }
+    pictures = ramp_up(
+        "Reads of 8 pages until the SSD is full (figure 4.9), DW on the machine of chapter 4", "filling", lines, runs, _SMOOTHED
+    )
+    return [Section(pictures[0].title, "", [table], on_terminal=True), *pictures] if pictures else []
