@@ -28,10 +28,11 @@ PARTS = {
     "partitions": ("partitions", 1),
     "expansion": ("expansion", 1),
     "read-ahead": ("read_ahead", 1),
+    "trimming": ("trimming", 0),
     "checkpoints": ("checkpoint", 0),
 }
 #: Those that mean nothing without an SSD.
-_OF_THE_SSD = ("filling", "throttle", "grouping", "partitions")
+_OF_THE_SSD = ("filling", "throttle", "grouping", "partitions", "trimming")
 #: Steps of virtual time in which an interval passes: how often progress is told, and an interrupt heard.
 _STEPS = 4
 

@@ -175,10 +175,15 @@ class ReplacementPolicy:
             raise InvalidParameterError("replacement policy", f"'{self.name}'", "it must know the future, which is not known here")
         return next_uses
 
-    def state(self, frames: int, pages: int, seed: int = 0) -> PoolState:
-        """An empty pool for so many pages; where there are no kernels, nobody's columns."""
-        columns = 1 << (OWN + self.columns - 1).bit_length()
-        table = rows_of(FIRST_PAGE + pages, columns)
+    @property
+    def row(self) -> int:
+        """Columns of a page that it needs, with those that all pools have."""
+        return OWN + self.columns
+
+    def state(self, frames: int, pages: int, seed: int = 0, table: Numbers | None = None) -> PoolState:
+        """An empty pool for so many pages, perhaps in a table of zeros in which others have columns too."""
+        if table is None:
+            table = rows_of(FIRST_PAGE + pages, 1 << (self.row - 1).bit_length())
         table[:FIRST_PAGE, OLDER] = table[:FIRST_PAGE, NEWER] = np.arange(FIRST_PAGE)
         numbers = np.zeros(POOL_NUMBERS, np.int64)
         numbers[SIZE], numbers[SEED] = frames, seed

@@ -54,10 +54,10 @@ def transactions(*each: list[tuple[int, int, int]]) -> Transactions:
     return Transactions(references, np.cumsum([len(one) for one in each]).astype(np.int64), np.zeros(len(each), np.int64))
 
 
-def one_by_one(stream: TransactionStream) -> Iterator[list[list[int]]]:
-    """The references of one transaction after the other."""
+def one_by_one(stream: TransactionStream) -> Iterator[tuple[list[list[int]], int]]:
+    """The references of one transaction after the other, and of what kind it is."""
     for batch in stream.batches():
         begin = 0
-        for end in batch.ends.tolist():
-            yield batch.references[begin:end].tolist()
+        for end, kind in zip(batch.ends.tolist(), batch.kinds.tolist(), strict=True):
+            yield batch.references[begin:end].tolist(), kind
             begin = end

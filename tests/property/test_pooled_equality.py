@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from algorithms.extensions.base import DESIGNS, extension_design
-from algorithms.replacement.base import replacement_policy
-from flashsim.core.kernel import compiled
+from algorithms.replacement.base import REPLACEMENT, replacement_policy
 from flashsim.core.rng import generator
 from flashsim.core.transactions import CREATES, SCANS, WRITES, Transactions
 from flashsim.core.units import NEVER
@@ -22,12 +21,15 @@ from tests.flashsim.execution.drawn_devices import drawn_device
 
 PAGE = 512
 REQUESTS = 400
+#: Policies of both forms that do not know the future, and designs with parameters.
+POLICIES = [name for name in REPLACEMENT.names() if not REPLACEMENT.load(name).FUTURE]
+VARIANTS = {"tac": ["tac", "tac:extent=3,aging=50,lost=40", "tac:extent=1,random=7,sequential=2"]}
 
 
 class Drawn:
     """Transactions of all kinds of references."""
 
-    kinds = ("any",)
+    kinds = ("one", "another", "a third")
 
     def __init__(self, pages: int, seed: int) -> None:
         self.pages, self.seed = pages, seed
@@ -41,7 +43,7 @@ class Drawn:
             first = (self.pages * draw.random(count) ** 2).astype(np.int64)
             marks = draw.choice([0, 0, WRITES, CREATES, SCANS], count, p=[0.4, 0.15, 0.3, 0.05, 0.1])
             pages = np.where(marks == SCANS, np.minimum(draw.integers(1, 30, count), self.pages - first), 1)
-            yield Transactions(np.stack([first, pages, marks], 1), np.cumsum(lengths), np.zeros(len(lengths), np.int64))
+            yield Transactions(np.stack([first, pages, marks], 1), np.cumsum(lengths), draw.integers(0, 3, len(lengths)))
 
 
 def drawn_system(seed: int, design: str = "") -> tuple[PoolSystem, dict[int, Any], dict[int, Any]]:
@@ -64,14 +66,15 @@ def drawn_system(seed: int, design: str = "") -> tuple[PoolSystem, dict[int, Any
     clients, expansion, read_ahead = draw.integers(1, 6, 3).tolist()
     group, cleaners, partitions = draw.integers(1, 33), draw.integers(1, 6), draw.integers(1, 4)
     log_bytes = int(draw.choice([20, 150])) * (LOG in uses)
+    switches = generator(seed, "switches")
     system = PoolSystem(
         pages, clients * max(expansion, read_ahead) + 1 + int(draw.integers(0, 60)),
-        replacement_policy(str(draw.choice(["lru", "lru-k", "clock", "2q", "lirs", "fifo"]))), extension_design(design),
+        replacement_policy(str(switches.choice(POLICIES))), extension_design(str(switches.choice(VARIANTS.get(design, [design])))),
         min(capacity.get(SSD, 0) // PAGE, int(draw.integers(8, pages))) if design != "none" else 0, clients,
-        int(draw.choice([0, 0, 7, 1000])), PAGE, expansion, int(draw.choice([0, 50, 95])), int(draw.choice([0, 2, 5, 100])),
-        int(draw.choice([0, 1, 20, 90])), read_ahead, int(group), int(cleaners), int(draw.choice([0, 1, 4])), int(partitions),
-        int(draw.choice([0, 5000, 1_000_000])), bool(draw.integers(2)), log_bytes, 1, stripes[DISK] // PAGE, 1000,
-        expands_for_ssd=bool(draw.integers(2)),
+        (think := int(draw.choice([0, 0, 7, 1000]))), PAGE, expansion, int(draw.choice([0, 50, 95])), int(draw.choice([0, 2, 5, 100])),
+        int(draw.choice([0, 1, 20, 90])), read_ahead, int(group), int(cleaners * switches.integers(2)), int(draw.choice([0, 1, 4])),
+        int(partitions), int(draw.choice([0, 5000, 1_000_000])), bool(draw.integers(2)), log_bytes, int(not think or switches.integers(2)),
+        stripes[DISK] // PAGE, 1000, bool(switches.random() < 0.8), bool(draw.integers(2)), bool(switches.random() < 0.7),
     )  # fmt: skip
     return system, engines, specified
 
@@ -91,6 +94,7 @@ def check(seed: int) -> None:
     assert run.asked.tolist() == [list(each) for each in devices.asked], seed
     counted = {name: count for name, count in run.counts.items() if not name.startswith("ssd_") or "read" in name or "write" in name}
     assert counted == {name: specification.counts[name] for name in counted}, seed
+    assert list(run.by_kind.values()) == [specification.by_kind[kind] for kind in range(3)], seed
 
 
 @pytest.mark.parametrize("seeds", range(4))
@@ -100,7 +104,6 @@ def test_both_agree_on_drawn_systems(seeds: int) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not compiled(), reason="takes hours uncompiled")
 def test_both_agree_on_a_thousand_drawn_systems() -> None:
     for seed in range(24, 1024):
         check(seed)

@@ -44,19 +44,13 @@ DESIGNS = {"none": "noSSD", "cw": "CW", "dw": "DW", "lc": "LC", "tac": "TAC"}
 
 def tpc_c(warehouses: int, design: str, disks: Disks, dirty_limit: int = 50) -> PoolSetup:
     """TPC-C for ten hours without checkpoints (3.4.2)."""
-    others = {"dirty_limit": dirty_limit, "cleaners": CLEANERS}
-    return PoolSetup(f"tpc-c:warehouses={warehouses}", design, faster_disks=disks.faster, others=others)
+    return PoolSetup(f"tpc-c:warehouses={warehouses}", design, faster_disks=disks.faster, others={"dirty_limit": dirty_limit})
 
 
 def tpc_e(gigabytes: int, design: str, disks: Disks, **changes: Any) -> PoolSetup:
     """TPC-E for ten hours with a checkpoint every 40 minutes (3.4.3)."""
-    others = {"dirty_limit": 1, "cleaners": CLEANERS}
-    usual: dict[str, Any] = {"checkpoint": 40, "work": disks.work, "others": others, "faster_disks": disks.faster}
+    usual: dict[str, Any] = {"checkpoint": 40, "work": disks.work, "others": {"dirty_limit": 1}, "faster_disks": disks.faster}
     return PoolSetup(f"tpc-e:database={gigabytes}GiB", design, **usual | changes)
-
-
-#: Groups that are cleaned at once. So LC keeps to its limit, as the thesis says; with 64 a quarter of the SSD is newer at lambda 10 %.
-CLEANERS = 256
 
 
 def job(setup: PoolSetup, settings: Settings) -> Job:

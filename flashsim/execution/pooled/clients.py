@@ -5,14 +5,14 @@ from __future__ import annotations
 from flashsim.core import transactions as work
 from flashsim.core.host import heap_push
 from flashsim.core.kernel import inlined_kernel, lean_kernel
-from flashsim.core.replacement import FIRST_PAGE, SIZE, USED
+from flashsim.core.prefetch import prefetch
+from flashsim.core.replacement import FIRST_PAGE, FLAGS, PINNED, RESIDENT, SIZE, USED
 from flashsim.core.request import READ, SECTOR, Integers
 from flashsim.execution.pooled import columns as at
 from flashsim.execution.pooled import system as counted
 from flashsim.execution.pooled.background import commit
 from flashsim.execution.pooled.pages import (
     FROM_THE_SSD,
-    READING,
     WAS_SCANNED,
     enter,
     fetched,
@@ -33,9 +33,9 @@ from flashsim.storage.pool.reference import refer
 
 
 @inlined_kernel
-def is_away(sys: Tables, page: int) -> bool:
-    """Whether only the disk holds a page."""
-    return not is_resident(sys, page) and not is_on_its_way_out(sys, page) and frame_of(sys.ext, page) < 0
+def is_away(sys: Tables, page: int, from_ssd: int) -> bool:
+    """Whether a page is neither in memory nor, if that matters, on the SSD."""
+    return not is_resident(sys, page) and not is_on_its_way_out(sys, page) and (from_ssd == 0 or frame_of(sys.ext, page) < 0)
 
 
 @lean_kernel
@@ -60,13 +60,13 @@ def miss(sys: Tables, outbox: Integers, now: int, client: int, page: int) -> int
         begin, end = chunk_of(sys, page)
         first = (page - FIRST_PAGE) // expansion * expansion + FIRST_PAGE
         first, last = max(first, begin), min(first + expansion, end) - 1
-        while first < page and not is_away(sys, first):
+        while first < page and not is_away(sys, first, numbers[at.TRIMMING]):
             first += 1
-        while last > page and not is_away(sys, last):
+        while last > page and not is_away(sys, last, numbers[at.TRIMMING]):
             last -= 1
     wanted = 0
     for each in range(first, last + 1):  # all of them first: what leaves memory for a page may take another one's frame
-        if each == page or is_away(sys, each):
+        if each == page or is_away(sys, each, 1):
             sys.held[client, wanted] = each
             wanted += 1
     for number in range(wanted):
@@ -79,9 +79,11 @@ def miss(sys: Tables, outbox: Integers, now: int, client: int, page: int) -> int
 
 @inlined_kernel
 def is_at_hand(sys: Tables, page: int) -> bool:
-    """Whether a page need not be read from disk."""
-    if is_resident(sys, page) or is_on_its_way_out(sys, page):
+    """Whether a page at either end of a scan's extent need not be read from disk."""
+    if not is_away(sys, page, 0):
         return True
+    if sys.numbers[at.TRIMMING] == 0:
+        return False
     return frame_of(sys.ext, page) >= 0 and ((sys.ext.pages[page, ssd.STATUS] & ssd.NEWER) != 0 or not is_throttled(sys))
 
 
@@ -143,8 +145,11 @@ def take_held(sys: Tables, outbox: Integers, now: int, client: int, page: int, f
 
 
 @inlined_kernel
-def begin_next(sys: Tables, client: int, now: int) -> bool:
-    """Take the next transaction; False if there is none."""
+def begin_next(sys: Tables, client: int) -> bool:
+    """Take the next transaction; False if there is none.
+
+    The rows of pages of one that is to come are hinted at: they are in no cache, and it takes longer to have one after the other brought.
+    """
     numbers, mine = sys.numbers, sys.clients[client]
     number = numbers[at.TRANSACTION]
     if number == numbers[at.TRANSACTIONS_HELD]:
@@ -152,8 +157,11 @@ def begin_next(sys: Tables, client: int, now: int) -> bool:
             numbers[at.BROKEN] = at.NO_TIME_PASSES
         return False
     mine[at.REFERENCE], mine[at.LAST_REFERENCE] = sys.bounds[number], sys.bounds[number + 1]
-    mine[at.WRITTEN], mine[at.AT], mine[at.BEGAN] = 0, 0, now
+    mine[at.WRITTEN], mine[at.AT], mine[at.KIND] = 0, 0, sys.kinds[number]
     numbers[at.TRANSACTION] = number + 1
+    if number + 1 < numbers[at.TRANSACTIONS_HELD]:
+        for row in range(sys.bounds[number + 1], sys.bounds[number + 2]):
+            prefetch(sys.memory.pages, sys.references[row, work.FIRST] + FIRST_PAGE)
     return True
 
 
@@ -183,10 +191,11 @@ def refer_next(sys: Tables, outbox: Integers, now: int, client: int) -> int:
     if mine[at.AT] == 0:
         note(sys, counted.REFERENCES)
         mine[at.AT] = 1
-    if sys.ext.pages[page, ssd.MARKS] & READING or (not is_resident(sys, page) and is_on_its_way_out(sys, page)):
+    flags = sys.memory.pages[page, FLAGS]
+    if flags & PINNED or (not flags & RESIDENT and is_on_its_way_out(sys, page)):
         wait_for(sys, client, page)
         return at.REFER
-    if is_resident(sys, page):
+    if flags & RESIDENT:
         note(sys, counted.HITS)
         refer(sys.memory, sys.policy, page, 0)
     elif is_crowded(sys, client):
@@ -206,7 +215,7 @@ def go_on(sys: Tables, outbox: Integers, now: int, client: int) -> None:
     while True:
         state = mine[at.STATE]
         if state == at.BEGIN:
-            if not begin_next(sys, client, now):
+            if not begin_next(sys, client):
                 mine[at.STATE] = at.GONE
                 return
             mine[at.STATE] = at.REFER
@@ -242,6 +251,7 @@ def go_on(sys: Tables, outbox: Integers, now: int, client: int) -> None:
                 return
         else:
             note(sys, counted.TRANSACTIONS)
+            sys.by_kind[numbers[at.INTERVAL_NOW], mine[at.KIND]] += 1
             mine[at.STATE] = at.BEGIN
             if numbers[at.THINK]:
                 numbers[at.THINKING] = heap_push(sys.thinkers, numbers[at.THINKING], now + numbers[at.THINK], client)

@@ -5,7 +5,7 @@ from __future__ import annotations
 #: Numbers of a system.
 (
     CLIENTS, THINK, PAGE_SIZE, EXPANSION, THROTTLE, LIMIT, SLACK, GROUP, CLEANERS, CHECKPOINT_EVERY, SHARP, LOG_BYTES, HAS_WORK, CHUNK,
-    READ_AHEAD, INTERVAL, MOST_GOING_OUT, EXPANDS_BELOW, LOG_ROOM,
+    READ_AHEAD, INTERVAL, MOST_GOING_OUT, EXPANDS_BELOW, TRIMMING, LOG_ROOM,
     # Devices by their purposes.
     DISK_NUMBER, SSD_NUMBER, LOG_NUMBER, CPU_NUMBER,
     # What changes.
@@ -13,12 +13,13 @@ from __future__ import annotations
     GROUP_FIRST, LOGGING, LOG_END, CHECKPOINTS_AT, CHECKPOINT_ROW, CHECKPOINT_PENDING, FLUSHING, TRANSACTION, TRANSACTIONS_HELD, ENDED, LOW,
     ASKED, BROKEN, GOING_OUT, CROWD_FIRST, CROWD_LAST,
     INTERVAL_NOW, INTERVAL_ENDS,
-) = range(53)  # fmt: skip
-SYSTEM_NUMBERS = 53
+) = range(54)  # fmt: skip
+SYSTEM_NUMBERS = 54
 
 # Columns of a client: what it does when it goes on, its present reference and the one behind its last, where its scan is and ends, how
-# many references wrote, requests that it waits for, pages that it holds, who waits behind it, when its transaction began.
-STATE, REFERENCE, LAST_REFERENCE, AT, BEHIND, WRITTEN, PENDING, HOLDING, NEXT_WAITING, BEGAN = range(10)
+# many references wrote, requests that it waits for, pages that it holds, who waits behind it, of
+# what kind its transaction is.
+STATE, REFERENCE, LAST_REFERENCE, AT, BEHIND, WRITTEN, PENDING, HOLDING, NEXT_WAITING, KIND = range(10)
 #: What a client does when it goes on.
 BEGIN, REFER, FROM_SSD, FROM_DISK, SCANNED, WORKED, COMMITTED, GONE = range(8)
 # Columns of a cleaner: what it does when it goes on, the first page of its run, its length, requests that it waits for.

@@ -17,8 +17,8 @@ from flashsim.storage.pool.reference import TOOK_FREE, WRITE_BACK, refer
 
 #: Is added to a page that a client holds and that comes from the SSD.
 FROM_THE_SSD = 1 << 32
-#: Marks of a page (`flashsim.storage.extension.state.MARKS`): it is on its way into memory; it was read by a scan.
-READING, WAS_SCANNED = 1, 2
+#: A mark of a page (`flashsim.storage.extension.state.MARKS`): it was read by a scan.
+WAS_SCANNED = 1
 
 
 @inlined_kernel
@@ -196,10 +196,9 @@ def modify(sys: Tables, page: int) -> None:
 
 @inlined_kernel
 def hold_in_memory(sys: Tables, outbox: Integers, now: int, client: int, page: int, from_ssd: int) -> None:
-    """A page that is about to be read takes a frame, which it keeps until it has come."""
+    """A page that is about to be read takes a frame, in which it is held until it has come, and by nobody afterwards."""
     enter(sys, outbox, now, page)
     sys.memory.pages[page, FLAGS] |= PINNED
-    sys.ext.pages[page, ssd.MARKS] |= READING
     sys.held[client, sys.clients[client, at.HOLDING]] = page + FROM_THE_SSD * from_ssd
     sys.clients[client, at.HOLDING] += 1
 
@@ -207,7 +206,6 @@ def hold_in_memory(sys: Tables, outbox: Integers, now: int, client: int, page: i
 @inlined_kernel
 def arrive(sys: Tables, page: int) -> None:
     """A page has come into memory."""
-    sys.ext.pages[page, ssd.MARKS] &= ~READING
     sys.memory.pages[page, FLAGS] &= ~PINNED
     wake(sys, page)
 

@@ -32,7 +32,7 @@ class PoolRun:
     devices
         By what they are for: `flashsim.execution.pooled.system.DISK` and so on.
     stream
-        The transactions; their kinds are not told apart here.
+        The transactions.
     intervals
         Of which is told what happened in each; the last one has no end.
     asked
@@ -55,7 +55,9 @@ class PoolRun:
         self.system = system
         numbers = {purpose: number for number, purpose in enumerate(sorted(devices))}
         log = devices.get(LOG)
-        self.tables = tables(system, numbers, log.capacity if log is not None and not isinstance(log, Striped) else 0, intervals, asked)
+        room = log.capacity if log is not None and not isinstance(log, Striped) else 0
+        self.tables = tables(system, numbers, room, intervals, asked, len(stream.kinds))
+        self.kinds = stream.kinds
         self._batches = stream.batches()
         longest = max(system.group, system.read_ahead, system.expansion) * system.page_size
         longest = max(longest, system.clients * system.log_bytes * 64 + 512)
@@ -75,6 +77,7 @@ class PoolRun:
         to_come = bounds[numbers[at.TRANSACTION] : numbers[at.TRANSACTIONS_HELD] + 1]
         first = int(running[:, at.REFERENCE].min(initial=to_come[0]))
         references, ends = [self.tables.references[first : to_come[-1]]], [to_come - first]
+        kinds = [self.tables.kinds[numbers[at.TRANSACTION] :]]
         while sum(map(len, ends)) < 2 * numbers[at.LOW]:
             batch = next(self._batches, None)
             if batch is None:
@@ -82,16 +85,22 @@ class PoolRun:
                 break
             ends.append(batch.ends + ends[-1][-1])
             references.append(batch.references)
+            kinds.append(batch.kinds)
         clients[:, [at.REFERENCE, at.LAST_REFERENCE]] -= first
         joined = np.concatenate(ends)
         numbers[at.TRANSACTION], numbers[at.TRANSACTIONS_HELD] = 0, len(joined) - 1
-        self.tables = self.tables._replace(references=np.concatenate(references), bounds=joined)
+        self.tables = self.tables._replace(references=np.concatenate(references), bounds=joined, kinds=np.concatenate(kinds))
         return (self.tables,)
 
     @property
     def counts(self) -> dict[str, int]:
         """Of everything, since the beginning."""
         return dict(zip(COUNTED, self.tables.series.sum(0).tolist(), strict=True))
+
+    @property
+    def by_kind(self) -> dict[str, int]:
+        """Transactions that ended since the beginning, by the name of their kind; `Tables.by_kind` has them by interval."""
+        return dict(zip(self.kinds, self.tables.by_kind.sum(0).tolist(), strict=True))
 
     @property
     def asked(self) -> Integers:

@@ -48,6 +48,7 @@ class PoolSpecification:
         self.env, self.system, self.ext = simpy.Environment(), system, system.extension()
         self.memory, self.design = PlainPool(system.policy, system.memory), system.design.kernels
         self.counts: Counter[str] = Counter()
+        self.by_kind: Counter[int] = Counter()  # transactions
         self._numbers = {purpose: number for number, purpose in enumerate(sorted(devices))}
         self.devices = SpecifiedDevices(self.env, [devices[purpose] for purpose in sorted(devices)])
         #: Pages on their way into memory, and out of it: how many writes; who waits for them.
@@ -63,7 +64,7 @@ class PoolSpecification:
         self._log = GroupCommit(self.env, self.devices, self._numbers.get(LOG, -1), self._note)
         for number in range(system.clients):
             self.env.process(self._client(number))
-        for _ in range(system.cleaners if system.ssd else 0):
+        for _ in range(system.most_cleanings if system.ssd else 0):
             self.env.process(self._cleaner())
         if system.checkpoint:
             self.env.process(self._checkpointer())
@@ -80,7 +81,7 @@ class PoolSpecification:
         while True:
             if system.think:
                 yield delay(self.env, system.think, _THINKERS + number)
-            references = next(self._stream, None)
+            references, kind = next(self._stream, (None, 0))
             if references is None:
                 return
             written = 0
@@ -101,6 +102,7 @@ class PoolSpecification:
             if system.log_bytes and written:
                 yield self._log.commit(written * system.log_bytes)
             self._note(transactions=1)
+            self.by_kind[kind] += 1
 
     def _refer(self, page: int, marks: int) -> Process:
         """Reference a page, and write it perhaps."""
@@ -167,15 +169,15 @@ class PoolSpecification:
         expansion, (begin, end) = self.system.expansion, self.system.chunk_of(page)
         first = (page - FIRST_PAGE) // expansion * expansion + FIRST_PAGE
         first, last = max(first, begin), min(first + expansion, end) - 1
-        while first < page and not self._is_away(first):
+        while first < page and not self._is_away(first, self.system.trimming):
             first += 1
-        while last > page and not self._is_away(last):
+        while last > page and not self._is_away(last, self.system.trimming):
             last -= 1
         return first, last - first + 1
 
-    def _is_away(self, page: int) -> bool:
-        """Whether only the disk holds a page."""
-        return page not in self.memory.resident and not self.writing.get(page) and manager.frame_of(self.ext, page) < 0
+    def _is_away(self, page: int, from_ssd: bool = True) -> bool:
+        """Whether a page is neither in memory nor, if that matters, on the SSD."""
+        return page not in self.memory.resident and not self.writing.get(page) and not (from_ssd and manager.frame_of(self.ext, page) >= 0)
 
     def _throttled(self) -> bool:
         return 0 < self.system.throttle <= self.devices.pending[self._numbers[SSD]]
@@ -295,11 +297,11 @@ class PoolSpecification:
                 self._fetched(page, SEQUENTIAL)
 
     def _is_at_hand(self, page: int) -> bool:
-        """Whether a page need not be read from disk."""
-        if page in self.memory.resident or self.writing.get(page):
+        """Whether a page at either end of a scan's extent need not be read from disk."""
+        if not self._is_away(page, from_ssd=False):
             return True
         newer = self.ext.pages[page, STATUS] & NEWER
-        return manager.frame_of(self.ext, page) >= 0 and bool(newer or not self._throttled())
+        return self.system.trimming and manager.frame_of(self.ext, page) >= 0 and bool(newer or not self._throttled())
 
     def _let_go(self, page: int) -> None:
         """Nobody who held a page's frame for this does any more; perhaps it can be cleaned."""
@@ -366,7 +368,7 @@ class PoolSpecification:
             row = FIRST_PAGE
             while row < self.system.rows:
                 events: list[simpy.Event] = []
-                while row < self.system.rows and len(events) < self.system.cleaners:
+                while row < self.system.rows and len(events) < self.system.most_cleanings:
                     if self.memory.dirty(row):
                         first, (_, end) = row, self.system.chunk_of(row)
                         while row < min(end, first + self.system.group) and self.memory.dirty(row):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.policies import Policies
-from flashsim.core.replacement import FIRST_PAGE, ReplacementPolicy
+from flashsim.core.replacement import FIRST_PAGE, Numbers, ReplacementPolicy
 from flashsim.core.request import SECTOR
 from flashsim.core.units import NEVER
 from flashsim.storage.extension.state import AHEAD, FILL, ROTATES, Extension, empty_extension
@@ -97,7 +97,8 @@ class PoolSystem:
     group
         Pages that one write of the cleaner or a checkpoint holds at most (alpha).
     cleaners
-        Groups that are cleaned at the same time, at most.
+        Groups that are cleaned, or written by a checkpoint, at the same time, at most; 0 for four a client.  Fewer may not keep to the
+        limit: what they write waits behind the clients' reads, in each of which several pages may have become newer.
     going_out
         Writes of pages that leave memory, or are copied from it, that may be outstanding: a miss waits while there are more; 0 for an
         eighth of memory.
@@ -119,6 +120,8 @@ class PoolSystem:
         Whether designs that tell pages read at random from those of scans may do so; if not, the SSD takes both.
     expands_for_ssd
         Whether a read from disk brings so many pages (`expansion`) also until the SSD is filled up to `fill` (Do, 2012, 4.4.1.1).
+    trimming
+        Whether a read of several pages leaves out those at either end that the SSD holds.
 
     Raises
     ------
@@ -140,7 +143,7 @@ class PoolSystem:
     dirty_limit: int = 50
     read_ahead: int = 32
     group: int = 32
-    cleaners: int = 8
+    cleaners: int = 0
     going_out: int = 0
     partitions: int = 1
     checkpoint: int = 0
@@ -151,6 +154,7 @@ class PoolSystem:
     interval: int = NEVER
     random_only: bool = True
     expands_for_ssd: bool = False
+    trimming: bool = True
 
     def __post_init__(self) -> None:
         least = {
@@ -159,12 +163,12 @@ class PoolSystem:
             "expansion": 1,
             "group": 1,
             "read_ahead": 1,
-            "cleaners": 1,
             "partitions": 1,
             "chunk": 1,
             "interval": 1,
         }
-        least |= dict.fromkeys(("ssd", "think", "throttle", "checkpoint", "log_bytes", "work", "going_out", "fill", "dirty_limit"), 0)
+        none = ("ssd", "think", "throttle", "checkpoint", "log_bytes", "work", "going_out", "fill", "dirty_limit", "cleaners")
+        least |= dict.fromkeys(none, 0)
         for name, bound in least.items():
             if getattr(self, name) < bound:
                 raise InvalidParameterError(name, getattr(self, name), f"it must be at least {bound}")
@@ -205,25 +209,30 @@ class PoolSystem:
         return self.going_out or max(1, self.memory // 8)
 
     @property
+    def most_cleanings(self) -> int:
+        """Groups that are cleaned at the same time, at most."""
+        return self.cleaners or 4 * self.clients
+
+    @property
     def most_requests(self) -> int:
         """Requests that may be outstanding, at most."""
         held = max(self.expansion, self.read_ahead)
         each = 3 * held + 3  # a client reads its pages, each of which lets another one leave for both devices
-        return self.clients * each + 2 * self.most_going_out + self.cleaners * (3 * self.group + 2) + 2
+        return self.clients * each + 2 * self.most_going_out + self.most_cleanings * (3 * self.group + 2) + 2
 
     @property
     def slack(self) -> int:
         """How many fewer the cleaner leaves."""
         return self.ssd // 10_000
 
-    def extension(self) -> Extension:
-        """The SSD, empty."""
+    def extension(self, table: Numbers | None = None) -> Extension:
+        """The SSD, empty; see `flashsim.storage.extension.state.empty_extension`."""
         words = self.design.words
         extension = empty_extension(
-            self.pages, self.ssd, self.partitions, words(self.design.parameters, self.pages) if callable(words) else words
+            self.pages, self.ssd, self.partitions, words(self.design.parameters, self.pages) if callable(words) else words, table
         )
         extension.numbers[FILL] = self.ssd * self.fill // 100 if self.random_only else NEVER
         extension.numbers[ROTATES] = self.design.rotates
-        extension.numbers[AHEAD] = min(self.group * self.cleaners, max(1, self.ssd // self.partitions // 2))
+        extension.numbers[AHEAD] = min(self.group * -(-self.most_cleanings // self.partitions), max(1, self.ssd // self.partitions // 2))
         extension.numbers[FIRST : FIRST + len(self.design.parameters)] = list(self.design.parameters.values())
         return extension

@@ -10,13 +10,13 @@ from numba import types
 
 from flashsim.core.array_types import MATRIX, VECTOR
 from flashsim.core.policies import Policies
-from flashsim.core.replacement import POOL, PoolState
+from flashsim.core.replacement import POOL, Numbers, PoolState, rows_of
 from flashsim.core.request import Integers
 from flashsim.core.state_table import state_of
 from flashsim.core.units import NEVER
 from flashsim.execution.pooled import columns as at
 from flashsim.execution.pooled.system import COUNTED, PoolSystem
-from flashsim.storage.extension.state import EXTENSION, Extension
+from flashsim.storage.extension.state import EXTENSION, PAGE_COLUMNS, Extension
 
 
 class Tables(NamedTuple):
@@ -44,21 +44,28 @@ class Tables(NamedTuple):
     #: References of transactions that run and that are to come, and where each of the latter begins and the last one ends.
     references: Integers
     bounds: Integers
+    #: Of what kind each transaction is that runs or is to come.
+    kinds: Integers
     #: What happened in each interval, shape (intervals, counted).
     series: Integers
+    #: Transactions that ended in each interval, by their kind, shape (intervals, kinds).
+    by_kind: Integers
     #: The first requests: when, at which device, operation, offset, length.
     asked: Integers
 
 
 TABLES_TYPE = types.NamedTuple(
-    (POOL, EXTENSION, VECTOR, VECTOR, VECTOR, MATRIX, MATRIX, MATRIX, VECTOR, VECTOR, MATRIX, MATRIX, MATRIX, VECTOR, MATRIX, MATRIX),
+    (
+        POOL, EXTENSION, VECTOR, VECTOR, VECTOR, MATRIX, MATRIX, MATRIX, VECTOR, VECTOR, MATRIX, MATRIX, MATRIX, VECTOR, VECTOR, MATRIX,
+        MATRIX, MATRIX,
+    ),
     Tables,
-)
+)  # fmt: skip
 STATE_TYPE = types.Tuple((TABLES_TYPE,))
 tables_of = state_of(STATE_TYPE)
 
 
-def tables(system: PoolSystem, devices: Mapping[int, int], log_room: int, intervals: int, asked: int) -> Tables:
+def tables(system: PoolSystem, devices: Mapping[int, int], log_room: int, intervals: int, asked: int, kinds: int = 1) -> Tables:
     """A system at time 0.
 
     Parameters
@@ -71,16 +78,18 @@ def tables(system: PoolSystem, devices: Mapping[int, int], log_room: int, interv
         Of which is told what happened in them.
     asked
         How many requests are kept.
+    kinds
+        Of transactions.
     """
-    cleaners = system.cleaners if system.ssd else 0
+    most_cleanings = system.most_cleanings
+    cleaners = most_cleanings if system.ssd else 0
     everybody = system.clients + cleaners + 1
     numbers = np.zeros(at.SYSTEM_NUMBERS, np.int64)
     numbers[:at.LOG_ROOM] = [
         system.clients, system.think, system.page_size, system.expansion, system.throttle, system.limit, system.slack, system.group,
-        system.cleaners, system.checkpoint, system.sharp, system.log_bytes, system.work > 0, system.chunk, system.read_ahead,
-        system.interval, system.most_going_out, system.expands_below,
+        most_cleanings, system.checkpoint, system.sharp, system.log_bytes, system.work > 0, system.chunk, system.read_ahead,
+        system.interval, system.most_going_out, system.expands_below, system.trimming,
     ]  # fmt: skip
-    numbers[at.CLEANERS] = system.cleaners
     numbers[at.LOG_ROOM] = log_room
     for purpose, place in enumerate((at.DISK_NUMBER, at.SSD_NUMBER, at.LOG_NUMBER, at.CPU_NUMBER)):
         numbers[place] = devices.get(purpose, -1)
@@ -100,9 +109,22 @@ def tables(system: PoolSystem, devices: Mapping[int, int], log_room: int, interv
         numbers[at.READY_LAST] = cleaners
     slots = np.zeros((system.most_requests, 4), np.int64)
     slots[:, at.WHO] = np.arange(1, len(slots) + 1)
+    own, others = _pages_of(system.rows, system.policy.row)
     return Tables(
-        system.policy.state(system.memory, system.pages), system.extension(), numbers, system.policy.kernels, system.design.kernels,
-        np.zeros((system.clients, 10), np.int64), np.zeros((system.clients, held), np.int64), np.zeros((system.cleaners, 4), np.int64),
-        np.zeros(system.cleaners, np.int64), ready, thinkers, slots, np.zeros((0, 3), np.int64), np.zeros(1, np.int64),
-        np.zeros((intervals, len(COUNTED)), np.int64), np.zeros((asked, 5), np.int64),
+        system.policy.state(system.memory, system.pages, table=own), system.extension(others), numbers,
+        system.policy.kernels, system.design.kernels, np.zeros((system.clients, 10), np.int64), np.zeros((system.clients, held), np.int64),
+        np.zeros((most_cleanings, 4), np.int64), np.zeros(most_cleanings, np.int64), ready, thinkers, slots, np.zeros((0, 3), np.int64),
+        np.zeros(1, np.int64), np.zeros(0, np.int64), np.zeros((intervals, len(COUNTED)), np.int64),
+        np.zeros((intervals, kinds), np.int64), np.zeros((asked, 5), np.int64),
     )  # fmt: skip
+
+
+def _pages_of(rows: int, own: int) -> tuple[Numbers, Numbers]:
+    """Tables of pages for the memory pool and for the SSD, whose rows are one: what is known of a page is in one line of a cache.
+
+    The SSD's begins where its columns do in the first row.
+    """
+    columns = 1 << (own + PAGE_COLUMNS - 1).bit_length()
+    room = rows_of(rows + 1, columns).reshape(-1)
+    shifted = room[columns - PAGE_COLUMNS :][: rows * columns]
+    return room[: rows * columns].reshape(rows, columns), shifted.reshape(rows, columns)

@@ -15,18 +15,19 @@ from numba import types
 
 from flashsim.core.array_types import MATRIX, VECTOR
 from flashsim.core.errors import InvalidParameterError
-from flashsim.core.replacement import FIRST_PAGE, Numbers
+from flashsim.core.replacement import FIRST_PAGE, Numbers, rows_of
 from flashsim.core.request import Integers
 
 # Columns of a page: one more than its frame (0: none), its status, the times of its last two misses in memory (in misses of all pages), and
 # what the system that drives both pools keeps of it.
 FRAME, STATUS, LAST, BEFORE, FLIGHT, FIRST_WAITING, LAST_WAITING, MARKS = range(8)
+PAGE_COLUMNS = 8
 #: Bits of a page's status: its frame holds its newest version but for memory's; that is newer than the disk's; the frame is freed as soon
 #: as nobody reads or writes it.  Above stands how many do.
 VALID, NEWER, DOOMED = 1, 2, 4
 HOLD_SHIFT = 8
-#: A mark of a page: it was read from the SSD since the turn of its frame (those below are the system's).
-READ_AGAIN = 4
+#: A mark of a page: it was read from the SSD since the turn of its frame (that below is the system's).
+READ_AGAIN = 2
 ONE_HOLD = 1 << HOLD_SHIFT
 
 # Columns of a frame: the page in it (0: none), and its place in a heap, or the next free frame of its partition.
@@ -49,7 +50,7 @@ FIRST_PARAMETER, OWN_NUMBER, NUMBERS = 16, 24, 64
 class Extension(NamedTuple):
     """The SSD's frames and what is known of pages."""
 
-    #: Shape (pages, 8), a row a page.
+    #: A row a page; those of others may stand behind each.
     pages: Numbers
     #: Shape (frames, 2).
     frames: Numbers
@@ -66,8 +67,8 @@ _NUMBERS = types.Array(types.int32, 2, "C")
 EXTENSION = types.NamedTuple((_NUMBERS, _NUMBERS, MATRIX, MATRIX, VECTOR, VECTOR), Extension)
 
 
-def empty_extension(pages: int, frames: int, partitions: int = 1, words: int = 0) -> Extension:
-    """Frames that hold nothing.
+def empty_extension(pages: int, frames: int, partitions: int = 1, words: int = 0, table: Numbers | None = None) -> Extension:
+    """Frames that hold nothing, perhaps with a table of pages in which others have columns too.
 
     Raises
     ------
@@ -78,15 +79,14 @@ def empty_extension(pages: int, frames: int, partitions: int = 1, words: int = 0
         raise InvalidParameterError(
             "partitions", partitions, f"there must be at least one, and a frame for each of them (there are {frames})"
         )
-    table = np.zeros((frames, 2), np.int32)
+    places = np.zeros((frames, 2), np.int32)
     parts = np.zeros((partitions, 7), np.int64)
     for number in range(partitions):
         begin, end = number * frames // partitions, (number + 1) * frames // partitions
         parts[number] = begin, end, begin if end > begin else -1, 0, 0, begin, 0
-        table[begin:end, PLACE] = np.arange(begin + 1, end + 1)
-        table[end - 1 : end, PLACE] = -1
+        places[begin:end, PLACE] = np.arange(begin + 1, end + 1)
+        places[end - 1 : end, PLACE] = -1
     numbers = np.zeros(NUMBERS, np.int64)
     numbers[FRAMES] = frames
-    return Extension(
-        np.zeros((FIRST_PAGE + pages, 8), np.int32), table, np.zeros((frames, 2), np.int64), parts, numbers, np.zeros(words, np.int64)
-    )
+    table = rows_of(FIRST_PAGE + pages, PAGE_COLUMNS) if table is None else table
+    return Extension(table, places, np.zeros((frames, 2), np.int64), parts, numbers, np.zeros(words, np.int64))
