@@ -1,8 +1,9 @@
 """Exclusive: a page is in memory or on the SSD, and never in both.
 
 That a copy is given up when its page is read, and written once more when that leaves memory, is Koltsidas and Viglas', "The case for
-flash-aware multi-level caching", 2009, as Do, 2012, 3.5 tells it.  Not told there, and chosen here: a page that was newer than on disk is
-so in memory as well, a cleaner writes it to disk, and the page missed longest ago is replaced.
+flash-aware multi-level caching", Edinburgh, 2009, as Do, 2012, 3.5 tells it.  Its abstract calls the flash drive a read cache, and says
+nothing of pages that were changed.  Chosen here: such a page is newer than on disk in memory as well, or on the SSD, from where a cleaner
+writes it; and the page missed longest ago is replaced.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Lazy: what leaves memory goes to the SSD, and a copy there stays when its page is read.
 
 That a page reaches the SSD no sooner than it leaves memory, however it was read, is Koltsidas and Viglas', "The case for flash-aware
-multi-level caching", 2009, as Do, 2012, 3.5 tells it, who finds it somewhat like LC; how their pages reach the disk, and that the page
-missed longest ago is replaced, is not told there: both are as in LC, with LRU.
+multi-level caching", Edinburgh, 2009, as Do, 2012, 3.5 tells it, who finds it somewhat like LC.  Its abstract calls the flash drive a read
+cache, and how pages that were changed reach the disk is told in neither: it is as in LC, and the page missed longest ago is replaced.
 """
 
 from __future__ import annotations

@@ -2,7 +2,8 @@
 
 The page in that frame is replaced however often it was read.  If it is newer than on disk it is written there before: here by the cleaner,
 which goes ahead of the frame that is next; a page that comes while that has not been done goes to the disk.  A frame that is being read is
-passed over.  Source: Holloway, "Adapting database storage for new hardware", 2009, chapter 4, as Do, 2012, 3.5 tells it.
+passed over.  Source: Holloway, "Adapting database storage for new hardware", thesis, Wisconsin-Madison, 2009 (whose abstract says that
+pages are written in sequence alone), as Do, 2012, 3.5 tells it.
 """
 
 from __future__ import annotations

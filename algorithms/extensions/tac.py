@@ -7,8 +7,10 @@ replaced or the page is written to disk, and to the SSD once more.  A page that 
 A page that is read to be written may be modified before its copy could be written, and is then not cached: how likely that is, `lost`, is
 fitted (100 % reproduces the gain over no SSD that Do, 2012, 3.4.2 reports).  How often temperatures are halved is not published.
 
-Source: Canim et al., "SSD bufferpool extensions for database systems", PVLDB 3(2), 2010, and US patent 8,161,241 (costs), as Do, 2012,
-3.2.4 and 3.4.2 tells it.  With several partitions the coldest page is that of the page's own.
+Source: Canim et al., "SSD bufferpool extensions for database systems", PVLDB 3(2), 2010 (extents of 32 pages, aging, and that pages of cold
+ones are kept out, from its abstract), and the claims of US patent 8,161,241 (temperatures are sums of costs, discounted periodically); all
+else as Do, 2012, 3.2.4, 3.4.2 and 3.5 tells it.  The patent also groups pages of like temperature into blocks that overwrite cooler ones:
+this does not, nor does Do.  With several partitions the coldest page is that of the page's own.
 """
 
 from __future__ import annotations

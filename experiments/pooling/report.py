@@ -21,6 +21,9 @@ EXPLAINED = (
     "Dirty: frames whose page is newer than on disk. MB/s: read from and written to the disk and the SSD, with what the cleaner moves."
 )
 _STROKES = ("-", "--", ":", "-.")
+#: Markers of a line, by which it is told apart without its colour.
+_MARKS = 8
+_UNITS = ((3600, "h"), (60, "min"), (1, "s"), (1e-3, "ms"))
 
 
 def runs_table(done: Pools) -> Table:
@@ -59,44 +62,62 @@ def series_frame(done: Pools) -> pd.DataFrame:
 
 
 def ramp_up(done: Pools) -> Figure:
-    """Transactions a second over time, a line a run; below, the SSD's hit ratio and its dirty share (Do, 2012, figures 3.6 and 3.8)."""
-    panels = (
-        ("transactions_s", "transactions/s", 1),
-        ("ssd_hit_ratio", "SSD hits, % of misses", 100),
-        ("dirty_share", "dirty, % of SSD", 100),
-    )
+    """Transactions a second over time, a line a run; below, the SSD's hit ratio and its dirty share (Do, 2012, figures 3.6 and 3.8).
+
+    Values are means of three intervals, as in the thesis (3.4.2.1).
+    """
+    panels = [("transactions_s", "transactions/s", 1)]
+    if any(each.system.ssd for each in done.runs):
+        panels += [("ssd_hit_ratio", "SSD hits, % of misses", 100), ("dirty_share", "dirty, % of SSD", 100)]
+    unit, axis = _time_axis(done)
     with style():
-        figure = Figure(figsize=(WIDTH, 6.4), layout="constrained")
-        every = figure.subplots(len(panels), 1, sharex=True)
-        for axes, (name, label, factor) in zip(every, panels, strict=True):
-            for number, each in enumerate(done.runs):
-                told = each.series()
-                colour, stroke = LINES[number % len(LINES)][0], _STROKES[number // len(LINES) % len(_STROKES)]
-                axes.plot(told["seconds"], [factor * value for value in told[name]], color=colour, linestyle=stroke, label=each.name)
+        figure = Figure(figsize=(WIDTH, 0.8 + 1.9 * len(panels)), layout="constrained")
+        every = figure.subplots(len(panels), 1, sharex=True, squeeze=False)[:, 0]
+        for number, each in enumerate(done.runs):
+            told = pd.DataFrame(each.series())
+            smooth = told.rolling(3, center=True, min_periods=1).mean()
+            (colour, marker), stroke = LINES[number % len(LINES)], _STROKES[number // len(LINES) % len(_STROKES)]
+            first = len(told) * (number % len(LINES)) // (len(LINES) * _MARKS)
+            drawn = {"color": colour, "linestyle": stroke, "marker": marker, "markersize": 4, "linewidth": 1.2, "label": each.name}
+            for axes, (name, _, factor) in zip(every, panels, strict=True):
+                if each.system.ssd or name == "transactions_s":
+                    axes.plot(told["seconds"] / unit, factor * smooth[name], markevery=(first, -(-len(told) // _MARKS)), **drawn)
+        for axes, (_, label, _) in zip(every, panels, strict=True):
             axes.set_ylabel(label)
             axes.set_ylim(0, None)
-        every[-1].set_xlabel("virtual time, s")
-        legend(figure, every[0])
+        every[-1].set_xlabel(axis)
+        legend(figure, every[0], columns=3)
     return figure
 
 
 def traffic(done: Pools) -> Figure:
-    """Megabytes a second to and from the disk and the SSD over time, a row a run (Do, 2012, figure 3.9)."""
+    """Megabytes a second to and from the disk and the SSD over time, a row a run, on one scale a device (Do, 2012, figure 3.9)."""
+    unit, axis = _time_axis(done)
+    devices = ("disk", "ssd") if any(each.system.ssd for each in done.runs) else ("disk",)
     with style():
-        figure = Figure(figsize=(WIDTH, 0.6 + 1.9 * len(done.runs)), layout="constrained")
-        rows = figure.subplots(len(done.runs), 2, squeeze=False, sharex=True)
-        for pair, each in zip(rows, done.runs, strict=True):
+        figure = Figure(figsize=(WIDTH, 0.8 + 1.6 * len(done.runs)), layout="constrained")
+        rows = figure.subplots(len(done.runs), len(devices), squeeze=False, sharex=True, sharey="col")
+        for row, each in zip(rows, done.runs, strict=True):
             told = each.series()
-            for axes, device in zip(pair, ("disk", "ssd"), strict=True):
-                for (colour, _), how in zip(LINES, ("read", "written"), strict=False):
-                    axes.plot(told["seconds"], told[f"{device}_{how}_mb_s"], color=colour, label=how)
-                axes.set_title(f"{each.name}: {'disk' if device == 'disk' else 'SSD'}", fontsize=9)
-                axes.set_ylim(0, None)
-        for axes in rows[-1]:
-            axes.set_xlabel("virtual time, s")
+            for axes, device in zip(row, devices, strict=True):
+                axes.set_title(f"{each.name}: {device if device == 'disk' else 'SSD' if each.system.ssd else 'no SSD'}", fontsize=9)
+                for (colour, _), how, stroke in zip(LINES, ("read", "written"), _STROKES, strict=False):
+                    if device == "disk" or each.system.ssd:
+                        seconds = [second / unit for second in told["seconds"]]
+                        axes.plot(seconds, told[f"{device}_{how}_mb_s"], color=colour, linestyle=stroke, linewidth=1.2, label=how)
+        for axes in rows[-1]:  # once all are drawn: there is one scale for all of a device
+            axes.set_ylim(0, None)
+            axes.set_xlabel(axis)
         figure.supylabel("MB/s", fontsize=9)
         legend(figure, rows[0, 0])
     return figure
+
+
+def _time_axis(done: Pools) -> tuple[float, str]:
+    """Seconds of the unit in which virtual time is drawn, and what stands along the axis."""
+    seconds = done.asked.time / SECONDS
+    unit, name = next(((unit, name) for unit, name in _UNITS if seconds >= 2 * unit), _UNITS[-1])
+    return unit, f"virtual time, {name}"
 
 
 def write_report(folder: Path, *, done: Pools, origin: Mapping[str, Any]) -> None:

@@ -207,6 +207,7 @@ def held_by(ext: at.Extension) -> list[int]:
         ("tac", DIRTY_PAGE, TO_DISK), ("tac", 0, 0),
         ("inclusive", DIRTY_PAGE, TO_DISK | TO_SSD), ("exclusive", DIRTY_PAGE, TO_SSD), ("lazy", DIRTY_PAGE | SEQUENTIAL, TO_SSD),
         ("rotating", SEQUENTIAL, TO_SSD), ("face", DIRTY_PAGE, TO_SSD), ("face", DIRTY_PAGE | CHECKPOINTED, TO_DISK),
+        ("face", 0, TO_SSD), ("face:clean=0", 0, 0), ("face:clean=0", DIRTY_PAGE, TO_SSD),
     ],
 )  # fmt: skip
 def test_where_pages_go_that_leave_memory(design: str, flags: int, actions: int) -> None:

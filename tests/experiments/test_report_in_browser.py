@@ -40,6 +40,7 @@ COMMANDS = {
     "--allow-write --out-dir joins",
     "policies": "cache simulate zipf:pages=500,references=5000,write-share=0.3 --policy lru,arc,opt --size 1%..80% --out-dir policies",
     "comparison": "cache compare zipf:pages=500,references=5000 lru arc --size 10%,20% --out-dir comparison",
+    "pools": "pool run tpc-c:warehouses=1 --design none,dw,lc --without throttle --memory 20MB --ssd 60MB --time 2s --out-dir pools",
     "calibration": "device calibrate ocz-core-60gb --time 200ms --out new.toml --out-dir calibration",
 }
 
