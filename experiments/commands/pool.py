@@ -46,7 +46,10 @@ Designs = Annotated[
 Memory = Annotated[str, typer.Option(metavar="SIZE", help="The memory pool.")]
 Ssd = Annotated[str, typer.Option(metavar="SIZE", help="The SSD's frames.")]
 Time = Annotated[str, typer.Option(metavar="TIME", help="Virtual time that each system runs, such as 36s or 10min.")]
-_DEVICE = "rates of Do (2012), table 3.1, or rates:read=N,write=N,further=N,servers=N; {presets}; a TOML file; or 8xPRESET."
+_DEVICE = (
+    "rates of Do (2012), table 3.1, or rates:read=N,write=N,further=N,servers=N; {presets}; a TOML file; PRESET/100, a hundredth of it; "
+    "or 8xPRESET."
+)
 Disk = Annotated[str, typer.Option(metavar="DEVICE", help=f"The disks: {_DEVICE}", autocompletion=completes("presets"))]
 SsdDevice = Annotated[str, typer.Option(metavar="DEVICE", help="The SSD, as the disks.", autocompletion=completes("presets"))]
 Log = Annotated[
@@ -56,6 +59,10 @@ Log = Annotated[
         autocompletion=completes("presets"),
     ),
 ]  # fmt: skip
+Condition = Annotated[
+    str | None,
+    typer.Option("--precondition", metavar="STATE", help="Of a simulated SSD, as in device bench: empty, sequential, random or steady."),
+]
 LogBytes = Annotated[str, typer.Option(metavar="SIZE", help="Log of each reference that writes.")]
 Policy = Annotated[
     str,
@@ -125,6 +132,7 @@ def run(
     time: Time = "36s",
     disk: Disk = "rates",
     ssd_device: SsdDevice = "rates",
+    precondition: Condition = None,
     log: Log = None,
     log_bytes: LogBytes = "200B",
     policy: Policy = "lru-k",
@@ -184,6 +192,7 @@ def run(
         ssd=parse_size(ssd, "--ssd"),
         time=parse_duration(time, "--time"),
         devices=devices,
+        states={} if precondition is None else {"ssd": (precondition, seed)},
         policy=policy,
         page_size=parse_size(page_size, "--page-size"),
         seed=seed,
@@ -198,5 +207,8 @@ def run(
             done = simulate(asked, progress)
         say(f"{done.title()}\n", report.runs_table(done), "", report.traffic_table(done), "")
         explain(report.EXPLAINED)
+        if (worn := report.wear_table(done)) is not None:
+            say("", worn, "")
+            explain(report.WORN)
         write = partial(report.write_report, done=done)
         write_result(targets, Shown(done.rows(), done.as_dict(), lambda: report.ramp_up(done), write), origin)

@@ -75,10 +75,20 @@ class Drive:
             raise RefusedError(f"device: {self.name} has been used since it was made; give its name, or a new fs.drive(...)")
         return {"preset": self.preset, "state": self.state, "seed": self.seed}
 
+    @property
+    def is_flash(self) -> bool:
+        """Whether it is a flash drive."""
+        return self.device.preset.flash is not None
+
+    @property
+    def precondition(self) -> str:
+        """Its state as ``--precondition`` has it."""
+        return _STATES.get(self.state, self.state)
+
     def ready(self) -> ReadyDrive:
         """The drive for a join, which runs on a copy of it."""
-        filled = _STATES.get(self.state, self.state).partition(",")[0]
-        return ReadyDrive(self.device, full=self.device.preset.flash is not None and filled in ("sequential", "random", "steady"))
+        filled = self.precondition.partition(",")[0]
+        return ReadyDrive(self.device, full=self.is_flash and filled in ("sequential", "random", "steady"))
 
     def write(
         self,

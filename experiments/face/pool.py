@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 from experiments.face._outcome import Outcome, Picture
 from experiments.face._units import count, duration, several, size, text
 from experiments.face._working import working
+from experiments.face.drive import Drive
 from experiments.pooling import report
 from experiments.pooling.session import Asked, Pools, simulate
 from experiments.pooling.sizes import design_names, is_until_ssd, parse_percent, part_names
@@ -57,9 +58,10 @@ def pool(
     ssd: str = "0B",
     design: Any = "all",
     time: str = "36s",
-    disk: str = "rates",
-    ssd_device: str = "rates",
-    log: str | None = None,
+    disk: Any = "rates",
+    ssd_device: Any = "rates",
+    precondition: str | None = None,
+    log: Any = None,
     log_bytes: str = "200B",
     policy: Any = "lru-k",
     dirty_limit: str | float = "50%",
@@ -93,7 +95,10 @@ def pool(
         Virtual time that each runs.
     disk, ssd_device, log
         Devices: ``"rates"`` (Do, 2012, table 3.1), with other values as ``"rates:read=1015,write=895,further=26370,servers=8"``; a preset;
-        so many drives of it, as ``"8xtoshiba-5400-320gb"``. Without a log commits take no time.
+        a hundredth of it as ``"iodrive-slc-160gb/100"``; so many drives of it, as ``"8xtoshiba-5400-320gb"``; or an unused `drive`,
+        of which each design has its own. Without a log commits take no time.
+    precondition
+        What the SSD is brought into before each run, if a preset's name is given: ``"steady"`` and the like, as ``--precondition``.
     log_bytes
         Log of each reference that writes.
     policy
@@ -145,9 +150,12 @@ def pool(
         "clients": count(clients, "clients"),
         "think": duration(think, "think"),
     }
-    devices = {"disk": text(disk, "disk"), "ssd": text(ssd_device, "ssd_device")}
+    given = {"disk": disk, "ssd": ssd_device} | ({} if log is None else {"log": log})
+    states = {purpose: (each.precondition, each.seed) for purpose, each in given.items() if isinstance(each, Drive) and each.is_flash}
+    if precondition is not None:
+        states["ssd"] = text(precondition, "precondition"), seed
     if log is not None:
-        devices["log"], switches = text(log, "log"), {**switches, "log_bytes": size(log_bytes, "log_bytes")}
+        switches = {**switches, "log_bytes": size(log_bytes, "log_bytes")}
     parts = [without] if isinstance(without, str) else [text(each, "without") for each in without]
     asked = Asked(
         workload=text(workload, "workload"),
@@ -155,7 +163,8 @@ def pool(
         memory=size(memory, "memory"),
         ssd=size(ssd, "ssd"),
         time=duration(time, "time"),
-        devices=devices,
+        devices={purpose: _device(each, purpose) for purpose, each in given.items()},
+        states=states,
         policy=text(policy, "policy"),
         page_size=size(page_size, "page_size"),
         seed=count(seed, "seed", 0),
@@ -166,3 +175,8 @@ def pool(
     with working("running transactions") as progress:
         done = simulate(asked, progress)
     return PoolOutcome(provenance(asked.as_dict()), done)
+
+
+def _device(given: Any, purpose: str) -> str:
+    """The name of a preset, as it is or of a drive."""
+    return str(given.recipe()["preset"]) if isinstance(given, Drive) else text(given, "ssd_device" if purpose == "ssd" else purpose)

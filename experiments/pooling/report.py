@@ -20,6 +20,11 @@ EXPLAINED = (
     "Rates and shares are those of the last part of the time, from an empty memory and an empty SSD on. SSD %: of what memory missed. "
     "Dirty: frames whose page is newer than on disk. MB/s: read from and written to the disk and the SSD, with what the cleaner moves."
 )
+WORN = (
+    "Bytes of flash pages that the SSD programmed, those that its garbage collection moved among them, over the last part of the time. "
+    "Years: until all blocks have been erased as often as they last, at that pace day and night, with the blocks of the whole drive."
+)
+_WEAR = ("ssd_programmed_mb_s", "ssd_programmed_per_transaction", "ssd_write_amplification", "ssd_erases_s", "ssd_years")
 _STROKES = ("-", "--", ":", "-.")
 #: Markers of a line, by which it is told apart without its colour.
 _MARKS = 8
@@ -53,6 +58,17 @@ def traffic_table(done: Pools) -> Table:
         if row["pages"]
     ]
     return Table(["design", "device", "cause", "is", "pages/s", "MB/s", "pages in all"], rows, "traffic")
+
+
+def wear_table(done: Pools) -> Table | None:
+    """A row a run whose SSD is a simulated flash drive; None if none is."""
+    rows: list[list[Entry]] = [
+        [each.name, row["ssd_written_mb_s"], *(row[name] for name in _WEAR)]
+        for each, row in zip(done.runs, done.rows(), strict=True)
+        if each.is_worn
+    ]
+    header = ["design", "written MB/s", "programmed MB/s", "B a transaction", "write amplification", "erases/s", "years"]
+    return Table(header, rows, "wear") if rows else None
 
 
 def series_frame(done: Pools) -> pd.DataFrame:
@@ -127,6 +143,8 @@ def write_report(folder: Path, *, done: Pools, origin: Mapping[str, Any]) -> Non
         Section("Designs", EXPLAINED, [runs_table(done)]),
         Section("Traffic", "Pages that moved in the last part of the time, by device and cause.", [traffic_table(done)]),
     ]
+    if (worn := wear_table(done)) is not None:
+        sections.append(Section("Wear", WORN, [worn]))
     pd.DataFrame(done.rows()).to_csv(folder / "runs.csv", index=False)
     series_frame(done).to_csv(folder / "series.csv", index=False)
     asked = done.asked

@@ -7,17 +7,22 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
+
 from algorithms.extensions.base import DESIGNS, extension_design
 from algorithms.replacement.base import REPLACEMENT, replacement_policy
-from experiments.pooling.devices import PoolDevice, pages_in_a_row, statistics
 from experiments.pooling.telling import INTERVALS, Ran
-from flashsim.core.errors import InvalidParameterError, UnknownNameError
+from experiments.replaying.preconditioning import wanted
+from experiments.runs.pool_devices import PoolDevice, pages_in_a_row, statistics
+from experiments.runs.wear import WORN, worn
+from flashsim.core.errors import InvalidParameterError, RefusedError, UnknownNameError
 from flashsim.core.protocols import Progress
 from flashsim.core.transactions import TransactionStream
 from flashsim.core.units import KIB, NEVER, format_duration, format_size
 from flashsim.execution.pooled.columns import ENDED
 from flashsim.execution.pooled.run import PoolRun
-from flashsim.execution.pooled.system import COUNTED, PURPOSES, PoolSystem
+from flashsim.execution.pooled.system import COUNTED, PURPOSES, SSD, PoolSystem
+from flashsim.ssd.setup.precondition import Precondition
 from traces.transactions import TransactionWorkload, workload
 
 #: Parts of the SSD manager that can be switched off, the parameter of the system that does, and its value then.
@@ -52,7 +57,10 @@ class Asked:
     time
         Nanoseconds that each system runs.
     devices
-        As `experiments.pooling.devices.PoolDevice` takes them, by purpose.
+        As `experiments.runs.pool_devices.PoolDevice` takes them, by purpose.
+    states
+        What flash drives are brought into before each run, as ``--precondition`` has it, and the seed of what is drawn then, by purpose;
+        empty unless it is said.
     policy
         Of the memory pool.
     without
@@ -74,6 +82,7 @@ class Asked:
     ssd: int
     time: int
     devices: Mapping[str, str] = field(default_factory=lambda: {"disk": "rates", "ssd": "rates"})
+    states: Mapping[str, tuple[str, int]] = field(default_factory=dict)
     policy: str = "lru-k"
     page_size: int = 8 * KIB
     seed: int = 0
@@ -163,11 +172,12 @@ def simulate(asked: Asked, progress: Progress | None = None) -> Pools:
     """
     stream, variants = asked.stream(), list(asked.variants())
     devices = {purpose: PoolDevice(purpose, text) for purpose, text in asked.devices.items()}
+    states = {purpose: _state(devices[purpose], *told) for purpose, told in asked.states.items()}
     systems = [_system(asked, design, part, stream.pages, devices) for design, part in variants]
     runs = []
     for number, ((design, part), system) in enumerate(zip(variants, systems, strict=True)):
         name = design if part is None else f"{design} without {part}"
-        runs.append(_run(asked, system, devices, (design, part, name), _part_of(progress, number, len(variants))))
+        runs.append(_run(asked, system, devices, states, (design, part, name), _part_of(progress, number, len(variants))))
     return Pools(asked, stream.pages, runs)
 
 
@@ -209,20 +219,44 @@ def _part_of(progress: Progress | None, number: int, count: int) -> Progress:
     return tell
 
 
+def _state(device: PoolDevice, text: str, seed: int) -> Precondition:
+    """What its flash drives are brought into.
+
+    Raises
+    ------
+    FlashsimError
+        There is no such state, or they cannot be brought into it.
+    """
+    if device.is_rates:
+        raise RefusedError(f"--precondition: the {device.purpose}, {device.text}, is no flash drive: what was written before does not tell")
+    return wanted(text, device.preset, seed)
+
+
 def _run(
-    asked: Asked, system: PoolSystem, devices: Mapping[str, PoolDevice], named: tuple[str, str | None, str], progress: Progress
+    asked: Asked,
+    system: PoolSystem,
+    devices: Mapping[str, PoolDevice],
+    states: Mapping[str, Precondition],
+    named: tuple[str, str | None, str],
+    progress: Progress,
 ) -> Ran:
-    stream = asked.stream()
-    made = {PURPOSES.index(name): device.make(system.page_size) for name, device in devices.items() if name != "ssd" or system.ssd}
+    stream, size = asked.stream(), system.page_size
+    made = {PURPOSES.index(name): device.make(size, states.get(name)) for name, device in devices.items() if name != "ssd" or system.ssd}
+    flash = devices["ssd"].preset.flash if system.ssd and devices["ssd"].is_flash else None
+    rows: list[list[int]] = []
     run, begun = PoolRun(system, made, stream, INTERVALS + 1), time.process_time()
     metric = stream.METRIC if isinstance(stream, TransactionWorkload) else None
     design, part, name = named
-    ran = Ran(design, part, system, metric, asked.last, {})
+    ran = Ran(design, part, system, metric, asked.last, {}, lifetime_erases=devices["ssd"].lifetime_erases)
     for step in range(1, INTERVALS * _STEPS + 1):
         run.run(step * system.interval // _STEPS)
         now = step // _STEPS
         if step % _STEPS == 0:
-            ran = replace(ran, counts=dict(zip(COUNTED, run.tables.series[:now].T.copy(), strict=True)))
+            counts = dict(zip(COUNTED, run.tables.series[:now].T.copy(), strict=True))
+            if flash:
+                rows.append(worn(made[SSD], flash.page_size))
+                counts |= dict(zip(WORN, np.diff(rows, axis=0, prepend=0).T, strict=True))
+            ran = replace(ran, counts=counts)
             progress(now, INTERVALS, f"{name}: {ran.lately()}")
     told = {PURPOSES[purpose]: statistics(device) for purpose, device in made.items()}
     return replace(ran, devices=told, cpu_s=time.process_time() - begun, ended=bool(run.tables.numbers[ENDED]))

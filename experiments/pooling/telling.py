@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from experiments.runs.wear import WORN, wear
 from flashsim.core.request import Integers
 from flashsim.core.units import MB, SECONDS
 from flashsim.execution.pooled.system import PoolSystem
@@ -41,13 +42,16 @@ class Ran:
     last
         The share of the time, at its end, over which rates are told.
     counts
-        By what was counted (`flashsim.execution.pooled.system.COUNTED`), a number an interval.
+        By what was counted (`flashsim.execution.pooled.system.COUNTED`, and `experiments.runs.wear.WORN` of a simulated SSD), a number an
+        interval.
     devices
         What drives counted, by what devices are for.
     cpu_s
         Processor seconds that it took.
     ended
         Whether there were no more transactions.
+    lifetime_erases
+        That the SSD's blocks last together, 0 where that is not known.
     """
 
     design: str
@@ -59,11 +63,17 @@ class Ran:
     devices: Mapping[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
     cpu_s: float = 0.0
     ended: bool = False
+    lifetime_erases: int = 0
 
     @property
     def name(self) -> str:
         """The design, and what it was without."""
         return self.design if self.without is None else f"{self.design} without {self.without}"
+
+    @property
+    def is_worn(self) -> bool:
+        """Whether the SSD is a simulated flash drive."""
+        return WORN[0] in self.counts
 
     @property
     def seconds(self) -> float:
@@ -98,16 +108,21 @@ class Ran:
         told["disk_read_mb_s"], told["disk_written_mb_s"] = page * sums["disk_pages_read"], page * sums["disk_pages_written"]
         told["ssd_read_mb_s"] = page * (sums["ssd_reads"] + sums["pages_cleaned"])
         told["ssd_written_mb_s"] = page * sums["ssd_writes"]
+        if self.is_worn:
+            told["ssd_programmed_mb_s"] = sums["flash_programmed"] / MB / length
         return told
 
     def row(self) -> dict[str, Any]:
         """Rates and shares over the last part of the time, and counts over all of it; JSON-ready."""
         part = self._part()
-        told = {name: float(value) for name, value in self._ratios(part).items()}
+        told: dict[str, Any] = {name: float(value) for name, value in self._ratios(part).items()}
         named: dict[str, Any] = {"design": self.design, "without": self.without, "transactions_s": told.pop("transactions_s")}
         if self.metric is not None:
             counted, length = int(self.counts["transactions"][part].sum()), (part.stop - part.start) * self.system.interval
             named |= {"metric": self.metric.name, "metric_value": self.metric.of(counted, length)}
+        if self.is_worn:
+            worn = {name: float(self.counts[name][part].sum()) for name in (*WORN, "transactions")}
+            told |= wear(worn, (part.stop - part.start) * self.seconds, self.lifetime_erases)
         sums = {name: int(values.sum()) for name, values in self.counts.items() if name not in ("ssd_used", "ssd_newer", "ssd_invalid")}
         return named | told | sums | {"told_over_s": (part.stop - part.start) * self.seconds, "cpu_s": self.cpu_s}
 

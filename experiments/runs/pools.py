@@ -14,11 +14,13 @@ import numpy as np
 
 from algorithms.extensions.base import extension_design
 from algorithms.replacement.base import replacement_policy
+from flashsim.core.model import CompiledModel
 from flashsim.core.request import Integers
 from flashsim.core.transactions import TransactionStream
 from flashsim.core.units import GIB, KIB, SECONDS
 from flashsim.device.station.engine import StationEngine
 from flashsim.device.station.parameters import StationParameters
+from flashsim.execution.compiled_loop import Striped
 from flashsim.execution.pooled.run import PoolRun
 from flashsim.execution.pooled.system import COUNTED, CPU, DISK, SSD, PoolSystem
 from traces.transactions import scaled, workload
@@ -177,13 +179,16 @@ class PoolSeries:
         return cls({name: np.array(values) for name, values in kept["counts"].items()}, kept["seconds"], kept["ssd"])
 
 
-def pool_run(setup: PoolSetup, scale: float, seed: int) -> tuple[PoolRun, int, int]:
-    """A system that has not run yet, when it ends, and its whole intervals."""
+def pool_run(
+    setup: PoolSetup, scale: float, seed: int, drives: Mapping[int, CompiledModel | Striped] | None = None
+) -> tuple[PoolRun, int, int]:
+    """A system that has not run yet, when it ends, and its whole intervals; with stations by table 3.1 for what there are no drives for."""
     stream = setup.transactions(scale, seed)
     system = setup.system(stream.pages, scale)
-    devices = {DISK: DISKS[setup.disks].station(system.page_size, setup.faster_disks)}
+    devices: dict[int, CompiledModel | Striped] = {DISK: DISKS[setup.disks].station(system.page_size, setup.faster_disks)}
     if system.ssd:
         devices[SSD] = SSD_3_1.station(system.page_size)
+    devices |= drives or {}
     if setup.work:
         devices[CPU] = StationEngine(StationParameters(setup.work, setup.work))
     intervals = round(setup.hours * 60 / setup.every)

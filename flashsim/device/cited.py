@@ -17,7 +17,7 @@ def _maybe(declared: Any) -> Any:
 
 @dataclass(frozen=True)
 class CitedFigures:
-    """Bytes a second, ns, and requests a second; None where a preset cites nothing.  Make it with `flashsim.core.parameters.build`."""
+    """Bytes a second, ns, requests a second, erases; None where a preset cites nothing.  Make it with `flashsim.core.parameters.build`."""
 
     mean_seek: int | None = _maybe(duration("the arm's way to a read anywhere, of a disk alone on it", 1))
     rotational_latency: int | None = _maybe(duration("from the end of that seek until the first sector comes by", 1))
@@ -30,6 +30,7 @@ class CitedFigures:
     random_write_iops: int | None = _maybe(count("writes of 4 KiB a second, many outstanding, on a drive with free blocks"))
     page_read: int | None = _maybe(duration("a read of 8 KiB anywhere, alone on the drive", 1))
     page_write: int | None = _maybe(duration("a write of 8 KiB anywhere, alone on a drive with free blocks", 1))
+    block_erases: int | None = _maybe(count("erases that an erase block lasts, from which years are told; no drive wears out by it"))
 
     def given(self) -> dict[str, int]:
         """The figures that are cited, in order of declaration."""
@@ -49,12 +50,14 @@ def show(figure: str, value: float) -> str:
     >>> show("sequential_read", 120_000_000), show("read_access", 350_000), show("random_read_iops", 35000)
     ('120 MB/s', '350 us', '35,000/s')
     """
+    if figure == "block_erases":
+        return f"{value:,.0f}"
     if _FIELDS[figure].metadata["parse"] is None:
         return f"{value:,.0f}/s"
     return f"{value / MB:.4g} MB/s" if figure.startswith("sequential") else f"{value / MICROSECONDS:.4g} us"
 
 
 _FIELDS = {field.name: field for field in dataclasses.fields(CitedFigures)}
-#: The names of all figures, and those of the mechanism that only disks have.
-NAMES = tuple(_FIELDS)
+#: The names of all figures that can be measured, and those of the mechanism that only disks have.
+NAMES = tuple(name for name in _FIELDS if name != "block_erases")
 MECHANICAL = ("mean_seek", "rotational_latency")

@@ -12,8 +12,9 @@
     [energy]
     idle = { value = "60mW", source = "data sheet" }
 
-`[cited]` (optional) names figures that the drive shows when it is measured (`flashsim.device.cited`), `[energy]` (optional, of an SSD) what
-it takes in energy (`flashsim.ssd.energy`), `[array]` (optional, of a disk) how many of them make one device (`flashsim.device.striping`).
+`[cited]` (optional) names figures that the drive shows when it is measured, and what it lasts (`flashsim.device.cited`), `[energy]`
+(optional, of an SSD) what it takes in energy (`flashsim.ssd.energy`), `[array]` (optional, of a disk) how many of them make one device
+(`flashsim.device.striping`).
 """
 
 from __future__ import annotations
@@ -83,6 +84,12 @@ class Preset:
     def flash(self) -> SsdParameters | None:
         """The parameters of a flash drive; None of any other."""
         return self.parameters if isinstance(self.parameters, SsdParameters) else None
+
+    @property
+    def lifetime_erases(self) -> int:
+        """Erases that the blocks of a flash drive last together; 0 where the preset does not say it."""
+        each = self.flash.endurance or self.cited.block_erases or 0 if self.flash else 0
+        return each * self.flash.good_blocks * self.flash.pools if self.flash else 0
 
     @property
     def sector_size(self) -> int:

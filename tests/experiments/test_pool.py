@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from experiments.pooling.devices import PoolDevice, pages_in_a_row
 from experiments.pooling.session import Asked, Pools, simulate
+from experiments.runs.pool_devices import PoolDevice, pages_in_a_row
 from flashsim.core.units import KIB, MB, SECONDS
 from flashsim.execution.compiled_loop import Striped
 

@@ -12,13 +12,14 @@ from experiments.bench.figures import figures
 from flashsim.core.errors import UnknownNameError
 from flashsim.core.units import KIB, MIB, transfer_time
 from flashsim.device import presets
+from flashsim.device.cited import NAMES
 from tests.experiments.conftest import Run
 
 
 @pytest.mark.parametrize("name", presets.names())
 def test_every_preset_shows_the_figures_that_it_cites(name: str) -> None:
     preset = presets.load(name)
-    cited = preset.cited.given()
+    cited = {figure: value for figure, value in preset.cited.given().items() if figure in NAMES}
     assert cited
     measured = figures(preset, list(cited))
     assert [figure.name for figure in measured] == list(cited)

@@ -1,10 +1,11 @@
-"""Devices of a system of pools as texts name them: a table's rates, a preset, or several drives of one preset."""
+"""Devices of a system of pools as texts name them: a table's rates, a preset or a part of it, or several such drives."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from math import gcd
 from typing import Any
 
@@ -14,15 +15,17 @@ from flashsim.core.model import CompiledModel
 from flashsim.core.parameters import count
 from flashsim.core.units import KIB, format_size
 from flashsim.device import engines, presets
+from flashsim.device.part import part_of
 from flashsim.device.station.parameters import StationParameters
 from flashsim.execution.compiled_loop import Striped
+from flashsim.ssd.setup.precondition import Precondition, precondition
 from traces.references.base import parsed
 
 #: The name of a station whose times come from requests a second.
 RATES = "rates"
 #: Bytes in a row on one of several drives: what a scan of 32 pages reads at once, or the cleaner writes, lies on one.
 STRIPE = 256 * KIB
-_SEVERAL = re.compile(r"([1-9][0-9]{0,3})x(.+)")
+_FORM = re.compile(r"(?:(?P<drives>[1-9][0-9]{0,3})x)?(?P<preset>.+?)(?:/(?P<parts>[1-9][0-9]{0,8}))?")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,12 +52,13 @@ class PoolDevice:
         Of `flashsim.execution.pooled.system.PURPOSES`.
     text
         ``rates`` (Do, 2012, table 3.1), with other values as ``rates:read=1015,write=895,further=26370,servers=8``; a preset's name or
-        TOML file; or so many drives of it that are striped, as ``8xtoshiba-5400-320gb``.
+        TOML file, and one of so many parts of it (`flashsim.device.part`) as ``iodrive-slc-160gb/100``; or so many drives of it that are
+        striped, as ``8xtoshiba-5400-320gb``.
 
     Raises
     ------
-    UnknownNameError, MissingFileError, DamagedFileError, InvalidParameterError
-        No preset or parameter has that name, or a value is none.
+    UnknownNameError, MissingFileError, DamagedFileError, InvalidParameterError, RefusedError
+        No preset or parameter has that name, or a value is none; the drive has no such part.
     """
 
     purpose: str
@@ -64,7 +68,7 @@ class PoolDevice:
         if self.is_rates:
             self._rates()
         else:
-            engines.check_policies(self._preset())
+            engines.check_policies(self.preset)
 
     @property
     def is_rates(self) -> bool:
@@ -74,16 +78,17 @@ class PoolDevice:
     @property
     def drives(self) -> int:
         """How many it is."""
-        array = None if self.is_rates else self._preset().array
-        found = _SEVERAL.fullmatch(self.text)
-        return (int(found[1]) if found else 1) * (array.drives if array else 1)
+        if self.is_rates:
+            return 1
+        array = self.preset.array
+        return int(self._named["drives"] or 1) * (array.drives if array else 1)
 
     @property
     def stripe(self) -> int:
         """Bytes in a row on one drive, 0 for all."""
         if self.drives == 1:
             return 0
-        array = self._preset().array
+        array = self.preset.array
         return array.stripe if array else STRIPE
 
     @property
@@ -91,17 +96,29 @@ class PoolDevice:
         """Bytes that it holds."""
         if self.is_rates:
             return StationParameters(1, 1).capacity
-        each = self._preset().parameters.capacity
+        each = self.preset.parameters.capacity
         return each // self.stripe * self.stripe * self.drives if self.stripe else each
 
-    def make(self, page_size: int) -> CompiledModel | Striped:
-        """The device, empty and idle, as the compiled loop takes it."""
+    @property
+    def is_flash(self) -> bool:
+        """Whether it is made of flash drives."""
+        return not self.is_rates and self.preset.flash is not None
+
+    @property
+    def lifetime_erases(self) -> int:
+        """Erases that the blocks of its drives last together, of whole ones where it is parts of them; 0 where it is not known."""
+        return 0 if self.is_rates else self.drives * self._whole.lifetime_erases
+
+    def make(self, page_size: int, state: Precondition | None = None) -> CompiledModel | Striped:
+        """The device, idle, as the compiled loop takes it; of flash drives each in a state, else empty."""
         if self.is_rates:
             return self._rates().station(page_size)
-        preset = self._preset()
-        engines.finish(preset)
-        kind, _ = engines.classes_of(preset, "engine")
-        made: Sequence[CompiledModel] = [kind(preset.parameters) for _ in range(self.drives)]
+        engines.finish(self.preset)
+        kind, _ = engines.classes_of(self.preset, "engine")
+        made: Sequence[Any] = [kind(self.preset.parameters) for _ in range(self.drives)]
+        if state is not None:
+            for number, drive in enumerate(made):
+                precondition(drive.state, replace(state, seed=state.seed + number))
         return Striped(made, self.stripe) if self.drives > 1 else made[0]
 
     def check_room(self, parameter: str, value: str, needed: int) -> None:
@@ -116,9 +133,21 @@ class PoolDevice:
             told = value if value == format_size(needed) else f"{value} ({format_size(needed)})"
             raise InvalidParameterError(parameter, told, f"the {self.purpose}, {self.text}, holds {format_size(self.capacity)}")
 
-    def _preset(self) -> presets.Preset:
-        found = _SEVERAL.fullmatch(self.text)
-        return presets.load(found[2] if found else self.text)
+    @cached_property
+    def preset(self) -> presets.Preset:
+        """Of each drive; not of rates."""
+        return part_of(self._whole, int(self._named["parts"])) if self._named["parts"] else self._whole
+
+    @cached_property
+    def _whole(self) -> presets.Preset:
+        return presets.load(self._named["preset"])
+
+    @property
+    def _named(self) -> re.Match[str]:
+        found = _FORM.fullmatch(self.text)
+        if found is None:
+            raise InvalidParameterError(self.purpose, repr(self.text), "a device has a name")
+        return found
 
     def _rates(self) -> Rates:
         return Rates(**vars(parsed(self.text, _Told, _PUBLISHED.get(self.purpose, {}))))
