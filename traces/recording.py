@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -11,9 +11,13 @@ import numpy as np
 import pyarrow as pa
 
 from flashsim.core.protocols import Label
-from flashsim.core.request import Completions, Requests
+from flashsim.core.request import Completions, Integers, Requests
+from flashsim.core.units import NEVER
 from traces.parquet_writer import ParquetWriter
 from traces.schema import make_batch
+
+#: How far before a request the one that it waits for may be: twice as far is what a replay takes (`traces.replay.base.BACK`).
+_BACK = 1 << 15
 
 
 class ParquetRecorder:
@@ -88,3 +92,65 @@ class ParquetRecorder:
             self.close()
         else:
             self.discard()
+
+
+class CausedRequests:
+    """Requests of several devices, written with what each waited for.
+
+    A request waits for the one after whose completion it was issued, and its `think` is the time from there.  One that is more than
+    32,768 requests before is given up for the request that completed last before this one arrived, with the time from there.
+
+    Parameters
+    ----------
+    writer
+        Takes the rows.
+    labels
+        What each device is called; the requests of those with none are left out.
+    devices
+        The number that each of them has in the trace.
+    """
+
+    def __init__(self, writer: ParquetWriter, labels: Sequence[str], devices: Sequence[int]) -> None:
+        self._writer, self._labels, self._devices = writer, labels, np.array(devices)
+        self._named = np.array([bool(label) for label in labels])
+        self._names = pa.array(labels, pa.string())
+        self._written = 0
+        self._numbers = self._completed = np.zeros(0, np.int64)  # of the last requests
+
+    def take(self, first: int, rows: Integers) -> None:
+        """Take the next requests.
+
+        Parameters
+        ----------
+        first
+            The number of the first one.
+        rows
+            When, at which device, operation, offset, length, the number of the request after whose completion it was, and when it
+            completed; both -1 for none.  Shape (n, 7).
+        """
+        for begin in range(0, len(rows), _BACK):
+            piece = rows[begin : begin + _BACK]
+            kept = np.flatnonzero(self._named[piece[:, 1]])
+            self._write(first + begin + kept, piece[kept])
+
+    def _write(self, numbers: Integers, rows: Integers) -> None:
+        arrival, device, operation, offset, length, cause, completed = rows.T
+        self._numbers = np.concatenate([self._numbers, numbers])
+        self._completed = np.concatenate([self._completed, completed])
+        place = np.searchsorted(self._numbers, cause)
+        far = (cause >= 0) & ((place == len(self._numbers)) | (self._numbers[np.minimum(place, len(self._numbers) - 1)] != cause))
+        place[cause < 0] = -1
+        if far.any():
+            ends = np.where(self._completed < 0, NEVER, self._completed)
+            order = np.argsort(ends, kind="stable")
+            last = np.searchsorted(ends[order], arrival[far], "right") - 1
+            place[far] = np.where(last >= 0, order[last], -1)
+        oldest = self._written - (len(self._numbers) - len(numbers))
+        columns: dict[str, Any] = {"arrival": arrival, "device": self._devices[device], "operation": operation, "offset": offset}
+        columns |= {"length": length, "completed": pa.array(completed, pa.int64(), mask=completed < 0)}
+        columns["dependency"] = np.where(place >= 0, place + oldest, -1)
+        columns["think"] = np.where(place >= 0, arrival - self._completed[place], 0)
+        label = pa.DictionaryArray.from_arrays(pa.array(device.astype(np.int32)), self._names)
+        self._writer.write(make_batch(columns, self._written, label))
+        self._written += len(rows)
+        self._numbers, self._completed = self._numbers[-_BACK:], self._completed[-_BACK:]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -48,7 +48,7 @@ def open_target(
     *,
     allow_write: bool = False,
     replace: bool = False,
-    destroy: str | None = None,
+    destroy: str | Sequence[str] | None = None,
     progress: Progress | None = None,
 ) -> Iterator[Target]:
     """The device that a name stands for: a real file or block device, or else a fresh simulated drive of that preset.
@@ -87,7 +87,13 @@ def simulated_target(preset: Preset, size: int | None = None) -> SimulatedTarget
 
 @contextmanager
 def real_target(
-    path: Path, size: int | None, *, allow_write: bool, replace: bool, destroy: str | None = None, progress: Progress | None = None
+    path: Path,
+    size: int | None,
+    *,
+    allow_write: bool,
+    replace: bool,
+    destroy: str | Sequence[str] | None = None,
+    progress: Progress | None = None,
 ) -> Iterator[PsyncTarget]:
     """Open a file or block device with O_DIRECT, only to read unless writing is allowed; a file that is made is removed at the end.
 

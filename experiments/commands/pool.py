@@ -152,6 +152,7 @@ def run(
     without: Without = None,
     last: Last = "20%",
     seed: Seed = 0,
+    trace: Annotated[Path | None, typer.Option(metavar="TRACE.parquet", help="Of one design: write all requests of its devices.")] = None,
     out: Out = None,
     plot: Plot = None,
     json: JsonFile = None,
@@ -204,7 +205,7 @@ def run(
         targets = targets_of(outputs, "WORKLOAD", workload, out, plot, json, out_dir)
         origin = provenance(asked.as_dict())
         with progress_bar("running transactions") as progress:
-            done = simulate(asked, progress)
+            done = simulate(asked, progress, outputs.file("--trace", trace) if trace else None)
         say(f"{done.title()}\n", report.runs_table(done), "", report.traffic_table(done), "")
         explain(report.EXPLAINED)
         if (worn := report.wear_table(done)) is not None:

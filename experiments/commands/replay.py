@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Mapping
 from contextlib import ExitStack, nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -14,16 +15,16 @@ from experiments.commands.drawing import Timeline, TimelineFrom, TimelineTo, dra
 from experiments.commands.excerpts import Columns, Devices, FormatName, Speed, Start, TraceFile, Window
 from experiments.commands.outputs import Outputs, write_json
 from experiments.commands.progress import progress_bar
-from experiments.commands.shared import Force, JsonFile, YesDestroy
+from experiments.commands.shared import Force, JsonFile
 from experiments.commands.terminal import say
 from experiments.commands.values import completes
 from experiments.commands.warned import warnings_as_lines
-from experiments.replaying import preconditioning
+from experiments.replaying import preconditioning, several
 from experiments.replaying import simulated as replaying
 from experiments.replaying.comparison import Comparison, recorded
 from experiments.replaying.device_report import DeviceReport
 from experiments.replaying.observation import Observation
-from experiments.replaying.real import Lateness, RealSettings, replay_on
+from experiments.replaying.real import Lateness, RealSettings, Replayed, replay_on
 from experiments.replaying.survey import Survey, survey
 from experiments.replaying.survey import load as load_what_is_read
 from flashsim.core.errors import RefusedError
@@ -41,10 +42,10 @@ from traces.replay.base import Observer, load_engine
 def replay(
     file: TraceFile,
     on: Annotated[
-        str,
+        list[str],
         typer.Option(
             metavar="DEVICE",
-            help="A preset, its TOML file, or the path of a real file or block device.",
+            help="A preset, its TOML file, or a real file or block device; for each device of a trace such a path, as disk=./disk.bin.",
             autocompletion=completes("presets"),
         ),
     ],
@@ -88,7 +89,9 @@ def replay(
     widen: Annotated[bool, typer.Option("--widen", help="Widen requests to whole blocks of a real device.")] = False,
     buffered: Annotated[bool, typer.Option("--buffered", help="Go through the page cache, where there is no direct I/O.")] = False,
     allow_write: Annotated[bool, typer.Option("--allow-write", help="Write to DEVICE, if it is a real file or disk.")] = False,
-    yes_destroy: YesDestroy = None,
+    yes_destroy: Annotated[
+        list[str] | None, typer.Option("--yes-destroy", metavar="/dev/NAME", help="A block device that --allow-write destroys, by name.")
+    ] = None,
     force: Force = False,
 ) -> None:
     """Replay a trace on a simulated or real device and report what it showed.
@@ -105,23 +108,35 @@ def replay(
         flashsim trace replay bnl.parquet --on ocz-core-60gb --out-dir shown --timeline bnl.json.gz --timeline-to 10ms
         flashsim trace replay bnl.parquet --on ./disk.bin --allow-write --against ocz-core-60gb
         flashsim trace replay bnl.parquet --on intel-x25e-64gb --device-number 0 --window 500ms --speed 2
+        flashsim trace replay pool.parquet --on disk=./disk.bin --on ssd=./ssd.bin --on log=./log.bin --allow-write
     """
-    real_only = {"--engine": engine, "--against": against, "--writes-as-reads": writes_as_reads, "--widen": widen, "--buffered": buffered}
+    real_only: dict[str, Any] = {
+        "--engine": engine,
+        "--against": against,
+        "--writes-as-reads": writes_as_reads,
+        "--widen": widen,
+        "--buffered": buffered,
+    }
     real_only |= {"--allow-write": allow_write, "--yes-destroy": yes_destroy}
     simulated_only = {"--timeline": timeline, "--empty": empty, "--precondition": precondition}
-    real = is_path(on)
-    _refuse_options(simulated_only if real else real_only, f"{on} is {'no' if real else 'a'} preset")
+    paths = several.assigned(on)
+    first = on[0]
+    real = paths is not None or is_path(first)
+    _refuse_options(simulated_only if real else real_only, f"{first} is {'no' if real else 'a'} preset")
+    if paths:
+        _refuse_options({"--against": against}, "one simulated drive does not stand for several devices")
     if empty and precondition:
         raise RefusedError("--empty: --precondition says in which state the drive begins; take one of them")
     drawn_window = timeline_window(timeline, timeline_from, timeline_to)
-    for preset in (None if real else on, against):
+    for preset in (None if real else first, against):
         if preset:
             presets.load(preset)
     source = excerpt(file, format_name, columns, device_number, start, window, speed)
     with Outputs(force) as outputs, progress_bar("replaying") as progress, warnings_as_lines():
         outputs.spare("FILE", file)
         if real:
-            outputs.spare("--on", Path(on))
+            for path in paths.values() if paths else [Path(first)]:
+                outputs.spare("--on", path)
         targets = _Targets(
             outputs.file("--json", json) if json else None,
             outputs.file("--out", out) if out else None,
@@ -133,11 +148,14 @@ def replay(
             settings = RealSettings(
                 pace or knows, depth, engine or "builtin", scale_offsets, widen, writes_as_reads, allow_write, force, yes_destroy, buffered
             )
-            _real(source, Path(on), settings, what, limit, against, targets, progress)
+            if paths is None:
+                _real(source, Path(first), settings, what, limit, against, targets, progress)
+            else:
+                _several(source, paths, settings, what, limit, targets, progress)
         else:
             asked = _Asked(replaying.ReplaySettings(pace or what.pace(), depth, scale_offsets), limit, empty, precondition)
             drawn = _Drawn(timeline, outputs.file("--timeline", timeline), drawn_window) if timeline else None
-            _simulated(source, on, asked, what, targets, drawn, progress)
+            _simulated(source, first, asked, what, targets, drawn, progress)
 
 
 def _refuse_options(given: dict[str, Any], why: str) -> None:
@@ -252,15 +270,51 @@ def _real(
         lead = f"Replayed on the real device by {done.how}; {_paced(settings.pace, settings.depth)}."
         write_report(targets.folder, f"{source.name} on {on}", lead, report, provenance(told), comparison=comparison)
     say(f"{source.name} on {on} by {done.how}, {_paced(settings.pace, settings.depth)}: {format_duration(report.duration)}")
-    if settings.pace != "asap" and settings.engine == "builtin":
-        say(str(lateness))
-    if done.holes:
-        say(f"{format_size(done.holes)} of {on} were never written: reading them moves no data")
-    if done.widened:
-        say(f"{done.widened:,} of {what.requests:,} requests were widened to whole blocks")
+    _say_done(settings, what, done, lateness, str(on))
     _say_changed(what, done.moved, None)
     for table in [*report.tables({})[:2], comparison.table()]:
         say("", table)
+
+
+def _several(
+    source: Excerpt,
+    paths: Mapping[str, Path],
+    settings: RealSettings,
+    what: Survey,
+    limit: int | None,
+    targets: _Targets,
+    progress: Progress | None,
+) -> None:
+    """Each device of the trace on a file of its own."""
+    told = {**_asked_part(source), "devices": {name: str(path) for name, path in paths.items()}, "limit": limit, **vars(settings)}
+    each, lateness = several.EachDevice(several.names_of(what)), Lateness()
+    with ParquetWriter(targets.trace, provenance(told)) if targets.trace else nullcontext() as writer:
+        observers: list[Observer] = [each.add, lateness.add, *([_written(writer)] if writer else [])]
+        to = several.targets_of(paths, what)
+        done = replay_on(source, to, settings, what, replaying.observers(*observers), limit, progress)
+    compared = each.beside(source, limit)
+    if targets.json:
+        beside = {"engine": done.how, "moved": done.moved, "widened": done.widened, "holes": done.holes, "lateness": lateness.as_dict()}
+        write_json(targets.json, {"devices": several.as_dict(each, compared), **beside, "provenance": provenance(told)})
+    if targets.folder:
+        from experiments.replaying.report import write_report  # its libraries take a while to load
+
+        for name, report in each.reports.items():
+            lead = f"Replayed with its other devices by {done.how}; {_paced(settings.pace, settings.depth)}."
+            (targets.folder / name).mkdir()
+            write_report(targets.folder / name, f"{source.name}, {name}", lead, report, provenance(told), comparison=compared[name])
+    say(f"{source.name} on {len(each.reports)} devices by {done.how}, {_paced(settings.pace, settings.depth)}")
+    _say_done(settings, what, done, lateness, "the files")
+    say("", several.table(compared))
+
+
+def _say_done(settings: RealSettings, what: Survey, done: Replayed, lateness: Lateness, where: str) -> None:
+    if settings.pace != "asap" and settings.engine == "builtin":
+        say(str(lateness))
+    if done.holes:
+        say(f"{format_size(done.holes)} of {where} were never written: reading them moves no data")
+    if done.widened:
+        say(f"{done.widened:,} of {what.requests:,} requests were widened to whole blocks")
 
 
 def _beside(path: Path, preset: str, settings: RealSettings, progress: Progress | None) -> DeviceReport:

@@ -21,16 +21,18 @@ from experiments.face._working import working
 from experiments.presentation.percentiles import SUMMARY
 from experiments.replaying import simulated
 from experiments.replaying.amplification import BELOW_ONE, write_amplification
+from experiments.replaying.comparison import Comparison, recorded
 from experiments.replaying.device_plots import over_time
 from experiments.replaying.device_report import PARTS, DeviceReport
 from experiments.replaying.observation import Observation
 from experiments.replaying.real import RealSettings, replay_on
+from experiments.replaying.several import EachDevice, names_of, targets_of
 from experiments.replaying.survey import Survey
 from flashsim.core.provenance import provenance
 from flashsim.core.request import OPERATIONS
 from flashsim.core.units import MB, MICROSECONDS, SECONDS, format_duration
 from flashsim.device.device import Device
-from traces.excerpt import Source
+from traces.excerpt import Excerpt, Source
 from traces.parquet_writer import ParquetWriter
 
 #: A run on a drive without counters over time is told in so many intervals.
@@ -49,6 +51,8 @@ class DriveRun:
         Holds the requests with their times, and is removed with the run.
     moved
         Requests that were wrapped around.
+    comparison
+        Of a real device: beside what was recorded, if the trace knows that.
     """
 
     device: str
@@ -57,6 +61,7 @@ class DriveRun:
     folder: Path
     page_size: int | None
     moved: int = 0
+    comparison: Comparison | None = None
 
     def __post_init__(self) -> None:
         weakref.finalize(self, shutil.rmtree, self.folder, ignore_errors=True)
@@ -134,7 +139,32 @@ def run_on_file(target: Path, trace: Source, settings: RealSettings, what: Surve
     with working(f"replaying on {target}") as progress, ParquetWriter(run.trace, provenance(dict(asked))) as writer:
         keep = simulated.observers(report.add, lambda batch, completions: writer.write(batch))
         run.moved = replay_on(trace, target, settings, what, keep, limit, progress).moved
+    then = recorded(trace, limit)
+    run.comparison = Comparison("replayed", report, {"recorded": then}) if then else None
     return run
+
+
+def run_on_files(
+    paths: Mapping[str, Path], trace: Source, settings: RealSettings, what: Survey, limit: int | None, asked: Mapping[str, Any]
+) -> list[DriveRun]:
+    """Replay each device of a trace on a real file or block device of its own."""
+    to, names = targets_of(paths, what), names_of(what)
+    each = EachDevice(names)
+    told = provenance({**asked, "device": {name: str(path) for name, path in paths.items()}})
+    runs = []
+    with working("replaying on files") as progress, tempfile.TemporaryDirectory(prefix="flashsim-") as folder:
+        whole = Path(folder) / "replayed.parquet"
+        with ParquetWriter(whole, told) as writer:
+            keep = simulated.observers(each.add, lambda batch, completions: writer.write(batch))
+            moved = replay_on(trace, to, settings, what, keep, limit, progress).moved
+        compared = each.beside(trace, limit)
+        for number, name in names.items():
+            place = Path(tempfile.mkdtemp(prefix="flashsim-"))
+            runs.append(DriveRun(name, each.reports[name], {}, place, None, moved, compared[name]))
+            with ParquetWriter(runs[-1].trace, told) as writer:
+                for batch in Excerpt(whole, devices=(number,)).batches():
+                    writer.write(batch)
+    return runs
 
 
 def grown(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
@@ -174,6 +204,21 @@ class ReplayOutcome(Outcome):
                 told |= {f"{name}_us": row[f"latency_{name}"] / MICROSECONDS for name in ("mean", "p50", "p99", "max")}
                 rows.append(told | {"write_amplification": run.amplification.get("total", np.nan)})
         return pd.DataFrame(rows)
+
+    def demerits(self) -> pd.DataFrame:
+        """A row a real device and operation, of requests of which the trace has recorded latencies: means of both (us), and the demerit.
+
+        The demerit (us) is the rms distance of the distributions of both (`experiments.replaying.demerit`).
+        """
+        rows = []
+        for run in self.runs:
+            told = run.comparison.as_dict() if run.comparison else {}
+            for operation, then in told.get("recorded", {"operations": {}})["operations"].items():
+                now = told["replayed"]["operations"][operation]
+                times = {"recorded": then["mean"], "replayed": now["mean"], "demerit": then["demerit"]}
+                row = {"device": run.device, "operation": operation, "requests": then["requests"]}
+                rows.append(row | {f"{name}_us": value / MICROSECONDS for name, value in times.items()})
+        return pd.DataFrame(rows, columns=["device", "operation", "requests", "recorded_us", "replayed_us", "demerit_us"])
 
     def latencies(self) -> pd.DataFrame:
         """A row a drive, operation and part of the time (``queueing``, ``service``, ``latency``): mean, percentiles and most, us."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -80,6 +81,7 @@ def pool(
     without: Any = (),
     last: str | float = "20%",
     seed: int = 0,
+    trace: str | Path | None = None,
 ) -> PoolOutcome:
     """Run transactions on a memory pool and the SSD that extends it, from cold, in virtual time.
 
@@ -120,6 +122,8 @@ def pool(
         Parts of the SSD manager without which each design runs once more, to tell what they are worth; ``"all"`` of them, one by one.
     last
         Rates are told over this share of the time, at its end.
+    trace
+        Of one design: a file to make, with all requests of its devices and what each waited for, such as `fs.replay` takes.
 
     Raises
     ------
@@ -173,7 +177,7 @@ def pool(
         switches=switches,
     )
     with working("running transactions") as progress:
-        done = simulate(asked, progress)
+        done = simulate(asked, progress, None if trace is None else Path(text(trace, "trace")))
     return PoolOutcome(provenance(asked.as_dict()), done)
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,12 +19,15 @@ from experiments.runs.pool_devices import PoolDevice, pages_in_a_row, statistics
 from experiments.runs.wear import WORN, worn
 from flashsim.core.errors import InvalidParameterError, RefusedError, UnknownNameError
 from flashsim.core.protocols import Progress
+from flashsim.core.provenance import provenance
 from flashsim.core.transactions import TransactionStream
 from flashsim.core.units import KIB, NEVER, format_duration, format_size
 from flashsim.execution.pooled.columns import ENDED
 from flashsim.execution.pooled.run import PoolRun
 from flashsim.execution.pooled.system import COUNTED, PURPOSES, SSD, PoolSystem
 from flashsim.ssd.setup.precondition import Precondition
+from traces.parquet_writer import ParquetWriter
+from traces.recording import CausedRequests
 from traces.transactions import TransactionWorkload, workload
 
 #: Parts of the SSD manager that can be switched off, the parameter of the system that does, and its value then.
@@ -160,24 +165,34 @@ class Pools:
         return {"asked": self.asked.as_dict(), "pages": self.pages, "runs": runs}
 
 
-def simulate(asked: Asked, progress: Progress | None = None) -> Pools:
+def simulate(asked: Asked, progress: Progress | None = None, trace: Path | None = None) -> Pools:
     """Run each system from cold.
+
+    Parameters
+    ----------
+    trace
+        Where to write the requests of all devices, if there is one run.
 
     Raises
     ------
     InvalidParameterError
-        The workload does not fit the disk, the SSD is smaller than its partitions need, or a value out of its bounds.
+        The workload does not fit the disk, the SSD is smaller than its partitions need, a value out of its bounds, or a trace of several
+        runs.
     FlashsimError
         A trace cannot be read, or a policy breaks its contract.
     """
     stream, variants = asked.stream(), list(asked.variants())
+    if trace and len(variants) > 1:
+        raise InvalidParameterError("trace", str(trace), f"it holds the requests of one run, but {len(variants)} are asked for")
     devices = {purpose: PoolDevice(purpose, text) for purpose, text in asked.devices.items()}
     states = {purpose: _state(devices[purpose], *told) for purpose, told in asked.states.items()}
     systems = [_system(asked, design, part, stream.pages, devices) for design, part in variants]
     runs = []
     for number, ((design, part), system) in enumerate(zip(variants, systems, strict=True)):
         name = design if part is None else f"{design} without {part}"
-        runs.append(_run(asked, system, devices, states, (design, part, name), _part_of(progress, number, len(variants))))
+        told = _part_of(progress, number, len(variants))
+        with ParquetWriter(trace, provenance(asked.as_dict())) if trace else nullcontext() as writer:
+            runs.append(_run(asked, system, devices, states, (design, part, name), told, writer))
     return Pools(asked, stream.pages, runs)
 
 
@@ -239,12 +254,14 @@ def _run(
     states: Mapping[str, Precondition],
     named: tuple[str, str | None, str],
     progress: Progress,
+    writer: ParquetWriter | None,
 ) -> Ran:
     stream, size = asked.stream(), system.page_size
     made = {PURPOSES.index(name): device.make(size, states.get(name)) for name, device in devices.items() if name != "ssd" or system.ssd}
     flash = devices["ssd"].preset.flash if system.ssd and devices["ssd"].is_flash else None
     rows: list[list[int]] = []
-    run, begun = PoolRun(system, made, stream, INTERVALS + 1), time.process_time()
+    record = CausedRequests(writer, [PURPOSES[each] for each in sorted(made)], sorted(made)).take if writer else None
+    run, begun = PoolRun(system, made, stream, INTERVALS + 1, record=record), time.process_time()
     metric = stream.METRIC if isinstance(stream, TransactionWorkload) else None
     design, part, name = named
     ran = Ran(design, part, system, metric, asked.last, {}, lifetime_erases=devices["ssd"].lifetime_erases)
@@ -258,6 +275,7 @@ def _run(
                 counts |= dict(zip(WORN, np.diff(rows, axis=0, prepend=0).T, strict=True))
             ran = replace(ran, counts=counts)
             progress(now, INTERVALS, f"{name}: {ran.lately()}")
+    run.record_rest()
     told = {PURPOSES[purpose]: statistics(device) for purpose, device in made.items()}
     return replace(ran, devices=told, cpu_s=time.process_time() - begun, ended=bool(run.tables.numbers[ENDED]))
 

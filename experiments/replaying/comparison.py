@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from experiments.presentation.tables import Entry, Table
 from experiments.replaying.demerit import histogram_demerit
 from experiments.replaying.device_report import DeviceReport
 from experiments.replaying.survey import column, limited
-from flashsim.core.request import COMPLETION, OPERATIONS
+from flashsim.core.request import COMPLETION, OPERATIONS, Completions
 from flashsim.core.units import format_duration
 from traces.excerpt import Source, requests_of
 from traces.histogram import Histogram
@@ -23,21 +24,21 @@ ALL = "all"
 
 
 def recorded(source: Source, limit: int | None = None) -> DeviceReport | None:
-    """What a trace says of the run that it was recorded from; None if it does not know when all its requests completed."""
+    """What a trace says of the run that it was recorded from, of requests that it knows to have completed; None if it does of none."""
     report = DeviceReport()
     for batch in limited(requests_of(source), limit):
-        if batch.column("arrival").null_count or batch.column("completed").null_count:
-            return None
-        report.add(batch, _completions(batch))
-    return report
+        report.add(*known(batch))
+    return report if report.duration else None
 
 
-def _completions(batch: pa.RecordBatch) -> Any:
+def known(batch: pa.RecordBatch) -> tuple[pa.RecordBatch, Completions]:
+    """The requests of a batch of which it is known when they arrived and completed, and their completions."""
+    batch = batch.filter(pc.and_(batch.column("arrival").is_valid(), batch.column("completed").is_valid()))
     completions = np.zeros(batch.num_rows, COMPLETION)
     completions["submitted"], completions["completed"] = column(batch, "arrival"), column(batch, "completed")
     started = batch.column("started")
     completions["started"] = np.where(started.is_valid(), started.fill_null(0), completions["submitted"])
-    return completions
+    return batch, completions
 
 
 class Comparison:

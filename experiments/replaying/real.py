@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -51,7 +52,7 @@ class RealSettings:
     allow_write, replace
         Whether writing is allowed, and to a file that exists as well.
     destroy
-        The block device that may be written to, as its user has typed it.
+        The block devices that may be written to, as their user has typed them.
     buffered
         Whether to go through the page cache.
     """
@@ -64,7 +65,7 @@ class RealSettings:
     writes_as_reads: bool = False
     allow_write: bool = False
     replace: bool = False
-    destroy: str | None = None
+    destroy: str | Sequence[str] | None = None
     buffered: bool = False
 
 
@@ -118,14 +119,14 @@ class Lateness:
 
 def replay_on(
     source: Source,
-    target: Path,
+    target: Path | Mapping[int, Path],
     settings: RealSettings,
     what: Survey,
     observe: Observer,
     limit: int | None = None,
     progress: Progress | None = None,
 ) -> Replayed:
-    """Replay a trace on a file or block device.
+    """Replay a trace on a file or block device, or each of its devices, by its number, on one of its own.
 
     A file that does not exist is made, if writing is allowed, filled with random bytes, and removed at the end.
 
@@ -152,12 +153,24 @@ def replay_on(
         raise InvalidParameterError("depth", settings.depth, f"it must be in [1, {WINDOW // 2}]")
     _check_requests(source, settings, limit)
     warn_of(what, settings.pace)
-    with _opened(target, settings, what, source, limit, progress) as device:
-        fitting = _Fitting(device, settings)
+    targets = target if isinstance(target, Mapping) else dict.fromkeys(what.reaches, target)
+    with ExitStack() as stack:
+        opened: dict[Path, RealDevice] = {}
+        reaches = dict[Path, int]()
+        for path in targets.values():
+            if path not in opened:
+                numbers = [number for number in what.reaches if targets[number] == path]
+                reaches[path] = max(what.reaches[number] for number in numbers)
+                check = partial(_check_blocks, settings=settings, source=source, limit=limit, numbers=numbers)
+                opened[path] = stack.enter_context(_opened(path, settings, reaches[path], check, progress))
+        device = next(iter(opened.values()))
+        device.beside = {number: opened[path] for number, path in targets.items()}
+        fitting = _Fitting(device.beside, settings)
         batches = (fitting.fit(batch, first) for batch, first in _numbered(source, limit))
         told = _of(what.requests, progress) if progress else None
         how = engine.replay(batches, device, settings.pace, settings.depth, observe, told)
-        return Replayed(how, fitting.moved, fitting.widened, _holes(target, min(what.reach, device.size)))
+        unwritten = sum(_holes(path, min(reach, opened[path].size)) for path, reach in reaches.items())
+        return Replayed(how, fitting.moved, fitting.widened, unwritten)
 
 
 def _of(all_of_them: int, progress: Progress) -> Progress:
@@ -207,20 +220,20 @@ def _request(batch: pa.RecordBatch, row: int, first: int) -> str:
 
 @contextmanager
 def _opened(
-    target: Path, settings: RealSettings, what: Survey, source: Source, limit: int | None, progress: Progress | None
+    target: Path, settings: RealSettings, reach: int, check: Callable[[RealDevice], None], progress: Progress | None
 ) -> Iterator[RealDevice]:
     """The device, once it is certain that it can serve the trace."""
     write = settings.allow_write and not settings.writes_as_reads
     try:
         if write and not target.exists():
-            opened = RealDevice(target, -(-what.reach // _BLOCK) * _BLOCK, allow_write=True, buffered=settings.buffered)
+            opened = RealDevice(target, -(-reach // _BLOCK) * _BLOCK, allow_write=True, buffered=settings.buffered)
         else:
             opened = RealDevice(target, 0, read_only=True, buffered=settings.buffered)
     except NoDirectIOError as problem:
         raise NoDirectIOError(f"{problem}; --buffered goes through the page cache") from problem
     with opened as device:
-        _check_size(device, settings, what)
-        _check_blocks(device, settings, source, limit)
+        _check_size(device, settings, reach)
+        check(device)
         if device.made:
             _fill(device, progress)
         if device.made or not write:
@@ -234,31 +247,33 @@ def _opened(
         yield device
 
 
-def check_typed(target: Path, typed: str | None) -> None:
-    """Refuse to write to a block device that its user has not named as the one to destroy.
+def check_typed(target: Path, typed: str | Sequence[str] | None) -> None:
+    """Refuse to write to a block device that its user has not named as one to destroy.
 
     Raises
     ------
     RefusedError
     """
-    if typed is None or os.path.realpath(typed) != os.path.realpath(target):
+    names = [typed] if isinstance(typed, str) else typed or []
+    if os.path.realpath(target) not in map(os.path.realpath, names):
         raise RefusedError(f"device: what the block device {target} holds would be destroyed; allow it with --yes-destroy {target}")
 
 
-def _check_size(device: RealDevice, settings: RealSettings, what: Survey) -> None:
-    if what.reach > device.size and not settings.scale_offsets:
+def _check_size(device: RealDevice, settings: RealSettings, reach: int) -> None:
+    if reach > device.size and not settings.scale_offsets:
         raise CapacityError(
-            f"trace: it reaches to {format_size(what.reach)}, but {device.path} holds {format_size(device.size)}; "
+            f"trace: it reaches to {format_size(reach)}, but {device.path} holds {format_size(device.size)}; "
             "add --scale-offsets to wrap it around"
         )
 
 
-def _check_blocks(device: RealDevice, settings: RealSettings, source: Source, limit: int | None) -> None:
-    """Refuse requests that are not whole blocks or larger than the device."""
+def _check_blocks(device: RealDevice, settings: RealSettings, source: Source, limit: int | None, numbers: Sequence[int]) -> None:
+    """Refuse requests that are not whole blocks or larger than the device; of the trace's devices with these numbers."""
     block = device.alignment
     end = device.size // block * block
     for batch, first in _numbered(source, limit):
-        offset, length, moves = column(batch, "offset"), column(batch, "length"), column(batch, "operation") != FLUSH
+        offset, length = column(batch, "offset"), column(batch, "length")
+        moves = (column(batch, "operation") != FLUSH) & np.isin(column(batch, "device"), numbers)
         odd = moves & ((offset % block != 0) | (length % block != 0))
         if odd.any() and not settings.widen:
             said = _request(batch, int(np.argmax(odd)), first)
@@ -269,15 +284,17 @@ def _check_blocks(device: RealDevice, settings: RealSettings, source: Source, li
             raise CapacityError(f"trace: {_request(batch, int(np.argmax(large)), first)}, but {device.path} holds {format_size(end)}")
 
 
-def _widened(offset: Integers, length: Integers, block: int) -> tuple[Integers, Integers]:
+def _widened(offset: Integers, length: Integers, block: int | Integers) -> tuple[Integers, Integers]:
     return offset // block * block, -(-(offset + length) // block) * block
 
 
 class _Fitting:
-    """Makes the requests of a trace such that a device can serve them, and counts those that had to be changed."""
+    """Makes the requests of a trace such that its devices can serve them, and counts those that had to be changed."""
 
-    def __init__(self, device: RealDevice, settings: RealSettings) -> None:
-        self.block, self.end = device.alignment, device.size // device.alignment * device.alignment
+    def __init__(self, devices: Mapping[int, RealDevice], settings: RealSettings) -> None:
+        self.blocks, self.ends = np.ones((2, max(devices) + 1), np.int64)
+        for number, device in devices.items():
+            self.blocks[number], self.ends[number] = device.alignment, device.size // device.alignment * device.alignment
         self.settings = settings
         self.moved = self.widened = 0
 
@@ -285,12 +302,14 @@ class _Fitting:
         columns = {name: batch.column(name) for name in batch.schema.names}
         operation, offset, length = column(batch, "operation"), column(batch, "offset"), column(batch, "length")
         moves = operation != FLUSH
-        begin, stop = _widened(offset, length, self.block)
+        device = column(batch, "device")
+        begin, stop = _widened(offset, length, self.blocks[device])
         self.widened += int((moves & ((begin != offset) | (stop != offset + length))).sum())
-        outside = moves & (stop > self.end)
+        end = self.ends[device]
+        outside = moves & (stop > end)
         self.moved += int(outside.sum())
         size = stop - begin
-        begin[outside] = np.minimum(begin[outside] % self.end, self.end - size[outside])
+        begin[outside] = np.minimum(begin[outside] % end[outside], end[outside] - size[outside])
         columns |= {"offset": np.where(moves, begin, 0), "length": np.where(moves, size, 0)}
         if self.settings.writes_as_reads:
             columns["operation"] = np.where(operation == WRITE, READ, operation)

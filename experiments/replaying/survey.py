@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -31,7 +32,8 @@ class Survey:
     """What a first pass over a trace tells.
 
     `reach` is where the furthest request ends, `read` what is read, shape (n, 2); `bursts` warns of coarse times (`traces.clock`), and
-    `unknown` are columns that the trace's source did not tell.
+    `unknown` are columns that the trace's source did not tell.  `reaches` and `labels` are, by number of the device, where the furthest of
+    its requests ends, and what the first one is called.
     """
 
     requests: int
@@ -39,9 +41,15 @@ class Survey:
     read: Integers
     timed: bool
     dependent: bool
-    devices: int
+    reaches: Mapping[int, int]
+    labels: Mapping[int, str]
     bursts: str = ""
     unknown: frozenset[str] = frozenset()
+
+    @property
+    def devices(self) -> int:
+        """How many it is of."""
+        return len(self.reaches)
 
     def pace(self) -> str:
         """The pace that keeps most of what the trace knows."""
@@ -81,20 +89,23 @@ def survey(source: Source, limit: int | None = None) -> Survey:
     """
     if limit is not None and limit < 1:
         raise InvalidParameterError("limit", limit, "it must be at least 1")
-    requests = reach = 0
-    timed, dependent, footprint, devices, unit = True, False, Footprint(), set[int](), _LOAD_UNIT
+    requests = 0
+    timed, dependent, footprint, unit = True, False, Footprint(), _LOAD_UNIT
+    reaches, labels = dict[int, int](), dict[int, str]()
     clock, unknown = Clock(), frozenset[str]()
     for batch in limited(requests_of(source), limit):
         offset, length, operation, dependency, device = (
             column(batch, name) for name in ("offset", "length", "operation", "dependency", "device")
         )
         requests += batch.num_rows
-        reach = max(reach, int((offset + length).max()))
+        for number in np.unique(device).tolist():
+            mine = device == number
+            reaches[number] = max(reaches.get(number, 0), int((offset + length)[mine].max()))
+            labels.setdefault(number, str(batch.column("label")[int(np.argmax(mine))].as_py() or ""))
         timed &= batch.column("arrival").null_count == 0
         clock.add(batch.column("arrival").drop_null().to_numpy())
         unknown |= unknown_columns(batch.schema)
         dependent |= bool((dependency >= 0).any())
-        devices.update(np.unique(device).tolist())
         reads = operation == READ
         _read_from(footprint, offset[reads], (offset + length)[reads], unit)
         while len(footprint.ranges) > _MOST_PLACES:
@@ -103,7 +114,7 @@ def survey(source: Source, limit: int | None = None) -> Survey:
             _read_from(footprint, finer[:, 0], finer[:, 1], unit)
     if not requests:
         raise InvalidParameterError("trace", str(path_of(source)), "there must be a request in it")
-    return Survey(requests, reach, footprint.ranges, timed, dependent, len(devices), clock.bursts, unknown)
+    return Survey(requests, max(reaches.values()), footprint.ranges, timed, dependent, reaches, labels, clock.bursts, unknown)
 
 
 def _read_from(footprint: Footprint, begin: Integers, end: Integers, unit: int) -> None:

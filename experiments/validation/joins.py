@@ -316,7 +316,7 @@ def _execute(
     one.wall.append(run.total().io_time / SECONDS)
 
 
-def _replay(one: Witnesses, on: Path, trace: Path, engine: str, destroy: str | None) -> None:
+def _replay(one: Witnesses, on: Path, trace: Path, engine: str, destroy: str | Sequence[str] | None) -> None:
     found = Times()
     settings = RealSettings("think" if one.overlap else "asap", 1, engine, allow_write=True, replace=True, destroy=destroy)
     replay_on(trace, on, settings, survey(trace), found.replayed)

@@ -1,4 +1,4 @@
-"""Reads and writes of one file: many outstanding at once by Linux asynchronous I/O, or by threads where it is refused; one by plain calls.
+"""Reads and writes of files: many outstanding at once by Linux asynchronous I/O, or by threads where it is refused; one by plain calls.
 
 A `Batch` holds requests in the form in which the kernel takes them.  A queue submits the next few of them and reaps those that have
 completed; each costs one system call, whatever the number of requests, and nothing is done request by request.
@@ -108,7 +108,8 @@ class KernelQueue:
             batch.were_submitted(done, at)
         elif ctypes.get_errno() not in (errno.EAGAIN, errno.EINTR) or not batch.outstanding:
             problem = _failure()
-            raise OSError(problem.errno, f"{problem.strerror}: {batch.describe(batch.next_rows(1)[0])}")
+            (row,) = batch.next_rows(1)
+            raise OSError(problem.errno, f"{problem.strerror}: {batch.describe(row)}", batch.file(row))
 
     def reap(self, batch: Batch, least: int, timeout: int | None = None) -> int:
         """See `Queue.reap`."""
@@ -162,7 +163,7 @@ class ThreadQueue:
             self._pool.submit(self._serve, batch, row, memories[row])
 
     def _serve(self, batch: Batch, row: int, memory: memoryview) -> None:
-        result = call(batch.file, int(batch.operation[row]), memory, int(batch.commands["offset"][row]))
+        result = call(batch.file(row), int(batch.operation[row]), memory, int(batch.commands["offset"][row]))
         self._done.put((row, result, perf_counter_ns()))
 
     def reap(self, batch: Batch, least: int, timeout: int | None = None) -> int:
@@ -246,7 +247,7 @@ def call_next(batch: Batch) -> None:
     (row,) = batch.next_rows(1)
     operation, memory, offset = batch.calls[row]
     begin = perf_counter_ns()
-    result = call(batch.file, operation, memory, offset)
+    result = call(batch.file(row), operation, memory, offset)
     end = perf_counter_ns()
     batch.events[batch.completed] = (row, 0, result, 0)
     batch.were_submitted(1, begin)

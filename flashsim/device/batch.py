@@ -1,4 +1,4 @@
-"""Requests of one file in the form in which Linux's asynchronous I/O takes them, and when each was submitted and had completed."""
+"""Requests of files in the form in which Linux's asynchronous I/O takes them, and when each was submitted and had completed."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ _OPCODES = np.array([0, 1, 0, 3], np.uint16)
 
 
 class Batch:
-    """Requests of one file, in the order of their submission, and when each was submitted and had completed.
+    """Requests of one file or several, in the order of their submission, and when each was submitted and had completed.
 
     Parameters
     ----------
     file
-        A file descriptor.
+        A file descriptor, or one a request, shape (n,).
     operation, offset, length
         READ, WRITE or FLUSH; bytes; bytes, shape (n,).
     memory
@@ -51,7 +51,7 @@ class Batch:
 
     def __init__(
         self,
-        file: int,
+        file: int | Integers,
         operation: int | Integers,
         offset: Integers,
         length: Integers,
@@ -59,7 +59,7 @@ class Batch:
         places: int | Integers = 0,
     ) -> None:
         count = len(offset)
-        self.file, self.submitted, self.completed = file, 0, 0
+        self.submitted, self.completed = 0, 0
         self.operation = np.broadcast_to(np.asarray(operation), count)
         self.commands, self.events = np.zeros(count, _COMMAND), np.zeros(count, _EVENT)
         moves = self.operation != FLUSH
@@ -141,7 +141,7 @@ class Batch:
         if len(failed):
             row = int(failed.min())
             number = -int(done["result"][done["data"] == row][0])
-            raise OSError(number, f"{os.strerror(number)}: {self.describe(row)}")
+            raise OSError(number, f"{os.strerror(number)}: {self.describe(row)}", self.file(row))
         short = done[done["result"].astype(np.uint64) < self.commands["bytes"][done["data"].astype(np.int64)]]
         return [(int(row), int(moved)) for row, moved in zip(short["data"], short["result"], strict=True)]
 
@@ -156,6 +156,10 @@ class Batch:
     def calls(self) -> list[tuple[int, memoryview, int]]:
         """What a plain call for each request takes: operation, memory, offset."""
         return list(zip(self.operation.tolist(), self.memories, self.commands["offset"].tolist(), strict=True))
+
+    def file(self, row: int) -> int:
+        """The descriptor of a request's file."""
+        return int(self.commands["file"][row])
 
     def describe(self, row: int) -> str:
         """A request in words."""

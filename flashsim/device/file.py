@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from threading import Lock
 from time import perf_counter_ns
@@ -76,6 +76,8 @@ class RealDevice:
         #: Whether the file was made here.
         self.made = False
         self.buffered = buffered
+        #: By the number of a device in requests, whose file they go to, this one's among them; if empty, all go to this one's.
+        self.beside: Mapping[int, RealDevice] = {}
         self._queue: Queue | None = None
         self._lock = Lock()
         self._memory = LastingMemory()
@@ -167,32 +169,52 @@ class RealDevice:
                 if operation == WRITE:
                     memory[:] = part
                 completions["submitted"][index] = self.now
-                self._move(operation, memory.data, offset)
+                self._move(self._file, operation, memory.data, offset)
                 completions["completed"][index] = self.now
                 if operation == READ:
                     part[:] = memory
         completions["started"] = completions["submitted"]
         return completions
 
-    def _move(self, operation: int, buffer: memoryview, offset: int) -> None:
+    def _move(self, file: int, operation: int, buffer: memoryview, offset: int) -> None:
         """Read or write one extent, in as many calls as that takes."""
         done = 0
         while done < len(buffer):
-            moved = call(self._file, operation, buffer[done:], offset + done)
+            moved = call(file, operation, buffer[done:], offset + done)
             if moved < 0:
-                raise FlashsimError(f"device: {self.path}: {os.strerror(-moved)}")
+                raise FlashsimError(f"device: {self._path_of(file)}: {os.strerror(-moved)}")
             if moved == 0:
-                raise FlashsimError(f"device: {self.path} ends at {offset + done} B, before what was asked for")
+                raise FlashsimError(f"device: {self._path_of(file)} ends at {offset + done} B, before what was asked for")
             done += moved
+
+    def _path_of(self, file: object) -> Path:
+        """Where the file with a descriptor lies."""
+        return next((each.path for each in self.beside.values() if each._file == file), self.path)
 
     @property
     def now(self) -> int:
         """Nanoseconds since the device was opened."""
         return perf_counter_ns() - self._begin
 
-    def prepare(self, operation: int | Integers, offsets: Integers, lengths: Integers, memory: Bytes, places: int | Integers = 0) -> Batch:
-        """Requests for `serve`, whose bytes are in aligned memory, those of each at a place of its own or those of all at its begin."""
-        return Batch(self._file, operation, offsets, lengths, memory, places)
+    def prepare(
+        self,
+        operation: int | Integers,
+        offsets: Integers,
+        lengths: Integers,
+        memory: Bytes,
+        places: int | Integers = 0,
+        devices: Integers | None = None,
+    ) -> Batch:
+        """Requests for `serve`, whose bytes are in aligned memory, those of each at a place of its own or those of all at its begin.
+
+        `devices` are the numbers of the devices that they go to (`beside`).
+        """
+        files: int | Integers = self._file
+        if devices is not None and self.beside:
+            files = np.full(max(self.beside) + 1, -1)
+            files[list(self.beside)] = [each._file for each in self.beside.values()]
+            files = files[devices]
+        return Batch(files, operation, offsets, lengths, memory, places)
 
     def serve(self, batch: Batch, loop: Callable[[Queue, Batch], object], level: int = 1) -> tuple[Integers, Integers]:
         """Have a loop serve prepared requests; when each was submitted and had completed, ns since the device was opened, shape (n,).
@@ -222,11 +244,12 @@ class RealDevice:
             except BaseException as problem:
                 self._close_queue()
                 if isinstance(problem, OSError):
-                    raise FlashsimError(f"device: {self.path}: {problem.strerror}") from problem
+                    raise FlashsimError(f"device: {self._path_of(problem.filename)}: {problem.strerror}") from problem
                 raise
         submitted, completed = batch.times()
         for row, moved in short:
-            self._move(int(batch.operation[row]), batch.memories[row][moved:], int(batch.commands["offset"][row]) + moved)
+            memory, offset = batch.memories[row][moved:], int(batch.commands["offset"][row]) + moved
+            self._move(batch.file(row), int(batch.operation[row]), memory, offset)
             completed[row] = perf_counter_ns()
         return submitted - self._begin, completed - self._begin
 

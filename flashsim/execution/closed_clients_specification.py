@@ -11,7 +11,7 @@ from flashsim.core.host_specification import delay
 from flashsim.core.model import DeviceModel
 from flashsim.core.request import Integers
 from flashsim.execution.closed_clients import ClosedClients, page_reference, think_time
-from flashsim.execution.specified_devices import SpecifiedDevices
+from flashsim.execution.specified_devices import CausalEnvironment, SpecifiedDevices
 
 #: Events of clients come after those of devices at one nanosecond.
 _CLIENTS = 1 << 32
@@ -35,7 +35,7 @@ class SpecifiedSystem:
     def __init__(
         self, devices: Sequence[Sequence[DeviceModel]], stripes: Sequence[int], clients: ClosedClients, pages: Sequence[int]
     ) -> None:
-        self.env, self.clients = simpy.Environment(), clients
+        self.env, self.clients = CausalEnvironment(), clients
         self.numbers, self.pages = clients.tables(pages)[:2]
         self.devices = SpecifiedDevices(self.env, list(zip(devices, stripes, strict=True)))
         self.completed: list[tuple[int, int, int]] = []

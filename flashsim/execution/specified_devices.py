@@ -7,6 +7,7 @@ did, and whoever they wake; whatever else is due, by its own priority below `SEN
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import simpy
 
@@ -20,6 +21,27 @@ from flashsim.core.units import NEVER
 _DRIVES, _COMPLETIONS, SENDING = 2, 1 << 20, 1 << 60
 
 
+class CausalEnvironment(simpy.Environment):
+    """A clock that knows after which request's completion it is that something happens: what an event lets happen later has its cause."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        #: The request, -1 for none.
+        self.cause = -1
+        self._causes: dict[simpy.Event, int] = {}
+
+    def schedule(self, event: simpy.Event, *args: Any, **kwargs: Any) -> None:
+        """See `simpy.Environment.schedule`."""
+        self._causes[event] = self.cause
+        super().schedule(event, *args, **kwargs)
+
+    def step(self) -> None:
+        """See `simpy.Environment.step`."""
+        if self._queue:
+            self.cause = self._causes.pop(self._queue[0][-1])
+        super().step()
+
+
 class SpecifiedDevices:
     """Devices, each of one drive or of several that are striped.
 
@@ -29,14 +51,18 @@ class SpecifiedDevices:
         The clock.
     devices
         Of each the models of its drives, and bytes of a stripe.
+    processor
+        Which of them is one, whose requests are no causes: what it worked for goes on being one.
     """
 
-    def __init__(self, env: simpy.Environment, devices: Sequence[tuple[Sequence[DeviceModel], int]]) -> None:
-        self.env, self.devices = env, devices
+    def __init__(self, env: CausalEnvironment, devices: Sequence[tuple[Sequence[DeviceModel], int]], processor: int = -1) -> None:
+        self.env, self.devices, self._processor = env, devices, processor
         #: Requests of each device that were asked for and have not completed.
         self.pending = [0] * len(devices)
-        #: What was asked for: when, of which device, operation, offset and length; and what completed: when, at which, its place there.
+        #: What was asked for: when, of which device, operation, offset and length; after which of it; and what completed: when, at which
+        #: device, its place in what was asked for.
         self.asked: list[tuple[int, int, int, int, int]] = []
+        self.causes: list[int] = []
         self.completed: list[tuple[int, int, int]] = []
         self._drives = [(drive, number) for number, (drives, _) in enumerate(devices) for drive in drives]
         self._first = [sum(len(drives) for drives, _ in devices[:number]) for number in range(len(devices))]
@@ -53,6 +79,7 @@ class SpecifiedDevices:
         assert event.callbacks is not None
         event.callbacks.append(lambda _: self._less(device))
         self.asked.append((int(self.env.now), device, operation, offset, length))
+        self.causes.append(self.env.cause)
         self.pending[device] += 1
         return event
 
@@ -97,4 +124,5 @@ class SpecifiedDevices:
         for tag in finished:
             device = self.asked[tag][1]
             self.completed.append((int(self.env.now), device, tag))
+            self.env.cause = self.causes[tag] if device == self._processor else tag
             self._events.pop(tag).succeed()

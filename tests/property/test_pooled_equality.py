@@ -14,6 +14,7 @@ from flashsim.core.rng import generator
 from flashsim.core.transactions import CREATES, SCANS, WRITES, Transactions
 from flashsim.core.units import NEVER
 from flashsim.execution.compiled_loop import Striped
+from flashsim.execution.pooled import columns as at
 from flashsim.execution.pooled.run import PoolRun
 from flashsim.execution.pooled.specification import PoolSpecification
 from flashsim.execution.pooled.system import CPU, DISK, LOG, SSD, PoolSystem
@@ -91,7 +92,12 @@ def check(seed: int) -> None:
     env.run(until + 1)
     run = PoolRun(system, engines, stream, intervals=50, asked=1 << 16)
     run.run(until)
-    assert run.asked.tolist() == [list(each) for each in devices.asked], seed
+    asked = run.asked
+    assert asked[:, : at.AFTER].tolist() == [list(each) for each in devices.asked], seed
+    assert asked[:, at.AFTER].tolist() == devices.causes, seed
+    completed = {number: when for when, device, number in devices.completed if device != len(specified) - 1}  # the processor's are not told
+    others = asked[:, at.OF_DEVICE] != len(specified) - 1
+    assert asked[others, at.COMPLETED].tolist() == [completed.get(number, -1) for number in np.flatnonzero(others).tolist()], seed
     counted = {name: count for name, count in run.counts.items() if not name.startswith("ssd_") or "read" in name or "write" in name}
     assert counted == {name: specification.counts[name] for name in counted}, seed
     assert list(run.by_kind.values()) == [specification.by_kind[kind] for kind in range(3)], seed

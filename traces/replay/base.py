@@ -53,6 +53,8 @@ class Engine(Protocol):
         ----------
         batches
             Reads, writes and flushes, aligned to the device's blocks and within it; in memory one after another.
+        device
+            Where they go, or with others the devices where they do (`flashsim.device.file.RealDevice.beside`).
         pace
             ``asap``: `depth` requests are outstanding, and the next one takes a place that becomes free.  ``timed``: at the trace's
             times, counted from the first.  ``think``: so long after the request that was waited for as in the trace.

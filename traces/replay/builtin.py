@@ -62,7 +62,8 @@ class _Run:
     def window(self, batch: pa.RecordBatch) -> None:
         operation, offset, length = (column(batch, name) for name in ("operation", "offset", "length"))
         self._make_room(int(length.max()))
-        work = self.device.prepare(operation, offset, length, self._memory, np.where(operation == WRITE, self._half, 0))
+        places = np.where(operation == WRITE, self._half, 0)
+        work = self.device.prepare(operation, offset, length, self._memory, places, column(batch, "device"))
         arrivals = batch.column("arrival")
         if self._begin is None:
             self._begin = self.device.now

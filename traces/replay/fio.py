@@ -53,6 +53,8 @@ def check() -> None:
 
 def replay(batches: Batches, device: RealDevice, pace: str, depth: int, observe: Observer, progress: Progress | None = None) -> str:
     """See `traces.replay.base.Engine`."""
+    if len(set(device.beside.values())) > 1:
+        raise InvalidParameterError("engine", "fio", "it replays on one device; several are for builtin")
     with tempfile.TemporaryDirectory(prefix="flashsim-") as folder:
         place = Path(folder)
         target = place / "target"  # a name without the blanks and colons that fio would divide names at

@@ -147,4 +147,5 @@ def checkpoint(sys: Tables, outbox: Integers, now: int) -> None:
         return
     sys.ext.numbers[ssd.CHECKPOINT] = 0
     note(sys, counted.CHECKPOINTS)
+    sys.causes[numbers[at.CLIENTS] + numbers[at.CLEANERS]] = numbers[at.CAUSE]
     numbers[at.CHECKPOINTS_AT] = now + numbers[at.CHECKPOINT_EVERY]

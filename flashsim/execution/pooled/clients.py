@@ -254,6 +254,7 @@ def go_on(sys: Tables, outbox: Integers, now: int, client: int) -> None:
             sys.by_kind[numbers[at.INTERVAL_NOW], mine[at.KIND]] += 1
             mine[at.STATE] = at.BEGIN
             if numbers[at.THINK]:
+                sys.causes[client] = numbers[at.CAUSE]
                 numbers[at.THINKING] = heap_push(sys.thinkers, numbers[at.THINKING], now + numbers[at.THINK], client)
                 return
 

@@ -28,6 +28,9 @@ def complete(sys: Tables, outbox: Integers, now: int, device: int, slot: int) ->
     who, page, count, held = sys.slots[slot, at.WHO], sys.slots[slot, at.PAGE], sys.slots[slot, at.COUNT], sys.slots[slot, at.HELD]
     sys.slots[slot, at.WHO] = numbers[at.FREE_SLOT]
     numbers[at.FREE_SLOT] = slot
+    numbers[at.CAUSE] = number = sys.slots[slot, at.NUMBER]
+    if device != numbers[at.CPU_NUMBER] and number - numbers[at.ASKED_FIRST] < sys.asked.shape[0]:
+        sys.asked[number - numbers[at.ASKED_FIRST], at.COMPLETED] = now
     if device == numbers[at.SSD_NUMBER]:
         numbers[at.SSD_PENDING] -= 1
     clients = numbers[at.CLIENTS]
@@ -64,6 +67,7 @@ def act(state: State, outbox: Integers, now: int, device: int, tag: int) -> int:
     elif numbers[at.READY_FIRST] < numbers[at.READY_LAST]:
         who = sys.ready[numbers[at.READY_FIRST] % sys.ready.shape[0]]
         numbers[at.READY_FIRST] += 1
+        numbers[at.CAUSE] = sys.causes[who]
         if who < numbers[at.CLIENTS]:
             go_on(sys, outbox, now, who)
         elif who < numbers[at.CLIENTS] + numbers[at.CLEANERS]:
@@ -73,14 +77,16 @@ def act(state: State, outbox: Integers, now: int, device: int, tag: int) -> int:
     elif numbers[at.THINKING] > 0 and sys.thinkers[0, 0] <= now:
         client = sys.thinkers[0, 1]
         numbers[at.THINKING] = heap_pop(sys.thinkers, numbers[at.THINKING])
+        numbers[at.CAUSE] = sys.causes[client]
         go_on(sys, outbox, now, client)
     elif numbers[at.CHECKPOINTS_AT] <= now:
         numbers[at.CHECKPOINTS_AT] = NEVER
+        numbers[at.CAUSE] = sys.causes[numbers[at.CLIENTS] + numbers[at.CLEANERS]]
         numbers[at.CHECKPOINT_ROW] = FIRST_PAGE
         sys.ext.numbers[ssd.CHECKPOINT] = numbers[at.SHARP]
         checkpoint(sys, outbox, now)
     is_low = numbers[at.TRANSACTIONS_HELD] - numbers[at.TRANSACTION] < numbers[at.LOW] and not numbers[at.ENDED]
-    if numbers[at.BROKEN] or is_low:
+    if numbers[at.BROKEN] or is_low or numbers[at.ASKED] >= numbers[at.HAND_OUT_AT]:
         pause(outbox)
     if numbers[at.READY_FIRST] < numbers[at.READY_LAST]:
         return now

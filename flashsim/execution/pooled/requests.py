@@ -32,6 +32,7 @@ def note_interval(sys: Tables, now: int) -> None:
 @inlined_kernel
 def get_ready(sys: Tables, who: int) -> None:
     """Let somebody go on after all who do already."""
+    sys.causes[who] = sys.numbers[at.CAUSE]
     sys.ready[sys.numbers[at.READY_LAST] % sys.ready.shape[0]] = who
     sys.numbers[at.READY_LAST] += 1
 
@@ -54,11 +55,14 @@ def ask(
     slot = sys.numbers[at.FREE_SLOT]
     sys.numbers[at.FREE_SLOT] = sys.slots[slot, at.WHO]
     sys.slots[slot, at.WHO], sys.slots[slot, at.PAGE], sys.slots[slot, at.COUNT], sys.slots[slot, at.HELD] = who, page, count, held
-    asked = sys.numbers[at.ASKED]
-    if asked < sys.asked.shape[0]:
-        row = sys.asked[asked]
-        row[0], row[1], row[2], row[3], row[4] = now, device, operation, offset, length
-    sys.numbers[at.ASKED] = asked + 1
+    number, cause = sys.numbers[at.ASKED], sys.numbers[at.CAUSE]
+    sys.slots[slot, at.NUMBER] = cause if device == sys.numbers[at.CPU_NUMBER] else number
+    place = number - sys.numbers[at.ASKED_FIRST]
+    if place < sys.asked.shape[0]:
+        row = sys.asked[place]
+        row[at.AT_TIME], row[at.OF_DEVICE], row[at.OPERATION], row[at.OFFSET], row[at.LENGTH] = now, device, operation, offset, length
+        row[at.AFTER], row[at.COMPLETED] = cause, now if device == sys.numbers[at.CPU_NUMBER] else -1
+    sys.numbers[at.ASKED] = number + 1
     issue(outbox, device, operation, offset, length, slot)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,11 @@ from flashsim.execution.pooled.system import COUNTED, LOG, PoolSystem
 from flashsim.execution.pooled.tables import STATE_TYPE, tables
 from flashsim.storage.pool.reference import breach
 
+#: Takes the number of the first of some requests, and their rows.
+Recorder = Callable[[int, Integers], None]
+#: Requests that are handed out at a time, about.
+_HANDED_OUT = 1 << 16
+
 
 class PoolRun:
     """Clients run transactions.
@@ -37,6 +42,9 @@ class PoolRun:
         Of which is told what happened in each; the last one has no end.
     asked
         How many of the first requests are kept in `asked`.
+    record
+        Is handed all requests, some at a time, in the order in which they were issued: the number of the first, and the rows of `asked`.
+        The last ones come with `record_rest`.
 
     Raises
     ------
@@ -51,18 +59,48 @@ class PoolRun:
         stream: TransactionStream,
         intervals: int = 1,
         asked: int = 0,
+        record: Recorder | None = None,
     ) -> None:
-        self.system = system
+        self.system, self._record = system, record
         numbers = {purpose: number for number, purpose in enumerate(sorted(devices))}
         log = devices.get(LOG)
         room = log.capacity if log is not None and not isinstance(log, Striped) else 0
+        asked = 2 * system.most_requests + _HANDED_OUT if record else asked
         self.tables = tables(system, numbers, room, intervals, asked, len(stream.kinds))
+        if record:
+            self.tables.numbers[at.HAND_OUT_AT] = asked - system.most_requests
         self.kinds = stream.kinds
         self._batches = stream.batches()
         longest = max(system.group, system.read_ahead, system.expansion) * system.page_size
         longest = max(longest, system.clients * system.log_bytes * 64 + 512)
-        side = HostSide(act, self._fill(), STATE_TYPE, 0, system.most_requests, longest, self._fill)
+        side = HostSide(act, self._fill(), STATE_TYPE, 0, system.most_requests, longest, self._pause)
         self.loop = CompiledLoop([devices[purpose] for purpose in sorted(devices)], side)
+
+    def _pause(self) -> tuple[Any, ...]:
+        """Hand out requests and have enough transactions for a while."""
+        numbers = self.tables.numbers
+        if numbers[at.ASKED] >= numbers[at.HAND_OUT_AT]:
+            self._hand_out()
+        return self._fill()
+
+    def _hand_out(self) -> None:
+        """Hand out the requests up to the first that is outstanding, and make room for more."""
+        assert self._record is not None
+        numbers, asked = self.tables.numbers, self.tables.asked
+        first, rows = int(numbers[at.ASKED_FIRST]), self.asked
+        done = int(np.argmax(np.append(rows[:, at.COMPLETED], -1) < 0))
+        self._record(first, rows[:done].copy())
+        room = np.zeros((2 * len(asked), 7), np.int64) if len(rows) - done > len(asked) // 2 else asked
+        room[: len(rows) - done] = rows[done:].copy()
+        self.tables = self.tables._replace(asked=room)
+        numbers[at.ASKED_FIRST] = first + done
+        numbers[at.HAND_OUT_AT] = first + done + len(room) - self.system.most_requests
+
+    def record_rest(self) -> None:
+        """Hand out the last requests, of which some may be outstanding; nothing is recorded any more."""
+        if self._record is not None:
+            self._record(int(self.tables.numbers[at.ASKED_FIRST]), self.asked.copy())
+            self._record, self.tables.numbers[at.HAND_OUT_AT] = None, NEVER
 
     def _fill(self) -> tuple[Any, ...]:
         """Have enough transactions for a while."""
@@ -104,8 +142,8 @@ class PoolRun:
 
     @property
     def asked(self) -> Integers:
-        """The first requests, shape (n, 5): when, at which device, operation, offset, length."""
-        return self.tables.asked[: self.tables.numbers[at.ASKED]]
+        """The first requests (`flashsim.execution.pooled.columns`), or those that have not been handed out, shape (n, 7)."""
+        return self.tables.asked[: self.tables.numbers[at.ASKED] - self.tables.numbers[at.ASKED_FIRST]]
 
     def run(self, until: int = NEVER) -> None:
         """Let time pass.

@@ -19,7 +19,7 @@ from flashsim.core.transactions import CREATES, SCANS, WRITES, TransactionStream
 from flashsim.core.units import NEVER
 from flashsim.execution.pooled.group_commit import GroupCommit
 from flashsim.execution.pooled.system import CPU, DISK, LOG, SSD, PoolSystem
-from flashsim.execution.specified_devices import SpecifiedDevices
+from flashsim.execution.specified_devices import CausalEnvironment, SpecifiedDevices
 from flashsim.storage.extension import manager
 from flashsim.storage.extension.design import ALONGSIDE, CHECKPOINTED, DIRTY_PAGE, FOR_UPDATE, SEQUENTIAL, TO_DISK, TO_SSD
 from flashsim.storage.extension.state import CHECKPOINT, FRAME, NEWER, NEWER_FRAMES, STATUS, USED
@@ -45,12 +45,12 @@ class PoolSpecification:
     """
 
     def __init__(self, system: PoolSystem, devices: Mapping[int, tuple[Sequence[DeviceModel], int]], stream: TransactionStream) -> None:
-        self.env, self.system, self.ext = simpy.Environment(), system, system.extension()
+        self.env, self.system, self.ext = CausalEnvironment(), system, system.extension()
         self.memory, self.design = PlainPool(system.policy, system.memory), system.design.kernels
         self.counts: Counter[str] = Counter()
         self.by_kind: Counter[int] = Counter()  # transactions
         self._numbers = {purpose: number for number, purpose in enumerate(sorted(devices))}
-        self.devices = SpecifiedDevices(self.env, [devices[purpose] for purpose in sorted(devices)])
+        self.devices = SpecifiedDevices(self.env, [devices[each] for each in sorted(devices)], self._numbers.get(CPU, -1))
         #: Pages on their way into memory, and out of it: how many writes; who waits for them.
         self.reading: set[int] = set()
         self.writing: dict[int, int] = {}

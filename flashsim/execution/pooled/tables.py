@@ -39,7 +39,9 @@ class Tables(NamedTuple):
     ready: Integers
     #: A heap of clients that think, shape (clients, 2).
     thinkers: Integers
-    #: Shape (requests, 4).
+    #: By number as in that ring: the request after whose completion each goes on, or went on last.
+    causes: Integers
+    #: Shape (requests, 5).
     slots: Integers
     #: References of transactions that run and that are to come, and where each of the latter begins and the last one ends.
     references: Integers
@@ -50,14 +52,14 @@ class Tables(NamedTuple):
     series: Integers
     #: Transactions that ended in each interval, by their kind, shape (intervals, kinds).
     by_kind: Integers
-    #: The first requests: when, at which device, operation, offset, length.
+    #: Requests from one on, shape (n, 7).
     asked: Integers
 
 
 TABLES_TYPE = types.NamedTuple(
     (
-        POOL, EXTENSION, VECTOR, VECTOR, VECTOR, MATRIX, MATRIX, MATRIX, VECTOR, VECTOR, MATRIX, MATRIX, MATRIX, VECTOR, VECTOR, MATRIX,
-        MATRIX, MATRIX,
+        POOL, EXTENSION, VECTOR, VECTOR, VECTOR, MATRIX, MATRIX, MATRIX, VECTOR, VECTOR, MATRIX, VECTOR, MATRIX, MATRIX, VECTOR, VECTOR,
+        MATRIX, MATRIX, MATRIX,
     ),
     Tables,
 )  # fmt: skip
@@ -94,6 +96,7 @@ def tables(system: PoolSystem, devices: Mapping[int, int], log_room: int, interv
     for purpose, place in enumerate((at.DISK_NUMBER, at.SSD_NUMBER, at.LOG_NUMBER, at.CPU_NUMBER)):
         numbers[place] = devices.get(purpose, -1)
     numbers[at.GOAL], numbers[at.INTERVAL_ENDS] = NEVER, system.interval
+    numbers[at.CAUSE], numbers[at.HAND_OUT_AT] = -1, NEVER
     numbers[at.CHECKPOINTS_AT] = system.checkpoint or NEVER
     numbers[at.LOW] = 1024 + 16 * system.clients
     held = max(system.expansion, system.read_ahead)
@@ -107,15 +110,16 @@ def tables(system: PoolSystem, devices: Mapping[int, int], log_room: int, interv
         numbers[at.THINKING] = system.clients
         ready[:cleaners] = system.clients + np.arange(cleaners)
         numbers[at.READY_LAST] = cleaners
-    slots = np.zeros((system.most_requests, 4), np.int64)
+    slots = np.zeros((system.most_requests, 5), np.int64)
     slots[:, at.WHO] = np.arange(1, len(slots) + 1)
     own, others = _pages_of(system.rows, system.policy.row)
     return Tables(
         system.policy.state(system.memory, system.pages, table=own), system.extension(others), numbers,
         system.policy.kernels, system.design.kernels, np.zeros((system.clients, 10), np.int64), np.zeros((system.clients, held), np.int64),
-        np.zeros((most_cleanings, 4), np.int64), np.zeros(most_cleanings, np.int64), ready, thinkers, slots, np.zeros((0, 3), np.int64),
+        np.zeros((most_cleanings, 4), np.int64), np.zeros(most_cleanings, np.int64), ready, thinkers,
+        np.full(system.clients + most_cleanings + 1, -1), slots, np.zeros((0, 3), np.int64),
         np.zeros(1, np.int64), np.zeros(0, np.int64), np.zeros((intervals, len(COUNTED)), np.int64),
-        np.zeros((intervals, kinds), np.int64), np.zeros((asked, 5), np.int64),
+        np.zeros((intervals, kinds), np.int64), np.zeros((asked, 7), np.int64),
     )  # fmt: skip
 
 
