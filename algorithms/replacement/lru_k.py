@@ -37,7 +37,7 @@ from flashsim.core.replacement import (
     push,
     take_out,
 )
-from flashsim.core.word_heap import BEGIN, arrange, behind, item_of, number_of, page_of, put, put_back, sink, take, take_aside
+from flashsim.core.word_heap import BEGIN, arrange, behind, item_of, number_of, page_of, put, sink, take, take_aside
 
 _FOREVER = (1 << 31) - 1
 TITLE = "LRU-K, least recently used by the K-th last reference (O'Neil, O'Neil and Weikum, SIGMOD 1993)"
@@ -51,8 +51,9 @@ _K, _CORRELATED, _RETAINED = range(FIRST_PARAMETER, FIRST_PARAMETER + 3)
 #: Columns: when a page was last referenced, under which number it stands in the heap (0: it does not), and from `_HISTORY` on when its last
 #: uncorrelated references were, the newest first (0: not known).
 _LAST, _BOUND, _HISTORY = range(OWN, OWN + 3)
-#: Items of the heap: pages by a lower bound of their K-th last times; and the reference before the first by which times are counted.
-_ITEMS, _EPOCH = OWN_NUMBER, OWN_NUMBER + 1
+#: Items of the heap: pages by a lower bound of their K-th last times; the reference before the first by which times are counted; and how
+#: many items stand aside at the end of the heap's room, since somebody held their pages when a victim was looked for.
+_ITEMS, _EPOCH, _ASIDE = range(OWN_NUMBER, OWN_NUMBER + 3)
 #: The latest time, and how much later times are counted from once it is over.
 _LATEST, _SHIFT = (1 << 31) - 1, 1 << 30
 #: Rings, by the last reference: pages without K references, and pages within their correlated periods.
@@ -129,6 +130,7 @@ def _count_from_later_on(pool: PoolState) -> None:
         for column in range(_LAST, _HISTORY + numbers[_K]):
             if pages[page, column]:
                 pages[page, column] = max(pages[page, column] - _SHIFT, 1)
+    _release(pool, 0)
     for place in range(BEGIN, BEGIN + numbers[_ITEMS]):
         words[place] = item_of(max(number_of(words[place]) - _SHIFT, 1), page_of(words[place]))
     arrange(words, BEGIN, numbers[_ITEMS], numbers[_ITEMS])
@@ -192,8 +194,8 @@ def _settle(pool: PoolState, page: int) -> None:
     if size and not _stands(pool, pool.words[BEGIN]):
         sink(pool.words, BEGIN, size, 0, item_of(time, page))
         return
-    if size == 2 * numbers[SIZE]:
-        size = _without_past(pool, size)
+    if size + numbers[_ASIDE] == 2 * numbers[SIZE]:
+        size = _without_past(pool)
     put(pool.words, BEGIN, size, item_of(time, page))
     numbers[_ITEMS] = size + 1
 
@@ -205,10 +207,34 @@ def _stands(pool: PoolState, item: int) -> bool:
     return pool.pages[page, _BOUND] == number_of(item) and pool.pages[page, FLAGS] & RESIDENT != 0
 
 
+@inlined_kernel
+def _end(pool: PoolState) -> int:
+    """Where the first item stands aside, and others before it."""
+    return behind(BEGIN, 2 * pool.numbers[SIZE]) - 1
+
+
 @lean_kernel
-def _without_past(pool: PoolState, size: int) -> int:
+def _release(pool: PoolState, held: int) -> None:
+    """Put items back that stand aside, but for those whose pages are held, if these are to stay.
+
+    A page that is on its way has the oldest times of all: without this, each would be found first for each victim until it has come.
+    """
+    words, numbers, end = pool.words, pool.numbers, _end(pool)
+    for place in range(end - numbers[_ASIDE] + 1, end + 1):
+        item = words[place]
+        if held and pool.pages[page_of(item), FLAGS] & PINNED:
+            continue
+        words[place] = words[end - numbers[_ASIDE] + 1]  # one that stays, or itself
+        numbers[_ASIDE] -= 1
+        put(words, BEGIN, numbers[_ITEMS], item)
+        numbers[_ITEMS] += 1
+
+
+@lean_kernel
+def _without_past(pool: PoolState) -> int:
     """Keep items that are still their pages'; returns how many there are."""
-    words, kept = pool.words, 0
+    _release(pool, 0)
+    words, size, kept = pool.words, pool.numbers[_ITEMS], 0
     for place in range(BEGIN, BEGIN + size):
         if _stands(pool, words[place]):
             words[BEGIN + kept] = words[place]
@@ -243,8 +269,8 @@ def _from_heap(pool: PoolState) -> int:
 
     Its item stays, and stands for no resident page then.
     """
-    pages, words, size, aside, leaving = pool.pages, pool.words, pool.numbers[_ITEMS], 0, NONE
-    end = behind(BEGIN, 2 * pool.numbers[SIZE]) - 1
+    _release(pool, PINNED)
+    pages, words, size, leaving = pool.pages, pool.words, pool.numbers[_ITEMS], NONE
     column = _HISTORY + pool.numbers[_K] - 1
     for place in range(BEGIN + 1, BEGIN + min(size, 9)):
         prefetch(pages, page_of(words[place]))
@@ -258,14 +284,13 @@ def _from_heap(pool: PoolState) -> int:
             sink(words, BEGIN, size, 0, item_of(pages[first, column], first))
             continue
         elif pages[first, FLAGS] & PINNED:
-            take_aside(words, BEGIN, size, end - aside)
-            aside += 1
+            take_aside(words, BEGIN, size, _end(pool) - pool.numbers[_ASIDE])
+            pool.numbers[_ASIDE] += 1
         else:
             leaving = first
             break
         size -= 1
-    put_back(words, BEGIN, size, end, aside)
-    pool.numbers[_ITEMS] = size + aside
+    pool.numbers[_ITEMS] = size
     return leaving
 
 
