@@ -35,7 +35,8 @@ def runs_table(done: Pools) -> Table:
     """A row a run."""
     rows: list[list[Entry]] = []
     metric = next((row["metric"] for row in done.rows() if "metric" in row), None)
-    first = done.rows()[0]["transactions_s"]
+    base = next((number for number, each in enumerate(done.runs) if not each.system.ssd), 0)  # no SSD, or whoever ran first
+    first = done.rows()[base]["transactions_s"]
     for row in done.rows():
         shares: list[Entry] = [
             100 * row[name] for name in ("memory_hit_ratio", "ssd_hit_ratio", "used_share", "dirty_share", "invalid_share")
@@ -44,7 +45,7 @@ def runs_table(done: Pools) -> Table:
         over = row["transactions_s"] / first if first else None
         rates: list[Entry] = [row["transactions_s"], row.get("metric_value"), over, row["over_whole"]]
         rows.append([row["design"], row["without"], *rates, *shares, *moved])
-    header = ["design", "without", "transactions/s", metric or "metric", f"over {done.runs[0].name}", "over whole"]
+    header = ["design", "without", "transactions/s", metric or "metric", f"over {done.runs[base].name}", "over whole"]
     shares_of = ["memory %", "SSD %", "used %", "dirty %", "invalid %"]
     return Table([*header, *shares_of, "disk read MB/s", "disk written", "SSD read", "SSD written"], rows)
 

@@ -24,6 +24,7 @@ EXPLANATIONS = [
     for name in ("compiled_loop", "page_access", "page_fetching", "parallel_io", "replacement", "ssd_extension", "strands")
 ]
 GUIDES = (
+    "extend-memory-your-way",
     "fetch-rows-your-way",
     "join-three-relations",
     "keep-rows-by-column",
