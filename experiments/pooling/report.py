@@ -35,7 +35,8 @@ def runs_table(done: Pools) -> Table:
     """A row a run."""
     rows: list[list[Entry]] = []
     metric = next((row["metric"] for row in done.rows() if "metric" in row), None)
-    base = next((number for number, each in enumerate(done.runs) if not each.system.ssd), 0)  # no SSD, or whoever ran first
+    bare = [number for number, each in enumerate(done.runs) if each.without is None and not each.system.ssd]
+    base = bare[0] if bare else 0
     first = done.rows()[base]["transactions_s"]
     for row in done.rows():
         shares: list[Entry] = [

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from experiments.pooling import report
 from experiments.pooling.session import Asked, Pools, simulate
 from experiments.runs.pool_devices import PoolDevice, pages_in_a_row
 from flashsim.core.units import KIB, MB, SECONDS
@@ -70,3 +71,24 @@ def test_devices_are_made_as_texts_say() -> None:
     assert pages_in_a_row([several, PoolDevice("ssd", "rates")], 8 * KIB) == several.stripe // (8 * KIB)
     assert several.capacity <= 3 * 320_100 * MB
     assert PoolDevice("ssd", "rates:read=5").make(8 * KIB).capacity == PoolDevice("ssd", "rates").capacity
+
+
+def test_pictures_name_their_units_and_tell_lines_apart_without_colour(done: Pools) -> None:
+    above, *below = report.ramp_up(done).axes
+    assert len({(line.get_marker(), line.get_linestyle()) for line in above.lines}) == len(done.runs)
+    assert [axes.get_ylabel() for axes in (above, *below)] == ["transactions/s", "SSD hits, % of misses", "dirty, % of SSD"]
+    assert below[-1].get_xlabel() == "virtual time, ms"
+    assert all(len(axes.lines) == sum(each.system.ssd > 0 for each in done.runs) for axes in below)
+    rates = np.array(done.runs[0].series()["transactions_s"])
+    assert np.asarray(above.lines[0].get_ydata())[1:-1] == pytest.approx(np.convolve(rates, np.full(3, 1 / 3), "valid"))
+    drawn = report.traffic(done).axes
+    for first, axes in zip((0, 1) * len(done.runs), drawn, strict=True):  # a device has one scale
+        assert axes.get_ylim() == drawn[first].get_ylim()
+        most = max(max(np.asarray(line.get_ydata(), float)) for each in drawn[first::2] for line in each.lines)
+        assert axes.get_ylim()[0] == 0 < most <= axes.get_ylim()[1]
+
+
+def test_throughput_stands_over_that_without_an_ssd_whatever_ran_first(done: Pools) -> None:
+    table = report.runs_table(Pools(done.asked, done.pages, done.runs[::-1]))
+    over = [row[table.header.index("over none")] for row in table.rows]
+    assert over[-1] == 1.0 and over[0] == pytest.approx(done.rows()[-1]["transactions_s"] / done.rows()[0]["transactions_s"])
