@@ -1,4 +1,4 @@
-"""``fs.algorithms``: the joins there are, the ways to make their buckets, and replacement policies."""
+"""``fs.algorithms``: the joins there are, the ways to make their buckets, replacement policies, and designs for an SSD."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Any
 
 import pandas as pd
 
+from algorithms.extensions.base import DESIGNS
 from algorithms.joins.base import JOINS
 from algorithms.partitioning.base import PARTITIONING
 from algorithms.replacement.base import REPLACEMENT
@@ -13,7 +14,7 @@ from flashsim.core.errors import UnknownNameError
 from flashsim.core.members import Family
 
 #: What is listed.
-_FAMILIES: dict[str, Family[Any]] = {"joins": JOINS, "partitioning": PARTITIONING, "replacement": REPLACEMENT}
+_FAMILIES: dict[str, Family[Any]] = {"joins": JOINS, "partitioning": PARTITIONING, "replacement": REPLACEMENT, "extensions": DESIGNS}
 
 
 def algorithms(family: str = "joins") -> pd.DataFrame:
@@ -24,8 +25,8 @@ def algorithms(family: str = "joins") -> pd.DataFrame:
     Parameters
     ----------
     family
-        ``"joins"``; ``"partitioning"``, the ways in which hash joins make buckets; or ``"replacement"``, the policies of `fs.cache`. The
-        last two have no formulas.
+        ``"joins"``; ``"partitioning"``, the ways in which hash joins make buckets; ``"replacement"``, the policies of `fs.cache`; or
+        ``"extensions"``, the designs of `fs.pool`. The last three have no formulas.
 
     Raises
     ------
@@ -37,8 +38,8 @@ def algorithms(family: str = "joins") -> pd.DataFrame:
     >>> import flashsim as fs
     >>> "hybrid-hash" in fs.algorithms()["algorithm"].tolist()
     True
-    >>> "n-hash" in fs.algorithms("partitioning")["algorithm"].tolist()
-    True
+    >>> "n-hash" in fs.algorithms("partitioning")["algorithm"].tolist(), "lc" in fs.algorithms("extensions")["algorithm"].tolist()
+    (True, True)
     """
     if family not in _FAMILIES:
         raise UnknownNameError("family", family, _FAMILIES)

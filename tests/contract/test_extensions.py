@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -213,6 +214,13 @@ def held_by(ext: at.Extension) -> list[int]:
 def test_where_pages_go_that_leave_memory(design: str, flags: int, actions: int) -> None:
     ext, chosen = rested(design)
     assert manager.when_evicted(ext, chosen.kernels, FIRST_PAGE, flags) == actions
+
+
+def test_the_reference_has_every_design_with_its_parameters() -> None:
+    page = Path(__file__).parents[2] / "docs" / "reference" / "pools.md"
+    rows = re.findall(r"^\| `(\w+)` \|[^|]*\|(.*)\|$", page.read_text(encoding="utf-8").partition("## Devices")[0], re.MULTILINE)
+    told = {name: re.findall(r"`(\w+)`", parameters) for name, parameters in rows}
+    assert told == {name: list(DESIGNS.load(name).PARAMETERS) for name in DESIGNS.names()}
 
 
 def test_during_a_sharp_checkpoint_no_page_becomes_newer_on_the_ssd() -> None:
