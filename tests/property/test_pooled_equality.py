@@ -21,7 +21,7 @@ from flashsim.execution.pooled.system import CPU, DISK, LOG, SSD, PoolSystem
 from tests.flashsim.execution.drawn_devices import drawn_device
 
 PAGE = 512
-REQUESTS = 400
+REQUESTS, EVENTS = 400, 20_000
 #: Policies of both forms that do not know the future, and designs with parameters.
 POLICIES = [name for name in REPLACEMENT.names() if not REPLACEMENT.load(name).FUTURE]
 VARIANTS = {"tac": ["tac", "tac:extent=3,aging=50,lost=40", "tac:extent=1,random=7,sequential=2"]}
@@ -81,12 +81,14 @@ def drawn_system(seed: int, design: str = "") -> tuple[PoolSystem, dict[int, Any
 
 
 def check(seed: int) -> None:
-    """Both do the same until so many requests were made."""
+    """Both do the same until so many requests were made, or so many events happened: a pool that holds all pages asks for few."""
     system, engines, specified = drawn_system(seed)
     stream = Drawn(system.pages, seed)
     specification = PoolSpecification(system, specified, stream)
     env, devices = specification.env, specification.devices
-    while len(devices.asked) < REQUESTS and env.peek() < NEVER:
+    for _ in range(EVENTS):
+        if len(devices.asked) >= REQUESTS or env.peek() == NEVER:
+            break
         env.step()
     until = int(env.now)
     env.run(until + 1)

@@ -5,19 +5,21 @@ from __future__ import annotations
 from flashsim.core.kernel import lean_kernel
 from flashsim.core.replacement import DIRTY, FIRST_PAGE, FLAGS
 from flashsim.core.request import READ, SECTOR, WRITE, Integers
+from flashsim.core.state_table import State
 from flashsim.execution.pooled import columns as at
 from flashsim.execution.pooled import system as counted
 from flashsim.execution.pooled.pages import check_flushed, copy_to_ssd, excess, flags_of, release, rouse, write_to_disk
 from flashsim.execution.pooled.requests import ask, ask_pages, chunk_of, get_ready, note
-from flashsim.execution.pooled.tables import Tables
+from flashsim.execution.pooled.tables import tables_of
 from flashsim.storage.extension import state as ssd
 from flashsim.storage.extension.design import CHECKPOINTED, TO_SSD
 from flashsim.storage.extension.manager import cleaned, due, hold, oldest_newer, run_of, still_newer, when_evicted
 
 
 @lean_kernel
-def write_log(sys: Tables, outbox: Integers, now: int) -> None:
+def write_log(state: State, outbox: Integers, now: int) -> None:
     """Write what commits, all together."""
+    sys = tables_of(state)[0]
     numbers = sys.numbers
     length = -(-numbers[at.COMMIT_BYTES] // SECTOR) * SECTOR
     numbers[at.GROUP_FIRST], numbers[at.COMMIT_FIRST], numbers[at.COMMIT_LAST], numbers[at.COMMIT_BYTES], numbers[at.LOGGING] = (
@@ -30,13 +32,14 @@ def write_log(sys: Tables, outbox: Integers, now: int) -> None:
     if numbers[at.LOG_END] + length > numbers[at.LOG_ROOM]:
         numbers[at.LOG_END] = 0
     note(sys, counted.LOG_WRITES)
-    ask(sys, outbox, now, int(numbers[at.LOG_NUMBER]), WRITE, int(numbers[at.LOG_END]), length, at.THE_LOG, 0, 0, 0)
+    ask(state, outbox, now, int(numbers[at.LOG_NUMBER]), WRITE, int(numbers[at.LOG_END]), length, at.THE_LOG, 0, 0, 0)
     numbers[at.LOG_END] += length
 
 
 @lean_kernel
-def commit(sys: Tables, outbox: Integers, now: int, client: int, length: int) -> None:
+def commit(state: State, outbox: Integers, now: int, client: int, length: int) -> None:
     """A client commits: so many bytes of log are to be written."""
+    sys = tables_of(state)[0]
     numbers = sys.numbers
     sys.clients[client, at.NEXT_WAITING] = 0
     if numbers[at.COMMIT_LAST]:
@@ -46,24 +49,26 @@ def commit(sys: Tables, outbox: Integers, now: int, client: int, length: int) ->
     numbers[at.COMMIT_LAST] = client + 1
     numbers[at.COMMIT_BYTES] += length
     if not numbers[at.LOGGING]:
-        write_log(sys, outbox, now)
+        write_log(state, outbox, now)
 
 
 @lean_kernel
-def logged(sys: Tables, outbox: Integers, now: int) -> None:
+def logged(state: State, outbox: Integers, now: int) -> None:
     """The log has been written, and those whose commits it held go on."""
+    sys = tables_of(state)[0]
     client = sys.numbers[at.GROUP_FIRST] - 1
     while client >= 0:
         get_ready(sys, client)
         client = sys.clients[client, at.NEXT_WAITING] - 1
     sys.numbers[at.LOGGING] = 0
     if sys.numbers[at.COMMIT_FIRST]:
-        write_log(sys, outbox, now)
+        write_log(state, outbox, now)
 
 
 @lean_kernel
-def clean(sys: Tables, outbox: Integers, now: int, number: int) -> None:
+def clean(state: State, outbox: Integers, now: int, number: int) -> None:
     """Let a cleaner do what it does until it must wait."""
+    sys = tables_of(state)[0]
     ext, mine = sys.ext, sys.cleaners[number]
     who = int(sys.numbers[at.CLIENTS]) + number
     if mine[at.STATE] == at.HAS_READ:
@@ -74,7 +79,7 @@ def clean(sys: Tables, outbox: Integers, now: int, number: int) -> None:
             note(sys, counted.DISK_WRITES)
             note(sys, counted.DISK_PAGES_WRITTEN, count)
             mine[at.RUN_PENDING] += 1
-            ask_pages(sys, outbox, now, at.DISK_NUMBER, WRITE, first - FIRST_PAGE, count, who, first, 1, 0)
+            ask_pages(state, outbox, now, at.DISK_NUMBER, WRITE, first - FIRST_PAGE, count, who, first, 1, 0)
             first, count = still_newer(ext, first + count, behind)
         if mine[at.RUN_PENDING]:
             return
@@ -82,10 +87,10 @@ def clean(sys: Tables, outbox: Integers, now: int, number: int) -> None:
         sys.numbers[at.CLEANING] -= mine[at.RUN_COUNT]
         for page in range(mine[at.RUN_FIRST], mine[at.RUN_FIRST] + mine[at.RUN_COUNT]):
             cleaned(ext, page)
-            release(sys, page)
+            release(state, page)
         check_flushed(sys)
     mine[at.STATE] = at.LOOK
-    first, count = run_to_clean(sys)
+    first, count = run_to_clean(state)
     if count == 0:
         sys.sleeping[sys.numbers[at.SLEEPING]] = number
         sys.numbers[at.SLEEPING] += 1
@@ -97,12 +102,13 @@ def clean(sys: Tables, outbox: Integers, now: int, number: int) -> None:
     note(sys, counted.CLEANINGS)
     note(sys, counted.PAGES_CLEANED, count)
     for page in range(first, first + count):
-        ask_pages(sys, outbox, now, at.SSD_NUMBER, READ, int(ext.pages[page, ssd.FRAME]) - 1, 1, who, page, 1, 0)
+        ask_pages(state, outbox, now, at.SSD_NUMBER, READ, int(ext.pages[page, ssd.FRAME]) - 1, 1, who, page, 1, 0)
 
 
 @lean_kernel
-def run_to_clean(sys: Tables) -> tuple[int, int]:
+def run_to_clean(state: State) -> tuple[int, int]:
     """The page that is cleaned first, and its neighbours, if there are too many or its frame has its turn; how many they are."""
+    sys = tables_of(state)[0]
     ext, numbers = sys.ext, sys.numbers
     page, too_many = due(ext, sys.design), excess(sys)
     for _ in range(ext.partitions.shape[0] if page < 0 < too_many else 0):
@@ -118,8 +124,9 @@ def run_to_clean(sys: Tables) -> tuple[int, int]:
 
 
 @lean_kernel
-def checkpoint(sys: Tables, outbox: Integers, now: int) -> None:
+def checkpoint(state: State, outbox: Integers, now: int) -> None:
     """Let the checkpointer do what it does until it must wait."""
+    sys = tables_of(state)[0]
     numbers, pages = sys.numbers, sys.memory.pages
     behind = sys.ext.pages.shape[0]
     while numbers[at.CHECKPOINT_ROW] < behind:
@@ -131,10 +138,10 @@ def checkpoint(sys: Tables, outbox: Integers, now: int) -> None:
                 while row < end and pages[row, FLAGS] & DIRTY:
                     pages[row, FLAGS] &= ~DIRTY
                     if when_evicted(sys.ext, sys.design, row, flags_of(sys, row, 1) | CHECKPOINTED) & TO_SSD:
-                        copy_to_ssd(sys, outbox, now, row, 0)
+                        copy_to_ssd(state, outbox, now, row, 0)
                     row += 1
                 numbers[at.CHECKPOINT_PENDING] += 1
-                write_to_disk(sys, outbox, now, first, row - first, at.FLUSHED)
+                write_to_disk(state, outbox, now, first, row - first, at.FLUSHED)
             else:
                 row += 1
         numbers[at.CHECKPOINT_ROW] = row

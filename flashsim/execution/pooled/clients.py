@@ -8,6 +8,7 @@ from flashsim.core.kernel import inlined_kernel, lean_kernel
 from flashsim.core.prefetch import prefetch
 from flashsim.core.replacement import FIRST_PAGE, FLAGS, PINNED, RESIDENT, SIZE, USED
 from flashsim.core.request import READ, SECTOR, Integers
+from flashsim.core.state_table import State
 from flashsim.execution.pooled import columns as at
 from flashsim.execution.pooled import system as counted
 from flashsim.execution.pooled.background import commit
@@ -25,7 +26,7 @@ from flashsim.execution.pooled.pages import (
     wait_for,
 )
 from flashsim.execution.pooled.requests import ask, ask_pages, chunk_of, is_throttled, note
-from flashsim.execution.pooled.tables import Tables
+from flashsim.execution.pooled.tables import Tables, tables_of
 from flashsim.storage.extension import state as ssd
 from flashsim.storage.extension.design import ALONGSIDE, FOR_UPDATE, SEQUENTIAL
 from flashsim.storage.extension.manager import frame_of, hold, note_miss
@@ -39,18 +40,19 @@ def is_away(sys: Tables, page: int, from_ssd: int) -> bool:
 
 
 @lean_kernel
-def miss(sys: Tables, outbox: Integers, now: int, client: int, page: int) -> int:
+def miss(state: State, outbox: Integers, now: int, client: int, page: int) -> int:
     """Ask for a page that memory does not hold; returns how the client goes on when it has come."""
+    sys = tables_of(state)[0]
     ext, numbers = sys.ext, sys.numbers
     note_miss(ext, page)
     frame, newer = frame_of(ext, page), ext.pages[page, ssd.STATUS] & ssd.NEWER
     if frame >= 0 and (newer or not is_throttled(sys)):
         hold(ext, page)  # first: what leaves memory for this page must not take its frame
-        hold_in_memory(sys, outbox, now, client, page, 1)
+        hold_in_memory(state, outbox, now, client, page, 1)
         note(sys, counted.SSD_READS)
         if newer:
             note(sys, counted.SSD_READS_NEWER)
-        ask_pages(sys, outbox, now, at.SSD_NUMBER, READ, frame, 1, client, page, 1, 0)
+        ask_pages(state, outbox, now, at.SSD_NUMBER, READ, frame, 1, client, page, 1, 0)
         return at.FROM_SSD
     if frame >= 0:
         note(sys, counted.BYPASSED)
@@ -70,10 +72,10 @@ def miss(sys: Tables, outbox: Integers, now: int, client: int, page: int) -> int
             sys.held[client, wanted] = each
             wanted += 1
     for number in range(wanted):
-        hold_in_memory(sys, outbox, now, client, sys.held[client, number], 0)
+        hold_in_memory(state, outbox, now, client, sys.held[client, number], 0)
     note(sys, counted.DISK_READS)
     note(sys, counted.DISK_PAGES_READ, last - first + 1)
-    ask_pages(sys, outbox, now, at.DISK_NUMBER, READ, first - FIRST_PAGE, last - first + 1, client, page, 1, 0)
+    ask_pages(state, outbox, now, at.DISK_NUMBER, READ, first - FIRST_PAGE, last - first + 1, client, page, 1, 0)
     return at.FROM_DISK
 
 
@@ -88,8 +90,9 @@ def is_at_hand(sys: Tables, page: int) -> bool:
 
 
 @lean_kernel
-def scan(sys: Tables, outbox: Integers, now: int, client: int, first: int, last: int) -> None:
+def scan(state: State, outbox: Integers, now: int, client: int, first: int, last: int) -> None:
     """Read an extent ahead: one request to the disk, without pages at either end that are at hand elsewhere."""
+    sys = tables_of(state)[0]
     ext, begin, end, missing = sys.ext, first, last, 0
     while begin <= end and is_at_hand(sys, begin):
         begin += 1
@@ -117,30 +120,31 @@ def scan(sys: Tables, outbox: Integers, now: int, client: int, first: int, last:
         missing += 1
     for number in range(missing):
         page, from_ssd = sys.held[client, number] % FROM_THE_SSD, sys.held[client, number] >= FROM_THE_SSD
-        hold_in_memory(sys, outbox, now, client, page, 1 if from_ssd else 0)
+        hold_in_memory(state, outbox, now, client, page, 1 if from_ssd else 0)
         if from_ssd:
             sys.clients[client, at.PENDING] += 1
-            ask_pages(sys, outbox, now, at.SSD_NUMBER, READ, int(ext.pages[page, ssd.FRAME]) - 1, 1, client, page, 1, 0)
+            ask_pages(state, outbox, now, at.SSD_NUMBER, READ, int(ext.pages[page, ssd.FRAME]) - 1, 1, client, page, 1, 0)
         else:
             ext.pages[page, ssd.MARKS] |= WAS_SCANNED
     if begin <= end:
         note(sys, counted.DISK_READS)
         note(sys, counted.DISK_PAGES_READ, end - begin + 1)
         sys.clients[client, at.PENDING] += 1
-        ask_pages(sys, outbox, now, at.DISK_NUMBER, READ, begin - FIRST_PAGE, end - begin + 1, client, begin, 1, 0)
+        ask_pages(state, outbox, now, at.DISK_NUMBER, READ, begin - FIRST_PAGE, end - begin + 1, client, begin, 1, 0)
 
 
 @lean_kernel
-def take_held(sys: Tables, outbox: Integers, now: int, client: int, page: int, flags: int, others: int) -> None:
+def take_held(state: State, outbox: Integers, now: int, client: int, page: int, flags: int, others: int) -> None:
     """The pages that a client waited for have come; `flags` are those of one of them, `others` those of all others."""
+    sys = tables_of(state)[0]
     for number in range(sys.clients[client, at.HOLDING]):
         held = sys.held[client, number]
         each = held % FROM_THE_SSD
         of_this = flags if each == page else others
         if held >= FROM_THE_SSD:
-            served(sys, each, of_this)
+            served(state, each, of_this)
         else:
-            fetched(sys, outbox, now, each, of_this)
+            fetched(state, outbox, now, each, of_this)
     sys.clients[client, at.HOLDING] = 0
 
 
@@ -165,9 +169,10 @@ def begin_next(sys: Tables, client: int) -> bool:
     return True
 
 
-@lean_kernel
-def refer_next(sys: Tables, outbox: Integers, now: int, client: int) -> int:
+@inlined_kernel
+def refer_next(state: State, outbox: Integers, now: int, client: int) -> int:
     """Let a client go on with its present reference; how it goes on if it must wait, or -1 when it is done with it."""
+    sys = tables_of(state)[0]
     mine = sys.clients[client]
     row = mine[at.REFERENCE]
     marks = sys.references[row, work.MARKS]
@@ -182,10 +187,10 @@ def refer_next(sys: Tables, outbox: Integers, now: int, client: int) -> int:
             first = mine[at.AT]
             end = min(mine[at.BEHIND], first + sys.numbers[at.READ_AHEAD], chunk_of(sys, first)[1])
             mine[at.AT] = end
-            scan(sys, outbox, now, client, first, end - 1)
+            scan(state, outbox, now, client, first, end - 1)
             if mine[at.PENDING]:
                 return at.SCANNED
-            take_held(sys, outbox, now, client, 0, 0, SEQUENTIAL)
+            take_held(state, outbox, now, client, 0, 0, SEQUENTIAL)
         mine[at.AT] = 0
         return -1
     if mine[at.AT] == 0:
@@ -202,52 +207,53 @@ def refer_next(sys: Tables, outbox: Integers, now: int, client: int) -> int:
         return at.REFER
     elif marks & work.CREATES:
         note(sys, counted.CREATED)
-        enter(sys, outbox, now, page)
+        enter(state, outbox, now, page)
     else:
-        return miss(sys, outbox, now, client, page)
+        return miss(state, outbox, now, client, page)
     return -1
 
 
 @lean_kernel
-def go_on(sys: Tables, outbox: Integers, now: int, client: int) -> None:
+def go_on(state: State, outbox: Integers, now: int, client: int) -> None:
     """Let a client do what it does until it must wait."""
+    sys = tables_of(state)[0]
     mine, numbers = sys.clients[client], sys.numbers
     while True:
-        state = mine[at.STATE]
-        if state == at.BEGIN:
+        next_step = mine[at.STATE]
+        if next_step == at.BEGIN:
             if not begin_next(sys, client):
                 mine[at.STATE] = at.GONE
                 return
             mine[at.STATE] = at.REFER
-        elif state in (at.FROM_SSD, at.FROM_DISK, at.SCANNED):
+        elif next_step in (at.FROM_SSD, at.FROM_DISK, at.SCANNED):
             row = mine[at.REFERENCE]
             marks = sys.references[row, work.MARKS]
             flags = FOR_UPDATE if marks & work.WRITES else 0
             page = sys.references[row, work.FIRST] + FIRST_PAGE
-            if state == at.SCANNED:
-                take_held(sys, outbox, now, client, 0, 0, SEQUENTIAL)
+            if next_step == at.SCANNED:
+                take_held(state, outbox, now, client, 0, 0, SEQUENTIAL)
                 mine[at.STATE] = at.REFER
             else:
-                take_held(sys, outbox, now, client, page, flags, ALONGSIDE)
+                take_held(state, outbox, now, client, page, flags, ALONGSIDE)
                 finish_reference(sys, mine, page, marks)
-        elif state == at.REFER:
+        elif next_step == at.REFER:
             if mine[at.REFERENCE] == mine[at.LAST_REFERENCE]:
                 mine[at.STATE] = at.WORKED
                 if numbers[at.HAS_WORK]:
-                    ask(sys, outbox, now, int(numbers[at.CPU_NUMBER]), READ, 0, SECTOR, client, 0, 0, 0)
+                    ask(state, outbox, now, int(numbers[at.CPU_NUMBER]), READ, 0, SECTOR, client, 0, 0, 0)
                     return
                 continue
-            then = refer_next(sys, outbox, now, client)
+            then = refer_next(state, outbox, now, client)
             if then >= 0:
                 mine[at.STATE] = then
                 return
             row = mine[at.REFERENCE]
             marks = sys.references[row, work.MARKS]
             finish_reference(sys, mine, sys.references[row, work.FIRST] + FIRST_PAGE, marks)
-        elif state == at.WORKED:
+        elif next_step == at.WORKED:
             mine[at.STATE] = at.COMMITTED
             if numbers[at.LOG_BYTES] and mine[at.WRITTEN]:
-                commit(sys, outbox, now, client, mine[at.WRITTEN] * numbers[at.LOG_BYTES])
+                commit(state, outbox, now, client, mine[at.WRITTEN] * numbers[at.LOG_BYTES])
                 return
         else:
             note(sys, counted.TRANSACTIONS)

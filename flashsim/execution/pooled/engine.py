@@ -6,7 +6,7 @@ Who goes on without delay stands in a ring, first come, first served; completion
 from __future__ import annotations
 
 from flashsim.core.host import heap_pop
-from flashsim.core.kernel import kernel_of, lean_kernel
+from flashsim.core.kernel import inlined_kernel, kernel_of
 from flashsim.core.replacement import FIRST_PAGE
 from flashsim.core.request import Integers
 from flashsim.core.state_table import State
@@ -17,13 +17,14 @@ from flashsim.execution.pooled.background import checkpoint, clean, logged
 from flashsim.execution.pooled.clients import go_on
 from flashsim.execution.pooled.pages import written
 from flashsim.execution.pooled.requests import get_ready, note_interval
-from flashsim.execution.pooled.tables import Tables, tables_of
+from flashsim.execution.pooled.tables import tables_of
 from flashsim.storage.extension import state as ssd
 
 
-@lean_kernel
-def complete(sys: Tables, outbox: Integers, now: int, device: int, slot: int) -> None:
+@inlined_kernel
+def complete(state: State, outbox: Integers, now: int, device: int, slot: int) -> None:
     """A request has completed."""
+    sys = tables_of(state)[0]
     numbers = sys.numbers
     who, page, count, held = sys.slots[slot, at.WHO], sys.slots[slot, at.PAGE], sys.slots[slot, at.COUNT], sys.slots[slot, at.HELD]
     sys.slots[slot, at.WHO] = numbers[at.FREE_SLOT]
@@ -35,16 +36,16 @@ def complete(sys: Tables, outbox: Integers, now: int, device: int, slot: int) ->
         numbers[at.SSD_PENDING] -= 1
     clients = numbers[at.CLIENTS]
     if who == at.THE_LOG:
-        logged(sys, outbox, now)
+        logged(state, outbox, now)
     elif who < 0:
-        written(sys, page, count, held)
+        written(state, page, count, held)
         if who == at.FLUSHED:
             numbers[at.CHECKPOINT_PENDING] -= 1
             if numbers[at.CHECKPOINT_PENDING] == 0:
                 get_ready(sys, clients + numbers[at.CLEANERS])
     elif who < clients:
         if sys.clients[who, at.STATE] != at.SCANNED:
-            go_on(sys, outbox, now, who)
+            go_on(state, outbox, now, who)
             return
         sys.clients[who, at.PENDING] -= 1
         if sys.clients[who, at.PENDING] == 0:
@@ -63,28 +64,28 @@ def act(state: State, outbox: Integers, now: int, device: int, tag: int) -> int:
     numbers = sys.numbers
     note_interval(sys, now)
     if device >= 0:
-        complete(sys, outbox, now, device, tag)
+        complete(state, outbox, now, device, tag)
     elif numbers[at.READY_FIRST] < numbers[at.READY_LAST]:
         who = sys.ready[numbers[at.READY_FIRST] % sys.ready.shape[0]]
         numbers[at.READY_FIRST] += 1
         numbers[at.CAUSE] = sys.causes[who]
         if who < numbers[at.CLIENTS]:
-            go_on(sys, outbox, now, who)
+            go_on(state, outbox, now, who)
         elif who < numbers[at.CLIENTS] + numbers[at.CLEANERS]:
-            clean(sys, outbox, now, who - numbers[at.CLIENTS])
+            clean(state, outbox, now, who - numbers[at.CLIENTS])
         else:
-            checkpoint(sys, outbox, now)
+            checkpoint(state, outbox, now)
     elif numbers[at.THINKING] > 0 and sys.thinkers[0, 0] <= now:
         client = sys.thinkers[0, 1]
         numbers[at.THINKING] = heap_pop(sys.thinkers, numbers[at.THINKING])
         numbers[at.CAUSE] = sys.causes[client]
-        go_on(sys, outbox, now, client)
+        go_on(state, outbox, now, client)
     elif numbers[at.CHECKPOINTS_AT] <= now:
         numbers[at.CHECKPOINTS_AT] = NEVER
         numbers[at.CAUSE] = sys.causes[numbers[at.CLIENTS] + numbers[at.CLEANERS]]
         numbers[at.CHECKPOINT_ROW] = FIRST_PAGE
         sys.ext.numbers[ssd.CHECKPOINT] = numbers[at.SHARP]
-        checkpoint(sys, outbox, now)
+        checkpoint(state, outbox, now)
     is_low = numbers[at.TRANSACTIONS_HELD] - numbers[at.TRANSACTION] < numbers[at.LOW] and not numbers[at.ENDED]
     if numbers[at.BROKEN] or is_low or numbers[at.ASKED] >= numbers[at.HAND_OUT_AT]:
         pause(outbox)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from flashsim.core.kernel import inlined_kernel, lean_kernel
 from flashsim.core.replacement import DIRTY, FIRST_PAGE, FLAGS, PINNED, RESIDENT
 from flashsim.core.request import WRITE, Integers
+from flashsim.core.state_table import State
 from flashsim.core.units import NEVER
 from flashsim.execution.pooled import columns as at
 from flashsim.execution.pooled import system as counted
 from flashsim.execution.pooled.requests import ask_pages, get_ready, is_throttled, note
-from flashsim.execution.pooled.tables import Tables
+from flashsim.execution.pooled.tables import Tables, tables_of
 from flashsim.storage.extension import state as ssd
 from flashsim.storage.extension.design import DIRTY_PAGE, SEQUENTIAL, TO_DISK, TO_SSD
 from flashsim.storage.extension.manager import admit, due, frame_of, let_go, when_evicted, when_fetched, when_modified, when_served
@@ -34,8 +35,9 @@ def is_on_its_way_out(sys: Tables, page: int) -> bool:
 
 
 @lean_kernel
-def wake(sys: Tables, page: int) -> None:
+def wake(state: State, page: int) -> None:
     """Let those go on who wait for a page."""
+    sys = tables_of(state)[0]
     client = int(sys.ext.pages[page, ssd.FIRST_WAITING]) - 1
     while client >= 0:
         get_ready(sys, client)
@@ -69,8 +71,9 @@ def excess(sys: Tables) -> int:
 
 
 @lean_kernel
-def release(sys: Tables, page: int) -> None:
+def release(state: State, page: int) -> None:
     """Nobody who held a page's frame for this does any more; perhaps it can be cleaned."""
+    sys = tables_of(state)[0]
     let_go(sys.ext, sys.design, page)
     if sys.numbers[at.SLEEPING]:
         newer = sys.ext.pages[page, ssd.STATUS] & ssd.NEWER
@@ -96,8 +99,9 @@ def check_flushed(sys: Tables) -> None:
 
 
 @lean_kernel
-def copy_to_ssd(sys: Tables, outbox: Integers, now: int, page: int, newer: int) -> bool:
+def copy_to_ssd(state: State, outbox: Integers, now: int, page: int, newer: int) -> bool:
     """Write a page to the SSD, unless it holds just that, or has too much to do, or no frame."""
+    sys = tables_of(state)[0]
     if not newer and frame_of(sys.ext, page) >= 0:
         return True
     if is_throttled(sys):
@@ -108,30 +112,32 @@ def copy_to_ssd(sys: Tables, outbox: Integers, now: int, page: int, newer: int) 
     note(sys, counted.SSD_WRITES)
     sys.ext.pages[page, ssd.FLIGHT] += 1
     sys.numbers[at.GOING_OUT] += 1
-    ask_pages(sys, outbox, now, at.SSD_NUMBER, WRITE, frame, 1, at.WRITTEN_OUT, page, 1, 1)
+    ask_pages(state, outbox, now, at.SSD_NUMBER, WRITE, frame, 1, at.WRITTEN_OUT, page, 1, 1)
     return True
 
 
 @lean_kernel
-def write_to_disk(sys: Tables, outbox: Integers, now: int, page: int, count: int, who: int) -> None:
+def write_to_disk(state: State, outbox: Integers, now: int, page: int, count: int, who: int) -> None:
     """Write pages in a row to disk."""
+    sys = tables_of(state)[0]
     note(sys, counted.DISK_WRITES)
     note(sys, counted.DISK_PAGES_WRITTEN, count)
     for each in range(page, page + count):
         sys.ext.pages[each, ssd.FLIGHT] += 1
     sys.numbers[at.GOING_OUT] += 1
-    ask_pages(sys, outbox, now, at.DISK_NUMBER, WRITE, page - FIRST_PAGE, count, who, page, count, 0)
+    ask_pages(state, outbox, now, at.DISK_NUMBER, WRITE, page - FIRST_PAGE, count, who, page, count, 0)
 
 
 @lean_kernel
-def written(sys: Tables, page: int, count: int, held: int) -> None:
+def written(state: State, page: int, count: int, held: int) -> None:
     """Pages have been written out."""
+    sys = tables_of(state)[0]
     for each in range(page, page + count):
         sys.ext.pages[each, ssd.FLIGHT] -= 1
         if held:
-            release(sys, each)
+            release(state, each)
         if sys.ext.pages[each, ssd.FLIGHT] == 0:
-            wake(sys, each)
+            wake(state, each)
     numbers = sys.numbers
     numbers[at.GOING_OUT] -= 1
     if numbers[at.CROWD_FIRST] and numbers[at.GOING_OUT] < numbers[at.MOST_GOING_OUT]:
@@ -164,8 +170,9 @@ def flags_of(sys: Tables, page: int, dirty: int) -> int:
 
 
 @lean_kernel
-def enter(sys: Tables, outbox: Integers, now: int, page: int) -> None:
+def enter(state: State, outbox: Integers, now: int, page: int) -> None:
     """Let a page take a frame of memory, and another leave it perhaps."""
+    sys = tables_of(state)[0]
     sys.ext.pages[page, ssd.MARKS] &= ~WAS_SCANNED
     outcome = refer(sys.memory, sys.policy, page, 0)
     if outcome < 0:
@@ -178,10 +185,10 @@ def enter(sys: Tables, outbox: Integers, now: int, page: int) -> None:
     note(sys, counted.EVICTED)
     note(sys, counted.EVICTED_DIRTY, dirty)
     actions = when_evicted(sys.ext, sys.design, leaving, flags_of(sys, leaving, dirty))
-    if actions & TO_SSD and not copy_to_ssd(sys, outbox, now, leaving, 1 if dirty and not actions & TO_DISK else 0):
+    if actions & TO_SSD and not copy_to_ssd(state, outbox, now, leaving, 1 if dirty and not actions & TO_DISK else 0):
         actions |= TO_DISK
     if dirty and actions & TO_DISK:
-        write_to_disk(sys, outbox, now, leaving, 1, at.WRITTEN_OUT)
+        write_to_disk(state, outbox, now, leaving, 1, at.WRITTEN_OUT)
 
 
 @inlined_kernel
@@ -195,34 +202,38 @@ def modify(sys: Tables, page: int) -> None:
 
 
 @inlined_kernel
-def hold_in_memory(sys: Tables, outbox: Integers, now: int, client: int, page: int, from_ssd: int) -> None:
+def hold_in_memory(state: State, outbox: Integers, now: int, client: int, page: int, from_ssd: int) -> None:
     """A page that is about to be read takes a frame, in which it is held until it has come, and by nobody afterwards."""
-    enter(sys, outbox, now, page)
+    sys = tables_of(state)[0]
+    enter(state, outbox, now, page)
     sys.memory.pages[page, FLAGS] |= PINNED
     sys.held[client, sys.clients[client, at.HOLDING]] = page + FROM_THE_SSD * from_ssd
     sys.clients[client, at.HOLDING] += 1
 
 
 @inlined_kernel
-def arrive(sys: Tables, page: int) -> None:
+def arrive(state: State, page: int) -> None:
     """A page has come into memory."""
+    sys = tables_of(state)[0]
     sys.memory.pages[page, FLAGS] &= ~PINNED
-    wake(sys, page)
+    wake(state, page)
 
 
 @lean_kernel
-def served(sys: Tables, page: int, flags: int) -> None:
+def served(state: State, page: int, flags: int) -> None:
     """A page has come from the SSD."""
-    release(sys, page)
+    sys = tables_of(state)[0]
+    release(state, page)
     if when_served(sys.ext, sys.design, page, flags):
         sys.memory.pages[page, FLAGS] |= DIRTY
     check_flushed(sys)
-    arrive(sys, page)
+    arrive(state, page)
 
 
 @lean_kernel
-def fetched(sys: Tables, outbox: Integers, now: int, page: int, flags: int) -> None:
+def fetched(state: State, outbox: Integers, now: int, page: int, flags: int) -> None:
     """A page has come from the disk."""
+    sys = tables_of(state)[0]
     if when_fetched(sys.ext, sys.design, page, flags) & TO_SSD:
-        copy_to_ssd(sys, outbox, now, page, 0)
-    arrive(sys, page)
+        copy_to_ssd(state, outbox, now, page, 0)
+    arrive(state, page)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from flashsim.core.kernel import inlined_kernel, lean_kernel
 from flashsim.core.replacement import FIRST_PAGE
 from flashsim.core.request import Integers
+from flashsim.core.state_table import State
 from flashsim.execution.compiled_loop import issue
 from flashsim.execution.pooled import columns as at
 from flashsim.execution.pooled import system as counted
-from flashsim.execution.pooled.tables import Tables
+from flashsim.execution.pooled.tables import Tables, tables_of
 from flashsim.storage.extension import state as ssd
 
 
@@ -39,7 +40,7 @@ def get_ready(sys: Tables, who: int) -> None:
 
 @lean_kernel
 def ask(
-    sys: Tables,
+    state: State,
     outbox: Integers,
     now: int,
     device: int,
@@ -52,6 +53,7 @@ def ask(
     held: int,
 ) -> None:
     """Ask a device for something."""
+    sys = tables_of(state)[0]
     slot = sys.numbers[at.FREE_SLOT]
     sys.numbers[at.FREE_SLOT] = sys.slots[slot, at.WHO]
     sys.slots[slot, at.WHO], sys.slots[slot, at.PAGE], sys.slots[slot, at.COUNT], sys.slots[slot, at.HELD] = who, page, count, held
@@ -68,7 +70,7 @@ def ask(
 
 @inlined_kernel
 def ask_pages(
-    sys: Tables,
+    state: State,
     outbox: Integers,
     now: int,
     purpose: int,
@@ -81,10 +83,11 @@ def ask_pages(
     held: int,
 ) -> None:
     """Ask a disk or the SSD for pages, from a place on."""
+    sys = tables_of(state)[0]
     size = sys.numbers[at.PAGE_SIZE]
     if purpose == at.SSD_NUMBER:
         sys.numbers[at.SSD_PENDING] += 1
-    ask(sys, outbox, now, int(sys.numbers[purpose]), operation, first * size, pages * size, who, page, count, held)
+    ask(state, outbox, now, int(sys.numbers[purpose]), operation, first * size, pages * size, who, page, count, held)
 
 
 @inlined_kernel

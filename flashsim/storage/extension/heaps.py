@@ -39,7 +39,7 @@ def _sift(ext: Extension, partition: int, heap: int, place: int, key: int, frame
     _set(ext, root + step * place, key, frame)
 
 
-@lean_kernel
+@inlined_kernel
 def insert(ext: Extension, partition: int, heap: int, frame: int, key: int) -> None:
     """Put a frame into a heap."""
     place = int(ext.partitions[partition, heap])
@@ -47,7 +47,7 @@ def insert(ext: Extension, partition: int, heap: int, frame: int, key: int) -> N
     _sift(ext, partition, heap, place, key, frame)
 
 
-@lean_kernel
+@inlined_kernel
 def remove(ext: Extension, partition: int, heap: int, frame: int) -> None:
     """Take a frame out of the heap in which it is."""
     root, step = _ends(ext, partition, heap)
@@ -58,7 +58,7 @@ def remove(ext: Extension, partition: int, heap: int, frame: int) -> None:
         _sift(ext, partition, heap, place, ext.heaps[last, KEY], ext.heaps[last, ENTRY])
 
 
-@lean_kernel
+@inlined_kernel
 def change(ext: Extension, partition: int, heap: int, frame: int, key: int) -> None:
     """Give a frame of a heap another key."""
     root, step = _ends(ext, partition, heap)

@@ -91,7 +91,7 @@ def let_go(ext: Extension, design: Policies, page: int) -> None:
         insert(ext, partition_of(ext, page), _heap_of(ext, page), int(ext.pages[page, FRAME]) - 1, of_page(design[KEY_OF])(ext, page))
 
 
-@lean_kernel
+@inlined_kernel
 def _free(ext: Extension, page: int) -> None:
     """A frame that stands in no heap is free."""
     frame, partition = int(ext.pages[page, FRAME]) - 1, partition_of(ext, page)
@@ -129,7 +129,7 @@ def drop(ext: Extension, page: int) -> None:
         _free(ext, page)
 
 
-@lean_kernel
+@inlined_kernel
 def invalidate(ext: Extension, page: int) -> None:
     """What a page's frame holds is not valid any more, but the frame stays taken."""
     status = ext.pages[page, STATUS]
@@ -138,7 +138,7 @@ def invalidate(ext: Extension, page: int) -> None:
         ext.numbers[INVALID] += 1
 
 
-@lean_kernel
+@inlined_kernel
 def cleaned(ext: Extension, page: int) -> None:
     """The disk has what a page's frame holds, which somebody still holds."""
     _not_newer(ext, page)
@@ -240,7 +240,7 @@ def _in_turn(ext: Extension, number: int) -> int:
     return NONE
 
 
-@lean_kernel
+@inlined_kernel
 def _take(ext: Extension, design: Policies, page: int) -> int:
     """A frame for a page that has none, or `NONE`."""
     partition = partition_of(ext, page)
@@ -289,13 +289,13 @@ def admit(ext: Extension, design: Policies, page: int, newer: int) -> int:
     return frame
 
 
-@lean_kernel
+@inlined_kernel
 def when_evicted(ext: Extension, design: Policies, page: int, flags: int) -> int:
     """What the design does with a page that leaves memory."""
     return int(of_flags(design[EVICTED])(ext, page, flags))
 
 
-@lean_kernel
+@inlined_kernel
 def when_fetched(ext: Extension, design: Policies, page: int, flags: int) -> int:
     """What the design does with a page that has been read from disk; a copy that it does not want is given up."""
     actions = int(of_flags(design[FETCHED])(ext, page, flags))
@@ -304,7 +304,7 @@ def when_fetched(ext: Extension, design: Policies, page: int, flags: int) -> int
     return actions
 
 
-@lean_kernel
+@inlined_kernel
 def when_served(ext: Extension, design: Policies, page: int, flags: int) -> bool:
     """Do what the design wants with the copy from which a page has been read; whether memory's page is newer than on disk by that."""
     if not of_flags(design[SERVED])(ext, page, flags) & DROP:
@@ -314,7 +314,7 @@ def when_served(ext: Extension, design: Policies, page: int, flags: int) -> bool
     return bool(newer)
 
 
-@lean_kernel
+@inlined_kernel
 def when_modified(ext: Extension, design: Policies, page: int) -> None:
     """Do what the design wants with a copy that is not the newest any more; what it does not give up is not valid at least."""
     if ext.pages[page, STATUS] & VALID:
