@@ -3,7 +3,8 @@
 The stream is synthetic, and its parameters are fitted to do2012, section 3.4.3: every transaction references 20 pages, independently of
 each other; the hottest part x of the working set gets a share x**theta of the references; some of them write.  What transactions do in
 truth is not told, nor that their kinds reference different things.  The mix is that of TPC Benchmark E, standard specification,
-clause 6.2.2.1; Data-Maintenance, which runs once a minute beside it, is left out.  The working set lies scattered over the database.
+clause 6.2.2.1; Data-Maintenance, which runs once a minute beside it, is left out.  The working set lies scattered over the database, page
+by page or in groups of neighbours that are about as hot: eight of them are an extent of SQL Server, which belongs to one table.
 """
 
 from __future__ import annotations
@@ -53,6 +54,7 @@ class Workload(TransactionWorkload):
     each: int = count("references of a transaction", most=10_000, default=20)
     working_set: float = number("share of the pages that are referenced", 0, 1, default=0.63)
     theta: float = number("the hottest part x of the working set gets x**theta of the references; 1 is even", 0.001, 1, default=0.12)
+    neighbours: int = count("pages in a row that are about as hot", most=1 << 20, default=1)
     write_share: float = number("share of references that write their page", 0, 1, default=0.06)
 
     @property
@@ -68,7 +70,7 @@ class Workload(TransactionWorkload):
     @property
     def active(self) -> int:
         """Pages of the working set."""
-        return max(1, round(self.pages * self.working_set))
+        return max(1, min(round(self.pages * self.working_set), self.pages // self.neighbours * self.neighbours))
 
     def parts(self) -> Iterator[Transactions]:
         """See `TransactionWorkload.parts`."""
@@ -80,7 +82,9 @@ class Workload(TransactionWorkload):
             # An even draw's power 1 / theta: an exponential one is the negative logarithm of an even one.
             ranks = (self.active * np.exp(random.standard_exponential(together) / -self.theta)).astype(np.int64)
             references = np.empty((together, 3), np.int64)
-            references[:, FIRST], references[:, COUNT] = scattered(np.minimum(ranks, self.active - 1), self.pages), 1
+            group, within = np.divmod(np.minimum(ranks, self.active - 1), self.neighbours)
+            groups = max(1, self.pages // self.neighbours)
+            references[:, FIRST], references[:, COUNT] = scattered(group, groups) * self.neighbours + within, 1
             references[:, MARKS] = (random.random(together, np.float32) < self.write_share) * WRITES
             yield Transactions(references, ends, kinds)
             part += 1
