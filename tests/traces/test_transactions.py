@@ -180,8 +180,9 @@ def test_deliveries_and_stock_levels_find_what_orders_are_about() -> None:
     assert found == (made.kinds[20_001:] == STOCK_LEVEL).sum()
 
 
-def test_tpc_e_has_its_mix_and_the_power_law_of_its_working_set() -> None:
-    stream = workload("tpc-e:database=80MB,working-set=0.5,theta=0.3,write-share=0.1")
+@pytest.mark.parametrize("neighbours", [1, 8])
+def test_tpc_e_has_its_mix_and_the_power_law_of_its_working_set(neighbours: int) -> None:
+    stream = workload(f"tpc-e:database=80MB,working-set=0.5,theta=0.3,write-share=0.1,neighbours={neighbours}")
     made = first(stream.batches(), 40_000)
     shares = np.array(list(MIX.values())) / 100
     assert shares.sum() == pytest.approx(1)
@@ -191,6 +192,7 @@ def test_tpc_e_has_its_mix_and_the_power_law_of_its_working_set() -> None:
     counts = np.sort(np.bincount(made.references[:, FIRST], minlength=stream.pages))[::-1]
     active = round(stream.pages * 0.5)
     assert (counts > 0).sum() <= active
+    assert len(np.unique(made.references[:, FIRST] // neighbours)) <= -(-active // neighbours)
     for x in (0.01, 0.1, 0.5):
         assert counts[: round(active * x)].sum() / counts.sum() == pytest.approx(x**0.3, abs=0.01)
 
