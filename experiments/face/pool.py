@@ -16,6 +16,7 @@ from experiments.face.drive import Drive
 from experiments.pooling import report
 from experiments.pooling.session import Asked, Pools, simulate
 from experiments.pooling.sizes import design_names, is_until_ssd, parse_percent, part_names
+from flashsim.core.errors import InvalidParameterError
 from flashsim.core.provenance import provenance
 
 
@@ -47,6 +48,19 @@ class PoolOutcome(Outcome):
     def plot_traffic(self) -> Picture:
         """Megabytes a second over time, of the disk and the SSD."""
         return Picture(report.traffic(self.done))
+
+    def plot_parts(self) -> Picture:
+        """What designs do without a part of the SSD manager, over what they do with all.
+
+        Raises
+        ------
+        InvalidParameterError
+            None was left out.
+        """
+        drawn = report.parts(self.done)
+        if drawn is None:
+            raise InvalidParameterError("without", "nothing", "a part must have been left out")
+        return Picture(drawn)
 
     def _draw(self) -> Figure:
         return report.ramp_up(self.done)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +10,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from experiments.pooling.session import Pools
+from experiments.pooling.telling import Ran
 from experiments.presentation.plots import LINES, WIDTH, legend, style, svg
 from experiments.presentation.report import Report
 from experiments.presentation.section import Section
@@ -28,6 +29,8 @@ _WEAR = ("ssd_programmed_mb_s", "ssd_programmed_per_transaction", "ssd_write_amp
 _STROKES = ("-", "--", ":", "-.")
 #: Markers of a line, by which it is told apart without its colour.
 _MARKS = 8
+#: Lines of a picture, of which no two look alike.
+_MOST_LINES = 12
 _UNITS = ((3600, "h"), (60, "min"), (1, "s"), (1e-3, "ms"))
 
 
@@ -88,10 +91,12 @@ def ramp_up(done: Pools) -> Figure:
     if any(each.system.ssd for each in done.runs):
         panels += [("ssd_hit_ratio", "SSD hits, % of misses", 100), ("dirty_share", "dirty, % of SSD", 100)]
     unit, axis = _time_axis(done)
+    runs = _drawn(done)
+    columns = max(1, min(4, int(WIDTH / (0.5 + 0.065 * max(len(each.name) for each in runs)))))
     with style():
-        figure = Figure(figsize=(WIDTH, 0.8 + 1.9 * len(panels)), layout="constrained")
+        figure = Figure(figsize=(WIDTH, 0.5 + 0.17 * -(-len(runs) // columns) + 1.9 * len(panels)), layout="constrained")
         every = figure.subplots(len(panels), 1, sharex=True, squeeze=False)[:, 0]
-        for number, each in enumerate(done.runs):
+        for number, each in enumerate(runs):
             told = pd.DataFrame(each.series())
             smooth = told.rolling(3, center=True, min_periods=1).mean()
             (colour, marker), stroke = LINES[number % len(LINES)], _STROKES[number // len(LINES) % len(_STROKES)]
@@ -104,18 +109,18 @@ def ramp_up(done: Pools) -> Figure:
             axes.set_ylabel(label)
             axes.set_ylim(0, None)
         every[-1].set_xlabel(axis)
-        legend(figure, every[0], columns=3)
+        legend(figure, every[0], columns)
     return figure
 
 
 def traffic(done: Pools) -> Figure:
     """Megabytes a second to and from the disk and the SSD over time, a row a run, on one scale a device (Do, 2012, figure 3.9)."""
     unit, axis = _time_axis(done)
-    devices = ("disk", "ssd") if any(each.system.ssd for each in done.runs) else ("disk",)
+    runs, devices = _drawn(done), ("disk", "ssd") if any(each.system.ssd for each in done.runs) else ("disk",)
     with style():
-        figure = Figure(figsize=(WIDTH, 0.8 + 1.6 * len(done.runs)), layout="constrained")
-        rows = figure.subplots(len(done.runs), len(devices), squeeze=False, sharex=True, sharey="col")
-        for row, each in zip(rows, done.runs, strict=True):
+        figure = Figure(figsize=(WIDTH, 0.8 + 1.6 * len(runs)), layout="constrained")
+        rows = figure.subplots(len(runs), len(devices), squeeze=False, sharex=True, sharey="col")
+        for row, each in zip(rows, runs, strict=True):
             told = each.series()
             for axes, device in zip(row, devices, strict=True):
                 axes.set_title(f"{each.name}: {device if device == 'disk' else 'SSD' if each.system.ssd else 'no SSD'}", fontsize=9)
@@ -131,6 +136,27 @@ def traffic(done: Pools) -> Figure:
     return figure
 
 
+def parts(done: Pools) -> Figure | None:
+    """What designs do without a part of the SSD manager, over what they do with all; None if none was left out."""
+    told = [(each.name, row["over_whole"]) for each, row in zip(done.runs, done.rows(), strict=True) if row["over_whole"] is not None]
+    if not told:
+        return None
+    with style():
+        figure = Figure(figsize=(WIDTH, 0.8 + 0.2 * len(told)), layout="constrained")
+        axes = figure.subplots()
+        axes.barh([name.replace("$", r"\$") for name, _ in told], [over for _, over in told], color=LINES[0][0])
+        axes.axvline(1, color="#555555", linewidth=0.8)
+        axes.margins(y=0.01)
+        axes.invert_yaxis()
+        axes.set_xlabel("transactions/s, over those with all parts")
+    return figure
+
+
+def _drawn(done: Pools) -> Sequence[Ran]:
+    """Runs that are drawn over time: of many those with all parts alone."""
+    return done.runs if len(done.runs) <= _MOST_LINES else [each for each in done.runs if each.without is None]
+
+
 def _time_axis(done: Pools) -> tuple[float, str]:
     """Seconds of the unit in which virtual time is drawn, and what stands along the axis."""
     seconds = done.asked.time / SECONDS
@@ -140,9 +166,10 @@ def _time_axis(done: Pools) -> tuple[float, str]:
 
 def write_report(folder: Path, *, done: Pools, origin: Mapping[str, Any]) -> None:
     """Fill a folder with ``report.html``, tables (CSV) and pictures (SVG)."""
+    worth = parts(done)
     sections = [
         Section("Over time", pictures={"ramp_up": svg(ramp_up(done)), "traffic": svg(traffic(done))}),
-        Section("Designs", EXPLAINED, [runs_table(done)]),
+        Section("Designs", EXPLAINED, [runs_table(done)], {"parts": svg(worth)} if worth else {}),
         Section("Traffic", "Pages that moved in the last part of the time, by device and cause.", [traffic_table(done)]),
     ]
     if (worn := wear_table(done)) is not None:

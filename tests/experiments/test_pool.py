@@ -88,6 +88,16 @@ def test_pictures_name_their_units_and_tell_lines_apart_without_colour(done: Poo
         assert axes.get_ylim()[0] == 0 < most <= axes.get_ylim()[1]
 
 
+def test_what_parts_are_worth_is_drawn_where_some_were_left_out(done: Pools) -> None:
+    drawn = report.parts(done)
+    assert drawn is not None
+    over = [row["over_whole"] for row in done.rows() if row["without"]]
+    assert [bar.get_width() for bar in drawn.axes[0].patches] == over and len(over) == 3
+    assert report.parts(Pools(done.asked, done.pages, done.runs[:1])) is None
+    many = Pools(done.asked, done.pages, [*done.runs] * 3)
+    assert len(report.ramp_up(many).axes[0].lines) == 6  # of so many runs those with all parts
+
+
 def test_throughput_stands_over_that_without_an_ssd_whatever_ran_first(done: Pools) -> None:
     table = report.runs_table(Pools(done.asked, done.pages, done.runs[::-1]))
     over = [row[table.header.index("over none")] for row in table.rows]
