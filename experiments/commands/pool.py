@@ -167,7 +167,7 @@ def run(
 
         flashsim pool run tpc-c:warehouses=2 --design none,dw,lc --memory 20MB --ssd 140MB --time 4s --plot told.svg
         flashsim pool run zipf:pages=20000,write-share=0.3 --design lc --memory 30MB --ssd 60MB --time 3s --without throttle --out told.csv
-        flashsim pool run tpc-c:warehouses=1 --design lc --memory 20MB --ssd 60MB --time 1s --disk 8xtoshiba-5400-320gb --json told.json
+        flashsim pool run tpc-c:warehouses=1 --design lc --memory 20MB --ssd 60MB --time 1s --disk 8xtoshiba-5400-320gb --trace pool.parquet
     """
     switches = {
         "dirty_limit": parse_percent(dirty_limit, "--dirty-limit"),

@@ -84,6 +84,10 @@ def test_every_command_has_examples_and_they_run(command: str, here: Path) -> No
         made = "join bnl --r do2009:customer@0.01 --s do2009:orders@0.01 --on c_custkey=o_custkey --device ocz-core-60gb --memory 256KiB"
         assert CliRunner().invoke(app, [*made.split(), "--trace", "bnl.parquet"]).exit_code == 0
         Path("requests.csv").write_text("Stamp,LBA,Size\n0.5,64,4096\n2,128,512\n", encoding="utf-8")
+    if command == "trace replay":
+        made = "pool run zipf:pages=500,each=5,write-share=1 --design lc --memory 1MB --ssd 2MB --clients 2 --time 1s"
+        recorded = [*made.split(), "--log", "rates:read=9,write=999", "--trace", "pool.parquet"]
+        assert CliRunner().invoke(app, recorded).exit_code == 0
     if command == "fetch":
         Path("edges.csv").write_text("r,s,weight\n1,a,3\n1,b,1\n1,c,1\n2,a,1\n2,c,5\n", encoding="utf-8")
     if command.startswith("cache"):
@@ -171,4 +175,6 @@ def test_the_guide_to_real_hardware_runs(here: Path) -> None:
         elif "--engine fio" not in line or shutil.which("fio"):
             result = CliRunner().invoke(app, shlex.split(line)[1:], prog_name="flashsim")
             assert result.exit_code == 0, f"{line}\n{result.output}"
+    for block in re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL):
+        exec(compile(block, "replay-on-hardware.md", "exec"), {})
     assert (here / "shown" / "comparison_read.svg").exists() and not (here / "disk.bin").exists()
