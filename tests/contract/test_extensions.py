@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, deque
 from pathlib import Path
 from typing import Any
 
@@ -296,6 +296,60 @@ def test_frames_are_taken_in_rotation(design: str) -> None:
     assert put(ext, chosen, 7) == (0 if design == "face" else 2)  # a second chance
     assert manager.due(ext, chosen.kernels) == -1
     check_state(ext, chosen.kernels)
+
+
+class Queued:
+    """FaCE's queue, entry by entry: [page, whether it is its newest version here, was read since, is newer than on disk]."""
+
+    def __init__(self, frames: int) -> None:
+        self.frames, self.flushed = frames, 0
+        self.entries: deque[list[int]] = deque()
+
+    def find(self, page: int) -> list[int] | None:
+        return next((entry for entry in self.entries if entry[0] == page and entry[1]), None)
+
+    def modify(self, page: int) -> None:
+        if entry := self.find(page):
+            entry[1] = 0
+
+    def put(self, page: int, newer: int) -> None:
+        while len(self.entries) == self.frames:
+            entry = self.entries.popleft()
+            if entry[1] and entry[2]:
+                entry[2] = 0
+                self.entries.append(entry)
+            else:
+                self.flushed += entry[1] and entry[3]
+        self.entries.append([page, 1, 0, newer])
+
+
+def test_face_beside_a_queue() -> None:
+    ext, face = rested("face", pages=30, frames=7)
+    queue, flushed, random = Queued(7), 0, np.random.default_rng(7)
+    for _ in range(3000):
+        page = int(random.integers(30))
+        if random.random() < 0.3:  # read from the SSD
+            if entry := queue.find(page):
+                manager.when_served(ext, face.kernels, FIRST_PAGE + page, 0)
+                entry[2] = 1
+            continue
+        newer = int(random.integers(2))
+        if newer:
+            manager.when_modified(ext, face.kernels, FIRST_PAGE + page)
+            queue.modify(page)
+        if not queue.find(page):  # what the SSD holds as it is is not queued again
+            queue.put(page, newer)
+            while put(ext, face, page, newer) < 0:
+                if (old := manager.due(ext, face.kernels)) >= 0:  # its turn: it is written to disk first
+                    manager.hold(ext, old)
+                    manager.cleaned(ext, old)
+                    manager.let_go(ext, face.kernels, old)
+                    flushed += 1
+        assert {page for page in range(30) if manager.frame_of(ext, FIRST_PAGE + page) >= 0} == {
+            entry[0] for entry in queue.entries if entry[1]
+        }
+    check_state(ext, face.kernels)
+    assert 0 < queue.flushed == flushed
 
 
 def test_a_page_that_leaves_the_ssd_for_memory_is_newer_there() -> None:
