@@ -92,7 +92,7 @@ def clean(state: State, outbox: Integers, now: int, number: int) -> None:
     mine[at.STATE] = at.LOOK
     first, count = run_to_clean(state)
     if count == 0:
-        sys.sleeping[sys.numbers[at.SLEEPING]] = number
+        sys.sleeping[(sys.numbers[at.SLEEPS_LONGEST] + sys.numbers[at.SLEEPING]) % sys.sleeping.shape[0]] = number
         sys.numbers[at.SLEEPING] += 1
         return
     mine[at.RUN_FIRST], mine[at.RUN_COUNT], mine[at.RUN_PENDING], mine[at.STATE] = first, count, count, at.HAS_READ

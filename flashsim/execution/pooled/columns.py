@@ -9,16 +9,16 @@ from __future__ import annotations
     # Devices by their purposes.
     DISK_NUMBER, SSD_NUMBER, LOG_NUMBER, CPU_NUMBER,
     # What changes.
-    SSD_PENDING, READY_FIRST, READY_LAST, FREE_SLOT, THINKING, SLEEPING, CLEANING, TURN, GOAL, COMMIT_FIRST, COMMIT_LAST, COMMIT_BYTES,
-    GROUP_FIRST, LOGGING, LOG_END, CHECKPOINTS_AT, CHECKPOINT_ROW, CHECKPOINT_PENDING, FLUSHING, TRANSACTION, TRANSACTIONS_HELD, ENDED, LOW,
-    ASKED, BROKEN, GOING_OUT, CROWD_FIRST, CROWD_LAST,
+    SSD_PENDING, READY_FIRST, READY_LAST, FREE_SLOT, THINKING, SLEEPING, SLEEPS_LONGEST, CLEANING, TURN, GOAL, COMMIT_FIRST, COMMIT_LAST,
+    COMMIT_BYTES, GROUP_FIRST, LOGGING, LOG_END, CHECKPOINTS_AT, CHECKPOINT_ROW, CHECKPOINT_PENDING, FLUSHING, TRANSACTION,
+    TRANSACTIONS_HELD, ENDED, LOW, ASKED, BROKEN, GOING_OUT, CROWD_FIRST, CROWD_LAST,
     INTERVAL_NOW, INTERVAL_ENDS, CAUSE, ASKED_FIRST, HAND_OUT_AT,
-) = range(57)  # fmt: skip
-SYSTEM_NUMBERS = 57
+) = range(58)  # fmt: skip
+SYSTEM_NUMBERS = 58
 
 # Columns of a client: what it does when it goes on, its present reference and the one behind its last, where its scan is and ends, how
-# many references wrote, requests that it waits for, pages that it holds, who waits behind it, of
-# what kind its transaction is.
+# many references wrote, requests that it waits for, pages that it holds, who waits behind it, of what kind its
+# transaction is.
 STATE, REFERENCE, LAST_REFERENCE, AT, BEHIND, WRITTEN, PENDING, HOLDING, NEXT_WAITING, KIND = range(10)
 #: What a client does when it goes on.
 BEGIN, REFER, FROM_SSD, FROM_DISK, SCANNED, WORKED, COMMITTED, GONE = range(8)

@@ -84,10 +84,10 @@ def release(state: State, page: int) -> None:
 @inlined_kernel
 def rouse(sys: Tables) -> None:
     """Wake the cleaner that has slept longest."""
-    get_ready(sys, sys.numbers[at.CLIENTS] + sys.sleeping[0])
-    sys.numbers[at.SLEEPING] -= 1
-    for number in range(sys.numbers[at.SLEEPING]):
-        sys.sleeping[number] = sys.sleeping[number + 1]
+    numbers = sys.numbers
+    get_ready(sys, numbers[at.CLIENTS] + sys.sleeping[numbers[at.SLEEPS_LONGEST]])
+    numbers[at.SLEEPS_LONGEST] = (numbers[at.SLEEPS_LONGEST] + 1) % sys.sleeping.shape[0]
+    numbers[at.SLEEPING] -= 1
 
 
 @inlined_kernel

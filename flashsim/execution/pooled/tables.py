@@ -32,7 +32,7 @@ class Tables(NamedTuple):
     clients: Integers
     #: Pages that each client holds while it reads them, and 1 above bit 32 if from the SSD, shape (clients, most).
     held: Integers
-    #: Shape (cleaners, 4), and those that sleep, in order.
+    #: Shape (cleaners, 4), and a ring of those that sleep.
     cleaners: Integers
     sleeping: Integers
     #: A ring of who goes on: clients, cleaners behind them, and the checkpointer.
