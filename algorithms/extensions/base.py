@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import Any, Protocol
 
 import numpy as np
 
+from flashsim.core.compiling import Part
 from flashsim.core.kernel import compiled, pointer_to
 from flashsim.core.members import Family
 from flashsim.core.policies import compiled_member
 from flashsim.core.replacement import Parameter
+from flashsim.core.source_files import source_tree
 from flashsim.core.whole_numbers import whole_numbers
 from flashsim.execution.pooled.system import ExtensionDesign
 from flashsim.storage.extension.design import DESIGN_KERNELS
@@ -34,6 +37,8 @@ class Design(Protocol):
 
 
 DESIGNS = Family("algorithms.extensions", "SSD buffer-pool extension", Design)
+#: Seconds that a member takes to compile, about.
+_COMPILED_IN = 1.5
 
 
 def extension_design(text: str, **parameters: int) -> ExtensionDesign:
@@ -53,9 +58,21 @@ def extension_design(text: str, **parameters: int) -> ExtensionDesign:
     >>> extension_design("tac:extent=16").parameters["extent"]
     16
     """
-    name = text.partition(":")[0]
+    described, name = described_design(text, **parameters), text.partition(":")[0]
     member = DESIGNS.load(name)
-    values = whole_numbers(DESIGNS.kind, text, member.PARAMETERS, parameters, OWN_NUMBER - FIRST_PARAMETER)
     functions = [compiled_member(DESIGNS.kind, name, each, getattr(member, each), kind) for each, kind in DESIGN_KERNELS.items()]
-    kernels = np.array([pointer_to(function.cres) for function in functions]) if compiled() else tuple(functions)
-    return ExtensionDesign(text, values, kernels, member.SSD, member.WRITE_BACK, member.ROTATES, member.WORDS)
+    return replace(described, kernels=np.array([pointer_to(function.cres) for function in functions]) if compiled() else tuple(functions))
+
+
+def described_design(text: str, **parameters: int) -> ExtensionDesign:
+    """What `extension_design` gives and refuses, but for kernels, of which none is compiled here."""
+    member = DESIGNS.load(text.partition(":")[0])
+    values = whole_numbers(DESIGNS.kind, text, member.PARAMETERS, parameters, OWN_NUMBER - FIRST_PARAMETER)
+    return ExtensionDesign(text, values, (), member.SSD, member.WRITE_BACK, member.ROTATES, member.WORDS)
+
+
+def design_parts(names: Iterable[str]) -> list[Part]:
+    """What of some members is compiled, a part a member; files of one's own are left out."""
+    modules = [f"{DESIGNS.package}.{name.replace('-', '_')}" for name in dict.fromkeys(names)]
+    own = [module for module in modules if module in source_tree().sources]
+    return [Part(module, "evicted", f"{__name__}:{extension_design.__name__}", seconds=_COMPILED_IN) for module in own]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
+from time import perf_counter
 from typing import Annotated
 
 import typer
@@ -20,6 +21,8 @@ from experiments.pooling import report
 from experiments.pooling.session import PARTS, Asked, simulate
 from experiments.pooling.sizes import design_names, is_until_ssd, parse_percent, part_names
 from experiments.presentation.tables import Table
+from experiments.runs.jobs import Settings
+from flashsim.core.compiling import cores
 from flashsim.core.provenance import provenance
 from flashsim.core.units import parse_duration, parse_size
 from traces.transactions.base import WORKLOADS
@@ -87,8 +90,11 @@ Without = Annotated[
     list[str] | None,
     typer.Option(metavar="PART", help=f"Run each design once more without: {', '.join(PARTS)}; or all, one after the other."),
 ]
+Scale = Annotated[float, typer.Option(metavar="F", help="Multiplies the workload, memory, the SSD and times; above 0, up to 1.")]
 Last = Annotated[str, typer.Option(metavar="SHARE", help="Rates are told over this share of the time, at its end.")]
 Seed = Annotated[int, typer.Option(metavar="N", help="Of all that is drawn.")]
+Jobs = Annotated[int, typer.Option(metavar="N", help="Designs that run at the same time; by default one a core.")]
+Fresh = Annotated[bool, typer.Option("--fresh", help="Leave what is kept of earlier runs unused.")]
 Out = Annotated[Path | None, typer.Option(metavar="FILE.csv|.parquet", help="Write the table, a row a run.")]
 Plot = Annotated[Path | None, typer.Option(metavar="FILE.svg|.png|.pdf", help="Write the picture of the ramp-up.")]
 OutDir = Annotated[Path | None, typer.Option(metavar="DIR", help="Write report.html, tables (CSV) and pictures (SVG).")]
@@ -150,8 +156,11 @@ def run(
     think: Think = "0s",
     page_size: PageSize = "8KiB",
     without: Without = None,
+    scale: Scale = 1.0,
     last: Last = "20%",
     seed: Seed = 0,
+    jobs: Jobs = cores(),  # noqa: B008
+    fresh: Fresh = False,
     trace: Annotated[Path | None, typer.Option(metavar="TRACE.parquet", help="Of one design: write all requests of its devices.")] = None,
     out: Out = None,
     plot: Plot = None,
@@ -161,11 +170,13 @@ def run(
 ) -> None:
     """Run transactions on a memory pool and the SSD that extends it, from cold, and tell what came of it.
 
-    Designs run one after the other, on the same transactions. Sizes, warehouses and time may be scaled alike: rates hardly change.
+    Designs run on the same transactions, several at a time. What each did is kept: a run that was interrupted goes on where it stopped, and
+    one with more designs runs these alone. --scale F multiplies sizes and times by F: rates hardly change, and times are told in full.
 
     Examples::
 
         flashsim pool run tpc-c:warehouses=2 --design none,dw,lc --memory 20MB --ssd 140MB --time 4s --plot told.svg
+        flashsim pool run tpc-c:warehouses=2000 --design lc --memory 20GiB --ssd 140GiB --time 2h --scale 0.001
         flashsim pool run zipf:pages=20000,write-share=0.3 --design lc --memory 30MB --ssd 60MB --time 3s --without throttle --out told.csv
         flashsim pool run tpc-c:warehouses=1 --design lc --memory 20MB --ssd 60MB --time 1s --disk 8xtoshiba-5400-320gb --trace pool.parquet
     """
@@ -197,16 +208,26 @@ def run(
         policy=policy,
         page_size=parse_size(page_size, "--page-size"),
         seed=seed,
+        scale=scale,
         without=part_names(without or []),
         last=parse_percent(last, "--last") / 100,
         switches=switches,
     )
+    settings, begun = Settings(jobs=jobs, fresh=fresh), perf_counter()
     with Outputs(force) as outputs, warnings_as_lines():
         targets = targets_of(outputs, "WORKLOAD", workload, out, plot, json, out_dir)
         origin = provenance(asked.as_dict())
-        with progress_bar("running transactions") as progress:
-            done = simulate(asked, progress, outputs.file("--trace", trace) if trace else None)
-        say(f"{done.title()}\n", report.runs_table(done), "", report.traffic_table(done), "")
+        with progress_bar("designs") as progress:
+            done = simulate(asked, progress, settings, outputs.file("--trace", trace) if trace else None)
+        made = len(done.runs) - done.recalled
+        say(
+            done.title(),
+            f"How long: {perf_counter() - begun:.0f} s; {made} runs were made, {done.recalled} kept from before\n",
+            report.runs_table(done),
+            "",
+            report.traffic_table(done),
+            "",
+        )
         explain(report.EXPLAINED)
         if (worn := report.wear_table(done)) is not None:
             say("", worn, "")

@@ -140,7 +140,8 @@ class Screen:
         if self._drawn is None or self._drawn[0] is not activity:
             if self._drawn is not None:
                 self._bars.remove_task(self._drawn[1])
-            self._drawn = activity, self._bars.add_task(activity.what, total=None, share="", message="")
+            told = [f"{outer.what} {outer.share}," for outer in self._activities if outer.share and outer is not activity]
+            self._drawn = activity, self._bars.add_task(" ".join([*told, activity.what]), total=None, share="", message="")
         self._bars.update(self._drawn[1], completed=activity.done, total=activity.total, share=activity.share, message=activity.message)
         self._bars.refresh()
 

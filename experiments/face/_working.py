@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import Any
 
 from experiments.commands.progress import progress_bar
-from flashsim.core.activity import show_by
+from flashsim.core.activity import activity, show_by
 from flashsim.core.errors import FlashsimError
 from flashsim.core.protocols import Progress
 
@@ -25,7 +25,7 @@ _OFTEN = 0.5
 def working(what: str) -> Iterator[Progress | None]:
     """A callable to be told how far the work has come; None where neither a terminal nor a notebook shows it."""
     try:
-        with _in_notebook(what) if is_notebook() else progress_bar(what) as progress:
+        with activity(what) as progress:
             yield progress
     except FlashsimError as problem:
         problem.args = (in_python(str(problem)), *problem.args[1:])
@@ -68,5 +68,4 @@ def is_notebook() -> bool:
     return getattr(shell, "kernel", None) is not None
 
 
-if is_notebook():
-    show_by(_in_notebook)
+show_by(_in_notebook if is_notebook() else progress_bar)

@@ -9,13 +9,15 @@ from typing import Any
 import pandas as pd
 from matplotlib.figure import Figure
 
-from experiments.face._outcome import Outcome, Picture
-from experiments.face._units import count, duration, several, size, text
+from experiments.face._outcome import Outcome, Picture, point_of
+from experiments.face._units import count, duration, number, several, size, text
 from experiments.face._working import working
 from experiments.face.drive import Drive
 from experiments.pooling import report
 from experiments.pooling.session import Asked, Pools, simulate
 from experiments.pooling.sizes import design_names, is_until_ssd, parse_percent, part_names
+from experiments.runs.jobs import Settings
+from flashsim.core.compiling import cores
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.provenance import provenance
 
@@ -94,8 +96,11 @@ def pool(
     page_size: str = "8KiB",
     without: Any = (),
     last: str | float = "20%",
+    scale: float = 1.0,
     seed: int = 0,
     trace: str | Path | None = None,
+    jobs: int | None = None,
+    fresh: bool = False,
 ) -> PoolOutcome:
     """Run transactions on a memory pool and the SSD that extends it, from cold, in virtual time.
 
@@ -138,6 +143,13 @@ def pool(
         Rates are told over this share of the time, at its end.
     trace
         Of one design: a file to make, with all requests of its devices and what each waited for, such as `fs.replay` takes.
+    scale
+        Multiplies what the workload grows by, memory, the SSD and times, above 0 and up to 1; rates hardly change, and times are told in
+        full.
+    jobs
+        Designs that run at the same time; one a core by default.
+    fresh
+        Whether what is kept of earlier runs is left unused.
 
     Raises
     ------
@@ -186,15 +198,22 @@ def pool(
         policy=text(policy, "policy"),
         page_size=size(page_size, "page_size"),
         seed=count(seed, "seed", 0),
+        scale=number(scale, "scale", "it must be above 0 and at most 1"),
         without=part_names(parts),
         last=parse_percent(last, "last") / 100,
         switches=switches,
     )
-    with working("running transactions") as progress:
-        done = simulate(asked, progress, None if trace is None else Path(text(trace, "trace")))
+    settings = Settings(jobs=cores() if jobs is None else count(jobs, "jobs"), fresh=fresh)
+    with working("designs") as progress:
+        done = simulate(asked, progress, settings, None if trace is None else Path(text(trace, "trace")))
     return PoolOutcome(provenance(asked.as_dict()), done)
 
 
 def _device(given: Any, purpose: str) -> str:
     """The name of a preset, as it is or of a drive."""
     return str(given.recipe()["preset"]) if isinstance(given, Drive) else text(given, "ssd_device" if purpose == "ssd" else purpose)
+
+
+def point(arguments: dict[str, Any], stamps: dict[str, str]) -> dict[str, Any]:
+    """One run of a sweep; the stamps of its files make it another run when they change."""
+    return point_of(pool, {"jobs": 1, "fresh": True} | arguments, "summary", "series", "traffic")

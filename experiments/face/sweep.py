@@ -57,6 +57,10 @@ class SweepOutcome(Outcome):
         """A row a run and phase, of what has phases."""
         return self._frame("phases")
 
+    def series(self) -> pd.DataFrame:
+        """A row a run and interval of virtual time, of what has a series."""
+        return self._frame("series")
+
     def __getitem__(self, column: str) -> pd.Series[Any]:
         """A column of the summary."""
         found: pd.Series[Any] = self.summary()[column]
@@ -78,7 +82,7 @@ class SweepOutcome(Outcome):
         x = next(iter(numbers), next(iter(self.axes)))
         others = [name for name in self.axes if name != x]
         series, panels = others[0] if others else None, others[1:]
-        y = next(name for name in ("total_s", "mean_us", *frame.select_dtypes("number").columns) if name in frame)
+        y = next(name for name in ("total_s", "mean_us", "transactions_s", *frame.select_dtypes("number").columns) if name in frame)
         sized = x in numbers and isinstance(self.axes[x][0], str)
         if sized:
             frame = frame.assign(**{x: frame[x].map(dict(zip(self.axes[x], numbers[x], strict=True))) / MIB})
@@ -103,7 +107,7 @@ def sweep(function: Swept, *, jobs: int | None = None, cluster: str | None = Non
     Parameters
     ----------
     function
-        `fs.join` or `fs.replay`.
+        `fs.join`, `fs.pool` or `fs.replay`.
     jobs
         Processes that work at the same time; one a core by default.
     cluster
@@ -132,7 +136,7 @@ def sweep(function: Swept, *, jobs: int | None = None, cluster: str | None = Non
     """
     module = import_module(getattr(function, "__module__", "builtins"))
     if not hasattr(module, "point"):
-        raise InvalidParameterError("function", repr(function), "a sweep is of fs.join or fs.replay, without a call")
+        raise InvalidParameterError("function", repr(function), "a sweep is of fs.join, fs.pool or fs.replay, without a call")
     known = signature(function).parameters
     for name in [*arguments, *(name for name, each in known.items() if each.default is each.empty)]:
         if name not in known:
@@ -190,10 +194,8 @@ def _json(value: Any, name: str, stamps: dict[str, str]) -> Any:
         return value
     if isinstance(value, str | PathLike):
         text = os.fspath(value)
-        if (file := source_file(text) or Path(text)).is_file():
-            found = file.stat()
-            stamps[text] = f"{found.st_size} B, changed at {found.st_mtime_ns} ns"
-        elif name == "device" and os.sep in text:
+        stamps |= (stamp := kept.stamps([os.fspath(source_file(text) or text)]))
+        if not stamp and name == "device" and os.sep in text:
             raise RefusedError(f"device: a sweep is of simulated devices; fs.compare runs on {text}")
         return text
     return value.recipe() if isinstance(value, Drive) else str(_kept_table(value, name))

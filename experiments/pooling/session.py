@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import nullcontext
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from algorithms.extensions.base import DESIGNS, extension_design
-from algorithms.replacement.base import REPLACEMENT, replacement_policy
+from algorithms.extensions.base import DESIGNS, described_design, design_parts, extension_design
+from algorithms.replacement.base import REPLACEMENT, check_replacement_policy, replacement_parts, replacement_policy
 from experiments.pooling.telling import INTERVALS, Ran
 from experiments.replaying.preconditioning import wanted
+from experiments.runs import kept
+from experiments.runs.jobs import Job, Settings, make
 from experiments.runs.pool_devices import PoolDevice, pages_in_a_row, statistics
 from experiments.runs.wear import WORN, worn
+from flashsim.core.activity import activity
+from flashsim.core.compiling import Part, parts_of
 from flashsim.core.errors import InvalidParameterError, RefusedError, UnknownNameError
 from flashsim.core.protocols import Progress
 from flashsim.core.provenance import provenance
+from flashsim.core.replacement import ReplacementPolicy
 from flashsim.core.transactions import TransactionStream
 from flashsim.core.units import KIB, NEVER, format_duration, format_size
 from flashsim.execution.pooled.columns import ENDED
@@ -28,7 +32,7 @@ from flashsim.execution.pooled.system import COUNTED, PURPOSES, SSD, PoolSystem
 from flashsim.ssd.setup.precondition import Precondition
 from traces.parquet_writer import ParquetWriter
 from traces.recording import CausedRequests
-from traces.transactions import TransactionWorkload, workload
+from traces.transactions import TransactionWorkload, scaled, workload
 
 #: Parts of the SSD manager that can be switched off, the parameter of the system that does, and its value then.
 PARTS = {
@@ -61,6 +65,8 @@ class Asked:
         Bytes of the memory pool and of the SSD's frames.
     time
         Nanoseconds that each system runs.
+    scale
+        Multiplies pages, what the workload grows by, memory, the SSD and all times but those of devices and clients.
     devices
         As `experiments.runs.pool_devices.PoolDevice` takes them, by purpose.
     states
@@ -91,13 +97,17 @@ class Asked:
     policy: str = "lru-k"
     page_size: int = 8 * KIB
     seed: int = 0
+    scale: float = 1.0
     without: Sequence[str] = ()
     last: float = 0.2
     switches: Mapping[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if not INTERVALS <= self.time < NEVER:
-            raise InvalidParameterError("time", format_duration(self.time), f"it must be at least {INTERVALS} ns")
+        if not 0 < self.scale <= 1:
+            raise InvalidParameterError("scale", f"{self.scale:g}", "it must be above 0 and at most 1")
+        if not INTERVALS <= self.scaled(self.time) < NEVER:
+            at_scale = "" if self.scale == 1 else f" at scale {self.scale:g}"
+            raise InvalidParameterError("time", format_duration(self.time), f"it must be at least {INTERVALS} ns{at_scale}")
         if not 0 <= self.seed < NEVER:
             raise InvalidParameterError("seed", self.seed, f"it must be at least 0, and below {NEVER}")
         if not 0 < self.last <= 1:
@@ -107,7 +117,18 @@ class Asked:
                 raise UnknownNameError("part", part, PARTS)
         for name in self.designs:
             _needs_ssd(name)
-        REPLACEMENT.load(self.policy.partition(":")[0])
+        check_replacement_policy(self.policy)
+        member = REPLACEMENT.load(self.policy.partition(":")[0])
+        if member.FUTURE:
+            raise InvalidParameterError(
+                "policy", self.policy, "what is asked for next is not known before: it depends on what requests take"
+            )
+        if not hasattr(member, "hit"):
+            raise InvalidParameterError("policy", self.policy, "systems of pools need one with kernels, and not its plain form alone")
+
+    def scaled(self, of: int) -> int:
+        """Bytes or nanoseconds at the scale."""
+        return of if self.scale == 1 else round(of * self.scale)
 
     def as_dict(self) -> dict[str, Any]:
         """JSON-ready."""
@@ -124,7 +145,16 @@ class Asked:
 
     def stream(self) -> TransactionStream:
         """The transactions, from the first."""
-        return workload(self.workload, seed=self.seed, page_size=self.page_size)
+        made = workload(self.workload, seed=self.seed, page_size=self.page_size)
+        return made if self.scale == 1 else scaled(made, self.scale)
+
+    def job(self, design: str, part: str | None) -> Job:
+        """The run of one design."""
+        told = {name: value for name, value in vars(self).items() if name not in ("designs", "without", "last")}
+        told |= {"devices": dict(self.devices), "switches": dict(self.switches)}
+        presets = [PoolDevice(purpose, text).named for purpose, text in self.devices.items()]
+        stamps = kept.stamps([self.workload, self.policy, design, *presets])
+        return Job.of(run_design, _name(design, part), design=design, part=part, stamps=stamps, **told)
 
 
 @dataclass(frozen=True)
@@ -139,17 +169,21 @@ class Pools:
         Of the database.
     runs
         One a design and part that it was without.
+    recalled
+        How many of them were kept from before.
     """
 
     asked: Asked
     pages: int
     runs: Sequence[Ran]
+    recalled: int = 0
 
     def title(self) -> str:
         """What ran in a line."""
         asked = self.asked
-        told = f"{asked.workload}: {format_size(self.pages * asked.page_size)} of pages, {format_size(asked.memory)} of memory"
-        return f"{told}, an SSD of {format_size(asked.ssd)}, {format_duration(asked.time)}"
+        held = format_size(round(self.pages * asked.page_size / asked.scale))
+        told = f"{asked.workload}: {held} of pages, {format_size(asked.memory)} of memory, an SSD of {format_size(asked.ssd)}"
+        return f"{told}, {format_duration(asked.time)}" + ("" if asked.scale == 1 else f"; all that at scale {asked.scale:g}")
 
     def rows(self) -> list[dict[str, Any]]:
         """A row a run (`experiments.pooling.telling.Ran.row`), with its transactions over those of the same design with all parts."""
@@ -165,13 +199,15 @@ class Pools:
         return {"asked": self.asked.as_dict(), "pages": self.pages, "runs": runs}
 
 
-def simulate(asked: Asked, progress: Progress | None = None, trace: Path | None = None) -> Pools:
-    """Run each system from cold.
+def simulate(asked: Asked, progress: Progress | None = None, settings: Settings | None = None, trace: Path | None = None) -> Pools:
+    """Run each system from cold, unless it has run before and what it did is kept.
 
     Parameters
     ----------
+    settings
+        How runs are made.
     trace
-        Where to write the requests of all devices, if there is one run.
+        Where to write the requests of all devices, if there is one run; it is made anew.
 
     Raises
     ------
@@ -185,53 +221,98 @@ def simulate(asked: Asked, progress: Progress | None = None, trace: Path | None 
     if trace and len(variants) > 1:
         raise InvalidParameterError("trace", str(trace), f"it holds the requests of one run, but {len(variants)} are asked for")
     devices = {purpose: PoolDevice(purpose, text) for purpose, text in asked.devices.items()}
-    states = {purpose: _state(devices[purpose], *told) for purpose, told in asked.states.items()}
+    for purpose, told in asked.states.items():
+        _state(devices[purpose], *told)
     systems = [_system(asked, design, part, stream.pages, devices) for design, part in variants]
+    if trace:
+        with ParquetWriter(trace, provenance(asked.as_dict())) as writer:
+            found, recalled = [_run(asked, *variants[0], writer)], 0
+    else:
+        jobs = [asked.job(*variant) for variant in variants]
+        results = make(jobs, settings or Settings(), progress, parts=_parts(asked, devices.values()))
+        found, recalled = [results[job] for job in jobs], sum(each.recalled for each in results.made.values())
+    metric, erases = stream.METRIC if isinstance(stream, TransactionWorkload) else None, devices["ssd"].lifetime_erases
     runs = []
-    for number, ((design, part), system) in enumerate(zip(variants, systems, strict=True)):
-        name = design if part is None else f"{design} without {part}"
-        told = _part_of(progress, number, len(variants))
-        with ParquetWriter(trace, provenance(asked.as_dict())) if trace else nullcontext() as writer:
-            runs.append(_run(asked, system, devices, states, (design, part, name), told, writer))
-    return Pools(asked, stream.pages, runs)
+    for (design, part), system, each in zip(variants, systems, found, strict=True):
+        counts = {name: np.array(values, np.int64) for name, values in each["counts"].items()}
+        rest = {name: each[name] for name in ("devices", "cpu_s", "ended")}
+        runs.append(Ran(design, part, system, metric, asked.last, counts, lifetime_erases=erases, scale=asked.scale, **rest))
+    return Pools(asked, stream.pages, runs, recalled)
+
+
+def run_design(design: str, part: str | None, stamps: Mapping[str, str], **told: Any) -> dict[str, Any]:
+    """One run, JSON-ready; the stamps of its files make it another one when they change."""
+    return _run(Asked(designs=[design], **told), design, part, None)
+
+
+def _run(asked: Asked, design: str, part: str | None, writer: ParquetWriter | None) -> dict[str, Any]:
+    """What a system did, whose requests are recorded if there is a writer."""
+    stream, devices = asked.stream(), {purpose: PoolDevice(purpose, text) for purpose, text in asked.devices.items()}
+    described = _system(asked, design, part, stream.pages, devices)
+    system = replace(described, policy=replacement_policy(asked.policy), design=extension_design(design))
+    states = {purpose: _state(devices[purpose], *told) for purpose, told in asked.states.items()}
+    used = [name for name in devices if name != "ssd" or system.ssd]
+    made = {PURPOSES.index(name): devices[name].make(system.page_size, states.get(name)) for name in used}
+    flash = devices["ssd"].preset.flash if system.ssd and devices["ssd"].is_flash else None
+    wear: list[list[int]] = []
+    record = CausedRequests(writer, [PURPOSES[each] for each in sorted(made)], sorted(made)).take if writer else None
+    run, begun = PoolRun(system, made, stream, INTERVALS + 1, record=record), time.process_time()
+    with activity(f"running {_name(design, part)}") as progress:
+        for step in range(1, INTERVALS * _STEPS + 1):
+            run.run(step * system.interval // _STEPS)
+            if step % _STEPS == 0:
+                counts = dict(zip(COUNTED, run.tables.series[: step // _STEPS].T, strict=True))
+                if flash:
+                    wear.append(worn(made[SSD], flash.page_size))
+                    counts |= dict(zip(WORN, np.diff(wear, axis=0, prepend=0).T, strict=True))
+                progress(step // _STEPS, INTERVALS, Ran(design, part, system, None, asked.last, counts, scale=asked.scale).lately())
+    run.record_rest()
+    return {
+        "counts": {name: values.tolist() for name, values in counts.items()},
+        "devices": {PURPOSES[purpose]: statistics(device) for purpose, device in made.items()},
+        "cpu_s": time.process_time() - begun,
+        "ended": bool(run.tables.numbers[ENDED]),
+    }
+
+
+def _parts(asked: Asked, devices: Iterable[PoolDevice]) -> list[Part]:
+    """What there is to compile for all of it."""
+    engines = [part for device in devices for part in device.parts()]
+    members = [*replacement_parts([asked.policy.partition(":")[0]]), *design_parts(name.partition(":")[0] for name in asked.designs)]
+    return list(dict.fromkeys([*parts_of([PoolRun.__module__]), *engines, *members]))
+
+
+def _name(design: str, part: str | None) -> str:
+    return design if part is None else f"{design} without {part}"
 
 
 def _system(asked: Asked, design: str, part: str | None, pages: int, devices: Mapping[str, PoolDevice]) -> PoolSystem:
-    """A system, if its devices have room for it."""
+    """A system, if its devices have room for it; nothing is compiled for it."""
     size, switches = asked.page_size, dict[str, Any](asked.switches)
     if part is not None:
         name, value = PARTS[part]
         switches[name] = value
-    frames = asked.ssd // size if _needs_ssd(design) else 0
+    switches["checkpoint"] = asked.scaled(switches.get("checkpoint", 0))
+    frames = asked.scaled(asked.ssd) // size if _needs_ssd(design) else 0
     partitions = switches.get("partitions", 1)
     if _needs_ssd(design) and frames < max(1, partitions):
         told = f"{design} divides it into {partitions} partitions of at least a page of {format_size(size)}"
-        raise InvalidParameterError("ssd", format_size(asked.ssd), told)
+        raise InvalidParameterError("ssd", format_size(asked.scaled(asked.ssd)), told)
     devices["disk"].check_room("workload", asked.workload, pages * size)
     if frames:
-        devices["ssd"].check_room("ssd", format_size(asked.ssd), frames * size)
+        devices["ssd"].check_room("ssd", format_size(asked.scaled(asked.ssd)), frames * size)
     used = [device for purpose, device in devices.items() if frames or purpose != "ssd"]
     return PoolSystem(
         pages,
-        asked.memory // size,
-        replacement_policy(asked.policy),
-        extension_design(design),
+        asked.scaled(asked.memory) // size,
+        ReplacementPolicy(asked.policy, {}, None, None),
+        described_design(design),
         frames,
         page_size=size,
         chunk=pages_in_a_row(used, size),
-        interval=asked.time // INTERVALS,
+        interval=asked.scaled(asked.time) // INTERVALS,
         **switches,
     )
-
-
-def _part_of(progress: Progress | None, number: int, count: int) -> Progress:
-    """Progress of one run of several."""
-
-    def tell(done: float, total: float, message: str = "") -> None:
-        if progress is not None:
-            progress((number + done / total) / count, 1, message)
-
-    return tell
 
 
 def _state(device: PoolDevice, text: str, seed: int) -> Precondition:
@@ -245,39 +326,6 @@ def _state(device: PoolDevice, text: str, seed: int) -> Precondition:
     if device.is_rates:
         raise RefusedError(f"--precondition: the {device.purpose}, {device.text}, is no flash drive: what was written before does not tell")
     return wanted(text, device.preset, seed)
-
-
-def _run(
-    asked: Asked,
-    system: PoolSystem,
-    devices: Mapping[str, PoolDevice],
-    states: Mapping[str, Precondition],
-    named: tuple[str, str | None, str],
-    progress: Progress,
-    writer: ParquetWriter | None,
-) -> Ran:
-    stream, size = asked.stream(), system.page_size
-    made = {PURPOSES.index(name): device.make(size, states.get(name)) for name, device in devices.items() if name != "ssd" or system.ssd}
-    flash = devices["ssd"].preset.flash if system.ssd and devices["ssd"].is_flash else None
-    rows: list[list[int]] = []
-    record = CausedRequests(writer, [PURPOSES[each] for each in sorted(made)], sorted(made)).take if writer else None
-    run, begun = PoolRun(system, made, stream, INTERVALS + 1, record=record), time.process_time()
-    metric = stream.METRIC if isinstance(stream, TransactionWorkload) else None
-    design, part, name = named
-    ran = Ran(design, part, system, metric, asked.last, {}, lifetime_erases=devices["ssd"].lifetime_erases)
-    for step in range(1, INTERVALS * _STEPS + 1):
-        run.run(step * system.interval // _STEPS)
-        now = step // _STEPS
-        if step % _STEPS == 0:
-            counts = dict(zip(COUNTED, run.tables.series[:now].T.copy(), strict=True))
-            if flash:
-                rows.append(worn(made[SSD], flash.page_size))
-                counts |= dict(zip(WORN, np.diff(rows, axis=0, prepend=0).T, strict=True))
-            ran = replace(ran, counts=counts)
-            progress(now, INTERVALS, f"{name}: {ran.lately()}")
-    run.record_rest()
-    told = {PURPOSES[purpose]: statistics(device) for purpose, device in made.items()}
-    return replace(ran, devices=told, cpu_s=time.process_time() - begun, ended=bool(run.tables.numbers[ENDED]))
 
 
 def _needs_ssd(design: str) -> bool:

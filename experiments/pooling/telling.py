@@ -10,7 +10,7 @@ import numpy as np
 
 from experiments.runs.wear import WORN, wear
 from flashsim.core.request import Integers
-from flashsim.core.units import MB, SECONDS
+from flashsim.core.units import HOURS, MB, SECONDS, format_duration
 from flashsim.execution.pooled.system import PoolSystem
 from traces.transactions.base import Metric
 
@@ -52,6 +52,8 @@ class Ran:
         Whether there were no more transactions.
     lifetime_erases
         That the SSD's blocks last together, 0 where that is not known.
+    scale
+        At which it ran: times are told as they are at scale 1.
     """
 
     design: str
@@ -64,6 +66,7 @@ class Ran:
     cpu_s: float = 0.0
     ended: bool = False
     lifetime_erases: int = 0
+    scale: float = 1.0
 
     @property
     def name(self) -> str:
@@ -124,15 +127,15 @@ class Ran:
             worn = {name: float(self.counts[name][part].sum()) for name in (*WORN, "transactions")}
             told |= wear(worn, (part.stop - part.start) * self.seconds, self.lifetime_erases)
         sums = {name: int(values.sum()) for name, values in self.counts.items() if name not in ("ssd_used", "ssd_newer", "ssd_invalid")}
-        return named | told | sums | {"told_over_s": (part.stop - part.start) * self.seconds, "cpu_s": self.cpu_s}
+        return named | told | sums | {"told_over_s": (part.stop - part.start) * self.seconds / self.scale, "cpu_s": self.cpu_s}
 
     def series(self) -> dict[str, list[float]]:
-        """Rates and shares in each interval, and the seconds at which it ends."""
+        """Rates and shares in each interval, and the hours and seconds at which it ends."""
         count = len(self.counts["transactions"])
         told = self._ratios(slice(0, count), each=True)
-        return {"seconds": [self.seconds * (number + 1) for number in range(count)]} | {
-            name: np.asarray(values, np.float64).tolist() for name, values in told.items()
-        }
+        seconds = self.seconds / self.scale * np.arange(1, count + 1)
+        told = {"hours": seconds * SECONDS / HOURS, "seconds": seconds} | told
+        return {name: np.asarray(values, np.float64).tolist() for name, values in told.items()}
 
     def traffic(self) -> list[dict[str, Any]]:
         """Pages a second and megabytes a second over the last part of the time, by device and cause, and pages in all."""
@@ -153,7 +156,8 @@ class Ran:
         count = len(self.counts["transactions"])
         told = self._ratios(slice(count - 1, count))
         shares = f"hits {told['memory_hit_ratio']:.0%} in memory, {told['ssd_hit_ratio']:.0%} on the SSD, dirty {told['dirty_share']:.0%}"
-        return f"{told['transactions_s']:,.0f} transactions/s, {shares}"
+        now = format_duration(round(count * self.system.interval / self.scale))
+        return f"{now}: {told['transactions_s']:,.0f} transactions/s, {shares}"
 
 
 def _share(of: Any, all_of_them: Any) -> Any:

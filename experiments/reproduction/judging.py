@@ -46,8 +46,6 @@ def reproduce(target: str | None, settings: Settings, progress: Progress | None 
     """
     if not 0 < settings.scale <= 1:
         raise InvalidParameterError("scale", settings.scale, "it must be above 0 and at most 1")
-    if settings.jobs < 1:
-        raise InvalidParameterError("jobs", settings.jobs, "it must be at least 1")
     if settings.seed < 0:
         raise InvalidParameterError("seed", settings.seed, "it must be at least 0")
     if settings.devices not in DEVICES:

@@ -13,6 +13,7 @@ from typing import Any
 from experiments.runs import kept
 from experiments.runs.parallel import each
 from flashsim.core.compiling import Compilation, Part, parts_of
+from flashsim.core.errors import InvalidParameterError
 from flashsim.core.protocols import Progress
 from flashsim.core.source_files import source_tree
 from flashsim.ssd.ftl.base import TRANSLATE
@@ -37,6 +38,11 @@ class Settings:
         The address of a Dask scheduler whose workers make the runs, instead of `jobs` processes.
     devices
         What becomes of the devices below scale 1: one of `DEVICES`.
+
+    Raises
+    ------
+    InvalidParameterError
+        No process.
     """
 
     scale: float = 1.0
@@ -45,6 +51,10 @@ class Settings:
     fresh: bool = False
     cluster: str | None = None
     devices: str = SHIPS_MODEL
+
+    def __post_init__(self) -> None:
+        if self.jobs < 1:
+            raise InvalidParameterError("jobs", self.jobs, "it must be at least 1")
 
     @property
     def ships_model(self) -> bool:
@@ -131,7 +141,13 @@ class Results(Mapping[Job, Any]):
         return len(self.made)
 
 
-def make(jobs: Iterable[Job], settings: Settings, progress: Progress | None = None, layers: Sequence[str] = ()) -> Results:
+def make(
+    jobs: Iterable[Job],
+    settings: Settings,
+    progress: Progress | None = None,
+    layers: Sequence[str] = (),
+    parts: Sequence[Part] | None = None,
+) -> Results:
     """Make every run once, as many at a time as the settings say; those kept from earlier are not made again.
 
     What a machine has not compiled yet is compiled first, since every process would only repeat it.
@@ -140,6 +156,8 @@ def make(jobs: Iterable[Job], settings: Settings, progress: Progress | None = No
     ----------
     layers
         The flash translation layers that the runs need.
+    parts
+        All that the runs compile, if that is known; otherwise it is what their modules import, and simulated drives.
 
     Raises
     ------
@@ -153,13 +171,17 @@ def make(jobs: Iterable[Job], settings: Settings, progress: Progress | None = No
             if (found := _recalled(job)) is not None:
                 made[job] = found
     left = [job for job in wanted if job not in made]
-    if len(left) > 1 and settings.cluster is None:
-        Compilation(_parts({job.module for job in left}, layers)).wait("the engines")
-    for done, (job, (result, seconds)) in enumerate(each(timed, left, settings.jobs, settings.cluster), start=len(made) + 1):
+    if settings.cluster is None and left and (len(left) > 1 or parts is not None):
+        Compilation(_parts({job.module for job in left}, layers) if parts is None else parts).wait("the engines")
+
+    def tell(message: str) -> None:
+        if progress is not None:
+            progress(len(made), len(wanted), message)
+
+    for job, (result, seconds) in each(timed, left, settings.jobs, settings.cluster, tell):
         kept.keep(_origin(job) | {"seconds": seconds, "result": result}, job.id)
         made[job] = Made(result, seconds, recalled=False)
-        if progress is not None:
-            progress(done, len(wanted), job.label)
+        tell(job.label)
     return Results(settings, {job: made[job] for job in wanted})
 
 

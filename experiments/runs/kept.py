@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 import platform
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from functools import cache
 from importlib.util import find_spec
@@ -18,7 +18,7 @@ import platformdirs
 
 from experiments.runs.partial_files import whole
 from flashsim.core.provenance import flashsim_version
-from flashsim.core.source_files import source_tree
+from flashsim.core.source_files import own_sources, source_tree
 
 
 @cache
@@ -45,6 +45,18 @@ def identity(what: Mapping[str, Any], module: str) -> str:
     """A short name of everything that a result depends on: its parameters, versions, and the sources that `module` rests on."""
     versions = [flashsim_version(), numpy.__version__, platform.machine(), sources_digest(module)]
     return hashlib.sha256(json.dumps([dict(what), versions], sort_keys=True).encode()).hexdigest()[:32]
+
+
+def stamps(texts: Iterable[str]) -> dict[str, str]:
+    """Of each file that texts such as ``mine.py:each=3`` begin with, what tells whether it has changed: its text, or its size and time."""
+    found = {}
+    for text in texts:
+        path = Path(text if Path(text).is_file() else text.partition(":")[0])
+        if path.suffix == ".py" and path.is_file():
+            found[str(path)] = hashlib.sha256(b"\0".join(own_sources(path))).hexdigest()
+        elif path.is_file():
+            found[str(path)] = f"{path.stat().st_size} B, changed at {path.stat().st_mtime_ns} ns"
+    return found
 
 
 def place(kind: str, name: str) -> Path:

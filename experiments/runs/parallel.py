@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 import joblib
 from joblib.externals.loky.backend import resource_tracker as lokys_tracker
 
+from experiments.runs.hearing import heard, say_in
 from flashsim.core.errors import FlashsimError
 from flashsim.core.workers import watched
 
@@ -23,13 +24,21 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
-def each(function: Callable[[Item], Result], items: Sequence[Item], jobs: int, cluster: str | None = None) -> Iterator[tuple[Item, Result]]:
+def each(
+    function: Callable[[Item], Result],
+    items: Sequence[Item],
+    jobs: int,
+    cluster: str | None = None,
+    tell: Callable[[str], None] = lambda message: None,
+) -> Iterator[tuple[Item, Result]]:
     """Call a function on every item, `jobs` at a time; pairs of item and result come as they are finished.
 
     Parameters
     ----------
     cluster
         The address of a Dask scheduler, whose workers are all used instead of `jobs` processes.
+    tell
+        Is told now and then what the processes are at, in words.
 
     Raises
     ------
@@ -47,7 +56,8 @@ def each(function: Callable[[Item], Result], items: Sequence[Item], jobs: int, c
     warnings.filterwarnings("ignore", "A worker stopped while some jobs were given")  # one that grew was replaced: no loss
     pool = joblib.Parallel(n_jobs=workers, return_as="generator_unordered", batch_size=1)
     try:
-        yield from _started(pool, [joblib.delayed(watched)(os.getpid(), _named, function, item) for item in items])
+        with heard(tell) as folder:
+            yield from _started(pool, [joblib.delayed(watched)(os.getpid(), _named, function, item, folder) for item in items])
     except BrokenProcessPool as problem:
         raise FlashsimError("jobs: a worker process was killed, perhaps for want of memory; use fewer jobs or a smaller scale") from problem
 
@@ -73,7 +83,9 @@ def _on_cluster(function: Callable[[Item], Result], items: Sequence[Item], addre
         yield from pool(joblib.delayed(_named)(function, item) for item in items)
 
 
-def _named(function: Callable[[Item], Result], item: Item) -> tuple[Item, Result]:
+def _named(function: Callable[[Item], Result], item: Item, folder: str | None = None) -> tuple[Item, Result]:
+    if folder is not None:
+        say_in(folder)
     return item, function(item)
 
 

@@ -10,12 +10,14 @@ from math import gcd
 from typing import Any
 
 from experiments.runs.pools import DISKS_3_1, SSD_3_1, Rates
+from flashsim.core.compiling import Part, parts_of
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.model import CompiledModel
 from flashsim.core.parameters import count
 from flashsim.core.units import KIB, format_size
 from flashsim.device import engines, presets
 from flashsim.device.part import part_of
+from flashsim.device.station.engine import StationEngine
 from flashsim.device.station.parameters import StationParameters
 from flashsim.execution.compiled_loop import Striped
 from flashsim.ssd.setup.precondition import Precondition, precondition
@@ -121,6 +123,10 @@ class PoolDevice:
                 precondition(drive.state, replace(state, seed=state.seed + number))
         return Striped(made, self.stripe) if self.drives > 1 else made[0]
 
+    def parts(self) -> list[Part]:
+        """What there is to compile for it."""
+        return parts_of([StationEngine.__module__]) if self.is_rates else engines.parts_for(self.preset)
+
     def check_room(self, parameter: str, value: str, needed: int) -> None:
         """Refuse what does not fit.
 
@@ -137,6 +143,11 @@ class PoolDevice:
     def preset(self) -> presets.Preset:
         """Of each drive; not of rates."""
         return part_of(self._whole, int(self._named["parts"])) if self._named["parts"] else self._whole
+
+    @property
+    def named(self) -> str:
+        """The preset or file, of which it may be several, or a part."""
+        return self.text if self.is_rates else self._named["preset"]
 
     @cached_property
     def _whole(self) -> presets.Preset:

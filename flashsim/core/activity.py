@@ -17,7 +17,7 @@ Display = Callable[[str], AbstractContextManager["Progress"]]
 @contextmanager
 def activity(what: str) -> Iterator[Progress]:
     """Say that something takes a while; what is yielded is to be told how far it has come."""
-    with _display(what) as progress:
+    with (_workers or _display)(what) as progress:
         yield progress
 
 
@@ -25,6 +25,12 @@ def show_by(display: Display) -> None:
     """Let activities be shown by something else from now on."""
     global _display
     _display = display
+
+
+def show_workers_by(display: Display) -> None:
+    """Let activities of this process, which works for another one, be shown by something else, whoever else would show them."""
+    global _workers
+    _workers = display
 
 
 @contextmanager
@@ -35,3 +41,4 @@ def _plainly(what: str) -> Iterator[Progress]:
 
 
 _display: Display = _plainly
+_workers: Display | None = None

@@ -17,6 +17,7 @@ NANOSECONDS = 1
 MICROSECONDS = 1_000
 MILLISECONDS = 1_000_000
 SECONDS = 1_000_000_000
+MINUTES, HOURS = 60 * SECONDS, 3600 * SECONDS
 #: Formulas reckon in milliseconds and tell seconds.
 MILLISECONDS_A_SECOND = SECONDS // MILLISECONDS
 
@@ -36,7 +37,7 @@ _SIZE_UNITS = {
 #: What sizes are told in, the largest first.
 _BINARY = ((TIB, "TiB"), (GIB, "GiB"), (MIB, "MiB"), (KIB, "KiB"))
 _DECIMAL = ((TB, "TB"), (GB, "GB"), (MB, "MB"), (KB, "KB"))
-_DURATION_UNITS = {"ns": NANOSECONDS, "us": MICROSECONDS, "ms": MILLISECONDS, "s": SECONDS, "min": 60 * SECONDS}
+_DURATION_UNITS = {"ns": NANOSECONDS, "us": MICROSECONDS, "ms": MILLISECONDS, "s": SECONDS, "min": MINUTES, "h": HOURS}
 _ENERGY_UNITS = {"pj": 1, "nj": 10**3, "uj": MICROJOULES, "mj": 10**9, "j": JOULES}
 _POWER_UNITS = {"mw": 1, "w": WATTS}
 #: Digits that a number below `NEVER` has at most, and more than any unit tells apart behind the point.
@@ -183,9 +184,11 @@ def format_duration(duration: int) -> str:
 
     Examples
     --------
-    >>> format_duration(350_000), format_duration(1_500_000_000)
-    ('350 us', '1.5 s')
+    >>> format_duration(350_000), format_duration(1_500_000_000), format_duration(10 * HOURS)
+    ('350 us', '1.5 s', '10 h')
     """
+    if duration >= HOURS and duration % (HOURS // 100) == 0:
+        return f"{duration / HOURS:g} h"
     for unit, name in ((SECONDS, "s"), (MILLISECONDS, "ms"), (MICROSECONDS, "us")):
         if abs(duration) >= unit:
             return f"{_short(duration / unit)} {name}"

@@ -64,8 +64,12 @@ def begin(preset: Preset, model: str = "engine") -> Compilation | None:
     """Begin to compile what a preset's simulator needs and the cache does not hold, in the background."""
     if model != "engine":
         return None
-    modules = [_CLASSES[preset.kind, model][0], *([_ARRAYS[model][0]] if preset.array else [])]
-    return _begun(tuple(modules), tuple(_policies(preset).items()))
+    return _begun(*_compiled_for(preset, model))
+
+
+def parts_for(preset: Preset) -> list[Part]:
+    """What a preset's compiled simulator needs."""
+    return parts_of(*_compiled_for(preset, "engine"))
 
 
 def finish(preset: Preset, model: str = "engine") -> None:
@@ -90,6 +94,12 @@ def all_parts() -> dict[str, list[Part]]:
         "array": parts_of([_ARRAYS["engine"][0]]),
         "compiled loop": parts_of(["flashsim.execution.closed_clients"]),
     }
+
+
+def _compiled_for(preset: Preset, model: str) -> tuple[tuple[str, ...], tuple[tuple[Policy, str], ...]]:
+    """Modules, and policies with their members."""
+    arrays = (_ARRAYS[model][0],) if preset.array else ()
+    return (_CLASSES[preset.kind, model][0], *arrays), tuple(_policies(preset).items())
 
 
 @cache

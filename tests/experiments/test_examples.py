@@ -34,7 +34,7 @@ GUIDES = (
     "write-for-postgresql",
 )
 HOW_TO = [ROOT / "docs" / "how-to" / f"{name}.md" for name in GUIDES]
-PAGES = [*sorted((ROOT / "docs" / "tutorials").glob("*.md")), *EXPLANATIONS, *HOW_TO]
+PAGES = [*sorted((ROOT / "docs" / "tutorials").glob("*.md")), *EXPLANATIONS, *HOW_TO, ROOT / "docs" / "reference" / "pools.md"]
 COMMANDS = (
     "",
     "reproduce",

@@ -76,7 +76,7 @@ def numbers(text: str) -> Counter[str]:
 _NUMBER = re.compile(r"(?<![\w./-])[-+]?\d[\d,.]*\d(?: [num]?s\b)?|(?<![\w./-])[-+]?\d(?: [num]?s\b)?")
 #: Heads of columns that hold times of this machine.
 OF_THIS_MACHINE = ("planning s", "us")
-_SECONDS = re.compile(r"(How long +)\d+ s; \d+ runs were made, \d+ kept")
+_SECONDS = re.compile(r"(How long:? +)\d+ s; \d+ runs were made, \d+ kept")
 
 
 def masked(part: terminal.Part, *, measured: bool) -> terminal.Part:

@@ -82,7 +82,7 @@ def frame(**columns: Any) -> pd.DataFrame:
         (lambda: fs.replay(frame(**ONE_READ, device=2**15), "ocz-core-60gb"), "device: 32768 is no whole number .* below 32768"),
         (lambda: fs.replay(frame(**ONE_READ, dependency=-2), "ocz-core-60gb"), "dependency: -2 is no whole number of at least -1"),
         (lambda: fs.replay(None, "ocz-core-60gb"), "trace: None, but a trace is needed"),
-        (lambda: fs.sweep(fs.devices, preset=["x"]), "a sweep is of fs.join or fs.replay"),
+        (lambda: fs.sweep(fs.devices, preset=["x"]), "a sweep is of fs.join, fs.pool or fs.replay"),
         (lambda: fs.sweep(fs.join, r=R, s=S, on="k", device="ocz-core-60gb", memory="64KiB"), "none is a list"),
         (lambda: fs.sweep(fs.join, algoritm=["bnl"]), "'algoritm' is unknown; did you mean algorithm"),
         (lambda: fs.sweep(fs.join, r=R, s=S, on="k", device="ocz-core-60gb", algorithm=["bnl"]), "memory: not given"),
