@@ -228,6 +228,8 @@ def run(
             report.traffic_table(done),
             "",
         )
+        if (kinds := report.kinds_table(done)) is not None:
+            say(kinds, "")
         explain(report.EXPLAINED)
         if (worn := report.wear_table(done)) is not None:
             say("", worn, "")

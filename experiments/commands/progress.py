@@ -18,6 +18,8 @@ if TYPE_CHECKING:  # which loads NumPy
 
 #: Seconds: from when on a terminal shows an activity, and how often anew.
 _SHOWN_AFTER, _REDRAWN = 1.0, 0.2
+#: Columns of a terminal from which on a bar leaves room for words.
+_ROOM_FOR_A_BAR = 100
 #: The same where nobody watches, as in a file.
 _NOTED_AFTER, _NOTED_AGAIN = 5.0, 30.0
 
@@ -140,7 +142,7 @@ class Screen:
         if self._drawn is None or self._drawn[0] is not activity:
             if self._drawn is not None:
                 self._bars.remove_task(self._drawn[1])
-            told = [f"{outer.what} {outer.share}," for outer in self._activities if outer.share and outer is not activity]
+            told = [outer.share for outer in self._activities if outer.share and outer is not activity]
             self._drawn = activity, self._bars.add_task(" ".join([*told, activity.what]), total=None, share="", message="")
         self._bars.update(self._drawn[1], completed=activity.done, total=activity.total, share=activity.share, message=activity.message)
         self._bars.refresh()
@@ -154,7 +156,8 @@ def _bars() -> Any:
     texts = [TextColumn(f"{{task.{part}}}", table_column=None) for part in ("description", "fields[share]", "fields[message]")]
     stream = os.fdopen(os.dup(sys.stderr.fileno()), "w")
     console = Console(file=stream, force_terminal=True)
-    columns = (texts[0], BarColumn(bar_width=20), texts[1], TimeElapsedColumn(), texts[2])
+    bar = [BarColumn(bar_width=20)] if console.width >= _ROOM_FOR_A_BAR else []
+    columns = (texts[0], *bar, texts[1], TimeElapsedColumn(), texts[2])
     return Progress(*columns, console=console, transient=True, auto_refresh=False, redirect_stdout=False, redirect_stderr=False)
 
 

@@ -43,6 +43,10 @@ class PoolOutcome(Outcome):
         """A row a run and interval of virtual time: transactions a second, hit ratios, shares of the SSD, and megabytes a second."""
         return report.series_frame(self.done)
 
+    def kinds(self) -> pd.DataFrame:
+        """A row a run and kind of transactions, if there are several: transactions a second and their share, and transactions in all."""
+        return pd.DataFrame([row for each in self.done.runs for row in each.kinds()])
+
     def traffic(self) -> pd.DataFrame:
         """A row a run, device and cause: pages and megabytes a second over the last part of the time, and pages in all."""
         return pd.DataFrame([row for each in self.done.runs for row in each.traffic()])

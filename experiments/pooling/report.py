@@ -54,6 +54,13 @@ def runs_table(done: Pools) -> Table:
     return Table([*header, *shares_of, "disk read MB/s", "disk written", "SSD read", "SSD written"], rows)
 
 
+def kinds_table(done: Pools) -> Table | None:
+    """A row a run, a column a kind of transactions; None where there is one kind."""
+    kinds = list(done.runs[0].by_kind)
+    rows: list[list[Entry]] = [[each.name, *(row["transactions_s"] for row in each.kinds())] for each in done.runs]
+    return Table(["transactions/s", *kinds], rows, "kinds") if kinds else None
+
+
 def traffic_table(done: Pools) -> Table:
     """A row a run, device and cause, of those for which pages moved."""
     rows: list[list[Entry]] = [
@@ -169,7 +176,9 @@ def write_report(folder: Path, *, done: Pools, origin: Mapping[str, Any]) -> Non
     worth = parts(done)
     sections = [
         Section("Over time", pictures={"ramp_up": svg(ramp_up(done)), "traffic": svg(traffic(done))}),
-        Section("Designs", EXPLAINED, [runs_table(done)], {"parts": svg(worth)} if worth else {}),
+        Section(
+            "Designs", EXPLAINED, [each for each in (runs_table(done), kinds_table(done)) if each], {"parts": svg(worth)} if worth else {}
+        ),
         Section("Traffic", "Pages that moved in the last part of the time, by device and cause.", [traffic_table(done)]),
     ]
     if (worn := wear_table(done)) is not None:

@@ -49,6 +49,8 @@ PARTS = {
 _OF_THE_SSD = ("filling", "throttle", "grouping", "partitions", "trimming")
 #: Steps of virtual time in which an interval passes: how often progress is told, and an interrupt heard.
 _STEPS = 4
+#: Seconds that the system takes to compile, about.
+_SYSTEM_TAKES = 20.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -195,7 +197,10 @@ class Pools:
 
     def as_dict(self) -> dict[str, Any]:
         """JSON-ready."""
-        runs = [row | {"traffic": each.traffic(), "series": each.series()} for row, each in zip(self.rows(), self.runs, strict=True)]
+        runs = [
+            row | {"kinds": each.kinds(), "traffic": each.traffic(), "series": each.series()}
+            for row, each in zip(self.rows(), self.runs, strict=True)
+        ]
         return {"asked": self.asked.as_dict(), "pages": self.pages, "runs": runs}
 
 
@@ -236,6 +241,7 @@ def simulate(asked: Asked, progress: Progress | None = None, settings: Settings 
     for (design, part), system, each in zip(variants, systems, found, strict=True):
         counts = {name: np.array(values, np.int64) for name, values in each["counts"].items()}
         rest = {name: each[name] for name in ("devices", "cpu_s", "ended")}
+        rest["by_kind"] = {name: np.array(values, np.int64) for name, values in each["by_kind"].items()}
         runs.append(Ran(design, part, system, metric, asked.last, counts, lifetime_erases=erases, scale=asked.scale, **rest))
     return Pools(asked, stream.pages, runs, recalled)
 
@@ -269,6 +275,7 @@ def _run(asked: Asked, design: str, part: str | None, writer: ParquetWriter | No
     run.record_rest()
     return {
         "counts": {name: values.tolist() for name, values in counts.items()},
+        "by_kind": dict(zip(run.kinds, run.tables.by_kind[:INTERVALS].T.tolist(), strict=True)) if len(run.kinds) > 1 else {},
         "devices": {PURPOSES[purpose]: statistics(device) for purpose, device in made.items()},
         "cpu_s": time.process_time() - begun,
         "ended": bool(run.tables.numbers[ENDED]),
@@ -279,7 +286,8 @@ def _parts(asked: Asked, devices: Iterable[PoolDevice]) -> list[Part]:
     """What there is to compile for all of it."""
     engines = [part for device in devices for part in device.parts()]
     members = [*replacement_parts([asked.policy.partition(":")[0]]), *design_parts(name.partition(":")[0] for name in asked.designs)]
-    return list(dict.fromkeys([*parts_of([PoolRun.__module__]), *engines, *members]))
+    system = [replace(part, seconds=_SYSTEM_TAKES) if part.function == "act" else part for part in parts_of([PoolRun.__module__])]
+    return list(dict.fromkeys([*sorted(system, key=lambda part: -part.seconds), *engines, *members]))
 
 
 def _name(design: str, part: str | None) -> str:

@@ -54,6 +54,8 @@ class Ran:
         That the SSD's blocks last together, 0 where that is not known.
     scale
         At which it ran: times are told as they are at scale 1.
+    by_kind
+        Transactions of each kind, a number an interval; empty where all are of one kind.
     """
 
     design: str
@@ -67,6 +69,7 @@ class Ran:
     ended: bool = False
     lifetime_erases: int = 0
     scale: float = 1.0
+    by_kind: Mapping[str, Integers] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -121,7 +124,7 @@ class Ran:
         told: dict[str, Any] = {name: float(value) for name, value in self._ratios(part).items()}
         named: dict[str, Any] = {"design": self.design, "without": self.without, "transactions_s": told.pop("transactions_s")}
         if self.metric is not None:
-            counted, length = int(self.counts["transactions"][part].sum()), (part.stop - part.start) * self.system.interval
+            counted, length = int(self.by_kind[self.metric.kind][part].sum()), (part.stop - part.start) * self.system.interval
             named |= {"metric": self.metric.name, "metric_value": self.metric.of(counted, length)}
         if self.is_worn:
             worn = {name: float(self.counts[name][part].sum()) for name in (*WORN, "transactions")}
@@ -136,6 +139,17 @@ class Ran:
         seconds = self.seconds / self.scale * np.arange(1, count + 1)
         told = {"hours": seconds * SECONDS / HOURS, "seconds": seconds} | told
         return {name: np.asarray(values, np.float64).tolist() for name, values in told.items()}
+
+    def kinds(self) -> list[dict[str, Any]]:
+        """Transactions a second over the last part of the time and their share, by kind, and transactions in all."""
+        part = self._part()
+        length = self.seconds * (part.stop - part.start)
+        rows = []
+        for kind, counted in self.by_kind.items():
+            ended = int(counted[part].sum())
+            told = {"transactions_s": ended / length, "share": ended / max(1, int(self.counts["transactions"][part].sum()))}
+            rows.append({"design": self.design, "without": self.without, "kind": kind} | told | {"transactions": int(counted.sum())})
+        return rows
 
     def traffic(self) -> list[dict[str, Any]]:
         """Pages a second and megabytes a second over the last part of the time, by device and cause, and pages in all."""
@@ -155,9 +169,9 @@ class Ran:
         """The last interval in words, for those who wait."""
         count = len(self.counts["transactions"])
         told = self._ratios(slice(count - 1, count))
-        shares = f"hits {told['memory_hit_ratio']:.0%} in memory, {told['ssd_hit_ratio']:.0%} on the SSD, dirty {told['dirty_share']:.0%}"
+        shares = f"memory {told['memory_hit_ratio']:.0%}, SSD {told['ssd_hit_ratio']:.0%}, dirty {told['dirty_share']:.0%}"
         now = format_duration(round(count * self.system.interval / self.scale))
-        return f"{now}: {told['transactions_s']:,.0f} transactions/s, {shares}"
+        return f"{now}: {told['transactions_s']:,.0f} tx/s, hits: {shares}"
 
 
 def _share(of: Any, all_of_them: Any) -> Any:

@@ -133,6 +133,9 @@ def test_every_workload_runs_with_every_design(workload: str, recorded: str, own
     for each, row in zip(done.runs, done.rows(), strict=True):
         missed = row["references"] - row["hits"] - row["created"]
         assert row["references"] > 0 and (missed >= row["ssd_reads"] + row["disk_reads"] or "tpc-h" in workload)  # scans read several
+        told = each.kinds()
+        assert sum(kind["transactions"] for kind in told) == (row["transactions"] if told else 0) and bool(told) == ("tpc" in workload)
+        assert all(kind["transactions_s"] * 60 == pytest.approx(row["metric_value"]) for kind in told if kind["kind"] == "new-order")
         assert 0 <= row["dirty_share"] <= row["used_share"] <= 1 and (row["ssd_reads"] == 0 or each.system.ssd)
     again = simulate(replace(asked, designs=["lc"]), settings=Settings(fresh=True))
     assert rows(again)[0] == next(row for row in rows(done) if row["design"] == "lc")

@@ -49,9 +49,9 @@ class Metric(NamedTuple):
     share: float
     period: int
 
-    def of(self, transactions: float, duration: int) -> float:
-        """From the number of transactions of all kinds in a duration in ns."""
-        return transactions * self.share * self.period / duration
+    def of(self, counted: float, duration: int) -> float:
+        """From the number of transactions of that kind in a duration in ns."""
+        return counted * self.period / duration
 
 
 @dataclass(frozen=True, kw_only=True)
