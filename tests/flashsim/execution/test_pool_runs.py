@@ -1,0 +1,69 @@
+"""Small systems of pools whose requests can be told beforehand: what trimming leaves out, what kinds ended, and how many clean at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+from algorithms.extensions.base import extension_design
+from algorithms.replacement.base import replacement_policy
+from flashsim.core.errors import InvalidParameterError
+from flashsim.core.request import READ
+from flashsim.core.transactions import SCANS, Transactions, transactions
+from flashsim.device.station.engine import StationEngine
+from flashsim.device.station.parameters import StationParameters
+from flashsim.execution.pooled.run import PoolRun
+from flashsim.execution.pooled.system import DISK, SSD, PoolSystem
+
+SIZE = 512
+
+
+class Given:
+    """Transactions that are given, of two kinds in turn."""
+
+    pages, kinds = 64, ("odd", "even")
+
+    def __init__(self, each: Sequence[list[tuple[int, int, int]]]) -> None:
+        self.each = each
+
+    def batches(self) -> Iterator[Transactions]:
+        """All at once."""
+        yield transactions(*self.each)._replace(kinds=np.arange(len(self.each)) % 2)
+
+
+def system(**others: Any) -> PoolSystem:
+    usual: dict[str, Any] = {"ssd": 32, "clients": 1, "page_size": SIZE, "expansion": 1, "read_ahead": 8, "chunk": 64}
+    return PoolSystem(64, 9, replacement_policy("lru"), extension_design("dw"), **usual | others)
+
+
+def run_of(stream: Given, **others: Any) -> PoolRun:
+    devices = {DISK: StationEngine(StationParameters(1000, 1000)), SSD: StationEngine(StationParameters(10, 10))}
+    run = PoolRun(system(**others), devices, stream, asked=1000)
+    run.run()
+    return run
+
+
+@pytest.mark.parametrize(("trimming", "read"), [(True, [(3, 3)]), (False, [(0, 8)])])
+def test_a_scan_leaves_out_what_the_ssd_holds_at_its_ends(trimming: bool, read: list[tuple[int, int]]) -> None:
+    """Pages 0, 1, 2, 4, 6 and 7 stand on the SSD alone when pages 0 to 7 are scanned."""
+    on_ssd = [(page, 1, 0) for page in (0, 1, 2, 4, 6, 7)]
+    others = [(page, 1, 0) for page in range(20, 29)]
+    run = run_of(Given([[*on_ssd, *others], [(0, 8, SCANS)]]), trimming=trimming)
+    asked = run.asked
+    scanned = asked[(asked[:, 1] == 0) & (asked[:, 2] == READ) & (asked[:, 3] < 8 * SIZE)][len(on_ssd) :]
+    assert [(offset // SIZE, length // SIZE) for offset, length in scanned[:, 3:5].tolist()] == read
+    assert run.counts["ssd_reads"] == (5 if trimming else 0) and run.counts["bypassed"] == (1 if trimming else 6)
+
+
+def test_transactions_are_counted_by_kind() -> None:
+    run = run_of(Given([[(0, 1, 0)]] * 7))
+    assert run.by_kind == {"odd": 4, "even": 3} and run.counts["transactions"] == 7
+
+
+def test_as_many_clean_at_once_as_keep_to_the_limit_unless_it_is_said() -> None:
+    assert system(clients=1).most_cleanings == 16 and system(cleaners=3).most_cleanings == 3
+    with pytest.raises(InvalidParameterError, match="cleaners: -1, but it must be at least 0"):
+        system(cleaners=-1)
