@@ -237,15 +237,15 @@ def one_by_one(batch: Batch, look: Callable[[], None] | None = None) -> None:
         Is called after each request.
     """
     while batch.completed < len(batch):
-        call_next(batch)
+        (row,) = batch.next_rows(1)
+        call_next(batch, row, batch.calls[row])
         if look is not None:
             look()
 
 
-def call_next(batch: Batch) -> None:
-    """Serve the next request of a batch by a plain call; none is outstanding."""
-    (row,) = batch.next_rows(1)
-    operation, memory, offset = batch.calls[row]
+def call_next(batch: Batch, row: int, what: tuple[int, memoryview, int]) -> None:
+    """Serve the next request of a batch, which is this one, by a plain call (`Batch.call`); none is outstanding."""
+    operation, memory, offset = what
     begin = perf_counter_ns()
     result = call(batch.file(row), operation, memory, offset)
     end = perf_counter_ns()

@@ -47,7 +47,8 @@ def thinking(to: Queue, batch: Batch, dependency: Integers, think: Integers, due
     think
         ns from that completion on, shape (n,).
     due
-        When those that wait for none are due, ns of `time.perf_counter_ns`; filled in for the others.  Shape (n,).
+        When those that wait for none are due, ns of `time.perf_counter_ns`, or at once if that is over; filled in for the others.
+        Shape (n,).
     look
         Is called after each wait.
     """
@@ -55,6 +56,7 @@ def thinking(to: Queue, batch: Batch, dependency: Integers, think: Integers, due
     by_awaited = np.argsort(dependency, kind="stable")
     begins = np.searchsorted(dependency[by_awaited], np.arange(count + 1)).tolist()
     waiting, thinks = by_awaited.tolist(), think.tolist()
+    np.maximum(due, perf_counter_ns(), out=due)
     coming = [(int(due[row]), row) for row in waiting[: begins[0]]]
     heapify(coming)
     done = 0
@@ -65,7 +67,7 @@ def thinking(to: Queue, batch: Batch, dependency: Integers, think: Integers, due
             rows.append(heappop(coming)[1])
         if len(rows) == 1 and not coming and not batch.outstanding:  # as whoever waits for every request does
             batch.put_next(rows)
-            call_next(batch)
+            call_next(batch, rows[0], batch.call(rows[0]))
         elif rows:
             batch.put_next(rows)
             before = batch.submitted
