@@ -133,7 +133,7 @@ def test_one_run_is_recorded_whole_or_not_at_all(flashsim: Run, here: Path) -> N
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        simulate(asked(), interrupt, here / "t.parquet")
+        simulate(asked(), interrupt, trace=here / "t.parquet")
     assert not list(here.iterdir())
     told = fs.pool("zipf:pages=2000,each=5", design="lc", memory="4MiB", ssd="8MiB", clients=4, time="1s", trace=here / "t.parquet")
     assert len(fs.trace("t.parquet").requests()) >= told.summary()["ssd_writes"][0] > 0
