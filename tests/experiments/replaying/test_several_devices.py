@@ -13,9 +13,11 @@ import pytest
 
 import flashsim as fs
 from experiments.pooling.session import Asked, simulate
+from flashsim.core.request import Integers
 from flashsim.core.units import MB, SECONDS
 from tests.experiments.conftest import Run
 from tests.experiments.replaying.test_real_replay import refused
+from traces.recording import CausedRequests
 from traces.schema import open_trace, provenance_of
 
 ON = "--on disk=./disk.bin --on ssd=./ssd.bin --on log=./log.bin"
@@ -125,15 +127,16 @@ def test_one_device_is_told_of_and_converted(flashsim: Run, here: Path, recorded
     assert len((here / "ssd.spc").read_text().splitlines()) == (pq.read_table(recorded).column("device").to_numpy() == 1).sum()
 
 
-def test_one_run_is_recorded_whole_or_not_at_all(flashsim: Run, here: Path) -> None:
+def test_one_run_is_recorded_whole_or_not_at_all(flashsim: Run, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     small = "pool run zipf:pages=2000,each=5 --memory 4MiB --clients 4 --ssd 8MiB --read-ahead 8 --time 1s"
     refused(flashsim(f"{small} --design none,lc --trace t.parquet"), "2 are asked for")
 
-    def interrupt(done: float, total: float, message: str = "") -> None:
+    def interrupt(self: CausedRequests, first: int, rows: Integers) -> None:
         raise KeyboardInterrupt
 
-    with pytest.raises(KeyboardInterrupt):
-        simulate(asked(), interrupt, trace=here / "t.parquet")
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(CausedRequests, "take", interrupt)
+        simulate(asked(), trace=here / "t.parquet")
     assert not list(here.iterdir())
     told = fs.pool("zipf:pages=2000,each=5", design="lc", memory="4MiB", ssd="8MiB", clients=4, time="1s", trace=here / "t.parquet")
     assert len(fs.trace("t.parquet").requests()) >= told.summary()["ssd_writes"][0] > 0
