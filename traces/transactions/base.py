@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Protocol
@@ -82,6 +82,16 @@ class TransactionWorkload(ABC):
     @abstractmethod
     def parts(self) -> Iterator[Transactions]:
         """All transactions, some at a time; each call begins anew."""
+
+    def figures(self, ended: Mapping[str, float]) -> dict[str, float]:
+        """What the benchmark reports of a run to its end, by the name of each figure.
+
+        Parameters
+        ----------
+        ended
+            Seconds until the last transaction of each kind had ended.
+        """
+        return {}
 
     def batches(self) -> Iterator[Transactions]:
         """See `flashsim.core.transactions.TransactionStream`."""

@@ -1,89 +1,83 @@
-"""TPC-H: 22 queries as scans of the tables that they name and lookups of line items by key, alone or in several streams.
+"""TPC-H: 22 queries as scans and lookups, one after the other, and then in several streams at the same time.
 
-TPC Benchmark H, standard specification, revision 3.0.1: rows and bytes of a row are those of clause 4.2.5.1, the tables of each query those
-of clauses 2.4.1 to 2.4.22 (NATION and REGION fit into a page), the order of queries in a stream that of appendix A.  Refresh functions
-(clauses 2.5 and 2.6) write the pages of the orders that they insert or delete, which lie together, and those of their line items.
+TPC Benchmark H, standard specification, revision 3.0.1.  What queries read stands in `traces.transactions._tpc_h_plans`.
 
-Fitted to do2012, section 3.4.4 and table 3.3: how full pages are, which stands for indexes, too (a unit of scale takes 1.5 GB);
-and, in simulation at 3/1000 with table 3.1's rates, which share of a table a query scans (a part that lies anywhere in it) and how many
-lookups queries make, to the throughput tests at scale 100 without SSD and with DW.  Scale 30 is then a prediction, and too fast without
-SSD.  That ten queries make all lookups is fitted to the power tests; which ten is a guess: those that reach LINEITEM from another table's
-rows; they do not scan it then.  Lookups are even over LINEITEM, and spread among the extents of the scans.  (Arithmetic in which every
-lookup is a read from a device has 2,576 of them and 22 % of full pages scanned.)
+=========================================================================  =====================
+power test: RF1, the queries of stream 0 one after the other, RF2          5.3.3.2
+throughput test: right after it, as many streams as the scale asks for     5.3.4.1, table 11
+the order of each stream's queries                                         5.3.5.4, appendix A
+as many pairs of RF1 and RF2 as streams, in a stream of their own          5.3.7.6 to 5.3.7.8
+0.1 % of the orders, with their line items, are inserted and deleted       2.5.1, 2.6.2, 2.7.2
+Power@Size, Throughput@Size, QphH@Size                                     5.4.1 to 5.4.3
+=========================================================================  =====================
 
-A query is several transactions of some references each, which clients run side by side as a database system reads ahead: as many clients
-as requests that it has outstanding.  In the throughput test the i-th queries of all streams run at the same time, their transactions mixed.
+A query looks rows up by a key where they are fewer than `dense` a page, and scans otherwise.  Usual are 0.24: SQL Server's optimizer takes
+1/320 s for a page at random and 1/1350 s for each in a row, whatever the disks (J. Chang, "The SQL Server query optimizer").  Keys are
+sorted before they are looked up, so that a page is read once.  A scan of what another stream scans goes on from where that one is, and
+comes to the beginning at its end ("advanced scanning" in SQL Server 2008 Books Online, "Reading pages").  Pages are full to 92 %, with
+which 30 and 100 units of scale differ as little as they can, by 3 %, from the 45 and 160 GB of do2012, section 3.4.1.2.  Not told:
+processor time, and what sorts and joins write when memory does not suffice.
+
+A transaction is a request, an extent or a row, so that clients read ahead: as many of them as the system has requests outstanding.  In the
+throughput test all streams come on by a request at a time.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import heapq
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from math import exp, log, sqrt
+from math import exp, expm1, log, sqrt
 from typing import ClassVar, NamedTuple
 
 import numpy as np
 
 from flashsim.core.errors import UnknownNameError
-from flashsim.core.parameters import count, number, text
+from flashsim.core.parameters import count, number, switch, text
 from flashsim.core.request import Integers
 from flashsim.core.rng import generator
-from flashsim.core.transactions import COUNT, FIRST, MARKS, SCANS, WRITES, Transactions
-from flashsim.core.units import SECONDS
-from traces.transactions._cut import cut
+from flashsim.core.transactions import SCANS, WRITES, Transactions
 from traces.transactions._pages import rows_of_a_page
+from traces.transactions._tpc_h_plans import ORDERS, QUERIES, RELATIONS, STREAMS, Reach
 from traces.transactions.base import TransactionWorkload
 
 TITLE = "TPC-H's queries as scans and lookups"
 
-POWER, THROUGHPUT = "power", "throughput"
-#: Rows at scale factor 1 and bytes of a row (clause 4.2.5.1).
-TABLES = {
-    "lineitem": (6_001_215, 112),
-    "orders": (1_500_000, 104),
-    "partsupp": (800_000, 144),
-    "part": (200_000, 155),
-    "customer": (150_000, 179),
-    "supplier": (10_000, 159),
-}
-#: The tables of each query, by their first letters: lineitem, orders, partsupp (ps), part, customer, supplier.
-_QUERIES = (
-    "l", "p s ps", "c o l", "o l", "c o l s", "l", "s l o c", "p s l o c", "p s l ps o", "c o l", "ps s",
-    "o l", "c o", "l p", "l s", "ps p s", "l p", "c o l", "l p", "s ps p l", "s l o", "c o",
-)  # fmt: skip
-_LETTERS = {"l": "lineitem", "o": "orders", "ps": "partsupp", "p": "part", "c": "customer", "s": "supplier"}
-#: The tables of query 1 and so on.
-QUERIES = tuple(tuple(_LETTERS[letter] for letter in query.split()) for query in _QUERIES)
-#: Queries that look up line items.
-LOOKING_UP = frozenset({4, 5, 7, 8, 9, 10, 17, 18, 20, 21})
-#: Appendix A: the power test's order, and those of the first streams of a throughput test.
-ORDERS = (
-    (14, 2, 9, 20, 6, 17, 18, 8, 21, 13, 3, 22, 16, 4, 11, 15, 1, 10, 19, 5, 7, 12),
-    (21, 3, 18, 5, 11, 7, 6, 20, 17, 12, 16, 15, 13, 10, 2, 8, 14, 19, 9, 22, 1, 4),
-    (6, 17, 14, 16, 19, 10, 9, 2, 15, 8, 5, 22, 12, 7, 13, 18, 1, 4, 20, 3, 11, 21),
-    (8, 5, 4, 6, 17, 7, 1, 18, 22, 14, 9, 10, 15, 11, 20, 2, 21, 19, 13, 16, 12, 3),
-    (5, 21, 14, 19, 15, 17, 12, 6, 4, 9, 8, 16, 11, 2, 10, 18, 1, 13, 7, 22, 3, 20),
-    (21, 15, 4, 6, 7, 16, 19, 18, 14, 22, 11, 13, 3, 1, 2, 5, 8, 20, 12, 17, 10, 9),
-)
-#: Streams of a throughput test from each scale on (clause 5.3.4), as far as their orders are above.
-_STREAMS = {0: 2, 10: 3, 30: 4, 100: 5}
-#: Orders that a refresh function inserts or deletes, for each unit of scale (clauses 2.5.2, 2.6.2).
-_REFRESHED = 1500
+POWER, THROUGHPUT, BOTH = TESTS = ("power", "throughput", "both")
 _REFRESHES = ("rf1", "rf2")
+#: Kinds of transactions of a power test.
+_IN_POWER = len(QUERIES) + len(_REFRESHES)
+#: The share of orders and line items that a refresh function inserts or deletes.
+_REFRESHED = 0.001
 #: Pages of an extent, at most.
-_EXTENT = 64
+_EXTENT = 64  # as much as SQL Server reads ahead at once (Books Online, "Reading pages")
+#: Requests of each stream that are made together.
+_TOGETHER = 4096
 _HOUR = 3600
 #: A query's time counts as at least so much of the longest's (clause 5.4.1.4).
-_LEAST_TIME = 0.001
+_LEAST_RATIO = 0.001
+#: Seconds that no query or refresh function takes less than (clause 5.3.7.5).
+_LEAST_TIME = 0.01
 
 
-class _Table(NamedTuple):
-    """Where a table lies."""
+class _Relation(NamedTuple):
+    """Where a relation lies."""
 
     first: int
     pages: int
-    page_rows: int
+
+
+class _Piece(NamedTuple):
+    """Requests of one query to one relation: a scan of some pages from a place in them on, or (`begin` -1) pages at random."""
+
+    kind: int
+    first: int
+    pages: int
+    requests: int
+    begin: int
+    marks: int
+    drawn: tuple[object, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,111 +87,173 @@ class Workload(TransactionWorkload):
     SCALES: ClassVar[tuple[str, ...]] = ("scale",)
 
     scale: float = number("scale factor", 0.001, 100_000)
-    test: str = text("power or throughput", default=POWER)
+    test: str = text("power, throughput, or both one after the other", default=BOTH)
     streams: int = count("of the throughput test; 0: the fewest that the benchmark allows", least=0, most=len(ORDERS) - 1, default=0)
-    fill: int = count("how full pages are, in percent", least=10, most=100, default=74)
-    scanned: float = number("share of a table that a query scans", 0, 1, default=0.08)
-    lookups: float = number("of line items for each query and unit of scale, all made by ten queries", 0, 1e6, default=4500)
-    step: int = count("references of a transaction, at most; 0: a query is one transaction", least=0, default=64)
+    fill: int = count("how full pages are, in percent", least=10, most=100, default=92)
+    dense: float = number("rows a page, from which on a query scans instead of looking them up", 0, 1000, default=320 / 1350)
+    shared: bool = switch("whether a scan goes on from where another stream's is", default=True)
 
     def __post_init__(self) -> None:
-        if self.test not in (POWER, THROUGHPUT):
-            raise UnknownNameError("test of TPC-H", self.test, (POWER, THROUGHPUT))
+        if self.test not in TESTS:
+            raise UnknownNameError("test of TPC-H", self.test, TESTS)
         if not self.streams:  # noted, so that they stay as many when the database is scaled
-            object.__setattr__(self, "streams", _STREAMS[max(least for least in _STREAMS if least <= self.scale)])
+            object.__setattr__(self, "streams", STREAMS[max(least for least in STREAMS if least <= self.scale)])
 
     @cached_property
-    def tables(self) -> dict[str, _Table]:
-        """Where each table lies."""
-        tables, first = {}, 0
-        for name, (rows, width) in TABLES.items():
-            page_rows = rows_of_a_page(width, self.fill)
-            tables[name] = _Table(first, max(1, -(-round(rows * self.scale) // page_rows)), page_rows)
-            first += tables[name].pages
-        return tables
+    def relations(self) -> dict[str, _Relation]:
+        """Where each relation lies."""
+        relations, first = {}, 0
+        for name, (rows, width) in RELATIONS.items():
+            relations[name] = _Relation(first, max(1, -(-round(rows * self.scale) // rows_of_a_page(width, self.fill))))
+            first += relations[name].pages
+        return relations
 
     @property
     def pages(self) -> int:
         """See `TransactionWorkload.pages`."""
-        return sum(table.pages for table in self.tables.values())
+        return sum(relation.pages for relation in self.relations.values())
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        """See `TransactionWorkload.kinds`."""
-        return (*(f"q{query + 1}" for query in range(len(QUERIES))), *_REFRESHES)
+        """See `TransactionWorkload.kinds`: those of the power test, then the streams of the throughput test."""
+        queries = (f"q{query}" for query in QUERIES)
+        return (*queries, *_REFRESHES, *(f"stream {stream + 1}" for stream in range(self.streams)), "refreshes")
 
     def parts(self) -> Iterator[Transactions]:
-        """See `TransactionWorkload.parts`; a query each, or one of every stream."""
-        if self.test == POWER:
-            yield self._refresh(0, 0)
-            yield from (self._query(0, query) for query in ORDERS[0])
-            yield self._refresh(0, 1)
-            return
-        rounds, streams = len(QUERIES), self.streams
-        for place in range(rounds):
-            for stream in range(1, streams + 1):
-                if (stream - 1) * rounds // streams == place:  # the stream of refresh functions goes on beside the queries
-                    yield from (self._refresh(stream, function) for function in range(len(_REFRESHES)))
-            yield _mixed([self._query(stream, ORDERS[stream][place]) for stream in range(1, streams + 1)])
+        """See `TransactionWorkload.parts`."""
+        if self.test != THROUGHPUT:
+            rf1, rf2 = (self._refresh(function, 0) for function in range(2))
+            for piece in [*rf1, *self._in_power(), *rf2]:
+                yield _alone(self._requests(piece), piece.kind)
+        if self.test != POWER:
+            yield from self._at_once()
 
-    def _query(self, stream: int, query: int) -> Transactions:
-        random = generator(self.seed, "query", stream, query)
-        looks_up = query in LOOKING_UP
-        tables = [self.tables[name] for name in QUERIES[query - 1] if not (looks_up and name == "lineitem")]
-        extents = np.concatenate([self._scan(table, random) for table in tables])
-        lookups = np.empty((round(self.lookups * self.scale * len(QUERIES) / len(LOOKING_UP)) if looks_up else 0, 3), np.int64)
-        line = self.tables["lineitem"]
-        lookups[:, FIRST], lookups[:, COUNT], lookups[:, MARKS] = random.integers(line.first, line.first + line.pages, len(lookups)), 1, 0
-        places = np.arange(len(extents)) * len(lookups) // len(extents)
-        return self._transactions(np.insert(lookups, places, extents, axis=0), query - 1)
+    def figures(self, ended: Mapping[str, float]) -> dict[str, float]:
+        """See `TransactionWorkload.figures`: power, throughput and QphH at this size, as far as tests were run."""
+        told, begun = dict[str, float](), 0.0
+        if self.test != THROUGHPUT:
+            ends = [ended[kind] for kind in (_REFRESHES[0], *(f"q{query}" for query in ORDERS[0]), _REFRESHES[1])]
+            rf1, *queries, rf2 = np.diff([0.0, *ends]).tolist()
+            told["power"], begun = power(self.scale, queries, [rf1, rf2]), ends[-1]
+        if self.test != POWER:
+            last = max(ended[kind] for kind in self.kinds[_IN_POWER:])
+            told["throughput"] = throughput(self.scale, self.streams, last - begun)
+        if self.test == BOTH:
+            told["QphH"] = queries_per_hour(told["power"], told["throughput"])
+        return told
 
-    def _scan(self, table: _Table, random: np.random.Generator) -> Integers:
-        """The extents of a part of a table, shape (n, 3)."""
-        pages = max(1, round(table.pages * self.scanned))
-        first = table.first + int(random.integers(0, table.pages - pages + 1))
-        begins = np.arange(first, first + pages, _EXTENT)
-        return np.stack([begins, np.minimum(_EXTENT, first + pages - begins), np.full(len(begins), SCANS)], axis=1)
+    def _in_power(self) -> Iterator[_Piece]:
+        for query in ORDERS[0]:
+            for reach in QUERIES[query]:
+                yield from self._pieces(reach, query - 1, (0, query))
 
-    def _transactions(self, references: Integers, kind: int) -> Transactions:
-        return cut(references, self.step or len(references), kind)
+    def _pieces(self, reach: Reach, kind: int, drawn: tuple[object, ...]) -> list[_Piece]:
+        """The lookups, or the scan, that a query comes to rows by."""
+        first, pages = self.relations[reach.relation]
+        rows = round(reach.rows * self.scale)
+        part = max(1, round(pages * reach.part))
+        if 0 < rows < self.dense * part:
+            near = max(1, round(pages * reach.within))
+            begin = first + int(generator(self.seed, "part", *drawn, reach.relation).integers(0, pages - near + 1))
+            found = [_Piece(kind, begin, near, _distinct(rows, near), -1, 0, (*drawn, reach.relation))]
+            if reach.leaves:
+                leaves = self.relations[reach.leaves]
+                found.insert(
+                    0, _Piece(kind, *leaves, _distinct(round(reach.seeks * self.scale), leaves.pages), -1, 0, (*drawn, reach.leaves))
+                )
+            return found
+        first += int(generator(self.seed, "part", *drawn, reach.relation).integers(0, (pages - part) // _EXTENT + 1)) * _EXTENT
+        return [_Piece(kind, first, part, -(-part // _EXTENT), 0, SCANS, drawn)]
 
-    def _refresh(self, pair: int, function: int) -> Transactions:
-        """A refresh function: another part of the orders, and of their line items, for each pair of functions."""
-        pages = list[Integers]()
-        for table in (self.tables["orders"], self.tables["lineitem"]):
-            changed = max(1, round(table.pages * _REFRESHED / TABLES["orders"][0]))
-            pages.append(table.first + (pair * changed + np.arange(changed)) % table.pages)
-        both = np.concatenate(pages)
-        return self._transactions(np.stack([both, np.ones_like(both), np.full_like(both, WRITES)], axis=1), len(QUERIES) + function)
+    def _refresh(self, function: int, pair: int, kind: int | None = None) -> list[_Piece]:
+        """A refresh function: what is in the order of dates or parts changes anywhere, what is in that of orders in a row."""
+        kind = len(QUERIES) + function if kind is None else kind
+        found = []
+        for name in ("orders", "lineitem", "l_partkey", "o_orderkey", "l_orderkey"):
+            first, pages = self.relations[name]
+            rows = max(1, round(RELATIONS[name][0] * self.scale * _REFRESHED))
+            if name.endswith("orderkey"):
+                changed = max(1, round(pages * _REFRESHED))
+                found.append(_Piece(kind, first + pair * changed % (pages - changed + 1), changed, changed, 0, WRITES, ()))
+            else:
+                found.append(_Piece(kind, first, pages, _distinct(rows, pages), -1, WRITES, (_REFRESHES[function], pair, name)))
+        return found
+
+    def _requests(self, piece: _Piece) -> Integers:
+        """References of a piece, shape (requests, 3)."""
+        if piece.begin < 0:
+            random = generator(self.seed, "rows", *piece.drawn)
+            pages = piece.first + random.choice(piece.pages, piece.requests, replace=False)
+        elif piece.marks & SCANS:
+            pages = piece.first + (np.arange(piece.requests) + piece.begin) % piece.requests * _EXTENT
+        else:
+            pages = np.arange(piece.first, piece.first + piece.pages)
+        counts = np.minimum(_EXTENT, piece.first + piece.pages - pages) if piece.marks & SCANS else np.ones_like(pages)
+        return np.stack([pages, counts, np.full_like(pages, piece.marks)], axis=1)
+
+    def _at_once(self) -> Iterator[Transactions]:
+        """The throughput test: every stream comes on by one request after the other, and the refreshes are spread over its time."""
+        streams = self._planned()
+        kind = _IN_POWER + self.streams
+        refreshes = [piece for pair in range(1, self.streams + 1) for function in range(2) for piece in self._refresh(function, pair, kind)]
+        length = max(sum(piece.requests for piece in pieces) for pieces in streams)
+        streams.append(refreshes)
+        rates = [*[1.0] * self.streams, sum(piece.requests for piece in refreshes) / length]
+        sources = [_Requests(self._requests(piece) for piece in pieces) for pieces in streams]
+        kinds = [*range(_IN_POWER, kind), kind]
+        for begin in range(0, length, _TOGETHER):
+            taken = [
+                source.take(round((begin + _TOGETHER) * rate) - round(begin * rate)) for source, rate in zip(sources, rates, strict=True)
+            ]
+            places = [(np.arange(len(each)) + 0.5) / rate for each, rate in zip(taken, rates, strict=True)]
+            order = np.argsort(np.concatenate(places), kind="stable")
+            of_kind = np.repeat(kinds, [len(each) for each in taken])
+            yield _alone(np.concatenate(taken)[order], of_kind[order])
+
+    def _planned(self) -> list[list[_Piece]]:
+        """The pieces of each stream; a scan of what another stream scans begins where that one is."""
+        begun = dict[str, tuple[int, _Piece]]()
+        streams: list[list[_Piece]] = [[] for _ in range(self.streams)]
+        reaches = [
+            [(reach, (stream, query)) for query in ORDERS[stream] for reach in QUERIES[query]] for stream in range(1, self.streams + 1)
+        ]
+        turns = [(0, stream, 0) for stream in range(self.streams)]
+        while turns:
+            now, stream, place = heapq.heappop(turns)
+            reach, drawn = reaches[stream][place]
+            for piece in self._pieces(reach, _IN_POWER + stream, drawn):
+                since, other = begun.get(reach.relation, (now, piece))
+                if piece.marks & SCANS and self.shared:
+                    ahead = (other.first - piece.first) // _EXTENT + (other.begin + now - since) % other.requests
+                    if now < since + other.requests and 0 <= ahead < piece.requests:
+                        piece = piece._replace(begin=ahead)
+                    begun[reach.relation] = now, piece
+                streams[stream].append(piece)
+                now += piece.requests
+            if place + 1 < len(reaches[stream]):
+                heapq.heappush(turns, (now, stream, place + 1))
+        return streams
 
 
-def _mixed(queries: Sequence[Transactions]) -> Transactions:
-    """The transactions of several queries that run at the same time and end together."""
-    order = np.argsort(np.concatenate([(np.arange(len(query.ends)) + 0.5) / len(query.ends) for query in queries]), kind="stable")
-    parts = [part for query in queries for part in np.split(query.references, query.ends[:-1])]
-    ends = np.cumsum([len(parts[number]) for number in order])
-    return Transactions(
-        np.concatenate([parts[number] for number in order]), ends, np.concatenate([query.kinds for query in queries])[order]
-    )
+class _Requests:
+    """References of one piece after the other, so many at a time."""
+
+    def __init__(self, pieces: Iterator[Integers]) -> None:
+        self._pieces, self._left = pieces, np.empty((0, 3), np.int64)
+
+    def take(self, number: int) -> Integers:
+        """The next ones, fewer at the end."""
+        held = [self._left]
+        while sum(map(len, held)) < number and (piece := next(self._pieces, None)) is not None:
+            held.append(piece)
+        joined = np.concatenate(held)
+        self._left = joined[number:]
+        return joined[:number]
 
 
-def query_times(test: Workload, done: Integers, interval: int) -> dict[str, float]:
-    """Seconds that each query and refresh function of a power test takes, by their names.
-
-    Parameters
-    ----------
-    test
-        The power test, which one transaction after the other was taken from.
-    done
-        How many transactions ended in each interval, shape (n,).
-    interval
-        Nanoseconds; times are whole intervals, at least one.
-    """
-    kinds = np.concatenate([batch.kinds for batch in test.batches()])
-    last = np.flatnonzero(np.diff(kinds, append=-1))
-    ended = np.searchsorted(np.cumsum(done), last + 1) + 1
-    times = np.maximum(np.diff(ended, prepend=0), 1) * (interval / SECONDS)
-    return {test.kinds[kind]: float(time) for kind, time in zip(kinds[last], times, strict=True)}
+def _alone(references: Integers, kinds: int | Integers) -> Transactions:
+    """Each reference is a transaction."""
+    return Transactions(references, np.arange(1, len(references) + 1), np.broadcast_to(np.int64(kinds), len(references)))
 
 
 def power(scale: float, queries: Sequence[float], refreshes: Sequence[float]) -> float:
@@ -208,7 +264,7 @@ def power(scale: float, queries: Sequence[float], refreshes: Sequence[float]) ->
     >>> round(power(1, [36] * 22, [36] * 2))
     100
     """
-    times = [max(time, max(queries) * _LEAST_TIME) for time in queries] + list(refreshes)
+    times = [max(time, max(queries) * _LEAST_RATIO, _LEAST_TIME) for time in queries] + [max(time, _LEAST_TIME) for time in refreshes]
     return _HOUR * scale / exp(sum(map(log, times)) / len(times))
 
 
@@ -228,3 +284,8 @@ def queries_per_hour(power_at_size: float, throughput_at_size: float) -> float:
     5786
     """
     return sqrt(power_at_size * throughput_at_size)
+
+
+def _distinct(rows: int, pages: int) -> int:
+    """How many of so many pages rows lie on that are drawn evenly."""
+    return max(1, round(pages * -expm1(-rows / pages)))

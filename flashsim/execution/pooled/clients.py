@@ -258,6 +258,7 @@ def go_on(state: State, outbox: Integers, now: int, client: int) -> None:
         else:
             note(sys, counted.TRANSACTIONS)
             sys.by_kind[numbers[at.INTERVAL_NOW], mine[at.KIND]] += 1
+            sys.ended[mine[at.KIND]] = now
             mine[at.STATE] = at.BEGIN
             if numbers[at.THINK]:
                 sys.causes[client] = numbers[at.CAUSE]

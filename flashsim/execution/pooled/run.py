@@ -141,6 +141,16 @@ class PoolRun:
         return dict(zip(self.kinds, self.tables.by_kind.sum(0).tolist(), strict=True))
 
     @property
+    def ended(self) -> dict[str, int]:
+        """When the last transaction of each kind so far ended, 0 where none has."""
+        return dict(zip(self.kinds, self.tables.ended.tolist(), strict=True))
+
+    @property
+    def is_over(self) -> bool:
+        """Whether all transactions have ended, and there are no more."""
+        return bool((self.tables.clients[:, at.STATE] == at.GONE).all())
+
+    @property
     def asked(self) -> Integers:
         """The first requests (`flashsim.execution.pooled.columns`), or those that have not been handed out, shape (n, 7)."""
         return self.tables.asked[: self.tables.numbers[at.ASKED] - self.tables.numbers[at.ASKED_FIRST]]

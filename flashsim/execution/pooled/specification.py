@@ -48,7 +48,7 @@ class PoolSpecification:
         self.env, self.system, self.ext = CausalEnvironment(), system, system.extension()
         self.memory, self.design = PlainPool(system.policy, system.memory), system.design.kernels
         self.counts: Counter[str] = Counter()
-        self.by_kind: Counter[int] = Counter()  # transactions
+        self.by_kind, self.ended = Counter[int](), dict[int, int]()  # transactions, and when the last one of a kind ended
         self._numbers = {purpose: number for number, purpose in enumerate(sorted(devices))}
         self.devices = SpecifiedDevices(self.env, [devices[each] for each in sorted(devices)], self._numbers.get(CPU, -1))
         #: Pages on their way into memory, and out of it: how many writes; who waits for them.
@@ -102,7 +102,7 @@ class PoolSpecification:
             if system.log_bytes and written:
                 yield self._log.commit(written * system.log_bytes)
             self._note(transactions=1)
-            self.by_kind[kind] += 1
+            self.by_kind[kind], self.ended[kind] = self.by_kind[kind] + 1, int(self.env.now)
 
     def _refer(self, page: int, marks: int) -> Process:
         """Reference a page, and write it perhaps."""

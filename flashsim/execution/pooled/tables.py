@@ -52,6 +52,8 @@ class Tables(NamedTuple):
     series: Integers
     #: Transactions that ended in each interval, by their kind, shape (intervals, kinds).
     by_kind: Integers
+    #: When the last transaction of each kind so far ended.
+    ended: Integers
     #: Requests from one on, shape (n, 7).
     asked: Integers
 
@@ -59,7 +61,7 @@ class Tables(NamedTuple):
 TABLES_TYPE = types.NamedTuple(
     (
         POOL, EXTENSION, VECTOR, VECTOR, VECTOR, MATRIX, MATRIX, MATRIX, VECTOR, VECTOR, MATRIX, VECTOR, MATRIX, MATRIX, VECTOR, VECTOR,
-        MATRIX, MATRIX, MATRIX,
+        MATRIX, MATRIX, VECTOR, MATRIX,
     ),
     Tables,
 )  # fmt: skip
@@ -119,7 +121,7 @@ def tables(system: PoolSystem, devices: Mapping[int, int], log_room: int, interv
         np.zeros((most_cleanings, 4), np.int64), np.zeros(most_cleanings, np.int64), ready, thinkers,
         np.full(system.clients + most_cleanings + 1, -1), slots, np.zeros((0, 3), np.int64),
         np.zeros(1, np.int64), np.zeros(0, np.int64), np.zeros((intervals, len(COUNTED)), np.int64),
-        np.zeros((intervals, kinds), np.int64), np.zeros((asked, 7), np.int64),
+        np.zeros((intervals, kinds), np.int64), np.zeros(kinds, np.int64), np.zeros((asked, 7), np.int64),
     )  # fmt: skip
 
 
