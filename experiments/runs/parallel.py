@@ -57,7 +57,7 @@ def each(
     pool = joblib.Parallel(n_jobs=workers, return_as="generator_unordered", batch_size=1)
     try:
         with heard(tell) as folder:
-            yield from _started(pool, [joblib.delayed(watched)(os.getpid(), _named, function, item, folder) for item in items])
+            yield from _started(pool, [joblib.delayed(watched)(os.getpid(), _named, function, item, folder, os.getcwd()) for item in items])
     except BrokenProcessPool as problem:
         raise FlashsimError("jobs: a worker process was killed, perhaps for want of memory; use fewer jobs or a smaller scale") from problem
 
@@ -83,7 +83,9 @@ def _on_cluster(function: Callable[[Item], Result], items: Sequence[Item], addre
         yield from pool(joblib.delayed(_named)(function, item) for item in items)
 
 
-def _named(function: Callable[[Item], Result], item: Item, folder: str | None = None) -> tuple[Item, Result]:
+def _named(function: Callable[[Item], Result], item: Item, folder: str | None = None, here: str | None = None) -> tuple[Item, Result]:
+    if here is not None:
+        os.chdir(here)  # a process that was started for runs before is where these were asked for, and files may be named from here
     if folder is not None:
         say_in(folder)
     return item, function(item)
