@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from experiments.papers.base import Cell, Claim, Judgement
-from experiments.papers.do2012.runs import DISKS, PUBLISHED, Disks, Runs, job, judged, tpc_e
+from experiments.papers.do2012.runs import DISKS, PUBLISHED, Disks, Runs, job, judged, tpc_e, writing
 from experiments.papers.do2012.shown import ramp_up
 from experiments.presentation.section import Section
 from experiments.runs.jobs import Job, Results, Settings
@@ -21,7 +21,7 @@ _FULL = 0.95
 def _setup(design: str, disks: Disks, *, long: bool) -> PoolSetup:
     if not long:
         return tpc_e(_GB, design, disks, hours=_HOURS)
-    return tpc_e(_GB, design, disks, hours=_HOURS, checkpoint=_LONG, others={"dirty_limit": 50})
+    return tpc_e(_GB, design, disks, hours=_HOURS, checkpoint=_LONG, others=writing(50))
 
 
 def jobs(claims: Collection[str], settings: Settings) -> list[Job]:
