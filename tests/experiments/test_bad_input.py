@@ -249,6 +249,7 @@ BAD = {
     "pool run tpc-c:warehouses=1 --memory 20MB --design none --jobs 0": "jobs: 0, but it must be at least 1",
     "pool run tpc-c:warehouses=1 --memory 20MB --design lc --ssd 1MB --dirty-limit -0.1": "--dirty-limit: '-0.1', but a share",
     "pool run tpc-c:warehouses=1 --memory 20MB --design lc --ssd 1MB --dirty-limit 1.2": "--dirty-limit: '1.2', but a share",
+    "pool run tpc-c:warehouses=1 --memory 20MB --design lc --ssd 1MB --expansion-until disk": "--expansion-until: 'disk', but memory or",
     "pool run tpc-c:warehouses=1 --memory 20MB --design lc --ssd 1MB --dirty-limit nan": "--dirty-limit: 'nan', but a share",
     "pool run tpc-c:warehouses=1 --memory 20MB --design lc --ssd 30": "ssd: '30', but a number with a unit",
     "pool run tpc-c:warehouses=1 --memory 20MB --design lc --ssd 1MB --throttle -1": "throttle: -1, but it must be at least 0",

@@ -23,7 +23,7 @@ _BENCHMARKS = ("TPC-C", "TPC-E")
 _WRITES = 8
 
 
-def _setup(benchmark: str, *, expands: bool) -> PoolSetup:
+def dual_write(benchmark: str, *, expands: bool) -> PoolSetup:
     """DW with 2,000 warehouses or 20,000 customers, and the recovery intervals of section 4.4.1."""
     setup, minutes = (tpc_c(2000, "dw", PUBLISHED), 30.0) if benchmark == "TPC-C" else (tpc_e(230, "dw", PUBLISHED), 7.5)
     others = {"cleaners": _WRITES, "sharp": 0, "expands_for_ssd": int(expands)}
@@ -34,10 +34,10 @@ def jobs(claims: Collection[str], settings: Settings) -> list[Job]:
     """Both benchmarks with both ways of reading."""
     if "fig4.9" not in claims:
         return []
-    return [job(_setup(benchmark, expands=expands), settings) for benchmark in _BENCHMARKS for expands in (False, True)]
+    return [job(dual_write(benchmark, expands=expands), settings) for benchmark in _BENCHMARKS for expands in (False, True)]
 
 
-def _hours(series: PoolSeries | None) -> float | None:
+def hours_to_peak(series: PoolSeries | None) -> float | None:
     """From cold to the peak."""
     if series is None:
         return None
@@ -46,7 +46,7 @@ def _hours(series: PoolSeries | None) -> float | None:
 
 
 def _both(runs: Runs, benchmark: str) -> list[float | None]:
-    return [_hours(runs.series(_setup(benchmark, expands=expands))) for expands in (False, True)]
+    return [hours_to_peak(runs.series(dual_write(benchmark, expands=expands))) for expands in (False, True)]
 
 
 def judge(claim: Claim, results: Results) -> Judgement:
@@ -68,7 +68,9 @@ def sections(results: Results) -> list[Section]:
     ]
     table = Table(["benchmark", "hours to the peak: until memory is full", "until the SSD is full", "times"], rows, "filling", 2)
     lines = {
-        benchmark: {f"until {'the SSD' if expands else 'memory'} is full": _setup(benchmark, expands=expands) for expands in (False, True)}
+        benchmark: {
+            f"until {'the SSD' if expands else 'memory'} is full": dual_write(benchmark, expands=expands) for expands in (False, True)
+        }
         for benchmark in _BENCHMARKS
     }
     pictures = ramp_up(

@@ -6,12 +6,13 @@ from functools import cache
 
 import pytest
 
-from experiments.papers.base import Verdict
+from experiments.papers.base import Verdict, load
+from experiments.papers.do2012 import filling
 from experiments.papers.do2012.runs import FITTED, PUBLISHED, STEADY, tpc_c
 from experiments.papers.do2012.tpc_h import run_tests, tpc_h
 from experiments.reproduction.judging import HOLD, reproduce
 from experiments.runs.jobs import Settings
-from experiments.runs.pools import DISKS_3_1, SSD_3_1, PoolSeries, run_pool
+from experiments.runs.pools import DISKS_3_1, SSD_3_1, PoolSeries, PoolSetup, run_pool
 from flashsim.core.kernel import compiled
 
 SCALE = 0.001
@@ -42,6 +43,30 @@ def test_what_is_counted_adds_up_and_devices_do_no_more_than_they_can(design: st
 def test_designs_come_in_the_order_of_the_thesis() -> None:
     none, tac, dw, lc = (series(design).rate("transactions", LAST) for design in ("none", "tac", "dw", "lc"))
     assert none < tac < dw < lc
+
+
+def ran(setup: PoolSetup) -> PoolSeries:
+    return PoolSeries.of(run_pool(vars(setup), SCALE, 1))
+
+
+def test_the_ssd_is_full_and_throughput_at_its_peak_sooner_if_reads_bring_neighbours_until_then() -> None:
+    alone, expanded = (ran(filling.dual_write("TPC-E", expands=expands)) for expands in (False, True))
+    assert (alone.counts["ssd_used"] < expanded.counts["ssd_used"])[10:20].all()
+    later, sooner = filling.hours_to_peak(alone), filling.hours_to_peak(expanded)
+    assert later and sooner and later > 1.5 * sooner
+
+
+def test_a_sharp_checkpoint_leaves_nothing_newer_on_the_ssd_and_a_fuzzy_one_costs_less() -> None:
+    sharp = tpc_c(2000, "lc", PUBLISHED).with_(checkpoint=40.0, hours=4.0)
+    fuzzy = sharp.with_(others={**(sharp.others or {}), "sharp": 0})
+    one, other = ran(sharp), ran(fuzzy)
+    assert one.counts["ssd_newer"][10:].min() < one.ssd // 100 < other.counts["ssd_newer"][10:].min()
+    assert one.rate("transactions", LAST) < other.rate("transactions", LAST)
+
+
+def test_its_scale_is_told_in_its_own_words() -> None:
+    assert "ships-model" not in load("do2012").scale_in_words(Settings(0.1))
+    assert "ships-model" in load("do2009").scale_in_words(Settings(0.1))
 
 
 def test_only_tac_keeps_pages_that_are_not_valid_and_only_lc_newer_ones() -> None:
