@@ -228,8 +228,9 @@ def run(
             report.traffic_table(done),
             "",
         )
-        if (kinds := report.kinds_table(done)) is not None:
-            say(kinds, "")
+        for table in (report.figures_table(done), report.kinds_table(done)):
+            if table is not None:
+                say(table, "")
         explain(report.EXPLAINED)
         if (worn := report.wear_table(done)) is not None:
             say("", worn, "")

@@ -54,6 +54,13 @@ def runs_table(done: Pools) -> Table:
     return Table([*header, *shares_of, "disk read MB/s", "disk written", "SSD read", "SSD written"], rows)
 
 
+def figures_table(done: Pools) -> Table | None:
+    """What the benchmark reports, a row a run that came to its end; None where none did, or it reports nothing."""
+    told = [each for each in done.runs if each.figures]
+    rows: list[list[Entry]] = [[each.name, *each.figures.values()] for each in told]
+    return Table(["design", *told[0].figures], rows, "figures", 1) if told else None
+
+
 def kinds_table(done: Pools) -> Table | None:
     """A row a run, a column a kind of transactions; None where there is one kind."""
     kinds = list(done.runs[0].by_kind)
@@ -174,11 +181,10 @@ def _time_axis(done: Pools) -> tuple[float, str]:
 def write_report(folder: Path, *, done: Pools, origin: Mapping[str, Any]) -> None:
     """Fill a folder with ``report.html``, tables (CSV) and pictures (SVG)."""
     worth = parts(done)
+    tables = [each for each in (runs_table(done), figures_table(done), kinds_table(done)) if each]
     sections = [
         Section("Over time", pictures={"ramp_up": svg(ramp_up(done)), "traffic": svg(traffic(done))}),
-        Section(
-            "Designs", EXPLAINED, [each for each in (runs_table(done), kinds_table(done)) if each], {"parts": svg(worth)} if worth else {}
-        ),
+        Section("Designs", EXPLAINED, tables, {"parts": svg(worth)} if worth else {}),
         Section("Traffic", "Pages that moved in the last part of the time, by device and cause.", [traffic_table(done)]),
     ]
     if (worn := wear_table(done)) is not None:

@@ -25,7 +25,7 @@ from flashsim.core.protocols import Progress
 from flashsim.core.provenance import provenance
 from flashsim.core.replacement import ReplacementPolicy
 from flashsim.core.transactions import TransactionStream
-from flashsim.core.units import KIB, NEVER, format_duration, format_size
+from flashsim.core.units import KIB, NEVER, SECONDS, format_duration, format_size
 from flashsim.execution.pooled.columns import ENDED
 from flashsim.execution.pooled.run import PoolRun
 from flashsim.execution.pooled.system import COUNTED, PURPOSES, SSD, PoolSystem
@@ -240,7 +240,7 @@ def simulate(asked: Asked, progress: Progress | None = None, settings: Settings 
     runs = []
     for (design, part), system, each in zip(variants, systems, found, strict=True):
         counts = {name: np.array(values, np.int64) for name, values in each["counts"].items()}
-        rest = {name: each[name] for name in ("devices", "cpu_s", "ended")}
+        rest = {name: each[name] for name in ("devices", "cpu_s", "ended", "figures")}
         rest["by_kind"] = {name: np.array(values, np.int64) for name, values in each["by_kind"].items()}
         runs.append(Ran(design, part, system, metric, asked.last, counts, lifetime_erases=erases, scale=asked.scale, **rest))
     return Pools(asked, stream.pages, runs, recalled)
@@ -279,7 +279,15 @@ def _run(asked: Asked, design: str, part: str | None, writer: ParquetWriter | No
         "devices": {PURPOSES[purpose]: statistics(device) for purpose, device in made.items()},
         "cpu_s": time.process_time() - begun,
         "ended": bool(run.tables.numbers[ENDED]),
+        "figures": _figures(stream, run),
     }
+
+
+def _figures(stream: TransactionStream, run: PoolRun) -> dict[str, float]:
+    """What the benchmark reports, if it has come to its end."""
+    if not (isinstance(stream, TransactionWorkload) and run.is_over):
+        return {}
+    return stream.figures({kind: time / SECONDS for kind, time in run.ended.items()})
 
 
 def _parts(asked: Asked, devices: Iterable[PoolDevice]) -> list[Part]:

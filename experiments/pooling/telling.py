@@ -56,6 +56,8 @@ class Ran:
         At which it ran: times are told as they are at scale 1.
     by_kind
         Transactions of each kind, a number an interval; empty where all are of one kind.
+    figures
+        What the benchmark reports of a run to its end, by name.
     """
 
     design: str
@@ -70,6 +72,7 @@ class Ran:
     lifetime_erases: int = 0
     scale: float = 1.0
     by_kind: Mapping[str, Integers] = field(default_factory=dict)
+    figures: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -126,6 +129,7 @@ class Ran:
         if self.metric is not None:
             counted, length = int(self.by_kind[self.metric.kind][part].sum()), (part.stop - part.start) * self.system.interval
             named |= {"metric": self.metric.name, "metric_value": self.metric.of(counted, length)}
+        named |= self.figures
         if self.is_worn:
             worn = {name: float(self.counts[name][part].sum()) for name in (*WORN, "transactions")}
             told |= wear(worn, (part.stop - part.start) * self.seconds, self.lifetime_erases)

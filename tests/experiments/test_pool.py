@@ -102,3 +102,19 @@ def test_throughput_stands_over_that_without_an_ssd_whatever_ran_first(done: Poo
     table = report.runs_table(Pools(done.asked, done.pages, done.runs[::-1]))
     over = [row[table.header.index("over none")] for row in table.rows]
     assert over[-1] == 1.0 and over[0] == pytest.approx(done.rows()[-1]["transactions_s"] / done.rows()[0]["transactions_s"])
+
+
+def test_tpc_h_tells_its_figures_when_it_has_come_to_its_end() -> None:
+    switches = {"clients": 3, "read_ahead": 8, "think": 1000}
+    runs = {}
+    for seconds in (1, 60):
+        asked = Asked(
+            workload="tpc-h:scale=0.01", designs=["none"], memory=MB, ssd=0, time=seconds * SECONDS, switches=switches, without=[]
+        )
+        runs[seconds] = simulate(asked)
+    (row,) = runs[60].rows()
+    assert row["QphH"] == pytest.approx((row["power"] * row["throughput"]) ** 0.5)
+    assert "QphH" not in runs[1].rows()[0]
+    table = report.figures_table(runs[60])
+    assert table is not None and table.header == ["design", "power", "throughput", "QphH"]
+    assert report.figures_table(runs[1]) is None
