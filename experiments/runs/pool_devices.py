@@ -13,7 +13,7 @@ from experiments.runs.pools import DISKS_3_1, SSD_3_1, Rates
 from flashsim.core.compiling import Part, parts_of
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.model import CompiledModel
-from flashsim.core.parameters import count
+from flashsim.core.parameters import count, switch
 from flashsim.core.units import KIB, format_size
 from flashsim.device import engines, presets
 from flashsim.device.part import part_of
@@ -38,6 +38,7 @@ class _Told:
     write: int = count("pages a second that are written at random, by all servers together")
     further: int = count("pages a second that a request goes on with behind its first one; 0 for no end of them", least=0, default=0)
     servers: int = count("requests served at once", default=1)
+    exponential: bool = switch("whether times are exponentially distributed", default=False)
 
 
 #: What `rates` are of the disks and the SSD unless it is said otherwise.
@@ -68,7 +69,7 @@ class PoolDevice:
 
     def __post_init__(self) -> None:
         if self.is_rates:
-            self._rates()
+            self.rates()
         else:
             engines.check_policies(self.preset)
 
@@ -114,7 +115,7 @@ class PoolDevice:
     def make(self, page_size: int, state: Precondition | None = None) -> CompiledModel | Striped:
         """The device, idle, as the compiled loop takes it; of flash drives each in a state, else empty."""
         if self.is_rates:
-            return self._rates().station(page_size)
+            return self.rates().station(page_size)
         engines.finish(self.preset)
         kind, _ = engines.classes_of(self.preset, "engine")
         made: Sequence[Any] = [kind(self.preset.parameters) for _ in range(self.drives)]
@@ -160,7 +161,8 @@ class PoolDevice:
             raise InvalidParameterError(self.purpose, repr(self.text), "a device has a name")
         return found
 
-    def _rates(self) -> Rates:
+    def rates(self) -> Rates:
+        """Of a station."""
         return Rates(**vars(parsed(self.text, _Told, _PUBLISHED.get(self.purpose, {}))))
 
 

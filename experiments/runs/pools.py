@@ -42,18 +42,22 @@ class Rates:
         Pages a second that a request goes on with behind its first one, 0 for no end of them.
     servers
         Requests served at once.
+    exponential
+        Whether times are exponentially distributed, with these means.
     """
 
     read: int
     write: int
     further: int = 0
     servers: int = 1
+    exponential: bool = False
 
     def station(self, page_size: int, faster: float = 1.0) -> StationEngine:
         """The device; `faster` divides the time of a request's first page."""
         ahead = SECONDS // self.further if self.further else 0
         read, write = (round(self.servers * SECONDS / (rate * faster)) - ahead for rate in (self.read, self.write))
-        return StationEngine(StationParameters(read, write, servers=self.servers, rate=self.further * page_size))
+        parameters = StationParameters(read, write, servers=self.servers, rate=self.further * page_size, exponential=self.exponential)
+        return StationEngine(parameters)
 
 
 #: Do, 2012, table 3.1: eight disks and the Fusion ioDrive.
