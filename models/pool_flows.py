@@ -1,0 +1,264 @@
+"""What a memory pool and an SSD that extends it ask of their devices, from the references alone.
+
+At any instant a pool holds those of its pages whose key is above a bound: the last reference (LRU), or the last but one (LRU-2; a page
+that has one only ranks below all that have two).  Keys age alike, and so the bound stays as far behind the present as it is at one
+instant, where the pool's size tells it: the window of the working set (Denning, Schwartz, "Properties of the working-set model", CACM
+15(3), 1972), or a cache's characteristic time (Che, Tung, Wang, "Hierarchical web caching systems", IEEE JSAC 20(7), 2002).  No pool
+is run.  What passes memory's bound is missed; the misses, and what the pages' stays in memory made of them, are what the SSD sees.
+
+The designs' rules are those of Do, "Database management systems on flash", 2012, 3.2.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from flashsim.core.errors import UnknownNameError
+from flashsim.core.request import Integers
+
+Bits = npt.NDArray[np.bool_]
+Reals = npt.NDArray[np.float64]
+
+#: Designs that there are flows of.
+DESIGNS = ("none", "cw", "dw", "lc", "tac")
+#: Is added to keys of pages that were referenced twice; the key of a page that never was.
+_TWICE, _NEVER = 1 << 40, -(1 << 60)
+
+
+class References(NamedTuple):
+    """References one after the other, shape (n,) each."""
+
+    pages: Integers
+    #: Whether the page is written (or made), and whether it is made and not read.
+    writes: Bits
+    creates: Bits
+
+    def until(self, count: int) -> References:
+        """The first of them."""
+        return References(self.pages[:count], self.writes[:count], self.creates[:count])
+
+
+class Window(NamedTuple):
+    """The references over which flows are counted, and the one at which it is looked what pools hold."""
+
+    begin: int
+    cut: int
+    end: int
+
+    def has(self, times: Reals | Integers) -> Bits:
+        """Which times are in it."""
+        return np.asarray((times >= self.begin) & (times < self.end))
+
+
+class Stays(NamedTuple):
+    """Stays of pages in memory, by page and then by time, shape (n,) each."""
+
+    pages: Integers
+    #: The reference that brought the page; when it left, infinite if that is not known.
+    begins: Integers
+    leaves: Reals
+    #: Whether it was written, whether it was made and not read, and whether the reference that brought it wrote.
+    dirty: Bits
+    created: Bits
+    for_update: Bits
+
+    @property
+    def again(self) -> Bits:
+        """Whether the stay before is of the same page."""
+        return np.append(False, self.pages[1:] == self.pages[:-1])
+
+
+class Flows(NamedTuple):
+    """Pages that move, for each reference."""
+
+    #: Read since memory missed them, those of these that the SSD has, and those of which the disk has no such version.
+    missed: float
+    served: float = 0.0
+    served_newer: float = 0.0
+    #: Pages that leave memory; written to the SSD, and those of these that are not written to the disk as well.
+    left: float = 0.0
+    admitted: float = 0.0
+    only_admitted: float = 0.0
+    #: Written to the disk as they leave memory, and by the cleaner, so many at once.
+    written: float = 0.0
+    cleaned: float = 0.0
+    group: float = 1.0
+
+
+def _bound(keys: Integers, frames: int, cut: int) -> float:
+    """How far behind the present the key is above which so many pages are held."""
+    if frames >= len(keys):
+        return -np.inf
+    return float(np.partition(keys, -frames)[-frames] - cut) if frames else np.inf
+
+
+def _at(cut: int, pages: Integers, times: Integers) -> Integers:
+    """Rows of what each page did last before an instant; rows are by page and then by time."""
+    last = np.append((pages[1:] != pages[:-1]) | (times[1:] >= cut), True)
+    return np.flatnonzero(last & (times < cut))
+
+
+def stays(references: References, frames: int, window: Window, uses: int = 2) -> Stays:
+    """Stays in a memory pool.
+
+    Parameters
+    ----------
+    references
+        From a cold start on.
+    frames
+        Of memory.
+    window
+        Of it, only the instant is used.
+    uses
+        1 for LRU, 2 for LRU-2.
+    """
+    order = np.argsort(references.pages, kind="stable")
+    pages, times = references.pages[order], order
+    again = np.append(False, pages[1:] == pages[:-1])
+    keys = times.copy()
+    if uses == 2:
+        keys[again] = times[np.flatnonzero(again) - 1] + _TWICE
+    bound = _bound(keys[_at(window.cut, pages, times)], frames, window.cut)
+    known = np.where(again, np.append(_NEVER, keys[:-1]), _NEVER)
+    begins = np.flatnonzero((known - times < bound) | ~again)
+    ends = np.append(begins[1:], len(pages)) - 1
+    writes = references.writes[order]
+    return Stays(
+        pages[begins],
+        times[begins],
+        np.maximum(times[ends], keys[ends] - bound),
+        np.logical_or.reduceat(writes, begins),
+        references.creates[order][begins],
+        writes[begins],
+    )
+
+
+def flows(found: Stays, design: str, frames: int, window: Window, dirty_limit: float = 0.5, extent: int = 32, group: int = 32) -> Flows:
+    """What is asked of disk and SSD.
+
+    Parameters
+    ----------
+    found
+        Stays in memory.
+    design
+        One of `DESIGNS`.
+    frames
+        Of the SSD.
+    window
+        Over which it is counted.
+    dirty_limit
+        Share of the SSD that may be newer than the disk (lambda), of LC.
+    extent
+        Pages of which TAC holds the temperature together.
+    group
+        Pages that the cleaner writes at once, at most (alpha).
+
+    Raises
+    ------
+    UnknownNameError
+        There are no flows of that design.
+    """
+    if design not in DESIGNS:
+        raise UnknownNameError("design with a formula", design, DESIGNS)
+    references = window.end - window.begin
+    came, went = window.has(found.begins) & ~found.created, window.has(found.leaves)
+    dirty_out = float((went & found.dirty).sum()) / references
+    plain = Flows(float(came.sum()) / references, left=float(went.sum()) / references, written=dirty_out)
+    if design == "none" or frames == 0:
+        return plain
+    if design == "tac":
+        return _temperatures(found, frames, window, extent, plain)
+    return _copies(found, design, frames, window, int(dirty_limit * frames), group, plain)
+
+
+def _copies(found: Stays, design: str, frames: int, window: Window, limit: int, group: int, plain: Flows) -> Flows:
+    """CW, DW and LC: what leaves memory is copied, ranked by its misses (LRU-2); a copy is given up when its page is written."""
+    references, cut, again = window.end - window.begin, window.cut, found.again
+    offered = ~found.dirty if design == "cw" else np.ones_like(found.dirty)
+    keys = _keys_of_misses(found)
+    now = _at(cut, found.pages, found.begins)
+    before = np.append(False, offered[:-1]) & again
+    held = now[np.where(found.leaves[now] < cut, offered[now], ~found.dirty[now] & before[now])]
+    newer, cleaned = _newer(found, keys, held, limit if design == "lc" else 0, window)
+    still = newer[held] > cut if design == "lc" else np.zeros(len(held), bool)
+    bound = _bound(keys[held[~still]], frames - int(still.sum()), cut)
+    was_newer = np.append(False, newer[:-1] > found.begins[1:]) & again if design == "lc" else np.zeros_like(again)
+    served = before & (was_newer | (np.append(_NEVER, keys[:-1]) - found.begins >= bound))
+    came, went = window.has(found.begins) & ~found.created, window.has(found.leaves)
+    admitted = offered & went & (found.dirty | ~served)
+    told = plain._replace(
+        served=float((served & came).sum()) / references,
+        admitted=float(admitted.sum()) / references,
+    )
+    if design != "lc":
+        return told
+    return told._replace(
+        served_newer=float((served & was_newer & came).sum()) / references,
+        only_admitted=plain.written,
+        written=0.0,
+        cleaned=cleaned / references,
+        group=_run(np.sort(found.pages[held[still]]), group),
+    )
+
+
+def _keys_of_misses(found: Stays) -> Integers:
+    """The key of a page's copy after each stay: its last miss but one, else its last; a page that was made has not been missed."""
+    missed = np.flatnonzero(~found.created)
+    pages, times = found.pages[missed], found.begins[missed]
+    again = np.flatnonzero(np.append(False, pages[1:] == pages[:-1]))
+    known = times.copy()
+    known[again] = times[again - 1] + _TWICE
+    keys = np.zeros(len(found.pages), np.int64)
+    keys[missed] = known
+    return keys
+
+
+def _newer(found: Stays, keys: Integers, held: Integers, limit: int, window: Window) -> tuple[Reals, float]:
+    """Until when each stay's copy is newer than the disk if it is not written again, and how many pages are cleaned in the window.
+
+    The pages of the least keys are cleaned when more than the limit are newer.
+    """
+    opens = found.dirty | ~found.again
+    begins, number = np.flatnonzero(opens), np.cumsum(opens) - 1
+    dirty = found.dirty[begins]
+    bound = _bound(keys[held[dirty[number[held]]]], limit, window.cut)
+    cleaned = np.maximum(found.leaves, keys - bound)
+    following = np.append(np.where(found.again[1:], found.begins[1:], np.inf), np.inf)
+    first = np.minimum.reduceat(np.where(cleaned < following, cleaned, np.inf), begins)
+    first[~dirty] = -np.inf
+    return first[number], float(window.has(first).sum())
+
+
+def _run(pages: Integers, most: int) -> float:
+    """The mean length of the runs of neighbours in which pages lie."""
+    if not len(pages):
+        return 1.0
+    bounds = np.flatnonzero(np.append(True, np.diff(pages) != 1))
+    lengths = np.diff(np.append(bounds, len(pages)))
+    return float(min(most, (lengths**2).sum() / lengths.sum()))
+
+
+def _temperatures(found: Stays, frames: int, window: Window, extent: int, plain: Flows) -> Flows:
+    """TAC: what is read to be read only is copied at once, if its extent is among the warmest; what leaves dirty renews its copy."""
+    references, missed = window.end - window.begin, ~found.created
+    extents = found.pages // extent
+    warm = np.bincount(extents[missed & (found.begins < window.cut)], minlength=int(extents.max(initial=0)) + 1)
+    fetched = missed & ~found.for_update
+    before: Integers = np.cumsum(fetched) - fetched
+    had = before > np.maximum.accumulate(np.where(found.again, 0, before))
+    candidates = np.sort(warm[np.unique(found.pages[fetched & (found.begins < window.cut)]) // extent])
+    share = np.ones(len(warm))
+    if frames < len(candidates):
+        coldest = candidates[-frames]
+        tied = candidates == coldest
+        share = (warm > coldest) + (warm == coldest) * ((frames - (candidates > coldest).sum()) / tied.sum())
+    kept = share[extents]
+    came, went = window.has(found.begins), window.has(found.leaves)
+    renewed = kept[went & found.dirty & (had | fetched)].sum()
+    return plain._replace(
+        served=float(kept[came & missed & had].sum()) / references,
+        admitted=float(kept[came & fetched & ~had].sum() + renewed) / references,
+    )

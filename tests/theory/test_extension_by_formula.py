@@ -1,0 +1,56 @@
+"""Designs by formula, which rests on no run, against runs of the same transactions for as many hours, from cold."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from experiments.formulas.extension import Formula, Transacted, service
+from experiments.runs.pools import DISKS_3_1, SSD_3_1, PoolSeries, PoolSetup, run_pool
+from flashsim.core.errors import InvalidParameterError
+from flashsim.core.kernel import compiled
+from traces.transactions import workload
+
+CLEANERS = {"cleaners": 256}
+TPC_E = {"work": 727_000, "others": CLEANERS | {"dirty_limit": 1}}
+
+
+def both(setup: PoolSetup, scale: float) -> tuple[float, float]:
+    """Transactions a second over the last fifth of the time, by formula and by simulation."""
+    stream = setup.transactions(scale, 0)
+    formula = Formula(setup.system(stream.pages, scale), service(DISKS_3_1), service(SSD_3_1), setup.work)
+    _, found = formula.after(Transacted(stream), setup.hours * 3600 * scale)
+    series = PoolSeries.of(run_pool(vars(setup), scale, 0))
+    return found.throughput, series.rate("transactions", slice(-len(series.counts["transactions"]) // 5, None))
+
+
+@pytest.mark.skipif(not compiled(), reason="takes minutes uncompiled")
+@pytest.mark.parametrize("design", ["none", "cw", "dw", "tac", "lc"])
+def test_tpc_c_by_formula_is_within_six_percent(design: str) -> None:
+    formula, simulated = both(PoolSetup("tpc-c:warehouses=2000", design, others=CLEANERS), 0.001 if design == "lc" else 0.005)
+    assert formula == pytest.approx(simulated, rel=0.06)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not compiled(), reason="takes minutes uncompiled")
+@pytest.mark.parametrize("design", ["none", "cw", "dw", "tac", "lc"])
+@pytest.mark.parametrize(("text", "given"), [("tpc-c:warehouses=4000", {"others": CLEANERS}), ("tpc-e:database=230GiB", TPC_E)])
+def test_large_databases_by_formula(text: str, given: dict[str, Any], design: str) -> None:
+    formula, simulated = both(PoolSetup(text, design, **given), 0.01)
+    assert formula == pytest.approx(simulated, rel=0.15)
+
+
+def test_formulas_are_refused_what_they_do_not_know() -> None:
+    with pytest.raises(InvalidParameterError, match="formulas are of references to single pages"):
+        Transacted(workload("tpc-h:scale=0.01")).until(1000)
+
+
+def test_seconds_after_the_last_reference_change_nothing() -> None:
+    setup = PoolSetup("zipf:pages=20000,references=50000,write-share=0.3,each=5", "dw", 24 * 2**20, 40 * 2**20)
+    stream = workload(setup.workload)
+    formula = Formula(setup.system(stream.pages, 1.0), service(DISKS_3_1), service(SSD_3_1))
+    told = Transacted(stream)
+    whole = formula.steady(told.until(10**9), 5.0)
+    assert told.each == 5 and formula.after(Transacted(stream), 1e9) == whole
+    assert 0 < formula.after(Transacted(stream), 1.0)[1].throughput < whole[1].throughput
