@@ -17,6 +17,7 @@ from experiments.commands.shared import CommandWithExamples, Force, Group, JsonF
 from experiments.commands.terminal import explain, say
 from experiments.commands.values import completes
 from experiments.commands.warned import warnings_as_lines
+from experiments.commands.worth import worth_of_budget
 from experiments.pooling import report
 from experiments.pooling.session import PARTS, Asked, simulate
 from experiments.pooling.sizes import design_names, is_until_ssd, parse_percent, part_names
@@ -107,6 +108,7 @@ def pool() -> None:
     Examples::
 
         flashsim pool run tpc-c:warehouses=2 --design none,lc --memory 20MB --ssd 140MB --time 4s
+        flashsim pool worth tpc-c:warehouses=2000 --budget 5000 --prices graefe-2007
         flashsim pool list
     """
 
@@ -237,3 +239,6 @@ def run(
             explain(report.WORN)
         write = partial(report.write_report, done=done)
         write_result(targets, Shown(done.rows(), done.as_dict(), lambda: report.ramp_up(done), write), origin)
+
+
+app.command("worth", cls=CommandWithExamples)(worth_of_budget)

@@ -67,7 +67,7 @@ def worth_of_budget(
     )
     with Outputs(force) as outputs:
         target = outputs.file("--json", json) if json else None
-        origin = provenance(vars(asked))
+        origin = provenance(asked.as_dict())
         with progress_bar("dividing the budget") as progress:
             found = worth(asked, progress)
         say(choices_table(found), "")

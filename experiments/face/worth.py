@@ -112,4 +112,4 @@ def worth(
     )
     with working("dividing the budget") as progress:
         found = divided(asked, progress)
-    return WorthOutcome(provenance(vars(asked)), asked, found)
+    return WorthOutcome(provenance(asked.as_dict()), asked, found)

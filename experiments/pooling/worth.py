@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -14,9 +14,9 @@ from matplotlib.figure import Figure
 from algorithms.extensions.base import extension_design
 from algorithms.replacement.base import replacement_policy
 from experiments.formulas.extension import LAST, Formula, Transacted, last_of, service
-from experiments.pooling.devices import PoolDevice
 from experiments.presentation.plots import LINES, WIDTH, legend, style
 from experiments.presentation.tables import Entry, Table
+from experiments.runs.pool_devices import PoolDevice
 from experiments.runs.pools import Rates
 from flashsim.core.errors import DamagedFileError, InvalidParameterError, UnknownNameError
 from flashsim.core.preset_files import PresetFolder
@@ -37,6 +37,8 @@ PRICES = PresetFolder(Path(__file__).parent / "prices", "prices")
 _PAGES, _EACH = 1 << 15, 40
 #: Sizes are rounded down to so many steps between a power of two and the next; shares of what disks leave that the SSD may have.
 _STEPS, _SHARES = 4, np.arange(0, 1, 0.1)
+#: The share of progress that formulas take; what is as much as the most.
+_SEARCH, _AS_MUCH = 0.7, 0.995
 #: Parts of the time that a run takes by formula.
 _STEPS_OF_A_RUN = 50
 
@@ -156,6 +158,10 @@ class Worth:
             if not PoolDevice(purpose, text).is_rates:
                 raise InvalidParameterError(purpose, text, "formulas are of rates alone")
 
+    def as_dict(self) -> dict[str, Any]:
+        """JSON-ready."""
+        return {each.name: getattr(self, each.name) for each in fields(self)}
+
     @cached_property
     def rates(self) -> tuple[Rates, Rates]:
         """Of the disks and the SSD."""
@@ -176,7 +182,7 @@ class Worth:
         return {name: break_even(self.page_size, each, prices.disk, price * MIB / GB) for name, price in dollars.items()}
 
 
-def worth(asked: Worth, progress: Progress) -> list[Choice]:
+def worth(asked: Worth, progress: Progress | None = None) -> list[Choice]:
     """The best division of each budget, a row a design, the best first.
 
     Raises
@@ -187,22 +193,28 @@ def worth(asked: Worth, progress: Progress) -> list[Choice]:
     whole = workload(asked.workload, seed=asked.seed, page_size=asked.page_size)
     scale = asked.scale or min(1.0, _PAGES / whole.pages)
     search = _Search(asked, Prices.of(asked.prices), whole.pages, scaled(whole, scale), scale)
+    tell = progress or (lambda done, total, message="": None)
     found: list[Choice] = []
     for number, budget in enumerate(asked.budgets):
-        best: dict[str, Choice] = {}
-        divisions = list(search.divisions(budget))
+        choices, divisions = [], list(search.divisions(budget))
         for done, (memory, ssd, disks) in enumerate(divisions):
-            for design in asked.designs:
-                if (design == "none") == (ssd == 0):
-                    choice = search.choice(budget, design, memory, ssd, disks)
-                    best[design] = max(best.get(design, choice), choice, key=lambda each: each.formula)
-            progress(number + 0.7 * (done + 1) / len(divisions), len(asked.budgets), f"{budget:,.0f}: dividing it")
-        ranked = sorted(best.values(), key=lambda each: -each.formula)
-        for place, choice in enumerate(ranked[: asked.verified]):
-            ranked[place] = replace(choice, simulated=search.simulate(choice))
-            progress(number + 0.7 + 0.3 * (place + 1) / asked.verified, len(asked.budgets), f"{budget:,.0f}: {choice.design} simulated")
-        found += ranked
+            named = [design for design in asked.designs if (design == "none") == (ssd == 0)]
+            choices += [search.choice(budget, design, memory, ssd, disks) for design in named]
+            tell(number + _SEARCH * (done + 1) / len(divisions), len(asked.budgets), f"${budget:,.0f} divided")
+        best = [_best([each for each in choices if each.design == design]) for design in dict.fromkeys(each.design for each in choices)]
+        best.sort(key=lambda each: -each.formula)
+        for place, choice in enumerate(best[: asked.verified]):
+            best[place] = replace(choice, simulated=search.simulate(choice))
+            part = _SEARCH + (1 - _SEARCH) * (place + 1) / asked.verified
+            tell(number + part, len(asked.budgets), f"${budget:,.0f}: {choice.design} simulated")
+        found += best
     return found
+
+
+def _best(choices: Sequence[Choice]) -> Choice:
+    """The cheapest of those that do as much as the one that does most, to within half a percent."""
+    most = max(each.formula for each in choices)
+    return min((each for each in choices if each.formula >= _AS_MUCH * most), key=lambda each: each.cost)
 
 
 class _Search:
@@ -238,7 +250,7 @@ class _Search:
         asked = self.asked
         system = PoolSystem(
             self.stream.pages, memory, replacement_policy("lru-k"), extension_design(design), ssd, asked.clients, asked.think,
-            asked.page_size, expansion=1, read_ahead=1, cleaners=256, work=asked.work,
+            asked.page_size, expansion=1, read_ahead=1, work=asked.work,
         )  # fmt: skip
         return Formula(system, service(asked.disks(disks)), service(asked.rates[1]), asked.work)
 
@@ -282,7 +294,7 @@ def choices_table(found: Sequence[Choice]) -> Table:
     rows: list[list[Entry]] = []
     for each in found:
         error = each.row()["error"]
-        bought = [f"{each.budget:,.0f}", each.design, format_size(each.memory), format_size(each.ssd), each.disks]
+        bought: list[Entry] = [f"{each.budget:,.0f}", each.design, format_size(each.memory), format_size(each.ssd), each.disks]
         rows.append([*bought, each.formula, each.simulated, None if error is None else f"{error:+.1%}"])
     return Table(["budget, $", "design", "memory", "SSD", "disks", "formula", "simulated", "error"], rows, digits=0)
 

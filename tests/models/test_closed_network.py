@@ -60,7 +60,14 @@ def test_laws_hold(demands: list[float], clients: int, think: float) -> None:
 
 @pytest.mark.parametrize(
     ("page", "accesses", "device", "memory", "seconds"),
-    [(KIB, 15, 15000, 5000, 204.8), (8 * KIB, 64, 2000, 15, 266.7), (4 * KIB, 83, 80, 0.047, 5250), (4 * KIB, 6200, 999, 0.047, 878)],
+    [
+        (KIB, 15, 15000, 5000, 204.8),
+        (8 * KIB, 64, 2000, 15, 266.7),
+        (4 * KIB, 83, 80, 0.047, 5250),
+        (4 * KIB, 6200, 999, 0.047, 878),
+        (4 * KIB, 6200, 400, 0.047, 351),
+        (4 * KIB, 83, 80, 0.03125, 7896),
+    ],
 )
 def test_published_intervals(page: int, accesses: float, device: float, memory: float, seconds: float) -> None:
     assert break_even(page, accesses, device, memory) == pytest.approx(seconds, rel=0.003)

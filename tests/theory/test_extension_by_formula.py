@@ -12,8 +12,7 @@ from flashsim.core.errors import InvalidParameterError
 from flashsim.core.kernel import compiled
 from traces.transactions import workload
 
-CLEANERS = {"cleaners": 256}
-TPC_E = {"work": 727_000, "others": CLEANERS | {"dirty_limit": 1}}
+TPC_E = {"work": 727_000, "others": {"dirty_limit": 1}}
 
 
 def both(setup: PoolSetup, scale: float) -> tuple[float, float]:
@@ -28,14 +27,14 @@ def both(setup: PoolSetup, scale: float) -> tuple[float, float]:
 @pytest.mark.skipif(not compiled(), reason="takes minutes uncompiled")
 @pytest.mark.parametrize("design", ["none", "cw", "dw", "tac", "lc"])
 def test_tpc_c_by_formula_is_within_six_percent(design: str) -> None:
-    formula, simulated = both(PoolSetup("tpc-c:warehouses=2000", design, others=CLEANERS), 0.001 if design == "lc" else 0.005)
+    formula, simulated = both(PoolSetup("tpc-c:warehouses=2000", design), 0.001 if design == "lc" else 0.005)
     assert formula == pytest.approx(simulated, rel=0.06)
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(not compiled(), reason="takes minutes uncompiled")
 @pytest.mark.parametrize("design", ["none", "cw", "dw", "tac", "lc"])
-@pytest.mark.parametrize(("text", "given"), [("tpc-c:warehouses=4000", {"others": CLEANERS}), ("tpc-e:database=230GiB", TPC_E)])
+@pytest.mark.parametrize(("text", "given"), [("tpc-c:warehouses=4000", {}), ("tpc-e:database=230GiB", TPC_E)])
 def test_large_databases_by_formula(text: str, given: dict[str, Any], design: str) -> None:
     formula, simulated = both(PoolSetup(text, design, **given), 0.01)
     assert formula == pytest.approx(simulated, rel=0.15)

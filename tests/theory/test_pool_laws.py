@@ -132,7 +132,7 @@ class Watched(PoolSpecification):
         self.out, self.rewritten = 0, 0
         self._stream = self._begin(self._stream)
 
-    def _begin(self, stream: Iterator[list[list[int]]]) -> Iterator[list[list[int]]]:
+    def _begin(self, stream: Iterator[Any]) -> Iterator[Any]:
         for each in stream:
             self.begun.append(int(self.env.now))
             yield each
