@@ -182,17 +182,14 @@ def _copies(found: Stays, design: str, frames: int, window: Window, limit: int, 
     now = _at(cut, found.pages, found.begins)
     before = np.append(False, offered[:-1]) & again
     held = now[np.where(found.leaves[now] < cut, offered[now], ~found.dirty[now] & before[now])]
-    newer, cleaned = _newer(found, keys, held, limit if design == "lc" else 0, window)
-    still = newer[held] > cut if design == "lc" else np.zeros(len(held), bool)
+    newer, cleaned = _newer(found, keys, held, limit, window) if design == "lc" else (np.full(len(again), -np.inf), 0.0)
+    still = newer[held] > cut
     bound = _bound(keys[held[~still]], frames - int(still.sum()), cut)
-    was_newer = np.append(False, newer[:-1] > found.begins[1:]) & again if design == "lc" else np.zeros_like(again)
+    was_newer = np.append(False, newer[:-1] > found.begins[1:]) & again
     served = before & (was_newer | (np.append(_NEVER, keys[:-1]) - found.begins >= bound))
     came, went = window.has(found.begins) & ~found.created, window.has(found.leaves)
     admitted = offered & went & (found.dirty | ~served)
-    told = plain._replace(
-        served=float((served & came).sum()) / references,
-        admitted=float(admitted.sum()) / references,
-    )
+    told = plain._replace(served=float((served & came).sum()) / references, admitted=float(admitted.sum()) / references)
     if design != "lc":
         return told
     return told._replace(
@@ -200,7 +197,7 @@ def _copies(found: Stays, design: str, frames: int, window: Window, limit: int, 
         only_admitted=plain.written,
         written=0.0,
         cleaned=cleaned / references,
-        group=_run(np.sort(found.pages[held[still]]), group),
+        group=_run(found, newer, window, group),
     )
 
 
@@ -219,26 +216,48 @@ def _keys_of_misses(found: Stays) -> Integers:
 def _newer(found: Stays, keys: Integers, held: Integers, limit: int, window: Window) -> tuple[Reals, float]:
     """Until when each stay's copy is newer than the disk if it is not written again, and how many pages are cleaned in the window.
 
-    The pages of the least keys are cleaned when more than the limit are newer.
+    The pages of the least keys are cleaned when more than the limit are newer.  A page that was cleaned may have been missed again, so
+    that its key is no reason: the bound is lowered until as many are newer as may be.
     """
     opens = found.dirty | ~found.again
     begins, number = np.flatnonzero(opens), np.cumsum(opens) - 1
     dirty = found.dirty[begins]
-    bound = _bound(keys[held[dirty[number[held]]]], limit, window.cut)
-    cleaned = np.maximum(found.leaves, keys - bound)
     following = np.append(np.where(found.again[1:], found.begins[1:], np.inf), np.inf)
-    first = np.minimum.reduceat(np.where(cleaned < following, cleaned, np.inf), begins)
+    written = held[dirty[number[held]]]
+
+    def until(frames: int) -> Reals:
+        cleaned = np.maximum(found.leaves, keys - _bound(keys[written], frames, window.cut))
+        first: Reals = np.minimum.reduceat(np.where(cleaned < following, cleaned, np.inf), begins)
+        return first
+
+    least, most = min(limit, len(written)), len(written)
+    while most - least > limit // 100:
+        middle = (least + most) // 2
+        too_few = (until(middle)[number[written]] > window.cut).sum() < limit
+        least, most = (middle + 1, most) if too_few else (least, middle)
+    first = until(least)
     first[~dirty] = -np.inf
     return first[number], float(window.has(first).sum())
 
 
-def _run(pages: Integers, most: int) -> float:
-    """The mean length of the runs of neighbours in which pages lie."""
-    if not len(pages):
-        return 1.0
-    bounds = np.flatnonzero(np.append(True, np.diff(pages) != 1))
-    lengths = np.diff(np.append(bounds, len(pages)))
-    return float(min(most, (lengths**2).sum() / lengths.sum()))
+def _run(found: Stays, newer: Reals, window: Window, most: int) -> float:
+    """How many neighbours in a row, on average, are newer than the disk when one of them is cleaned."""
+    rows = np.flatnonzero(found.dirty & np.isfinite(found.leaves))
+    # a copy is newer from when its page left until it is cleaned, or its page comes back to be written
+    again = np.append(np.where(found.again[1:] & found.dirty[1:], found.begins[1:], np.inf), np.inf)[rows]
+    pages, ends = found.pages[rows].astype(np.int64), np.minimum(newer[rows], again)
+    since = pages * _TWICE + found.leaves[rows].astype(np.int64)
+    cleaned = window.has(newer[rows])
+    count = total = int(cleaned.sum())
+    for step in (1, -1):
+        reached, times = pages[cleaned], newer[rows][cleaned]
+        for _ in range(most - 1):
+            reached = reached + step
+            place = np.searchsorted(since, reached * _TWICE + times.astype(np.int64), side="right") - 1
+            goes_on = (place >= 0) & (pages[place] == reached) & (ends[place] > times)
+            reached, times = reached[goes_on], times[goes_on]
+            total += len(reached)
+    return min(float(most), total / count) if count else 1.0
 
 
 def _temperatures(found: Stays, frames: int, window: Window, extent: int, plain: Flows) -> Flows:

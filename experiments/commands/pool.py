@@ -108,7 +108,7 @@ def pool() -> None:
     Examples::
 
         flashsim pool run tpc-c:warehouses=2 --design none,lc --memory 20MB --ssd 140MB --time 4s
-        flashsim pool worth tpc-c:warehouses=2000 --budget 5000 --prices graefe-2007
+        flashsim pool worth tpc-c:warehouses=2 --budget 90 --prices graefe-2007 --scale 0.2
         flashsim pool list
     """
 

@@ -37,6 +37,8 @@ PRICES = PresetFolder(Path(__file__).parent / "prices", "prices")
 _PAGES, _EACH = 1 << 15, 40
 #: Sizes are rounded down to so many steps between a power of two and the next; shares of what disks leave that the SSD may have.
 _STEPS, _SHARES = 4, np.arange(0, 1, 0.1)
+#: Frames of memory for each client, at least.
+_A_CLIENT = 16
 #: The share of progress that formulas take; what is as much as the most.
 _SEARCH, _AS_MUCH = 0.7, 0.995
 #: Parts of the time that a run takes by formula.
@@ -226,7 +228,7 @@ class _Search:
         self.references = transacted.until(_EACH * stream.pages)
         self.each, self.window = transacted.each, last_of(len(self.references.pages))
         self.stays: dict[int, Stays] = {}
-        self.least = asked.clients + 1
+        self.least = _A_CLIENT * asked.clients  # in a smaller memory pages that are on their way make a difference
 
     def divisions(self, budget: float) -> Iterator[tuple[int, int, int]]:
         """Frames of memory and of the SSD at the scale, and disks: those that do not cost more."""

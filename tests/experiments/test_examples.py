@@ -61,6 +61,7 @@ COMMANDS = (
     "pool",
     "pool list",
     "pool run",
+    "pool worth",
     "validate",
     "validate hdd",
     "validate joins",
