@@ -243,12 +243,12 @@ class _Requests:
 
     def take(self, number: int) -> Integers:
         """The next ones, fewer at the end."""
-        held = [self._left]
-        while sum(map(len, held)) < number and (piece := next(self._pieces, None)) is not None:
-            held.append(piece)
-        joined = np.concatenate(held)
-        self._left = joined[number:]
-        return joined[:number]
+        found = [self._left[:number]]
+        self._left = self._left[number:]
+        while (missing := number - sum(map(len, found))) and (piece := next(self._pieces, None)) is not None:
+            found.append(piece[:missing])
+            self._left = piece[missing:]
+        return np.concatenate(found)
 
 
 def _alone(references: Integers, kinds: int | Integers) -> Transactions:
