@@ -21,7 +21,7 @@ from flashsim.core.units import GIB, KIB, SECONDS
 from flashsim.device.station.engine import StationEngine
 from flashsim.device.station.parameters import StationParameters
 from flashsim.execution.compiled_loop import Striped
-from flashsim.execution.pooled.run import PoolRun
+from flashsim.execution.pooled.run import PoolRun, Recorder
 from flashsim.execution.pooled.system import COUNTED, CPU, DISK, SSD, PoolSystem
 from traces.transactions import scaled, workload
 
@@ -184,7 +184,11 @@ class PoolSeries:
 
 
 def pool_run(
-    setup: PoolSetup, scale: float, seed: int, drives: Mapping[int, CompiledModel | Striped] | None = None
+    setup: PoolSetup,
+    scale: float,
+    seed: int,
+    drives: Mapping[int, CompiledModel | Striped] | None = None,
+    record: Recorder | None = None,
 ) -> tuple[PoolRun, int, int]:
     """A system that has not run yet, when it ends, and its whole intervals; with stations by table 3.1 for what there are no drives for."""
     stream = setup.transactions(scale, seed)
@@ -196,7 +200,7 @@ def pool_run(
     if setup.work:
         devices[CPU] = StationEngine(StationParameters(setup.work, setup.work))
     intervals = round(setup.hours * 60 / setup.every)
-    return PoolRun(system, devices, stream, intervals + 1), intervals * system.interval, intervals
+    return PoolRun(system, devices, stream, intervals + 1, record=record), intervals * system.interval, intervals
 
 
 def run_pool(setup: Mapping[str, Any], scale: float, seed: int) -> dict[str, Any]:
