@@ -169,7 +169,7 @@ def begin_next(sys: Tables, client: int) -> bool:
     return True
 
 
-@inlined_kernel
+@lean_kernel
 def refer_next(state: State, outbox: Integers, now: int, client: int) -> int:
     """Let a client go on with its present reference; how it goes on if it must wait, or -1 when it is done with it."""
     sys = tables_of(state)[0]

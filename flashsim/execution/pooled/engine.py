@@ -6,7 +6,7 @@ Who goes on without delay stands in a ring, first come, first served; completion
 from __future__ import annotations
 
 from flashsim.core.host import heap_pop
-from flashsim.core.kernel import inlined_kernel, kernel_of
+from flashsim.core.kernel import kernel_of, lean_kernel
 from flashsim.core.replacement import FIRST_PAGE
 from flashsim.core.request import Integers
 from flashsim.core.state_table import State
@@ -21,7 +21,7 @@ from flashsim.execution.pooled.tables import tables_of
 from flashsim.storage.extension import state as ssd
 
 
-@inlined_kernel
+@lean_kernel
 def complete(state: State, outbox: Integers, now: int, device: int, slot: int) -> None:
     """A request has completed."""
     sys = tables_of(state)[0]
