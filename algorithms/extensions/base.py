@@ -72,7 +72,8 @@ def described_design(text: str, **parameters: int) -> ExtensionDesign:
 
 
 def design_parts(names: Iterable[str]) -> list[Part]:
-    """What of some members is compiled, a part a member; files of one's own are left out."""
-    modules = [f"{DESIGNS.package}.{name.replace('-', '_')}" for name in dict.fromkeys(names)]
-    own = [module for module in modules if module in source_tree().sources]
-    return [Part(module, "evicted", f"{__name__}:{extension_design.__name__}", seconds=_COMPILED_IN) for module in own]
+    """What of some members is compiled, a part a member; files of one's own, and members that have no kernel of their own, are left out."""
+    texts = {module: source_tree().sources.get(module, b"") for name in names for module in [f"{DESIGNS.package}.{name.replace('-', '_')}"]}
+    own = {module: [each for each in DESIGN_KERNELS if f"\ndef {each}(".encode() in text] for module, text in texts.items()}
+    made_by = f"{__name__}:{extension_design.__name__}"
+    return [Part(module, kernels[0], made_by, seconds=_COMPILED_IN) for module, kernels in own.items() if kernels]

@@ -56,7 +56,7 @@ def wait_for_partial_files(folder: Path, process: subprocess.Popen[str], count: 
         (f"{LONG_JOIN} --out o.parquet --trace t.parquet --json j.json", 3),
         ("reproduce do2009 --jobs 2 --out r --json j.json", 2),
         ("cache simulate zipf:pages=100000,references=1e8 --policy lru --policy opt --out o.csv --plot p.svg --json j.json", 3),
-        ("pool run tpc-c:warehouses=20 --design lc --memory 200MB --ssd 1400MB --time 36min --out o.csv --json j.json", 2),
+        ("pool run tpc-c:warehouses=20 --design dw,lc --jobs 2 --memory 200MB --ssd 1400MB --time 3h --json j.json --out-dir r", 2),
     ],
 )
 def test_an_interrupt_is_one_line_and_leaves_nothing(line: str, files: int, how: signal.Signals, tmp_path: Path) -> None:
