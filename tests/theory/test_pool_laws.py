@@ -127,7 +127,7 @@ class Watched(PoolSpecification):
     def __init__(self, *given: Any) -> None:
         super().__init__(*given)
         self.begun: list[int] = []
-        self.ended: list[int] = []
+        self.completed: list[int] = []
         self.frames: dict[int, int] = {}
         self.out, self.rewritten = 0, 0
         self._stream = self._begin(self._stream)
@@ -138,7 +138,7 @@ class Watched(PoolSpecification):
             yield each
 
     def _note(self, **counts: int) -> None:
-        self.ended += [int(self.env.now)] * counts.get("transactions", 0)
+        self.completed += [int(self.env.now)] * counts.get("transactions", 0)
         super()._note(**counts)
 
     def _ask_pages(self, purpose: int, operation: int, first: int, count: int = 1) -> simpy.Event:
@@ -171,9 +171,9 @@ def test_littles_law_and_pages_of_the_ssd(design: str) -> None:
             now = following
             run.env.step()
             run.note_given_up()
-        running = np.sum(now - np.array(run.begun)) - np.sum(now - np.array(run.ended))
-        thinks = np.minimum(system.think, now - np.array([0] * system.clients + run.ended))
-        assert system.clients * now == running + thinks.sum() and run.ended
+        running = np.sum(now - np.array(run.begun)) - np.sum(now - np.array(run.completed))
+        thinks = np.minimum(system.think, now - np.array([0] * system.clients + run.completed))
+        assert system.clients * now == running + thinks.sum() and run.completed
         ends = {tag: when for when, _, tag in run.devices.completed}
         spent = np.zeros(len(devices), np.int64)
         for tag, (when, device, *_) in enumerate(run.devices.asked):
