@@ -48,8 +48,8 @@ def worth_of_budget(
 
     Examples::
 
-        flashsim pool worth tpc-c:warehouses=20 --budget 100 --budget 200 --prices graefe-2007 --scale 0.05
-        flashsim pool worth zipf:pages=10000,write-share=0.3,each=10 --budget 82 --prices graefe-2007 --verify 2 --json worth.json
+        flashsim pool worth tpc-c:warehouses=20 --budget 110 --budget 150 --prices graefe-2007 --scale 0.02
+        flashsim pool worth zipf:pages=4000,write-share=0.3,each=10 --budget 81 --prices graefe-2007 --verify 2 --json worth.json
     """
     asked = Worth(
         workload=workload,
