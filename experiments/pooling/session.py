@@ -224,7 +224,7 @@ def simulate(asked: Asked, progress: Progress | None = None, settings: Settings 
     """
     stream, variants = asked.stream(), list(asked.variants())
     if trace and len(variants) > 1:
-        raise InvalidParameterError("trace", str(trace), f"it holds the requests of one run, but {len(variants)} are asked for")
+        raise InvalidParameterError("trace", f"{len(variants)} runs", "it holds the requests of one: one design, and no part left out")
     devices = {purpose: PoolDevice(purpose, text) for purpose, text in asked.devices.items()}
     for purpose, told in asked.states.items():
         _state(devices[purpose], *told)

@@ -9,7 +9,7 @@ from flashsim.core.errors import InvalidParameterError
 from flashsim.core.policies import Policies
 from flashsim.core.replacement import FIRST_PAGE, Numbers, ReplacementPolicy
 from flashsim.core.request import SECTOR
-from flashsim.core.units import NEVER
+from flashsim.core.units import NEVER, format_duration
 from flashsim.storage.extension.state import AHEAD, FILL, ROTATES, Extension, empty_extension
 from flashsim.storage.extension.state import FIRST_PARAMETER as FIRST
 
@@ -175,8 +175,9 @@ class PoolSystem:
         none = ("ssd", "think", "throttle", "checkpoint", "log_bytes", "work", "going_out", "fill", "dirty_limit", "cleaners")
         least |= dict.fromkeys(none, 0)
         for name, bound in least.items():
-            if getattr(self, name) < bound:
-                raise InvalidParameterError(name, getattr(self, name), f"it must be at least {bound}")
+            if (value := getattr(self, name)) < bound:
+                told = format_duration(value) if name in ("think", "checkpoint", "work") else value
+                raise InvalidParameterError(name, told, f"it must be at least {bound}")
         for name in ("fill", "dirty_limit"):
             if getattr(self, name) > 100:
                 raise InvalidParameterError(name, getattr(self, name), "it is a share in percent")
