@@ -59,7 +59,7 @@ def targets_of(paths: Mapping[str, Path], what: Survey) -> dict[int, Path]:
     UnknownNameError
         The trace has no such device.
     InvalidParameterError
-        A device of the trace goes nowhere.
+        A device of the trace goes nowhere, or to two files by its name and its number.
     """
     names = names_of(what)
     for name in paths:
@@ -67,6 +67,8 @@ def targets_of(paths: Mapping[str, Path], what: Survey) -> dict[int, Path]:
             raise UnknownNameError("device of the trace", name, [*names.values()])
     found = {number: path for number, name in names.items() if (path := paths.get(name, paths.get(str(number)))) is not None}
     for number, name in names.items():
+        if name != str(number) and name in paths and str(number) in paths and str(number) not in names.values():
+            raise InvalidParameterError("on", f"{number}={paths[str(number)]}", f"device {number} is {name}, and has {paths[name]} already")
         if number not in found:
             raise InvalidParameterError("on", f"nothing for {name}", f"add {name}=PATH, or leave that device of the trace out")
     return found

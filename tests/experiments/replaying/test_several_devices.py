@@ -102,6 +102,7 @@ def test_from_python(here: Path, recorded: Path) -> None:
         ("--on disk=./disk.bin --on ssd=./ssd.bin", ["nothing for log", "log=PATH"]),
         ("--on disk=./disk.bin --on ./ssd.bin", ["./ssd.bin", "NAME=PATH"]),
         (f"{ON} --on disk=./other.bin", ["disk has disk.bin already"]),
+        (f"{ON} --on 0=./other.bin", ["device 0 is disk, and has disk.bin already"]),
         (f"{ON} --engine fio --pace asap", ["fio"]),
         (f"{ON} --against ocz-core-60gb", ["--against"]),
         (f"{ON} --empty", ["--empty"]),
@@ -129,7 +130,7 @@ def test_one_device_is_told_of_and_converted(flashsim: Run, here: Path, recorded
 
 def test_one_run_is_recorded_whole_or_not_at_all(flashsim: Run, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     small = "pool run zipf:pages=2000,each=5 --memory 4MiB --clients 4 --ssd 8MiB --read-ahead 8 --time 1s"
-    refused(flashsim(f"{small} --design none,lc --trace t.parquet"), "2 are asked for")
+    refused(flashsim(f"{small} --design none,lc --trace t.parquet"), "trace: 2 runs, but")
 
     def interrupt(self: CausedRequests, first: int, rows: Integers) -> None:
         raise KeyboardInterrupt
