@@ -16,5 +16,6 @@ from experiments.face.replay import replay as replay
 from experiments.face.reproduce import reproduce as reproduce
 from experiments.face.sweep import sweep as sweep
 from experiments.face.trace import trace as trace
+from experiments.face.worth import worth as worth
 
 __version__: str

@@ -47,6 +47,7 @@ LINES = {
         "pool run zipf:pages=2000,write-share=0.3 --design none,dw --memory 4MiB --ssd 8MiB --clients 4 --time 1s --without throttle",
         False,
     ),
+    "pool worth": ("pool worth zipf:pages=4000,write-share=0.3,each=10 --budget 81 --prices graefe-2007", False),
     "validate hdd": ("validate hdd --drive toshiba-5400-320gb --trace measured.trace", False),
     "validate joins": (
         "validate joins --on ./joins.bin --device ocz-core-60gb --scale 0.005 --memory 256KiB --engine builtin --allow-write --repeats 1",

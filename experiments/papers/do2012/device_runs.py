@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from experiments.replaying.preconditioning import wanted
 from experiments.runs.pool_devices import STRIPE
 from experiments.runs.pools import PoolSetup, pool_run
 from experiments.runs.wear import WORN, worn
@@ -25,7 +24,7 @@ from flashsim.execution.pooled import columns as at
 from flashsim.execution.pooled.system import COUNTED, DISK, SSD
 from flashsim.hdd.engine.drive import HddEngine
 from flashsim.ssd.engine.drive import SsdEngine
-from flashsim.ssd.setup.precondition import precondition
+from flashsim.ssd.setup.precondition import Precondition, precondition
 
 #: Of the presets the nearest to SATA disks of 1 TB and 7200 rpm, eight of them; and the thesis's own SSD.
 DISKS, DRIVES, FLASH = "seagate-barracuda-7200.12", 8, "iodrive-slc-160gb"
@@ -34,22 +33,26 @@ NO_CACHE = {"write_behind": 0}
 _PAGE = 8 * KIB
 #: The share of the time, at its end, over which response times are told: the last two of ten hours.
 _LAST = 0.2
+#: Parts of which the SSD alone is one.
+PARTS = 100
 #: What random requests are measured of: the preset, other values of its parameters, how many parts it is divided into, drives, bytes of
 #: each that are asked for (0: all), and requests outstanding at each.
 _MEASURED: dict[str, tuple[str, dict[str, Any], int, int, int, int]] = {
     "8 disks, all of them": (DISKS, NO_CACHE, 1, DRIVES, 0, 8),
     "8 disks, the outer 200 GB": (DISKS, NO_CACHE, 1, DRIVES, 200 * GIB // DRIVES, 8),
-    "SSD, one at a time": (FLASH, {}, 100, 1, 0, 1),
-    "SSD, 64 outstanding": (FLASH, {}, 100, 1, 0, 64),
+    "SSD, one at a time": (FLASH, {}, PARTS, 1, 0, 1),
+    "SSD, 64 outstanding": (FLASH, {}, PARTS, 1, 0, 64),
 }
 
 
-def _preset(name: str, changes: Mapping[str, Any], parts: int) -> presets.Preset:
+def preset_of(name: str, changes: Mapping[str, Any], parts: int) -> presets.Preset:
     """One of so many parts of a drive with other values of its parameters."""
     preset = presets.load(name)
-    preset = part_of(replace(preset, parameters=replace(preset.parameters, **changes)), parts)
-    finish(preset)
-    return preset
+    return part_of(replace(preset, parameters=replace(preset.parameters, **changes)), parts)
+
+
+def _steady(occupancy: Sequence[Any], seed: int) -> Precondition:
+    return Precondition("steady", occupancy=np.array(occupancy), seed=seed)
 
 
 class _Responses:
@@ -78,8 +81,13 @@ class _Responses:
         return told
 
 
+def parts_at(scale: float) -> int:
+    """Into how many a drive is divided at a scale."""
+    return round(1 / scale)
+
+
 def run_on_drives(
-    setup: Mapping[str, Any], disks: Mapping[str, Any], ssd: Mapping[str, Any], state: str, scale: float, seed: int
+    setup: Mapping[str, Any], disks: Mapping[str, Any], ssd: Mapping[str, Any], occupancy: Sequence[Any] | None, scale: float, seed: int
 ) -> dict[str, Any]:
     """Run a system on such a part of each drive; JSON-ready.
 
@@ -89,16 +97,19 @@ def run_on_drives(
         Of the system, as `experiments.runs.pools.PoolSetup` has it.
     disks, ssd
         Other values of the presets' parameters.
-    state
-        Of the SSD at the beginning, as ``--precondition`` has it.
+    occupancy
+        What the SSD's steady state starts from, see `flashsim.ssd.setup.precondition.Precondition`; None: it is empty at the beginning.
     """
-    parts = round(1 / scale)
-    disk, flash = _preset(DISKS, NO_CACHE | dict(disks), parts), _preset(FLASH, ssd, parts)
+    parts = parts_at(scale)
+    disk, flash = preset_of(DISKS, NO_CACHE | dict(disks), parts), preset_of(FLASH, ssd, parts)
     assert disk.disk is not None and flash.flash is not None
+    for preset in (disk, flash):
+        finish(preset)
     made: dict[int, CompiledModel | Striped] = {DISK: Striped([HddEngine(disk.disk) for _ in range(DRIVES)], STRIPE)}
     if setup["design"] != "none":
         drive = made[SSD] = SsdEngine(flash.flash)
-        precondition(drive.state, wanted(state, flash, seed))
+        if occupancy is not None:
+            precondition(drive.state, _steady(occupancy, seed))
     told = PoolSetup(**setup)
     responses = _Responses(round((1 - _LAST) * told.hours * 3600 * SECONDS * scale), made)
     others = {**(told.others or {}), "chunk": STRIPE // _PAGE}
@@ -120,15 +131,16 @@ def run_on_drives(
     }
 
 
-def measure_rates(seed: int) -> dict[str, list[float]]:
-    """Random reads and writes of a page a second, by what is measured; an SSD is in its steady state."""
+def measure_rates(occupancy: Sequence[Any], seed: int) -> dict[str, list[float]]:
+    """Random reads and writes of a page a second, by what is measured; an SSD is in its steady state, which starts from an occupancy."""
     found = {}
-    for name, (preset, changes, parts, drives, span, depth) in _MEASURED.items():
-        rates = []
+    for name, (of, changes, parts, drives, span, depth) in _MEASURED.items():
+        rates, preset = [], preset_of(of, changes, parts)
+        finish(preset)
         for operation in (READ, WRITE):
-            device = Device(_preset(preset, changes, parts))
+            device = Device(preset)
             if device.preset.flash:
-                device.precondition(wanted("steady", device.preset, seed))
+                device.precondition(_steady(occupancy, seed))
             rates.append(drives * _rate(device, operation, span or device.capacity, depth, seed))
         found[name] = rates
     return found

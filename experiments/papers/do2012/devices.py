@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from algorithms.extensions.base import DESIGNS
-from experiments.papers.do2012.device_runs import DISKS, DRIVES, FLASH, measure_rates, run_on_drives
+from experiments.papers.do2012.device_runs import DISKS, DRIVES, FLASH, PARTS, measure_rates, parts_at, preset_of, run_on_drives
 from experiments.papers.do2012.runs import PUBLISHED, SHARE, STEADY, tpc_c, tpc_e
 from experiments.presentation.section import Section
 from experiments.presentation.tables import Entry, Table
+from experiments.replaying.preconditioning import wanted
 from experiments.runs.jobs import Job, Results, Settings
 from experiments.runs.pools import DISKS_3_1, SSD_3_1, PoolSeries, PoolSetup, run_pool
 from experiments.runs.wear import WORN, wear
@@ -58,6 +59,13 @@ def _scale(settings: Settings) -> float:
     return max(_PART * settings.scale * SHARE, _LEAST)
 
 
+def steady(changes: Mapping[str, Any], parts: int) -> list[Any]:
+    """What the steady state of one of so many parts of the SSD starts from: a formula has it, and no run rests on one."""
+    occupancy = wanted("steady", preset_of(FLASH, changes, parts)).occupancy
+    assert occupancy is not None
+    return list(occupancy.tolist())
+
+
 def _at_rates(setup: PoolSetup, settings: Settings) -> Job:
     label = f"{setup.workload}, {setup.design}, at rates beside simulated drives"
     return Job.of(run_pool, label, setup=vars(setup), scale=_scale(settings), seed=settings.seed)
@@ -71,14 +79,14 @@ def _on_drives(setup: PoolSetup, drives: _Drives, settings: Settings) -> Job:
         setup=vars(setup),
         disks=drives.disks,
         ssd=drives.ssd,
-        state=drives.state,
+        occupancy=None if drives.state == "empty" else steady(drives.ssd, parts_at(_scale(settings))),
         scale=_scale(settings),
         seed=settings.seed,
     )
 
 
 def _rates(settings: Settings) -> Job:
-    return Job.of(measure_rates, "random requests of simulated drives", seed=settings.seed)
+    return Job.of(measure_rates, "random requests of simulated drives", occupancy=steady({}, PARTS), seed=settings.seed)
 
 
 def jobs(claims: Collection[str], settings: Settings) -> list[Job]:

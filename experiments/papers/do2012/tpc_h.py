@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import Any
 
 from experiments.papers.base import Cell, Claim, Judgement, load
 from experiments.papers.do2012.runs import DESIGNS, DISKS, PUBLISHED, SHARE, Disks, judged, within
+from experiments.papers.do2012.tpc_h_runs import run_tests
 from experiments.presentation.section import Section
 from experiments.presentation.tables import Entry, Table
 from experiments.runs.jobs import Job, Results, Settings
-from experiments.runs.pools import HOUR, PoolSetup, pool_run
-from flashsim.core.errors import FlashsimError
-from flashsim.core.units import SECONDS
-from traces.transactions import TransactionWorkload
+from experiments.runs.pools import PoolSetup
 
 #: Scale factors, and how small each is run beside the paper's other runs: 100 as small as 30; and how small any may be.
 _SCALES, _LEAST = {30: 1.0, 100: 0.3}, 0.001
@@ -46,28 +43,6 @@ def tpc_h(size: int, design: str, disks: Disks, dense: float = _DENSE) -> PoolSe
         work=_WORK,
         others={"dirty_limit": 1, "clients": _OUTSTANDING, "read_ahead": _PAGES},
     )
-
-
-def run_tests(setup: Mapping[str, Any], scale: float, seed: int) -> dict[str, Any]:
-    """Run power test and throughput test: their figures, when each kind of transaction ended, and what was counted; JSON-ready.
-
-    Raises
-    ------
-    FlashsimError
-        They do not end in the setup's hours.
-    """
-    whole = PoolSetup(**setup)
-    run, until, _ = pool_run(whole, scale, seed)
-    now, step = 0, round(HOUR * scale)
-    while not run.is_over:
-        if now >= until:
-            raise FlashsimError(f"{whole.workload}: it has not ended after {whole.hours:g} h")
-        now += step
-        run.run(now)
-    test = whole.transactions(scale, seed)
-    assert isinstance(test, TransactionWorkload)
-    ended = {kind: time / SECONDS for kind, time in run.ended.items()}
-    return {"figures": test.figures(ended), "ended": ended, "counts": run.counts}
 
 
 def _job(setup: PoolSetup, settings: Settings) -> Job:

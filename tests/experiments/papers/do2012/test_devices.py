@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from experiments.papers.do2012.device_runs import measure_rates, run_on_drives
+from experiments.papers.do2012.device_runs import PARTS, measure_rates, run_on_drives
+from experiments.papers.do2012.devices import steady
 from experiments.papers.do2012.runs import PUBLISHED, STEADY, tpc_c
 from experiments.runs.pools import PoolSeries
 from flashsim.core.kernel import compiled
@@ -19,7 +20,8 @@ pytestmark = pytest.mark.skipif(not compiled(), reason="takes minutes uncompiled
 
 @pytest.fixture(scope="module")
 def runs() -> dict[str, dict[str, Any]]:
-    return {design: run_on_drives(vars(tpc_c(2000, design, PUBLISHED)), {}, {}, "steady", 0.001, 1) for design in ("none", "dw", "lc")}
+    begun = steady({}, 1000)
+    return {design: run_on_drives(vars(tpc_c(2000, design, PUBLISHED)), {}, {}, begun, 0.001, 1) for design in ("none", "dw", "lc")}
 
 
 def test_drives_do_what_the_pool_asks_for(runs: dict[str, dict[str, Any]]) -> None:
@@ -34,7 +36,7 @@ def test_drives_do_what_the_pool_asks_for(runs: dict[str, dict[str, Any]]) -> No
 
 
 def test_disks_serve_no_more_than_alone_and_the_ssd_collects_from_the_first_write_on(runs: dict[str, dict[str, Any]]) -> None:
-    alone = measure_rates(1)["8 disks, the outer 200 GB"]
+    alone = measure_rates(steady({}, PARTS), 1)["8 disks, the outer 200 GB"]
     series = {design: PoolSeries.of(found) for design, found in runs.items()}
     busy = series["none"].rate("disk_reads", LAST) / alone[0] + series["none"].rate("disk_writes", LAST) / alone[1]
     assert 0.9 < busy < 1.1

@@ -9,7 +9,8 @@ import pytest
 from experiments.papers.base import Verdict, load
 from experiments.papers.do2012 import filling
 from experiments.papers.do2012.runs import FITTED, PUBLISHED, STEADY, tpc_c
-from experiments.papers.do2012.tpc_h import run_tests, tpc_h
+from experiments.papers.do2012.tpc_h import tpc_h
+from experiments.papers.do2012.tpc_h_runs import run_tests
 from experiments.reproduction.judging import HOLD, reproduce
 from experiments.runs.jobs import Settings
 from experiments.runs.pools import DISKS_3_1, SSD_3_1, PoolSeries, PoolSetup, run_pool
