@@ -59,7 +59,7 @@ def targets_of(paths: Mapping[str, Path], what: Survey) -> dict[int, Path]:
     UnknownNameError
         The trace has no such device.
     InvalidParameterError
-        A device of the trace goes nowhere, or to two files by its name and its number.
+        A device of the trace goes nowhere, or to two files by its name and its number; or two go to the same.
     """
     names = names_of(what)
     for name in paths:
@@ -71,6 +71,10 @@ def targets_of(paths: Mapping[str, Path], what: Survey) -> dict[int, Path]:
             raise InvalidParameterError("on", f"{number}={paths[str(number)]}", f"device {number} is {name}, and has {paths[name]} already")
         if number not in found:
             raise InvalidParameterError("on", f"nothing for {name}", f"add {name}=PATH, or leave that device of the trace out")
+    owners: dict[Path, str] = {}
+    for number, path in found.items():
+        if (other := owners.setdefault(path.resolve(), names[number])) != names[number]:
+            raise InvalidParameterError("on", f"{names[number]}={path}", f"{other} has that file: they would write over each other")
     return found
 
 

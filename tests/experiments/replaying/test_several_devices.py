@@ -103,6 +103,7 @@ def test_from_python(here: Path, recorded: Path) -> None:
         ("--on disk=./disk.bin --on ./ssd.bin", ["./ssd.bin", "NAME=PATH"]),
         (f"{ON} --on disk=./other.bin", ["disk has disk.bin already"]),
         (f"{ON} --on 0=./other.bin", ["device 0 is disk, and has disk.bin already"]),
+        ("--on disk=./disk.bin --on ssd=./disk.bin --on log=./log.bin", ["ssd=", "disk has that file"]),
         (f"{ON} --engine fio --pace asap", ["fio"]),
         (f"{ON} --against ocz-core-60gb", ["--against"]),
         (f"{ON} --empty", ["--empty"]),
