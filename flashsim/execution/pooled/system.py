@@ -94,7 +94,7 @@ class PoolSystem:
         Requests that the SSD has outstanding at which all others bypass it (mu); 0 for no limit.
     dirty_limit
         Share of the SSD that may be newer than the disk (lambda), in percent; the cleaner works beyond it, down to a hundredth of a
-        percent of the SSD below it.
+        percent of the SSD below it.  At most 99 %, and a frame of each partition, stay so.
     read_ahead
         Pages of an extent that a scan reads at once.
     group
@@ -201,8 +201,11 @@ class PoolSystem:
 
     @property
     def limit(self) -> int:
-        """Frames of the SSD that may be newer than the disk."""
-        return self.ssd * self.dirty_limit // 100
+        """Frames of the SSD that may be newer than the disk.
+
+        A hundredth of them is cleaned in any case, and one a partition: a page that leaves memory has no frame where all others are newer.
+        """
+        return min(self.ssd * self.dirty_limit // 100, self.ssd - max(self.partitions, self.ssd // 100))
 
     @property
     def expands_below(self) -> int:

@@ -12,7 +12,7 @@ from algorithms.extensions.base import extension_design
 from algorithms.replacement.base import replacement_policy
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.request import READ
-from flashsim.core.transactions import SCANS, Transactions, transactions
+from flashsim.core.transactions import SCANS, WRITES, Transactions, transactions
 from flashsim.device.station.engine import StationEngine
 from flashsim.device.station.parameters import StationParameters
 from flashsim.execution.pooled.run import PoolRun
@@ -36,7 +36,7 @@ class Given:
 
 def system(**others: Any) -> PoolSystem:
     usual: dict[str, Any] = {"ssd": 32, "clients": 1, "page_size": SIZE, "expansion": 1, "read_ahead": 8, "chunk": 64}
-    return PoolSystem(64, 9, replacement_policy("lru"), extension_design("dw"), **usual | others)
+    return PoolSystem(64, 9, replacement_policy("lru"), others.pop("design", extension_design("dw")), **usual | others)
 
 
 def run_of(stream: Given, **others: Any) -> PoolRun:
@@ -67,3 +67,11 @@ def test_as_many_clean_at_once_as_keep_to_the_limit_unless_it_is_said() -> None:
     assert system(clients=1).most_cleanings == 16 and system(cleaners=3).most_cleanings == 3
     with pytest.raises(InvalidParameterError, match="cleaners: -1, but it must be at least 0"):
         system(cleaners=-1)
+
+
+@pytest.mark.parametrize(("dirty_limit", "partitions", "newer"), [(50, 1, 16), (100, 1, 31), (100, 4, 28), (90, 16, 16)])
+def test_some_frames_are_cleaned_at_any_limit(dirty_limit: int, partitions: int, newer: int) -> None:
+    assert system(dirty_limit=dirty_limit, partitions=partitions).limit == newer
+    writes = [[(page * 7 % 64, 1, WRITES)] for page in range(3000)]
+    run = run_of(Given(writes), design=extension_design("lc"), dirty_limit=dirty_limit, partitions=partitions)
+    assert run.counts["cleanings"] > 100 and run.counts["ssd_writes"] > 1000
