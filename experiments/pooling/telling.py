@@ -22,7 +22,7 @@ _TRAFFIC = (
     ("disk", "leaving memory", "written", "disk_pages_written", "pages_cleaned"),
     ("disk", "cleaner", "written", "pages_cleaned", None),
     ("SSD", "misses", "read", "ssd_reads", None),
-    ("SSD", "cleaner", "read", "pages_cleaned", None),
+    ("SSD", "cleaner", "read", "cleaner_reads", None),
     ("SSD", "admissions", "written", "ssd_writes", None),
 )
 
@@ -115,7 +115,7 @@ class Ran:
         }
         page = self.system.page_size / MB / length
         told["disk_read_mb_s"], told["disk_written_mb_s"] = page * sums["disk_pages_read"], page * sums["disk_pages_written"]
-        told["ssd_read_mb_s"] = page * (sums["ssd_reads"] + sums["pages_cleaned"])
+        told["ssd_read_mb_s"] = page * (sums["ssd_reads"] + sums["cleaner_reads"])
         told["ssd_written_mb_s"] = page * sums["ssd_writes"]
         if self.is_worn:
             told["ssd_programmed_mb_s"] = sums["flash_programmed"] / MB / length
@@ -164,9 +164,9 @@ class Ran:
             if device == "SSD" and not self.system.ssd:
                 continue
             pages = self.counts[counted] - (self.counts[but] if but else 0)
-            rate = max(0, int(pages[part].sum())) / length  # of a group on its way from the SSD to the disk, only the first half is counted
+            rate = int(pages[part].sum()) / length
             told = {"design": self.design, "without": self.without, "device": device, "cause": cause, "how": how}
-            rows.append(told | {"pages_s": rate, "mb_s": rate * self.system.page_size / MB, "pages": max(0, int(pages.sum()))})
+            rows.append(told | {"pages_s": rate, "mb_s": rate * self.system.page_size / MB, "pages": int(pages.sum())})
         return rows
 
     def lately(self) -> str:

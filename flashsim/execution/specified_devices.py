@@ -71,11 +71,11 @@ class SpecifiedDevices:
         self._sent = 0
         self._finished: list[int] = []
 
-    def ask(self, device: int, operation: int, offset: int, length: int) -> simpy.Event:
-        """Ask a device for something; the event happens when it is done."""
+    def ask(self, device: int, operation: int, offset: int, length: int, event: simpy.Event | None = None) -> simpy.Event:
+        """Ask a device for something; the event, a new one if none is given, happens when it is done."""
         if self._sent == len(self.asked):
             self._then(0, SENDING, self._send)
-        event = self._events[len(self.asked)] = self.env.event()
+        event = self._events[len(self.asked)] = event or self.env.event()
         assert event.callbacks is not None
         event.callbacks.append(lambda _: self._less(device))
         self.asked.append((int(self.env.now), device, operation, offset, length))

@@ -13,7 +13,7 @@ import simpy
 from algorithms.extensions.base import DESIGNS
 from flashsim.core import transactions as work
 from flashsim.core.replacement import NOW, USED
-from flashsim.core.request import READ, WRITE
+from flashsim.core.request import READ, WRITE, Integers
 from flashsim.core.transactions import Transactions
 from flashsim.core.units import NEVER
 from flashsim.device.station.engine import StationEngine
@@ -23,10 +23,12 @@ from flashsim.execution.pooled.run import PoolRun
 from flashsim.execution.pooled.specification import PoolSpecification
 from flashsim.execution.pooled.system import DISK, LOG, SSD
 from flashsim.storage.extension import state as ssd
-from tests.property.test_pooled_equality import Drawn, drawn_system
+from tests.property.test_pooled_equality import PAGE, Drawn, drawn_system
 
 #: Requests that are kept, that a run goes on for, and nanoseconds after which it ends all the same.
 ASKED, REQUESTS, LONGEST = 1 << 16, 1000, 100_000_000
+#: Transactions of a system that ends.
+SHORT = 20
 
 
 class WithoutScans(Drawn):
@@ -38,6 +40,16 @@ class WithoutScans(Drawn):
             batch.references[:, work.MARKS] &= ~work.SCANS
             batch.references[:, work.COUNT] = 1
             yield batch
+
+
+class Short(Drawn):
+    """A few transactions, after which the stream ends."""
+
+    def batches(self) -> Iterator[Transactions]:
+        """One."""
+        batch = next(super().batches())
+        ends = batch.ends[:SHORT]
+        yield Transactions(batch.references[: ends[-1]], ends, batch.kinds[:SHORT])
 
 
 def undecided(run: PoolRun) -> int:
@@ -55,6 +67,8 @@ def check_references(run: PoolRun, scans: bool) -> None:
     """Each is a hit, a page that is made, or a miss; and each miss is read from the SSD or the disk."""
     counts, misses = run.counts, int(run.tables.ext.numbers[ssd.MISSES])
     assert counts["references"] == counts["hits"] + counts["created"] + misses + undecided(run)
+    # What is modified while it is cleaned is not written.
+    assert counts["pages_cleaned"] <= min(counts["cleaner_reads"], counts["disk_pages_written"])
     from_disk = misses - counts["ssd_reads"]
     assert 0 <= from_disk <= counts["disk_pages_read"]
     assert scans or from_disk == counts["disk_reads"]
@@ -81,15 +95,25 @@ def check_requests(run: PoolRun, devices: dict[int, Any], until: int) -> None:
         read, written = (mine[mine[:, 2] == operation] for operation in (READ, WRITE))
         if purpose == DISK:
             assert (len(read), len(written)) == (counts["disk_reads"], counts["disk_writes"])
+            check_writes_of_a_page(written)
             assert (read[:, 4].sum(), written[:, 4].sum()) == (page * counts["disk_pages_read"], page * counts["disk_pages_written"])
         elif purpose == SSD:
-            assert (len(read), len(written)) == (counts["ssd_reads"] + counts["pages_cleaned"], counts["ssd_writes"])
+            assert (len(read), len(written)) == (counts["ssd_reads"] + counts["cleaner_reads"], counts["ssd_writes"])
         elif purpose == LOG:
             assert len(written) == counts["log_writes"]
         device = devices[purpose]
         for drive in device.drives if isinstance(device, Striped) else [device]:
             if isinstance(drive, StationEngine):
                 check_station(drive, until)
+
+
+def check_writes_of_a_page(written: Integers) -> None:
+    """No page is written before its last write has ended: a disk that serves requests out of order may keep the older version."""
+    last: dict[int, int] = {}
+    for begin, _, _, offset, length, _, end in written.tolist():
+        for place in range(offset, offset + length, PAGE):
+            assert 0 <= last.get(place, 0) <= begin
+            last[place] = end
 
 
 def check_station(drive: StationEngine, until: int) -> None:
@@ -121,6 +145,24 @@ def test_references_pages_and_work_are_conserved(design: str) -> None:
         check_requests(run, devices, until)
 
 
+@pytest.mark.parametrize("design", DESIGNS.names())
+def test_no_client_waits_while_there_is_room_and_every_system_ends(design: str) -> None:
+    for seed in range(8):
+        system, devices, specified = drawn_system(seed, design)
+        system = replace(system, clients=2 + seed % 2, going_out=1 + seed % 3, checkpoint=0)
+        stream = Short(system.pages, seed)
+        run, until = PoolRun(system, devices, stream), 1000
+        while not run.is_over and until < LONGEST:
+            until = until * 5 // 4
+            run.run(until)
+            numbers = run.tables.numbers
+            assert not (numbers[at.CROWD_FIRST] and numbers[at.GOING_OUT] < system.most_going_out)
+        assert run.is_over and run.counts["transactions"] == SHORT, seed
+        specification = PoolSpecification(system, specified, stream)
+        specification.env.run()
+        assert specification.counts["transactions"] == SHORT, seed
+
+
 class Watched(PoolSpecification):
     """The specification, with its transactions' begins and ends, and with the pages that entered and left the SSD's frames."""
 
@@ -141,7 +183,7 @@ class Watched(PoolSpecification):
         self.completed += [int(self.env.now)] * counts.get("transactions", 0)
         super()._note(**counts)
 
-    def _ask_pages(self, purpose: int, operation: int, first: int, count: int = 1) -> simpy.Event:
+    def _ask_pages(self, purpose: int, operation: int, first: int, count: int = 1, event: simpy.Event | None = None) -> simpy.Event:
         if purpose == SSD and operation == WRITE:
             page = int(self.ext.frames[first, ssd.PAGE])
             self.note_given_up(first)
@@ -149,7 +191,7 @@ class Watched(PoolSpecification):
             self.rewritten += same
             self.out += first in self.frames and not same
             self.frames[first] = page
-        return super()._ask_pages(purpose, operation, first, count)
+        return super()._ask_pages(purpose, operation, first, count, event)
 
     def note_given_up(self, besides: int = -1) -> None:
         """Pages whose frames nobody has any more."""

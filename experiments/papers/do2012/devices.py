@@ -199,7 +199,7 @@ def _conclusions_section(at_rates: Series, on_drives: Series) -> Section:
     kept = sum(row[-1] == "survives" for row in rows)
     lost = sum(row[-1] == "does not" for row in rows)
     asked, bounded = (
-        sum(of(_TPC_C["lc"]).rate(what, _LAST) for what in ("ssd_reads", "ssd_writes", "pages_cleaned")) for of in (on_drives, at_rates)
+        sum(of(_TPC_C["lc"]).rate(what, _LAST) for what in ("ssd_reads", "ssd_writes", "cleaner_reads")) for of in (on_drives, at_rates)
     )
     text = (
         f"Of {len(rows)} conclusions {kept} hold both at table 3.1's rates and on drives, and {lost} at rates alone; numbers within the "

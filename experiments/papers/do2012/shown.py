@@ -78,7 +78,7 @@ def smooth(series: PoolSeries, intervals: int) -> Floats:
 TRAFFIC = {
     ("disks", "read"): ("disk_pages_read",),
     ("disks", "written"): ("disk_pages_written",),
-    ("SSD", "read"): ("ssd_reads", "pages_cleaned"),
+    ("SSD", "read"): ("ssd_reads", "cleaner_reads"),
     ("SSD", "written"): ("ssd_writes",),
 }
 

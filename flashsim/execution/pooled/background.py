@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from flashsim.core.kernel import lean_kernel
-from flashsim.core.replacement import DIRTY, FIRST_PAGE, FLAGS
+from flashsim.core.replacement import DIRTY, FLAGS
 from flashsim.core.request import READ, SECTOR, WRITE, Integers
 from flashsim.core.state_table import State
 from flashsim.execution.pooled import columns as at
 from flashsim.execution.pooled import system as counted
-from flashsim.execution.pooled.pages import check_flushed, copy_to_ssd, excess, flags_of, release, rouse, write_to_disk
+from flashsim.execution.pooled.pages import check_flushed, copy_to_ssd, excess, flags_of, put_on_disk, release, rouse, write_to_disk
 from flashsim.execution.pooled.requests import ask, ask_pages, chunk_of, get_ready, note
 from flashsim.execution.pooled.tables import tables_of
 from flashsim.storage.extension import state as ssd
@@ -76,10 +76,8 @@ def clean(state: State, outbox: Integers, now: int, number: int) -> None:
         behind = int(mine[at.RUN_FIRST] + mine[at.RUN_COUNT])
         first, count = still_newer(ext, int(mine[at.RUN_FIRST]), behind)
         while count:  # what has been modified meanwhile must not reach the disk after its newer version
-            note(sys, counted.DISK_WRITES)
-            note(sys, counted.DISK_PAGES_WRITTEN, count)
             mine[at.RUN_PENDING] += 1
-            ask_pages(state, outbox, now, at.DISK_NUMBER, WRITE, first - FIRST_PAGE, count, who, first, 1, 0)
+            put_on_disk(state, outbox, now, first, count, who)
             first, count = still_newer(ext, first + count, behind)
         if mine[at.RUN_PENDING]:
             return
@@ -100,7 +98,7 @@ def clean(state: State, outbox: Integers, now: int, number: int) -> None:
     for page in range(first, first + count):
         hold(ext, page)
     note(sys, counted.CLEANINGS)
-    note(sys, counted.PAGES_CLEANED, count)
+    note(sys, counted.CLEANER_READS, count)
     for page in range(first, first + count):
         ask_pages(state, outbox, now, at.SSD_NUMBER, READ, int(ext.pages[page, ssd.FRAME]) - 1, 1, who, page, 1, 0)
 

@@ -11,10 +11,10 @@ from __future__ import annotations
     # What changes.
     SSD_PENDING, READY_FIRST, READY_LAST, FREE_SLOT, THINKING, SLEEPING, SLEEPS_LONGEST, CLEANING, TURN, GOAL, COMMIT_FIRST, COMMIT_LAST,
     COMMIT_BYTES, GROUP_FIRST, LOGGING, LOG_END, CHECKPOINTS_AT, CHECKPOINT_ROW, CHECKPOINT_PENDING, FLUSHING, TRANSACTION,
-    TRANSACTIONS_HELD, ENDED, LOW, ASKED, BROKEN, GOING_OUT, CROWD_FIRST, CROWD_LAST,
+    TRANSACTIONS_HELD, ENDED, LOW, ASKED, BROKEN, GOING_OUT, CROWD_FIRST, CROWD_LAST, DEFERRED_FIRST, DEFERRED_LAST,
     INTERVAL_NOW, INTERVAL_ENDS, CAUSE, ASKED_FIRST, HAND_OUT_AT,
-) = range(58)  # fmt: skip
-SYSTEM_NUMBERS = 58
+) = range(60)  # fmt: skip
+SYSTEM_NUMBERS = 60
 
 # Columns of a client: what it does when it goes on, its present reference and the one behind its last, where its scan is and ends, how
 # many references wrote, requests that it waits for, pages that it holds, who waits behind it, of what kind its
@@ -25,10 +25,12 @@ BEGIN, REFER, FROM_SSD, FROM_DISK, SCANNED, WORKED, COMMITTED, GONE = range(8)
 # Columns of a cleaner: what it does when it goes on, the first page of its run, its length, requests that it waits for.
 RUN_FIRST, RUN_COUNT, RUN_PENDING = 1, 2, 3
 LOOK, HAS_READ, HAS_WRITTEN = range(3)
-# Columns of a request: who asked, or what it is, a page, how many, whether the SSD's frame is held for it, and the number of the request
-# that whoever waits for it goes on after: its own, or of a processor's work the last one before.  In a free row the first is the next
-# free one.
+# Columns of a request: who asked, or what it is, a page, how many, what is held for it, and the number of the request that whoever waits
+# for it goes on after: its own, or of a processor's work the last one before.  In a free row the first is the next free one; in that of a
+# deferred write, the last is one more than the row of the next deferred one.
 WHO, PAGE, COUNT, HELD, NUMBER = range(5)
+#: What is held for a request until it completes: nothing, the SSD's frame, or the pages against other writes to disk.
+NOTHING, SSD_FRAME, DISK_PAGES = range(3)
 #: Who asked: a client or a cleaner (the clients first) by its number, and these.
 WRITTEN_OUT, FLUSHED, THE_LOG = -1, -2, -3
 

@@ -15,7 +15,7 @@ from flashsim.execution.compiled_loop import ACT, pause
 from flashsim.execution.pooled import columns as at
 from flashsim.execution.pooled.background import checkpoint, clean, logged
 from flashsim.execution.pooled.clients import go_on
-from flashsim.execution.pooled.pages import written
+from flashsim.execution.pooled.pages import end_write, written
 from flashsim.execution.pooled.requests import get_ready, note_interval
 from flashsim.execution.pooled.tables import tables_of
 from flashsim.storage.extension import state as ssd
@@ -34,6 +34,8 @@ def complete(state: State, outbox: Integers, now: int, device: int, slot: int) -
         sys.asked[number - numbers[at.ASKED_FIRST], at.COMPLETED] = now
     if device == numbers[at.SSD_NUMBER]:
         numbers[at.SSD_PENDING] -= 1
+    if held == at.DISK_PAGES:
+        end_write(state, outbox, now, page, count)
     clients = numbers[at.CLIENTS]
     if who == at.THE_LOG:
         logged(state, outbox, now)

@@ -18,8 +18,8 @@ from flashsim.storage.pool.reference import TOOK_FREE, WRITE_BACK, refer
 
 #: Is added to a page that a client holds and that comes from the SSD.
 FROM_THE_SSD = 1 << 32
-#: A mark of a page (`flashsim.storage.extension.state.MARKS`): it was read by a scan.
-WAS_SCANNED = 1
+#: Marks of a page (`flashsim.storage.extension.state.MARKS`): it was read by a scan; a write of it to disk is outstanding.
+WAS_SCANNED, ON_ITS_WAY_TO_DISK = 1, 4
 
 
 @inlined_kernel
@@ -112,40 +112,111 @@ def copy_to_ssd(state: State, outbox: Integers, now: int, page: int, newer: int)
     note(sys, counted.SSD_WRITES)
     sys.ext.pages[page, ssd.FLIGHT] += 1
     sys.numbers[at.GOING_OUT] += 1
-    ask_pages(state, outbox, now, at.SSD_NUMBER, WRITE, frame, 1, at.WRITTEN_OUT, page, 1, 1)
+    ask_pages(state, outbox, now, at.SSD_NUMBER, WRITE, frame, 1, at.WRITTEN_OUT, page, 1, at.SSD_FRAME)
     return True
 
 
 @lean_kernel
 def write_to_disk(state: State, outbox: Integers, now: int, page: int, count: int, who: int) -> None:
-    """Write pages in a row to disk."""
+    """Write pages of memory, in a row, to disk."""
     sys = tables_of(state)[0]
-    note(sys, counted.DISK_WRITES)
-    note(sys, counted.DISK_PAGES_WRITTEN, count)
     for each in range(page, page + count):
         sys.ext.pages[each, ssd.FLIGHT] += 1
     sys.numbers[at.GOING_OUT] += 1
-    ask_pages(state, outbox, now, at.DISK_NUMBER, WRITE, page - FIRST_PAGE, count, who, page, count, 0)
+    put_on_disk(state, outbox, now, page, count, who)
+
+
+@lean_kernel
+def put_on_disk(state: State, outbox: Integers, now: int, page: int, count: int, who: int) -> None:
+    """Write pages in a row to disk as soon as no earlier write of one of them is outstanding: a disk may serve the later one first."""
+    sys = tables_of(state)[0]
+    if not must_wait(sys, page, count, 0):
+        begin_write(state, outbox, now, page, count, who)
+        return
+    numbers, slots = sys.numbers, sys.slots
+    slot = numbers[at.FREE_SLOT]
+    numbers[at.FREE_SLOT] = slots[slot, at.WHO]
+    slots[slot, at.WHO], slots[slot, at.PAGE], slots[slot, at.COUNT], slots[slot, at.NUMBER] = who, page, count, 0
+    if numbers[at.DEFERRED_LAST]:
+        slots[numbers[at.DEFERRED_LAST] - 1, at.NUMBER] = slot + 1
+    else:
+        numbers[at.DEFERRED_FIRST] = slot + 1
+    numbers[at.DEFERRED_LAST] = slot + 1
+
+
+@lean_kernel
+def must_wait(sys: Tables, page: int, count: int, end: int) -> bool:
+    """Whether a page of a write is in an outstanding one, or in a deferred one ahead of the deferred write `end` (0: in any of them)."""
+    for each in range(page, page + count):
+        if sys.ext.pages[each, ssd.MARKS] & ON_ITS_WAY_TO_DISK:
+            return True
+    following = sys.numbers[at.DEFERRED_FIRST]
+    while following != end:
+        row = sys.slots[following - 1]
+        if row[at.PAGE] < page + count and page < row[at.PAGE] + row[at.COUNT]:
+            return True
+        following = row[at.NUMBER]
+    return False
+
+
+@lean_kernel
+def begin_write(state: State, outbox: Integers, now: int, page: int, count: int, who: int) -> None:
+    """Ask the disk for the writing of pages of which no write is outstanding."""
+    sys = tables_of(state)[0]
+    note(sys, counted.DISK_WRITES)
+    note(sys, counted.DISK_PAGES_WRITTEN, count)
+    if who >= 0:
+        note(sys, counted.PAGES_CLEANED, count)
+    for each in range(page, page + count):
+        sys.ext.pages[each, ssd.MARKS] |= ON_ITS_WAY_TO_DISK
+    ask_pages(state, outbox, now, at.DISK_NUMBER, WRITE, page - FIRST_PAGE, count, who, page, count, at.DISK_PAGES)
+
+
+@lean_kernel
+def end_write(state: State, outbox: Integers, now: int, page: int, count: int) -> None:
+    """Pages have been written to disk: begin the deferred writes that need wait no longer, in their order."""
+    sys = tables_of(state)[0]
+    numbers, slots = sys.numbers, sys.slots
+    for each in range(page, page + count):
+        sys.ext.pages[each, ssd.MARKS] &= ~ON_ITS_WAY_TO_DISK
+    before, deferred = 0, numbers[at.DEFERRED_FIRST]
+    while deferred:
+        slot = deferred - 1
+        following = slots[slot, at.NUMBER]
+        if must_wait(sys, slots[slot, at.PAGE], slots[slot, at.COUNT], deferred):
+            before = deferred
+        else:
+            if before:
+                slots[before - 1, at.NUMBER] = following
+            else:
+                numbers[at.DEFERRED_FIRST] = following
+            if numbers[at.DEFERRED_LAST] == deferred:
+                numbers[at.DEFERRED_LAST] = before
+            who, first, pages = slots[slot, at.WHO], slots[slot, at.PAGE], slots[slot, at.COUNT]
+            slots[slot, at.WHO] = numbers[at.FREE_SLOT]
+            numbers[at.FREE_SLOT] = slot
+            begin_write(state, outbox, now, first, pages, who)
+        deferred = following
 
 
 @lean_kernel
 def written(state: State, page: int, count: int, held: int) -> None:
-    """Pages have been written out."""
+    """Pages have been written out; all of the crowd are woken while there is room, since who is woken may write nothing."""
     sys = tables_of(state)[0]
     for each in range(page, page + count):
         sys.ext.pages[each, ssd.FLIGHT] -= 1
-        if held:
+        if held == at.SSD_FRAME:
             release(state, each)
         if sys.ext.pages[each, ssd.FLIGHT] == 0:
             wake(state, each)
     numbers = sys.numbers
     numbers[at.GOING_OUT] -= 1
-    if numbers[at.CROWD_FIRST] and numbers[at.GOING_OUT] < numbers[at.MOST_GOING_OUT]:
+    if numbers[at.GOING_OUT] < numbers[at.MOST_GOING_OUT]:
         client = numbers[at.CROWD_FIRST] - 1
-        numbers[at.CROWD_FIRST] = sys.clients[client, at.NEXT_WAITING]
-        if numbers[at.CROWD_FIRST] == 0:
-            numbers[at.CROWD_LAST] = 0
-        get_ready(sys, client)
+        while client >= 0:
+            get_ready(sys, client)
+            client = sys.clients[client, at.NEXT_WAITING] - 1
+        numbers[at.CROWD_FIRST] = numbers[at.CROWD_LAST] = 0
 
 
 @inlined_kernel

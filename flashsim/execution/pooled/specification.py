@@ -27,6 +27,8 @@ from flashsim.storage.pool.plain import PlainPool
 from flashsim.storage.pool.reference import TOOK_FREE, WRITE_BACK
 
 Process = Generator[simpy.Event, Any, None]
+#: The first page of a write to disk, how many there are, how many of them are cleaned, and what happens when it has ended.
+_DiskWrite = tuple[int, int, int, simpy.Event]
 #: Priorities of events at one nanosecond, after SimPy's own two.
 _THINKERS, _CHECKPOINTER = 1 << 21, 1 << 40
 
@@ -56,6 +58,9 @@ class PoolSpecification:
         self.writing: dict[int, int] = {}
         self._interested: dict[int, list[simpy.Event]] = {}
         self._scanned: set[int] = set()
+        #: Pages of which a write to disk is outstanding, and writes that wait until none of their pages is among them.
+        self._to_disk: set[int] = set()
+        self._deferred: list[_DiskWrite] = []
         self._stream = one_by_one(stream)
         self._cleaning, self._turn, self._goal, self._going_out = 0, 0, NEVER, 0
         self._sleeping: list[simpy.Event] = []
@@ -72,9 +77,9 @@ class PoolSpecification:
     def _note(self, **counts: int) -> None:
         self.counts.update(counts)
 
-    def _ask_pages(self, purpose: int, operation: int, first: int, count: int = 1) -> simpy.Event:
+    def _ask_pages(self, purpose: int, operation: int, first: int, count: int = 1, event: simpy.Event | None = None) -> simpy.Event:
         size = self.system.page_size
-        return self.devices.ask(self._numbers[purpose], operation, first * size, count * size)
+        return self.devices.ask(self._numbers[purpose], operation, first * size, count * size, event)
 
     def _client(self, number: int) -> Process:
         system = self.system
@@ -234,8 +239,37 @@ class PoolSpecification:
         return True
 
     def _write_to_disk(self, page: int, count: int) -> simpy.Event:
-        self._note(disk_writes=1, disk_pages_written=count)
-        return self._write(page, count, self._ask_pages(DISK, WRITE, page - FIRST_PAGE, count), held=False)
+        return self._write(page, count, self._put_on_disk(page, count), held=False)
+
+    def _put_on_disk(self, page: int, count: int, cleaned: int = 0) -> simpy.Event:
+        """Write pages to disk as soon as no earlier write of one of them is outstanding: a disk may serve the later one first."""
+        write = page, count, cleaned, self.env.event()
+        if self._must_wait(page, count, self._deferred):
+            self._deferred.append(write)
+        else:
+            self._begin_write(*write)
+        return write[-1]
+
+    def _must_wait(self, page: int, count: int, ahead: Sequence[_DiskWrite]) -> bool:
+        overlaps = any(first < page + count and page < first + pages for first, pages, *_ in ahead)
+        return overlaps or not self._to_disk.isdisjoint(range(page, page + count))
+
+    def _begin_write(self, page: int, count: int, cleaned: int, event: simpy.Event) -> None:
+        self._note(disk_writes=1, disk_pages_written=count, pages_cleaned=cleaned)
+        self._to_disk.update(range(page, page + count))
+        assert event.callbacks is not None
+        event.callbacks.insert(0, lambda _: self._end_write(page, count))  # before whoever waits for it
+        self._ask_pages(DISK, WRITE, page - FIRST_PAGE, count, event)
+
+    def _end_write(self, page: int, count: int) -> None:
+        """Begin the deferred writes that need wait no longer, in their order."""
+        self._to_disk.difference_update(range(page, page + count))
+        deferred, self._deferred = self._deferred, []
+        for write in deferred:
+            if self._must_wait(*write[:2], self._deferred):
+                self._deferred.append(write)
+            else:
+                self._begin_write(*write)
 
     def _write(self, page: int, count: int, event: simpy.Event, held: bool) -> simpy.Event:
         """Pages are on their way out until an event."""
@@ -254,7 +288,7 @@ class PoolSpecification:
             if not self.writing[each]:
                 self._wake(each)
         self._going_out -= 1
-        if self._crowd and self._going_out < self.system.most_going_out:
+        while self._crowd and self._going_out < self.system.most_going_out:  # all of them: who is woken may write nothing
             self._crowd.pop(0).succeed()
 
     def _scan(self, first: int, count: int) -> Process:
@@ -330,15 +364,14 @@ class PoolSpecification:
             self._cleaning += len(run)
             for page in run:
                 manager.hold(self.ext, page)
-            self._note(cleanings=1, pages_cleaned=len(run))
+            self._note(cleanings=1, cleaner_reads=len(run))
             yield self.env.all_of([self._ask_pages(SSD, READ, int(self.ext.pages[page, FRAME]) - 1) for page in run])
             first, count, events = run[0], 0, []
             while True:  # what has been modified meanwhile must not reach the disk after its newer version
                 first, count = manager.still_newer(self.ext, first + count, run[-1] + 1)
                 if not count:
                     break
-                self._note(disk_writes=1, disk_pages_written=count)
-                events.append(self._ask_pages(DISK, WRITE, first - FIRST_PAGE, count))
+                events.append(self._put_on_disk(first, count, cleaned=count))
             if events:
                 yield self.env.all_of(events)
             self._cleaning -= len(run)

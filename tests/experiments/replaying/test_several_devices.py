@@ -55,7 +55,7 @@ def test_the_requests_of_each_device_are_recorded(recorded: Path) -> None:
     for number, kind, count in [
         (0, 0, told["disk_reads"]),
         (0, 1, told["disk_writes"]),
-        (1, 0, told["ssd_reads"] + told["pages_cleaned"]),
+        (1, 0, told["ssd_reads"] + told["cleaner_reads"]),
         (1, 1, told["ssd_writes"]),
         (2, 1, told["log_writes"]),
     ]:

@@ -27,7 +27,7 @@ def runs() -> dict[str, dict[str, Any]]:
 def test_drives_do_what_the_pool_asks_for(runs: dict[str, dict[str, Any]]) -> None:
     for design, found in runs.items():
         series = PoolSeries.of(found)
-        asked = sum(series.total(what) for what in ("disk_reads", "disk_writes", "ssd_reads", "ssd_writes", "pages_cleaned"))
+        asked = sum(series.total(what) for what in ("disk_reads", "disk_writes", "ssd_reads", "ssd_writes", "cleaner_reads"))
         assert found["requests"] == pytest.approx(asked, rel=0.02)  # some are outstanding at the end
         assert series.total("flash_written") == pytest.approx(8192 * series.total("ssd_writes"), rel=0.02)
         for mean, median, slow, slowest in found["responses"].values():

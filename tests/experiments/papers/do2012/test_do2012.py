@@ -34,7 +34,7 @@ def test_what_is_counted_adds_up_and_devices_do_no_more_than_they_can(design: st
     served = sum(found.total(what) for what in ("hits", "ssd_reads", "disk_reads", "created"))
     assert abs(referenced - served) <= 64 * 8  # clients are in the midst of theirs
     disk = found.rate("disk_reads", LAST) / DISKS_3_1.read + found.rate("disk_writes", LAST) / DISKS_3_1.write
-    ssd = (found.rate("ssd_reads", LAST) + found.rate("pages_cleaned", LAST)) / SSD_3_1.read + found.rate(
+    ssd = (found.rate("ssd_reads", LAST) + found.rate("cleaner_reads", LAST)) / SSD_3_1.read + found.rate(
         "ssd_writes", LAST
     ) / SSD_3_1.write
     assert 0.9 < disk < 1.05 and ssd < 1.05
