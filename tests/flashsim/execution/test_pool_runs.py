@@ -11,7 +11,8 @@ import pytest
 from algorithms.extensions.base import extension_design
 from algorithms.replacement.base import replacement_policy
 from flashsim.core.errors import InvalidParameterError
-from flashsim.core.request import READ
+from flashsim.core.request import READ, WRITE
+from flashsim.core.rng import generator
 from flashsim.core.transactions import SCANS, WRITES, Transactions, transactions
 from flashsim.device.station.engine import StationEngine
 from flashsim.device.station.parameters import StationParameters
@@ -36,7 +37,9 @@ class Given:
 
 def system(**others: Any) -> PoolSystem:
     usual: dict[str, Any] = {"ssd": 32, "clients": 1, "page_size": SIZE, "expansion": 1, "read_ahead": 8, "chunk": 64}
-    return PoolSystem(64, 9, replacement_policy("lru"), others.pop("design", extension_design("dw")), **usual | others)
+    return PoolSystem(
+        64, others.pop("memory", 9), replacement_policy("lru"), others.pop("design", extension_design("dw")), **usual | others
+    )
 
 
 def run_of(stream: Given, **others: Any) -> PoolRun:
@@ -75,3 +78,32 @@ def test_some_frames_are_cleaned_at_any_limit(dirty_limit: int, partitions: int,
     writes = [[(page * 7 % 64, 1, WRITES)] for page in range(3000)]
     run = run_of(Given(writes), design=extension_design("lc"), dirty_limit=dirty_limit, partitions=partitions)
     assert run.counts["cleanings"] > 100 and run.counts["ssd_writes"] > 1000
+
+
+def cleaned_while_modified() -> PoolRun:
+    """Lazy cleaning onto a slow disk with several servers, of pages that are modified again meanwhile."""
+    draw = generator(1, "pages")
+    stream = Given([[(int(page), 1, WRITES)] for page in (64 * draw.random(4000) ** 2).astype(int)])
+    devices = {DISK: StationEngine(StationParameters(200, 5000, servers=8)), SSD: StationEngine(StationParameters(10, 10))}
+    return PoolRun(
+        system(design=extension_design("lc"), clients=8, memory=12, read_ahead=1, dirty_limit=10), devices, stream, asked=1 << 16
+    )
+
+
+def test_no_page_is_written_to_disk_before_its_last_write_has_ended() -> None:
+    run = cleaned_while_modified()
+    run.run()
+    asked, last = run.asked, dict[int, int]()
+    for begin, _, _, offset, length, _, end in asked[(asked[:, 1] == 0) & (asked[:, 2] == WRITE)].tolist():
+        for place in range(offset, offset + length, SIZE):
+            assert last.get(place, 0) <= begin
+            last[place] = end
+
+
+def test_pages_are_cleaned_when_they_are_written() -> None:
+    run, until = cleaned_while_modified(), 0
+    while not run.is_over:
+        until += 100
+        run.run(until)
+        assert run.counts["pages_cleaned"] <= run.counts["disk_pages_written"]
+    assert 0 < run.counts["pages_cleaned"] < run.counts["disk_pages_written"]
