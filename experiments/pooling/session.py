@@ -17,18 +17,19 @@ from experiments.replaying.preconditioning import wanted
 from experiments.runs import kept
 from experiments.runs.jobs import Job, Settings, make
 from experiments.runs.pool_devices import PoolDevice, pages_in_a_row, statistics
-from experiments.runs.wear import WORN, worn
+from experiments.runs.wear import run_intervals
 from flashsim.core.activity import activity
 from flashsim.core.compiling import Part, parts_of
 from flashsim.core.errors import InvalidParameterError, RefusedError, UnknownNameError
 from flashsim.core.protocols import Progress
 from flashsim.core.provenance import provenance
 from flashsim.core.replacement import ReplacementPolicy
+from flashsim.core.request import Integers
 from flashsim.core.transactions import TransactionStream
 from flashsim.core.units import KIB, NEVER, SECONDS, format_duration, format_size
 from flashsim.execution.pooled.columns import ENDED
 from flashsim.execution.pooled.run import PoolRun
-from flashsim.execution.pooled.system import COUNTED, PURPOSES, SSD, PoolSystem
+from flashsim.execution.pooled.system import PURPOSES, SSD, PoolSystem
 from flashsim.ssd.setup.precondition import Precondition
 from traces.parquet_writer import ParquetWriter
 from traces.recording import CausedRequests
@@ -150,10 +151,11 @@ class Asked:
         made = workload(self.workload, seed=self.seed, page_size=self.page_size)
         return made if self.scale == 1 else scaled(made, self.scale)
 
-    def job(self, design: str, part: str | None) -> Job:
-        """The run of one design."""
-        told = {name: value for name, value in vars(self).items() if name not in ("designs", "without", "last")}
+    def job(self, design: str, part: str | None, states: Mapping[str, Precondition]) -> Job:
+        """The run of one design, whose flash drives are brought into states, which rests on no formula: their occupancy is its argument."""
+        told = {name: value for name, value in vars(self).items() if name not in ("designs", "without", "last", "states")}
         told |= {"devices": dict(self.devices), "switches": dict(self.switches)}
+        told["preconditions"] = {purpose: _as_arguments(state) for purpose, state in states.items()}
         presets = [PoolDevice(purpose, text).named for purpose, text in self.devices.items()]
         stamps = kept.stamps([self.workload, self.policy, design, *presets])
         return Job.of(run_design, _name(design, part), design=design, part=part, stamps=stamps, **told)
@@ -226,14 +228,13 @@ def simulate(asked: Asked, progress: Progress | None = None, settings: Settings 
     if trace and len(variants) > 1:
         raise InvalidParameterError("trace", f"{len(variants)} runs", "it holds the requests of one: one design, and no part left out")
     devices = {purpose: PoolDevice(purpose, text) for purpose, text in asked.devices.items()}
-    for purpose, told in asked.states.items():
-        _state(devices[purpose], *told)
+    states = {purpose: _state(devices[purpose], *told) for purpose, told in asked.states.items()}
     systems = [_system(asked, design, part, stream.pages, devices) for design, part in variants]
     if trace:
         with ParquetWriter(trace, provenance(asked.as_dict())) as writer:
-            found, recalled = [_run(asked, *variants[0], writer)], 0
+            found, recalled = [_run(asked, *variants[0], states, writer)], 0
     else:
-        jobs = [asked.job(*variant) for variant in variants]
+        jobs = [asked.job(*variant, states) for variant in variants]
         results = make(jobs, settings or Settings(), progress, parts=_parts(asked, devices.values()))
         found, recalled = [results[job] for job in jobs], sum(each.recalled for each in results.made.values())
     metric, erases = stream.METRIC if isinstance(stream, TransactionWorkload) else None, devices["ssd"].lifetime_erases
@@ -246,35 +247,40 @@ def simulate(asked: Asked, progress: Progress | None = None, settings: Settings 
     return Pools(asked, stream.pages, runs, recalled)
 
 
-def run_design(design: str, part: str | None, stamps: Mapping[str, str], **told: Any) -> dict[str, Any]:
+def run_design(
+    design: str, part: str | None, stamps: Mapping[str, str], preconditions: Mapping[str, Mapping[str, Any]], **told: Any
+) -> dict[str, Any]:
     """One run, JSON-ready; the stamps of its files make it another one when they change."""
-    return _run(Asked(designs=[design], **told), design, part, None)
+    states = {
+        purpose: Precondition(**{**state, "occupancy": None if state["occupancy"] is None else np.array(state["occupancy"])})
+        for purpose, state in preconditions.items()
+    }
+    return _run(Asked(designs=[design], **told), design, part, states, None)
 
 
-def _run(asked: Asked, design: str, part: str | None, writer: ParquetWriter | None) -> dict[str, Any]:
+def _as_arguments(state: Precondition) -> dict[str, Any]:
+    """A state, JSON-ready."""
+    return vars(state) | {"occupancy": None if state.occupancy is None else np.asarray(state.occupancy).tolist()}
+
+
+def _run(asked: Asked, design: str, part: str | None, states: Mapping[str, Precondition], writer: ParquetWriter | None) -> dict[str, Any]:
     """What a system did, whose requests are recorded if there is a writer."""
     stream, devices = asked.stream(), {purpose: PoolDevice(purpose, text) for purpose, text in asked.devices.items()}
     described = _system(asked, design, part, stream.pages, devices)
     system = replace(described, policy=replacement_policy(asked.policy), design=extension_design(design))
-    states = {purpose: _state(devices[purpose], *told) for purpose, told in asked.states.items()}
     used = [name for name in devices if name != "ssd" or system.ssd]
     made = {PURPOSES.index(name): devices[name].make(system.page_size, states.get(name)) for name in used}
     flash = devices["ssd"].preset.flash if system.ssd and devices["ssd"].is_flash else None
-    wear: list[list[int]] = []
     record = CausedRequests(writer, [PURPOSES[each] for each in sorted(made)], sorted(made)).take if writer else None
     run, begun = PoolRun(system, made, stream, INTERVALS + 1, record=record), time.process_time()
     with activity(f"running {_name(design, part)}") as progress:
-        for step in range(1, INTERVALS * _STEPS + 1):
-            run.run(step * system.interval // _STEPS)
-            if step % _STEPS == 0:
-                counts = dict(zip(COUNTED, run.tables.series[: step // _STEPS].T, strict=True))
-                if flash:
-                    wear.append(worn(made[SSD], flash.page_size))
-                    counts |= dict(zip(WORN, np.diff(wear, axis=0, prepend=0).T, strict=True))
-                progress(step // _STEPS, INTERVALS, Ran(design, part, system, None, asked.last, counts, scale=asked.scale).lately())
-    run.record_rest()
+
+        def watch(passed: int, counts: Mapping[str, Integers]) -> None:
+            progress(passed, INTERVALS, Ran(design, part, system, None, asked.last, counts, scale=asked.scale).lately())
+
+        counts = run_intervals(run, INTERVALS, (made[SSD], flash.page_size) if flash else None, _STEPS, watch)
     return {
-        "counts": {name: values.tolist() for name, values in counts.items()},
+        "counts": counts,
         "by_kind": dict(zip(run.kinds, run.tables.by_kind[:INTERVALS].T.tolist(), strict=True)) if len(run.kinds) > 1 else {},
         "devices": {PURPOSES[purpose]: statistics(device) for purpose, device in made.items()},
         "cpu_s": time.process_time() - begun,

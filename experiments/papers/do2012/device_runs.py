@@ -10,7 +10,7 @@ import numpy as np
 
 from experiments.runs.pool_devices import STRIPE
 from experiments.runs.pools import PoolSetup, pool_run
-from experiments.runs.wear import WORN, worn
+from experiments.runs.wear import WORN, run_intervals
 from flashsim.core.model import CompiledModel
 from flashsim.core.request import READ, WRITE, Integers, make_requests
 from flashsim.core.rng import generator
@@ -21,7 +21,7 @@ from flashsim.device.engines import finish
 from flashsim.device.part import part_of
 from flashsim.execution.compiled_loop import Striped
 from flashsim.execution.pooled import columns as at
-from flashsim.execution.pooled.system import COUNTED, DISK, SSD
+from flashsim.execution.pooled.system import DISK, SSD
 from flashsim.hdd.engine.drive import HddEngine
 from flashsim.ssd.engine.drive import SsdEngine
 from flashsim.ssd.setup.precondition import Precondition, precondition
@@ -114,16 +114,9 @@ def run_on_drives(
     responses = _Responses(round((1 - _LAST) * told.hours * 3600 * SECONDS * scale), made)
     others = {**(told.others or {}), "chunk": STRIPE // _PAGE}
     run, _, intervals = pool_run(told.with_(others=others), scale, seed, made, responses.record)
-    rows = []
-    for number in range(1, intervals + 1):
-        run.run(number * run.system.interval)
-        rows.append(worn(made[SSD], flash.flash.page_size) if SSD in made else [0] * len(WORN))
-    run.record_rest()
-    series = run.tables.series[:intervals]
-    counts = {name: series[:, place].tolist() for place, name in enumerate(COUNTED)}
-    counts |= dict(zip(WORN, np.diff(rows, axis=0, prepend=0).T.tolist(), strict=True))
+    counts = run_intervals(run, intervals, (made[SSD], flash.flash.page_size) if SSD in made else None)
     return {
-        "counts": counts,
+        "counts": {name: [0] * intervals for name in WORN} | counts,
         "seconds": run.system.interval / SECONDS,
         "ssd": run.system.ssd,
         "requests": run.loop.completions,
