@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from algorithms.digests import digest_layout
 from flashsim.core.request import Integers
-from flashsim.execution.requests import Algorithm, Answer, Emit, Phase, Read, Request
+from flashsim.execution.requests import Algorithm, Answer, Emit, Phase, Read, Request, rewrite
 from flashsim.storage.heap_file import File, HeapFile, ranges
 from flashsim.storage.layout import fill_pages
 from flashsim.storage.rows import Tuples, keyed
@@ -167,18 +167,12 @@ def scanned(join: Algorithm, take: Taker, title: str = "") -> Algorithm:
     title
         What the names of its phases begin with.
     """
-    answer: Answer = None
-    while True:
-        try:
-            request = join.send(answer)
-        except StopIteration:
-            return
-        answer = None
+
+    def scan(request: Request) -> Request | Generator[Request, Answer, Answer]:
         if isinstance(request, Read) and isinstance(request.file, Scanned):
-            answer = yield from request.file.scan(request)
-        elif isinstance(request, Emit):
-            yield from take(request.r_rows, request.s_rows)
-        elif isinstance(request, Phase):
-            yield Phase(title + request.name)
-        else:
-            answer = yield request
+            return request.file.scan(request)
+        if isinstance(request, Emit):
+            return take(request.r_rows, request.s_rows)
+        return Phase(title + request.name) if isinstance(request, Phase) else request
+
+    return rewrite(join, scan)

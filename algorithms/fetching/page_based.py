@@ -17,7 +17,7 @@ from algorithms.page_access.plan import LEAST_FRAMES
 from algorithms.page_cache import PageCache
 from algorithms.temporaries import Output, drop
 from flashsim.core.request import Integers
-from flashsim.execution.requests import Algorithm, Phase
+from flashsim.execution.requests import Algorithm, rename_phases
 from flashsim.storage.heap_file import File
 from flashsim.storage.rows import Tuples, keyed
 
@@ -56,13 +56,7 @@ def fetch(index: JoinIndex, cache: PageCache, parameters: FetchParameters) -> Al
         yield from table.settle(room, room - 1, 0)
         yield from _put_aside(table, cache, candidates[side], room - 1, of_s=side == 1, page_io=page_io)
     cache.resize(LEAST_FRAMES, np.flatnonzero(cache.resident()))
-    joined, answer = plan(JOIN, candidates[0], candidates[1], JoinParameters(room, page_io=page_io)), None
-    while True:
-        try:
-            request = joined.send(answer)
-        except StopIteration:
-            break
-        answer = yield Phase(f"{request.name} candidates") if isinstance(request, Phase) else request
+    yield from rename_phases(plan(JOIN, candidates[0], candidates[1], JoinParameters(room, page_io=page_io)), "{} candidates")
     for candidate in candidates:
         yield from drop(candidate)
 

@@ -15,7 +15,7 @@ from algorithms.partitioning.base import PartitionParameters
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.members import Family, optional
 from flashsim.core.units import KIB, MIB, MILLISECONDS_A_SECOND
-from flashsim.execution.requests import Algorithm, Emit, Spawn
+from flashsim.execution.requests import Algorithm, Emit, Request, rewrite
 from flashsim.storage.heap_file import File
 from flashsim.storage.layout import PAGE_FORMAT
 from models.allocation.buffers import FUDGE, Allocation, check, exact
@@ -202,19 +202,9 @@ def plan(name: str, left: File, right: File, parameters: JoinParameters, allocat
     join = JOINS.load(name).join
     if left.pages <= right.pages:
         return join(left, right, parameters, allocation)
-    return _swapped(join(right, left, parameters.swapped(), allocation))
+    return rewrite(join(right, left, parameters.swapped(), allocation), _swapped)
 
 
-def _swapped(algorithm: Algorithm) -> Algorithm:
-    """The same, with pairs the other way round, its strands' too."""
-    answer = None
-    while True:
-        try:
-            request = algorithm.send(answer)
-        except StopIteration:
-            return
-        if isinstance(request, Emit):
-            request = Emit(request.s_rows, request.r_rows, request.more)
-        elif isinstance(request, Spawn):
-            request = Spawn(_swapped(request.algorithm), request.name)
-        answer = yield request
+def _swapped(request: Request) -> Request:
+    """Pairs the other way round."""
+    return Emit(request.s_rows, request.r_rows, request.more) if isinstance(request, Emit) else request

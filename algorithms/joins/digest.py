@@ -18,7 +18,7 @@ from algorithms.page_access.plan import LEAST_FRAMES
 from algorithms.page_cache import PageCache
 from algorithms.temporaries import Output, drop
 from flashsim.core.errors import InvalidParameterError
-from flashsim.execution.requests import Algorithm, Answer, Cpu, Emit, Phase, Read, Work
+from flashsim.execution.requests import Algorithm, Cpu, Emit, Phase, Read, Request, Work, rewrite
 from flashsim.storage.heap_file import File, HeapFile
 from flashsim.storage.layout import Layout
 from flashsim.storage.rows import Tuples
@@ -156,26 +156,23 @@ class _Joining:
 
     def next(self) -> EntryStream:
         """The next entries, or None at the end, when digests that were projected are dropped."""
-        answer: Answer = None
         if self._phase is not None:
             yield self._phase
-        while True:
-            try:
-                request = self._algorithm.send(answer)
-            except StopIteration:
-                break
-            if isinstance(request, Emit):
-                yield self._consumer
-                return Entries(request.r_rows, request.s_rows)
-            if isinstance(request, Phase):
-                request = self._phase = Phase(f"{self._title}: {request.name}")
-            answer = yield request
+        pairs: Emit | None = yield from rewrite(self._algorithm, self._titled, until=Emit)
+        if pairs is not None:
+            yield self._consumer
+            return Entries(pairs.r_rows, pairs.s_rows)
         for file in self._digests:
             if file.temporary:
                 yield from drop(file)
         self._digests = []
         yield self._consumer
         return None
+
+    def _titled(self, request: Request) -> Request:
+        if isinstance(request, Phase):
+            request = self._phase = Phase(f"{self._title}: {request.name}")
+        return request
 
 
 def _store(joining: _Joining, file: File, *, page_io: bool) -> Algorithm:

@@ -12,7 +12,7 @@ import pyarrow as pa
 from flashsim.core.protocols import Label
 from flashsim.core.request import FLUSH, Completions, Integers, Requests
 from flashsim.core.units import SECONDS
-from flashsim.execution.requests import Algorithm, Phase
+from flashsim.execution.requests import Algorithm, Phase, Request, rewrite
 from traces.recording import ParquetRecorder
 
 Floats = npt.NDArray[np.float64]
@@ -84,12 +84,10 @@ class Tee:
 
     def watch(self, algorithm: Algorithm) -> Algorithm:
         """The same algorithm, whose phases are noted; it begins one when all its strands have ended."""
-        answer = None
-        while True:
-            try:
-                request = algorithm.send(answer)
-            except StopIteration:
-                return
+
+        def note(request: Request) -> Request:
             if isinstance(request, Phase):
                 self.begins.append((request.name, self.times.count))
-            answer = yield request
+            return request
+
+        return rewrite(algorithm, note)

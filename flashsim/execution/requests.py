@@ -8,9 +8,10 @@ Extents are runs of pages of one file; `Mode.SERIAL` issues each after the one b
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from enum import Enum, StrEnum
+from typing import Any
 
 from flashsim.core.request import Integers
 from flashsim.storage.heap_file import File
@@ -200,3 +201,46 @@ class Release:
 Request = Read | Write | Psync | Flush | Drop | Emit | Cpu | Phase | Spawn | Wait | Sleep | Acquire | Release
 Answer = Tuples | tuple[Tuples | None, ...] | Strand | None
 Algorithm = Generator[Request, Answer, None]
+
+
+def rewrite(
+    algorithm: Algorithm, request: Callable[[Request], Request | Generator[Request, Answer, Answer]], until: type[Request] | None = None
+) -> Generator[Request, Answer, Any]:
+    """An algorithm, and each strand that it begins, with other requests.
+
+    Parameters
+    ----------
+    request
+        Gives what stands for a request: another request, or an algorithm whose value answers the request.
+    until
+        A kind of request at which the rewriting pauses, and which it returns as it is, or None at the algorithm's end; rewritten again,
+        the algorithm goes on after that request.
+
+    Examples
+    --------
+    >>> def hashing():
+    ...     yield Phase("build")
+    ...     yield Cpu({Work.HASH: 10})
+    >>> next(rewrite(hashing(), lambda request: Phase(f"first {request.name}") if isinstance(request, Phase) else request))
+    Phase(name='first build')
+    """
+    answer: Answer = None
+    while True:
+        try:
+            original = algorithm.send(answer)
+        except StopIteration:
+            return None
+        if until is not None and isinstance(original, until):
+            return original
+        rewritten = request(original)
+        if isinstance(rewritten, Generator):
+            answer = yield from rewritten
+            continue
+        if isinstance(rewritten, Spawn):
+            rewritten = replace(rewritten, algorithm=rewrite(rewritten.algorithm, request))
+        answer = yield rewritten
+
+
+def rename_phases(algorithm: Algorithm, name: str) -> Algorithm:
+    """An algorithm whose phases have other names: `name` with the phase's own in the place of ``{}``."""
+    return rewrite(algorithm, lambda request: Phase(name.format(request.name)) if isinstance(request, Phase) else request)

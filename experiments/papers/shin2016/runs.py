@@ -20,7 +20,7 @@ from flashsim.device import presets
 from flashsim.device.device import Device
 from flashsim.execution import cpu as cpus
 from flashsim.execution.machine import Machine
-from flashsim.execution.requests import Algorithm, Answer, Phase, Read
+from flashsim.execution.requests import Algorithm, Phase, Read, Request, rewrite
 from flashsim.execution.simulated import simulate
 from flashsim.storage.attributes import Attribute
 from flashsim.storage.columns import column_of
@@ -158,17 +158,11 @@ def algorithm_of(setup: Setup, file: HeapFile) -> Algorithm:
     expected = -(-file.pages // setup.buckets) * (file.page_size // layout.page_size)
     files = temporary_files(f"{setup.method}/orders", "bucket", setup.buckets, layout, expected)
     yield Phase("partition")
-    yield from _in_blocks(partition(file, files, 0, buffers, parameters))
+    yield from rewrite(partition(file, files, 0, buffers, parameters), _in_blocks)
 
 
-def _in_blocks(algorithm: Algorithm) -> Algorithm:
-    """The same with a read a block, also where writes are of one page each."""
-    answer: Answer = None
-    while True:
-        try:
-            request = algorithm.send(answer)
-        except StopIteration:
-            return
-        if isinstance(request, Read):
-            request = replace(request, starts=request.starts[:1], counts=request.counts.sum(keepdims=True))
-        answer = yield request
+def _in_blocks(request: Request) -> Request:
+    """A read a block, also where writes are of one page each."""
+    if isinstance(request, Read):
+        return replace(request, starts=request.starts[:1], counts=request.counts.sum(keepdims=True))
+    return request
