@@ -16,6 +16,7 @@ import numpy as np
 
 from algorithms.page_access.graph import PageGraph
 from flashsim.core.errors import InvalidParameterError, UnknownNameError
+from flashsim.core.parameters import check_once
 from flashsim.core.rng import generator
 
 #: Pages of which every pair is drawn, pages of other graphs, and edges that may be expected.
@@ -116,9 +117,10 @@ def named(text: str, **given: Any) -> PageGraph:
     if name not in FAMILIES:
         raise UnknownNameError("graph", name, FAMILIES)
     known = inspect.signature(FAMILIES[name]).parameters
-    told = dict(part.partition("=")[::2] for part in rest.split(",") if part)
+    pairs = [part.partition("=")[::2] for part in rest.split(",") if part]
+    check_once(name, (parameter for parameter, _ in pairs))
     chosen = {}
-    for parameter, value in (told | given).items():
+    for parameter, value in (dict(pairs) | given).items():
         if parameter not in known:
             raise UnknownNameError(f"parameter of {name}", parameter, known)
         chosen[parameter] = _value(parameter, value, type(known[parameter].default))

@@ -107,7 +107,8 @@ def _series(values: Any) -> pd.Series[Any]:
         with suppress(ValueError):  # of lists that differ in length, no array can be made
             array = np.asarray(values)
             if array.ndim == 1:
-                return pd.Series(array)
+                converted = listed and array.dtype.kind in "fcSU"  # large integers to floats, or numbers to text: pages would be one
+                return pd.Series(np.asarray(values, dtype=object) if converted else array)
     raise InvalidParameterError("trace", "None" if values is None else f"an object of type {type(values).__name__}", A_TRACE)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
 from flashsim.core.errors import InvalidParameterError, UnknownNameError
@@ -134,6 +134,21 @@ def build(cls: type[Declared], values: Mapping[str, Any]) -> Declared:
         elif field.default is dataclasses.MISSING:
             raise InvalidParameterError(name, "missing", f"it is needed: {field.metadata['meaning']}")
     return cls(**checked)
+
+
+def check_once(name: str, parameters: Iterable[str]) -> None:
+    """Refuse a parameter of a member that a text gives twice.
+
+    Raises
+    ------
+    InvalidParameterError
+        It comes twice.
+    """
+    seen = set[str]()
+    for parameter in parameters:
+        if parameter in seen:
+            raise InvalidParameterError(f"{parameter} of {name}", "given twice", "it must be given once")
+        seen.add(parameter)
 
 
 def describe(declared: Any) -> list[tuple[str, str, str]]:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from flashsim.core.errors import FlashsimError, InvalidParameterError, UnknownNameError
+from flashsim.core.parameters import check_once
 from flashsim.core.replacement import Parameter
 from flashsim.core.units import parse_count
 
@@ -47,7 +48,9 @@ def whole_numbers(kind: str, text: str, declared: Any, given: Mapping[str, Any],
         raise FlashsimError(
             f"{kind}: the length of PARAMETERS of '{name}' is {len(declared)}, but it must be a whole number from 0 to {most}"
         )
-    wanted = dict(_written(kind, each) for each in written.split(",") if each.strip()) | dict(given)
+    pairs = [_written(kind, each) for each in written.split(",") if each.strip()]
+    check_once(name, (parameter for parameter, _ in pairs))
+    wanted = dict(pairs) | dict(given)
     for parameter in wanted:
         if parameter not in declared:
             raise UnknownNameError(f"parameter of {name}", parameter, declared)

@@ -198,6 +198,8 @@ BAD = {
     "cache simulate bare.csv --policy mine.py": "no file at mine.py",
     "cache simulate bare.csv --policy wrong.py": "'wrong.py' does not define",
     "cache simulate bare.csv --policy gclock:limit=0": "limit of gclock: 0, but",
+    "cache simulate bare.csv --policy lru-k:k=2,k=3": "k of lru-k: given twice, but it must be given once",
+    "cache simulate zipf:pages=10,pages=5": "pages of zipf: given twice, but it must be given once",
     "cache simulate bare.csv --policy gclock:limits=1": "parameter of gclock: 'limits' is unknown; did you mean limit",
     "cache simulate empty.csv": "empty.csv",
     "cache simulate missing.txt": "no file at missing.txt",

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import flashsim as fs
 from algorithms.joins.base import plan
 from experiments.caching.joins import JoinTrace
 from experiments.caching.sources import of_text
@@ -71,10 +72,19 @@ def test_a_generator_of_ones_own(tmp_path: Path) -> None:
         ("join:algorithm=bnl", "r: missing"),
         (f"join:algorithm=bn,{PAIR}", "join: 'bn' is unknown; did you mean bnl"),
         (f"join:algorithm=bnl,{PAIR},fetch=naive", "fetch: naive, but bnl does not take it"),
-        (f"join:algorithm=bnl,{PAIR},memory=1KiB", "memory: 1 KiB, but a page takes 4 KiB"),
+        (f"join:algorithm=bnl,{PAIR.replace('1MiB', '1KiB')}", "memory: 1 KiB, but a page takes 4 KiB"),
     ],
 )
 def test_what_is_none_is_one_line(text: str, told: str) -> None:
     with pytest.raises(FlashsimError, match=told) as refused:
         of_text(text, 4096)
     assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("pages", "hits"),
+    [([2**63, 2**63 + 1, -1, 2**63], 1), ([1, "1", 1], 1), ([2**53, 2**53 + 1, 0.5, 2**53], 1), (["a", "b", "a", "a"], 2)],
+)
+def test_pages_of_a_list_are_one_only_if_they_are_equal(pages: list[object], hits: int) -> None:
+    told = fs.cache(pages, policy="lru", size=10).summary()
+    assert told.hits.item() == hits

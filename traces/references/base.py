@@ -15,7 +15,7 @@ import numpy as np
 
 from flashsim.core.errors import InvalidParameterError, UnknownNameError
 from flashsim.core.members import Family
-from flashsim.core.parameters import build, count, number
+from flashsim.core.parameters import build, check_once, count, number
 from flashsim.core.references import BATCH, ReferenceBatches, References
 from flashsim.core.request import Integers
 from flashsim.core.rng import generator
@@ -114,7 +114,9 @@ def parsed(text: str, declared: type[Declared], given: Mapping[str, Any]) -> Dec
     name, _, rest = text.partition(":")
     known = {field.name.replace("_", "-"): field for field in dataclasses.fields(declared)}  # type: ignore[arg-type]
     values = {field.name: given[field.name] for field in known.values() if field.name in given}
-    for part in filter(None, (part.strip() for part in rest.split(","))):
+    parts = [part.strip() for part in rest.split(",") if part.strip()]
+    check_once(name, (part.partition("=")[0].strip() for part in parts))
+    for part in parts:
         parameter, equals, value = (each.strip() for each in part.partition("="))
         if not equals:
             raise InvalidParameterError(name, repr(part), f"parameters are given as NAME=VALUE; it has {', '.join(known)}")
