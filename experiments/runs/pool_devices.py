@@ -162,7 +162,7 @@ class PoolDevice:
         return found
 
     def rates(self) -> Rates:
-        """Of a station."""
+        """Service rates."""
         return Rates(**vars(parsed(self.text, _Told, _PUBLISHED.get(self.purpose, {}))))
 
 

@@ -138,7 +138,7 @@ class PoolSetup:
         )
 
     def with_(self, **changes: Any) -> PoolSetup:
-        """With other values."""
+        """The setup with other values."""
         return PoolSetup(**{field.name: changes.get(field.name, getattr(self, field.name)) for field in fields(self)})
 
 
@@ -161,11 +161,11 @@ class PoolSeries:
     ssd: int
 
     def total(self, what: str, part: slice = slice(None)) -> int:
-        """Of some intervals."""
+        """Sum of a count over some intervals."""
         return int(self.counts[what][part].sum())
 
     def rate(self, what: str, part: slice = slice(None)) -> float:
-        """A second, over some intervals."""
+        """Count per second over some intervals."""
         counts = self.counts[what][part]
         return float(counts.sum() / (len(counts) * self.seconds))
 

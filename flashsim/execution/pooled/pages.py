@@ -59,7 +59,7 @@ def wait_for(sys: Tables, client: int, page: int) -> None:
 
 @lean_kernel
 def excess(sys: Tables) -> int:
-    """How many pages more are newer on the SSD than the cleaner leaves so."""
+    """Pages that are newer on the SSD beyond those at which the cleaner stops."""
     numbers = sys.numbers
     newer = sys.ext.numbers[ssd.NEWER_FRAMES] - numbers[at.CLEANING]
     limit = 0 if sys.ext.numbers[ssd.CHECKPOINT] else numbers[at.LIMIT]
@@ -72,7 +72,7 @@ def excess(sys: Tables) -> int:
 
 @lean_kernel
 def release(state: State, page: int) -> None:
-    """Nobody who held a page's frame for this does any more; perhaps it can be cleaned."""
+    """Let go of a page's frame, and wake a cleaner if the page can be cleaned now."""
     sys = tables_of(state)[0]
     let_go(sys.ext, sys.design, page)
     if sys.numbers[at.SLEEPING]:

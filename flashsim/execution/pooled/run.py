@@ -132,7 +132,7 @@ class PoolRun:
 
     @property
     def counts(self) -> dict[str, int]:
-        """Of everything, since the beginning."""
+        """Counters since the start."""
         return dict(zip(COUNTED, self.tables.series.sum(0).tolist(), strict=True))
 
     @property

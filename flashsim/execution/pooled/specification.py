@@ -17,6 +17,7 @@ from flashsim.core.replacement import FIRST_PAGE
 from flashsim.core.request import READ, SECTOR, WRITE
 from flashsim.core.transactions import CREATES, SCANS, WRITES, TransactionStream, one_by_one
 from flashsim.core.units import NEVER
+from flashsim.execution.pooled.disk_writes import DiskWrites
 from flashsim.execution.pooled.group_commit import GroupCommit
 from flashsim.execution.pooled.system import CPU, DISK, LOG, SSD, PoolSystem
 from flashsim.execution.specified_devices import CausalEnvironment, SpecifiedDevices
@@ -27,8 +28,6 @@ from flashsim.storage.pool.plain import PlainPool
 from flashsim.storage.pool.reference import TOOK_FREE, WRITE_BACK
 
 Process = Generator[simpy.Event, Any, None]
-#: The first page of a write to disk, how many there are, how many of them are cleaned, and what happens when it has ended.
-_DiskWrite = tuple[int, int, int, simpy.Event]
 #: Priorities of events at one nanosecond, after SimPy's own two.
 _THINKERS, _CHECKPOINTER = 1 << 21, 1 << 40
 
@@ -58,15 +57,13 @@ class PoolSpecification:
         self.writing: dict[int, int] = {}
         self._interested: dict[int, list[simpy.Event]] = {}
         self._scanned: set[int] = set()
-        #: Pages of which a write to disk is outstanding, and writes that wait until none of their pages is among them.
-        self._to_disk: set[int] = set()
-        self._deferred: list[_DiskWrite] = []
         self._stream = one_by_one(stream)
         self._cleaning, self._turn, self._goal, self._going_out = 0, 0, NEVER, 0
         self._sleeping: list[simpy.Event] = []
         self._crowd: list[simpy.Event] = []
         self._flushed: simpy.Event | None = None
         self._log = GroupCommit(self.env, self.devices, self._numbers.get(LOG, -1), self._note)
+        self._disk = DiskWrites(self.env, lambda page, *rest: self._ask_pages(DISK, WRITE, page - FIRST_PAGE, *rest), self._note)
         for number in range(system.clients):
             self.env.process(self._client(number))
         for _ in range(system.most_cleanings if system.ssd else 0):
@@ -239,37 +236,7 @@ class PoolSpecification:
         return True
 
     def _write_to_disk(self, page: int, count: int) -> simpy.Event:
-        return self._write(page, count, self._put_on_disk(page, count), held=False)
-
-    def _put_on_disk(self, page: int, count: int, cleaned: int = 0) -> simpy.Event:
-        """Write pages to disk as soon as no earlier write of one of them is outstanding: a disk may serve the later one first."""
-        write = page, count, cleaned, self.env.event()
-        if self._must_wait(page, count, self._deferred):
-            self._deferred.append(write)
-        else:
-            self._begin_write(*write)
-        return write[-1]
-
-    def _must_wait(self, page: int, count: int, ahead: Sequence[_DiskWrite]) -> bool:
-        overlaps = any(first < page + count and page < first + pages for first, pages, *_ in ahead)
-        return overlaps or not self._to_disk.isdisjoint(range(page, page + count))
-
-    def _begin_write(self, page: int, count: int, cleaned: int, event: simpy.Event) -> None:
-        self._note(disk_writes=1, disk_pages_written=count, pages_cleaned=cleaned)
-        self._to_disk.update(range(page, page + count))
-        assert event.callbacks is not None
-        event.callbacks.insert(0, lambda _: self._end_write(page, count))  # before whoever waits for it
-        self._ask_pages(DISK, WRITE, page - FIRST_PAGE, count, event)
-
-    def _end_write(self, page: int, count: int) -> None:
-        """Begin the deferred writes that need wait no longer, in their order."""
-        self._to_disk.difference_update(range(page, page + count))
-        deferred, self._deferred = self._deferred, []
-        for write in deferred:
-            if self._must_wait(*write[:2], self._deferred):
-                self._deferred.append(write)
-            else:
-                self._begin_write(*write)
+        return self._write(page, count, self._disk.write(page, count), held=False)
 
     def _write(self, page: int, count: int, event: simpy.Event, held: bool) -> simpy.Event:
         """Pages are on their way out until an event."""
@@ -338,14 +305,14 @@ class PoolSpecification:
         return self.system.trimming and manager.frame_of(self.ext, page) >= 0 and bool(newer or not self._throttled())
 
     def _let_go(self, page: int) -> None:
-        """Nobody who held a page's frame for this does any more; perhaps it can be cleaned."""
+        """Let go of a page's frame, and wake a cleaner if the page can be cleaned now."""
         manager.let_go(self.ext, self.design, page)
         newer = self.ext.pages[page, STATUS] & NEWER
         if self._sleeping and ((newer and self._excess() > 0) or manager.due(self.ext, self.design) >= 0):
             self._sleeping.pop(0).succeed()
 
     def _excess(self) -> int:
-        """How many pages more are newer on the SSD than the cleaner leaves so."""
+        """Pages that are newer on the SSD beyond those at which the cleaner stops."""
         newer = int(self.ext.numbers[NEWER_FRAMES]) - self._cleaning
         limit = 0 if self.ext.numbers[CHECKPOINT] else self.system.limit
         if newer > limit:
@@ -371,7 +338,7 @@ class PoolSpecification:
                 first, count = manager.still_newer(self.ext, first + count, run[-1] + 1)
                 if not count:
                     break
-                events.append(self._put_on_disk(first, count, cleaned=count))
+                events.append(self._disk.write(first, count, count))
             if events:
                 yield self.env.all_of(events)
             self._cleaning -= len(run)

@@ -192,7 +192,7 @@ class PoolSystem:
 
     @property
     def rows(self) -> int:
-        """Of the tables of pages."""
+        """Rows of the tables of pages."""
         return FIRST_PAGE + self.pages
 
     def chunk_of(self, page: int) -> tuple[int, int]:
@@ -232,7 +232,7 @@ class PoolSystem:
 
     @property
     def slack(self) -> int:
-        """How many fewer the cleaner leaves."""
+        """Frames below the dirty limit at which the cleaner stops."""
         return self.ssd // 10_000
 
     def extension(self, table: Numbers | None = None) -> Extension:

@@ -30,9 +30,21 @@ from flashsim.core.replacement import (
 )
 from flashsim.core.request import Integers
 from flashsim.storage.heap_file import File
-from flashsim.storage.pool.frames import FIXED, FRAME, LSN, PINS, books, drop, exchange, give_up, hold, with_pages
+from flashsim.storage.pool.frames import (
+    FIXED,
+    FRAME,
+    LSN,
+    PINS,
+    books,
+    drop,
+    drop_plainly,
+    exchange,
+    exchange_plainly,
+    give_up,
+    hold,
+    with_pages,
+)
 from flashsim.storage.pool.plain import PlainPool
-from flashsim.storage.pool.plain_frames import drop_plainly, exchange_plainly
 from flashsim.storage.pool.reference import breach, kernels_of, with_rows
 from flashsim.storage.pool.simulation import Counts, Writes
 

@@ -1,4 +1,4 @@
-"""The kernels of a buffer pool: which pages are held in which frames, and what references bring in and put out."""
+"""Which pages a buffer pool holds in which frames, and what references bring in and put out: kernels, and policies in their plain form."""
 
 from __future__ import annotations
 
@@ -9,8 +9,23 @@ import numpy as np
 from flashsim.core.kernel import inlined_kernel, lean_kernel
 from flashsim.core.policies import Policies
 from flashsim.core.prefetch import prefetch
-from flashsim.core.replacement import FLAGS, FORGET, NONE, PINNED, RESIDENT, SIZE, USED, Numbers, PoolState, of_page
+from flashsim.core.replacement import (
+    DIRTY,
+    FLAGS,
+    FORGET,
+    KNOWN,
+    NONE,
+    NOW,
+    PINNED,
+    RESIDENT,
+    SIZE,
+    USED,
+    Numbers,
+    PoolState,
+    of_page,
+)
 from flashsim.core.request import Integers
+from flashsim.storage.pool.plain import PlainPool
 from flashsim.storage.pool.reference import TOOK_FREE, WAS_RESIDENT, WRITE_BACK, know_future, refer
 from flashsim.storage.pool.simulation import Writes
 
@@ -167,3 +182,49 @@ def drop(pool: PoolState, policy: Policies, books: Books, rows: Numbers) -> None
         row = int(rows[index])
         leave(pool, books, row)
         of_page(policy[FORGET])(pool, row)
+
+
+def exchange_plainly(
+    plain: PlainPool,
+    pool: PoolState,
+    books: Books,
+    rows: Numbers,
+    writes: Writes,
+    next_uses: Numbers,
+    pin: bool,
+    made: Integers,
+    after: Integers,
+) -> int:
+    """As `exchange`; the policy sees what the pool's flags say.
+
+    Raises
+    ------
+    FlashsimError
+        The policy broke its contract.
+    """
+    flags, entered = pool.pages[:, FLAGS], 0
+    plain.held = set(np.flatnonzero(flags & PINNED).tolist())
+    plain.resident = {row: bool(flags[row] & DIRTY) for row in plain.resident}
+    for index, row in enumerate(rows.tolist()):
+        write, stored = bool(len(writes) and writes[index]), int(books.lsns[row])
+        outcome = plain.refer(row, write, int(next_uses[index]) if len(next_uses) else 0)
+        if outcome == TOOK_FREE:
+            pool.numbers[USED] += 1
+        elif outcome > TOOK_FREE:
+            flags[outcome & (WRITE_BACK - 1)] &= ~(RESIDENT | DIRTY)
+        flags[row] |= RESIDENT | KNOWN | (DIRTY if write else 0)
+        settle(books, row, write, outcome)
+        entered = note(books, row, outcome, stored, made, entered)
+        if pin:
+            flags[row] |= PINNED
+            plain.held.add(row)
+        after[index] = entered
+    pool.numbers[NOW] = plain.now
+    return entered
+
+
+def drop_plainly(plain: PlainPool, pool: PoolState, books: Books, rows: Numbers) -> None:
+    """As `drop`."""
+    for row in rows.tolist():
+        leave(pool, books, row)
+        plain.drop(row)
