@@ -19,14 +19,13 @@ from flashsim.core.units import MIB, SECONDS, format_size
 from flashsim.device import presets
 from flashsim.device.file import RealDevice
 from flashsim.execution import cpu as cpus
-from flashsim.execution.concurrent import run_strands
 from flashsim.execution.cpu import CpuModel
 from flashsim.execution.driver import ResultRows
+from flashsim.execution.drivers import run
 from flashsim.execution.machine import Machine
-from flashsim.execution.real import check_real_placement, needed_size, run_on_file, run_strands_on_file
+from flashsim.execution.real import check_real_placement, needed_size
 from flashsim.execution.run import ConcurrentRun, PhaseCost, Run
-from flashsim.execution.simulated import simulate
-from flashsim.execution.trace_only import room_taken, trace_only
+from flashsim.execution.trace_only import room_taken
 from flashsim.storage.heap_file import HeapFile, heap_file
 from flashsim.storage.layout import PAGE_FORMAT, check_page_size
 from flashsim.storage.placement import PLACEMENTS
@@ -159,8 +158,8 @@ class JoinResult:
     def emit(self, results: ResultRows) -> None:
         """Hand out the pairs of row ids again, in the same order but where strands make them: the join runs once more, without a device."""
         placed = _placed(self.setting, self.files)
-        algorithm = plan(self.setting.algorithm, *self.files, self.parameters, self.allocation)
-        trace_only(algorithm, placed, placement=self.setting.placement, results=results)
+        algorithm = partial(plan, self.setting.algorithm, *self.files, self.parameters, self.allocation)
+        run(algorithm, placed, placement=self.setting.placement, results=results)
 
     def as_dict(self) -> dict[str, Any]:
         """JSON-ready."""
@@ -304,20 +303,14 @@ def simulate_join(
     allocation = allocation or divided
     cpu = setting.cpu_model(cpu)
     count, touched, placed = PLACEMENTS.load(setting.placement).DEVICE_MAP.devices, _touched(files), _placed(setting, files)
-    make = partial(plan, setting.algorithm, *files, parameters, allocation)
-    algorithm = make()  # refuses before drives are made ready
+    algorithm = partial(plan, setting.algorithm, *files, parameters, allocation)
+    algorithm()  # refuses before drives are made ready
     machines = [
         Machine([drive.device(touched) for _ in range(count)], cpu, None, preset.name, drive.start, drive.full, drive.scale)
         for drive, preset in zip(drives, chosen, strict=True)
     ]
     machines[0].sink = sink
-    if parameters.strands > 1:
-        runs: Sequence[Run | ConcurrentRun] = [
-            run_strands(make(), placed, machine, placement=setting.placement, results=results if machine is machines[0] else None)
-            for machine in machines
-        ]
-    else:
-        runs = simulate(algorithm, placed, machines, placement=setting.placement, results=results)
+    runs = run(algorithm, placed, machines, strands=parameters.strands > 1, placement=setting.placement, results=results)
     disks = {preset.name: disk_of(preset, files[0].page_size) for preset in chosen}
     return JoinResult(setting, files, parameters, allocation, runs, [disks[preset.name] for preset in chosen])
 
@@ -393,8 +386,15 @@ def run_join_on_file(
     placed = _placed(setting, files)
     size = needed_for(setting, files, parameters, allocation)
     with RealDevice(target.path, size, allow_write=target.allow_write, replace=target.force) as device:
-        algorithm = plan(setting.algorithm, *files, parameters, allocation)
-        on_file = run_strands_on_file if parameters.strands > 1 else run_on_file
-        run = on_file(algorithm, placed, device, placement=setting.placement, sink=sink, results=results, progress=progress)
+        runs = run(
+            partial(plan, setting.algorithm, *files, parameters, allocation),
+            placed,
+            device,
+            strands=parameters.strands > 1,
+            placement=setting.placement,
+            sink=sink,
+            results=results,
+            progress=progress,
+        )
         device.remove_if_made()
-    return JoinResult(setting, files, parameters, allocation, [run], [None])
+    return JoinResult(setting, files, parameters, allocation, runs, [None])

@@ -10,6 +10,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import pairwise, product
 from pathlib import Path
 from typing import Any
@@ -32,11 +33,10 @@ from flashsim.device.access import check_writable
 from flashsim.device.device import Device
 from flashsim.device.file import RealDevice
 from flashsim.device.presets import Preset
-from flashsim.execution.concurrent import run_strands
+from flashsim.execution.drivers import run
 from flashsim.execution.machine import Machine
-from flashsim.execution.real import needed_size, run_on_file
+from flashsim.execution.real import needed_size
 from flashsim.execution.run import ConcurrentRun, Run
-from flashsim.execution.simulated import simulate
 from flashsim.storage.heap_file import HeapFile
 from models.disk import Disk
 from models.haas import JoinCost
@@ -272,18 +272,16 @@ def _foreseen(algorithm: str, preset: Preset, disk: Disk, files: tuple[HeapFile,
     """Simulation and formula."""
     how = setting.of(algorithm)
     parameters, allocation = divide(how, files, preset)
-    join, machine = plan_join(algorithm, *files, parameters, allocation), Machine([Device(preset)], None, name=preset.name)
-    if parameters.strands > 1:
-        together = run_strands(join, files, machine)
-        simulated, told = [together.elapsed_in(phase.name) / SECONDS for phase in together.phases], None
-        run: Run | ConcurrentRun = together
+    join, machine = partial(plan_join, algorithm, *files, parameters, allocation), Machine([Device(preset)], None, name=preset.name)
+    (cost,) = run(join, files, [machine], strands=parameters.strands > 1)
+    if isinstance(cost, ConcurrentRun):
+        simulated, predicted = [cost.elapsed_in(phase.name) / SECONDS for phase in cost.phases], None
     else:
-        run = simulate(join, files, [machine])[0]
-        simulated = [phase.io_time / SECONDS for phase in run.phases]
-        told = formula(algorithm, sizes_of(files, setting.memory, algorithm, parameters, run.result_rows), disk, allocation)
-    level = run.outstanding.as_dict()
-    phases, requests = [phase.name for phase in run.phases], [phase.requests for phase in run.phases]
-    return Witnesses(algorithm, phases, requests, simulated, _told(run, told), overlap=bool(level and level["max"] > 1))
+        simulated = [phase.io_time / SECONDS for phase in cost.phases]
+        predicted = formula(algorithm, sizes_of(files, setting.memory, algorithm, parameters, cost.result_rows), disk, allocation)
+    level = cost.outstanding.as_dict()
+    phases, requests = [phase.name for phase in cost.phases], [phase.requests for phase in cost.phases]
+    return Witnesses(algorithm, phases, requests, simulated, _told(cost, predicted), overlap=bool(level and level["max"] > 1))
 
 
 def _told(run: Run | ConcurrentRun, told: JoinCost | None) -> Seconds | None:
@@ -310,10 +308,11 @@ def _execute(
         ParquetRecorder(trace) as recorder,
     ):
         sink = Tee(recorder)
-        run = run_on_file(sink.watch(plan_join(one.algorithm, *files, parameters, allocation)), files, device, sink=sink)
+        join = sink.watch(plan_join(one.algorithm, *files, parameters, allocation))
+        (cost,) = run(lambda: join, files, device, strands=parameters.strands > 1, sink=sink)
     one.begins, one.bytes = sink.begins, sink.times.bytes
     one.executed.append(sink.times.seconds(one.begins, overlap=one.overlap))
-    one.wall.append(run.total().io_time / SECONDS)
+    one.wall.append(cost.total().io_time / SECONDS)
 
 
 def _replay(one: Witnesses, on: Path, trace: Path, engine: str, destroy: str | Sequence[str] | None) -> None:
