@@ -66,7 +66,7 @@ def replay(
     timeline: Timeline = None,
     timeline_from: TimelineFrom = None,
     timeline_to: TimelineTo = None,
-    scale_offsets: Annotated[bool, typer.Option("--scale-offsets", help="Wrap requests beyond the device's end around.")] = False,
+    scale_offsets: Annotated[bool, typer.Option("--wrap", "--scale-offsets", help="Wrap requests beyond the device's end around.")] = False,
     empty: Annotated[bool, typer.Option("--empty", help="Begin with an empty device; otherwise what is read was written before.")] = False,
     precondition: preconditioning.Asked = None,
     engine: Annotated[

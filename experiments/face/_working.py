@@ -16,7 +16,7 @@ from flashsim.core.errors import FlashsimError
 from flashsim.core.protocols import Progress
 
 #: Options of commands whose arguments here have another name, or a value.
-_ARGUMENTS = {"precondition": "state", "scale-offsets": "wrap=True", "allow-write": "allow_write=True", "force": "force=True"}
+_ARGUMENTS = {"precondition": "state", "wrap": "wrap=True", "allow-write": "allow_write=True", "force": "force=True"}
 #: Seconds between two changes of a notebook's line.
 _OFTEN = 0.5
 

@@ -262,8 +262,7 @@ def check_typed(target: Path, typed: str | Sequence[str] | None) -> None:
 def _check_size(device: RealDevice, settings: RealSettings, reach: int) -> None:
     if reach > device.size and not settings.scale_offsets:
         raise CapacityError(
-            f"trace: it reaches to {format_size(reach)}, but {device.path} holds {format_size(device.size)}; "
-            "add --scale-offsets to wrap it around"
+            f"trace: it reaches to {format_size(reach)}, but {device.path} holds {format_size(device.size)}; add --wrap to wrap it around"
         )
 
 

@@ -79,7 +79,7 @@ def replay(
     if what.reach > device.capacity and not settings.scale_offsets:
         raise CapacityError(
             f"trace: it reaches to {format_size(what.reach)}, but {device.name} holds {format_size(device.capacity)}; "
-            "add --scale-offsets to wrap it around"
+            "add --wrap to wrap it around"
         )
     if settings.pace == "timed" and not what.timed:
         raise InvalidParameterError("pace", "timed", "the trace does not say when requests arrived; take asap or think")

@@ -34,7 +34,7 @@ LAYOUT = (Path(__file__).parent / "layout.js").read_text(encoding="utf-8")
 COMMANDS = {
     "bench": "device bench ocz-core-60gb --quick --size 64MiB --count 32 --out bench",
     "replay": "trace replay a.txt --on ocz-core-60gb --out-dir replay",
-    "real replay": "trace replay a.txt --on disk.bin --writes-as-reads --scale-offsets --against ocz-core-60gb --out-dir real",
+    "real replay": "trace replay a.txt --on disk.bin --writes-as-reads --wrap --against ocz-core-60gb --out-dir real",
     "trace": "trace info a.txt --out-dir trace",
     "joins": "validate joins --on joins.bin --device intel-x25e-64gb --scale 0.01 --memory 256KiB --engine builtin --repeats 2 "
     "--allow-write --out-dir joins",

@@ -85,7 +85,7 @@ def test_convert_there_and_back(flashsim: Run, here: Path) -> None:
 @pytest.mark.parametrize("name", presets.names())
 def test_replay_on_every_preset(name: str, flashsim: Run, test_data: Path) -> None:
     trace = test_data / "mqsim" / "tpcc-small.trace"
-    options = "--scale-offsets --pace asap --depth 4 --limit 300 --json r.json --out r.parquet --timeline t.json"
+    options = "--wrap --pace asap --depth 4 --limit 300 --json r.json --out r.parquet --timeline t.json"
     result = flashsim(f"trace replay {trace} --on {name} {options}")
     assert result.exit_code == 0, result.output
     told = json.loads(Path("r.json").read_text())
@@ -200,7 +200,7 @@ def test_what_lies_beyond_the_device_is_refused_or_wrapped(tmp_path: Path) -> No
     device = Device.open("ocz-core-60gb")
     path = _written(tmp_path / "far", offset=[0, device.capacity + 4096], length=[512, 512])
     report = DeviceReport()
-    with pytest.raises(CapacityError, match="--scale-offsets"):
+    with pytest.raises(CapacityError, match="--wrap"):
         replay(path, device, ReplaySettings("asap"), survey(path), report.add)
     assert replay(path, device, ReplaySettings("asap", scale_offsets=True), survey(path), report.add) == 1
     assert report.as_dict(device.statistics())["requests"] == 2
@@ -279,7 +279,7 @@ def test_a_part_of_a_trace_is_told_converted_and_replayed(flashsim: Run, here: P
 def test_a_part_of_a_trace_is_replayed_on_a_real_file(flashsim: Run, here: Path) -> None:
     (here / "a.csv").write_text(TENCENT)
     (here / "disk").write_bytes(bytes(1 << 20))
-    part = "--device-number 1 --start 2s --window 3s --speed 100 --widen --scale-offsets --writes-as-reads"
+    part = "--device-number 1 --start 2s --window 3s --speed 100 --widen --wrap --writes-as-reads"
     result = flashsim(f"trace replay a.csv --on ./disk {part} --out r.parquet")
     assert result.exit_code == 0 and "times are told in steps of 10 ms" in result.stderr
     replayed = pq.read_table(here / "r.parquet")

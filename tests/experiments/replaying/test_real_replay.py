@@ -119,12 +119,12 @@ def test_holes_are_told(flashsim: Run, here: Path, disk: Kept) -> None:
 
 def test_what_lies_beyond_the_end_is_refused_or_wrapped_around(flashsim: Run, here: Path, disk: Kept) -> None:
     write_trace(here / "reads", offset=np.array([0, SIZE - BLOCK, SIZE, 5 * SIZE + 3 * BLOCK]), length=np.full(4, 2 * BLOCK))
-    refused(flashsim("trace replay reads --on ./disk"), "reaches to", "--scale-offsets")
-    result = flashsim("trace replay reads --on ./disk --scale-offsets --out r.parquet")
+    refused(flashsim("trace replay reads --on ./disk"), "reaches to", "--wrap")
+    result = flashsim("trace replay reads --on ./disk --wrap --out r.parquet")
     assert result.exit_code == 0 and "3 of 4 requests" in result.stdout
     assert rows(here / "r.parquet")["offset"].tolist() == [0, SIZE - 2 * BLOCK, 0, 3 * BLOCK]
     write_trace(here / "huge", offset=np.array([0]), length=np.array([2 * SIZE]))
-    refused(flashsim("trace replay huge --on ./disk --scale-offsets"), "request 0 is a read of 2 MiB", "holds 1 MiB")
+    refused(flashsim("trace replay huge --on ./disk --wrap"), "request 0 is a read of 2 MiB", "holds 1 MiB")
 
 
 def test_requests_that_are_no_whole_blocks_are_refused_or_widened(flashsim: Run, here: Path, disk: Kept) -> None:
