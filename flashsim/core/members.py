@@ -10,6 +10,7 @@ import ast
 import hashlib
 import importlib
 import importlib.util
+import os
 import sys
 from collections.abc import Callable, Sequence
 from functools import cache
@@ -54,8 +55,7 @@ class Family(Generic[Member]):
 
     def names(self) -> list[str]:
         """The members' names, sorted: files and packages in the folder and installed entry points."""
-        spec = importlib.util.find_spec(self.package)
-        places = [Path(place) for place in (spec.submodule_search_locations if spec else None) or []]
+        places = [Path(place) for place in self._places()]
         files = {path for place in places for path in place.glob("*.py")}
         files |= {path.parent for place in places for path in place.glob("*/__init__.py")}
         own = {path.stem.replace("_", "-") for path in files if path.stem != "base" and not path.stem.startswith("_")}
@@ -99,12 +99,24 @@ class Family(Generic[Member]):
         return cast(Member, module)
 
     def _from_name(self, name: str) -> ModuleType:
-        if name not in self.names():
-            raise UnknownNameError(self.kind, name, self.names())
         for point in _installed(self.group):
             if point.name == name:
                 return self._imported(name, point.load)
+        if not self._is_in_folder(name):
+            raise UnknownNameError(self.kind, name, self.names())
         return self._imported(name, lambda: importlib.import_module(f"{self.package}.{name.replace('-', '_')}"))
+
+    def _places(self) -> list[str]:
+        spec = importlib.util.find_spec(self.package)
+        return list((spec.submodule_search_locations if spec else None) or [])
+
+    def _is_in_folder(self, name: str) -> bool:
+        """Whether `names` lists a file or package; formulas load their members for every cost, so the folder is not read for it."""
+        stem = name.replace("-", "_")
+        if name == "base" or not set(name).isdisjoint("_./\\") or stem.startswith("_"):
+            return False
+        paths = [os.path.join(place, stem) for place in self._places()]
+        return any(os.path.isfile(f"{path}.py") or os.path.isfile(f"{path}/__init__.py") for path in paths)
 
     def _from_file(self, path: Path) -> ModuleType:
         if not path.is_file():

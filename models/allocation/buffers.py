@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
 
@@ -158,12 +158,11 @@ def check(allocation: Allocation, memory: int) -> None:
     InvalidParameterError
         A part is below 1 page, fewer than 2 runs are merged at a time, or a phase needs more than `memory` pages.
     """
-    parts = asdict(allocation)
     optional: set[str] = set()
     if isinstance(allocation, HybridAllocation):
         in_memory = allocation.buckets == 0
         optional = {"buckets", "output", "phase2_input", "phase2_workspace"} if in_memory else {"workspace"}
-    for name, pages in parts.items():
+    for name, pages in vars(allocation).items():
         least = 0 if name in optional else 2 if name == "fan_in" else 1
         if pages < least:
             raise InvalidParameterError(name, pages, f"it must be at least {least}")

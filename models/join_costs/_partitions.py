@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 from models.allocation.buffers import (
     HybridAllocation,
     exact,
@@ -21,7 +19,7 @@ def partitioned(sizes: Sizes, a: HybridAllocation) -> tuple[PhaseCounts, ...]:
     base = Traffic(2, ceil_div(sizes.r, a.input) + ceil_div(sizes.s, a.input), sizes.r + sizes.s)
     if a.buckets == 0:
         return (PhaseCounts("partition", base),)
-    kept = min(sizes.r, math.floor(a.workspace / exact(sizes.fudge)))
+    kept = min(sizes.r, a.workspace // exact(sizes.fudge))
     r = written(sizes.r - kept, sizes.r, sizes.r_temporary)
     s = written(sizes.r - kept, sizes.r, sizes.s_temporary)
     share = (sizes.r - kept) / sizes.r if sizes.r else 0.0

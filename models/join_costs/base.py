@@ -8,8 +8,7 @@ Source: Haas, Carey and Livny, "SEEKing the Truth About Ad Hoc Join Costs", UW-M
 
 from __future__ import annotations
 
-import math
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Protocol
 
@@ -37,7 +36,13 @@ class Traffic:
     together: int = 0
 
     def __add__(self, other: Traffic) -> Traffic:
-        return Traffic(*(mine + theirs for mine, theirs in zip(astuple(self), astuple(other), strict=True)))
+        return Traffic(
+            self.seeks + other.seeks,
+            self.requests + other.requests,
+            self.pages + other.pages,
+            self.spared + other.spared,
+            self.together + other.together,
+        )
 
 
 @dataclass(frozen=True)
@@ -231,7 +236,7 @@ def ceil_div(pages: int, per: int) -> int:
 
 def in_parts(pages: int, per: Fraction | int, parts: int) -> int:
     """Requests of `per` pages that move `pages` pages in `parts` runs or buckets: each part takes one at least, unless it is empty."""
-    return max(math.ceil(Fraction(pages) / per), min(parts, pages))
+    return max(int(-(-pages // per)), min(parts, pages))
 
 
 def written(part: int, whole: int, temporary: int) -> int:
