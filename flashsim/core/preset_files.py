@@ -68,15 +68,16 @@ def printable(text: str) -> str:
 
 
 def check_members(kind: str, values: Mapping[str, Any]) -> None:
-    """Refuse values that name a Python file, unless the environment's ``FLASHSIM_ALLOW_CODE`` says that files may name code to be run.
+    """Refuse values that name a Python file, unless the environment's ``FLASHSIM_ALLOW_CODE`` is ``1``, ``true``, ``yes`` or ``on``.
 
     Raises
     ------
     RefusedError
         Whoever shows a file that he was given should not run what it names.
     """
+    allowed = os.environ.get(ALLOW_CODE, "").strip().lower() in ("1", "true", "yes", "on")
     for name, value in values.items():
-        if isinstance(value, str) and value.endswith(".py") and not os.environ.get(ALLOW_CODE):
+        if isinstance(value, str) and value.endswith(".py") and not allowed:
             bound = "names a Python file, which would be run; if you trust it, say flashsim --allow-code ..., or in Python set"
             raise RefusedError(f"{kind}: {name}: {value!r} {bound} os.environ['{ALLOW_CODE}'] = '1'")
 
