@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import platform
+import stat
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from functools import cache
@@ -19,6 +20,7 @@ import platformdirs
 from experiments.runs.partial_files import whole
 from flashsim.core.provenance import flashsim_version
 from flashsim.core.source_files import own_sources, source_tree
+from flashsim.core.trusted_folder import is_own
 
 
 @cache
@@ -79,11 +81,17 @@ def write(path: Path, content: bytes) -> None:
 
 
 def recall(name: str) -> Any:
-    """The result that is kept under an `identity` (JSON-ready), or None."""
+    """The result that is kept under an `identity` (JSON-ready), or None: also where somebody else may have written it."""
     try:
-        return json.loads(place("results", f"{name}.json").read_text(encoding="utf-8"))
+        with place("results", f"{name}.json").open(encoding="utf-8") as file:
+            return json.load(file) if is_believed(os.fstat(file.fileno())) else None
     except (OSError, ValueError):
         return None
+
+
+def is_believed(status: os.stat_result) -> bool:
+    """Whether a kept file belongs to this user or the superuser, and not everybody may write to it."""
+    return is_own(status) and not status.st_mode & stat.S_IWOTH
 
 
 def keep(result: Any, name: str) -> None:

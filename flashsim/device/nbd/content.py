@@ -33,6 +33,9 @@ class Content(Protocol):
     def clear(self, offset: int, length: int) -> None:
         """Let bytes read as zeros, and give back what they took."""
 
+    def flush(self) -> None:
+        """Make what was written durable, as far as the content lasts at all; OSError if that fails."""
+
     def close(self) -> None:
         """Nothing more is asked."""
 
@@ -89,6 +92,9 @@ class MemoryContent:
                 del self._chunks[number]
             else:
                 self._chunks[number][begin:end] = bytes(end - begin)
+
+    def flush(self) -> None:
+        """See `Content.flush`."""
 
     def close(self) -> None:
         """Give the memory back."""
@@ -185,6 +191,10 @@ class FileContent:
         if not _punch(self._file, offset, length):
             for begin in range(offset, offset + length, len(_ZEROS)):
                 self.write(begin, _ZEROS[: offset + length - begin])
+
+    def flush(self) -> None:
+        """See `Content.flush`; the file's length and holes are made durable too."""
+        os.fsync(self._file)
 
     def close(self) -> None:
         """Close the file; closing twice does nothing."""

@@ -124,6 +124,8 @@ class ServedDrive:
             self.content.write(request.offset, request.data)
         elif request.command in (NbdCommand.TRIM, NbdCommand.WRITE_ZEROES):
             self.content.clear(request.offset, request.length)
+        if request.command == NbdCommand.FLUSH or request.flags & CommandFlag.FUA:
+            self.content.flush()
         return b""
 
     def step(self, now: int) -> list[Served]:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import math
+import os
+from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,9 +17,9 @@ from flashsim.core.request import FORCE_UNIT_ACCESS, OPERATIONS, READ, REQUEST, 
 from flashsim.core.rng import generator
 from flashsim.core.units import NEVER
 from flashsim.device.device import Device
-from flashsim.device.nbd.content import MemoryContent
+from flashsim.device.nbd.content import FileContent, MemoryContent
 from flashsim.device.nbd.drive import Served, ServedDrive
-from flashsim.device.nbd.messages import Export, NbdCommand, Request
+from flashsim.device.nbd.messages import EIO, CommandFlag, Export, NbdCommand, Request
 from flashsim.device.presets import Preset
 from flashsim.storage.layout import Layout
 from flashsim.storage.rows import FixedRows, keyed
@@ -160,6 +164,29 @@ def test_a_forced_trim_ends_with_a_flush() -> None:
     assert (trim.cookie, trim.flags) == (9, FORCE_UNIT_ACCESS)
     assert (trim.submitted, trim.started, trim.completed) == (0, expected["started"][3], expected["completed"][4])
     assert expected["completed"][4] > expected["completed"][3]
+
+
+def test_content_in_a_file_is_durable_once_a_flush_or_a_forced_write_is_answered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    synced: list[int] = []
+    simulated = device("ssd")
+    with closing(FileContent(tmp_path / "drive.img", simulated.capacity)) as content:
+        served = ServedDrive(simulated, Export("tests", "", simulated.capacity), content, 0, START)
+        monkeypatch.setattr(os, "fsync", lambda file: synced.append(os.fstat(file).st_ino))
+        for command, flags, length, syncs in (
+            (NbdCommand.WRITE, 0, 512, 0),
+            (NbdCommand.FLUSH, 0, 0, 1),
+            (NbdCommand.WRITE, CommandFlag.FUA, 512, 2),
+            (NbdCommand.READ, CommandFlag.FUA, 512, 2),
+        ):
+            data = bytes(length) if command == NbdCommand.WRITE else b""
+            assert served.take(Request(command, flags, 0, 0, length, data), 0, START).error == 0
+            assert synced == [content.path.stat().st_ino] * syncs
+
+        def fails(file: int) -> None:
+            raise OSError(errno.EIO, "the disk is gone")
+
+        monkeypatch.setattr(os, "fsync", fails)
+        assert served.take(Request(NbdCommand.FLUSH, 0, 0, 0, 0, b""), 0, START).error == EIO
 
 
 def test_what_is_refused_never_reaches_the_drive() -> None:
