@@ -11,11 +11,11 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from flashsim.siblings import settle, started_as_command
+from flashsim.siblings import foreign_system, settle, started_as_command
 
 __version__ = "0.1.0"
 
-_problem = settle(Path(__file__).parent)
+_problem = foreign_system() or settle(Path(__file__).parent)
 if _problem:
     if started_as_command():  # the command itself may be what is shadowed, so nobody else could report this
         print(f"flashsim: {_problem}", file=sys.stderr)

@@ -111,6 +111,13 @@ def _names(file: Path) -> set[str]:
     return named | assigned | {(node.asname or node.name).partition(".")[0] for node in outermost if isinstance(node, ast.alias)}
 
 
+def foreign_system() -> str | None:
+    """One line for a system without POSIX's files and signals; None on Linux and macOS."""
+    if find_spec("fcntl") and find_spec("resource"):
+        return None
+    return "flashsim runs on Linux, and on macOS but for real files and devices; on Windows it runs in the Windows Subsystem for Linux"
+
+
 def started_as_command() -> bool:
     """Whether this process is the command ``flashsim`` or ``python -m flashsim``."""
     script = Path(sys.argv[0]).stem if sys.argv else ""

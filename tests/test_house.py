@@ -47,6 +47,16 @@ def test_readme_has_two_commands_and_each_does_all_set_up() -> None:
     assert first_result.startswith(".venv/bin/flashsim join ")
 
 
+@pytest.mark.parametrize("folder", ["tutorials", "how-to", "reference", "explanation", "decisions"])
+def test_an_index_lists_every_page_by_its_title(folder: str) -> None:
+    """Without Sphinx too, which would make the list of a pattern."""
+    index = (ROOT / "docs" / folder / "index.md").read_text()
+    links = {name: title for title, name in re.findall(r"\[([^\]]+)\]\(([^)/]+\.md)\)", index.partition("```{toctree}")[0])}
+    pages = {path.name: path.read_text() for path in (ROOT / "docs" / folder).glob("*.md") if path.name != "index.md"}
+    titles = {name: re.sub(r"^\d+[.:] ", "", text.partition("# ")[2].partition("\n")[0]) for name, text in pages.items()}
+    assert {name: links.get(name) for name in titles} == titles
+
+
 @pytest.mark.skipif(os.name != "posix" or not shutil.which("bash"), reason="bash is not installed")
 def test_ci_runs_readmes_test_command(tmp_path: Path) -> None:
     """In a copy whose README has another command between its markers, that command runs, with the data's folder set."""

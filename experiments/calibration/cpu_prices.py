@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 from experiments.calibration.cpu_kernel import kernel_prices
 from experiments.calibration.cpu_user import Price, user_prices
 from experiments.presentation.tables import Entry, Table
+from flashsim.core.compiling import cores as available_cores
 from flashsim.core.protocols import Progress
 from flashsim.execution.cpu import DEFAULT, KINDS, CpuModel, mean_price
 from flashsim.execution.requests import HOST, Work
@@ -38,7 +38,7 @@ class CpuPrices:
         sources[f"user.{DEFAULT}"] = "measured: the geometric mean of the prices a tuple"
         kernel: dict[str, dict[str, float]] = {part: dict.fromkeys(KINDS, value[part]) for part in parts}
         user: dict[str, float] = {kind: value[kind] for kind in Work}
-        cores = {HOST: len(os.sched_getaffinity(0))}
+        cores = {HOST: available_cores()}
         priced = user | {DEFAULT: mean_price(user)}
         per_call = kernel.get("per_call", {})
         return CpuModel(self.name, priced, kernel["per_request"], kernel["per_byte"], sources, cores, per_call=per_call)

@@ -58,6 +58,8 @@ class RealDevice:
         The file, the block device, or the file system, is too small.
     NoDirectIOError
         The file system does not do O_DIRECT.
+    RefusedError
+        The system is not Linux.
     FlashsimError
         Permission is missing.
     """
@@ -81,6 +83,8 @@ class RealDevice:
         self._queue: Queue | None = None
         self._lock = Lock()
         self._memory = LastingMemory()
+        if not hasattr(os, "O_DIRECT"):
+            raise RefusedError(f"device: {self.path} is real, and real files and devices are read and written on Linux alone")
         try:
             if read_only:
                 block_device = check_readable(self.path)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from time import perf_counter_ns
 
 import numpy as np
 
+from flashsim.core.compiling import cores as available_cores
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.protocols import Progress, Sink
 from flashsim.core.request import SECTOR
@@ -104,7 +104,7 @@ def run_strands_on_file(
     strands = by_name(StrandThreads(first, results).run(algorithm))
     elapsed = perf_counter_ns() - begin
     busy = int(first.runs[0].outstanding.times()[1:].sum())
-    cores, worked = {HOST: len(os.sched_getaffinity(0))}, {HOST: sum(run.total().cpu_time for run in strands)}
+    cores, worked = {HOST: available_cores()}, {HOST: sum(run.total().cpu_time for run in strands)}
     return ConcurrentRun(str(device.path), strands, elapsed, cores, worked, [busy])
 
 

@@ -5,9 +5,9 @@ As in do2009, section 4.1, I/O time is what remains of the wall-clock time when 
 
 from __future__ import annotations
 
+import resource
 from collections.abc import Sequence
 from dataclasses import dataclass
-from resource import RUSAGE_THREAD, getrusage
 from threading import Lock
 from time import perf_counter_ns
 
@@ -36,7 +36,7 @@ class _Clocks:
 
     @classmethod
     def now(cls) -> _Clocks:
-        times = getrusage(RUSAGE_THREAD)
+        times = resource.getrusage(resource.RUSAGE_THREAD)
         return cls(perf_counter_ns(), round(times.ru_utime * SECONDS), round(times.ru_stime * SECONDS))
 
 
