@@ -132,7 +132,8 @@ class Screen:
             _NOTED_AGAIN if self._noted > activity.began else _NOTED_AFTER
         ):
             self._noted = now
-            about = ", ".join(filter(None, (activity.share, f"{now - activity.began:.0f} s")))
+            message = "" if activity.message == activity.what else activity.message
+            about = ", ".join(filter(None, (activity.share, message, f"{now - activity.began:.0f} s")))
             print(f"flashsim: {activity.what} ({about})", file=sys.stderr, flush=True)
 
     def _draw_line(self, activity: _Activity) -> None:

@@ -33,6 +33,17 @@ def test_elsewhere_a_line_is_written_now_and_then(monkeypatch: pytest.MonkeyPatc
     assert re.fullmatch(r"flashsim: working hard \(\d/10, \d s\)\n", err)
 
 
+@pytest.mark.parametrize(("message", "part"), [("loading", ", loading"), ("replaying", ""), ("", "")])
+def test_a_line_elsewhere_names_the_step_that_is_under_way(
+    message: str, part: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(progress, "_NOTED_AFTER", 0.3)
+    with Screen().show("replaying") as tell:
+        tell(0, 3646, message)
+        time.sleep(0.7)
+    assert re.fullmatch(rf"flashsim: replaying \(0/3,646{part}, \d s\)\n", capsys.readouterr().err)
+
+
 def test_a_share_is_told_once_there_is_one(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(progress, "_NOTED_AFTER", 0.3)
     for share, told in ((0.0, r"\d s"), (0.5, r"50%, \d s")):
