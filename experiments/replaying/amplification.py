@@ -15,6 +15,8 @@ from flashsim.core.units import MILLISECONDS
 MOST_SAMPLES = 256
 #: Why less may have been programmed than was written.
 BELOW_ONE = "write amplification below 1: pages are still in the write buffer, or were rewritten there"
+#: Why a drive may have moved no page yet.
+NOT_COLLECTED = "nothing was collected: no block was erased; a full drive writes more, as in its steady state (--precondition steady)"
 
 
 def by_cause(statistics: Mapping[str, Any], what: str) -> dict[str, int]:

@@ -12,7 +12,7 @@ import pyarrow as pa
 from experiments.presentation.percentiles import PERCENTILES, SUMMARY, summary
 from experiments.presentation.tables import Entry, Table
 from experiments.presentation.trace_tables import outstanding
-from experiments.replaying.amplification import BELOW_ONE, by_cause, write_amplification
+from experiments.replaying.amplification import BELOW_ONE, NOT_COLLECTED, by_cause, write_amplification
 from experiments.replaying.observation import Observation
 from flashsim.core.outstanding import OutstandingLevel
 from flashsim.core.request import OPERATIONS, Completions
@@ -176,9 +176,10 @@ def _flash_tables(told: dict[str, Any]) -> list[Table]:
     """Tables of what only flash drives have: write amplification, pauses and energy."""
     tables = []
     if told.get("write_amplification"):
-        below = told["write_amplification"]["total"] < 1
+        notes = [BELOW_ONE] if told["write_amplification"]["total"] < 1 else []
+        notes += [NOT_COLLECTED] if told["statistics"]["flash_erases"] == 0 else []
         amplified = [[cause, value] for cause, value in told["write_amplification"].items() if value]
-        tables.append(Table(["programs for", "write amplification"], amplified, digits=3, note=BELOW_ONE if below else ""))
+        tables.append(Table(["programs for", "write amplification"], amplified, digits=3, note="; ".join(notes)))
     if told.get("gc_pauses"):
         pauses = told["gc_pauses"]
         times = [format_duration(round(pauses[name])) for name in ("total", *SUMMARY)]

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from experiments.replaying import device_report
-from experiments.replaying.amplification import BELOW_ONE, MOST_SAMPLES, History, by_cause, write_amplification
+from experiments.replaying.amplification import BELOW_ONE, MOST_SAMPLES, NOT_COLLECTED, History, by_cause, write_amplification
 from experiments.replaying.device_report import DeviceReport
 from experiments.replaying.observation import Observation
 from experiments.replaying.simulated import ReplaySettings, replay
@@ -38,9 +38,11 @@ def test_a_drive_that_does_not_tell_causes_apart_has_a_total() -> None:
     assert write_amplification({"reads": 5}, 4096) is None
 
 
-@pytest.mark.parametrize("total, note", [(0.875, BELOW_ONE), (1.0, "")])
-def test_less_programmed_than_written_is_explained(total: float, note: str) -> None:
-    (table,) = device_report._flash_tables({"write_amplification": {"total": total, "host": total}})
+@pytest.mark.parametrize(
+    ("total", "erases", "note"), [(0.875, 5, BELOW_ONE), (1.0, 5, ""), (1.167, 0, NOT_COLLECTED), (0.5, 0, f"{BELOW_ONE}; {NOT_COLLECTED}")]
+)
+def test_a_write_amplification_that_may_surprise_is_explained(total: float, erases: int, note: str) -> None:
+    (table,) = device_report._flash_tables({"write_amplification": {"total": total, "host": total}, "statistics": {"flash_erases": erases}})
     assert table.note == note
 
 
