@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
-from experiments.bench.lingering import probed_pause
 from experiments.bench.targets import Target
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.protocols import Progress
@@ -23,9 +23,12 @@ from traces.workload.base import FAMILY, Run, Setting
 #: The order of the paper's tool: what changes the device's state least comes first.
 ORDER = ("granularity", "alignment", "locality", "pause", "bursts", "mix", "partitioning", "parallelism", "order")
 
-#: A start-up phase ends where the running mean comes this close to the mean of the second half.
-_TOLERANCE = 0.2
-_WINDOWS = 16
+#: Times have settled where their running mean, over a sixteenth of a run, is this close to the mean of the second half.
+_TOLERANCE, _WINDOWS = 0.2, 16
+#: The pause where nothing is disturbed, and how much longer than the disturbance it is otherwise.
+LEAST_PAUSE, MARGIN = SECONDS, 2
+#: Runs of reads after the writes, at most: what is disturbed for longer is paused for as long as was watched.
+_MOST_RUNS = 16
 
 
 @dataclass(frozen=True)
@@ -37,7 +40,7 @@ class Method:
     share
         Of the area that is written at random before the first run (simulated drives; a real one is written whole).
     pause
-        Nanoseconds between runs; None: found by a probe (`experiments.bench.lingering`).
+        Nanoseconds between runs; None: found by a probe (`probed_pause`).
     ignore
         Requests at the beginning of a run that statistics leave out; None: found in the response times (`start_up`).
     """
@@ -122,8 +125,54 @@ def run_all(
     return state, pause, sorted(found, key=lambda one: place[one.benchmark])
 
 
+def probed_pause(target: Target, setting: Setting, seed: int) -> int:
+    """Nanoseconds to pause between runs: for so long random writes disturb sequential reads (section 4).
+
+    The probe writes, unless the setting only reads.
+    """
+    if not setting.write:
+        return LEAST_PAUSE
+    reads = Run("SR", 0, (setting.pattern("SR"),), setting.count).requests(seed)
+    writes = Run("RW", 0, (setting.pattern("RW"),), setting.count).requests(seed)
+    usual = _times(target.serve(reads, LEAST_PAUSE))
+    target.serve(writes, LEAST_PAUSE)
+    begin, lingering = -1, 0
+    for _ in range(_MOST_RUNS):
+        completions = target.serve(reads, 0)
+        begin = int(completions["submitted"][0]) if begin < 0 else begin
+        disturbed = disturbed_until(_times(completions), usual)
+        if disturbed:
+            lingering = int(completions["completed"][disturbed - 1]) - begin
+        if disturbed < len(completions):
+            break
+    return max(LEAST_PAUSE, MARGIN * lingering)
+
+
+def disturbed_until(times: Integers, usual: Integers) -> int:
+    """How many of these response times pass until they are for good as usual.
+
+    Examples
+    --------
+    >>> usual = np.full(160, 100)
+    >>> disturbed_until(usual, usual)
+    0
+    >>> disturbed_until(np.repeat([900, 100], [50, 110]), usual)
+    50
+    >>> disturbed_until(np.full(160, 900), usual)
+    160
+    """
+    reference = usual[len(usual) // 2 :].mean()
+    means, window = _running_means(times)
+    off = np.flatnonzero(np.abs(means - reference) > _TOLERANCE * reference)
+    if not len(off):
+        return 0
+    late = np.flatnonzero(np.abs(times - reference) > _TOLERANCE * reference)  # of the last window that is off, what puts it off
+    inside = late[late < off[-1] + window]
+    return int(inside[-1]) + 1 if len(inside) else int(off[-1]) + window
+
+
 def _summary(name: str, parameter: str, unit: str, run: Run, completions: Completions, method: Method) -> Measured:
-    times = (completions["completed"] - completions["submitted"]).astype(np.int64)
+    times = _times(completions)
     ignored = start_up(times) if method.ignore is None else method.ignore
     return measured(name, parameter, unit, run.name, run.value, completions, run.requests(method.seed)["length"], ignored)
 
@@ -132,7 +181,7 @@ def measured(
     benchmark: str, parameter: str, unit: str, pattern: str, value: int, completions: Completions, lengths: Integers, ignored: int
 ) -> Measured:
     """What the completions of a run say, without those of its start-up phase."""
-    kept = (completions["completed"] - completions["submitted"])[ignored:].astype(np.int64)
+    kept = _times(completions)[ignored:]
     elapsed = int(completions["completed"][ignored:].max() - completions["submitted"][ignored:].min())
     return Measured(
         benchmark=benchmark,
@@ -164,13 +213,22 @@ def start_up(times: Integers) -> int:
     >>> start_up(np.full(1000, 70))
     0
     """
-    window = max(1, len(times) // _WINDOWS)
     reference = times[len(times) // 2 :].mean()
-    sums = np.concatenate([[0], np.cumsum(times)])
-    means = (sums[window:] - sums[:-window]) / window
+    means, _ = _running_means(times)
     settled = np.abs(means - reference) <= _TOLERANCE * reference
     first = int(np.argmax(settled)) if settled.any() else len(times)
     return min(first, len(times) // 2)
+
+
+def _running_means(times: Integers) -> tuple[npt.NDArray[np.float64], int]:
+    """Means of as many times as a window has, from each on, and the length of the window."""
+    window = max(1, len(times) // _WINDOWS)
+    sums = np.concatenate([[0], np.cumsum(times)])
+    return (sums[window:] - sums[:-window]) / window, window
+
+
+def _times(completions: Completions) -> Integers:
+    return (completions["completed"] - completions["submitted"]).astype(np.int64)
 
 
 def shown_value(unit: str, value: int) -> str:

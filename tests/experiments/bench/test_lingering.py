@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from experiments.bench.lingering import LEAST_PAUSE, MARGIN, probed_pause
 from experiments.bench.targets import SimulatedTarget
+from experiments.bench.uflip import LEAST_PAUSE, MARGIN, probed_pause
 from flashsim.core.request import COMPLETION, WRITE, Completions, Requests
 from flashsim.core.units import MIB, MILLISECONDS, SECONDS
 from flashsim.device.device import Device
