@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +16,6 @@ from experiments.calibration import hdd_fit, ssd_fit
 from experiments.calibration.cells import cells
 from experiments.calibration.fitting import UNTOLD, Estimate, Floats
 from experiments.calibration.measure import Measured, measure
-from experiments.calibration.preset_text import preset_text
 from experiments.calibration.rotating import Spinning, rotation_of
 from experiments.calibration.simulate import simulated, workload
 from flashsim.core.protocols import Progress
@@ -206,3 +207,46 @@ def shown_interval(one: Estimate) -> str:
     else:
         shown = [format_duration(round(value)) for value in (one.value, one.low, one.high)]
     return f"{one.name} {shown[0]}, 95 % interval {shown[1]} to {shown[2]}"
+
+
+def preset_text(name: str, kind: str, title: str, parameters: Any, sources: Mapping[str, str], comments: str = "") -> str:
+    """The file's text.
+
+    Parameters
+    ----------
+    parameters
+        A declared dataclass; every value with a source is written, the others keep their defaults.
+    comments
+        Lines that stand on top.
+
+    Examples
+    --------
+    >>> from flashsim.device import presets
+    >>> known = presets.load("toshiba-5400-320gb")
+    >>> print(preset_text("mine", "hdd", "My disk", known.parameters, {"rotation": "measured"}).splitlines()[-1])
+    rotation = { value = "11111111ns", source = "measured" }
+    """
+    lines = [f"# {line}" for line in comments.splitlines()]
+    lines += [f"name = {_quoted(name)}", f"kind = {_quoted(kind)}", f"title = {_quoted(title)}", "", "[parameters]"]
+    for field in dataclasses.fields(parameters):
+        if field.name in sources:
+            value = _written(getattr(parameters, field.name), field.metadata)
+            lines.append(f"{field.name} = {{ value = {value}, source = {_quoted(sources[field.name])} }}")
+    return "\n".join(lines) + "\n"
+
+
+def _written(value: Any, declared: Mapping[str, Any]) -> str:
+    """A value as TOML, exact, with its unit."""
+    if isinstance(value, tuple):
+        return json.dumps([list(row) for row in value])
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    parse = declared["parse"]
+    if parse is None:
+        return _quoted(value) if isinstance(value, str) else str(value)
+    unit = {"parse_duration": "ns", "parse_size": "B"}.get(parse.__name__, "B/s")
+    return _quoted(f"{value}{unit}")
+
+
+def _quoted(text: str) -> str:
+    return json.dumps("".join(character if character.isprintable() else " " for character in text), ensure_ascii=False)

@@ -58,7 +58,7 @@ def validate_hdd(
         flashsim validate hdd --drive toshiba-5400-320gb --trace measured.trace
         flashsim validate hdd --drive toshiba-5400-320gb --trace measured.trace --json v.json --out-dir validated
     """
-    from experiments.validation import ablation, closed_loop, comparison, plots  # their libraries take a while to load
+    from experiments.validation import ablation, closed_loop, comparison  # their libraries take a while to load
 
     with Outputs(force) as outputs, progress_bar("replaying") as progress:
         outputs.spare("--trace", trace)
@@ -79,7 +79,7 @@ def validate_hdd(
             write_json(target, told | {"provenance": origin})
         if folder:
             others = [ablation.ablation_table(parts)] if parts else []
-            plots.write_report(folder, f"{trace.name} on {preset.name}", loop, groups, others, origin)
+            comparison.write_report(folder, f"{trace.name} on {preset.name}", loop, groups, others, origin)
     say(f"{trace.name} on {preset.name}: {comparison.headline(groups)}\n")
     say(comparison.summary_table(groups), "")
     say(comparison.percentile_table(groups))

@@ -9,8 +9,7 @@ import pytest
 
 import flashsim as fs
 from algorithms.joins.base import plan
-from experiments.caching.joins import JoinTrace
-from experiments.caching.sources import of_text
+from experiments.caching.sources import JoinTrace, of_text
 from experiments.runs.joining import divide, lay_out, memory_pages, open_pair
 from flashsim.core.errors import FlashsimError
 from flashsim.core.units import MIB

@@ -7,7 +7,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from experiments.replaying.gc_pauses import GcPauses
+from experiments.replaying.observation import GcPauses
 from flashsim.core.request import READ, WRITE, Completions, make_requests
 from flashsim.core.spans import CAUSES, ERASE, HOST, MOVE, PROGRAM, SPAN, Spans
 from flashsim.core.units import MIB

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from experiments.replaying.gc_pauses import GcPauses
+from experiments.replaying.observation import GcPauses
 from flashsim.core.spans import ERASE, GC, HOST, MAP, MOVE, READ, SPAN, Spans
 from tests.experiments.spans import DIES, made_up
 
