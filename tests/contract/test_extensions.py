@@ -69,17 +69,26 @@ def check_state(ext: at.Extension, design: Any) -> None:
 class Versions(PoolSpecification):
     """The specification, with a version of each page at each of its places: in memory, on the SSD, on disk; 0 is where all begin.
 
-    Devices let requests take effect in the order in which they are asked for.
+    Devices let requests take effect in the order in which they are asked for.  A write to disk has the versions of the moment in which it
+    was decided, and may be asked for later; `on_its_way` is what the disk holds once all that were decided have been.
     """
 
     def __init__(self, *given: Any) -> None:
         super().__init__(*given)
         rows = self.system.rows
-        self.newest, self.in_memory, self.on_disk = (np.zeros(rows, np.int64) for _ in range(3))
+        self.newest, self.in_memory, self.on_disk, self.on_its_way = (np.zeros(rows, np.int64) for _ in range(4))
+        self.decided: dict[tuple[int, int], list[np.ndarray]] = {}
         self.on_ssd = np.zeros((self.system.ssd, 2), np.int64)  # a page and its version
         self.from_ssd, self.from_disk = np.zeros((2, rows), np.int64)
         self.seen: Counter[str] = Counter()
         self._from_memory = False
+        self._begin_write, self._disk.write = self._disk.write, self._decide_write  # type: ignore[method-assign]
+
+    def _decide_write(self, page: int, count: int, cleaned: int = 0) -> simpy.Event:
+        versions = (self.in_memory if self._from_memory else self.from_ssd)[page : page + count].copy()
+        self.decided.setdefault((page, count), []).append(versions)
+        self.on_its_way[page : page + count] = versions
+        return self._begin_write(page, count, cleaned)
 
     def _modify(self, page: int) -> None:
         self.newest[page] += 1
@@ -92,7 +101,7 @@ class Versions(PoolSpecification):
         self._from_memory = False
         return event
 
-    def _ask_pages(self, purpose: int, operation: int, first: int, count: int = 1) -> simpy.Event:
+    def _ask_pages(self, purpose: int, operation: int, first: int, count: int = 1, event: simpy.Event | None = None) -> simpy.Event:
         page, pages = first + FIRST_PAGE, slice(first + FIRST_PAGE, first + FIRST_PAGE + count)
         if purpose == SSD and operation == READ:
             page, version = self.on_ssd[first]
@@ -103,8 +112,8 @@ class Versions(PoolSpecification):
         elif purpose == DISK and operation == READ:
             self.from_disk[pages] = self.on_disk[pages]
         elif purpose == DISK:
-            self.on_disk[pages] = self.in_memory[pages] if self._from_memory else self.from_ssd[pages]
-        return super()._ask_pages(purpose, operation, first, count)
+            self.on_disk[pages] = self.decided[page, count].pop(0)
+        return super()._ask_pages(purpose, operation, first, count, event)
 
     def _served(self, page: int, flags: int) -> None:
         self.seen["served"] += 1
@@ -130,9 +139,9 @@ class Versions(PoolSpecification):
         copies = self.on_ssd[self.ext.pages[valid, at.FRAME] - 1]
         assert np.array_equal(copies[:, 0], np.flatnonzero(valid))
         assert np.array_equal(copies[:, 1], newest[valid])
-        assert not np.any(newer & ~valid) and not np.any(valid & changed & ~newer & (self.on_disk != newest) & ~changed)
+        assert not np.any(newer & ~valid) and not np.any(valid & changed & ~newer & (self.on_its_way != newest) & ~changed)
         behind = ~changed & ~newer
-        assert np.array_equal(self.on_disk[behind], newest[behind])
+        assert np.array_equal(self.on_its_way[behind], newest[behind])
         assert design.write_back or not np.any(newer)
         self.seen["newer"] += int(np.count_nonzero(newer))
         self.seen["invalid"] += int(self.ext.numbers[at.INVALID])
