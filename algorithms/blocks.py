@@ -1,7 +1,5 @@
 """Reading files in I/O blocks: one extent a block, or one extent a page."""
 
-from __future__ import annotations
-
 from collections.abc import Generator, Iterator
 
 import numpy as np

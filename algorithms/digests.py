@@ -3,8 +3,6 @@
 Source: Li, On, Xu, Choi and Hu, "DigestJoin" (MDM 2009), section II.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np
@@ -75,13 +73,7 @@ def with_digests(files: Sequence[HeapFile]) -> tuple[HeapFile, ...]:
 
 
 def stored_digests(file: HeapFile) -> TupleFile:
-    """The digests of a relation that are there.
-
-    Raises
-    ------
-    InvalidParameterError
-        There are none.
-    """
+    """The digests of a relation that are there."""
     if file.digests is None:
         raise InvalidParameterError("digests stored", file.name, "its digests were not put on the device")
     return file.digests

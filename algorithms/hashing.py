@@ -4,8 +4,6 @@ Partitioning at each level, the choice of what stays in memory and the table its
 brought together, the next one spreads again.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 import numpy as np

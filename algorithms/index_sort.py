@@ -1,7 +1,5 @@
 """A join index in the order of one of its row ids: in memory as far as that goes, otherwise in sorted runs that are merged."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

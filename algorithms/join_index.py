@@ -3,8 +3,6 @@
 Source: Valduriez, "Join indices", ACM TODS 12(2), 1987; Li et al., "DigestJoin" (MDM 2009), section II: the digest join results.
 """
 
-from __future__ import annotations
-
 from collections.abc import Generator
 from dataclasses import dataclass
 from typing import Protocol

@@ -8,8 +8,6 @@ Sources: Tsirogiannis et al., "Query Processing Techniques for Solid State Drive
 Joins using Flash Drives" (DaMoN 2008); Li and Ross, "Fast Joins Using Join Indices", VLDB Journal 8(1), 1999.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -65,7 +63,6 @@ class Side:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Those that results have of it."""
         return tuple(self.file.relation.records.names) if self.attributes is None else self.attributes
 
     def size_of(self, column: str) -> int:
@@ -82,7 +79,6 @@ class Side:
         return np.searchsorted(self.file.first_rows, rows, side="right") - 1
 
     def read(self, pages: Integers, *, page_io: bool) -> Algorithm:
-        """Fetch some pages, ascending."""
         if not len(pages):
             return
         if self.attributes is None:
@@ -104,11 +100,6 @@ class LateFetch:
         Pages for all of the fetch, at least 4.
     index_pages
         Memory for the index until it is complete.
-
-    Raises
-    ------
-    CapacityError
-        Rows of all relations make more combinations than a number of 8 bytes tells, or a result row does not fit on a page.
     """
 
     def __init__(self, folder: str, sides: Sequence[Side], memory: int, index_pages: int, *, page_io: bool) -> None:
@@ -174,7 +165,6 @@ class LateFetch:
 
     @property
     def _fan_in(self) -> int:
-        """Pages for merging while something else takes place, and so runs that are merged."""
         return (self._memory - 1) // 2
 
     def _by(self, index: IndexSort, at: int, to: int, pages: int) -> Stream:
@@ -229,8 +219,6 @@ class LateFetch:
                 yield from self._stored(file)(lambda entries: self._joined(self._ids(entries, 1 - at)))
 
     def _stored(self, file: File) -> Stream:
-        """The entries of a file, which is then dropped."""
-
         def stream(take: Callable[[Tuples], Algorithm]) -> Algorithm:
             for first, pages in spans(file.pages, 1):
                 yield from take((yield from read_block(file, first, pages, self._page_io)))
@@ -251,7 +239,6 @@ class LateFetch:
         return keyed(ids[at], others)
 
     def _ids(self, entries: Tuples, at: int) -> Ids:
-        """The reverse."""
         others, ids = entries.rows, [entries.keys] * len(self._sides)
         for number in reversed(range(len(self._sides))):
             if number != at:
@@ -267,5 +254,4 @@ class LateFetch:
         return Layout(row_format, self._page_size, self._sides[0].file.layout.page_format)
 
     def _needed_bytes(self, number: int) -> int:
-        """Bytes that are fetched of a relation."""
         return int(self._sides[number].needed.sum()) * self._sides[number].page_bytes

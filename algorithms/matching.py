@@ -4,8 +4,6 @@ A group of R stays in memory as far as its space allows.  One that outgrows that
 temporary file and joined by nested loops: it is read again for each batch of S's group, as long as that group goes on.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 
@@ -73,7 +71,6 @@ class Matching:
         yield Cpu({Work.COMPARE: len(tuples), Work.EMIT: emitted})
 
     def finish(self) -> Algorithm:
-        """No more tuples follow."""
         if self._spilled is not None:
             yield from self._end_spilled()
 
@@ -86,11 +83,9 @@ class Matching:
         return True
 
     def _of_group(self, rows: Integers) -> Tuples:
-        """Tuples of R with the group's key."""
         return keyed(np.full(len(rows), self._state[_KEY]), rows)
 
     def _spill(self, tuples: Tuples, of_s: Flags) -> Algorithm:
-        """Move the group to a temporary file, with what else of it is to come."""
         self._spilled = File(f"{self._folder}/group-{self._spills:03d}", self._layout)
         self._spills += 1
         self._output = Output([self._spilled], self._pages, page_io=self._page_io)
@@ -100,7 +95,6 @@ class Matching:
         yield from self._go_on_spilled(tuples, of_s)
 
     def _go_on_spilled(self, tuples: Tuples, of_s: Flags) -> Algorithm:
-        """Handle the tuples that belong to the spilled group."""
         assert self._spilled is not None
         begin = int(self._state[_NEXT])
         end = int(np.searchsorted(tuples.keys, self._state[_KEY], side="right"))

@@ -6,8 +6,6 @@ Sources: Shah, Harizopoulos, Wiener and Graefe, "Fast Scans and Joins using Flas
 Wiener and Graefe, "Query Processing Techniques for Solid State Drives" (SIGMOD 2009), sections 3 and 4.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
 
@@ -51,7 +49,6 @@ class Selection:
 
 
 def part_bytes(parts: Parts) -> int:
-    """Bytes that are read of a page."""
     return sum(length for _, length in parts)
 
 
@@ -104,7 +101,6 @@ class KeyColumn(Scanned):
     page_io: bool
 
     def scan(self, request: Read) -> Scan:
-        """What a read of this file asks the relation's for."""
         firsts, chosen, base = self.firsts[request.starts], self.selection, self.base
         pages = ranges(firsts, self.firsts[request.starts + request.counts] - firsts)
         if chosen is not None and chosen.first and len(pages):

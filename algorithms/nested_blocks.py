@@ -1,7 +1,5 @@
 """Block nested loops over any two files: chunks of R, each with a hash table, against scans of S."""
 
-from __future__ import annotations
-
 from collections.abc import Generator
 
 from algorithms.blocks import read_block, spans
@@ -47,7 +45,6 @@ def _table(r: File, parts: list[tuple[int, int]], page_io: bool) -> Generator[Re
 
 
 def _meet(table: HashTable, s: File, part: tuple[int, int], block: int, page_io: bool) -> Algorithm:
-    """Look a region of S up."""
     begin, end = part
     for first, pages in spans(end - begin, block):
         yield from probe(table, (yield from read_block(s, begin + first, pages, page_io)))

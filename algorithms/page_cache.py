@@ -3,8 +3,6 @@
 Pages are numbered over both relations: page p of R is p, and page q of S is ``r.pages + q``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Generator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -127,26 +125,17 @@ class PageCache:
 
     @property
     def pages(self) -> int:
-        """Pages of both relations."""
         return len(self._state.of_page)
 
     @property
     def held(self) -> int:
-        """Pages that are in the cache."""
         return len(self._state.free) - int(self._state.unused[0])
 
     def resident(self) -> npt.NDArray[np.bool_]:
-        """Which pages are in the cache, shape (pages,)."""
         return self._state.of_page >= 0
 
     def pages_of(self, r_rows: Integers, s_rows: Integers) -> tuple[Integers, Integers]:
-        """The pages that rows of R and of S lie on.
-
-        Raises
-        ------
-        InvalidParameterError
-            A row that its relation does not have.
-        """
+        """The pages that rows of R and of S lie on."""
         found = []
         for file, rows, first in ((self.r, r_rows, 0), (self.s, s_rows, self.r.pages)):
             if len(rows) and not 0 <= rows.min() <= rows.max() < file.first_rows[-1]:
@@ -156,15 +145,7 @@ class PageCache:
         return found[0], found[1]
 
     def resize(self, frames: int, leaving: Integers | None = None) -> None:
-        """Give the cache another number of frames; `leaving` are pages that are dropped for it.
-
-        Raises
-        ------
-        InvalidParameterError
-            Fewer than 2 frames.
-        FlashsimError
-            A page to drop is not there, or more pages are held than there would be frames.
-        """
+        """Give the cache another number of frames; `leaving` are pages that are dropped for it."""
         check_frames(frames)
         for page in () if leaving is None else leaving:
             frame = self._state.of_page[page]
@@ -181,11 +162,6 @@ class PageCache:
         """Fetch the pages of a schedule, each by a request of its own, and emit its entries.
 
         The row ids emitted are those found on the pages.
-
-        Raises
-        ------
-        FlashsimError
-            More pages than frames, a page that is there already, a victim that is not, or an entry whose pages are not both there.
         """
         places, sides = np.empty((2, 2 * len(schedule.r_rows)), np.int64), (schedule.r_rows, schedule.s_rows)
         for side, (pages, rows, file) in enumerate(zip(self.pages_of(*sides), sides, (self.r, self.s), strict=True)):
@@ -207,13 +183,6 @@ class PageCache:
         -------
         Integers
             The row ids found on the pages, shape (n,).
-
-        Raises
-        ------
-        InvalidParameterError
-            A row that the relation does not have.
-        FlashsimError
-            As `follow`.
         """
         none, file = rows[:0], self.s if of_s else self.r
         numbers = self.pages_of(none, rows)[1] if of_s else self.pages_of(rows, none)[0]

@@ -6,8 +6,6 @@ are fetched at the end, each page once.  Early, columns are read by the scans an
 Source: Tsirogiannis, Harizopoulos, Shah, Wiener and Graefe, "Query Processing Techniques for Solid State Drives" (SIGMOD 2009), section 4.
 """
 
-from __future__ import annotations
-
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass, replace
 
@@ -92,7 +90,6 @@ def pipeline(
 
 
 def _scan(side: Side, onward: Onward, selection: Selection | None, parameters: JoinParameters, *, late: bool) -> KeyColumn:
-    """A relation's keys, and what goes along with them."""
     carried = () if late else side.columns
     if side.label == "S":
         carried = tuple(dict.fromkeys((*carried, onward.s.key)))
@@ -116,7 +113,6 @@ class _Pipeline:
         self._between = _Between(f"{scans['R'].name}+{scans['S'].name}", layout, self._share, page_io=parameters.page_io)
 
     def run(self) -> Algorithm:
-        """Join, join, and fetch."""
         first = replace(self._parameters, memory=self._parameters.memory - self._share)
         second = replace(self._parameters, memory=self._parameters.memory - (2 if self._late else 1) * self._share)
         kernel = self._parameters.kernel
@@ -151,13 +147,11 @@ class _Between:
         self._held: list[Tuples] = []
 
     def append(self, keys: Integers, rows: Integers) -> Algorithm:
-        """Take some; those of NULL keys join nothing."""
         self._held.append(keyed(keys, rows).joinable())
         if self._file.pages or sum(map(len, self._held)) > self._room * self._a_page:
             yield from self._write()
 
     def finish(self) -> Generator[Request, Answer, File]:
-        """All of them, as a file that a join reads."""
         if self._file.pages:
             yield from self._output.finish()
             return self._file
@@ -178,7 +172,6 @@ class _Held(Scanned):
         self._content, self._a_page = content, a_page
 
     def scan(self, request: Read) -> Scan:
-        """Nothing is asked for."""
         yield from ()
         numbers = ranges(request.starts * self._a_page, request.counts * self._a_page)
         return self._content.chosen(numbers[numbers < self.tuples])

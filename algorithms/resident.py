@@ -3,8 +3,6 @@
 Kept are all tuples whose hash lies below a threshold, which falls when they become too many.  The rest goes to temporary files.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -59,14 +57,12 @@ class Resident:
         return hashes >> np.uint64(32) < self._threshold
 
     def admit(self, tuples: Tuples, hashes: Hashes) -> None:
-        """Keep tuples that belong in memory."""
         self._tuples.append(tuples)
         self._hashes.append(hashes)
         self._bytes += int(self._layout.cell_sizes(tuples).sum())
 
     @property
     def filled(self) -> float:
-        """The part of the memory that is in use."""
         return self._bytes / self._capacity
 
     def overfull(self) -> bool:
@@ -93,7 +89,6 @@ class Resident:
         return tuples.chosen(~stays), hashes[~stays]
 
     def tuples(self) -> tuple[Tuples, Hashes]:
-        """What is in memory, and the hashes of its keys."""
         if not self._tuples:
             return keyed(np.zeros(0, np.int64), np.zeros(0, np.int64)), np.zeros(0, np.uint64)
         keys, rows = (np.concatenate([getattr(part, name) for part in self._tuples]) for name in ("keys", "rows"))

@@ -1,7 +1,5 @@
 """How result rows leave an algorithm: in batches of bounded size."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from flashsim.core.request import Integers
@@ -19,7 +17,6 @@ def pairs(r_rows: Integers, s_rows: Integers) -> Algorithm:
 
 
 def cross(r_rows: Integers, s_rows: Integers) -> Algorithm:
-    """Emit every pair."""
     total = len(r_rows) * len(s_rows)
     for begin in range(0, total, BATCH):
         pairs = np.arange(begin, min(begin + BATCH, total))

@@ -1,7 +1,5 @@
 """Scans of a file by several strands of control, which overlap CPU work with input; an algorithm of one's own may begin with them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 from algorithms.blocks import read_block, spans

@@ -9,8 +9,6 @@ All leaves are at one depth.  Where their number is no power of two, some would 
 child instead, beside an empty one, so that as many tuples are compared.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from flashsim.core.kernel import inlined_kernel, lean_kernel
@@ -55,14 +53,12 @@ def empty_tree(leaves: int) -> Integers:
 
 @lean_kernel
 def _node(nodes: Integers, leaf: int, leaves: int) -> int:
-    """The node that is a leaf."""
     node = leaves + leaf
     return node << (node < nodes.shape[0] // 2)
 
 
 @lean_kernel
 def _put(nodes: Integers, node: int, run: int, key: int, leaf: int) -> None:
-    """Let a leaf hold a tuple."""
     nodes[node, UPPER] = (run << _HALF) + (key >> _HALF) + _SIGN
     nodes[node, LOWER] = (key & _HALF_MASK) << _LEAF | leaf
 
@@ -105,13 +101,11 @@ def _replay(nodes: Integers, node: int) -> int:
 
 @lean_kernel
 def _both(upper: int, other: int) -> int:
-    """Whether neither of two nodes is empty."""
     return (upper | other) >> 62 ^ 1
 
 
 @lean_kernel
 def _look_ahead(nodes: Integers, held: Integers, node: int) -> None:
-    """Ask for what will be replayed when the tuple that a replay brought near the root wins."""
     while node >= _SOON:
         node >>= 2
     leaf = nodes[node, LOWER] & _LEAF_MASK
@@ -133,7 +127,6 @@ def regrow(old: Integers, had: int, nodes: Integers, leaves: int) -> None:
 
 @inlined_kernel
 def _take_in(nodes: Integers, held: Integers, state: Integers, key: int, leaf: int) -> None:
-    """The next tuple of the input, which a leaf holds, joins the tree."""
     state[HOT] = -1
     node = _node(nodes, leaf, held.shape[0])
     # Before a run's first tuple is given out, the last one is NULL_KEY, the smallest code.
@@ -161,7 +154,6 @@ def _give_out(nodes: Integers, held: Integers, state: Integers, made: Integers) 
 
 @inlined_kernel
 def _leave_empty(nodes: Integers, held: Integers, idle: Integers, state: Integers) -> None:
-    """No tuple takes the place of the last winner."""
     leaf = state[HOT]
     node = _node(nodes, leaf, held.shape[0])
     nodes[node, UPPER] = EMPTY

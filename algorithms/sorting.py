@@ -1,7 +1,5 @@
 """Sorted runs of one relation on temporary files: making them by replacement selection, and merging them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Generator, Iterator, Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Output buffers: tuples are packed into pages in memory, and a buffer is appended to its temporary file when it is full."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np
@@ -77,13 +75,11 @@ class Output:
         yield Cpu({Work.WRITE_TUPLE: len(tuples)})
 
     def finish(self) -> Algorithm:
-        """Write what is left in every buffer."""
         for buffer in range(len(self.files)):
             if self._state[buffer, PAGES]:
                 yield self._write(buffer)
 
     def _when_full(self, buffer: int) -> Request:
-        """What makes room in a buffer for a page more."""
         return self._write(buffer)
 
     def _write(self, buffer: int) -> Write:

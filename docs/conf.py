@@ -1,15 +1,30 @@
 """How Sphinx builds the documentation."""
 
+import __future__
+
 import os
 import shutil
 import sys
+from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from typing import Any
 
 os.environ["NUMBA_DISABLE_JIT"] = "1"  # kernels are then plain functions, whose signatures and docstrings can be read
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
 
-import flashsim
+
+def _code_with_plain_annotations(loader: SourceFileLoader, module: str) -> Any:
+    path = loader.get_filename(module)
+    if not Path(path).is_relative_to(ROOT) or ".venv" in path:
+        return _code(loader, module)
+    return compile(loader.get_data(path), path, "exec", __future__.annotations.compiler_flag, dont_inherit=True)
+
+
+# Signatures then show annotations as the source writes them: `Integers` rather than an array of its types.
+_code, SourceFileLoader.get_code = SourceFileLoader.get_code, _code_with_plain_annotations
+
+import flashsim  # noqa: E402
 
 # Pages of modules that are no more would otherwise stay.
 shutil.rmtree(Path(__file__).parent / "reference" / "generated", ignore_errors=True)

@@ -1,7 +1,5 @@
 """The command ``flashsim``: its subcommands, and errors as one line each."""
 
-from __future__ import annotations
-
 import ast
 import os
 import sys
@@ -94,7 +92,6 @@ class Commands(OneLineErrors):
 
 
 def _summary(name: str) -> str | None:
-    """The help text of a subcommand, read without importing it."""
     source = Path(*commands.__path__, f"{name}.py").read_text(encoding="utf-8")
     functions = [each for each in ast.parse(source).body if isinstance(each, ast.FunctionDef)]
     return next(with_examples(ast.get_docstring(each)) for each in functions if each.name == name)
@@ -112,7 +109,6 @@ def _imported(name: str) -> Any:
 
 
 def _report(problem: BaseException) -> int:
-    """Say what went wrong in one line; return the exit code."""
     if isinstance(problem, (KeyboardInterrupt, typer.Abort)):
         return INTERRUPTED
     if isinstance(problem, BrokenPipeError):  # the reader, such as `head`, has had enough
@@ -130,7 +126,6 @@ def _report(problem: BaseException) -> int:
 
 
 def _of_typer(problem: SystemExit) -> bool:
-    """Whether Typer itself ended the command, and no file that the command runs."""
     *_, (frame, _) = walk_tb(problem.__traceback__)
     return str(frame.f_globals.get("__name__")).startswith("typer.")
 
@@ -175,6 +170,5 @@ def flashsim(
 
 
 def main() -> None:
-    """Run the command and exit."""
     with screen.around("working"):
         app(prog_name="flashsim")

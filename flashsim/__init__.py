@@ -4,8 +4,6 @@
 asked for.  Importing this package first makes sure that its four siblings can be imported (see `flashsim.siblings`).
 """
 
-from __future__ import annotations
-
 import sys
 from importlib import import_module
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Starts the command line, once `flashsim` itself has checked that ``experiments`` is its own sibling."""
 
-from __future__ import annotations
-
 import gc
 import os
 import resource

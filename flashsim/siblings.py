@@ -5,8 +5,6 @@ Where ``import models`` would take a file or package of the user's, that keeps t
 (docs/decisions/0028).
 """
 
-from __future__ import annotations
-
 import ast
 import sys
 from importlib.machinery import ModuleSpec, SourceFileLoader
@@ -95,12 +93,10 @@ def _clash(spec: ModuleSpec | None, known: ModuleType | None, name: str, own: Pa
 
 
 def _parts(folder: Path) -> frozenset[str]:
-    """The modules and packages in a package's folder."""
     return frozenset(each.stem for each in folder.glob("[!_]*") if each.suffix == ".py" or each.is_dir())
 
 
 def _names(file: Path) -> set[str]:
-    """What a file defines at its outermost level."""
     try:
         body = ast.parse(file.read_bytes()).body
     except (OSError, SyntaxError, ValueError):  # told when it is run

@@ -6,8 +6,6 @@ closed queueing networks with exponential servers", CACM 16(9), 1973); throughpu
 and Lavenberg, JACM 27(2), 1980), and stations of several servers need no recursion of their own.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -29,11 +27,6 @@ class Station:
         Seconds of service that each round of a client asks of it: visits times the mean time of service.
     servers
         How many are served at once.
-
-    Raises
-    ------
-    InvalidParameterError
-        A negative demand, or no server.
     """
 
     demand: float
@@ -84,11 +77,6 @@ def equilibrium(stations: Sequence[Station], clients: int, think: float = 0.0) -
         How many go round.
     think
         Seconds that a client thinks in each round.
-
-    Raises
-    ------
-    InvalidParameterError
-        No clients, a negative time, or rounds that take no time.
 
     Examples
     --------

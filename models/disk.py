@@ -59,7 +59,6 @@ class Disk:
 
     @property
     def latency_ratio(self) -> float:
-        """The latency in page transfers, y = Tl / Tx."""
         return self.latency_ms / self.page_transfer_ms
 
     @property

@@ -6,8 +6,6 @@ models of computer systems", IFIP Congress 1977).  While more than so many reque
 2012, 3.3.3): pages are then read from the disk, and what leaves memory goes there or nowhere.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np
@@ -74,7 +72,6 @@ def _loads(flows: Flows, disk: Service, ssd: Service, references: float, bypass:
 
 
 def _network(loads: _Loads, disk: Service, ssd: Service, clients: Clients) -> Equilibrium:
-    """The network in which each station is slower by what nobody waits for."""
     pairs = [(*loads.disk, disk.servers), (*loads.ssd, ssd.servers), (clients.work, 0.0, 1)]
 
     def at(rate: float) -> Equilibrium:

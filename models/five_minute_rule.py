@@ -4,8 +4,6 @@ Sources: Gray and Graefe, "The five-minute rule ten years later", SIGMOD Record 
 later", DaMoN 2007.
 """
 
-from __future__ import annotations
-
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.units import MIB
 

@@ -7,8 +7,6 @@ where they lie side by side, as two where they run over the buffer's end.
 Source: Shin et al., "Optimizing hash partitioning for solid state drives", SAC 2016, section 3: here *shin2016*.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -47,12 +45,10 @@ class FlushPattern:
 
     @property
     def at_once(self) -> float:
-        """Requests of a call."""
         return self.requests / max(1, self.calls)
 
     @property
     def length(self) -> float:
-        """Tuples of a request."""
         return self.tuples / max(1.0, self.requests)
 
 

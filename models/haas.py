@@ -6,8 +6,6 @@ Tx.  Writing the result is left out.  Base relations and temporaries do not dist
 Source: Haas, Carey and Livny, "SEEKing the Truth About Ad Hoc Join Costs", UW-Madison TR 1148 (1993), sections 3 to 7: here *TR*.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 from flashsim.core.errors import InvalidParameterError
@@ -35,32 +33,26 @@ class JoinCost:
 
     @property
     def reads(self) -> Traffic:
-        """Reads of all phases."""
         return sum((phase.reads for phase in self.phases), Traffic())
 
     @property
     def writes(self) -> Traffic:
-        """Writes of all phases."""
         return sum((phase.writes for phase in self.phases), Traffic())
 
     @property
     def seeks(self) -> int:
-        """NS."""
         return self.reads.seeks + self.writes.seeks
 
     @property
     def requests(self) -> int:
-        """NIO."""
         return self.reads.requests + self.writes.requests
 
     @property
     def pages(self) -> int:
-        """NX."""
         return self.reads.pages + self.writes.pages
 
     @property
     def seconds(self) -> float:
-        """Time of all phases."""
         return sum(phase.seconds(self.disk) for phase in self.phases)
 
 
@@ -85,13 +77,6 @@ def counts(algorithm: str, sizes: Sizes, allocation: Allocation, page_io: bool =
         The join's buffers.
     page_io
         Each buffer is moved by requests of one page, one after the other: as many requests as pages, and the seeks of blocked I/O.
-
-    Raises
-    ------
-    UnknownNameError, MissingFileError
-        There is no such formula.
-    InvalidParameterError
-        The allocation is another algorithm's, or does not fit the memory.
     """
     formula = FORMULAS.load(algorithm)
     if not isinstance(allocation, formula.ALLOCATION):

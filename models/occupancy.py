@@ -4,8 +4,6 @@ Alpha is usable over logical pages (see `models.write_amplification`), rho = 1 /
 are closed ones, so their mean is b rho whatever the policy.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -66,11 +64,6 @@ def greedy_mean_field(alpha: float, pages_per_block: int) -> MeanField:
 
         g = (b - j - j (H_b - H_j)) / (b rho - j),  m_j = 1 - (H_b - H_j) / g,  A = 1 / (g rho).
 
-    Raises
-    ------
-    InvalidParameterError
-        Alpha is not above 1, or a block has no page.
-
     Examples
     --------
     >>> round(float(greedy_mean_field(1.28, 64).write_amplification), 3)
@@ -104,11 +97,6 @@ def fifo_by_age(alpha: float, pages_per_block: int, ages: int = AGES) -> Shares:
     -------
     ndarray
         Shape (ages, pages_per_block + 1): blocks from the oldest to the newest, each row the mean over its ages.
-
-    Raises
-    ------
-    InvalidParameterError
-        Alpha is not above 1, a block has no page, or there are no ages.
     """
     from scipy.stats import binom  # it takes a second to load, for which every command would wait
 

@@ -4,8 +4,6 @@
 counts themselves, found by trying every division that can matter.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
@@ -76,11 +74,6 @@ def hybrid_quadratic(r_pages: float, memory: float, latency_ratio: float, fudge:
     """Input buffer of hybrid hash by TR's quadratic, of which 1.1 sqrt(M) is the printed simplification (TR 1148 section 7).
 
     For a large R and M much above y it tends to (sqrt(5) / 2) sqrt(M y): the printed form holds only where y is near 1.
-
-    Raises
-    ------
-    InvalidParameterError
-        Memory not below F |R|, or the quadratic has no positive root.
     """
     table, y = r_pages * fudge, latency_ratio
     if memory >= table:

@@ -3,8 +3,6 @@
 A page graph has a vertex a page and an edge a pair that must be in memory together once.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 
@@ -118,7 +116,6 @@ def log_chance(results: npt.ArrayLike, others: int, tuples: int, covered: float)
 
 
 def _choices(all_of: int, some: int) -> float:
-    """Logarithm of the number of ways to choose some of all."""
     return float(gammaln(all_of + 1) - gammaln(some + 1) - gammaln(all_of - some + 1))
 
 

@@ -13,8 +13,6 @@ one request of each, or not divided at all: then they are as long as the longest
 at less cost.  All of this is tried, and the published rule too.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -57,11 +55,9 @@ class PartitionProblem:
 
     @property
     def page_size(self) -> int:
-        """Bytes."""
         return self.files[0].page_size
 
     def seconds(self, division: Division) -> float:
-        """Of the partition phase, by the closed form."""
         return sum(cost(self.method, file, division, self.drive, self.processor).total for file in self.files)
 
     def fewest(self) -> int:
@@ -108,13 +104,7 @@ def ruled(problem: PartitionProblem, worth: float = WORTH) -> Division:
 
 
 def searched(problem: PartitionProblem, outputs: Sequence[int], more: Sequence[int]) -> Division:
-    """The best of all divisions with output buffers of some lengths, in pages, and with so many buckets more than the fewest.
-
-    Raises
-    ------
-    InvalidParameterError
-        As `published`.
-    """
+    """The best of all divisions with output buffers of some lengths, in pages, and with so many buckets more than the fewest."""
     paper = published(problem)
     counts = {paper.buckets, *(problem.fewest() + each for each in more)}
     divisions = (
@@ -145,13 +135,11 @@ def _ruled(problem: PartitionProblem) -> Iterator[Division]:
 
 
 def _sub_buffer(problem: PartitionProblem, output: int, which: int) -> int:
-    """The shortest, the longest but one, or the longest sub-buffer of an output buffer."""
     sizes = problem.sub_buffers(output)
     return sizes[max(which, -len(sizes))]
 
 
 def _output(problem: PartitionProblem, buckets: int, which: int) -> float:
-    """Pages of an output buffer by the rule of this module."""
     input = problem.memory / 2
     for _ in range(_ROUNDS):
         output = max(1, math.floor((problem.memory - input) / buckets))

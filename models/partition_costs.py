@@ -4,8 +4,6 @@ The closed form reads in requests of a whole input buffer each, and writes by th
 the drive rests, as with one strand; ParaHash has several, which wait for one another only where the drive or the cores are busy.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from statistics import fmean
 
@@ -28,7 +26,6 @@ class Input:
 
     @property
     def tuple_size(self) -> float:
-        """Bytes of a full page, over its tuples."""
         return self.pages * self.page_size / max(1.0, self.tuples)
 
 
@@ -48,7 +45,6 @@ class Division:
 
     @property
     def pages(self) -> int:
-        """Memory taken."""
         return self.buckets * self.output + self.input
 
 
@@ -64,13 +60,7 @@ class PartitionCost:
 
 
 def pattern(method: str, file: Input, division: Division) -> FlushPattern:
-    """What a method writes.
-
-    Raises
-    ------
-    UnknownNameError
-        There is no such method.
-    """
+    """What a method writes."""
     if method not in METHODS:
         raise UnknownNameError("partition method", method, METHODS)
     size, tuples = division.output * file.page_size, file.tuples * file.share

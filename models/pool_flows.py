@@ -49,7 +49,6 @@ class Window(NamedTuple):
     end: int
 
     def has(self, times: Reals | Integers) -> Bits:
-        """Which times are in it."""
         return np.asarray((times >= self.begin) & (times < self.end))
 
 
@@ -67,7 +66,6 @@ class Stays(NamedTuple):
 
     @property
     def again(self) -> Bits:
-        """Whether the stay before is of the same page."""
         return np.append(False, self.pages[1:] == self.pages[:-1])
 
 
@@ -89,7 +87,6 @@ class Flows(NamedTuple):
 
 
 def _bound(keys: Integers, frames: int, cut: int) -> float:
-    """How far behind the present the key is above which so many pages are held."""
     if frames >= len(keys):
         return -np.inf
     return float(np.partition(keys, -frames)[-frames] - cut) if frames else np.inf
@@ -155,11 +152,6 @@ def flows(found: Stays, design: str, frames: int, window: Window, dirty_limit: f
         Pages of which TAC holds the temperature together.
     group
         Pages that the cleaner writes at once, at most (alpha).
-
-    Raises
-    ------
-    UnknownNameError
-        There are no flows of that design.
     """
     if design not in DESIGNS:
         raise UnknownNameError("design with a formula", design, DESIGNS)

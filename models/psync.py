@@ -11,8 +11,6 @@ So a psync of n commands takes its latency once, and n such beats; before, its r
 Where the first is the longest, command costs are *overlapped* with the transfer; what the link is held for is *added* to it.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

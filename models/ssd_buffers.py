@@ -8,8 +8,6 @@ request alone.  On a drive that takes one command at a time that is nothing, and
 The derivations stand in docs/explanation/optimal_allocations.md.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -26,7 +24,6 @@ from models.ssd_problem import Price, Problem
 
 
 def _sized(price: Price, rule: Callable[[float], float], command: int) -> float:
-    """The size that a rule gives: see the module."""
     size = rule(price.first)
     return size if size <= command else max(command, rule(price.start))
 
@@ -160,7 +157,6 @@ def _divided(problem: Problem, reading: float, writing: float, merging: float) -
 
 
 def _merging(problem: Problem, merge: Price) -> float:
-    """The price of a request of the merge."""
     return merge.first if _merge_share(problem) < problem.command else merge.start
 
 

@@ -17,9 +17,7 @@ COMMAND = 128 * 1024
 class Amplification(Protocol):
     """Flash pages programmed over pages written."""
 
-    def __call__(self, streams: int, piece: int) -> float:
-        """What `streams` files that grow at once by `piece` pages at a time cost; one stream: the device is written in order."""
-        ...
+    def __call__(self, streams: int, piece: int) -> float: ...
 
 
 @dataclass(frozen=True)
@@ -36,7 +34,6 @@ class PageMapped:
     factor: float = 1.0
 
     def __call__(self, streams: int, piece: int) -> float:
-        """The factor."""
         return self.factor
 
 
@@ -61,7 +58,6 @@ class LogBlocks:
     block_pages: int
 
     def __call__(self, streams: int, piece: int) -> float:
-        """Averaged over the places in a block at which pieces of that length end."""
         if piece % self.block_pages == 0:
             return 1.0
         needed = streams if streams == 1 or self.block_pages % piece == 0 else 2 * streams
@@ -135,7 +131,6 @@ class Rounds:
                 raise InvalidParameterError(name, value, "it must be at least 0")
 
     def __call__(self, pages: int) -> float:
-        """Milliseconds after the drive has them, for a command of so many pages."""
         return -(self.ready_ms + pages * self.page_ms) % self.rotation_ms if pages and self.rotation_ms else 0.0
 
 
@@ -190,11 +185,9 @@ class Drive:
 
     @property
     def command_pages(self) -> int:
-        """c: pages of the largest command."""
         return max(1, self.command // self.page_size)
 
     def commands(self, pages: int) -> int:
-        """Commands of a request."""
         return -(-pages * self.page_size // self.command)
 
     def rounds_ms(self, pages: int) -> float:

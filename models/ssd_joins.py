@@ -57,7 +57,6 @@ class Load:
         return cls(requests, commands, pages, amplification, min(requests, commands - requests))
 
     def milliseconds(self, timing: Timing) -> float:
-        """All requests, one after another."""
         waits = self.requests * timing.start_ms + self.commands * timing.command_ms + self.several * timing.several_ms
         return waits + self.pages * timing.page_ms * self.amplification
 
@@ -75,7 +74,6 @@ class PhaseLoad:
     hidden_ms: float = 0.0
 
     def seconds(self, drive: Drive) -> float:
-        """Its time."""
         waits = self.moves * drive.move_ms + self.turns * drive.turn_ms + self.rounds_ms - self.hidden_ms
         return (self.reads.milliseconds(drive.read) + self.writes.milliseconds(drive.write) + waits) / MILLISECONDS_A_SECOND
 
@@ -91,7 +89,6 @@ class DetailedCost:
 
     @property
     def seconds(self) -> float:
-        """Time of all phases."""
         return sum(phase.seconds(self.drive) for phase in self.phases)
 
 
@@ -191,7 +188,6 @@ def _hybrid(sizes: Sizes, a: HybridAllocation, drive: Drive, layout: Layout, tol
 
 
 def _first(sizes: Sizes, phase: PhaseCounts, drive: Drive, layout: Layout, input: int, output: int, streams: int) -> PhaseLoad:
-    """The phase that reads both base relations and writes temporaries."""
     reads = Load.alike(phase.reads.requests, _cut(drive, sizes.r, input) + _cut(drive, sizes.s, input), phase.reads.pages)
     amplification = drive.amplification(1 if layout == "packed" else streams, output)
     commands = max(_cut(drive, phase.writes.pages, output), phase.writes.requests)
@@ -228,13 +224,6 @@ def detailed_cost(algorithm: str, sizes: Sizes, drive: Drive, allocation: Alloca
         Relations, temporaries and memory, in pages of the drive's `page_size`.
     layout
         See `Layout`.
-
-    Raises
-    ------
-    UnknownNameError
-        Another algorithm or layout.
-    InvalidParameterError
-        The allocation is another algorithm's, or does not fit the memory.
 
     Examples
     --------

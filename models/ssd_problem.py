@@ -67,7 +67,6 @@ class Problem:
 
     @property
     def command(self) -> int:
-        """c: pages of the largest command."""
         return self.drive.command_pages
 
     def whole(self, pages: float) -> int:
@@ -94,7 +93,6 @@ class Problem:
 
     @property
     def table(self) -> Fraction:
-        """F |R|."""
         return max(1, self.sizes.r) * exact(self.sizes.fudge)
 
     @property
@@ -123,9 +121,7 @@ class Price:
 
     @property
     def first(self) -> float:
-        """Of a request of one command."""
         return self.start + self.command
 
     def dearer(self, ms: float) -> Price:
-        """With so much more for any request."""
         return replace(self, start=self.start + ms)

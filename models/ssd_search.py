@@ -1,7 +1,5 @@
 """The best buffers of a join by search, without use of the closed forms."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator, Sequence
 

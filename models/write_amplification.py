@@ -23,8 +23,6 @@ Solid State Drives*, SIGMETRICS 2013; R. Agarwal and M. Marrow, *A Closed-Form E
 GLOBECOM Workshops 2010.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -38,13 +36,7 @@ from flashsim.core.errors import InvalidParameterError
 
 
 def alpha_of_pages(usable: int, logical: int) -> float:
-    """Alpha of so many usable flash pages over logical ones.
-
-    Raises
-    ------
-    InvalidParameterError
-        There are no logical pages, or no more usable pages than logical ones.
-    """
+    """Alpha of so many usable flash pages over logical ones."""
     if logical < 1:
         raise InvalidParameterError("logical", logical, "there must be at least one page")
     return _alpha(usable / logical)
@@ -75,28 +67,19 @@ def alpha_of_spare_factor(spare_factor: float) -> float:
 
 
 def alpha_of_utilisation(rho: float) -> float:
-    """Alpha of rho = U / T, between 0 and 1.
-
-    Raises
-    ------
-    InvalidParameterError
-        It is not between 0 and 1.
-    """
+    """Alpha of rho = U / T, between 0 and 1."""
     return 1 / _share("rho", rho)
 
 
 def overprovisioning_of(alpha: float) -> float:
-    """(T - U) / U."""
     return _alpha(alpha) - 1
 
 
 def spare_factor_of(alpha: float) -> float:
-    """(T - U) / T."""
     return 1 - 1 / _alpha(alpha)
 
 
 def utilisation_of(alpha: float) -> float:
-    """Rho, U / T."""
     return 1 / _alpha(alpha)
 
 
@@ -144,13 +127,7 @@ def random(alpha: float) -> float:
 
 
 def agarwal_marrow(alpha: float) -> float:
-    """Agarwal and Marrow's estimate for greedy, (1 + OP) / (2 OP): it takes the counts of valid pages as evenly spread.
-
-    Raises
-    ------
-    InvalidParameterError
-        Alpha is not above 1.
-    """
+    """Agarwal and Marrow's estimate for greedy, (1 + OP) / (2 OP): it takes the counts of valid pages as evenly spread."""
     return _alpha(alpha) / (2 * overprovisioning_of(alpha))
 
 
@@ -169,13 +146,7 @@ def fifo_hot_cold(alpha: float, hot_writes: float, hot_data: float) -> float:
 
 
 def greedy_hot_cold(alpha: float, hot_writes: float, hot_data: float, pages_per_block: int) -> float:
-    """Greedy with hot and cold data mixed in all blocks (Desnoyers, equation 16): fifo_hot_cold(k alpha) / k, k as in `greedy`.
-
-    Raises
-    ------
-    InvalidParameterError
-        As `fifo_hot_cold` and `greedy`.
-    """
+    """Greedy with hot and cold data mixed in all blocks (Desnoyers, equation 16): fifo_hot_cold(k alpha) / k, k as in `greedy`."""
     k = _greedy_factor(pages_per_block)
     return fifo_hot_cold(k * _alpha(alpha), hot_writes, hot_data) / k
 
@@ -194,11 +165,6 @@ def fifo_groups(alpha: float, writes: Sequence[float], data: Sequence[float]) ->
         Usable over logical pages.
     writes, data
         Shares of the groups, shape (k,); each adds up to 1.  A group may take no writes: its pages are copied at every turn.
-
-    Raises
-    ------
-    InvalidParameterError
-        Alpha is not above 1, or the shares are not above 0 (of writes: below 0) or do not add up to 1.
     """
     alpha = _alpha(alpha)
     r, f = np.asarray(writes, float), np.asarray(data, float)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import configparser
+import importlib
+import inspect
 import os
 import re
 import shutil
@@ -55,6 +57,21 @@ def test_an_index_lists_every_page_by_its_title(folder: str) -> None:
     pages = {path.name: path.read_text() for path in (ROOT / "docs" / folder).glob("*.md") if path.name != "index.md"}
     titles = {name: re.sub(r"^\d+[.:] ", "", text.partition("# ")[2].partition("\n")[0]) for name, text in pages.items()}
     assert {name: links.get(name) for name in titles} == titles
+
+
+def test_what_pages_and_notebooks_import_says_what_it_is() -> None:
+    """Functions and classes that a page of the documentation, a notebook or the README imports have docstrings."""
+    texts = [
+        (ROOT / "README.md").read_text(),
+        *(path.read_text() for path in (ROOT / "docs").rglob("*.md") if "generated" not in path.parts),
+    ]
+    texts += [path.read_text().replace("\\n", "\n") for path in (ROOT / "notebooks").glob("*.ipynb")]
+    imports = re.findall(rf"from ((?:{'|'.join(PACKAGES)})[\w.]*) import \(?([\w, \n]+)", "\n".join(texts))
+    members = {(module, name) for module, names in imports for name in re.findall(r"\w+", names)}
+    things = {name: getattr(importlib.import_module(module), name, None) for module, name in members}
+    shown = {name: thing for name, thing in things.items() if inspect.isfunction(thing) or inspect.isclass(thing)}
+    assert len(shown) > 50
+    assert not [name for name, thing in shown.items() if not thing.__doc__]
 
 
 @pytest.mark.skipif(os.name != "posix" or not shutil.which("bash"), reason="bash is not installed")

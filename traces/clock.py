@@ -1,7 +1,5 @@
 """In which steps the times of a trace are told, and how many of its requests therefore seem to arrive at once."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from flashsim.core.request import Integers

@@ -1,7 +1,5 @@
 """Turn a trace into another format, and say what did not fit."""
 
-from __future__ import annotations
-
 import os
 import re
 from dataclasses import dataclass, field
@@ -58,17 +56,7 @@ class Conversion:
 
 
 def convert(source: Source, target: str | Path, to: str, progress: Progress | None = None) -> Conversion:
-    """Write a trace file, or a part of it, in another format; it appears under its name only once it is complete.
-
-    Raises
-    ------
-    MissingFileError, DamagedFileError
-        The source is not there, or is no trace.
-    InvalidParameterError
-        A request that the format cannot hold; a format that cannot be written.
-    FlashsimError
-        The target cannot be written.
-    """
+    """Write a trace file, or a part of it, in another format; it appears under its name only once it is complete."""
     member, target, whole = load_writable(to), Path(target), recognised(source)
     told = Conversion(left_out=left_out(whole.format or ""))
     partial = target.with_name(f".{target.name}.{os.getpid()}.converting")
@@ -84,7 +72,6 @@ def convert(source: Source, target: str | Path, to: str, progress: Progress | No
 
 
 def _watched(batches: Batches, told: Conversion, member: WritableFormat, progress: Progress | None) -> Batches:
-    """The batches, noting what in them is lost."""
     for batch in batches:
         for name in SCHEMA.names:
             values = batch.column(name)

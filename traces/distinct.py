@@ -7,8 +7,6 @@ HyperLogLog, 2007); the estimator is that of Ertl, New cardinality estimation al
 which needs no corrections for small counts.  Sketches of parts merge into that of the whole: the larger of each two registers.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -40,7 +38,6 @@ class Footprint:
         self.ranges = np.zeros((0, 2), np.int64)
 
     def add(self, offset: Integers, length: Integers) -> None:
-        """Take byte ranges, shape (n,) each."""
         ranges = np.concatenate([self.ranges, np.stack([offset, offset + length], axis=1)])
         ranges = ranges[np.argsort(ranges[:, 0], kind="stable")]
         if len(ranges):
@@ -77,7 +74,6 @@ class Touched:
         self.registers = new_sketches(1, self._SKETCH)
 
     def add(self, device: Integers, offset: Integers, length: Integers) -> None:
-        """Take byte ranges, shape (n,) each."""
         sketch(np.zeros(len(offset), np.int64), device, offset, length, self.registers)
         row = 0
         while self.exact and row < len(offset):

@@ -1,7 +1,5 @@
 """A trace as it is wanted: of a format that is recognised or named, all of it or some devices and a stretch of time, at any speed."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
@@ -41,11 +39,6 @@ class Excerpt:
         How long it lasts, ns; None: to the end.
     speed
         How many times as fast requests arrive, and programs think; latencies that were recorded stay.
-
-    Raises
-    ------
-    InvalidParameterError
-        A value out of its bounds.
     """
 
     path: str | Path
@@ -68,29 +61,18 @@ class Excerpt:
 
     @property
     def name(self) -> str:
-        """The file's name."""
         return Path(self.path).name
 
     @property
     def whole(self) -> bool:
-        """Whether no request is left out."""
         return not self.devices and not self.start and self.window is None
 
     @property
     def timed(self) -> bool:
-        """Whether the part depends on times."""
         return bool(self.start) or self.window is not None
 
     def batches(self) -> Batches:
-        """The requests, numbered anew.
-
-        Raises
-        ------
-        MissingFileError, DamagedFileError
-            See `traces.format.base.read_trace`.
-        InvalidParameterError
-            A part by time of a trace without times; nothing in the part; a request that waits for one too far back.
-        """
+        """The requests, numbered anew."""
         batches = read_trace(self.path, self.format)
         return batches if self.whole and self.speed == 1 else _Cutting(self).cut(batches)
 
@@ -104,13 +86,7 @@ def excerpt(
     window: str | None = None,
     speed: float = 1,
 ) -> Excerpt:
-    """A part of a trace, as people ask for it: times with a unit, and columns of a CSV file as ``time=Stamp:ms,offset=LBA:sectors``.
-
-    Raises
-    ------
-    InvalidParameterError
-        Columns of another format than csv; a value out of its bounds.
-    """
+    """A part of a trace, as people ask for it: times with a unit, and columns of a CSV file as ``time=Stamp:ms,offset=LBA:sectors``."""
     if columns is not None:
         if format_name not in (None, "csv"):
             raise InvalidParameterError("columns", repr(columns[:40]), f"{format_name} has its own; they are of --format csv")
@@ -130,19 +106,12 @@ def requests_of(source: Source) -> Batches:
 
 
 def recognised(source: Source) -> Excerpt:
-    """An excerpt whose format is known.
-
-    Raises
-    ------
-    MissingFileError, DamagedFileError
-        See `traces.format.base.recognise`.
-    """
+    """An excerpt whose format is known."""
     excerpt = source if isinstance(source, Excerpt) else Excerpt(source)
     return excerpt if excerpt.format else replace(excerpt, format=recognise(excerpt.path))
 
 
 def path_of(source: Source) -> Path:
-    """Where the file lies."""
     return Path(source.path if isinstance(source, Excerpt) else source)
 
 
@@ -208,7 +177,6 @@ class _Cutting:
         return np.flatnonzero(wanted)
 
     def _waits(self, batch: pa.RecordBatch, rows: Integers) -> dict[str, Any]:
-        """Dependencies by new numbers; a request that waited for one which is left out waits for none, and arrives when it did."""
         numbers = np.full(batch.num_rows, -1)
         numbers[rows] = np.arange(self._kept, self._kept + len(rows))
         known, begin = np.concatenate([self._numbers, numbers]), self._seen - len(self._numbers)
@@ -223,7 +191,6 @@ class _Cutting:
         return {"dependency": dependency, "think": np.where(dependency >= 0, batch.column("think").to_numpy()[rows], 0)}
 
     def _faster(self, columns: dict[str, Any]) -> dict[str, Any]:
-        """Times as they are at another speed: latencies stay."""
         speed, origin = self._excerpt.speed, self._origin or 0
         since, think = columns["arrival"].fill_null(origin).to_numpy() - origin, np.asarray(columns["think"])
         most = max(abs(since).max(initial=0), think.max(initial=0)) / speed

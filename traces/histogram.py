@@ -28,7 +28,6 @@ class Histogram:
         self.minimum = self.maximum = 0
 
     def add(self, values: Integers, weight: int = 1) -> None:
-        """Count values, shape (n,), each so many times."""
         if len(values):
             self.minimum = min(self.minimum, int(values.min())) if self.count else int(values.min())
             fraction, exponent = np.frexp(values.astype(np.float64))
@@ -39,7 +38,6 @@ class Histogram:
             self.maximum = max(self.maximum, int(values.max()))
 
     def merge(self, other: Histogram) -> None:
-        """Count what another one counted."""
         self.minimum = min((each.minimum for each in (self, other) if each.count), default=0)
         self._counts += other._counts
         self._sum += other._sum
@@ -68,7 +66,6 @@ class Histogram:
         return self._within(_middle(used)), np.cumsum(self._counts[used]) / max(1, self.count)
 
     def _within(self, middles: Integers) -> Integers:
-        """No value is less than the least, or more than the most."""
         return np.clip(middles, self.minimum, self.maximum)
 
 

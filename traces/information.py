@@ -1,7 +1,5 @@
 """What a trace says of a workload: counts, sizes, sequentiality, footprint, times, and how they change, in one pass in constant memory."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -43,11 +41,6 @@ def describe(source: Source, progress: Progress | None = None) -> dict[str, Any]
         and ``bursts``, a warning where that is coarse; ``unknown`` (columns that are not in the file, such as ``operation``);
         ``reuse`` (`traces.locality.Locality.as_dict`); ``over_time`` (`traces.over_time.OverTime`);
         ``provenance``.
-
-    Raises
-    ------
-    MissingFileError, DamagedFileError
-        See `traces.format.base.recognise` and `traces.format.base.Format.read`.
     """
     whole = recognised(source)
     summary = _Summary()
@@ -122,7 +115,6 @@ class _Summary:
         self._time(batch, operation)
 
     def _follow(self, device: Integers, offset: Integers, length: Integers) -> None:
-        """Count requests that begin where the one before on their device ended."""
         order = np.argsort(device, kind="stable")
         device, offset, end = device[order], offset[order], (offset + length)[order]
         first = np.diff(device, prepend=-1) != 0
@@ -179,7 +171,6 @@ class _Summary:
 
 
 def _count(counts: dict[str, int], more: dict[str, int]) -> None:
-    """Add counts by name; a new name beyond the most that are kept is one of the others."""
     for name, count in more.items():
         known = name if name in counts or len(counts) < _MOST_NAMES else _OTHERS
         counts[known] = counts.get(known, 0) + count

@@ -5,8 +5,6 @@ is in the lower half go on as a sample, and so on as more come: their references
 (`flashsim.core.sampling`).
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

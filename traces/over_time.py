@@ -4,8 +4,6 @@ Time is that of arrivals, or, where the first request has none, the number of th
 had, its working set (the distinct pages of 4 KiB, by a sketch: `traces.distinct`), and where on the device its requests began.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -66,7 +64,6 @@ class OverTime:
         distinct.sketch(window, device, offset, length, self._sketches)
 
     def _widen(self, offset: int) -> None:
-        """Join windows and places in pairs until all that is known falls into one of them."""
         while self._reach >> self._shift >= _WINDOWS:
             for counts in (self._requests, self._bytes, self._heat):
                 counts[: _WINDOWS // 2] = counts[::2] + counts[1::2]

@@ -1,7 +1,5 @@
 """Pages of requests: which ones each touches, and all of them one after the other."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

@@ -1,7 +1,5 @@
 """References to pages in any trace that can be read: of pages (`traces.page_format`), or of requests to devices, whose pages they touch."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterator
@@ -38,11 +36,6 @@ class PageTrace:
         Bytes of the pages that requests are split into; a trace of pages has pages of its own.
     page_format
         The format of a trace of pages; None of a trace of requests.
-
-    Raises
-    ------
-    InvalidParameterError
-        The page size is out of its bounds; a part is asked for of a trace of pages.
     """
 
     excerpt: Excerpt
@@ -58,17 +51,10 @@ class PageTrace:
 
     @property
     def name(self) -> str:
-        """The file's name."""
         return self.excerpt.name
 
     def batches(self) -> ReferenceBatches:
-        """All references, from the first; each call begins anew.
-
-        Raises
-        ------
-        DamagedFileError
-            Names the file, and the line or record; or it refers to no page.
-        """
+        """All references, from the first; each call begins anew."""
         empty = True
         for batch in self._batches():
             empty &= len(batch.pages) == 0
@@ -88,7 +74,6 @@ class PageTrace:
 
 
 def _of_requests(excerpt: Excerpt, page_size: int) -> ReferenceBatches:
-    """The pages that reads and writes touch, in whole or in part; trims and flushes touch none."""
     for batch in excerpt.batches():
         device, operation, offset, length = (batch.column(name).to_numpy() for name in ("device", "operation", "offset", "length"))
         touching = (operation == READ) | (operation == WRITE)
@@ -102,15 +87,6 @@ def page_trace(source: Source, page_size: int = PAGE_SIZE) -> PageTrace:
     """A trace of which it is known how to read it: of the format that is named, or recognised by its content.
 
     A name that formats of pages and of requests share (csv, oracle-general, parquet) means the first where the content is of that kind.
-
-    Raises
-    ------
-    MissingFileError
-        There is no file, or it cannot be read.
-    DamagedFileError
-        No format fits, or more than one.
-    UnknownNameError
-        No format has that name.
     """
     excerpt = source if isinstance(source, Excerpt) else Excerpt(source)
     path, name = Path(excerpt.path), excerpt.format
@@ -140,22 +116,13 @@ def page_trace(source: Source, page_size: int = PAGE_SIZE) -> PageTrace:
 
 
 def pieces(batch: References) -> Iterator[References]:
-    """A batch as some of the usual size."""
     for begin in range(0, len(batch.pages), BATCH):
         part = slice(begin, begin + BATCH)
         yield References(batch.pages[part], None if batch.writes is None else batch.writes[part])
 
 
 def keep(batches: ReferenceBatches, path: str | Path, to: str = "parquet", progress: Progress | None = None) -> int:
-    """Write references as a trace of pages, which appears under its name only once it is complete; return how many they are.
-
-    Raises
-    ------
-    InvalidParameterError, UnknownNameError
-        The format can only be read, or there is none of that name.
-    FlashsimError
-        The file cannot be written.
-    """
+    """Write references as a trace of pages, which appears under its name only once it is complete; return how many they are."""
     member, target, written = PAGE_FORMATS.load(to), Path(path), 0
 
     def counted() -> ReferenceBatches:

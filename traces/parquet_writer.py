@@ -1,7 +1,5 @@
 """Write batches of a trace into a Parquet file that appears under its name only once it is complete."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Collection, Mapping
 from pathlib import Path
@@ -29,11 +27,6 @@ class ParquetWriter:
         Goes into the file (`flashsim.core.provenance`).
     unknown
         Columns that the source does not tell (`traces.schema.unknown_columns`).
-
-    Raises
-    ------
-    FlashsimError
-        The file cannot be written.
     """
 
     def __init__(self, path: str | Path, provenance: Mapping[str, Any] | None = None, unknown: Collection[str] = ()) -> None:
@@ -64,13 +57,11 @@ class ParquetWriter:
         self._pending, self._pending_rows = [], 0
 
     def close(self) -> None:
-        """Complete the file, and give it its name."""
         self._flush()
         self._writer.close()
         os.replace(self._partial, self.path)
 
     def discard(self) -> None:
-        """Leave no file behind."""
         self._writer.close()
         self._partial.unlink(missing_ok=True)
 

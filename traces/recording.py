@@ -1,7 +1,5 @@
 """Record what a driver does into a trace file, in constant memory."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -32,11 +30,6 @@ class ParquetRecorder:
         The file to make; an existing one is replaced.
     provenance
         Goes into the file (`core.provenance`).
-
-    Raises
-    ------
-    FlashsimError
-        The file cannot be written.
 
     Examples
     --------
@@ -77,11 +70,9 @@ class ParquetRecorder:
         self._next_id += count
 
     def close(self) -> None:
-        """Complete the file, and give it its name."""
         self._writer.close()
 
     def discard(self) -> None:
-        """Leave no file behind."""
         self._writer.discard()
 
     def __enter__(self) -> Self:

@@ -21,8 +21,6 @@ label               the file that was accessed
 ==========  ======  ====================================================================================================
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
@@ -126,15 +124,7 @@ def unknown_columns(schema: pa.Schema) -> frozenset[str]:
 
 
 def open_trace(path: str | Path) -> pq.ParquetFile:
-    """A trace file, checked.
-
-    Raises
-    ------
-    MissingFileError
-        There is no file, or it cannot be opened.
-    DamagedFileError
-        It is truncated, no Parquet file, or not a trace of this version.
-    """
+    """A trace file, checked."""
     try:
         file = pq.ParquetFile(path, page_checksum_verification=True)
     except OSError as problem:

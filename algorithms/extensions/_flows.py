@@ -1,7 +1,5 @@
 """What designs do alike with pages that move."""
 
-from __future__ import annotations
-
 from flashsim.core.kernel import inlined_kernel, lean_kernel
 from flashsim.storage.extension.design import CHECKPOINTED, DIRTY_PAGE, DROP, SEQUENTIAL, TO_DISK, TO_SSD
 from flashsim.storage.extension.state import CHECKPOINT, FILL, Extension

@@ -1,12 +1,9 @@
 """The key of LRU: the time of the last miss, in misses."""
 
-from __future__ import annotations
-
 from flashsim.core.kernel import lean_kernel
 from flashsim.storage.extension.state import LAST, Extension
 
 
 @lean_kernel
 def lru(ext: Extension, page: int) -> int:
-    """When the page was missed last."""
     return int(ext.pages[page, LAST])

@@ -3,8 +3,6 @@
 Source: O'Neil, O'Neil, Weikum, "The LRU-K page replacement algorithm for database disk buffering", SIGMOD 1993.
 """
 
-from __future__ import annotations
-
 from flashsim.core.kernel import lean_kernel
 from flashsim.storage.extension.state import BEFORE, LAST, Extension
 
@@ -13,6 +11,5 @@ _ONE_MISS = 1 << 40
 
 @lean_kernel
 def lru_2(ext: Extension, page: int) -> int:
-    """When the page was missed last but one."""
     before = int(ext.pages[page, BEFORE])
     return before + _ONE_MISS if before else int(ext.pages[page, LAST])

@@ -1,7 +1,5 @@
 """What a design is: a file with the five kernels of `flashsim.storage.extension.design`."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Protocol

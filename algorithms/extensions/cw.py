@@ -3,8 +3,6 @@
 Source: Do, 2012, 3.2.3.1.
 """
 
-from __future__ import annotations
-
 from algorithms.extensions._flows import give_up, is_admitted, nothing
 from algorithms.extensions._lru_2 import lru_2
 from flashsim.core.kernel import lean_kernel

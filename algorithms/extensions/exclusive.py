@@ -6,8 +6,6 @@ nothing of pages that were changed.  Chosen here: such a page is newer than on d
 writes it; and the page missed longest ago is replaced.
 """
 
-from __future__ import annotations
-
 from algorithms.extensions._flows import give_up, write_back
 from algorithms.extensions._lru import lru
 from flashsim.core.kernel import lean_kernel
@@ -21,7 +19,6 @@ evicted, modified, key = write_back, give_up, lru
 
 @lean_kernel
 def served(ext: Extension, page: int, flags: int) -> int:
-    """The copy is given up."""
     return DROP
 
 

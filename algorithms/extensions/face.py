@@ -14,8 +14,6 @@ not written once more.  (3) No page is taken from memory to fill a group.  (4) W
 part of recovery.
 """
 
-from __future__ import annotations
-
 from algorithms.extensions._flows import give_up, nothing, write_back
 from flashsim.core.kernel import lean_kernel
 from flashsim.core.replacement import Parameter
@@ -31,13 +29,11 @@ fetched, modified = nothing, give_up
 
 @lean_kernel
 def evicted(ext: Extension, page: int, flags: int) -> int:
-    """It is queued, whatever the disk has."""
     return write_back(ext, page, flags) if flags & DIRTY_PAGE or ext.numbers[FIRST_PARAMETER] else 0
 
 
 @lean_kernel
 def served(ext: Extension, page: int, flags: int) -> int:
-    """The page will have a second chance."""
     ext.pages[page, MARKS] |= READ_AGAIN
     return 0
 

@@ -6,8 +6,6 @@ frame, whose copy is not valid until the page is written to disk and SSD; and th
 memory: so a page that was referenced there again and again may lose its copy, and gets one when it leaves.
 """
 
-from __future__ import annotations
-
 from algorithms.extensions._flows import nothing
 from algorithms.extensions._lru import lru
 from flashsim.core.kernel import lean_kernel
@@ -32,5 +30,4 @@ def fetched(ext: Extension, page: int, flags: int) -> int:
 
 @lean_kernel
 def modified(ext: Extension, page: int) -> int:
-    """The copy's frame stays taken."""
     return INVALIDATE

@@ -4,8 +4,6 @@ While a sharp checkpoint is taken no such page is taken, and what a checkpoint w
 3.3.2.
 """
 
-from __future__ import annotations
-
 from algorithms.extensions._flows import give_up, is_admitted, must_reach_the_disk, nothing
 from algorithms.extensions._lru_2 import lru_2
 from flashsim.core.kernel import lean_kernel

@@ -1,7 +1,5 @@
 """No extension: what leaves memory goes to the disk, if that does not have it."""
 
-from __future__ import annotations
-
 from algorithms.extensions._flows import give_up, nothing
 from algorithms.extensions._lru_2 import lru_2
 from flashsim.core.kernel import lean_kernel
@@ -15,5 +13,4 @@ fetched, served, modified, key = nothing, nothing, give_up, lru_2
 
 @lean_kernel
 def evicted(ext: Extension, page: int, flags: int) -> int:
-    """What the disk does not have goes there."""
     return TO_DISK if flags & DIRTY_PAGE else 0

@@ -6,8 +6,6 @@ passed over.  Source: Holloway, "Adapting database storage for new hardware", th
 pages are written in sequence alone), as Do, 2012, 3.5 tells it.
 """
 
-from __future__ import annotations
-
 from algorithms.extensions._flows import give_up, nothing, write_back
 from flashsim.storage.extension.manager import turn_of
 

@@ -13,8 +13,6 @@ else as Do, 2012, 3.2.4, 3.4.2 and 3.5 tells it.  The patent also groups pages o
 this does not, nor does Do.  With several partitions the coldest page is that of the page's own.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from flashsim.core.draws import mixed
@@ -52,13 +50,11 @@ _SINCE = OWN_NUMBER
 
 
 def WORDS(parameters: Mapping[str, int], pages: int) -> int:  # noqa: N802
-    """A temperature for each extent."""
     return -(-pages // parameters["extent"])
 
 
 @lean_kernel
 def key(ext: Extension, page: int) -> int:
-    """The temperature of its extent."""
     return int(ext.words[(page - FIRST_PAGE) // ext.numbers[_EXTENT]])
 
 
@@ -117,12 +113,10 @@ def fetched(ext: Extension, page: int, flags: int) -> int:
 
 @lean_kernel
 def served(ext: Extension, page: int, flags: int) -> int:
-    """Its extent is warmer."""
     _warm(ext, page, flags)
     return 0
 
 
 @lean_kernel
 def modified(ext: Extension, page: int) -> int:
-    """The copy stays where it is."""
     return INVALIDATE

@@ -1,7 +1,5 @@
 """Fetching in the order of the join index: what naive fetching does, and others where they have no memory to do better."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from algorithms.fetching.base import POLICY

@@ -6,8 +6,6 @@ Source: Li et al., "DigestJoin" (MDM 2009), section III D; Chan and Ooi, "Effici
 processing", IEEE TKDE 9(6), 1997.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np
@@ -77,11 +75,6 @@ class JoinGraph:
         That the graph takes at first.
     k
         The graph grows as long as k (d + 1) frames are left, where d is its largest degree; never, with infinity.
-
-    Raises
-    ------
-    InvalidParameterError
-        An entry does not fit on a page.
     """
 
     def __init__(self, cache: PageCache, parameters: FetchParameters, pages: int, k: float) -> None:
@@ -130,7 +123,6 @@ class JoinGraph:
             yield from self._follow(plan)
 
     def _plan(self, more: int) -> _Plan:
-        """Room for a schedule during which so many more entries come."""
         graph, most = self._graph, int(self._graph.counts[_HELD]) + more
         if most > len(graph.entries):
             grown = 2 * most - len(graph.entries)
@@ -196,7 +188,6 @@ def _insert(
 
 @lean_kernel
 def _drain(graph: _Graph, page_size: int, plan: _Plan) -> int:
-    """Join segments, until the cache gets frames, or nothing is left."""
     counts = graph.counts
     while counts[_HELD] > 0:
         needed = -(-counts[_HELD] * counts[_BYTES] // page_size)
@@ -251,7 +242,6 @@ def _bring(graph: _Graph, plan: _Plan, page: int, owner: int) -> None:
 
 @lean_kernel
 def _leave(graph: _Graph, page: int) -> None:
-    """Take a page out of memory; what is left of its partners are not there."""
     pages = graph.pages
     pages[page, _HERE] = 0
     graph.counts[_USED] -= 1
@@ -283,7 +273,6 @@ def _rank(graph: _Graph, page: int) -> None:
 
 @lean_kernel
 def _add(graph: _Graph, first: int, second: int, r_row: int, s_row: int) -> None:
-    """Put an entry into the graph."""
     pages, counts = graph.pages, graph.counts
     fewer, more = (first, second) if pages[first, _DEGREE] < pages[second, _DEGREE] else (second, first)
     end = pages[fewer, _FIRST]
@@ -332,7 +321,6 @@ def _new_edge(graph: _Graph, page: int, other: int) -> int:
 
 @lean_kernel
 def _join_edge(graph: _Graph, plan: _Plan, edge: int) -> None:
-    """Join all entries of an edge, whose pages are both in memory, and take it out of the graph."""
     counts, entry, joined = graph.counts, graph.edges[edge], 0
     while entry >= 0:
         _note(graph, plan, graph.entries[entry, _R_ROW], graph.entries[entry, _S_ROW])
@@ -357,7 +345,6 @@ def _join_edge(graph: _Graph, plan: _Plan, edge: int) -> None:
 
 @lean_kernel
 def _count_degree(graph: _Graph, page: int, change: int) -> None:
-    """A page has one edge more or one less; the largest degree follows."""
     degree = graph.pages[page, _DEGREE]
     graph.by_degree[degree] -= 1
     graph.by_degree[degree + change] += 1
@@ -370,7 +357,6 @@ def _count_degree(graph: _Graph, page: int, change: int) -> None:
 
 @lean_kernel
 def _note(graph: _Graph, plan: _Plan, r_row: int, s_row: int) -> None:
-    """Have an entry joined now."""
     joined = graph.counts[_JOINED]
     plan.r_rows[joined], plan.s_rows[joined], plan.after[joined] = r_row, s_row, graph.counts[_FETCHES]
     graph.counts[_JOINED] += 1

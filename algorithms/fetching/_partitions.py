@@ -57,7 +57,6 @@ class Sides:
         return reading_cost(np.unique(pages[0]), latency_ratio), reading_cost(np.unique(pages[1]), latency_ratio)
 
     def entries(self, outer: Integers, inner: Integers) -> Entries:
-        """Entries of the join index, from the same."""
         return Entries(*self.turned(outer, inner))
 
 

@@ -1,7 +1,5 @@
 """What strategies write to temporary files: fetching instructions, and rows that were fetched before their partners are."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from algorithms.blocks import read_block, spans
@@ -37,7 +35,6 @@ def fetched_rows(file: HeapFile, parts: tuple[tuple[int, int], ...] | None, keys
 
 
 def cells(layout: Layout) -> int:
-    """Tuples that a page holds."""
     one = np.zeros(1, np.int64)
     return layout.room // int(layout.cell_sizes(Tuples(dict.fromkeys(layout.row_format.columns, one)))[0])
 

@@ -6,8 +6,6 @@ frames and the pages that its graph takes are never more than `FetchParameters.m
 Source: Li, On, Xu, Choi and Hu, "DigestJoin: Exploiting Fast Random Reads for Flash-based Joins" (MDM 2009), section III.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Protocol
 

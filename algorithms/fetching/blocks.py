@@ -3,8 +3,6 @@
 Entries are written as they come, and sorted by block and by page of S once it is known which pages of R are needed at all.
 """
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import numpy as np
@@ -75,7 +73,6 @@ class _BlockNestedLoop:
         return keyed(self._block_of[pages] * self._cache.s.tuples + entries.rows, entries.keys)
 
     def consume(self, entries: Tuples, _: Integers) -> Algorithm:
-        """Join entries."""
         blocks, s_rows = np.divmod(entries.keys, self._cache.s.tuples)
         bounds = [0, *(np.flatnonzero(np.diff(blocks)) + 1).tolist(), len(blocks)]
         for begin, end in pairwise(bounds):

@@ -3,8 +3,6 @@
 Source: Li et al., "DigestJoin" (MDM 2009), algorithm 3.
 """
 
-from __future__ import annotations
-
 from algorithms.fetching._in_order import fetch_in_order
 from algorithms.fetching._join_graph import JoinGraph
 from algorithms.fetching.base import FetchParameters

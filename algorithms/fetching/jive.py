@@ -3,8 +3,6 @@
 Source: Li and Ross, "Fast Joins Using Join Indices", VLDB Journal 8(1), 1999.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from algorithms.fetching._in_order import fetch_in_order

@@ -3,8 +3,6 @@
 Source: Li et al., "DigestJoin" (MDM 2009), algorithm 1.
 """
 
-from __future__ import annotations
-
 from algorithms.fetching._in_order import fetch_in_order
 from algorithms.fetching.base import FetchParameters
 from algorithms.join_index import JoinIndex
@@ -13,5 +11,4 @@ from flashsim.execution.requests import Algorithm
 
 
 def fetch(index: JoinIndex, cache: PageCache, parameters: FetchParameters) -> Algorithm:
-    """Fetch in the order of the join index."""
     yield from fetch_in_order(index, cache)

@@ -6,8 +6,6 @@ Source: Chan and Ooi, IEEE TKDE 9(6), 1997, as Li et al. ran it for comparison (
 demand").
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

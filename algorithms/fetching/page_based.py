@@ -3,8 +3,6 @@
 Source: Li et al., "DigestJoin" (MDM 2009), algorithm 2.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from algorithms.fetching._in_order import fetch_in_order

@@ -36,7 +36,6 @@ _LEAST_TO_SORT = 16
 
 
 def fetch(index: JoinIndex, cache: PageCache, parameters: FetchParameters) -> Algorithm:
-    """Fetch by plans, or put tuples aside."""
     gathering, planning = _Gathering(index), _Planning(cache, parameters)
     sorts = parameters.memory >= _LEAST_TO_SORT
     memory, each = parameters.memory, 2 * ENTRY_BYTES
@@ -68,7 +67,6 @@ class _Planning:
         return reading_cost(plan.pages, self.parameters.latency_ratio)
 
     def plan(self, entries: Entries) -> FetchPlan:
-        """The plan of some entries that costs least, in as many frames as memory has beside it and the entries."""
         cache, page = self.cache, self.cache.r.page_size
         graph = PageGraph.of(*cache.pages_of(entries.r_rows, entries.s_rows), cache.pages)
         spare = self.parameters.memory - self.taken - -(-ENTRY_BYTES * len(entries) // page)
@@ -84,13 +82,11 @@ class _Planning:
             fetches = best.fetches
 
     def follow(self, entries: Entries, plan: FetchPlan) -> Algorithm:
-        """Fetch some entries by their plan."""
         self.cache.resize(plan.frames)
         yield from self.cache.follow(_schedule(entries, plan, self.cache))
         self.cache.resize(LEAST_FRAMES, np.flatnonzero(self.cache.resident()))
 
     def whole(self, entries: Entries, gathering: _Gathering, most: int) -> Algorithm:
-        """Fetch what a join index in memory holds: by plans, by tuples put aside, or after all as one that is larger than memory."""
         outer, inner = self.sides.ordered(entries)
         order = np.lexsort((inner, outer))
         outer, inner = outer[order], inner[order]
@@ -152,7 +148,6 @@ class _Sorted:
         self._decided = False
 
     def cost(self, entries: Entries) -> float:
-        """What it costs to sort and fetch a join index, without planning."""
         sides, planning = self._sides, self._planning
         self._count(entries)
         index = -(-len(entries) // cells(self._layout))
@@ -164,7 +159,6 @@ class _Sorted:
         return min(planning.cost(blocks), self._aside_cost(self._divided())) + 2 * index * (index > planning.taken)
 
     def fetch(self, entries: Entries, gathering: _Gathering, most: int) -> Algorithm:
-        """Sort and fetch."""
         by_outer = IndexSort(f"{self._folder}/by-page", self._layout, self._room, page_io=self._page_io)
         some: Entries | None = entries
         while some is not None:
@@ -180,11 +174,9 @@ class _Sorted:
             yield from self._aside.join()
 
     def _reading(self, runs: int) -> int:
-        """Pages of memory through which so many runs are merged."""
         return max(1, min(self._room // 4, 2 * runs))
 
     def _count(self, entries: Entries) -> None:
-        """Count the entries of each page."""
         pages = self._sides.turned(*self._cache.pages_of(entries.r_rows, entries.s_rows))
         of_s = self._sides.swapped, not self._sides.swapped
         for counts, numbers, second in zip(self._of_pages, pages, of_s, strict=True):
@@ -198,7 +190,6 @@ class _Sorted:
             yield from self._fetch_ranges(end=False)
 
     def _fetch_ranges(self, *, end: bool) -> Algorithm:
-        """Fetch as many pages of the outer relation at a time as fit beside their entries; what does not fill memory waits."""
         keys, rows = (np.concatenate([np.zeros(0, np.int64), *(each.columns[name] for each in self._waiting)]) for name in ("key", "row"))
         self._waiting = []
         limit = self._room - self._planning.taken
@@ -243,14 +234,12 @@ class _Sorted:
 
 
 def _plans(graph: PageGraph, frames: int) -> Iterator[FetchPlan]:
-    """What may be best: few fetches, and few that are made ahead and sorted."""
     yield plan(graph, frames)
     if frames >= 2 * LEAST_FRAMES:
         yield in_windows(plan(graph, frames - frames // 2), frames // 2)
 
 
 def _schedule(entries: Entries, chosen: FetchPlan, cache: PageCache) -> Schedule:
-    """A plan's fetches, and the entries in the order in which their pages meet."""
     graph = chosen.graph
     r_pages, s_pages = cache.pages_of(entries.r_rows, entries.s_rows)
     edges = np.searchsorted(graph.first.astype(np.int64) * cache.pages + graph.second, r_pages * cache.pages + s_pages)

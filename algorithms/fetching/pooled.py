@@ -4,8 +4,6 @@ A page of a relation that is met again and again, such as a dimension table's, s
 row is a reference to its page, R's and then S's of each entry; what is read are the misses of these references.
 """
 
-from __future__ import annotations
-
 from algorithms.fetching._in_order import fetch_in_order
 from algorithms.fetching.base import FetchParameters
 from algorithms.join_index import JoinIndex
@@ -16,5 +14,4 @@ REPLACES = True
 
 
 def fetch(index: JoinIndex, cache: PageCache, parameters: FetchParameters) -> Algorithm:
-    """Fetch in the order of the join index."""
     yield from fetch_in_order(index, cache, parameters.policy)

@@ -1,7 +1,5 @@
 """What RARE-join and FlashJoin share: they join keys that are read alone, and fetch columns of the rows that join afterwards."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from algorithms.joins.base import JoinParameters, settle
@@ -50,17 +48,7 @@ def prepare(
     allocation: Allocation | None,
     where: tuple[Selection | None, Selection | None] = (None, None),
 ) -> LateJoin:
-    """Check what a join is given, and make ready what it needs.
-
-    Raises
-    ------
-    InvalidParameterError
-        Pages that do not keep columns apart, too little memory, or an allocation that does not fit.
-    UnknownNameError
-        A column is wanted that is not stored.
-    CapacityError
-        A page does not hold an entry of the join index with what was fetched of a row.
-    """
+    """Check what a join is given, and make ready what it needs."""
     chosen = settle(r, s, parameters, allocation, LateAllocation, allocate)
     if chosen.join < _LEAST:
         raise InvalidParameterError("memory", f"{parameters.memory} pages", f"{name} needs {_LEAST} to join keys and 1 for the join index")

@@ -206,5 +206,4 @@ def plan(name: str, left: File, right: File, parameters: JoinParameters, allocat
 
 
 def _swapped(request: Request) -> Request:
-    """Pairs the other way round."""
     return Emit(request.s_rows, request.r_rows, request.more) if isinstance(request, Emit) else request

@@ -1,7 +1,5 @@
 """Block nested loops join: R in equal chunks, each hashed in memory, and one scan of S a chunk (do2009, section 3.1)."""
 
-from __future__ import annotations
-
 from algorithms.joins.base import JoinParameters, settle
 from algorithms.nested_blocks import nested_blocks
 from flashsim.core.errors import InvalidParameterError
@@ -24,11 +22,6 @@ def join(r: File, s: File, parameters: JoinParameters, allocation: Allocation | 
 
     Reads NB = ceil(F |R| / M_R) chunks of R in one I/O block each, and S as often in blocks of M_S pages: NB (1 + ceil(|S| / M_S))
     blocks of |R| + NB |S| pages (Haas et al., section 3).
-
-    Raises
-    ------
-    InvalidParameterError
-        Too little memory, or an allocation that does not fit.
     """
     chosen = settle(r, s, parameters, allocation, NestedLoopsAllocation, allocate)
     if chosen.outer < parameters.fudge:

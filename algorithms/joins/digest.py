@@ -94,14 +94,6 @@ def join(r: File, s: File, parameters: JoinParameters, allocation: Allocation | 
 
     What the first join emits is written as a join index and read back page by page, or, where that join's last phase can do with a few
     pages, goes to the strategy as it comes.  Memory is a phase's own: `parameters.memory` pages each.
-
-    Raises
-    ------
-    UnknownNameError
-        There is no such first join or strategy.
-    InvalidParameterError
-        The first join is one that fetches, k is not above 0, digests are to be there and are not, too little memory, or an allocation
-        that does not fit.
     """
     chosen = settle(r, s, parameters, allocation, DigestAllocation, allocate)
     if not isinstance(r, HeapFile) or not isinstance(s, HeapFile):
@@ -176,7 +168,6 @@ class _Joining:
 
 
 def _store(joining: _Joining, file: File, *, page_io: bool) -> Algorithm:
-    """Write a join index through an output buffer of one page."""
     output = Output([file], 1, page_io=page_io)
     while (entries := (yield from joining.next())) is not None:
         yield from output.append(Tuples({"r": entries.r_rows, "s": entries.s_rows}), np.zeros(len(entries), np.int64))

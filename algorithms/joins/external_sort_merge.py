@@ -3,8 +3,6 @@
 Source: Li, On, Xu, Choi and Hu, "DigestJoin" (MDM 2009), section II, the join called Basic in section IV.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from algorithms.blocks import read_block, spans
@@ -33,11 +31,6 @@ def join(r: File, s: File, parameters: JoinParameters, allocation: Allocation | 
 
     Each file is sorted in 1 + ceil(log_(B-1) ceil(N / B)) passes that read and write its N pages; the last one writes too, and the
     sorted files are then read once more.
-
-    Raises
-    ------
-    InvalidParameterError
-        Fewer than 3 pages of memory, or an allocation that does not fit, such as one that merges one run at a time.
     """
     return _join(r, s, parameters, settle(r, s, parameters, allocation, ExternalSortMergeAllocation, allocate))
 

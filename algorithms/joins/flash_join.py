@@ -3,8 +3,6 @@
 Source: Tsirogiannis, Harizopoulos, Shah, Wiener and Graefe, "Query Processing Techniques for Solid State Drives" (SIGMOD 2009), section 4.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from algorithms.joins._late import FETCHES, PAGE_FORMAT, LateJoin, allocate, prepare
@@ -46,13 +44,6 @@ def join(
     ----------
     r_where, s_where
         Which rows take part; all without it.
-
-    Raises
-    ------
-    InvalidParameterError
-        Pages that do not keep columns apart, too little memory, for the kernel as well, or an allocation that does not fit.
-    UnknownNameError
-        A column is wanted that is not stored.
     """
     check(parameters)
     late = prepare("flash-join", r, s, parameters, allocation, (r_where, s_where))

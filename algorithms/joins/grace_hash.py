@@ -1,7 +1,5 @@
 """Grace hash join: both relations are split into buckets by a hash of the key, then bucket is joined with bucket (do2009, section 3.3)."""
 
-from __future__ import annotations
-
 from algorithms.buckets import SecondPhase, join_buckets, partition_both
 from algorithms.joins.base import JoinParameters, folders, settle
 from algorithms.partitioning.base import PartitionBuffers, check_buffers, check_options
@@ -26,13 +24,7 @@ def check(parameters: JoinParameters) -> None:
 
 
 def join(r: File, s: File, parameters: JoinParameters, allocation: Allocation | None = None) -> Algorithm:
-    """Join R with S; R is the smaller.
-
-    Raises
-    ------
-    InvalidParameterError
-        Memory not above sqrt(F |R|), an allocation that does not fit, or buffers that the partition method refuses.
-    """
+    """Join R with S; R is the smaller."""
     chosen = settle(r, s, parameters, allocation, GraceAllocation, allocate)
     check_buffers((r, s), PartitionBuffers(chosen.input, chosen.output, chosen.buckets), parameters.partitioning)
     return _join(r, s, parameters, chosen)

@@ -1,7 +1,5 @@
 """Hybrid hash join: as Grace hash, but a part of R never leaves memory, and S's tuples meet it as they are read (do2009, section 3.4)."""
 
-from __future__ import annotations
-
 import math
 
 from algorithms.buckets import SecondPhase, join_buckets
@@ -31,14 +29,7 @@ def check(parameters: JoinParameters) -> None:
 
 
 def join(r: File, s: File, parameters: JoinParameters, allocation: Allocation | None = None) -> Algorithm:
-    """Join R with S; R is the smaller.
-
-    Raises
-    ------
-    InvalidParameterError
-        Memory not above sqrt(F |R|), an allocation that does not fit, such as one without buckets whose workspace cannot hold R, or
-        buffers that the partition method refuses.
-    """
+    """Join R with S; R is the smaller."""
     chosen = settle(r, s, parameters, allocation, HybridAllocation, allocate)
     table = math.ceil(r.pages * exact(parameters.fudge))
     if chosen.buckets == 0 and chosen.workspace < table:

@@ -3,8 +3,6 @@
 Source: Shah, Harizopoulos, Wiener and Graefe, "Fast Scans and Joins using Flash Drives" (DaMoN 2008).
 """
 
-from __future__ import annotations
-
 import math
 
 from algorithms.blocks import read_block, spans
@@ -30,13 +28,6 @@ def join(r: File, s: File, parameters: JoinParameters, allocation: Allocation | 
     """Join R with S; R is the smaller.
 
     The keys of R are hashed in memory if they fit there, or else keys and row ids of both relations go to buckets on disk.
-
-    Raises
-    ------
-    InvalidParameterError
-        Pages that do not keep columns apart, too little memory, or an allocation that does not fit.
-    UnknownNameError
-        A column is wanted that is not stored.
     """
     return _join(prepare("rare", r, s, parameters, allocation), parameters)
 
@@ -49,7 +40,6 @@ def _join(late: LateJoin, parameters: JoinParameters) -> Algorithm:
 
 
 def _in_memory(late: LateJoin, input_pages: int, parameters: JoinParameters) -> Algorithm:
-    """One pass: a table of R's keys meets those of S."""
     yield Phase("scan")
     if not late.r.pages or not late.s.pages:
         return

@@ -1,7 +1,5 @@
 """Simple hash join: each iteration joins what memory holds of R, and passes all else over to the next (Haas et al., TR 1148, section 5)."""
 
-from __future__ import annotations
-
 import math
 
 from algorithms.joins.base import JoinParameters, folders, settle
@@ -29,13 +27,7 @@ def allocate(r_pages: int, s_pages: int, parameters: JoinParameters) -> SimpleHa
 
 
 def join(r: File, s: File, parameters: JoinParameters, allocation: Allocation | None = None) -> Algorithm:
-    """Join R with S; R is the smaller.
-
-    Raises
-    ------
-    InvalidParameterError
-        Too little memory, or an allocation that does not fit.
-    """
+    """Join R with S; R is the smaller."""
     chosen = settle(r, s, parameters, allocation, SimpleHashAllocation, allocate)
     if chosen.workspace < parameters.fudge:
         raise InvalidParameterError("workspace", f"{chosen.workspace} pages", f"a page of R with its hash table takes {parameters.fudge:g}")

@@ -3,8 +3,6 @@
 Source: do2009, section 3.2; Haas et al., section 4.
 """
 
-from __future__ import annotations
-
 import math
 
 from algorithms.joins.base import JoinParameters, folders, settle
@@ -30,11 +28,6 @@ def join(r: File, s: File, parameters: JoinParameters, allocation: Allocation | 
 
     There are two passes, as long as all runs can be merged at once; if not, because of a small workspace given by the user or of input in
     falling order, the shortest are merged first.  Both relations are read to their ends.
-
-    Raises
-    ------
-    InvalidParameterError
-        Memory not above about sqrt(F |S|), or an allocation that does not fit.
     """
     return _join(r, s, parameters, settle(r, s, parameters, allocation, SortMergeAllocation, allocate))
 

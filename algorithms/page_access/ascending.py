@@ -1,7 +1,5 @@
 """Plans that fetch pages in the order in which they are stored, where that costs little: what follows the page before is cheaper."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from algorithms.page_access.graph import PageGraph, Pages

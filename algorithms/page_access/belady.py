@@ -3,8 +3,6 @@
 Source: Belady, "A study of replacement algorithms for a virtual-storage computer", IBM Systems Journal 5(2), 1966.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -69,11 +69,6 @@ class PageGraph:
         names
             What each page is called, if that is not its number.
 
-        Raises
-        ------
-        InvalidParameterError
-            Ends of unequal number, no whole numbers, negative, equal to one another (a self-loop), or not below `pages`; negative results.
-
         Examples
         --------
         >>> graph = PageGraph.of([0, 0, 0, 1, 1], [2, 3, 4, 2, 4])
@@ -112,11 +107,6 @@ class PageGraph:
 
         An edge stands in the row of one of its pages, or in those of both, where that of the lower page counts.
 
-        Raises
-        ------
-        InvalidParameterError
-            Offsets that do not ascend from 0 to the number of neighbours, or as `of`.
-
         Examples
         --------
         >>> PageGraph.from_csr([0, 2, 3, 4], [1, 2, 0, 0])
@@ -136,15 +126,7 @@ class PageGraph:
 
     @classmethod
     def from_frame(cls, frame: pd.DataFrame, results: str = "") -> PageGraph:
-        """A graph from a pandas edge list: the first two columns are the ends, of any type; `results` names a column of worths.
-
-        Raises
-        ------
-        SchemaError
-            Fewer than two columns, an end that is missing, or no such column.
-        InvalidParameterError
-            As `of`.
-        """
+        """A graph from a pandas edge list: the first two columns are the ends, of any type; `results` names a column of worths."""
         import pandas as pd
 
         if frame.shape[1] < 2:
@@ -160,13 +142,7 @@ class PageGraph:
 
     @classmethod
     def from_networkx(cls, graph: networkx.Graph[Any], results: str = "") -> PageGraph:
-        """A graph of NetworkX; `results` names an attribute of edges that says what each is worth.
-
-        Raises
-        ------
-        InvalidParameterError
-            As `of`.
-        """
+        """A graph of NetworkX; `results` names an attribute of edges that says what each is worth."""
         numbers = {name: number for number, name in enumerate(graph)}
         ends = np.array([(numbers[u], numbers[v]) for u, v in graph.edges()], np.int64).reshape(-1, 2)
         worth = [attributes.get(results, 1) for _, _, attributes in graph.edges(data=True)] if results else None
@@ -183,7 +159,6 @@ class PageGraph:
         return graph
 
     def name(self, page: int) -> Any:
-        """What a page is called."""
         return self.names[page] if self.names else page
 
     @cached_property
@@ -222,7 +197,6 @@ class PageGraph:
 
     @property
     def edges(self) -> int:
-        """How many pairs must meet."""
         return len(self.first)
 
     @property

@@ -1,7 +1,5 @@
 """A heap of pages by a number, the greatest on top; a page is found in it, and changes its number, in logarithmic time."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,13 +23,11 @@ class Heap(NamedTuple):
 
 
 def empty_heap(pages: int) -> Heap:
-    """Room for so many pages."""
     return Heap(np.empty((pages, 2), np.int64), np.full(pages, NONE, np.int32), np.zeros(1, np.int64))
 
 
 @lean_kernel
 def put(heap: Heap, page: int, number: int) -> None:
-    """Put a page in, or give it another number."""
     place = heap.places[page]
     if place < 0:
         place = heap.size[0]

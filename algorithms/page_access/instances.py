@@ -4,8 +4,6 @@ General, geometric and bipartite graphs are those of Lim, Kwan and Oon, "Page ac
 sizes as defaults.
 """
 
-from __future__ import annotations
-
 import inspect
 import math
 from collections.abc import Callable
@@ -100,13 +98,6 @@ def named(text: str, **given: Any) -> PageGraph:
     ----------
     **given
         Parameters as values, beside those of the text.
-
-    Raises
-    ------
-    UnknownNameError
-        There is no such family, or it has no such parameter.
-    InvalidParameterError
-        A value that is none of its parameter.
 
     Examples
     --------

@@ -1,7 +1,5 @@
 """Lists of pages by a small number, such as how many partners they miss: a page leaves one and joins another in constant time."""
 
-from __future__ import annotations
-
 from algorithms.page_access.graph import Pages
 from flashsim.core.kernel import inlined_kernel
 
@@ -14,7 +12,6 @@ NONE = -1
 
 @inlined_kernel
 def leave(pages: Pages, page: int, heads: Pages) -> None:
-    """Take a page out of the list that it is in."""
     before, after = pages[page, BEFORE], pages[page, NEXT]
     if before >= 0:
         pages[before, NEXT] = after

@@ -1,7 +1,5 @@
 """Exact page-access scheduling of small graphs, by search: the fewest fetches with given frames (OPAS2), and the fewest frames (OPAS1)."""
 
-from __future__ import annotations
-
 import heapq
 from itertools import count
 
@@ -86,7 +84,6 @@ def fewest_frames(graph: PageGraph) -> int:
 
 
 def _bits(number: int) -> list[int]:
-    """The single bits of a number."""
     bits = []
     while number:
         bits.append(number & -number)
@@ -95,12 +92,10 @@ def _bits(number: int) -> list[int]:
 
 
 def _numbers(number: int) -> list[int]:
-    """The places of its bits."""
     return [bit.bit_length() - 1 for bit in _bits(number)]
 
 
 def _useful(edges: list[int], left: int) -> int:
-    """The pages that have an edge left."""
     pages = 0
     for edge in _numbers(left):
         pages |= edges[edge]
@@ -113,5 +108,4 @@ def _least(edges: list[int], left: int, resident: int, frames: int) -> int:
 
 
 def _still_needed(edges: list[int], left: int, resident: int) -> int:
-    """The pages that must be fetched still, at least once."""
     return _useful(edges, left) & ~resident

@@ -48,7 +48,6 @@ class FetchPlan:
 
     @property
     def fetches(self) -> int:
-        """How many pages are fetched."""
         return len(self.pages)
 
     @property
@@ -70,13 +69,7 @@ class FetchPlan:
         return pd.DataFrame({"page": names, "replaces": pd.array(replaced), "edges_met": self.edges_met})
 
     def check(self) -> None:
-        """Go through the plan and refuse one that does not keep its word.
-
-        Raises
-        ------
-        FlashsimError
-            A pair does not meet, or meets twice; a page is fetched that is there, or replaces one that is not; too many pages in memory.
-        """
+        """Go through the plan and refuse one that does not keep its word."""
         if not np.array_equal(np.sort(self.edges), np.arange(self.graph.edges)) or np.any(np.diff(self.after) < 0):
             raise FlashsimError("plan: its edges are not those of the graph, each once and in order of fetches")
         resident: set[int] = set()
@@ -101,13 +94,7 @@ class FetchPlan:
 
 
 def check_frames(frames: int) -> None:
-    """Refuse fewer frames than two pages need to meet.
-
-    Raises
-    ------
-    InvalidParameterError
-        There are fewer than 2, or more than can be counted.
-    """
+    """Refuse fewer frames than two pages need to meet."""
     if not LEAST_FRAMES <= frames < 1 << 31:
         raise InvalidParameterError(
             "frames", frames, f"two pages must be in memory together, so at least {LEAST_FRAMES} are needed, and below 2^31"

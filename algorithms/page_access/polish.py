@@ -1,7 +1,5 @@
 """Polishing: short runs of a plan's edges are moved elsewhere, and stay there unless that takes more fetches; for small graphs."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from algorithms.page_access.belady import Replay, belady, go_through, replay

@@ -4,8 +4,6 @@ Source: Chan and Ooi, "Efficient scheduling of page access in index-based join p
 section III D) tell it, with their rules for what is loaded first and what is replaced.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -81,11 +79,6 @@ def by_segments(graph: PageGraph, frames: int) -> FetchPlan:
 
     Of a segment's pages that with the most edges to pages in memory is loaded first, and replaces the page in memory with the fewest edges
     to pages that are not; the page that the segment belongs to stays, since otherwise two pages may replace one another for ever.
-
-    Raises
-    ------
-    InvalidParameterError
-        Fewer than 2 frames.
     """
     check_frames(frames)
     pages = np.full((graph.pages, COLUMNS), NONE, np.int32)
@@ -103,7 +96,6 @@ def by_segments(graph: PageGraph, frames: int) -> FetchPlan:
 
 @lean_kernel
 def _fill(memory: _Memory, frames: int, schedule: _Schedule) -> None:
-    """Go from segment to segment until all edges have met."""
     pages = memory.pages
     for page in range(pages.shape[0] - 1, -1, -1):
         if pages[page, _DEGREE] > 0:

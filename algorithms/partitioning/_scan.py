@@ -1,7 +1,5 @@
 """One pass over a file by one strand: block after block is read, routed and put to output buffers."""
 
-from __future__ import annotations
-
 from typing import Protocol
 
 from algorithms.blocks import read_block, spans

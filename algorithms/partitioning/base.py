@@ -3,8 +3,6 @@
 Which tuples go to which bucket is the join's business (`Route`): Grace hash sends all of them there, hybrid hash keeps some in memory.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol

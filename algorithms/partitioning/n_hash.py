@@ -4,8 +4,6 @@ A sub-buffer is whole pages.  Where a ring is one page, or sub-buffers are to be
 those of the relations instead: a page of tuples is written once, and whole.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np
@@ -93,7 +91,6 @@ class Rings(Output):
         self._begin = np.zeros(len(files), np.int64)  # of each ring, the page where its first sub-buffer begins
 
     def finish(self) -> Algorithm:
-        """Write all sub-buffers that are not empty."""
         pages = self._state[:, PAGES].copy()
         if pages.any():
             yield self._flush(pages)

@@ -4,8 +4,6 @@ Every strand has an input buffer and a set of output buffers; they share the mem
 which strands append whole buffers: nobody waits for another, only the order of its pages depends on who comes first.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from algorithms.partitioning._scan import scan
@@ -21,13 +19,7 @@ OPTIONS = ("strands",)
 
 
 def check(layouts: Sequence[Layout], buffers: PartitionBuffers, parameters: PartitionParameters) -> None:
-    """Refuse more strands than have an input buffer and an output buffer a bucket of one page at least.
-
-    Raises
-    ------
-    InvalidParameterError
-        There are more.
-    """
+    """Refuse more strands than have an input buffer and an output buffer a bucket of one page at least."""
     most = _most_strands(buffers)
     if parameters.strands > most:
         each = f"a page to read and one for each of {buffers.buckets} buckets"

@@ -1,7 +1,5 @@
 """Traditional partitioning: an output buffer a bucket, written by itself when full (Bratbergsengen, VLDB 1984; shin2016, section 1.2)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from algorithms.partitioning._scan import scan

@@ -5,8 +5,6 @@ Newcomers wait in a queue, A1in.  Those that leave it are remembered in a second
 there enters the pages that are kept by recency, Am: references soon after the first are taken for one.
 """
 
-from __future__ import annotations
-
 from collections import OrderedDict
 
 from flashsim.core.kernel import inlined_kernel, lean_kernel
@@ -52,7 +50,6 @@ class Plain(PlainPolicy):
         self.recalled = NONE
 
     def hit(self, page: int) -> None:
-        """A newcomer keeps its place."""
         if page in self.am:
             self.am.move_to_end(page)
 
@@ -72,13 +69,11 @@ class Plain(PlainPolicy):
         return kept
 
     def enter(self, page: int) -> None:
-        """It is kept if it is remembered."""
         self._recall(page)
         (self.am if page == self.recalled else self.a1in)[page] = None
         self.recalled = NONE
 
     def forget(self, page: int) -> None:
-        """It is in one of the two."""
         self.a1in.pop(page, None)
         self.am.pop(page, None)
 
@@ -96,7 +91,6 @@ _KIN, _KOUT, _INS, _OUTS = range(OWN_NUMBER, OWN_NUMBER + 4)
 
 @lean_kernel
 def setup(pool: PoolState) -> None:
-    """What the shares come to."""
     numbers = pool.numbers
     numbers[_KIN] = numbers[FIRST_PARAMETER] * numbers[SIZE] // 100
     numbers[_KOUT] = numbers[FIRST_PARAMETER + 1] * numbers[SIZE] // 100
@@ -104,7 +98,6 @@ def setup(pool: PoolState) -> None:
 
 @lean_kernel
 def hit(pool: PoolState, page: int) -> None:
-    """A newcomer keeps its place."""
     if pool.pages[page, _WHERE] == _AM:
         take_out(pool, page)
         push(pool, _AM, page)
@@ -112,7 +105,6 @@ def hit(pool: PoolState, page: int) -> None:
 
 @lean_kernel
 def victim(pool: PoolState, page: int) -> int:
-    """The oldest newcomer if there are too many of them, else the least recently used of the others."""
     pages, numbers = pool.pages, pool.numbers
     _recall(pool, page)
     leaving = oldest(pool, _IN) if numbers[_INS] > numbers[_KIN] else oldest(pool, _AM)
@@ -136,7 +128,6 @@ def victim(pool: PoolState, page: int) -> int:
 
 @lean_kernel
 def enter(pool: PoolState, page: int) -> None:
-    """It is kept if it is remembered."""
     _recall(pool, page)
     kept = pool.pages[page, _WHERE] == _RECALLED
     ring = _AM if kept else _IN
@@ -148,7 +139,6 @@ def enter(pool: PoolState, page: int) -> None:
 
 @lean_kernel
 def forget(pool: PoolState, page: int) -> None:
-    """It is in one of the two."""
     take_out(pool, page)
     if pool.pages[page, _WHERE] == _IN:
         pool.numbers[_INS] -= 1

@@ -1,7 +1,5 @@
 """A clock of frames: a hand goes around, takes one from the count of every page that it passes, and stops at a page without."""
 
-from __future__ import annotations
-
 from algorithms.replacement._frames import HAND, MARK, PlainFrames, empty_frames, leave_frame, take_frame
 from flashsim.core.kernel import inlined_kernel, lean_kernel
 from flashsim.core.prefetch import prefetch
@@ -27,11 +25,9 @@ class PlainClock(PlainFrames):
         self.limit, self.entering, self.hand = limit, entering, 0
 
     def hit(self, page: int) -> None:
-        """It counts one more."""
         self.mark[page] = min(self.mark[page] + 1, self.limit)
 
     def enter(self, page: int) -> None:
-        """It takes the frame that was left, behind the hand."""
         super().enter(page)
         self.mark[page] = min(self.entering, self.limit)
 
@@ -55,7 +51,6 @@ def setup(pool: PoolState) -> None:
 
 @inlined_kernel
 def count_more(pool: PoolState, page: int, limit: int) -> None:
-    """Raise the count of a page that is referenced."""
     if pool.pages[page, MARK] < limit:
         pool.pages[page, MARK] += 1
 
@@ -69,7 +64,6 @@ def enter_with(pool: PoolState, page: int, count: int) -> None:
 
 @lean_kernel
 def victim(pool: PoolState, page: int) -> int:
-    """The first page on the way of the hand whose count is 0; pages that are pinned keep theirs."""
     size, pages, words = pool.numbers[SIZE], pool.pages, pool.words
     hand = pool.numbers[HAND]
     while True:
@@ -88,5 +82,4 @@ def victim(pool: PoolState, page: int) -> int:
 
 @lean_kernel
 def forget(pool: PoolState, page: int) -> None:
-    """It leaves its frame."""
     leave_frame(pool, page)

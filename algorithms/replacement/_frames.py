@@ -3,8 +3,6 @@
 A page that leaves gives its frame to the page that enters next.
 """
 
-from __future__ import annotations
-
 from flashsim.core.kernel import inlined_kernel
 from flashsim.core.replacement import NEWER, OLDER, OWN_NUMBER, SIZE, PlainPolicy, PlainPool, PoolState
 
@@ -27,25 +25,21 @@ class PlainFrames(PlainPolicy):
         self.mark: dict[int, int] = {}
 
     def enter(self, page: int) -> None:
-        """It takes the frame that was left last."""
         self.frame[page] = self.free.pop()
         self.pages[self.frame[page]] = page
 
     def forget(self, page: int) -> None:
-        """It leaves its frame."""
         self.free.append(self.frame.pop(page))
 
 
 @inlined_kernel
 def empty_frames(pool: PoolState) -> None:
-    """Let all frames be free, to be filled in order."""
     for frame in range(pool.numbers[SIZE]):
         pool.words[frame] = ~(frame + 1)
 
 
 @inlined_kernel
 def take_frame(pool: PoolState, page: int) -> None:
-    """Put a page into the frame that was left last."""
     frame = pool.numbers[_FREE]
     pool.numbers[_FREE] = ~pool.words[frame]
     pool.words[frame] = page
@@ -54,7 +48,6 @@ def take_frame(pool: PoolState, page: int) -> None:
 
 @inlined_kernel
 def leave_frame(pool: PoolState, page: int) -> None:
-    """Take a page out of its frame."""
     frame = pool.pages[page, _FRAME]
     pool.words[frame] = ~pool.numbers[_FREE]
     pool.numbers[_FREE] = frame

@@ -4,8 +4,6 @@ A page that is referenced gets another item; the former one is past then, as are
 those to come until there are too many, or until one of them is on top.
 """
 
-from __future__ import annotations
-
 from flashsim.core.kernel import inlined_kernel, lean_kernel
 from flashsim.core.prefetch import prefetch
 from flashsim.core.replacement import FLAGS, NEVER_AGAIN, NEXT_USE, NOW, OWN_NUMBER, PINNED, RESIDENT, SIZE, PoolState
@@ -19,7 +17,6 @@ _ITEMS = OWN_NUMBER
 
 @inlined_kernel
 def next_use_of(item: int) -> int:
-    """Which reference asks for an item's page."""
     return NEVER_AGAIN - number_of(item)
 
 
@@ -30,7 +27,6 @@ def _begin(pool: PoolState, heap: int) -> int:
 
 @inlined_kernel
 def present_item(pool: PoolState, page: int) -> int:
-    """The present page with its next use."""
     return item_of(NEVER_AGAIN - pool.numbers[NEXT_USE], page)
 
 
@@ -54,7 +50,6 @@ def _to_come(pool: PoolState, item: int) -> bool:
 
 @lean_kernel
 def _without_past(pool: PoolState, begin: int, size: int) -> int:
-    """Keep items of resident pages' uses to come; returns how many there are."""
     words, kept = pool.words, 0
     for place in range(begin, begin + size):
         if _to_come(pool, words[place]):

@@ -3,8 +3,6 @@
 A page is in T1 if it was seen once lately and in T2 if more often; those that left are remembered in B1 and B2.
 """
 
-from __future__ import annotations
-
 from collections import OrderedDict
 
 import numpy as np
@@ -34,7 +32,6 @@ class Plain(PlainPolicy):
         self.recalled = NONE
 
     def hit(self, page: int) -> None:
-        """Case I: it is the most recently used of those seen more than once."""
         self.forget(page)
         self.t2[page] = None
 
@@ -59,7 +56,6 @@ class Plain(PlainPolicy):
         return often
 
     def enter(self, page: int) -> None:
-        """It was seen before if it is remembered; else the directory has room for it."""
         self._recall(page)
         if page == self.recalled:
             self.t2[page] = None
@@ -72,7 +68,6 @@ class Plain(PlainPolicy):
         self.t1[page] = None
 
     def forget(self, page: int) -> None:
-        """It is in one of the two."""
         self.t1.pop(page, None)
         self.t2.pop(page, None)
 
@@ -109,13 +104,11 @@ def _move(pool: PoolState, page: int, ring: int) -> None:
 
 @lean_kernel
 def hit(pool: PoolState, page: int) -> None:
-    """Case I: it is the most recently used of those seen more than once."""
     _move(pool, page, _T2)
 
 
 @lean_kernel
 def victim(pool: PoolState, page: int) -> int:
-    """Cases II and III replace after they have moved the target; of case IV the part that chooses."""
     numbers = pool.numbers
     in_b2 = pool.pages[page, _WHERE] == _B2
     target = _recall(pool, page)
@@ -135,7 +128,6 @@ def victim(pool: PoolState, page: int) -> int:
 
 @lean_kernel
 def enter(pool: PoolState, page: int) -> None:
-    """It was seen before if it is remembered; else the directory has room for it."""
     pages, numbers = pool.pages, pool.numbers
     _recall(pool, page)
     if pages[page, _WHERE] == _RECALLED:
@@ -151,7 +143,6 @@ def enter(pool: PoolState, page: int) -> None:
 
 @lean_kernel
 def forget(pool: PoolState, page: int) -> None:
-    """It is in one of the two."""
     _move(pool, page, _UNKNOWN)
 
 

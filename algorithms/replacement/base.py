@@ -5,8 +5,6 @@ member's parameters by name, or the same policy as lean kernels ``hit``, ``enter
 needs them, or both, as all members here do.  Without kernels it runs in its plain form, which takes some microseconds a reference.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from inspect import signature
 from typing import Any, Protocol
@@ -74,7 +72,6 @@ def check_replacement_policy(text: str) -> None:
 
 
 def _checked(text: str, parameters: Mapping[str, int]) -> tuple[str, Replacement, dict[str, int]]:
-    """A member's name, the member, and the values of its parameters."""
     name = text.partition(":")[0]
     member = REPLACEMENT.load(name)
     values = whole_numbers(REPLACEMENT.kind, text, member.PARAMETERS, parameters, OWN_NUMBER - FIRST_PARAMETER)
@@ -83,7 +80,6 @@ def _checked(text: str, parameters: Mapping[str, int]) -> tuple[str, Replacement
 
 
 def _check_plain(name: str, plain: Any) -> None:
-    """Whether a class has what is called, with as many parameters."""
     if plain is None:
         return
     if missing := [method for method in _METHODS if not callable(getattr(plain, method, None))]:

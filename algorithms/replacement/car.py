@@ -3,8 +3,6 @@
 A page is in T1 until it is found referenced there, and in T2 from then on; those that left are remembered in B1 and B2.
 """
 
-from __future__ import annotations
-
 from collections import OrderedDict
 
 import numpy as np
@@ -34,11 +32,9 @@ class Plain(PlainPolicy):
         self.p = 0.0
 
     def hit(self, page: int) -> None:
-        """Its reference bit is set."""
         (self.t1 if page in self.t1 else self.t2)[page] = True
 
     def victim(self, page: int) -> int:
-        """Procedure replace: the first page that a hand finds with no bit set."""
         while True:
             once = next((each for each in self.t1 if not self.pool.pinned(each)), None)
             often = next((each for each in self.t2 if not self.pool.pinned(each)), None)
@@ -55,7 +51,6 @@ class Plain(PlainPolicy):
                 self.t2[often] = False
 
     def enter(self, page: int) -> None:
-        """The target moves if it is remembered; else the directory has room for it."""
         if page in self.b1:
             self.p = min(self.p + max(1.0, len(self.b2) / len(self.b1)), float(self.pool.size))
             del self.b1[page]
@@ -72,7 +67,6 @@ class Plain(PlainPolicy):
             self.t1[page] = False
 
     def forget(self, page: int) -> None:
-        """It is in one of the two."""
         self.t1.pop(page, None)
         self.t2.pop(page, None)
 
@@ -100,13 +94,11 @@ def _move(pool: PoolState, page: int, ring: int) -> None:
 
 @lean_kernel
 def hit(pool: PoolState, page: int) -> None:
-    """Its reference bit is set."""
     pool.pages[page, _WHERE] |= _REFERENCED
 
 
 @lean_kernel
 def victim(pool: PoolState, page: int) -> int:
-    """Procedure replace: the first page that a hand finds with no bit set."""
     target = max(1.0, pool.words.view(np.float64)[0])
     while True:
         in_t1 = pool.numbers[_COUNTS + _T1] >= target
@@ -122,7 +114,6 @@ def victim(pool: PoolState, page: int) -> int:
 
 @lean_kernel
 def enter(pool: PoolState, page: int) -> None:
-    """The target moves if it is remembered; else the directory has room for it."""
     numbers, targets = pool.numbers, pool.words.view(np.float64)
     where = pool.pages[page, _WHERE]
     once, often = numbers[_COUNTS + _B1], numbers[_COUNTS + _B2]
@@ -139,5 +130,4 @@ def enter(pool: PoolState, page: int) -> None:
 
 @lean_kernel
 def forget(pool: PoolState, page: int) -> None:
-    """It is in one of the two."""
     _move(pool, page, _UNKNOWN)

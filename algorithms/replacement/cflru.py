@@ -9,8 +9,6 @@ the window, so that no victim takes longer in a larger pool.  A page that is wri
 is changed without a reference among the clean ones.
 """
 
-from __future__ import annotations
-
 from collections import OrderedDict
 
 from flashsim.core.kernel import inlined_kernel, lean_kernel
@@ -51,12 +49,10 @@ class Plain(PlainPolicy):
         self.dirty: OrderedDict[int, None] = OrderedDict()
 
     def hit(self, page: int) -> None:
-        """It is the newest now."""
         self.forget(page)
         self.enter(page)
 
     def enter(self, page: int) -> None:
-        """It is the newest of the working region, whose oldest may go to the window."""
         self.working[page] = None
         if len(self.working) > self.room:
             each, _ = self.working.popitem(last=False)
@@ -64,14 +60,12 @@ class Plain(PlainPolicy):
             window[each] = None
 
     def victim(self, page: int) -> int:
-        """The window's oldest clean page, or else its oldest, or else that of the working region."""
         pages = (each for order in (self.clean, self.dirty, self.working) for each in order)
         leaving = next(each for each in pages if not self.pool.pinned(each))
         self.forget(leaving)
         return leaving
 
     def forget(self, page: int) -> None:
-        """It leaves its list."""
         for order in (self.clean, self.dirty, self.working):
             order.pop(page, None)
 
@@ -85,20 +79,17 @@ def setup(pool: PoolState) -> None:
 
 @lean_kernel
 def hit(pool: PoolState, page: int) -> None:
-    """It is the newest now."""
     _leave(pool, page)
     _begin(pool, page)
 
 
 @lean_kernel
 def enter(pool: PoolState, page: int) -> None:
-    """It is the newest of the working region, whose oldest may go to the window."""
     _begin(pool, page)
 
 
 @lean_kernel
 def victim(pool: PoolState, page: int) -> int:
-    """The window's oldest clean page, or else its oldest, or else that of the working region."""
     leaving = oldest(pool, _CLEAN)
     if leaving == NONE:
         leaving = oldest(pool, _DIRTY)
@@ -110,7 +101,6 @@ def victim(pool: PoolState, page: int) -> int:
 
 @lean_kernel
 def forget(pool: PoolState, page: int) -> None:
-    """It leaves its list."""
     _leave(pool, page)
 
 

@@ -5,8 +5,6 @@ clears.  Whether a page that enters has it set is left open: on hardware that se
 most simulators it is not, and so by default here (``entering``).
 """
 
-from __future__ import annotations
-
 from algorithms.replacement._clock import PlainClock, count_more, enter_with, forget, setup, victim
 from algorithms.replacement._frames import FRAME_WORDS
 from flashsim.core.kernel import lean_kernel
@@ -28,7 +26,6 @@ class Plain(PlainClock):
 
 @lean_kernel
 def hit(pool: PoolState, page: int) -> None:
-    """Its bit is set."""
     count_more(pool, page, _LIMIT)
 
 

@@ -83,7 +83,6 @@ class Plain(PlainPolicy):
         self.last = NONE
 
     def hit(self, page: int) -> None:
-        """Its reference bit is set."""
         if page != self.last:
             self.entries[page].referenced = True
         self.last = page
@@ -121,7 +120,6 @@ class Plain(PlainPolicy):
         return entry.page
 
     def enter(self, page: int) -> None:
-        """It is hot if it is still in its test, or if there are free frames but for cold pages."""
         entry = self.entries.get(page)
         if entry is None:
             entry, hot = _Entry(page), self.pool.size - self.residents > self.least
@@ -136,7 +134,6 @@ class Plain(PlainPolicy):
         self.last = page
 
     def forget(self, page: int) -> None:
-        """It leaves the clock."""
         entry = self.entries[page]
         self.residents -= 1
         self.hots -= entry.hot
@@ -192,7 +189,6 @@ class Plain(PlainPolicy):
         return entry.newer if entry.newer is not self.end else self.end.newer
 
     def _put_on(self, entry: _Entry, hot: bool) -> None:
-        """Let a page be the newest; a cold one is in its test."""
         self.entries[entry.page] = entry
         entry.hot, entry.in_test = hot, not hot
         self.hots += hot
@@ -201,7 +197,6 @@ class Plain(PlainPolicy):
         self.hands = [entry if hand is self.end else hand for hand in self.hands]
 
     def _take_off(self, entry: _Entry) -> None:
-        """Take a page off the clock; hands that stand at it go on."""
         following = self._next(entry)
         self.hands = [following if hand is entry else hand for hand in self.hands]
         del self.entries[entry.page]
@@ -223,7 +218,6 @@ _SPARE = FIRST_PARAMETER + 3
 
 @lean_kernel
 def setup(pool: PoolState) -> None:
-    """What the shares come to."""
     numbers = pool.numbers
     size = numbers[SIZE]
     numbers[_LEAST] = numbers[_TARGET] = min(max(numbers[FIRST_PARAMETER] * size // 100, 2), size)
@@ -233,7 +227,6 @@ def setup(pool: PoolState) -> None:
 
 @lean_kernel
 def hit(pool: PoolState, page: int) -> None:
-    """Its reference bit is set."""
     if page != pool.numbers[_LAST]:
         pool.pages[page, _STATE] |= _REFERENCED
         pool.numbers[_LAST] = page
@@ -241,7 +234,6 @@ def hit(pool: PoolState, page: int) -> None:
 
 @lean_kernel
 def victim(pool: PoolState, page: int) -> int:
-    """The first cold page at which the cold hand finds no reference; those referenced in their tests get hot."""
     pages, numbers = pool.pages, pool.numbers
     held = 0
     while numbers[USED] > numbers[_HOTS] + held:
@@ -277,7 +269,6 @@ def victim(pool: PoolState, page: int) -> int:
 
 @lean_kernel
 def enter(pool: PoolState, page: int) -> None:
-    """It is hot if it is still in its test, or if there are free frames but for cold pages."""
     numbers = pool.numbers
     hot = numbers[SIZE] - numbers[USED] >= numbers[_LEAST]
     if pool.pages[page, _STATE]:
@@ -291,13 +282,11 @@ def enter(pool: PoolState, page: int) -> None:
 
 @lean_kernel
 def forget(pool: PoolState, page: int) -> None:
-    """It leaves the clock."""
     _take_off(pool, page)
 
 
 @lean_kernel
 def _promotes(pool: PoolState, page: int) -> bool:
-    """Whether a page that was referenced in its test may get hot: as many hot ones get cold as are too many."""
     numbers = pool.numbers
     numbers[_TARGET] = min(numbers[_TARGET] + 1, numbers[_MOST])
     while numbers[_HOTS] >= numbers[SIZE] - numbers[_TARGET]:
@@ -308,7 +297,6 @@ def _promotes(pool: PoolState, page: int) -> bool:
 
 @inlined_kernel
 def _run_hot_hand(pool: PoolState, candidate: int) -> bool:
-    """Make a hot page cold, and go on to the next hot one; whether that could be done before the candidate was met."""
     pages, numbers = pool.pages, pool.numbers
     done = made_cold = False
     while numbers[_HOTS] and not (done and pages[numbers[_HANDS + _HOT], _STATE] & _IS_HOT):
@@ -329,7 +317,6 @@ def _run_hot_hand(pool: PoolState, candidate: int) -> bool:
 
 @lean_kernel
 def _run_test_hand(pool: PoolState) -> None:
-    """End the test of the page at which the hand stands; it leaves the clock if it has no frame."""
     pages, numbers = pool.pages, pool.numbers
     page = numbers[_HANDS + _TEST]
     numbers[_HANDS + _TEST] = _next(pool, page)
@@ -346,7 +333,6 @@ def _run_test_hand(pool: PoolState) -> None:
 
 @inlined_kernel
 def _settled(pool: PoolState, hand: int, kind: int) -> int:
-    """The first resident hot or cold page from where a hand stands on; it goes there."""
     page = pool.numbers[_HANDS + hand]
     while pool.pages[page, _STATE] & (_IS_HOT | _IS_COLD | _GHOST) != kind:
         page = _next(pool, page)
@@ -362,7 +348,6 @@ def _next(pool: PoolState, page: int) -> int:
 
 @inlined_kernel
 def _put_on(pool: PoolState, page: int, state: int) -> None:
-    """Let a page be the newest."""
     push(pool, _CLOCK, page)
     pool.pages[page, _STATE] = state
     pool.numbers[_HOTS] += state == _IS_HOT
@@ -373,7 +358,6 @@ def _put_on(pool: PoolState, page: int, state: int) -> None:
 
 @inlined_kernel
 def _take_off(pool: PoolState, page: int) -> None:
-    """Take a page off the clock; hands that stand at it go on."""
     following = _next(pool, page)
     take_out(pool, page)
     for hand in range(_HANDS, _HANDS + 3):

@@ -4,8 +4,6 @@ Belady, Nelson and Shedler (*An Anomaly in Space-Time Characteristics of Certain
 show that a larger pool may miss more under it.
 """
 
-from __future__ import annotations
-
 from flashsim.core.kernel import lean_kernel
 from flashsim.core.replacement import PlainPolicy, PlainPool, PoolState, oldest, push, take_out
 
@@ -24,17 +22,14 @@ class Plain(PlainPolicy):
         """It keeps its place."""
 
     def enter(self, page: int) -> None:
-        """It is the last of the queue."""
         self.order[page] = None
 
     def victim(self, page: int) -> int:
-        """The first of the queue."""
         leaving = next(each for each in self.order if not self.pool.pinned(each))
         self.forget(leaving)
         return leaving
 
     def forget(self, page: int) -> None:
-        """It leaves the queue."""
         del self.order[page]
 
 
@@ -45,13 +40,11 @@ def hit(pool: PoolState, page: int) -> None:
 
 @lean_kernel
 def enter(pool: PoolState, page: int) -> None:
-    """It is the last of the queue."""
     push(pool, _RING, page)
 
 
 @lean_kernel
 def victim(pool: PoolState, page: int) -> int:
-    """The first of the queue."""
     leaving = oldest(pool, _RING)
     take_out(pool, leaving)
     return leaving

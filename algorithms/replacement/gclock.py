@@ -5,8 +5,6 @@ or sets it to a weight by the type of the page (both in Effelsberg and Haerder, 
 1984).  Here it raises it by one up to a limit, as PostgreSQL does, whose limit of 5 and count of 1 for a page that enters are the defaults.
 """
 
-from __future__ import annotations
-
 from algorithms.replacement._clock import PlainClock, count_more, enter_with, forget, setup, victim
 from algorithms.replacement._frames import FRAME_WORDS
 from flashsim.core.kernel import lean_kernel
@@ -24,7 +22,6 @@ __all__ = ["PARAMETERS", "TITLE", "WORDS", "Plain", "enter", "forget", "hit", "s
 
 @lean_kernel
 def hit(pool: PoolState, page: int) -> None:
-    """It counts one more."""
     count_more(pool, page, pool.numbers[FIRST_PARAMETER])
 
 

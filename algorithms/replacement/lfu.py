@@ -8,8 +8,6 @@ average suits is left open; 0 is never, which is plain LFU.  Of pages whose coun
 first.
 """
 
-from __future__ import annotations
-
 from flashsim.core.kernel import inlined_kernel, lean_kernel
 from flashsim.core.replacement import (
     FIRST_PAGE,
@@ -48,7 +46,6 @@ class Plain(PlainPolicy):
         self.pages: dict[int, dict[int, None]] = {}
 
     def hit(self, page: int) -> None:
-        """It counts one more."""
         count = self.count[page] + 1
         self.forget(page)
         self._add(page, count)
@@ -59,18 +56,15 @@ class Plain(PlainPolicy):
                     self._add(each, (count + 1) // 2)
 
     def enter(self, page: int) -> None:
-        """It has been referenced once."""
         self._add(page, 1)
 
     def victim(self, page: int) -> int:
-        """Of the pages with the lowest count the one that came to it first."""
         pages = (each for count in sorted(self.pages) for each in self.pages[count])
         leaving = next(each for each in pages if not self.pool.pinned(each))
         self.forget(leaving)
         return leaving
 
     def forget(self, page: int) -> None:
-        """It does not count any more."""
         count = self.count.pop(page)
         self.total -= count
         del self.pages[count][page]
@@ -85,7 +79,6 @@ class Plain(PlainPolicy):
 
 @lean_kernel
 def hit(pool: PoolState, page: int) -> None:
-    """It counts one more."""
     pages, words, numbers = pool.pages, pool.words, pool.numbers
     group = pages[page, _GROUP]
     count, behind = words[_at(group) + _COUNT], words[_at(group) + _NEWEST]
@@ -104,7 +97,6 @@ def hit(pool: PoolState, page: int) -> None:
 
 @lean_kernel
 def enter(pool: PoolState, page: int) -> None:
-    """It has been referenced once."""
     first = pool.pages[_RING, NEWER]
     if first >= FIRST_PAGE and pool.words[_at(pool.pages[first, _GROUP]) + _COUNT] == 1:
         _join(pool, page, pool.pages[first, _GROUP])
@@ -115,7 +107,6 @@ def enter(pool: PoolState, page: int) -> None:
 
 @lean_kernel
 def victim(pool: PoolState, page: int) -> int:
-    """Of the pages with the lowest count the one that came to it first."""
     leaving = oldest(pool, _RING)
     _remove(pool, leaving)
     return leaving
@@ -123,7 +114,6 @@ def victim(pool: PoolState, page: int) -> int:
 
 @lean_kernel
 def forget(pool: PoolState, page: int) -> None:
-    """It does not count any more."""
     _remove(pool, page)
 
 
@@ -143,7 +133,6 @@ def _insert(pool: PoolState, page: int, behind: int) -> None:
 
 @inlined_kernel
 def _join(pool: PoolState, page: int, group: int) -> None:
-    """Let a page be the newest of a group."""
     place = _at(group) + _NEWEST
     _insert(pool, page, pool.words[place])
     pool.words[place], pool.pages[page, _GROUP] = page, group
@@ -152,7 +141,6 @@ def _join(pool: PoolState, page: int, group: int) -> None:
 
 @inlined_kernel
 def _found(pool: PoolState, page: int, count: int, behind: int) -> None:
-    """Let a page be a group of its own, behind another page."""
     numbers, words = pool.numbers, pool.words
     group = numbers[_FREE]
     if group:
@@ -173,7 +161,6 @@ def _free(pool: PoolState, group: int) -> None:
 
 @inlined_kernel
 def _remove(pool: PoolState, page: int) -> None:
-    """Take a page out of its group, which ends with its last page."""
     pages, words = pool.pages, pool.words
     group = pages[page, _GROUP]
     at = _at(group)
@@ -188,7 +175,6 @@ def _remove(pool: PoolState, page: int) -> None:
 
 @lean_kernel
 def _halve(pool: PoolState) -> None:
-    """Halve all counts, and let groups whose counts become equal be one."""
     pages, words = pool.pages, pool.words
     total, before, page = 0, 0, pages[_RING, NEWER]
     while page >= FIRST_PAGE:

@@ -4,8 +4,6 @@ The stack S holds, by recency, all pages with a low inter-reference recency (LIR
 oldest LIR page was; HIR pages that have no frame any more stay in it.  The queue Q holds the HIR pages that have one.
 """
 
-from __future__ import annotations
-
 from collections import OrderedDict
 
 from flashsim.core.kernel import inlined_kernel, lean_kernel
@@ -70,7 +68,6 @@ class Plain(PlainPolicy):
         self._prune()
 
     def victim(self, page: int) -> int:
-        """The oldest HIR page; in the stack it stays."""
         for leaving in self.queue:
             if not self.pool.pinned(leaving):
                 del self.queue[leaving]
@@ -80,7 +77,6 @@ class Plain(PlainPolicy):
         return leaving
 
     def enter(self, page: int) -> None:
-        """It is LIR if it is in the stack, or if there are too few."""
         self.last = page
         if page in self.stack or len(self.lirs) < self.most_lirs:
             self._let_be_lir(page)
@@ -89,7 +85,6 @@ class Plain(PlainPolicy):
         self._prune()
 
     def forget(self, page: int) -> None:
-        """It leaves the stack too."""
         self.lirs.discard(page)
         self.queue.pop(page, None)
         self.stack.pop(page, None)
@@ -106,7 +101,6 @@ class Plain(PlainPolicy):
             self.queue[lowest] = None
 
     def _prune(self) -> None:
-        """Let the lowest page of the stack be LIR."""
         while self.stack and (lowest := next(iter(self.stack))) not in self.lirs:
             del self.stack[lowest]
 
@@ -122,7 +116,6 @@ _LATEST, _SHIFT = (1 << 31) - 1, 1 << 30
 
 @lean_kernel
 def setup(pool: PoolState) -> None:
-    """How many pages may be LIR."""
     numbers = pool.numbers
     size = numbers[SIZE]
     numbers[_MOST_LIRS] = size - max(min(max(numbers[FIRST_PARAMETER] * size // 100, 2), size - 1), 1)
@@ -130,7 +123,6 @@ def setup(pool: PoolState) -> None:
 
 @lean_kernel
 def hit(pool: PoolState, page: int) -> None:
-    """An HIR page that is still in the stack was asked for again sooner than the oldest LIR page, and changes places with it."""
     pages, numbers = pool.pages, pool.numbers
     if page == numbers[_LAST]:
         return
@@ -148,7 +140,6 @@ def hit(pool: PoolState, page: int) -> None:
 
 @lean_kernel
 def victim(pool: PoolState, page: int) -> int:
-    """The oldest HIR page; in the stack it stays."""
     leaving = oldest(pool, _QUEUE)
     if leaving != NONE:
         take_out(pool, leaving)
@@ -160,7 +151,6 @@ def victim(pool: PoolState, page: int) -> int:
 
 @lean_kernel
 def enter(pool: PoolState, page: int) -> None:
-    """It is LIR if it is in the stack, or if there are too few."""
     if _is_stacked(pool, pool.pages[page, _LAST_USE]) or pool.numbers[_LIRS] < pool.numbers[_MOST_LIRS]:
         _let_be_lir(pool, page)
     else:
@@ -170,7 +160,6 @@ def enter(pool: PoolState, page: int) -> None:
 
 @lean_kernel
 def forget(pool: PoolState, page: int) -> None:
-    """It leaves the stack too."""
     _drop(pool, page)
 
 
@@ -204,7 +193,6 @@ def _let_be_lir(pool: PoolState, page: int) -> None:
 
 @inlined_kernel
 def _now(pool: PoolState, page: int) -> int:
-    """The number of the present reference, which is to a page."""
     pool.numbers[_LAST] = page
     if pool.numbers[NOW] - pool.numbers[_EPOCH] > _LATEST:
         _count_from_later_on(pool)

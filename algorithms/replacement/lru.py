@@ -1,7 +1,5 @@
 """Least recently used: the page that was referenced longest ago leaves."""
 
-from __future__ import annotations
-
 from collections import OrderedDict
 
 from flashsim.core.kernel import lean_kernel
@@ -20,40 +18,33 @@ class Plain(PlainPolicy):
         self.order: OrderedDict[int, None] = OrderedDict()
 
     def hit(self, page: int) -> None:
-        """It is the newest now."""
         self.order.move_to_end(page)
 
     def enter(self, page: int) -> None:
-        """It is the newest."""
         self.order[page] = None
 
     def victim(self, page: int) -> int:
-        """The oldest."""
         leaving = next(each for each in self.order if not self.pool.pinned(each))
         del self.order[leaving]
         return leaving
 
     def forget(self, page: int) -> None:
-        """It has no place any more."""
         del self.order[page]
 
 
 @lean_kernel
 def hit(pool: PoolState, page: int) -> None:
-    """It is the newest now."""
     take_out(pool, page)
     push(pool, _RING, page)
 
 
 @lean_kernel
 def enter(pool: PoolState, page: int) -> None:
-    """It is the newest."""
     push(pool, _RING, page)
 
 
 @lean_kernel
 def victim(pool: PoolState, page: int) -> int:
-    """The oldest."""
     leaving = oldest(pool, _RING)
     take_out(pool, leaving)
     return leaving

@@ -10,8 +10,6 @@ where every page is within its correlated period, the one referenced longest ago
 program adds a correlated period to the 0 that stands for it.
 """
 
-from __future__ import annotations
-
 from collections import OrderedDict
 from collections.abc import Mapping
 
@@ -61,7 +59,6 @@ _FEW, _CORRELATING = 0, 1
 
 
 def _columns(parameters: Mapping[str, int]) -> int:
-    """A page's history, when it was last referenced and where it stands."""
     return parameters["k"] + 2
 
 
@@ -90,14 +87,12 @@ class Plain(PlainPolicy):
         self.last.move_to_end(page)
 
     def enter(self, page: int) -> None:
-        """Its history goes on, if there is one that was retained."""
         now, last = self.pool.now, self.left.pop(page, 0)
         retained = last and now - last <= self.retained
         self.history[page] = [now, *self.history[page][:-1]] if retained else [now] + [0] * (self.k - 1)
         self.last[page] = now
 
     def victim(self, page: int) -> int:
-        """The one with the oldest K-th last time among those past their correlated periods."""
         free = [each for each in self.last if not self.pool.pinned(each)]
         eligible = [each for each in free if self.pool.now - self.last[each] > self.correlated]
         leaving = min(eligible, key=self._order, default=free[0])
@@ -109,13 +104,11 @@ class Plain(PlainPolicy):
         return time, page if time else self.last[page]
 
     def forget(self, page: int) -> None:
-        """It leaves, and its history is retained."""
         self.left[page] = self.last.pop(page)
 
 
 @inlined_kernel
 def _now(pool: PoolState) -> int:
-    """The time of the present reference."""
     if pool.numbers[NOW] - pool.numbers[_EPOCH] > _LATEST:
         _count_from_later_on(pool)
     return pool.numbers[NOW] - pool.numbers[_EPOCH]
@@ -161,7 +154,6 @@ def hit(pool: PoolState, page: int) -> None:
 
 @lean_kernel
 def enter(pool: PoolState, page: int) -> None:
-    """Its history goes on, if there is one that was retained."""
     pages, numbers = pool.pages, pool.numbers
     now, last = _now(pool), pages[page, _LAST]
     retained = last and now - last <= numbers[_RETAINED]
@@ -183,7 +175,6 @@ def _place(pool: PoolState, page: int) -> None:
 
 @lean_kernel
 def _settle(pool: PoolState, page: int) -> None:
-    """Put a page among those that may leave, as soon as it may."""
     numbers = pool.numbers
     time = pool.pages[page, _HISTORY + numbers[_K] - 1]
     pool.pages[page, _BOUND] = time
@@ -202,7 +193,6 @@ def _settle(pool: PoolState, page: int) -> None:
 
 @inlined_kernel
 def _stands(pool: PoolState, item: int) -> bool:
-    """Whether an item is still its page's."""
     page = page_of(item)
     return pool.pages[page, _BOUND] == number_of(item) and pool.pages[page, FLAGS] & RESIDENT != 0
 
@@ -232,7 +222,6 @@ def _release(pool: PoolState, held: int) -> None:
 
 @lean_kernel
 def _without_past(pool: PoolState) -> int:
-    """Keep items that are still their pages'; returns how many there are."""
     _release(pool, 0)
     words, size, kept = pool.words, pool.numbers[_ITEMS], 0
     for place in range(BEGIN, BEGIN + size):
@@ -245,7 +234,6 @@ def _without_past(pool: PoolState) -> int:
 
 @lean_kernel
 def victim(pool: PoolState, page: int) -> int:
-    """The one with the oldest K-th last time among those past their correlated periods."""
     correlated, before = pool.numbers[_CORRELATED], _now(pool) - pool.numbers[_CORRELATED]
     if correlated:
         over = pool.pages[_CORRELATING, NEWER]

@@ -5,8 +5,6 @@ Consumer Electronics 54(3), 2008).  A page that is clean leaves in its turn; one
 and leaves when its turn comes again.  A reference takes the mark away.
 """
 
-from __future__ import annotations
-
 from collections import OrderedDict
 
 from flashsim.core.kernel import lean_kernel
@@ -35,16 +33,13 @@ class Plain(PlainPolicy):
         self.cold: OrderedDict[int, bool] = OrderedDict()
 
     def hit(self, page: int) -> None:
-        """It is the newest now, and not cold."""
         self.cold.move_to_end(page)
         self.cold[page] = False
 
     def enter(self, page: int) -> None:
-        """It is the newest, and not cold."""
         self.cold[page] = False
 
     def victim(self, page: int) -> int:
-        """The oldest that is clean or cold; others become cold, and the newest."""
         while True:
             each = next(each for each in self.cold if not self.pool.pinned(each))
             if self.cold[each] or not self.pool.dirty(each):
@@ -54,13 +49,11 @@ class Plain(PlainPolicy):
             self.cold[each] = True
 
     def forget(self, page: int) -> None:
-        """It has no place any more."""
         del self.cold[page]
 
 
 @lean_kernel
 def hit(pool: PoolState, page: int) -> None:
-    """It is the newest now, and not cold."""
     take_out(pool, page)
     push(pool, _RING, page)
     pool.pages[page, _COLD] = 0
@@ -68,14 +61,12 @@ def hit(pool: PoolState, page: int) -> None:
 
 @lean_kernel
 def enter(pool: PoolState, page: int) -> None:
-    """It is the newest, and not cold."""
     push(pool, _RING, page)
     pool.pages[page, _COLD] = 0
 
 
 @lean_kernel
 def victim(pool: PoolState, page: int) -> int:
-    """The oldest that is clean or cold; others become cold, and the newest."""
     pages = pool.pages
     each = oldest(pool, _RING)
     while pages[each, FLAGS] & DIRTY and not pages[each, _COLD]:

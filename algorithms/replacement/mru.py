@@ -5,8 +5,6 @@ references so.  Which page it prefers to keep does not depend on the pool's size
 Traiger, *Evaluation techniques for storage hierarchies*, IBM Systems Journal 9(2), 1970).
 """
 
-from __future__ import annotations
-
 from collections import OrderedDict
 
 from flashsim.core.kernel import lean_kernel
@@ -25,40 +23,33 @@ class Plain(PlainPolicy):
         self.order: OrderedDict[int, None] = OrderedDict()
 
     def hit(self, page: int) -> None:
-        """It is the newest now."""
         self.order.move_to_end(page)
 
     def enter(self, page: int) -> None:
-        """It is the newest."""
         self.order[page] = None
 
     def victim(self, page: int) -> int:
-        """The newest."""
         leaving = next(each for each in reversed(self.order) if not self.pool.pinned(each))
         self.forget(leaving)
         return leaving
 
     def forget(self, page: int) -> None:
-        """It has no place any more."""
         del self.order[page]
 
 
 @lean_kernel
 def hit(pool: PoolState, page: int) -> None:
-    """It is the newest now."""
     take_out(pool, page)
     push(pool, _RING, page)
 
 
 @lean_kernel
 def enter(pool: PoolState, page: int) -> None:
-    """It is the newest."""
     push(pool, _RING, page)
 
 
 @lean_kernel
 def victim(pool: PoolState, page: int) -> int:
-    """The newest."""
     leaving = newest(pool, _RING)
     take_out(pool, leaving)
     return leaving

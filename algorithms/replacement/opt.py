@@ -7,8 +7,6 @@ No policy misses less.  Of pages that are never asked for again the one first se
 pinned it is the rule among the others, and perhaps not the optimum.
 """
 
-from __future__ import annotations
-
 from algorithms.replacement._next_uses import HEAP_WORDS, add, last, present_item
 from flashsim.core.kernel import lean_kernel
 from flashsim.core.replacement import PlainPolicy, PlainPool, PoolState
@@ -28,26 +26,22 @@ class Plain(PlainPolicy):
         self.next_use: dict[int, int] = {}
 
     def hit(self, page: int) -> None:
-        """It is asked for later now."""
         self.next_use[page] = self.pool.next_use
 
     enter = hit
 
     def victim(self, page: int) -> int:
-        """The one that is asked for last."""
         free = (each for each in self.next_use if not self.pool.pinned(each))
         leaving = max(free, key=lambda each: (self.next_use[each], -each))
         del self.next_use[leaving]
         return leaving
 
     def forget(self, page: int) -> None:
-        """It has no next use here."""
         del self.next_use[page]
 
 
 @lean_kernel
 def hit(pool: PoolState, page: int) -> None:
-    """It is asked for later now."""
     add(pool, 0, present_item(pool, page))
 
 
@@ -56,7 +50,6 @@ enter = hit
 
 @lean_kernel
 def victim(pool: PoolState, page: int) -> int:
-    """The one that is asked for last."""
     return page_of(last(pool, 0, 0))
 
 

@@ -10,8 +10,6 @@ Where no write-back has a price this is OPT.  Where it has one the rule can stil
 keep a page depends on all that comes before it is asked for, which a rule that looks at one reference of each page does not see.
 """
 
-from __future__ import annotations
-
 from algorithms.replacement._next_uses import HEAP_WORDS, add, last, next_use_of, present_item
 from flashsim.core.kernel import inlined_kernel, lean_kernel
 from flashsim.core.replacement import (
@@ -47,7 +45,6 @@ class Plain(PlainPolicy):
         self.written_again: set[int] = set()
 
     def hit(self, page: int) -> None:
-        """It is asked for later now, and is perhaps not written any more."""
         self.next_use[page] = self.pool.next_use
         (self.written_again.add if self.pool.written_again else self.written_again.discard)(page)
 
@@ -68,14 +65,12 @@ class Plain(PlainPolicy):
         return (100 + self.price * dear) / (self.next_use[page] - self.pool.now)
 
     def forget(self, page: int) -> None:
-        """It has no next use here."""
         del self.next_use[page]
         self.written_again.discard(page)
 
 
 @lean_kernel
 def hit(pool: PoolState, page: int) -> None:
-    """It is asked for later now, and is perhaps not written any more."""
     dear = pool.numbers[WRITTEN_AGAIN] and pool.pages[page, FLAGS] & DIRTY
     add(pool, _DEAR if dear else _CHEAP, present_item(pool, page))
 
@@ -85,14 +80,12 @@ enter = hit
 
 @lean_kernel
 def victim(pool: PoolState, page: int) -> int:
-    """The one that costs less for the time that its frame is free, of the last cheap one and the last dear one."""
     dear, cheap = last(pool, _DEAR, DIRTY), last(pool, _CHEAP, 0)
     return page_of(dear if cheap == NO_ITEM or (dear != NO_ITEM and _sooner_paid(pool, dear, cheap)) else cheap)
 
 
 @inlined_kernel
 def _sooner_paid(pool: PoolState, dear: int, cheap: int) -> bool:
-    """Whether a dear page costs less for the time that its frame is free than a cheap one."""
     now = pool.numbers[NOW]
     if next_use_of(cheap) == NEVER_AGAIN:
         return False

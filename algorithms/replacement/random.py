@@ -4,8 +4,6 @@ Belady (*A study of replacement algorithms for a virtual-storage computer*, IBM 
 Which pages it draws is a function of the pool's seed and of how many draws there were.
 """
 
-from __future__ import annotations
-
 from algorithms.replacement._frames import FRAME_WORDS, HAND, PlainFrames, empty_frames, leave_frame, take_frame
 from flashsim.core.draws import mixed
 from flashsim.core.kernel import lean_kernel
@@ -27,7 +25,6 @@ class Plain(PlainFrames):
         """Nothing changes."""
 
     def victim(self, page: int) -> int:
-        """A page, each as likely: pages that are pinned are drawn again."""
         while True:
             self.draws += 1
             each = self.pages[(mixed(self.draws) * self.pool.size) >> 32]
@@ -38,7 +35,6 @@ class Plain(PlainFrames):
 
 @lean_kernel
 def setup(pool: PoolState) -> None:
-    """All frames are free."""
     empty_frames(pool)
     pool.numbers[_DRAWS] = mixed(int(pool.numbers[SEED]))
 
@@ -50,13 +46,11 @@ def hit(pool: PoolState, page: int) -> None:
 
 @lean_kernel
 def enter(pool: PoolState, page: int) -> None:
-    """It takes the frame that was left last."""
     take_frame(pool, page)
 
 
 @lean_kernel
 def victim(pool: PoolState, page: int) -> int:
-    """A page, each as likely: pages that are pinned are drawn again."""
     while True:
         pool.numbers[_DRAWS] += 1
         each = pool.words[(mixed(int(pool.numbers[_DRAWS])) * pool.numbers[SIZE]) >> 32]
@@ -68,5 +62,4 @@ def victim(pool: PoolState, page: int) -> int:
 
 @lean_kernel
 def forget(pool: PoolState, page: int) -> None:
-    """It leaves its frame."""
     leave_frame(pool, page)

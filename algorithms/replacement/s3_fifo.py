@@ -9,8 +9,6 @@ moves forgets its references; a page that comes back is taken from the ghosts be
 one.
 """
 
-from __future__ import annotations
-
 from collections import OrderedDict
 
 from flashsim.core.kernel import inlined_kernel, lean_kernel
@@ -60,19 +58,16 @@ class Plain(PlainPolicy):
         self.back, self.fill = 0, bool(fill)
 
     def hit(self, page: int) -> None:
-        """It is counted."""
         queue = self.small if page in self.small else self.main
         queue[page] = min(queue[page] + 1, _MOST)
 
     def enter(self, page: int) -> None:
-        """A page that comes back goes to the main queue, a new one to the small one."""
         known = page == self.back or page in self.ghosts
         self.ghosts.pop(page, None)
         queue = self.main if known or (self.fill and len(self.small) >= self.most_small) else self.small
         queue[page] = self.back = 0
 
     def victim(self, page: int) -> int:
-        """From the main queue if it has more than its share, else from the small one."""
         self.fill = False
         if page in self.ghosts:
             del self.ghosts[page]
@@ -104,7 +99,6 @@ class Plain(PlainPolicy):
             self.ghosts[page] = None
 
     def forget(self, page: int) -> None:
-        """It is in no queue."""
         del (self.small if page in self.small else self.main)[page]
 
 
@@ -115,7 +109,6 @@ def _share(pool: PoolState, parameter: int) -> int:
 
 @inlined_kernel
 def _append(pool: PoolState, page: int, ring: int, references: int) -> None:
-    """Let a page be the last of a queue."""
     pool.pages[page, _PLACE] = ring + _ONE * references
     pool.numbers[_LENGTHS + ring] += 1
     push(pool, ring, page)
@@ -123,7 +116,6 @@ def _append(pool: PoolState, page: int, ring: int, references: int) -> None:
 
 @inlined_kernel
 def _remove(pool: PoolState, page: int) -> None:
-    """Take a page out of its queue."""
     pool.numbers[_LENGTHS + pool.pages[page, _PLACE] % _ONE] -= 1
     pool.pages[page, _PLACE] = 0
     take_out(pool, page)
@@ -131,14 +123,12 @@ def _remove(pool: PoolState, page: int) -> None:
 
 @lean_kernel
 def hit(pool: PoolState, page: int) -> None:
-    """It is counted."""
     if pool.pages[page, _PLACE] < _ONE * _MOST:
         pool.pages[page, _PLACE] += _ONE
 
 
 @lean_kernel
 def enter(pool: PoolState, page: int) -> None:
-    """A page that comes back goes to the main queue, a new one to the small one."""
     numbers, place = pool.numbers, pool.pages[page, _PLACE]
     if place == _GHOST:
         _remove(pool, page)
@@ -148,7 +138,6 @@ def enter(pool: PoolState, page: int) -> None:
 
 @lean_kernel
 def victim(pool: PoolState, page: int) -> int:
-    """From the main queue if it has more than its share, else from the small one."""
     pages, numbers = pool.pages, pool.numbers
     numbers[_LEFT] = 1
     if pages[page, _PLACE] == _GHOST:
@@ -184,5 +173,4 @@ def _remember(pool: PoolState, page: int) -> None:
 
 @lean_kernel
 def forget(pool: PoolState, page: int) -> None:
-    """It is in no queue."""
     _remove(pool, page)

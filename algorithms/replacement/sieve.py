@@ -4,8 +4,6 @@ Zhang, Yang, Yue, Vigfusson and Rashmi (*SIEVE is Simpler than LRU: an Efficient
 algorithm 1).  Unlike CLOCK's, pages that the hand passes keep their places, so that new pages are looked at soon after they entered.
 """
 
-from __future__ import annotations
-
 from flashsim.core.kernel import lean_kernel
 from flashsim.core.prefetch import prefetch
 from flashsim.core.replacement import (
@@ -38,11 +36,9 @@ class Plain(PlainPolicy):
         self.hand: int | None = None
 
     def hit(self, page: int) -> None:
-        """It is marked, and keeps its place."""
         self.visited[page] = True
 
     def enter(self, page: int) -> None:
-        """It is the newest, without a mark."""
         self.visited[page] = False
         last = self.older[None]
         self.older[page], self.newer[page] = last, None
@@ -59,7 +55,6 @@ class Plain(PlainPolicy):
                 self.visited[each] = False
 
     def forget(self, page: int) -> None:
-        """It leaves the queue; a hand that stands there goes on."""
         if self.hand == page:
             self.hand = self.newer[page]
         before, after = self.older.pop(page), self.newer.pop(page)
@@ -68,20 +63,17 @@ class Plain(PlainPolicy):
 
 @lean_kernel
 def hit(pool: PoolState, page: int) -> None:
-    """It is marked, and keeps its place."""
     pool.pages[page, _VISITED] = 1
 
 
 @lean_kernel
 def enter(pool: PoolState, page: int) -> None:
-    """It is the newest, without a mark."""
     pool.pages[page, _VISITED] = 0
     push(pool, _RING, page)
 
 
 @lean_kernel
 def victim(pool: PoolState, page: int) -> int:
-    """The first page on the hand's way without a mark; pages that are passed lose theirs, unless they are pinned."""
     pages = pool.pages
     each = pool.numbers[_HAND]
     while True:
@@ -99,7 +91,6 @@ def victim(pool: PoolState, page: int) -> int:
 
 @lean_kernel
 def forget(pool: PoolState, page: int) -> None:
-    """It leaves the queue; a hand that stands there goes on."""
     if pool.numbers[_HAND] == page:
         pool.numbers[_HAND] = pool.pages[page, NEWER]
     take_out(pool, page)

@@ -9,8 +9,6 @@ sample shrinks with its counters, less a quarter of those that were odd.  Left o
 counters of a page lie in one line of a processor's cache, 30 to choose from each, and not all over the sketch.
 """
 
-from __future__ import annotations
-
 from collections import OrderedDict, defaultdict
 
 from flashsim.core.kernel import inlined_kernel, lean_kernel
@@ -53,7 +51,6 @@ _ODD, _HALVES, _32 = 0x0111_1111_1111_1111, 0x0777_7777_7777_7777, (1 << 32) - 1
 
 @inlined_kernel
 def _counter(page: int, frames: int, row: int) -> int:
-    """The number of one of a page's four counters."""
     mixed = (int(page) * 0x9E3779B1) & _32
     mixed = ((mixed ^ (mixed >> 15)) * 0x2C1B3C6D) & _32
     mixed = ((mixed ^ (mixed >> 12)) * 0x297A2D39) & _32
@@ -96,7 +93,6 @@ class Plain(PlainPolicy):
             self.probation[self.window.popitem(last=False)[0]] = None
 
     def victim(self, page: int) -> int:
-        """The oldest of the window or of the main part, whichever was referenced less."""
         self._count(page)
         parts = [self.probation, self.protected]
         rival = next((each for part in parts for each in part if not self.pool.pinned(each)), 0)
@@ -113,14 +109,12 @@ class Plain(PlainPolicy):
         return leaving
 
     def forget(self, page: int) -> None:
-        """It is nowhere."""
         del next(part for part in (self.window, self.probation, self.protected) if page in part)[page]
 
     def _frequency(self, page: int) -> int:
         return min(self.counters[_counter(page, self.pool.size, row)] for row in range(_ROWS))
 
     def _count(self, page: int) -> None:
-        """Count the present reference, once."""
         if self.counted == self.pool.now:
             return
         self.counted = self.pool.now
@@ -136,7 +130,6 @@ class Plain(PlainPolicy):
 
 @inlined_kernel
 def _main(pool: PoolState) -> int:
-    """Frames of the main part."""
     return pool.numbers[SIZE] * (100 - pool.numbers[_WINDOW_SHARE]) // 100
 
 
@@ -155,7 +148,6 @@ def _remove(pool: PoolState, page: int) -> None:
 
 @lean_kernel
 def _frequency(pool: PoolState, page: int) -> int:
-    """How often a page was referenced at most, as the sketch knows."""
     least = _FULL
     for row in range(_ROWS):
         counter = _counter(page, pool.numbers[SIZE], row)
@@ -165,7 +157,6 @@ def _frequency(pool: PoolState, page: int) -> int:
 
 @lean_kernel
 def _count(pool: PoolState, page: int) -> None:
-    """Count the present reference, once."""
     words, numbers = pool.words, pool.numbers
     if numbers[_COUNTED] == numbers[NOW]:
         return
@@ -184,7 +175,6 @@ def _count(pool: PoolState, page: int) -> None:
 
 @lean_kernel
 def _halve(pool: PoolState) -> None:
-    """Halve all counters."""
     words, odd = pool.words, 0
     for word in range(_SKETCH, words.shape[0]):
         ones = words[word] & _ODD
@@ -197,7 +187,6 @@ def _halve(pool: PoolState) -> None:
 
 @lean_kernel
 def hit(pool: PoolState, page: int) -> None:
-    """On probation it becomes protected, and the protected one that was referenced longest ago may go back there."""
     _count(pool, page)
     ring = pool.pages[page, _RING]
     if ring != _PROBATION:
@@ -214,7 +203,6 @@ def hit(pool: PoolState, page: int) -> None:
 
 @lean_kernel
 def enter(pool: PoolState, page: int) -> None:
-    """It enters the window; if that is too full while the main part is not, the oldest there goes on."""
     _count(pool, page)
     _append(pool, page, _WINDOW)
     if pool.numbers[_LENGTHS + _WINDOW] > pool.numbers[SIZE] - _main(pool):
@@ -225,7 +213,6 @@ def enter(pool: PoolState, page: int) -> None:
 
 @lean_kernel
 def victim(pool: PoolState, page: int) -> int:
-    """The oldest of the window or of the main part, whichever was referenced less."""
     _count(pool, page)
     candidate, leaving = oldest(pool, _WINDOW), oldest(pool, _PROBATION)
     if leaving == NONE:
@@ -244,5 +231,4 @@ def victim(pool: PoolState, page: int) -> int:
 
 @lean_kernel
 def forget(pool: PoolState, page: int) -> None:
-    """It is nowhere."""
     _remove(pool, page)

@@ -47,11 +47,6 @@ class Grid:
         Requests that are handed over at once.
     count
         Requests of a run at least; it has eight sets at least, and writes eight times what a simulated drive's buffer holds.
-
-    Raises
-    ------
-    InvalidParameterError
-        A size that is no multiple of a sector or above 64 MiB, or a level or count below 1.
     """
 
     sizes: tuple[int, ...] = SIZES
@@ -86,18 +81,11 @@ class Grid:
                 raise InvalidParameterError("--sizes", format_size(each), f"the device takes multiples of {least} B")
 
     def requests(self, size: int, level: int, buffer: int) -> int:
-        """The requests of a run, in whole sets."""
         return max(_SETS, -(-max(self.count, _BUFFERS * buffer // size) // level)) * level
 
 
 def operations(only: Sequence[str] = ()) -> list[str]:
-    """What to measure, in order; all, if nothing is named.
-
-    Raises
-    ------
-    UnknownNameError
-        It is neither reads nor writes.
-    """
+    """What to measure, in order; all, if nothing is named."""
     for name in only:
         if name not in OPERATIONS:
             raise UnknownNameError("micro-benchmark", name, OPERATIONS)
@@ -107,13 +95,7 @@ def operations(only: Sequence[str] = ()) -> list[str]:
 def run_all(
     target: Target, grid: Grid, method: Method, only: Sequence[str] = (), progress: Progress | None = None, *, write: bool = True
 ) -> tuple[str, int, list[Measured]]:
-    """Measure every size with every level; what the target's state was, the ns between runs, and a run each, whose `pattern` is the level.
-
-    Raises
-    ------
-    UnknownNameError, InvalidParameterError
-        As `operations` and `Grid.check` have it.
-    """
+    """Measure every size with every level: the state of the target, ns between runs, and a run each, whose `pattern` is the level."""
     grid.check(target.size, target.least)
     names = [name for name in operations(only) if write or name != "write"]
     state = target.enforce_state(method.share, method.seed) if write else "as found: nothing is written"

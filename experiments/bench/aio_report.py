@@ -1,7 +1,5 @@
 """What AIOMicrobench shows: bandwidth and latency over I/O size, a column or a line an outstanding level (Shin et al., figure 2)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 from matplotlib.figure import Figure as Drawing
@@ -32,7 +30,6 @@ def _matrix(found: Sequence[Measured], title: str, unit: str, value: Callable[[M
 
 
 def level(one: Measured) -> int:
-    """The outstanding level of a run."""
     return int(one.pattern)
 
 

@@ -1,7 +1,5 @@
 """A drive's nominal figures, measured below the block layer: bandwidth, latency and requests a second."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -86,8 +84,6 @@ def _latency(operation: int, length: int) -> Callable[[Device, int, int], float]
 
 
 def _mechanical(statistic: str) -> Callable[[Device, int, int], float]:
-    """A mean time of the mechanism, told by the drive itself, over reads of a sector anywhere."""
-
     def measure(device: Device, area: int, seed: int) -> float:
         offsets = _random(device, area, SECTOR, _MECHANICAL_REQUESTS, seed)
         device.serve(make_requests(READ, offsets, SECTOR, serial=True))
@@ -107,7 +103,6 @@ def _rate(operation: int) -> Callable[[Device, int, int], float]:
 
 
 def _buffer(device: Device) -> int:
-    """Bytes that the drive may have acknowledged before they are on flash."""
     flash = device.preset.flash
     return flash.write_buffer if flash else 0
 
@@ -118,7 +113,6 @@ def _random(device: Device, area: int, length: int, count: int, seed: int) -> np
 
 
 def _completions_a_second(device: Device, operation: int, offsets: np.ndarray[tuple[int], np.dtype[np.int64]], length: int) -> float:
-    """The rate over the middle half of the completions: neither the queue's filling nor its end."""
     ends = np.sort(device.serve(make_requests(operation, offsets, length))["completed"])
     first, last = len(ends) // 4, 3 * len(ends) // 4
     return float((last - first) * SECONDS / (ends[last] - ends[first]))

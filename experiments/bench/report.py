@@ -1,7 +1,5 @@
 """What a benchmark says: tables, JSON, and a report with one picture a micro-benchmark."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -24,7 +22,6 @@ _MOST_TICKS = 8
 
 
 def figures_table(found: Sequence[Figure]) -> Table:
-    """Nominal figures beside the cited ones."""
     rows: list[list[Entry]] = []
     for one in found:
         difference = None if one.difference is None else f"{100 * one.difference:+.1f} %"
@@ -33,12 +30,10 @@ def figures_table(found: Sequence[Figure]) -> Table:
 
 
 def benchmark_tables(found: Sequence[Measured], style: str = "uflip") -> dict[str, list[Table]]:
-    """Tables of each micro-benchmark, by its name."""
     return {name: STYLES[style].tables(own) for name, own in _by_benchmark(found).items()}
 
 
 def _uflip_tables(own: Sequence[Measured]) -> list[Table]:
-    """One of a micro-benchmark; times in ms."""
     header = ["pattern", own[0].parameter, "min ms", "mean ms", "max ms", "stddev ms", "p99 ms", "MB/s", "ignored"]
     rows: list[list[Entry]] = []
     for one in own:
@@ -49,12 +44,10 @@ def _uflip_tables(own: Sequence[Measured]) -> list[Table]:
 
 
 def picture(found: Sequence[Measured], style: str = "uflip") -> Drawing:
-    """One micro-benchmark."""
     return STYLES[style].picture(found)
 
 
 def _uflip_picture(found: Sequence[Measured]) -> Drawing:
-    """Mean response times over the parameter, a line a pattern."""
     with style():
         figure = Drawing(figsize=(WIDTH, 3.2), layout="constrained")
         axes = figure.subplots()

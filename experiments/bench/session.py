@@ -1,7 +1,5 @@
 """One benchmark session: the device that a command line names, what is measured on it, and how much of it is used."""
 
-from __future__ import annotations
-
 import os
 import stat
 from collections.abc import Callable, Sequence
@@ -66,7 +64,6 @@ class Session:
     set: str = "uflip"
 
     def as_dict(self) -> dict[str, Any]:
-        """JSON-ready."""
         return as_dict(self.device, self.state, self.figures, self.runs) | {"set": self.set, "size": self.size, "pause": self.pause}
 
 
@@ -77,13 +74,6 @@ def bench(device: str, options: Options, method: Method, progress: Progress | No
     ----------
     draw
         Begins a timeline of what is measured on a simulated drive.
-
-    Raises
-    ------
-    UnknownNameError
-        No preset or benchmark has that name.
-    RefusedError, MissingFileError, CapacityError, InvalidParameterError
-        A device that may not be written, is not there, is too small, or options out of bounds.
     """
     grid = _grid(options)
     if options.size is not None and options.size < SECTOR:
@@ -147,7 +137,6 @@ def _measured(
 
 
 def _default_size(path: Path, options: Options) -> int:
-    """All that can be read; of what is written a part."""
     if options.allow_write:
         return _WRITTEN
     mode = path.stat().st_mode

@@ -1,7 +1,5 @@
 """What a benchmark runs on: a simulated drive in virtual time, or a real file or block device."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -70,11 +68,6 @@ class SimulatedTarget:
         Where what is measured is drawn, and nothing else.
     enforced
         Brings the drive into its state in another way than by random writes, given a seed, and says what it is.
-
-    Raises
-    ------
-    CapacityError
-        The drive is smaller.
     """
 
     def __init__(self, device: Device, size: int, timeline: Watching | None = None, enforced: Callable[[int], str] | None = None) -> None:
@@ -96,11 +89,9 @@ class SimulatedTarget:
         return f"the whole area ({format_size(self.size)}) loaded in order, then {share:.0%} of it written at random places and sizes"
 
     def serve(self, requests: Requests, pause: int) -> Completions:
-        """Serve the requests in virtual time."""
         return self.device.serve(requests, self.device.now + pause)
 
     def measure(self, requests: Requests, pause: int) -> Completions:
-        """Serve the requests, and draw what happens."""
         return self._drawn(requests, lambda: self.serve(requests, pause))
 
     def together(self, requests: Requests, level: int, pause: int) -> Completions:
@@ -160,7 +151,6 @@ class RealTarget:
         return completions
 
     def serve(self, requests: Requests, pause: int) -> Completions:
-        """Serve the requests by one thread a stream."""
         time.sleep(pause / SECONDS)
         completions = np.zeros(len(requests), COMPLETION)
         streams = [np.flatnonzero(requests["stream"] == stream) for stream in np.unique(requests["stream"])]
@@ -170,7 +160,6 @@ class RealTarget:
         return completions
 
     def _stream(self, requests: Requests) -> Completions:
-        """The requests of one process, one after another, with their pauses."""
         found = []
         begin = 0
         while begin < len(requests):

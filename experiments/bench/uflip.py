@@ -4,8 +4,6 @@ Bouganim, Jónsson, Bonnet, "uFLIP: Understanding Flash IO Patterns", CIDR 2009.
 device's state as it is; then those that write.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -78,18 +76,11 @@ class Measured:
     bandwidth: float
 
     def as_dict(self) -> dict[str, str | int | float]:
-        """JSON-ready."""
         return dataclasses.asdict(self)
 
 
 def names(only: Sequence[str] = ()) -> list[str]:
-    """The benchmarks to run, in order; all, if none are named.
-
-    Raises
-    ------
-    UnknownNameError
-        No benchmark has that name.
-    """
+    """The benchmarks to run, in order; all, if none are named."""
     for name in only:
         FAMILY.load(name)
     known = [*(name for name in ORDER if name in FAMILY.names()), *(name for name in FAMILY.names() if name not in ORDER)]
@@ -99,15 +90,7 @@ def names(only: Sequence[str] = ()) -> list[str]:
 def run_all(
     target: Target, setting: Setting, method: Method, only: Sequence[str] = (), progress: Progress | None = None
 ) -> tuple[str, int, list[Measured]]:
-    """Bring the target into a known state, run the benchmarks, and say what the state was and how many ns passed between runs.
-
-    Raises
-    ------
-    UnknownNameError
-        No benchmark has that name.
-    InvalidParameterError
-        As many requests are to be ignored as a run has.
-    """
+    """Bring the target into a known state, run the benchmarks, and say what the state was and how many ns passed between runs."""
     if method.ignore is not None and method.ignore >= setting.count:
         raise InvalidParameterError("ignore", method.ignore, f"a run has {setting.count} requests")
     members = {name: FAMILY.load(name) for name in names(only)}
@@ -221,7 +204,6 @@ def start_up(times: Integers) -> int:
 
 
 def _running_means(times: Integers) -> tuple[npt.NDArray[np.float64], int]:
-    """Means of as many times as a window has, from each on, and the length of the window."""
     window = max(1, len(times) // _WINDOWS)
     sums = np.concatenate([[0], np.cumsum(times)])
     return (sums[window:] - sums[:-window]) / window, window

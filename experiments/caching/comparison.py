@@ -1,7 +1,5 @@
 """Policies beside each other: by how much hit ratios differ, with confidence, who is best at which size, and what the optimum would do."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations, groupby
@@ -52,11 +50,6 @@ class Comparison:
     ----------
     done
         With windows, and with the optimum.
-
-    Raises
-    ------
-    InvalidParameterError
-        There are too few references for windows.
     """
 
     def __init__(self, done: Simulated) -> None:
@@ -67,7 +60,6 @@ class Comparison:
         self.pairs = [_pair(*two) for _, runs in self.by_size() for two in combinations(runs, 2)]
 
     def by_size(self) -> Iterator[tuple[int, list[Run]]]:
-        """Runs by the frames of their pool."""
         for frames, runs in groupby(self.done.runs, lambda each: each.size.frames):
             yield frames, list(runs)
 
@@ -92,7 +84,6 @@ class Comparison:
         return rows
 
     def as_dict(self) -> dict[str, Any]:
-        """JSON-ready."""
         told = self.done.as_dict()
         return told | {"confidence": CONFIDENCE, "method": METHOD, "pairs": [each.row() for each in self.pairs], "best": self.best()}
 
@@ -102,5 +93,4 @@ def _pair(first: Run, second: Run) -> Pair:
 
 
 def with_optimum(names: Sequence[str]) -> list[str]:
-    """Policies, and the optimum behind them."""
     return [*(each for each in names if each != OPTIMUM), OPTIMUM]

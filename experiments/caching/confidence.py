@@ -6,8 +6,6 @@ digital simulation, Management Science 24(5), 1978), and no fewer than `FEWEST` 
 that the trace goes on as it is (that windows are draws from one stationary process), and about normal means of windows.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
@@ -63,7 +61,6 @@ def interval(differences: Floats, mean: float | None = None) -> Interval:
 
 
 def _independent(means: Floats) -> bool:
-    """Whether von Neumann's ratio is what it may be without positive serial correlation."""
     count, squares = len(means), float(((means - means.mean()) ** 2).sum())
     if squares == 0 or count < 3:
         return True

@@ -1,7 +1,5 @@
 """Miss-ratio curves, working sets and reuse distances as tables, pictures and a page."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -24,12 +22,10 @@ _POINTS = 1000
 
 
 def title(told: Curves) -> str:
-    """The trace in a line."""
     return f"{told.trace}: {told.references:,} references to {told.pages:,} pages of {format_size(told.page_size)}"
 
 
 def explained(told: Curves) -> str:
-    """How the curves were made, and what is off."""
     passed, others = ", ".join(told.one_pass), ", ".join(name for name in told.curves if name not in told.one_pass)
     how = f"In one pass, of all sizes: {passed or 'none'}." + (f" Simulated at each size: {others}." if others else "")
     if told.rate == 1:

@@ -5,8 +5,6 @@ modeling and optimization using miniature simulations, USENIX ATC 2017).  By how
 disagree tells the error.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -100,13 +98,6 @@ def curves(
         The share of pages to look at; 1: all; 0: as few as `least_pages` allows.
     least_pages
         Of fewer pages than this all are looked at, and of more at least half as many; 0: the sample is what its share says.
-
-    Raises
-    ------
-    InvalidParameterError
-        A trace without pages, a sample out of 0 to 1, or a size out of its bounds or too small for the sample.
-    UnknownNameError, MissingFileError, FlashsimError
-        As `experiments.caching.session.simulate`.
     """
     if not 0 <= sample <= 1 or sample == least_pages == 0:
         raise InvalidParameterError("sample", f"{sample:.4g}", "a share of pages above 0 and up to 1 is needed")
@@ -201,7 +192,6 @@ def _steps(
     setting: Setting,
     progress: Progress | None,
 ) -> dict[str, Steps]:
-    """Hits of policies by size."""
     found, simulated = {}, [policy for policy in chosen if not _stacked(policy, trace)]
     if len(simulated) < len(chosen):
         numbers = trace.part(0, trace.references)[0].astype(np.int64) - FIRST_PAGE

@@ -6,8 +6,6 @@ write.  For policies that know the future another 4 bytes say which reference as
 end.  Memory grows with the distinct pages alone.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import tempfile
@@ -45,13 +43,6 @@ class NumberedTrace:
         Which references of a batch are kept, such as those to a sample of pages; all if None.
     progress
         Is told how many references were read.
-
-    Raises
-    ------
-    InvalidParameterError
-        There is no reference.
-    CapacityError
-        There are more than policies count, or there is no room for the file.
     """
 
     def __init__(
@@ -116,7 +107,6 @@ class NumberedTrace:
         self.close()
 
     def close(self) -> None:
-        """Let the files go."""
         for file in (self._file, self._future):
             if file is not None:
                 file.close()
@@ -134,13 +124,7 @@ class NumberedTrace:
         return _read(self._future, begin, end)
 
     def look_ahead(self, progress: Progress | None = None) -> None:
-        """Find out for each reference which one asks for its page next, once.
-
-        Raises
-        ------
-        CapacityError
-            There is no room for the file.
-        """
+        """Find out for each reference which one asks for its page next, once."""
         if self._future is not None:
             return
         needed, free = _BYTES * self.references, shutil.disk_usage(tempfile.gettempdir()).free

@@ -1,7 +1,5 @@
 """A pool's misses and write-backs on a device: what references take in virtual time on a simulated one, or by the clock on a real one."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -74,13 +72,6 @@ class Target:
         Whether a real device may be written to, and a file that exists overwritten.
     sink
         Is handed every request, the warm-up's and the flush's too, as only one pool is served.
-
-    Raises
-    ------
-    UnknownNameError, MissingFileError
-        There is no such preset.
-    InvalidParameterError
-        A depth below 1.
     """
 
     device: str | HeldDrive
@@ -104,7 +95,6 @@ class Target:
         return Path(self.device) if isinstance(self.device, str) and is_path(self.device) else None
 
     def as_dict(self) -> dict[str, Any]:
-        """JSON-ready."""
         device = self.device if isinstance(self.device, str) else self.device.load().name
         return {"device": device, "depth": self.depth, "cpu": self.cpu}
 
@@ -128,13 +118,6 @@ class Target:
             Bytes, as a page format takes them.
         warm_up
             References before those that are told of.
-
-        Raises
-        ------
-        CapacityError
-            The device is too small.
-        FlashsimError
-            The policy has its plain form alone or broke its contract, or a real device may not be written to.
         """
         file = token_file("pages", trace.pages, page_size)
         manager = BufferManager(BufferPool(policy, frames, (file,), seed), depth=self.depth)
@@ -159,7 +142,6 @@ def _size(file: TupleFile) -> int:
 
 
 def _references(manager: BufferManager, trace: NumberedTrace, future: bool, warm_up: int, progress: Progress | None) -> Algorithm:
-    """Those before the others, those that are told of, and at last the flush."""
     place = np.empty(FIRST_PAGE + trace.pages, np.int64)
     place[FIRST_PAGE + np.argsort(trace.ids)] = np.arange(trace.pages)
     for name, begin, end in ((_WARM_UP, 0, warm_up), (_REFERENCES, warm_up, trace.references)):

@@ -1,7 +1,5 @@
 """Policies at many sizes over one trace, as many at a time as there are cores: threads, since a simulation holds no lock."""
 
-from __future__ import annotations
-
 import re
 import threading
 import time
@@ -98,11 +96,6 @@ class Run:
 def policy_names(written: Sequence[str]) -> list[str]:
     """Policies by name, each once; a text may hold several, separated by commas, and `ALL` stands for every member.
 
-    Raises
-    ------
-    UnknownNameError, MissingFileError, InvalidParameterError, FlashsimError
-        As `algorithms.replacement.base.check_replacement_policy`.
-
     Examples
     --------
     >>> policy_names(["lru-k:k=3,correlated=10,arc", "arc,gclock:limit=3", "fifo"])
@@ -122,13 +115,7 @@ def compilation(names: Sequence[str]) -> Compilation:
 
 
 def warm_up_references(written: str | int, references: int) -> int:
-    """How many references a warm-up is: a number of them, or a share such as ``10%``.
-
-    Raises
-    ------
-    InvalidParameterError
-        It is neither, or leaves none to count.
-    """
+    """How many references a warm-up is: a number of them, or a share such as ``10%``."""
     text = str(written).strip()
     try:
         count = round(float(text[:-1]) / 100 * references) if text.endswith("%") else parse_count(text)
@@ -171,13 +158,7 @@ def run(
     setting: Setting,
     progress: Progress | None = None,
 ) -> list[Run]:
-    """Every policy at every size, size by size.
-
-    Raises
-    ------
-    FlashsimError
-        A policy broke its contract.
-    """
+    """Every policy at every size, size by size."""
     if any(policy.future for policy in chosen):
         trace.look_ahead(progress)
     simulation(chosen[0], 1).refer(np.array([FIRST_PAGE], np.int32), None, np.array([NEVER_AGAIN], np.int32))  # loads what all share

@@ -1,7 +1,5 @@
 """A simulation of policies as it is asked for, from a trace to what every policy did at every size."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -51,11 +49,6 @@ class Asked:
         The share of pages to look at, above 0 and up to 1: simulations are miniatures as much smaller, and what they tell is estimated.
     windows
         That hit ratios are told of.
-
-    Raises
-    ------
-    InvalidParameterError, UnknownNameError, MissingFileError, FlashsimError
-        A size, a number or a policy's parameter out of its bounds; no policy of that name.
     """
 
     policies: Sequence[str]
@@ -82,7 +75,6 @@ class Asked:
         policy_names(self.policies)
 
     def as_dict(self) -> dict[str, Any]:
-        """JSON-ready, without what changes nothing."""
         return {name: value for name, value in vars(self).items() if name not in ("jobs", "windows") and value is not None}
 
 
@@ -107,7 +99,6 @@ class Simulated:
     runs: Sequence[Run]
 
     def title(self) -> str:
-        """The trace in a line."""
         told = f"{self.trace}: {self.references:,} references ({self.writes / self.references:.1%} writes) to {self.pages:,} pages"
         estimated = "" if self.sample == 1 else f"; estimated from {self.sample:.3g} of the pages"
         return f"{told} of {format_size(self.page_size)}{estimated}"
@@ -117,7 +108,6 @@ class Simulated:
         return [each.row(self.page_size, self.pages) for each in self.runs]
 
     def as_dict(self) -> dict[str, Any]:
-        """JSON-ready."""
         return {name: value for name, value in vars(self).items() if name != "runs"} | {"runs": self.rows()}
 
 

@@ -1,7 +1,5 @@
 """Sizes of pools as people write them: shares of a trace's pages, pages, bytes, and ranges of these."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
@@ -59,11 +57,6 @@ class _Amount:
 def parse_sizes(written: str | Iterable[str], parameter: str = "size") -> list[tuple[_Amount, ...]]:
     """Sizes, and ends of ranges, of texts that hold one or several separated by commas.
 
-    Raises
-    ------
-    InvalidParameterError
-        A text that is no size, a size of 0, a share above 100 %, or a range whose ends differ in kind or order.
-
     Examples
     --------
     >>> [size.frames for size in pool_sizes(parse_sizes("1%..100%,600pages"), 1000, 8192)]
@@ -74,13 +67,7 @@ def parse_sizes(written: str | Iterable[str], parameter: str = "size") -> list[t
 
 
 def parse_share(written: str | float, parameter: str = "sample") -> float:
-    """A share of pages, as ``1%`` or ``0.01``.
-
-    Raises
-    ------
-    InvalidParameterError
-        It is none, 0 or less, or above 1.
-    """
+    """A share of pages, as ``1%`` or ``0.01``."""
     text = str(written).strip()
     with suppress(ValueError):
         share = float(text[:-1]) / 100 if text.endswith("%") else float(text)
@@ -93,11 +80,6 @@ def parse_sample(written: str | float) -> tuple[float, int]:
     """The sample of a curve: the least share of pages, and the number of pages above which it is made thinner.
 
     ``8000pages`` is so many at most, however small a share of all that is.
-
-    Raises
-    ------
-    InvalidParameterError
-        It is neither pages nor a share (`parse_share`).
     """
     if (found := _PAGES.fullmatch(str(written).strip())) and int(found[1]) > 0:
         return 0.0, int(found[1])
@@ -141,11 +123,6 @@ def pool_sizes(written: Sequence[tuple[_Amount, ...]], distinct: int, page_size:
     ----------
     page_size
         Bytes.
-
-    Raises
-    ------
-    InvalidParameterError
-        A size in bytes that is no page, or more pages than there can be.
     """
     found: dict[int, PoolSize] = {}
     for ends in written:

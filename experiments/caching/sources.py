@@ -63,11 +63,6 @@ def of_values(pages: Any, writes: Any = None, name: str = "pages") -> ArrayTrace
     ----------
     writes
         Whether each reference writes its page; truth values or 0 and 1.
-
-    Raises
-    ------
-    InvalidParameterError
-        They are no list, an id is missing, or the two differ in length.
     """
     numbers = _ids(_series(pages))
     if writes is None:
@@ -82,17 +77,7 @@ def of_values(pages: Any, writes: Any = None, name: str = "pages") -> ArrayTrace
 
 
 def of_text(text: str, page_size: int, seed: int = 0, format_name: str | None = None, columns: str | None = None) -> ReferenceSource:
-    """References of whatever a text names: a trace of pages, or of requests, which are split into pages, or generated ones.
-
-    Raises
-    ------
-    MissingFileError, DamagedFileError
-        There is no such file, or no format fits it.
-    UnknownNameError
-        No format, generator or parameter has that name.
-    InvalidParameterError
-        A parameter of a generator is missing or out of its bounds.
-    """
+    """References of whatever a text names: a trace of pages, or of requests, which are split into pages, or generated ones."""
     name, colon, _ = text.partition(":")
     if Path(text).exists() or not (colon or name in GENERATORS.names()):
         return page_trace(excerpt(Path(text), format_name, columns), page_size)
@@ -156,7 +141,6 @@ class JoinTrace:
 
     @property
     def setting(self) -> JoinSetting:
-        """How the join runs."""
         join = self.join
         options: dict[str, Any] = {name: value for name in ("first", "fetch", "partition") if (value := getattr(join, name))}
         if join.strands > 1:
@@ -175,13 +159,7 @@ class JoinTrace:
 
 
 def join_trace(asked: str, given: Mapping[str, Any]) -> JoinTrace:
-    """References as they are asked for, such as ``join:algorithm=bnl,r=do2009:customer@0.1,s=do2009:orders@0.1,...``.
-
-    Raises
-    ------
-    UnknownNameError, InvalidParameterError
-        See `traces.references.generated` and `experiments.runs.joining.check_names`.
-    """
+    """References as they are asked for, such as ``join:algorithm=bnl,r=do2009:customer@0.1,s=do2009:orders@0.1,...``."""
     trace = JoinTrace(asked, parsed(asked, _Join, given))
     check_names(trace.setting, trace.join.buffers_for)
     return trace

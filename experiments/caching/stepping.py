@@ -1,7 +1,5 @@
 """Policies reference by reference: who is in which frame, what was hit, who left, told by their plain forms."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -64,15 +62,7 @@ class Step:
 
 
 def steps(source: ReferenceSource, policies: Sequence[str], frames: int, limit: int, seed: int = 0) -> list[Step]:
-    """The first references of a trace, by each policy.
-
-    Raises
-    ------
-    InvalidParameterError
-        There is no reference, or no frame.
-    FlashsimError
-        A policy has no plain form, or breaks its contract.
-    """
+    """The first references of a trace, by each policy."""
     numbers = PageNumbers()
     with NumberedTrace(source.name, source.batches(), limit) as trace:
         trace.look_ahead()

@@ -1,7 +1,5 @@
 """Looks at a rotating device's arm and electronics: seeks over distance, the command's overhead, the link and the read-ahead."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

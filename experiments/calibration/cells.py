@@ -1,7 +1,5 @@
 """The cells of a calibration: which requests are sent, how large, how many at once and in which order."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
@@ -49,12 +47,10 @@ class CalibrationCell:
 
     @property
     def batch_bytes(self) -> float:
-        """Bytes of a batch, on the average."""
         return float(np.mean(self.sizes)) * self.depth
 
     @property
     def chain(self) -> int:
-        """Batches that are sent in one call."""
         if self.depth > 1:
             return 1
         return _CHAIN if len(self.sizes) > 1 else max(1, min(_CHAIN, _CHAIN_BYTES // self.sizes[0]))
@@ -108,13 +104,7 @@ def cells(least: int, write: bool) -> list[CalibrationCell]:
 
 
 def check_area(size: int, name: str) -> int:
-    """The bytes that are measured, whole multiples of the largest request.
-
-    Raises
-    ------
-    CapacityError
-        Too few.
-    """
+    """The bytes that are measured, whole multiples of the largest request."""
     largest = max(size for size, _ in _FITTED)
     if size < LEAST_AREA:
         raise CapacityError(f"size: {format_size(size // SECTOR * SECTOR)} of {name}, but a calibration needs {format_size(LEAST_AREA)}")

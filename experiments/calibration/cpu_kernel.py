@@ -5,8 +5,6 @@ Requests of two sizes tell a byte; the smaller ones, by a call each and by one c
 The system's clocks of user and system time only tick, so the thread's CPU time is taken, less that of as many requests without bytes.
 """
 
-from __future__ import annotations
-
 import fcntl
 import os
 import tempfile
@@ -43,11 +41,6 @@ def kernel_prices(folder: Path, duration: int, progress: Progress | None = None)
     ----------
     folder
         Where the file is made; it has no name there.
-
-    Raises
-    ------
-    FlashsimError
-        It cannot be made, written or read.
     """
     timed: list[Timed] = []
     with _file(folder) as (file, how), _queue() as queue:
@@ -109,14 +102,12 @@ def _file(folder: Path) -> Iterator[tuple[int, str]]:
 
 
 def _serve(file: int, memory: memoryview, size: int) -> None:
-    """Reads and writes by turns, in order of place."""
     for place in range(0, _REQUESTS, 2):
         os.preadv(file, [memory[:size]], place * _SIZES[-1])
         os.pwritev(file, [memory[:size]], (place + 1) * _SIZES[-1])
 
 
 def _serve_at_once(queue: KernelQueue, file: int, size: int) -> None:
-    """Half of the places read by one call, then the others written by one."""
     places, memory = np.arange(0, _AREA, _SETS * _SIZES[-1]), aligned_buffer(size)
     for number, operation in enumerate((READ, WRITE)):
         all_at_once(queue, Batch(file, operation, places + number * _SIZES[-1], np.full(len(places), size), memory))

@@ -1,7 +1,5 @@
 """The CPU prices of the machine that this runs on: a preset for ``--cpu``, and what is shown of how they were measured."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,7 +27,6 @@ class CpuPrices:
     prices: Sequence[Price]
 
     def model(self) -> CpuModel:
-        """The preset, its prices rounded to four digits."""
         value = {price.name: float(f"{price.value:.4g}") for price in self.prices}
         source = {price.name: f"measured: {price.source}; spread {price.spread:.1%}" for price in self.prices}
         parts = tuple(part for part in ("per_request", "per_byte", "per_call") if part in value)
@@ -44,16 +41,13 @@ class CpuPrices:
         return CpuModel(self.name, priced, kernel["per_request"], kernel["per_byte"], sources, cores, per_call=per_call)
 
     def text(self) -> str:
-        """The preset's file."""
         return self.model().as_toml(_COMMENTS)
 
     def table(self) -> Table:
-        """The prices for people."""
         rows: list[list[Entry]] = [[price.name, price.value, f"{price.spread:.1%}", price.source] for price in self.prices]
         return Table(["price", "ns", "spread", "source"], rows, digits=3)
 
     def as_dict(self) -> dict[str, Any]:
-        """JSON-ready."""
         told = {price.name: {"nanoseconds": price.value, "spread": price.spread, "source": price.source} for price in self.prices}
         return {"name": self.name, "prices": told}
 
@@ -71,11 +65,6 @@ def measure(name: str, folder: Path, *, duration: int, seed: int = 0, progress: 
         About how long to measure, ns: half of it user prices, half the kernel's.
     seed
         Of the tuples.
-
-    Raises
-    ------
-    FlashsimError
-        The file cannot be written.
     """
     kernel = kernel_prices(folder, duration // 2, progress)  # first, so that a folder that cannot be written is told at once
     return CpuPrices(name, [*user_prices(duration // 2, seed, progress), *kernel])

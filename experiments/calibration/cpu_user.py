@@ -3,8 +3,6 @@
 A call handles many tuples.  Of its repeats the least CPU time of the thread counts: what else happens on the machine only ever adds to it.
 """
 
-from __future__ import annotations
-
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
@@ -112,7 +110,6 @@ class _Operations:
         self.extents = extents(0, self.file.pages, page_io=True)
 
     def calls(self) -> Mapping[str, Callable[[], object]]:
-        """The calls that are timed, by what each does."""
         return {
             "read_tuple": lambda: self.layout.decode(self.pages),
             "write_tuple": self._write,
@@ -125,7 +122,6 @@ class _Operations:
         }
 
     def _write(self) -> None:
-        """Copy tuples to output buffers; those that are full become pages."""
         for request in self.output.append(self.tuples, self.buffers):
             if isinstance(request, Write):
                 self.layout.encode(request.tuples)

@@ -1,7 +1,5 @@
 """What the fits of both kinds of drives share: a fitted parameter with its confidence, and least squares on logarithms."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -35,7 +33,6 @@ class Estimate:
 
     @property
     def relative(self) -> float:
-        """Half the interval over the value."""
         return (self.high - self.low) / (2 * self.value) if self.value else 0.0
 
 
@@ -93,7 +90,6 @@ def solve(model: Model, times: Floats, starts: Sequence[Sequence[Floats]], low: 
 
 
 def _derivatives(model: Model, solution: Solution, times: Floats) -> Floats:
-    """Of the cells' logarithms by those of the parameters, shape (cells, parameters)."""
     columns = []
     for index in range(len(solution.values)):
         moved = solution.values.copy()

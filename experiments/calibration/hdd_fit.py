@@ -1,7 +1,5 @@
 """Fits a rotating disk: period, zones, skews, heads, seeks, overhead, link and read-ahead, each measured by itself."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -6,8 +6,6 @@ only ever adds to a time, and may add to many.  It is smoother than a median, an
 comes from drawing whole visits anew, as the samples of one visit share their circumstances.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -54,7 +52,6 @@ class Measured:
 
     @property
     def bandwidth(self) -> float:
-        """Bytes a second."""
         return self.cell.batch_bytes * SECONDS / self.time
 
     def resampled(self, seed: int) -> Floats:

@@ -1,7 +1,5 @@
 """What a calibration prints: measured beside simulated, cell by cell, what was fitted, and how far to trust it."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -52,7 +50,6 @@ def note(done: Calibration) -> str:
 
 
 def summary(done: Calibration) -> str:
-    """Findings, parameters and errors, a line each."""
     lines = [*done.findings, *(shown_interval(one) for one in done.estimates)]
     for name, held_out in (("fit error", False), ("held-out error", True)):
         errors = np.abs(done.errors(held_out))

@@ -5,8 +5,6 @@ have one phase; a device without platters has none (Worthington, Ganger, Patt an
 parameters", SIGMETRICS 1995, re-read sectors for the same end).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

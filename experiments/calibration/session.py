@@ -1,7 +1,5 @@
 """One calibration: the device is measured, its kind decided, a preset fitted, and the simulator asked for what it shows."""
 
-from __future__ import annotations
-
 import dataclasses
 import datetime
 import json
@@ -64,7 +62,6 @@ class Calibration:
         return float(np.median([one.noise for one in self.measured]))
 
     def text(self) -> str:
-        """The preset as a TOML file."""
         fitted, held_out = (np.abs(self.errors(choice)) for choice in (False, True))
         comment = (
             f"Fitted to micro-benchmarks; the simulator differs from them by {np.median(fitted):.1%} (median of {len(fitted)} cells),\n"
@@ -74,7 +71,6 @@ class Calibration:
         return preset_text(self.preset.name, self.preset.kind, self.preset.title, self.preset.parameters, self.preset.sources, comment)
 
     def as_dict(self) -> dict[str, Any]:
-        """JSON-ready."""
         rows = []
         for one, shown in zip(self.measured, self.shown.tolist(), strict=True):
             low, high = one.interval(self.seed)
@@ -162,7 +158,6 @@ def _hdd(
 
 
 def _shown(preset: Preset, measured: Sequence[Measured], seed: int) -> Floats:
-    """What the fitted drive shows in all cells: reads on a fresh drive, then writes."""
     device = Device(preset)
     device.load(0, device.capacity)
     area = device.capacity
@@ -184,7 +179,6 @@ def _dated(text: str, device: str) -> str:
 
 
 def _ssd_sources(fitted: ssd_fit.SsdFit, device: str, written: bool) -> dict[str, str]:
-    """Where each value of a fitted flash drive comes from."""
     told = {one.name: _dated(f"measured ({shown_interval(one)})", device) for one in fitted.estimates}
     assumed = "assumed: cannot be told from outside in a few minutes"
     reads = {"read": "read die time", "link_read_rate": "link read rate", "read_latency": "read overhead"}
@@ -236,7 +230,6 @@ def preset_text(name: str, kind: str, title: str, parameters: Any, sources: Mapp
 
 
 def _written(value: Any, declared: Mapping[str, Any]) -> str:
-    """A value as TOML, exact, with its unit."""
     if isinstance(value, tuple):
         return json.dumps([list(row) for row in value])
     if isinstance(value, bool):

@@ -1,7 +1,5 @@
 """Runs the cells of a calibration on a simulated drive, all in one go: calls lie so far apart that each finds the drive idle."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

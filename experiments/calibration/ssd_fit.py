@@ -6,8 +6,6 @@ drive takes at once.  Reads tell all five, writes tell their own controller time
 cells or channel, cannot be told apart with one die a channel, and is given to the cells.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -175,7 +173,6 @@ def _starts(cells: Sequence[Measured], dies: int) -> list[list[Floats]]:
 
 
 def _structures(reads: Sequence[Measured], area: int, seed: int, progress: Progress | None) -> dict[Structure, Solution]:
-    """The dies and queue depths that were tried, with the parameters found."""
     tried: dict[Structure, Solution] = {}
     pages, steps = _COARSE
     work = workload(reads, area, seed, pages)
@@ -240,5 +237,4 @@ def _with_writes(found: dict[Structure, Solution], writes: Sequence[Measured], a
 
 
 def _near(dies: int) -> list[int]:
-    """Some numbers from half to double."""
     return sorted(set(np.rint(np.geomspace(dies / 2, 2 * dies, _NEIGHBOURS)).astype(int).tolist()) - {0, dies})

@@ -1,7 +1,5 @@
 """What is calibrated: a simulated drive in virtual time, or a real file or block device whose batches are submitted at once."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -31,7 +29,6 @@ class PsyncTarget(RealTarget):
     """A real device that gets requests which wait for nothing all at once, and others one after another (psync)."""
 
     def serve(self, requests: Requests, pause: int) -> Completions:
-        """Serve requests of one operation; `pause` is not needed between them."""
         if len(requests) and requests["think"].any():
             return super().serve(requests, pause)
         batch = bool((requests["dependency"] < 0).all())
@@ -51,15 +48,7 @@ def open_target(
     destroy: str | Sequence[str] | None = None,
     progress: Progress | None = None,
 ) -> Iterator[Target]:
-    """The device that a name stands for: a real file or block device, or else a fresh simulated drive of that preset.
-
-    Raises
-    ------
-    UnknownNameError
-        No preset has that name.
-    FlashsimError
-        As for `real_target` and `simulated_target`.
-    """
+    """The device that a name stands for: a real file or block device, or else a fresh simulated drive of that preset."""
     if is_path(device):
         with real_target(Path(device), size, allow_write=allow_write, replace=replace, destroy=destroy, progress=progress) as target:
             yield target
@@ -98,17 +87,6 @@ def real_target(
     """Open a file or block device with O_DIRECT, only to read unless writing is allowed; a file that is made is removed at the end.
 
     What may be written is written once, in order, so that reads reach the device.
-
-    Raises
-    ------
-    MissingFileError
-        There is nothing to read.
-    CapacityError
-        Too small to be measured.
-    RefusedError
-        A file with holes, whose reads would not reach the device; or writing is not allowed to this device.
-    FlashsimError
-        No permission, or no O_DIRECT.
     """
     if allow_write:
         if path.is_block_device():

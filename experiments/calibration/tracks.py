@@ -6,8 +6,6 @@ of each track the skew comes on top (Worthington et al., SIGMETRICS 1995; Talaga
 extraction of local and global disk characteristics", UC Berkeley 1999).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -67,13 +65,11 @@ class Platters:
         return turns
 
     def per_track(self, sector: int) -> float:
-        """Sectors a track near a sector."""
         rough = _FIRST / self._turn_between(sector, _FIRST, _FIRST_PAIRS)
         distance = max(_FIRST // 2, int(rough / 6))
         return distance / self._turn_between(sector, distance, _PAIRS)
 
     def _turn_between(self, sector: int, distance: int, pairs: int) -> float:
-        """How far the platter turns while so many sectors pass; most pairs lie on one track."""
         span = _SPAN * max(distance, _FIRST)
         low = int(np.clip(sector - span // 2, 0, self.sectors - span - distance - 1))
         first = low + self.random.integers(0, span, pairs)
@@ -115,7 +111,6 @@ def _alike(one: float, other: float) -> bool:
 
 
 def _merged(found: dict[int, float], sectors: int) -> list[Zone]:
-    """Places of like tracks are a zone; it ends half way to the next."""
     places = sorted(found)
     groups = [[places[0]]]
     for place in places[1:]:

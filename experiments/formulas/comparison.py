@@ -1,7 +1,5 @@
 """The formula beside the simulation: both counts and seconds of a join, phase by phase."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -56,15 +54,7 @@ def sizes_of(
 
 
 def formula(algorithm: str, sizes: Sizes, disk: Disk, allocation: Allocation, *, page_io: bool = False) -> JoinCost | None:
-    """The cost model's answer, by the formula that the join's own file names; None where it, or a join that it runs, names none.
-
-    Raises
-    ------
-    UnknownNameError, MissingFileError
-        There is no such formula.
-    InvalidParameterError
-        The allocation is another algorithm's, or does not fit the memory.
-    """
+    """The cost model's answer, by the formula that the join's own file names; None where it, or a join that it runs, names none."""
     named = formula_of(algorithm)
     if sizes.late and not (sizes.late.first and sizes.late.kernel):
         return None
@@ -77,15 +67,7 @@ def why(algorithm: str) -> str:
 
 
 def check_formula(algorithm: str) -> None:
-    """Refuse a join that names a formula which cannot be had, before it is run.
-
-    Raises
-    ------
-    UnknownNameError, MissingFileError
-        There is no such formula.
-    FlashsimError
-        Its file cannot be imported, or it is no name.
-    """
+    """Refuse a join that names a formula which cannot be had, before it is run."""
     if named := formula_of(algorithm):
         FORMULAS.load(named)
 
@@ -123,7 +105,6 @@ class Compared:
     formula_io_measured_seek: float | None
 
     def as_dict(self) -> dict[str, Entry]:
-        """JSON-ready, with relative differences."""
         differences = {
             f"{name}_difference": relative(getattr(self, name), getattr(self, f"formula_{name}")) for name in ("requests", "pages", "io")
         }
@@ -160,7 +141,6 @@ def compare_join(result: JoinResult) -> list[list[Compared]]:
 
 
 def as_dict(result: JoinResult) -> dict[str, Any]:
-    """A join with its formulas, JSON-ready."""
     told = result.as_dict()
     for machine, rows in zip(told["machines"], compare_join(result), strict=True):
         machine["comparison"] = [row.as_dict() for row in rows]
@@ -179,7 +159,6 @@ def relative(value: float, reference: float | None) -> float | None:
 
 
 def comparison_table(rows: Sequence[Compared], title: str = "") -> Table:
-    """The comparison as a table for people."""
     header = ["phase", "requests", "pages", "I/O s", "CPU s", "total s"]
     header += ["formula requests", "formula pages", "formula I/O s", "with measured seek", "I/O differs by"]
     body: list[list[Entry]] = []

@@ -1,7 +1,5 @@
 """A device preset as the detailed cost model of joins sees it (`models.ssd_joins`)."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 
@@ -73,13 +71,7 @@ def _cylinders(parameters: HddParameters, span: int) -> int:
 
 
 def parallel_drive_of(preset: Preset) -> ParallelDrive:
-    """A flash drive's nominal figures for requests that are handed over at once.
-
-    Raises
-    ------
-    RefusedError
-        It is no flash drive.
-    """
+    """A flash drive's nominal figures for requests that are handed over at once."""
     if not preset.flash:
         raise RefusedError(f"formula: {preset.name} is no flash drive, and there is one for psync on these alone")
     drive, timing = preset.flash, timing_of(preset.flash)
@@ -110,14 +102,12 @@ def parallel_drive_of(preset: Preset) -> ParallelDrive:
 
 
 def _rates(parameters: SsdParameters) -> tuple[float, float]:
-    """Of reading and writing: those of the link, or of the chips where they are slower."""
     at_once = parameters.pools if parameters.multi_plane else parameters.dies
     chips = at_once * parameters.page_size * SECONDS / parameters.program
     return parameters.link_read_rate, min(parameters.link_write_rate, chips)
 
 
 def _latencies(parameters: SsdParameters) -> tuple[int, int]:
-    """Of a command that reads and of one that writes."""
     # What a write buffer takes is acknowledged after the controller's work on the command, whatever the chips still have to do.
     acknowledged = timing_of(parameters).write_overhead if parameters.write_buffer else parameters.write_latency
     return parameters.read_latency, acknowledged

@@ -1,7 +1,5 @@
 """A system of pools by formula: what its workload's references ask of its devices, and the throughput that comes of it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
@@ -38,13 +36,7 @@ class Transacted:
         return len(self._rows) / max(1, self._transactions)
 
     def until(self, count: int) -> References:
-        """The first of them, or all if there are fewer.
-
-        Raises
-        ------
-        InvalidParameterError
-            There are none, or some read several pages at once: the formulas have no scans.
-        """
+        """The first of them, or all if there are fewer."""
         parts, have = [self._rows], len(self._rows)
         while have < count and (batch := next(self._batches, None)) is not None:
             if np.any(batch.references[:, MARKS] & SCANS):
@@ -59,7 +51,6 @@ class Transacted:
 
 
 def last_of(count: int) -> Window:
-    """The last part of so many references."""
     return Window(round(count * (1 - LAST)), round(count * (1 - LAST / 2)), count)
 
 
@@ -92,7 +83,6 @@ class Formula:
     uses: int = 2
 
     def stays(self, references: References, window: Window) -> Stays:
-        """Of pages in memory."""
         return stays(references, self.system.memory, window, self.uses)
 
     def flows(self, found: Stays, window: Window) -> Flows:
@@ -108,7 +98,6 @@ class Formula:
         return predict(told, self.disk, self.ssd, clients, system.throttle)
 
     def steady(self, references: References, each: float) -> tuple[Flows, Prediction]:
-        """Over the last part of references, from cold."""
         window = last_of(len(references.pages))
         told = self.flows(self.stays(references, window), window)
         return told, self.predict(told, each)

@@ -1,7 +1,5 @@
 """Page-access scheduling beside its bounds: a graph as text names it, plans by several planners, and what each takes."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -36,15 +34,6 @@ def graph_of_text(text: str, results: str | None = None, **parameters: Any) -> P
         See `column_of_results`.
     **parameters
         Of the instance (`algorithms.page_access.instances.named`).
-
-    Raises
-    ------
-    UnknownNameError
-        There is no such family or source.
-    SchemaError
-        Fewer than two columns, or a column that does not exist.
-    InvalidParameterError
-        An edge that cannot be.
     """
     if text.partition(":")[0] in FAMILIES:
         return named(text, **parameters)
@@ -96,11 +85,9 @@ class Fetching:
 
     @cached_property
     def bound(self) -> int:
-        """Fetches that no plan can do without."""
         return least_fetches(self.graph.needed_pages, self.graph.edges, self.frames, int(self.graph.degrees.max(initial=0)))
 
     def title(self) -> str:
-        """The problem in a line."""
         graph = self.graph
         told = f"{graph.pages:,} pages, {graph.edges:,} pairs to meet, {self.frames:,} frames: at least {self.bound:,} fetches"
         if self.fewest_frames is None:
@@ -117,7 +104,6 @@ class Fetching:
         ]
 
     def as_dict(self) -> dict[str, Any]:
-        """JSON-ready."""
         graph = self.graph
         told = {"pages": graph.pages, "needed_pages": graph.needed_pages, "edges": graph.edges, "frames": self.frames}
         return told | {"bound": self.bound, "fewest_frames": self.fewest_frames, "planners": self.rows()}
@@ -152,15 +138,6 @@ def schedule(graph: PageGraph, frames: int, planners: Sequence[str], *, exact: b
         Names of members, or paths of Python files.
     exact
         Whether the optimum is searched for too, which takes minutes beyond some fifteen pages.
-
-    Raises
-    ------
-    InvalidParameterError
-        Fewer than 2 frames; more pages than the optimum is searched for.
-    UnknownNameError, MissingFileError
-        There is no such planner.
-    FlashsimError
-        A planner of one's own gives no plan, or one that does not keep its word.
     """
     check_frames(frames)
     chosen = {name: PLANNERS.load(name).plan for name in planners}

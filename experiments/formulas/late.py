@@ -1,7 +1,5 @@
 """What the formulas of joins that fetch rows late are told of two files: rows that join, digests and the join index."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

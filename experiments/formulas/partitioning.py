@@ -1,7 +1,5 @@
 """A drive's best buffers for N-Hash, and those of other joins: what the detailed models divide memory into instead of Haas et al."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from experiments.formulas.comparison import sizes_of
@@ -47,15 +45,6 @@ def division(
         The preset that is run on; None for a real device.  `setting` may name another to divide the buffers for.
     rule
         One of `RULES`; by Haas et al. the join divides them itself: None.
-
-    Raises
-    ------
-    InvalidParameterError
-        There is no closed form for this join and partition method, sub-buffers are asked for, or there is too little memory.
-    RefusedError
-        The drive is none that the model knows, or none is named for a real device.
-    UnknownNameError
-        There is no such rule.
     """
     check_rule(rule)
     if rule == HAAS:
@@ -67,15 +56,7 @@ def division(
 
 
 def divided(setting: JoinSetting, files: tuple[HeapFile, HeapFile], preset: Preset) -> tuple[JoinSetting, Allocation]:
-    """A join's buffers divided for a drive by the closed forms of the detailed models, and the setting with the sub-buffers of N-Hash.
-
-    Raises
-    ------
-    InvalidParameterError
-        There is no closed form for this join and partition method, sub-buffers are asked for, or there is too little memory.
-    RefusedError
-        The drive is none that the model knows.
-    """
+    """A join's buffers divided for a drive by the closed forms of the detailed models, and the setting with the sub-buffers of N-Hash."""
     smaller, larger = sorted(files, key=lambda file: file.pages)
     algorithm, page_size = setting.algorithm, smaller.page_size
     if setting.partition == "n-hash" and algorithm == "grace-hash":
@@ -100,12 +81,6 @@ def divided(setting: JoinSetting, files: tuple[HeapFile, HeapFile], preset: Pres
 
 
 def check_rule(rule: str) -> None:
-    """Refuse what is none of the rules.
-
-    Raises
-    ------
-    UnknownNameError
-        It is none.
-    """
+    """Refuse what is none of the rules."""
     if rule not in RULES:
         raise UnknownNameError("allocation", rule, RULES)

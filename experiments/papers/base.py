@@ -102,11 +102,9 @@ class Tally:
     numbers: int = 0
 
     def __add__(self, other: Tally) -> Tally:
-        """Both together."""
         return Tally(self.inside + other.inside, self.numbers + other.numbers)
 
     def __str__(self) -> str:
-        """In words."""
         return f"{self.inside} of {self.numbers}" if self.numbers else "-"
 
 

@@ -1,7 +1,5 @@
 """What systems of pools did as tables, pictures over virtual time and a page."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -167,12 +165,10 @@ def parts(done: Pools) -> Figure | None:
 
 
 def _drawn(done: Pools) -> Sequence[Ran]:
-    """Runs that are drawn over time: of many those with all parts alone."""
     return done.runs if len(done.runs) <= _MOST_LINES else [each for each in done.runs if each.without is None]
 
 
 def _time_axis(done: Pools) -> tuple[float, str]:
-    """Seconds of the unit in which virtual time is drawn, and what stands along the axis."""
     seconds = done.asked.time / SECONDS
     unit, name = next(((unit, name) for unit, name in _UNITS if seconds >= 2 * unit), _UNITS[-1])
     return unit, f"virtual time, {name}"

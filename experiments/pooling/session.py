@@ -1,7 +1,5 @@
 """Runs of systems of pools as they are asked for: designs beside each other, each also without some of the SSD manager's parts."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -83,11 +81,6 @@ class Asked:
         The share of the time, at its end, over which rates are told.
     switches
         More parameters of `flashsim.execution.pooled.system.PoolSystem`, by name.
-
-    Raises
-    ------
-    FlashsimError
-        A name or value that is none.
     """
 
     workload: str
@@ -134,12 +127,10 @@ class Asked:
         return of if self.scale == 1 else round(of * self.scale)
 
     def as_dict(self) -> dict[str, Any]:
-        """JSON-ready."""
         told = {name: value for name, value in vars(self).items() if name != "switches"}
         return told | dict(self.switches) | {"designs": list(self.designs), "without": list(self.without), "devices": dict(self.devices)}
 
     def variants(self) -> Iterator[tuple[str, str | None]]:
-        """Each design, and what it runs without."""
         for design in dict.fromkeys(self.designs):
             yield design, None
             for part in dict.fromkeys(self.without):
@@ -183,7 +174,6 @@ class Pools:
     recalled: int = 0
 
     def title(self) -> str:
-        """What ran in a line."""
         asked = self.asked
         held = format_size(round(self.pages * asked.page_size / asked.scale))
         told = f"{asked.workload}: {held} of pages, {format_size(asked.memory)} of memory, an SSD of {format_size(asked.ssd)}"
@@ -198,7 +188,6 @@ class Pools:
         return rows
 
     def as_dict(self) -> dict[str, Any]:
-        """JSON-ready."""
         runs = [
             row | {"kinds": each.kinds(), "traffic": each.traffic(), "series": each.series()}
             for row, each in zip(self.rows(), self.runs, strict=True)
@@ -259,7 +248,6 @@ def run_design(
 
 
 def _as_arguments(state: Precondition) -> dict[str, Any]:
-    """A state, JSON-ready."""
     return vars(state) | {"occupancy": None if state.occupancy is None else np.asarray(state.occupancy).tolist()}
 
 
@@ -297,7 +285,6 @@ def _figures(stream: TransactionStream, run: PoolRun) -> dict[str, float]:
 
 
 def _parts(asked: Asked, devices: Iterable[PoolDevice]) -> list[Part]:
-    """What there is to compile for all of it."""
     engines = [part for device in devices for part in device.parts()]
     members = [*replacement_parts([asked.policy.partition(":")[0]]), *design_parts(name.partition(":")[0] for name in asked.designs)]
     system = [replace(part, seconds=_SYSTEM_TAKES) if part.function == "act" else part for part in parts_of([PoolRun.__module__])]
@@ -338,24 +325,12 @@ def _system(asked: Asked, design: str, part: str | None, pages: int, devices: Ma
 
 
 def _state(device: PoolDevice, text: str, seed: int) -> Precondition:
-    """What its flash drives are brought into.
-
-    Raises
-    ------
-    FlashsimError
-        There is no such state, or they cannot be brought into it.
-    """
+    """What its flash drives are brought into."""
     if device.is_rates:
         raise RefusedError(f"--precondition: the {device.purpose}, {device.text}, is no flash drive: what was written before does not tell")
     return wanted(text, device.preset, seed)
 
 
 def _needs_ssd(design: str) -> bool:
-    """Whether a design does anything with an SSD.
-
-    Raises
-    ------
-    UnknownNameError, MissingFileError
-        There is no such design.
-    """
+    """Whether a design does anything with an SSD."""
     return DESIGNS.load(design.partition(":")[0]).SSD

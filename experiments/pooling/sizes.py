@@ -1,7 +1,5 @@
 """Shares in percent and names of designs as people write them."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from contextlib import suppress
@@ -16,11 +14,6 @@ _BETWEEN = re.compile(r",(?![^,:]*=)")
 
 def parse_percent(written: str | float, parameter: str) -> int:
     """Whole percent of a share, as ``50%`` or ``0.5``.
-
-    Raises
-    ------
-    InvalidParameterError
-        It is none, outside 0 to 100 %, or no whole percent.
 
     Examples
     --------
@@ -37,11 +30,6 @@ def parse_percent(written: str | float, parameter: str) -> int:
 
 def design_names(written: Sequence[str]) -> list[str]:
     """Designs of texts that hold one or several, or ``all``.
-
-    Raises
-    ------
-    InvalidParameterError
-        There is none.
 
     Examples
     --------
@@ -61,11 +49,6 @@ def part_names(written: Sequence[str]) -> list[str]:
 
 def is_until_ssd(written: str, parameter: str) -> bool:
     """Whether reads from disk bring more than a page until the SSD is full, and not only until memory is.
-
-    Raises
-    ------
-    InvalidParameterError
-        It is neither ``memory`` nor ``ssd``.
 
     Examples
     --------

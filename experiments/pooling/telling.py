@@ -1,7 +1,5 @@
 """What one system of pools did over virtual time: rates, hit ratios, shares of the SSD, and traffic by device and cause."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -76,17 +74,14 @@ class Ran:
 
     @property
     def name(self) -> str:
-        """The design, and what it was without."""
         return self.design if self.without is None else f"{self.design} without {self.without}"
 
     @property
     def is_worn(self) -> bool:
-        """Whether the SSD is a simulated flash drive."""
         return WORN[0] in self.counts
 
     @property
     def seconds(self) -> float:
-        """Of an interval."""
         return self.system.interval / SECONDS
 
     def _part(self) -> slice:
@@ -96,7 +91,6 @@ class Ran:
         return slice(busy - max(1, round(self.last * busy)), busy)
 
     def _ratios(self, part: slice, each: bool = False) -> dict[str, Any]:
-        """Rates and shares over some intervals, or in each of them."""
         sums = {name: values[part] if each else values[part].sum() for name, values in self.counts.items()}
         length = self.seconds * (1 if each else part.stop - part.start)
         missed = sums["references"] - sums["hits"] - sums["created"]

@@ -56,13 +56,7 @@ class Prices:
 
     @classmethod
     def of(cls, name: str) -> Prices:
-        """Those of a name, or of a TOML file.
-
-        Raises
-        ------
-        UnknownNameError, MissingFileError, DamagedFileError
-            There are none of that name, or the file lacks one that is above 0.
-        """
+        """Those of a name, or of a TOML file."""
         path, document = PRICES.read(name)
         found = {}
         for each in cls.__dataclass_fields__:
@@ -102,7 +96,6 @@ class Choice:
     simulated: float | None = None
 
     def row(self) -> dict[str, Any]:
-        """JSON-ready."""
         error = None if self.simulated is None else self.formula / self.simulated - 1
         return vars(self) | {"error": error}
 
@@ -129,11 +122,6 @@ class Worth:
         Of pages and sizes; 0: one by which the database is small.
     verified
         Of each budget so many of the best are simulated.
-
-    Raises
-    ------
-    FlashsimError
-        A name or a value that is none.
     """
 
     workload: str
@@ -161,17 +149,14 @@ class Worth:
                 raise InvalidParameterError(purpose, text, "formulas are of rates alone")
 
     def as_dict(self) -> dict[str, Any]:
-        """JSON-ready."""
         return {each.name: getattr(self, each.name) for each in fields(self)}
 
     @cached_property
     def rates(self) -> tuple[Rates, Rates]:
-        """Of the disks and the SSD."""
         disk, ssd = (PoolDevice(purpose, text).rates() for purpose, text in zip(("disk", "ssd"), self.devices, strict=True))
         return disk, ssd
 
     def disks(self, count: int) -> Rates:
-        """So many of them."""
         rates = self.rates[0]
         share = count / rates.servers
         return replace(rates, read=max(1, round(rates.read * share)), write=max(1, round(rates.write * share)), servers=count)
@@ -185,13 +170,7 @@ class Worth:
 
 
 def worth(asked: Worth, progress: Progress | None = None) -> list[Choice]:
-    """The best division of each budget, a row a design, the best first.
-
-    Raises
-    ------
-    InvalidParameterError
-        A budget that does not pay for disks that hold the database and the least memory, or a workload that cannot be scaled or has scans.
-    """
+    """The best division of each budget, a row a design, the best first."""
     whole = workload(asked.workload, seed=asked.seed, page_size=asked.page_size)
     scale = asked.scale or min(1.0, _PAGES / whole.pages)
     search = _Search(asked, Prices.of(asked.prices), whole.pages, scaled(whole, scale), scale)
@@ -214,7 +193,6 @@ def worth(asked: Worth, progress: Progress | None = None) -> list[Choice]:
 
 
 def _best(choices: Sequence[Choice]) -> Choice:
-    """The cheapest of those that do as much as the one that does most, to within half a percent."""
     most = max(each.formula for each in choices)
     return min((each for each in choices if each.formula >= _AS_MUCH * most), key=lambda each: each.cost)
 
@@ -231,7 +209,6 @@ class _Search:
         self.least = _A_CLIENT * asked.clients  # in a smaller memory pages that are on their way make a difference
 
     def divisions(self, budget: float) -> Iterator[tuple[int, int, int]]:
-        """Frames of memory and of the SSD at the scale, and disks: those that do not cost more."""
         prices, most = self.prices, self.stream.pages
         page = self.asked.page_size / self.scale / GB  # what a frame stands for
         fewest = int(np.ceil(self.pages * self.asked.page_size / (prices.disk_size * GB)))
@@ -257,7 +234,6 @@ class _Search:
         return Formula(system, service(asked.disks(disks)), service(asked.rates[1]), asked.work)
 
     def choice(self, budget: float, design: str, memory: int, ssd: int, disks: int) -> Choice:
-        """With what it does by formula."""
         formula, prices, page = self._formula(design, memory, ssd, disks), self.prices, self.asked.page_size / self.scale
         if memory not in self.stays:
             self.stays[memory] = formula.stays(self.references, self.window)
@@ -267,7 +243,6 @@ class _Search:
         return Choice(budget, cost, design, *sizes, disks, rate)
 
     def simulate(self, choice: Choice) -> float:
-        """Transactions a second over the last part of the same references, from cold."""
         page, asked, count = self.asked.page_size / self.scale, self.asked, len(self.references.pages)
         system = self._formula(choice.design, round(choice.memory / page), round(choice.ssd / page), choice.disks).system
         devices = {DISK: asked.disks(choice.disks).station(asked.page_size)}
@@ -287,7 +262,6 @@ class _Search:
 
 
 def _rounded(frames: float) -> int:
-    """Down to a step between powers of two."""
     return int(2 ** (np.floor(np.log2(frames) * _STEPS) / _STEPS)) if frames >= 1 else 0
 
 

@@ -1,7 +1,5 @@
 """Drawings of a drive small enough to see every page, and of what its parts did when."""
 
-from __future__ import annotations
-
 from typing import Protocol
 
 import numpy as np
@@ -37,11 +35,6 @@ def draw_pages(drive: Drawn, title: str = "") -> Figure:
 
     On small drives a mapped page shows the logical page that it holds, and others the mark of their state; below a block stand its number
     and the letter of its state, as in `flashsim.ssd.lab.picture`, and above it its erases.
-
-    Raises
-    ------
-    InvalidParameterError
-        The drive has more than 2^16 flash pages.
     """
     state = drive.state
     parameters = state.parameters

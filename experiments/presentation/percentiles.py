@@ -1,7 +1,5 @@
 """The percentiles that reports give, up to the tail."""
 
-from __future__ import annotations
-
 from traces.histogram import Histogram
 
 PERCENTILES = (50, 90, 99, 99.9, 99.99)

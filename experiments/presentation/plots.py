@@ -1,7 +1,5 @@
 """Pictures: their style, bars of I/O and CPU time, published values beside ours, and SVG; made directly, without pyplot's global state."""
 
-from __future__ import annotations
-
 import io
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -199,7 +197,6 @@ def _compare(axes: Axes, panel: Beside) -> None:
 
 
 def _handles(panels: Iterable[Beside]) -> list[Any]:
-    """The legend: of what is drawn, nothing else."""
     every = list(panels)
     handles: list[Any] = []
     if any(value is not None for panel in every for value in panel.published):

@@ -1,7 +1,5 @@
 """A report: one HTML page that needs nothing else, and every table as CSV and picture as SVG beside it."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -43,7 +41,6 @@ class Report:
     origin: Mapping[str, Any]
 
     def html(self) -> str:
-        """The page."""
         shown = [section.scoped(f"{section.id}-") for section in self.sections if section.text or section.tables or section.pictures]
         contents = [(section.id, section.title) for section in shown]
         return page("report.html.j2", self.title, contents, self.origin, report=self, sections=shown)

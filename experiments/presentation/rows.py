@@ -1,7 +1,5 @@
 """Result rows, streamed into a Parquet file: R's columns first, the key once, in constant memory."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
@@ -69,7 +67,6 @@ class RowWriter:
         self._writer = pq.ParquetWriter(path, self._table(nothing, nothing).schema, compression="zstd")
 
     def __call__(self, r_rows: Integers, s_rows: Integers) -> None:
-        """Take pairs of row ids, shape (n,) each."""
         self._pending.append((r_rows, s_rows))
         self._rows += len(r_rows)
         if self._rows >= _BATCH:

@@ -26,7 +26,6 @@ class Section:
 
     @property
     def id(self) -> str:
-        """What links to it say."""
         return _plain(self.title.lower())
 
     def scoped(self, prefix: str) -> Section:
@@ -45,5 +44,4 @@ class Section:
 
 
 def _plain(name: str) -> str:
-    """A name of which an id may be made: the names of benchmarks are those of files."""
     return re.sub(r"\W+", "-", name).strip("-")

@@ -1,7 +1,5 @@
 """Tables as plain text, Markdown-free, so that they read well in a terminal, a file and a pipe."""
 
-from __future__ import annotations
-
 import csv
 import re
 import textwrap
@@ -83,7 +81,6 @@ class Table:
         return "\n".join(part for part in (wrapped(self.title, width), body, wrapped(self.note, width)) if part)
 
     def write_csv(self, path: Path) -> None:
-        """The table as CSV, with numbers in full."""
         with path.open("w", newline="", encoding="utf-8") as file:
             writer = csv.writer(file)
             writer.writerow([*self.header, *(["run"] if self.runs else [])])
@@ -106,7 +103,6 @@ class _Column:
 
     @property
     def least(self) -> int:
-        """The width below which a word or a number would be broken."""
         return max(len(word) for entry in (self.head, *self.entries, "-") for word in _words(entry))
 
     @property
@@ -115,7 +111,6 @@ class _Column:
         return max(self.least, min(max(map(len, self.entries), default=0), _READABLE))
 
     def lines(self, entry: str, width: int) -> list[str]:
-        """An entry in lines of one width."""
         return [line.rjust(width) if self.numbers else line.ljust(width) for line in wrapped(entry, width).split("\n")]
 
 
@@ -166,7 +161,6 @@ def _needs(columns: Sequence[_Column]) -> int:
 
 
 def _lines(columns: Sequence[_Column], width: int | None) -> str:
-    """Columns as text; what the width leaves over goes to those that lack most."""
     widths = [column.natural for column in columns]
     spare = 0 if width is None else width - len(_GAP) * (len(columns) - 1)
     if width is not None and sum(widths) > spare:

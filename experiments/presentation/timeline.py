@@ -6,8 +6,6 @@ begins at a request and passes through every hold of a part that served it.  Tim
 nanoseconds.  Format: "Trace Event Format", Google, 2016, JSON object format.
 """
 
-from __future__ import annotations
-
 import gzip
 import heapq
 import json
@@ -48,11 +46,6 @@ class Timeline:
         Only what happens at some time between (ns) is shown, whole.
     about
         What is kept as the trace's own data (JSON-ready).
-
-    Raises
-    ------
-    InvalidParameterError
-        The end is not after the begin.
     """
 
     def __init__(
@@ -81,7 +74,6 @@ class Timeline:
         self._file.write(",\n".join(metadata))
 
     def add_spans(self, spans: Spans) -> None:
-        """Take what parts of the drive did, dtype SPAN."""
         shown = spans[(spans["begin"] < self._end) & (spans["end"] > self._begin)]
         if len(shown):
             self._held = np.concatenate([self._held, shown])

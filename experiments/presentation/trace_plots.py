@@ -1,7 +1,5 @@
 """Pictures of a trace: sizes, times between arrivals, the working set over time, and where on the device requests began."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What a trace says of its workload, as tables."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from experiments.presentation.tables import Entry, Table
@@ -85,7 +83,6 @@ def _facts(summary: dict[str, Any]) -> Table:
 
 
 def _windows(summary: dict[str, Any]) -> Table:
-    """The windows of a trace, as every so manyth of them."""
     told = summary["over_time"]
     if not told:
         return Table([], [])
@@ -119,7 +116,6 @@ def _reuse(summary: dict[str, Any]) -> Table:
 
 
 def _by_length(summary: dict[str, Any]) -> Table:
-    """The working set by the length of the window."""
     told = summary["over_time"].get("by_length")
     if not told or len(told["length"]) < 2:
         return Table([], [])

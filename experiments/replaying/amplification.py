@@ -1,7 +1,5 @@
 """Write amplification: by cause, and over time."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """What several runs of one trace showed, side by side: as it was recorded, replayed on a real device, and simulated."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 
@@ -80,7 +78,6 @@ class Comparison:
         return told
 
     def table(self) -> Table:
-        """The same for a terminal."""
         rows: list[list[Entry]] = []
         for name, told in self.as_dict().items():
             several = len(told["operations"]) > 2

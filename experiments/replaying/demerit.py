@@ -1,7 +1,5 @@
 """The demerit figure: how far the response times of two runs, such as a measured and a simulated one, lie apart."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 
@@ -27,11 +25,6 @@ def demerit(first: npt.ArrayLike, second: npt.ArrayLike) -> float:
     float
         In ns: the root of the mean, over all shares between 0 and 1, of the squared difference between the times that so large a share
         of each set does not exceed.  With n = m that is the difference between the sorted times, pair by pair.
-
-    Raises
-    ------
-    InvalidParameterError
-        One of them is empty.
 
     References
     ----------
@@ -64,7 +57,6 @@ def _sorted(times: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], Shares]:
 
 
 def _distance(first: npt.NDArray[Any], first_shares: Shares, second: npt.NDArray[Any], second_shares: Shares) -> float:
-    """Of two step functions: ascending values, and the share of all that do not exceed each."""
     for times in (first, second):
         if not len(times):
             raise InvalidParameterError("response times", "none", "their distribution needs at least one")

@@ -1,7 +1,5 @@
 """Pictures of a run: latencies with their tail, busy parts, write amplification over time, and the erase blocks."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

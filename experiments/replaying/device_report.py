@@ -1,7 +1,5 @@
 """What a device showed under a workload: rates, latencies with their tails, waiting and service, write amplification, pauses, energy."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 
@@ -139,7 +137,6 @@ class DeviceReport:
         }
 
     def tables(self, statistics: dict[str, Any]) -> list[Table]:
-        """The same for a terminal."""
         told = self.as_dict(statistics)
         head: list[list[Entry]] = []
         times: list[list[Entry]] = []
@@ -173,7 +170,6 @@ def busy_shares(statistics: dict[str, Any], duration: int) -> dict[str, Any]:
 
 
 def _flash_tables(told: dict[str, Any]) -> list[Table]:
-    """Tables of what only flash drives have: write amplification, pauses and energy."""
     tables = []
     if told.get("write_amplification"):
         notes = [BELOW_ONE] if told["write_amplification"]["total"] < 1 else []

@@ -1,7 +1,5 @@
 """What is watched while a simulated drive runs: its counters over time, pauses of its dies by garbage collection, and its timeline."""
 
-from __future__ import annotations
-
 import numpy as np
 import pyarrow as pa
 
@@ -93,7 +91,6 @@ class Observation:
         return self.history.next if self.history else NEVER
 
     def look(self) -> None:
-        """The clock has moved."""
         if self.history and self._device.now >= self.history.next:
             self.history.take(self._device.now, self._device.statistics())
         if self.pauses:
@@ -103,7 +100,6 @@ class Observation:
                 self._timeline.add_spans(spans)
 
     def finish(self) -> None:
-        """The run is over."""
         self.look()
         if self.history:
             self.history.take(self._device.now, self._device.statistics())

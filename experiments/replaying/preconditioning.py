@@ -1,7 +1,5 @@
 """The state that a command line asks a drive to be in before a measurement: ``steady``, ``random:0.8,erases=1000`` and the like."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from typing import Annotated
@@ -30,15 +28,7 @@ _FORM = re.compile(r"(?P<fill>[^:,]+)(:(?P<share>[^:,]+))?(,erases=(?P<mean>[^:,
 
 
 def wanted(text: str, preset: Preset, seed: int = 0) -> Precondition:
-    """What a preset's drive is to be brought into; a steady state starts from what the models say of its policy and over-provisioning.
-
-    Raises
-    ------
-    UnknownNameError, InvalidParameterError
-        There is no such state, or a number is none or out of bounds.
-    RefusedError
-        The preset is a disk.
-    """
+    """What a preset's drive is to be brought into; a steady state starts from what the models say of its policy and over-provisioning."""
     form = _FORM.fullmatch(text)
     if not form:
         raise InvalidParameterError("--precondition", repr(text), "it must be STATE[:SHARE][,erases=MEAN[:SPREAD]], such as random:0.8")
@@ -61,13 +51,7 @@ def wanted(text: str, preset: Preset, seed: int = 0) -> Precondition:
 
 
 def bring_into(device: Device, text: str, seed: int = 0, progress: Progress | None = None) -> str:
-    """Bring a device into a state; say what was done, in one sentence.
-
-    Raises
-    ------
-    UnknownNameError, InvalidParameterError, RefusedError
-        As `wanted` and `flashsim.device.device.Device.precondition`.
-    """
+    """Bring a device into a state; say what was done, in one sentence."""
     how = wanted(text, device.preset, seed)
     done = device.precondition(how, progress)
     worn = "" if how.erases is None else f"; blocks erased {how.erases:g} times on average, standard deviation {how.erases_spread:g}"

@@ -1,7 +1,5 @@
 """Replay a trace on a real file or block device: everything is checked before the first request, and reads are harmless by default."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -109,7 +107,6 @@ class Lateness:
         return {"requests": self.requests, "late": self.late, "mean": self._sum / max(1, self.late), "max": self.most}
 
     def __str__(self) -> str:
-        """One sentence."""
         if not self.late:
             return f"all requests were submitted within {format_duration(LATE)} of when they were due"
         by = f"by {format_duration(round(self._sum / self.late))} on average and {format_duration(self.most)} at most"
@@ -129,17 +126,6 @@ def replay_on(
     """Replay a trace on a file or block device, or each of its devices, by its number, on one of its own.
 
     A file that does not exist is made, if writing is allowed, filled with random bytes, and removed at the end.
-
-    Raises
-    ------
-    RefusedError
-        Something would be overwritten that was not allowed, or the device is in use.
-    CapacityError, MissingFileError
-        The device is too small, or not there.
-    InvalidParameterError
-        A pace that the trace does not know or the engine does not keep; a request that the device cannot serve.
-    FlashsimError
-        The engine is not installed, or it or the device fails.
     """
     engine = load_engine(settings.engine)
     engine.check()
@@ -213,7 +199,6 @@ def _check_requests(source: Source, settings: RealSettings, limit: int | None) -
 
 
 def _request(batch: pa.RecordBatch, row: int, first: int) -> str:
-    """A request in words."""
     name, offset, length = (int(batch.column(part)[row].as_py()) for part in ("operation", "offset", "length"))
     return f"request {first + row} is a {OPERATIONS[name]} of {format_size(length)} at byte {offset}"
 
@@ -222,7 +207,6 @@ def _request(batch: pa.RecordBatch, row: int, first: int) -> str:
 def _opened(
     target: Path, settings: RealSettings, reach: int, check: Callable[[RealDevice], None], progress: Progress | None
 ) -> Iterator[RealDevice]:
-    """The device, once it is certain that it can serve the trace."""
     write = settings.allow_write and not settings.writes_as_reads
     try:
         if write and not target.exists():
@@ -248,12 +232,7 @@ def _opened(
 
 
 def check_typed(target: Path, typed: str | Sequence[str] | None) -> None:
-    """Refuse to write to a block device that its user has not named as one to destroy.
-
-    Raises
-    ------
-    RefusedError
-    """
+    """Refuse to write to a block device that its user has not named as one to destroy."""
     names = [typed] if isinstance(typed, str) else typed or []
     if os.path.realpath(target) not in map(os.path.realpath, names):
         raise RefusedError(f"device: what the block device {target} holds would be destroyed; allow it with --yes-destroy {target}")

@@ -1,7 +1,5 @@
 """The report of a replay: what the device showed as one HTML page, with its tables (CSV) and pictures (SVG) beside it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -71,7 +69,6 @@ def _figures(report: DeviceReport, statistics: dict[str, Any]) -> list[tuple[str
 
 
 def _compared(comparison: Comparison | None) -> list[Section]:
-    """The run beside others."""
     if comparison is None or len(comparison.runs) == 1:
         return []
     operations = [*by_operation(comparison.runs[comparison.name])]
@@ -81,7 +78,6 @@ def _compared(comparison: Comparison | None) -> list[Section]:
 
 
 def _shown(folder: Path, report: DeviceReport, statistics: dict[str, Any]) -> list[Section]:
-    """Rates, latencies, busy parts, and what only flash drives have."""
     rates, times, *others = report.tables(statistics)
     *others, _ = others
     distributions = {name: times for name, times in by_operation(report).items() if name != "all"}
@@ -112,7 +108,6 @@ def _shown(folder: Path, report: DeviceReport, statistics: dict[str, Any]) -> li
 
 
 def _says(times: Mapping[str, Histogram]) -> bool:
-    """Whether distributions have a shape: enough requests, and not one latency alone."""
     return any(each.count >= _LEAST_REQUESTS and len(each.distribution()[0]) > 1 for each in times.values())
 
 

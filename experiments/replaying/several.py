@@ -1,7 +1,5 @@
 """A trace of several devices, each replayed on a file of its own: which goes where, and what each showed beside what was recorded."""
 
-from __future__ import annotations
-
 import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -28,11 +26,6 @@ def names_of(what: Survey) -> dict[int, str]:
 def assigned(texts: Sequence[str]) -> dict[str, Path] | None:
     """What ``NAME=PATH`` say, by name; None of one text that is no such.
 
-    Raises
-    ------
-    InvalidParameterError
-        There are several, and one is no such, or a name has two paths.
-
     Examples
     --------
     >>> assigned(["disk=./disk.bin", "1=/dev/sdb"])
@@ -52,15 +45,7 @@ def assigned(texts: Sequence[str]) -> dict[str, Path] | None:
 
 
 def targets_of(paths: Mapping[str, Path], what: Survey) -> dict[int, Path]:
-    """Where each device of a trace goes, by its number.
-
-    Raises
-    ------
-    UnknownNameError
-        The trace has no such device.
-    InvalidParameterError
-        A device of the trace goes nowhere, or to two files by its name and its number; or two go to the same.
-    """
+    """Where each device of a trace goes, by its number."""
     names = names_of(what)
     for name in paths:
         if name not in names.values() and name not in map(str, names):
@@ -112,7 +97,6 @@ class EachDevice:
 
 
 def table(compared: Mapping[str, Comparison]) -> Table:
-    """Of all devices, for a terminal."""
     tables = {name: each.table() for name, each in compared.items()}
     rows: list[list[Entry]] = [[name, *row] for name, one in tables.items() for row in one.rows]
     first = next(iter(tables.values()))
@@ -120,5 +104,4 @@ def table(compared: Mapping[str, Comparison]) -> Table:
 
 
 def as_dict(each: EachDevice, compared: Mapping[str, Comparison]) -> dict[str, Any]:
-    """JSON-ready, by device."""
     return {name: report.as_dict({}) | {"runs": compared[name].as_dict()} for name, report in each.reports.items()}

@@ -1,7 +1,5 @@
 """Replay a trace on a simulated device, window by window, so that memory does not grow with the trace."""
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -190,7 +188,6 @@ class _Run:
         return requests
 
     def _waiting(self, batch: pa.RecordBatch, requests: Requests, at: Integers) -> Integers:
-        """Set dependencies within the window; return arrivals of the others, which wait for requests that have completed."""
         dependency, first = column(batch, "dependency"), self._submitted
         requests["think"] = column(batch, "think")
         requests["dependency"] = np.where(dependency >= first, dependency - first, -1)
@@ -206,7 +203,6 @@ class _Run:
         return arrival
 
     def _collect(self, finished: Completions) -> None:
-        """File completions under their windows; hand on those windows at the front that are complete."""
         if self.observation:
             self.observation.look()
         if len(finished) and self._first_id is not None:
@@ -267,8 +263,6 @@ def _joined(*batches: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def observers(*every: Observer) -> Observer:
-    """One observer that tells several."""
-
     def tell(batch: pa.RecordBatch, completions: Completions) -> None:
         for observe in every:
             observe(batch, completions)

@@ -1,7 +1,5 @@
 """A first pass over a trace before it is replayed: what it needs of a device, and what it reads written before."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -48,7 +46,6 @@ class Survey:
 
     @property
     def devices(self) -> int:
-        """How many it is of."""
         return len(self.reaches)
 
     def pace(self) -> str:
@@ -118,7 +115,6 @@ def survey(source: Source, limit: int | None = None) -> Survey:
 
 
 def _read_from(footprint: Footprint, begin: Integers, end: Integers, unit: int) -> None:
-    """Take the units that byte ranges touch."""
     first = begin // unit * unit
     footprint.add(first, -(-end // unit) * unit - first)
 

@@ -1,7 +1,5 @@
 """Reproducing papers: make the runs that the chosen claims need, and judge each claim."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -35,15 +33,7 @@ class Reproduced:
 
 
 def reproduce(target: str | None, settings: Settings, progress: Progress | None = None) -> list[Reproduced]:
-    """Judge the claims that ``PAPER``, ``PAPER/CLAIM`` or nothing (all papers) stands for.
-
-    Raises
-    ------
-    UnknownNameError
-        There is no such paper or claim, or nothing of that name becomes of devices.
-    InvalidParameterError
-        A scale that is not above 0 and at most 1, no process, or a negative seed.
-    """
+    """Judge the claims that ``PAPER``, ``PAPER/CLAIM`` or nothing (all papers) stands for."""
     if not 0 < settings.scale <= 1:
         raise InvalidParameterError("scale", settings.scale, "it must be above 0 and at most 1")
     if settings.seed < 0:
@@ -70,7 +60,6 @@ def _reproduced(paper: Paper, claims: Sequence[Claim], settings: Settings, progr
 
 
 def _not_run(paper: Paper, exhibit: str) -> Section:
-    """What the report shows of an exhibit below its least scale."""
     return Section(paper.exhibit(exhibit).TITLE, f"Not run: it means nothing below scale {paper.least_scales[exhibit]:g}.")
 
 
@@ -89,7 +78,6 @@ def share(done: Reproduced, scale: float, *, holding: bool) -> str:
 
 
 def tally(done: Sequence[Reproduced]) -> Tally:
-    """How many of all published numbers are inside."""
     return sum((each.tally for one in done for each in one.judgements), Tally())
 
 
@@ -105,12 +93,10 @@ def summary(done: Reproduced, scale: float) -> str:
 
 
 def differing(done: Sequence[Reproduced]) -> int:
-    """How many claims differ."""
     return sum(each.verdict is Verdict.DIFFERS for one in done for each in one.judgements)
 
 
 def as_dict(done: Sequence[Reproduced], settings: Settings) -> dict[str, Any]:
-    """The result, JSON-ready."""
     return {
         "papers": [one.paper.name for one in done],
         "scale": settings.scale,

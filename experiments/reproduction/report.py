@@ -1,7 +1,5 @@
 """The report of a reproduction: one HTML page that needs nothing else, and every table as CSV and picture as SVG beside it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,7 +29,6 @@ def write_report(folder: Path, done: Sequence[Reproduced], settings: Settings) -
 
 
 def html(done: Sequence[Reproduced], settings: Settings) -> str:
-    """The page."""
     origin = as_dict(done, settings)["provenance"]
     shown = [_shown(one, settings.scale) for one in done]
     contents = [part for one in shown for part in one["contents"]]
@@ -56,7 +53,6 @@ def _claims_table(one: Reproduced, settings: Settings) -> Table:
 
 
 def _runs_table(one: Reproduced) -> Table:
-    """Every run with all that it takes to make it again."""
     rows = [
         [job.id, job.label, job.function, job.arguments, made.seconds, "kept" if made.recalled else "made now"]
         for job, made in one.results.made.items()
@@ -120,5 +116,4 @@ def _shown(one: Reproduced, scale: float) -> dict[str, Any]:
 
 
 def _jobs(one: Reproduced, claim: Claim) -> list[Job]:
-    """The runs that a claim rests on."""
     return list(dict.fromkeys(one.paper.exhibit(claim.exhibit).jobs([claim.id], one.results.settings))) if claim.exhibit else []

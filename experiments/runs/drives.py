@@ -55,11 +55,9 @@ class ReadyDrive:
     scale: float = 1.0
 
     def load(self) -> presets.Preset:
-        """What drive it is."""
         return self.given.preset
 
     def device(self, touched: int) -> Device:
-        """A copy of the drive."""
         return deepcopy(self.given)
 
 

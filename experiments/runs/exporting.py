@@ -1,7 +1,5 @@
 """A relation as files that another program reads."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -31,30 +29,17 @@ class Exported:
     files: dict[str, int]
 
     def as_dict(self) -> dict[str, Any]:
-        """JSON-ready."""
         layout = {"page_format": self.file.layout.page_format, "page_size": self.file.page_size}
         relation = {"name": self.file.name, "rows": self.file.tuples, "pages": self.file.pages}
         return {"relation": relation | layout, "files": self.files}
 
 
 def lay_out_rows(source: Source, page_size: int, page_format: str) -> HeapFile:
-    """A relation in row order, each page filled before the next; no column is a key.
-
-    Raises
-    ------
-    UnknownNameError, InvalidParameterError, SchemaError, CapacityError
-        There is no such format, or it has no such pages, columns or rows.
-    """
+    """A relation in row order, each page filled before the next; no column is a key."""
     return heap_file(Relation(source.name, source.names[0], np.zeros(source.rows, np.int32), source), page_size, page_format=page_format)
 
 
 def export_relation(file: HeapFile, folder: Path, progress: Progress | None = None) -> Exported:
-    """Write a relation's files into an empty folder.
-
-    Raises
-    ------
-    RefusedError
-        No other program reads such pages.
-    """
+    """Write a relation's files into an empty folder."""
     PAGE_FORMATS.load(file.layout.page_format).write_files(file, folder, progress)
     return Exported(file, {path.name: path.stat().st_size for path in sorted(folder.iterdir())})

@@ -1,7 +1,5 @@
 """What workers say of their progress, heard by the process that started them."""
 
-from __future__ import annotations
-
 import os
 import tempfile
 import threading

@@ -98,12 +98,10 @@ class Job:
 
     @property
     def module(self) -> str:
-        """The module of the function."""
         return self.function.partition(":")[0]
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """The arguments."""
         found: dict[str, Any] = json.loads(self.arguments)
         return found
 
@@ -129,15 +127,12 @@ class Results(Mapping[Job, Any]):
         self.made = dict(made)
 
     def __getitem__(self, job: Job) -> Any:
-        """What the run returned."""
         return self.made[job].result
 
     def __iter__(self) -> Iterator[Job]:
-        """The runs, in the order in which they were asked for."""
         return iter(self.made)
 
     def __len__(self) -> int:
-        """How many runs there are."""
         return len(self.made)
 
 

@@ -162,7 +162,6 @@ class JoinResult:
         run(algorithm, placed, placement=self.setting.placement, results=results)
 
     def as_dict(self) -> dict[str, Any]:
-        """JSON-ready."""
         relations = [{"name": file.name, "rows": len(file.relation), "pages": file.pages} for file in self.files]
         return {
             "setting": vars(self.setting),
@@ -191,15 +190,7 @@ def open_pair(r: str | Source, s: str | Source, on: str) -> tuple[Relation, Rela
 
 
 def wanted_columns(setting: JoinSetting, relations: tuple[Relation, Relation]) -> tuple[tuple[str, ...] | None, tuple[str, ...] | None]:
-    """The columns of R and of S that the result wants; None: all.
-
-    Raises
-    ------
-    UnknownNameError
-        One is not stored.
-    InvalidParameterError
-        There are none.
-    """
+    """The columns of R and of S that the result wants; None: all."""
     if setting.columns == ():
         raise InvalidParameterError("columns", "none", "a result has one at least")
     told = setting.parameters()
@@ -217,15 +208,7 @@ def lay_out(relation: Relation, page_size: int, page_format: str = PAGE_FORMAT) 
 
 
 def memory_pages(memory: int, page_size: int, page_format: str = PAGE_FORMAT) -> int:
-    """Whole pages of a buffer pool given in bytes.
-
-    Raises
-    ------
-    UnknownNameError, MissingFileError
-        There is no such page format.
-    InvalidParameterError
-        It has no pages of that size, or memory holds none.
-    """
+    """Whole pages of a buffer pool given in bytes."""
     check_page_size(page_size, page_format)
     if memory < page_size:
         raise InvalidParameterError("memory", format_size(memory), f"a page takes {format_size(page_size)}")
@@ -316,7 +299,6 @@ def simulate_join(
 
 
 def _placed(setting: JoinSetting, files: tuple[HeapFile, HeapFile]) -> tuple[HeapFile, ...]:
-    """What is on the device before the join begins."""
     return with_digests(files) if setting.digests_stored else files
 
 
@@ -373,11 +355,6 @@ def run_join_on_file(
     ----------
     allocation
         The join's buffers, if they are not to be divided as `setting` says.
-
-    Raises
-    ------
-    FlashsimError
-        Writing is not allowed, the device is too small, or as for `simulate_join`.
     """
     check_names(setting, None)
     setting = replace(setting, buffers_for=setting.buffers_for or BUFFERS_FOR_REAL, cpu=None)

@@ -1,7 +1,5 @@
 """Results that are kept between runs, each in a file named after everything that it depends on: parameters, versions and sources."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os
@@ -38,7 +36,6 @@ def sources_digest(module: str) -> str:
 
 
 def _places(package: str) -> list[str]:
-    """The folders of a package."""
     spec = find_spec(package) if package else None
     return list(spec.submodule_search_locations or []) if spec else []
 
@@ -68,13 +65,7 @@ def place(kind: str, name: str) -> Path:
 
 
 def write(path: Path, content: bytes) -> None:
-    """Write a file that appears under its name only once it is complete.
-
-    Raises
-    ------
-    OSError
-        It cannot be written.
-    """
+    """Write a file that appears under its name only once it is complete."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with whole(path) as partial:
         partial.write_bytes(content)

@@ -1,7 +1,5 @@
 """The nominal figures of a preset, for which a join's buffers are divided."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from flashsim.core.units import MILLISECONDS

@@ -1,7 +1,5 @@
 """Several processes at a time, without noise when they are interrupted."""
 
-from __future__ import annotations
-
 import os
 import signal
 import warnings
@@ -39,11 +37,6 @@ def each(
         The address of a Dask scheduler, whose workers are all used instead of `jobs` processes.
     tell
         Is told now and then what the processes are at, in words.
-
-    Raises
-    ------
-    FlashsimError
-        A process was killed, or there is no such cluster; whatever else the function raises is raised as well.
     """
     if cluster is not None:
         yield from _on_cluster(function, items, cluster)

@@ -1,7 +1,5 @@
 """Files and folders that are written beside their place: their names, locks that say that somebody is at it, and leftovers."""
 
-from __future__ import annotations
-
 import fcntl
 import glob
 import os
@@ -43,13 +41,7 @@ def remove_leftovers(final: Path) -> None:
 
 @contextmanager
 def whole(final: Path) -> Iterator[Path]:
-    """Where to write a small file, which is then put in its place.
-
-    Raises
-    ------
-    OSError
-        It cannot be written.
-    """
+    """Where to write a small file, which is then put in its place."""
     remove_leftovers(final)
     partial = final.with_name(partial_name(final))
     try:
@@ -61,7 +53,6 @@ def whole(final: Path) -> Iterator[Path]:
 
 
 def _runs(process: int) -> bool:
-    """Whether a process of this machine has that number."""
     try:
         os.kill(process, 0)
     except (ProcessLookupError, OverflowError):
@@ -72,7 +63,6 @@ def _runs(process: int) -> bool:
 
 
 def _free(partial: Path) -> bool:
-    """Whether nobody holds it, as a process of another machine that shares the folder may."""
     descriptor = os.open(partial, os.O_RDONLY)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -1,7 +1,5 @@
 """Devices of a system of pools as texts name them: a table's rates, a preset or a part of it, or several such drives."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -57,11 +55,6 @@ class PoolDevice:
         ``rates`` (Do, 2012, table 3.1), with other values as ``rates:read=1015,write=895,further=26370,servers=8``; a preset's name or
         TOML file, and one of so many parts of it (`flashsim.device.part`) as ``iodrive-slc-160gb/100``; or so many drives of it that are
         striped, as ``8xtoshiba-5400-320gb``.
-
-    Raises
-    ------
-    UnknownNameError, MissingFileError, DamagedFileError, InvalidParameterError, RefusedError
-        No preset or parameter has that name, or a value is none; the drive has no such part.
     """
 
     purpose: str
@@ -75,12 +68,10 @@ class PoolDevice:
 
     @property
     def is_rates(self) -> bool:
-        """Whether it is a station."""
         return self.text.partition(":")[0] == RATES
 
     @property
     def drives(self) -> int:
-        """How many it is."""
         if self.is_rates:
             return 1
         array = self.preset.array
@@ -96,7 +87,6 @@ class PoolDevice:
 
     @property
     def capacity(self) -> int:
-        """Bytes that it holds."""
         if self.is_rates:
             return StationParameters(1, 1).capacity
         each = self.preset.parameters.capacity
@@ -104,7 +94,6 @@ class PoolDevice:
 
     @property
     def is_flash(self) -> bool:
-        """Whether it is made of flash drives."""
         return not self.is_rates and self.preset.flash is not None
 
     @property
@@ -125,24 +114,16 @@ class PoolDevice:
         return Striped(made, self.stripe) if self.drives > 1 else made[0]
 
     def parts(self) -> list[Part]:
-        """What there is to compile for it."""
         return parts_of([StationEngine.__module__]) if self.is_rates else engines.parts_for(self.preset)
 
     def check_room(self, parameter: str, value: str, needed: int) -> None:
-        """Refuse what does not fit.
-
-        Raises
-        ------
-        InvalidParameterError
-            More bytes are needed than it holds.
-        """
+        """Refuse what does not fit."""
         if needed > self.capacity:
             told = value if value == format_size(needed) else f"{value} ({format_size(needed)})"
             raise InvalidParameterError(parameter, told, f"the {self.purpose}, {self.text}, holds {format_size(self.capacity)}")
 
     @cached_property
     def preset(self) -> presets.Preset:
-        """Of each drive; not of rates."""
         return part_of(self._whole, int(self._named["parts"])) if self._named["parts"] else self._whole
 
     @property
@@ -162,18 +143,11 @@ class PoolDevice:
         return found
 
     def rates(self) -> Rates:
-        """Service rates."""
         return Rates(**vars(parsed(self.text, _Told, _PUBLISHED.get(self.purpose, {}))))
 
 
 def pages_in_a_row(devices: Sequence[PoolDevice], page_size: int) -> int:
-    """Pages of which multiples no request may cross, so that each lies on one drive.
-
-    Raises
-    ------
-    InvalidParameterError
-        Stripes of no whole pages.
-    """
+    """Pages of which multiples no request may cross, so that each lies on one drive."""
     common = gcd(*(each.stripe for each in devices if each.purpose in ("disk", "ssd")))
     if common % page_size:
         raise InvalidParameterError("page size", format_size(page_size), f"stripes of {format_size(common)} must hold whole pages")
@@ -181,5 +155,4 @@ def pages_in_a_row(devices: Sequence[PoolDevice], page_size: int) -> int:
 
 
 def statistics(device: CompiledModel | Striped) -> list[dict[str, Any]]:
-    """What each of its drives counted."""
     return [drive.statistics() for drive in (device.drives if isinstance(device, Striped) else [device])]

@@ -110,13 +110,7 @@ class PoolSetup:
     others: Mapping[str, int] | None = None
 
     def transactions(self, scale: float, seed: int) -> TransactionStream:
-        """The workload at a scale.
-
-        Raises
-        ------
-        InvalidParameterError
-            It cannot be scaled.
-        """
+        """The workload at a scale."""
         return scaled(workload(self.workload, seed=seed), scale)
 
     def system(self, pages: int, scale: float) -> PoolSystem:
@@ -138,7 +132,6 @@ class PoolSetup:
         )
 
     def with_(self, **changes: Any) -> PoolSetup:
-        """The setup with other values."""
         return PoolSetup(**{field.name: changes.get(field.name, getattr(self, field.name)) for field in fields(self)})
 
 
@@ -161,16 +154,13 @@ class PoolSeries:
     ssd: int
 
     def total(self, what: str, part: slice = slice(None)) -> int:
-        """Sum of a count over some intervals."""
         return int(self.counts[what][part].sum())
 
     def rate(self, what: str, part: slice = slice(None)) -> float:
-        """Count per second over some intervals."""
         counts = self.counts[what][part]
         return float(counts.sum() / (len(counts) * self.seconds))
 
     def share(self, what: str, of: str, part: slice = slice(None)) -> float:
-        """One count over another."""
         return self.total(what, part) / max(1, self.total(of, part))
 
     def filled(self, what: str, part: slice = slice(None)) -> float:

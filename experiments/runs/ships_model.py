@@ -5,8 +5,6 @@ the part (`flashsim.device.miniature`).  Two things are set right that would not
 sorting fewer tuples takes fewer comparisons a tuple, so that each stands for more.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 
@@ -40,7 +38,6 @@ class ShipsModel:
         return max(LEAST, round(self.scale / STEP)) * STEP
 
     def preset(self, preset: Preset) -> Preset:
-        """A drive in miniature."""
         return miniature(preset, self.of_drives, page=self.page)
 
     def disk(self, disk: Disk) -> Disk:

@@ -1,7 +1,5 @@
 """What a pool's SSD wears by: bytes written and programmed, blocks erased, and the years that it lasts so."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 
 import numpy as np

@@ -39,19 +39,7 @@ class Address:
 
 
 def at_path(path: Path, force: bool) -> Address:
-    """A socket in the file system.
-
-    Raises
-    ------
-    RefusedError
-        There is a file at that path: something else than a socket, one that a server listens on, or (without `force`) a dead one.
-    MissingFileError
-        There is no such folder.
-    InvalidParameterError
-        The path is longer than sockets' may be.
-    FlashsimError
-        It cannot be made.
-    """
+    """A socket in the file system."""
     path = Path(os.path.abspath(path))
     if len(os.fsencode(path)) > _LONGEST:
         raise InvalidParameterError("--socket", str(path), f"a socket's path takes at most {_LONGEST} bytes")
@@ -87,7 +75,6 @@ def _listen_at(bound: socket.socket, path: Path) -> None:
 
 
 def _check_dead(path: Path) -> None:
-    """Refuse what is no socket, or is listened to."""
     if not stat.S_ISSOCK(os.lstat(path).st_mode):
         raise RefusedError(f"--socket: {path} exists and is no socket")
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
@@ -102,17 +89,7 @@ def _check_dead(path: Path) -> None:
 
 
 def at_port(port: int, host: str) -> Address:
-    """A TCP port of this machine; 0 takes any that is free.
-
-    Raises
-    ------
-    RefusedError
-        The port is in use.
-    InvalidParameterError
-        The host is no address of this machine.
-    FlashsimError
-        It cannot be bound.
-    """
+    """A TCP port of this machine; 0 takes any that is free."""
     try:
         family, kind, protocol, _, place = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
     except OSError as problem:

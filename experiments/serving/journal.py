@@ -1,7 +1,5 @@
 """What a served drive was asked: in its own time, in real time, and as a trace."""
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -68,13 +66,7 @@ class Journal:
             self._account()
 
     def close(self) -> None:
-        """Nothing more comes.
-
-        Raises
-        ------
-        FlashsimError
-            The trace could not be written.
-        """
+        """Nothing more comes."""
         self._account()
         self._writer.shutdown()
         if self._problem:
@@ -119,7 +111,6 @@ class Journal:
 
     @property
     def requests(self) -> int:
-        """How many were accounted for."""
         return self._next
 
     def as_dict(self, statistics: dict[str, Any]) -> dict[str, Any]:
@@ -132,7 +123,6 @@ class Journal:
         return {"late": self.late, "unanswered": self.unanswered, "real": real, "drive": self._report.as_dict(statistics)}
 
     def tables(self, statistics: dict[str, Any]) -> list[Table]:
-        """The same for a terminal."""
         if not self.requests:
             return []
         rows = []

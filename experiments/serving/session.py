@@ -1,7 +1,5 @@
 """Serves a drive until it is told to stop: sockets, signals, and a command that runs meanwhile."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import gc
@@ -45,7 +43,6 @@ class Ended:
 
 
 def export_of(preset: Preset, capacity: int, read_only: bool) -> Export:
-    """What clients are told of a preset's drive."""
     disk, block = preset.kind == "hdd", preset.sector_size
     return Export(preset.name, preset.title, capacity // block * block, read_only, rotational=disk, trim=not disk, block=block)
 
@@ -78,11 +75,6 @@ def serve(
         Real seconds a simulated second; 0 imposes no latency.
     ready
         Called once clients can connect.
-
-    Raises
-    ------
-    FlashsimError
-        The simulated drive failed.
     """
     drive = ServedDrive(device, export_of(device.preset, device.capacity, read_only), content, scale, monotonic_ns())
     with asyncio.Runner(loop_factory=precise_event_loop) as runner, _restored_signals():
@@ -123,7 +115,6 @@ async def _serve(drive: ServedDrive, address: Address, journal: Journal, command
 
 
 async def _until_told(stop: asyncio.Event, command: str | None, uri: str) -> int | None:
-    """Wait to be told to stop, or for the end of a command, whose exit code is returned."""
     stopping = asyncio.ensure_future(stop.wait())
     if not command:
         await stopping

@@ -1,7 +1,5 @@
 """What a served drive holds when its first client comes, and what it costs to read it."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 
@@ -19,26 +17,14 @@ _FILLED = 64 * GIB
 
 
 def content_of(path: Path | None, device: Device, read_only: bool) -> MemoryContent | FileContent:
-    """Content in a file, or else in at most half of the machine's memory.
-
-    Raises
-    ------
-    MissingFileError, RefusedError, CapacityError, FlashsimError
-        As `flashsim.device.nbd.content.FileContent`.
-    """
+    """Content in a file, or else in at most half of the machine's memory."""
     if path:
         return FileContent(path, device.capacity // SECTOR * SECTOR, read_only)
     return MemoryContent(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2)
 
 
 def check(preset: Preset, empty: bool, precondition: str | None) -> None:
-    """Refuse states that there are not, and two at once.
-
-    Raises
-    ------
-    UnknownNameError, InvalidParameterError, RefusedError
-        As `experiments.replaying.preconditioning.wanted`.
-    """
+    """Refuse states that there are not, and two at once."""
     if empty and precondition:
         raise RefusedError("--empty: --precondition says in which state the drive begins; take one of them")
     if precondition:

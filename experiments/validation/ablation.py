@@ -1,7 +1,5 @@
 """What each part of a disk's model is worth: the demerit figure without it."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -38,7 +36,6 @@ def _without_skews(drive: HddParameters) -> dict[str, Any]:
 
 
 def _without_zones(drive: HddParameters) -> dict[str, Any]:
-    """Every track holds as many sectors as the mean one; skews in proportion."""
     tracks = np.array([row[0] for row in drive.zones])
     mean = int(np.ceil(np.average([row[1] for row in drive.zones], weights=tracks)))
     rows = []
@@ -64,7 +61,6 @@ def _with_longer_seeks(drive: HddParameters) -> dict[str, Any]:
 
 
 def _hits_like_misses(drive: HddParameters) -> dict[str, Any]:
-    """Hits and misses cost the mean of both."""
     means = {pair: (getattr(drive, pair[0]) + getattr(drive, pair[1])) // 2 for pair in _HITS_AND_MISSES}
     return {name: mean for pair, mean in means.items() for name in pair}
 

@@ -1,7 +1,5 @@
 """A measured closed loop run again on a simulated drive: the next request comes its think time after the simulated completion."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -52,15 +50,6 @@ def run(preset: Preset, path: Path, model: str = "engine", progress: Progress | 
     """Send the requests of a closed loop trace to a fresh drive, whole batches at once.
 
     Requests go to the drive as they stand in the trace: the measured drive took them in one command each, so none is split.
-
-    Raises
-    ------
-    MissingFileError, DamagedFileError
-        The trace cannot be read.
-    InvalidParameterError
-        It is no closed loop of reads and writes with measured times.
-    CapacityError
-        It reaches beyond the drive's end.
     """
     batches = list(_checked(read_trace(path)))
     if not batches:
@@ -98,7 +87,6 @@ def _requests(batch: pa.RecordBatch) -> Requests:
 
 
 def _checked(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Batches of a bounded size, of a trace that is a closed loop with times."""
     first = 0
     for batch in batches:
         for name in ("arrival", "completed"):

@@ -51,7 +51,6 @@ class Group:
         return self.simulated_mean / self.measured_mean - 1
 
     def as_dict(self) -> dict[str, object]:
-        """JSON-ready; times in ms."""
         return {
             "requests": self.requests,
             "mean_ms": {"measured": self.measured_mean, "simulated": self.simulated_mean},
@@ -143,7 +142,6 @@ def summary_table(groups: list[Group]) -> Table:
 
 
 def percentile_table(groups: list[Group]) -> Table:
-    """Percentiles, measured and simulated in turns."""
     header = ["requests of", "", *(f"{share:g} %" for share in PERCENTILES)]
     rows: list[list[Entry]] = []
     for group in groups:

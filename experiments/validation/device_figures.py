@@ -1,7 +1,5 @@
 """What the cost formula needs to know of a preset, as the preset shows it when it is measured: seek, latency, and transfer of a page."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

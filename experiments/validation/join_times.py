@@ -1,7 +1,5 @@
 """The times of a join's requests as they are executed and replayed: of each request, or of each phase where requests overlap."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import pairwise
 
@@ -34,7 +32,6 @@ class Times:
         self.bytes += int(lengths.sum())
 
     def replayed(self, batch: pa.RecordBatch, completions: Completions) -> None:
-        """Take requests of a replay, but for flushes."""
         moves = batch.column("operation").to_numpy() != FLUSH
         self.add(completions["started"][moves], completions["completed"][moves], batch.column("length").to_numpy()[moves])
 
@@ -73,13 +70,11 @@ class Tee:
         self.begins: list[tuple[str, int]] = []  # of each phase entered, its first request
 
     def record(self, requests: Requests, completions: Completions | None, label: Label, after: int | None = None) -> None:
-        """Take requests as a driver hands them over."""
         self.recorder.record(requests, completions, label, after)
         if completions is not None:
             self.times.add(completions["submitted"], completions["completed"], requests["length"])
 
     def close(self) -> None:
-        """Complete the trace."""
         self.recorder.close()
 
     def watch(self, algorithm: Algorithm) -> Algorithm:

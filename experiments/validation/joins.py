@@ -5,8 +5,6 @@ between; replayed: the same requests one right after another.  Simulated: the vi
 et al., with the latency and transfer that the preset itself shows.
 """
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -67,7 +65,6 @@ class JoinsSetting:
             check_names(replace(self.of(algorithm), **strange), None)  # which refuses what no join here takes
 
     def of(self, algorithm: str) -> JoinSetting:
-        """How one of the joins runs."""
         takes = FAMILY.load(algorithm).OPTIONS
         told = {name: value for name, value in self.options.items() if name in takes}
         return JoinSetting(algorithm, self.memory, cpu=None, **told)
@@ -122,7 +119,6 @@ class Witnesses:
         return {"executed": self.executed} | {f"replayed by {engine}": times for engine, times in self.replayed.items()}
 
     def _by_phase(self, times: Floats) -> Seconds:
-        """Sums of the times of each phase's requests; a phase may have been gone back to."""
         sums = dict.fromkeys(self.phases, 0.0)
         begins = [(phase, number) for number, (phase, _) in enumerate(self.begins)] if self.overlap else self.begins
         for (phase, begin), (_, end) in pairwise([*begins, ("", len(times))]):
@@ -143,7 +139,6 @@ class JoinsValidated:
     joins: list[Witnesses]
 
     def as_dict(self) -> dict[str, Any]:
-        """JSON-ready."""
         rows = []
         for one in self.joins:
             columns = one.columns()
@@ -213,11 +208,6 @@ def validate(
         Members of `traces.replay`.
     access
         What may be written; a file that is made is removed at the end.
-
-    Raises
-    ------
-    FlashsimError
-        The device may not be written or is too small; the memory is too small for a join; an engine is missing or fails.
     """
     check(on, files, access, engines)
     disk = disk_shown_by(preset, files[0].page_size)
@@ -253,13 +243,7 @@ def validate(
 
 
 def check(on: Path, files: tuple[HeapFile, HeapFile], access: RealSettings, engines: Sequence[str]) -> None:
-    """Refuse at once what `validate` would refuse when it has begun.
-
-    Raises
-    ------
-    FlashsimError
-        As `validate`.
-    """
+    """Refuse at once what `validate` would refuse when it has begun."""
     if str(on) in presets.names() or on.suffix == ".toml":
         raise RefusedError(f"path: {on} is a preset, but a real file or block device is needed")
     for engine in engines:
@@ -269,7 +253,6 @@ def check(on: Path, files: tuple[HeapFile, HeapFile], access: RealSettings, engi
 
 
 def _foreseen(algorithm: str, preset: Preset, disk: Disk, files: tuple[HeapFile, HeapFile], setting: JoinsSetting) -> Witnesses:
-    """Simulation and formula."""
     how = setting.of(algorithm)
     parameters, allocation = divide(how, files, preset)
     join, machine = partial(plan_join, algorithm, *files, parameters, allocation), Machine([Device(preset)], None, name=preset.name)

@@ -1,7 +1,5 @@
 """The table, the picture and the page of a joins' validation: formula, simulation and real device side by side, phase by phase."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -85,7 +83,6 @@ def _agreement(joins: Sequence[Witnesses]) -> str | None:
 
 
 def conditions(done: JoinsValidated) -> str:
-    """What was run on what."""
     sides = ", ".join(f"{file.name} {len(file.relation):,} rows on {file.pages:,} pages" for file in done.files)
     disk = done.disk
     write = disk.page_write_ms or disk.page_transfer_ms
@@ -145,7 +142,6 @@ def write_report(folder: Path, done: JoinsValidated, origin: dict[str, Any]) -> 
 
 
 def _figures(done: JoinsValidated) -> list[tuple[str, str]]:
-    """How far simulation and formula are from the joins on the real device."""
     figures = []
     for name in ("simulated", "formula"):
         totals = [(columns[name], columns["executed"]) for columns in (one.columns() for one in done.joins)]

@@ -35,7 +35,6 @@ def show_workers_by(display: Display) -> None:
 
 @contextmanager
 def _plainly(what: str) -> Iterator[Progress]:
-    """Where nobody shows activities, one line says what is being done."""
     print(f"flashsim: {what}", file=sys.stderr, flush=True)
     yield lambda done, total, message="": None
 

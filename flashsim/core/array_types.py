@@ -1,7 +1,5 @@
 """Numba's types of the arrays that kernels take, for signatures that are compiled beforehand."""
 
-from __future__ import annotations
-
 import numpy as np
 from numba import typeof, types
 

@@ -58,7 +58,6 @@ class Part:
     seconds: float = _OTHER_TAKES
 
     def is_kept(self) -> bool:
-        """Whether the cache holds it."""
         folder, file = folder_of_module(self.module), f"{self.module.rpartition('.')[2]}.{self.function}-*.nbi"
         return folder.is_dir() and any(folder.rglob(file))
 
@@ -126,12 +125,10 @@ class Compilation:
 
     @property
     def seconds(self) -> float:
-        """How long all of it takes, about."""
         return self._seconds / self._cores
 
     @property
     def done(self) -> float:
-        """The share that is compiled."""
         return sum(part.seconds for part in self._ended) / self._seconds if self._seconds else 1.0
 
     def wait(self, what: str) -> None:
@@ -153,13 +150,11 @@ class Compilation:
             raise
 
     def is_over(self, seconds: float) -> bool:
-        """Wait so long for its end; whether it has come."""
         for thread in self._threads:
             thread.join(seconds)
         return not any(thread.is_alive() for thread in self._threads)
 
     def stop(self) -> None:
-        """End the processes."""
         with self._changed:
             self._left.clear()
             self._changed.notify_all()
@@ -167,7 +162,6 @@ class Compilation:
                 worker.kill()
 
     def _serve(self) -> None:
-        """Have one process compile part after part."""
         with suppress(OSError), _started() as worker:
             with self._changed:
                 self._workers.add(worker)
@@ -191,7 +185,6 @@ class Compilation:
 
 
 def cores() -> int:
-    """Those that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
@@ -245,7 +238,6 @@ def work() -> None:
 
 @contextmanager
 def _locked(part: Part) -> Iterator[None]:
-    """Let no other process compile the same part at the same time: it finds it in the cache."""
     folder = folder_of_module(part.module)
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / f"{part.function}.lock").open("w") as file:

@@ -1,7 +1,5 @@
 """Draws that are a function of a number: engine and specification draw alike, and no generator has a state."""
 
-from __future__ import annotations
-
 from flashsim.core.kernel import lean_kernel
 
 _LOW = 0xFFFFFFFF

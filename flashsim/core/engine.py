@@ -1,7 +1,5 @@
 """What compiled engines have in common: a queue of the host's requests, and a loop over a state that crosses from Python as one array."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any
@@ -47,7 +45,6 @@ class CompiledEngine(ABC):
 
     @property
     def outstanding(self) -> int:
-        """Requests submitted and not yet completed."""
         return self._host.outstanding
 
     def submit(self, requests: Requests, commands: Commands, at: int | Integers) -> Integers:
@@ -60,7 +57,6 @@ class CompiledEngine(ABC):
         return self._host.collect()
 
     def _run(self, until: int, wait: int) -> None:
-        """Let time pass, and leave completions where they are."""
         while (status := self._loop(self.crossing(), until, wait)) < 0:
             self.recover(status)
 

@@ -3,8 +3,6 @@
 A message names the parameter, its value and the bound that it breaks.  The command line prints that one line and exits with code 2.
 """
 
-from __future__ import annotations
-
 import difflib
 from collections.abc import Iterable
 from typing import Any
@@ -40,7 +38,6 @@ class FlashsimError(Exception):
     """Anything that flashsim refuses to do; the message is one line for people."""
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Errors travel between processes although their classes take other arguments than the message."""
         return _remade, (type(self), self.args), vars(self)
 
 

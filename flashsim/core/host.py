@@ -9,8 +9,6 @@ with the last of its commands.  Arrivals are ordered before device events of the
 Rows of the tables are found by ``id - base``, so that finished rows can be dropped while work goes on.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from numba import types
@@ -153,7 +151,6 @@ def arrive(host: Host) -> None:
 
 @inlined_kernel
 def _after(host: Host, queue: int) -> int:
-    """The queue whose turn comes after another's."""
     return queue + QUEUE_SCALARS if queue + QUEUE_SCALARS < host.scalars[QUEUES_END] else FIRST_QUEUE
 
 

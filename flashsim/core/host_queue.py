@@ -1,7 +1,5 @@
 """The queue of a host in front of an engine: requests come in and completions go out, between calls of the compiled loop."""
 
-from __future__ import annotations
-
 import numpy as np
 from numba import types
 
@@ -71,11 +69,6 @@ class HostQueue:
     ----------
     tables
         What the kernels work on; `append` makes it anew when it needs room.
-
-    Raises
-    ------
-    InvalidParameterError
-        A depth, or a number of queues, below 1.
     """
 
     def __init__(self, depth: int, queues: int = 1, submission: tuple[int, int] = (0, 0)) -> None:
@@ -106,7 +99,6 @@ class HostQueue:
 
     @property
     def outstanding(self) -> int:
-        """Requests submitted and not yet completed."""
         return int(self.scalars[ROWS] - self.scalars[COLLECTED] - self.scalars[FINISHED])
 
     @property
@@ -130,11 +122,6 @@ class HostQueue:
             Shape (m,), dtype COMMAND; those of a request stand together, in the requests' order, at least one for each.
         at
             When each request is submitted, ns, that depends on none: a number or shape (n,); not before now.
-
-        Raises
-        ------
-        InvalidParameterError
-            An arrival in the past, a dependency that is not an earlier row, a negative think time, or commands out of order.
         """
         requests, commands = np.ascontiguousarray(requests, REQUEST), np.ascontiguousarray(commands, COMMAND)
         count, arrivals = len(requests), self._at
@@ -280,7 +267,6 @@ def _enter(table: State, requests: Requests, commands: Commands, arrivals: Integ
 
 @kernel_of(types.int64(VECTOR, COMPLETIONS))
 def _collect(table: State, completions: Completions) -> int:
-    """Fill in the completions that wait to be collected; return their number."""
     host = _host_of(table)
     count = completions.shape[0]
     for index in range(count):

@@ -121,7 +121,6 @@ class SpecifiedHost:
         self._dispatch()
 
     def _dispatch(self) -> None:
-        """Admit waiting commands, the queues in turn, while those have room."""
         while queue := next((queue for queue in self.turns if queue.waiting and queue.in_flight < self.depth), None):
             self.turns.rotate(-1 - self.turns.index(queue))
             request = queue.waiting[0]

@@ -54,7 +54,6 @@ def compiled() -> bool:
 
 
 def kernels_folder() -> Path:
-    """The folder that holds all compiled kernels."""
     return Path(os.environ.get("FLASHSIM_CACHE") or platformdirs.user_cache_dir("flashsim")) / "kernels"
 
 
@@ -73,13 +72,7 @@ def folder_of_module(module: str) -> Path:
 
 
 def cache_folder(function: Callable[..., Any]) -> Path:
-    """The folder that holds compiled kernels of exactly the sources that a function's module rests on.
-
-    Raises
-    ------
-    RefusedError
-        Somebody else can have put something there: what is kept there is run.
-    """
+    """The folder that holds compiled kernels of exactly the sources that a function's module rests on."""
     folder = kernels_folder() / _digest(function.__module__ or "", function.__code__.co_filename)[:16]
     check_trusted(kernels_folder(), folder)
     return folder
@@ -153,7 +146,6 @@ class _Only:
 
     @cached_property
     def function(self) -> Any:
-        """The compiled function; the module that defines this calls it directly from now on, which costs a tenth of a microsecond less."""
         function, named = self.kernel.compile(self._signature), self.kernel.py_func
         space = named.__globals__
         if space.get(named.__name__) is self:
@@ -163,7 +155,6 @@ class _Only:
 
     @cached_property
     def address(self) -> int:
-        """Where it stands."""
         assert self.function
         (result,) = self.kernel.overloads.values()
         return pointer_to(result)
@@ -214,7 +205,6 @@ class _Called(CPUDispatcher):  # type: ignore[misc]
         return cache_folder(self.py_func) / "called"
 
     def get_call_template(self, args: Any, kws: Any) -> Any:
-        """As Numba has it, but a constant has the type of other numbers: Numba would compile the kernel once for each."""
         return super().get_call_template([_type_of_any(each) for each in args], {name: _type_of_any(each) for name, each in kws.items()})
 
 
@@ -223,7 +213,6 @@ class _Kernel(_Called):
 
     @cached_property
     def called(self) -> _Called:
-        """The same kernel as other kernels call it."""
         return _Called(self.py_func, {**self.targetoptions, "no_cpython_wrapper": True, "no_cfunc_wrapper": True})
 
     def _folder(self) -> Path:
@@ -234,7 +223,6 @@ class _Kernel(_Called):
         return self.called._numba_type_
 
     def compile(self, signature: Any) -> Any:
-        """As Numba does, but without the search for cyclic garbage: compiling makes millions of objects, and few that are garbage."""
         collects = gc.isenabled()
         gc.disable()
         try:
@@ -253,7 +241,6 @@ def _decorated(function: Function, **options: Any) -> Function:
 
 
 def _type_of_any(constant: Any) -> Any:
-    """The type of all numbers like a constant."""
     return constant.literal_type if isinstance(constant, types.Literal) else constant
 
 

@@ -4,8 +4,6 @@
 member's name.  A member may also be given as ``path/to/mine.py`` or come from an entry point of the group ``flashsim.<family>``.
 """
 
-from __future__ import annotations
-
 import ast
 import hashlib
 import importlib
@@ -134,7 +132,6 @@ class Family(Generic[Member]):
 
 
 def _parts(contract: Any) -> tuple[list[str], dict[str, Any]]:
-    """What a protocol asks for, and what it has for those who leave something out."""
     needs: dict[str, None] = {}
     usual: dict[str, Any] = {}
     for kind in reversed(contract.__mro__):

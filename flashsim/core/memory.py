@@ -1,7 +1,5 @@
 """How much memory this process may still take, by the system's account and by the limits that were set for it."""
 
-from __future__ import annotations
-
 import resource
 from contextlib import suppress
 from pathlib import Path

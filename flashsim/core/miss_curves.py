@@ -1,7 +1,5 @@
 """Misses of a pool by its size, all sizes from one pass over the references: exact, or of a sample of pages and with its error."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -32,7 +30,6 @@ class Steps:
     hits: Reals
 
     def at(self, frames: Integers) -> Reals:
-        """Hits of pools of so many frames, shape (n,)."""
         place = np.searchsorted(self.sizes, frames, side="right")
         return np.where(place > 0, self.hits[place - 1], 0.0) if len(self.sizes) else np.zeros(len(frames))
 
@@ -73,11 +70,9 @@ class MissCurve:
         return int(sizes[np.searchsorted(hits, share * hits[-1])]) if len(sizes) else 0
 
     def misses(self, frames: npt.ArrayLike) -> Reals:
-        """Misses of pools of so many frames, shape (n,)."""
         return self._misses(self.whole, np.asarray(frames, np.int64))
 
     def ratio(self, frames: npt.ArrayLike) -> Reals:
-        """The share of references that miss, shape (n,)."""
         return self.misses(frames) / max(1, self.references)
 
     def error(self, frames: npt.ArrayLike) -> Reals:
@@ -170,11 +165,9 @@ class LruCurve:
 
     @property
     def memory(self) -> int:
-        """Bytes of all tables."""
         return self._distances.memory + sum(counts.memory for counts in [self._exact, *self._counts])
 
     def curve(self) -> MissCurve:
-        """The curve of all references until now."""
         rate = self._distances.rate
         whole, *parts = (_steps(self.references, self._exact, counts) for counts in self._counts)
         return MissCurve(self.references, round(self._distances.distinct / rate), rate, whole, parts)

@@ -1,7 +1,5 @@
 """The face of every device model, compiled engine and SimPy specification alike."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, Protocol
 

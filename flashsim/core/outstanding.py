@@ -1,7 +1,5 @@
 """The outstanding level: how many requests have been submitted and have not completed, as a distribution over time."""
 
-from __future__ import annotations
-
 from copy import deepcopy
 from typing import Any
 

@@ -5,8 +5,6 @@ is three fifths to three quarters full: with the ids 19 to 24 bytes a page, 34 w
 stand, so that nothing is looked up.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numba import types
 
@@ -46,23 +44,16 @@ class PageNumbers:
         self._hashes = np.empty(_TOGETHER, np.int64)
 
     def __len__(self) -> int:
-        """How many pages were seen."""
         return self._count
 
     @property
     def memory(self) -> int:
-        """Bytes of the table and of the ids."""
         return self._words.nbytes + self._ids.nbytes
 
     def number(self, ids: Integers) -> Numbers:
         """The numbers of pages, shape (n,) each; a page that was not seen before gets the next one.
 
         Other threads run meanwhile.
-
-        Raises
-        ------
-        CapacityError
-            More than 2**31 - 1 numbers would be needed.
         """
         ids = np.ascontiguousarray(ids, np.int64)
         numbers = np.empty(len(ids), np.int32)
@@ -102,7 +93,6 @@ def _hashed(page: int) -> int:
 
 @inlined_kernel
 def _home(hashed: int, entries: int) -> int:
-    """Where a page should stand: larger tables have pages in the same order."""
     mixed = hashed * 0x7FEB352D
     return ((mixed ^ mixed >> 31) & _LOW) * entries >> 32
 
@@ -143,7 +133,6 @@ def _number(ids: Integers, first: int, numbers: Numbers, words: Integers, known:
 
 @lean_kernel
 def _move(words: Integers, into: Integers) -> None:
-    """Copy a table into a larger one that is empty."""
     entries = into.shape[0]
     for entry in range(words.shape[0]):
         if words[entry] >= 0:

@@ -4,8 +4,6 @@ Values come from preset files and callers, durations, sizes and rates as text wi
 already as integers in ns, bytes and bytes a second.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from collections.abc import Callable, Iterable, Mapping
@@ -40,7 +38,6 @@ def number(meaning: str, least: float | None = None, most: float | None = None, 
 
 
 def switch(meaning: str, default: bool | None = None) -> Any:
-    """True or false."""
     return _with_default(_field(meaning, None, lambda value: "yes" if value else "no", None, type=bool), default)
 
 
@@ -50,17 +47,14 @@ def duration(meaning: str, least: int = 0, default: int | None = None) -> Any:
 
 
 def size(meaning: str, least: int = 1, default: int | None = None) -> Any:
-    """Bytes."""
     return _with_default(_field(meaning, parse_size, format_size, least, type=int), default)
 
 
 def rate(meaning: str, default: int | None = None) -> Any:
-    """Bytes a second."""
     return _with_default(_field(meaning, _parse_rate, lambda value: f"{format_size(value)}/s", 1, type=int), default)
 
 
 def text(meaning: str, default: str | None = None) -> Any:
-    """A name."""
     return _with_default(_field(meaning, None, None, None, type=str), default)
 
 
@@ -76,7 +70,6 @@ def _parse_rate(written: str, parameter: str) -> int:
 
 
 def _shown(value: float) -> str:
-    """A number in a message; Python writes no integer of thousands of digits."""
     return f"an integer of {value.bit_length()} bits" if isinstance(value, int) and abs(value) >= NEVER else repr(value)
 
 
@@ -137,13 +130,7 @@ def build(cls: type[Declared], values: Mapping[str, Any]) -> Declared:
 
 
 def check_once(name: str, parameters: Iterable[str]) -> None:
-    """Refuse a parameter of a member that a text gives twice.
-
-    Raises
-    ------
-    InvalidParameterError
-        It comes twice.
-    """
+    """Refuse a parameter of a member that a text gives twice."""
     seen = set[str]()
     for parameter in parameters:
         if parameter in seen:

@@ -4,8 +4,6 @@ A device's policies travel as one vector of their compiled functions' addresses:
 more than all arrays together.  Uncompiled, a tuple of the functions themselves takes its place.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from inspect import signature
@@ -87,7 +85,6 @@ def function_at(function_type: Any) -> Callable[[Any], Any]:
 
 
 def _function(context: Any, builder: Any, function_type: Any, address: Any) -> Any:
-    """The code that makes a function of an address."""
     function = cgutils.create_struct_proxy(function_type)(context, builder)
     # As compiled functions call one another: C's way would copy what they take once more.
     function.jit_addr = builder.inttoptr(address, function.jit_addr.type)
@@ -95,13 +92,7 @@ def _function(context: Any, builder: Any, function_type: Any, address: Any) -> A
 
 
 def policy_vector(members: Mapping[Policy, str]) -> Policies:
-    """A device's policies, from the names of the members that define each, for every place from 0 on.
-
-    Raises
-    ------
-    UnknownNameError, MissingFileError, FlashsimError
-        As `policy_function`.
-    """
+    """A device's policies, from the names of the members that define each, for every place from 0 on."""
     in_order = sorted(members, key=lambda policy: policy.place)
     functions = [policy.function(members[policy]) for policy in in_order]
     if not compiled():
@@ -110,26 +101,12 @@ def policy_vector(members: Mapping[Policy, str]) -> Policies:
 
 
 def policy_function(family: Family[Any], name: str, attribute: str, function_type: Any) -> Any:
-    """A member's function, compiled for the family's one signature, with its address looked up once and for all.
-
-    Raises
-    ------
-    UnknownNameError, MissingFileError
-        There is no such member or file.
-    FlashsimError
-        The member lacks the function, or it takes another number of parameters, or it is no kernel, or it does not compile.
-    """
+    """A member's function, compiled for the family's one signature, with its address looked up once and for all."""
     return compiled_member(family.kind, name, attribute, getattr(family.load(name), attribute), function_type)
 
 
 def compiled_member(kind: str, name: str, attribute: str, function: Any, function_type: Any) -> Any:
-    """A function of a member that is loaded already, compiled; `kind` is what its family's members are called.
-
-    Raises
-    ------
-    FlashsimError
-        As `policy_function`.
-    """
+    """A function of a member that is loaded already, compiled; `kind` is what its family's members are called."""
     if not callable(function):
         raise FlashsimError(f"{kind}: {attribute} of '{name}' is no function")
     takes, wanted = len(signature(getattr(function, "py_func", function)).parameters), len(function_type.signature.args)

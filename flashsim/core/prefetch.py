@@ -3,8 +3,6 @@
 Entries far apart are not in its caches, and each takes as long as a hundred instructions; of those hinted at, several come at once.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from llvmlite import ir
@@ -18,7 +16,6 @@ _FOR_WRITING, _KEPT_LONG, _DATA = 1, 3, 1
 
 
 def _hint(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-    """LLVM's instruction, which reads nothing: an index outside the array does no harm."""
     from numba.np.arrayobj import make_array  # only where something is compiled: loading it takes longer than a start
 
     array, index = make_array(signature.args[0])(context, builder, arguments[0]), arguments[1]

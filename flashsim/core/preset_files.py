@@ -1,7 +1,5 @@
 """Preset files: TOML beside the module that reads them, or anywhere by path; a preset's name is its file's name."""
 
-from __future__ import annotations
-
 import json
 import os
 import tomllib
@@ -32,21 +30,10 @@ class PresetFolder:
     kind: str
 
     def names(self) -> list[str]:
-        """The presets that come with flashsim, sorted."""
         return sorted(path.stem for path in self.path.glob("*.toml"))
 
     def read(self, name: str) -> tuple[Path, dict[str, Any]]:
-        """The file of a preset, given its name or the path of a TOML file, and what it holds.
-
-        Raises
-        ------
-        UnknownNameError
-            No preset has that name; close ones are suggested.
-        MissingFileError
-            There is no file at that path, or it cannot be read.
-        DamagedFileError
-            The file is no TOML.
-        """
+        """The file of a preset, given its name or the path of a TOML file, and what it holds."""
         if name.endswith(".toml"):
             path = Path(name)
         elif name in self.names():
@@ -68,13 +55,7 @@ def printable(text: str) -> str:
 
 
 def check_members(kind: str, values: Mapping[str, Any]) -> None:
-    """Refuse values that name a Python file, unless the environment's ``FLASHSIM_ALLOW_CODE`` is ``1``, ``true``, ``yes`` or ``on``.
-
-    Raises
-    ------
-    RefusedError
-        Whoever shows a file that he was given should not run what it names.
-    """
+    """Refuse values that name a Python file, unless the environment's ``FLASHSIM_ALLOW_CODE`` is ``1``, ``true``, ``yes`` or ``on``."""
     allowed = os.environ.get(ALLOW_CODE, "").strip().lower() in ("1", "true", "yes", "on")
     for name, value in values.items():
         if isinstance(value, str) and value.endswith(".py") and not allowed:
@@ -127,5 +108,4 @@ def _value_lines(name: str, told: Mapping[str, Any]) -> list[str]:
 
 
 def _entry(value: str | float) -> str:
-    """A basic string, number or boolean of TOML, which JSON writes alike."""
     return json.dumps(printable(value) if isinstance(value, str) else value, ensure_ascii=False)

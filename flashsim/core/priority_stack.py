@@ -6,8 +6,6 @@ Slutz, Traiger: Evaluation techniques for storage hierarchies, IBM Systems Journ
 the page that was there moves down, and at each place the better of the two that meet stays, down to where the page came from.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from flashsim.core.kernel import lean_kernel
@@ -67,7 +65,6 @@ def _look_back(numbers: Integers, seen: Integers, into: Integers) -> None:
 
 @lean_kernel
 def _refer(numbers: Integers, ranks: Integers, stack: Integers, into: Integers, known: int) -> int:
-    """Take references to pages of a stack of so many; returns of how many it is then."""
     for row in range(numbers.shape[0]):
         page = numbers[row]
         depth = stack[page, _DEPTH]

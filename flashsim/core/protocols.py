@@ -1,7 +1,5 @@
 """What a lower room may be handed by a higher one."""
 
-from __future__ import annotations
-
 from typing import Any, Protocol
 
 from flashsim.core.request import Completions, Requests

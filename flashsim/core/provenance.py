@@ -1,7 +1,5 @@
 """What a result needs to carry so that it can be made again."""
 
-from __future__ import annotations
-
 import datetime
 import platform
 from importlib.metadata import PackageNotFoundError, version

@@ -1,7 +1,5 @@
 """References to pages, as policies and curves take them: batch after batch, in their order."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import NamedTuple
 

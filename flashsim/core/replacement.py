@@ -16,8 +16,6 @@ They change what is theirs: `OLDER`, `NEWER` and the columns from `OWN` on of ``
 ``pool.words``.  Without ``forget`` a page that is dropped leaves its ring.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -162,13 +160,7 @@ class ReplacementPolicy:
     future: bool = False
 
     def future_of(self, next_uses: Numbers | None) -> Numbers:
-        """What it is told of the future: nothing, shape (0,), unless it must know it.
-
-        Raises
-        ------
-        InvalidParameterError
-            It must know the future, which is not given.
-        """
+        """What it is told of the future: nothing, shape (0,), unless it must know it."""
         if not self.future:
             return np.empty(0, np.int32)
         if next_uses is None:
@@ -200,7 +192,6 @@ def rows_of(rows: int, columns: int) -> Numbers:
 
 
 def _of_lines(length: int, kind: type[np.integer[Any]]) -> npt.NDArray[Any]:
-    """Zeros that begin with a line."""
     room = np.zeros(length + _LINE // kind().itemsize, kind)
     begin = -room.ctypes.data % _LINE // kind().itemsize
     return room[begin : begin + length]

@@ -4,8 +4,6 @@ Offsets and lengths are bytes, times are nanoseconds.  A request's `dependency` 
 request that must complete first (-1: none); it then arrives `think` nanoseconds after that completion.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -9,8 +9,6 @@ together, so that memory grows with the distinct pages alone: 19 to 24 bytes a p
 6 to 9 for its place and the line.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 
@@ -59,12 +57,10 @@ class ReuseDistances:
 
     @property
     def distinct(self) -> int:
-        """How many pages were asked for."""
         return len(self._numbers)
 
     @property
     def memory(self) -> int:
-        """Bytes of all tables."""
         return self._numbers.memory + sum(array.nbytes for array in (self._places, self._bits, self._tree))
 
     def add(self, pages: Integers) -> Integers:
@@ -99,7 +95,6 @@ def _ones(word: int) -> int:
 
 @inlined_kernel
 def _until(place: int, bits: Words, tree: Places) -> int:
-    """How many bits stand up to a place, that included."""
     word = place >> 5
     count = _ones(int(bits[word]) & (2 << (place & 31)) - 1)
     while word > 0:

@@ -1,7 +1,5 @@
 """Seeded random numbers: one stream a name, so that a draw added in one place moves no other."""
 
-from __future__ import annotations
-
 import hashlib
 
 import numpy as np

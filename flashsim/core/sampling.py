@@ -8,8 +8,6 @@ A sample that is even besides has of 128 pages in a row just as many as its rate
 without gaps a hash alone takes 1 % more or less where it takes 10,000, and a curve is off by as much.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -65,17 +63,14 @@ class SampledDistances:
 
     @property
     def rate(self) -> float:
-        """The share of pages in the sample now."""
         return self._limit / _ALL
 
     @property
     def distinct(self) -> int:
-        """How many pages are in the sample."""
         return self._stacks[0].distinct
 
     @property
     def memory(self) -> int:
-        """Bytes of all tables."""
         return sum(stack.memory for stack in self._stacks)
 
     def add(self, pages: Integers) -> Iterator[Part]:

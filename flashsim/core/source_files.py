@@ -33,7 +33,6 @@ def own_sources(file: Path) -> list[bytes]:
 
 
 def _imported_names(source: bytes) -> set[bytes]:
-    """All that may be the name of a module which a text imports."""
     named = {name for names in _PLAIN.findall(source) for name in _DOTTED.findall(names)}
     for package, names in _IMPORT.findall(source):
         named |= {package, *(package + b"." + name for name in _NAME.findall(names))}
@@ -68,7 +67,6 @@ class SourceTree:
         return cls(sources)
 
     def imported(self, source: bytes) -> tuple[str, ...]:
-        """The modules of the tree that a text imports."""
         return tuple(name for each in _imported_names(source) if (name := each.decode()) in self.sources)
 
     def closure(self, modules: Iterable[str], *, members: bool = False) -> set[str]:
@@ -102,7 +100,6 @@ class SourceTree:
         return self._members[module]
 
     def digest(self, modules: Iterable[str], *salt: bytes) -> str:
-        """A hash of some modules' names and texts."""
         digest = hashlib.sha256(b"\0".join(salt))
         for module in sorted(modules):
             digest.update(module.encode() + b"\0" + self.sources[module])

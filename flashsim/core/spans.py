@@ -3,8 +3,6 @@
 A model that can tell has `record_spans` and `spans` (`SpanSource`).  An operation that is interrupted and resumed leaves several spans.
 """
 
-from __future__ import annotations
-
 from typing import Any, Protocol
 
 import numpy as np

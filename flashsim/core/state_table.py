@@ -46,7 +46,6 @@ class StateTable:
         self._places, self._vector = places.tolist(), np.zeros(places[-1], np.int64)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> StateTable:
-        """A table that knows of no arrays yet: those of a copied engine stand elsewhere."""
         return StateTable(self._types)
 
     def crossing(self, state: tuple[Any, ...]) -> State:
@@ -131,5 +130,4 @@ else:
 
 
 def _leaves(state: Any) -> list[Any]:
-    """The arrays of a state, or their types, in order."""
     return [leaf for part in state for leaf in _leaves(part)] if isinstance(state, (tuple, types.BaseTuple)) else [state]

@@ -1,7 +1,5 @@
 """Transactions as workloads make them and systems run them: batches of references to extents of pages."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import NamedTuple, Protocol
 

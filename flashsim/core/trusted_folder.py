@@ -3,8 +3,6 @@
 Whoever may write to a folder above them could put another in their place, so the way down to them is checked as well, links included.
 """
 
-from __future__ import annotations
-
 import os
 import stat
 from collections.abc import Iterator
@@ -26,11 +24,6 @@ def check_trusted(root: Path, folder: Path) -> None:
     """Make a folder below `root` that nobody else reaches; where both exist, check that nobody else owns them or can write to them.
 
     Where it cannot be made, there is nothing to be loaded from it either.
-
-    Raises
-    ------
-    RefusedError
-        One of them, a folder or link on the way to them, or something in the folder, belongs to somebody else, or others may write to it.
     """
     with suppress(OSError):
         root.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -46,7 +39,6 @@ def check_trusted(root: Path, folder: Path) -> None:
 
 
 def _check(path: Path, reached: bool) -> None:
-    """Refuse what somebody else owns, or, where others reach it, what they may write to."""
     try:
         status = path.stat()
     except OSError:  # just removed
@@ -63,7 +55,6 @@ def is_own(status: os.stat_result) -> bool:
 
 
 def _way(path: Path) -> Iterator[Path]:
-    """The folders and links that lead to a path, from the top; what links point to is followed."""
     path, links = path.absolute(), 0
     at, left = Path(path.anchor), list(path.parts[1:])
     while left:

@@ -5,8 +5,6 @@ milliseconds is multiplied by `MILLISECONDS`, and what is to be shown in them is
 Sizes written by people carry a unit: ``100MB`` is 10**8 bytes and ``100MiB`` is 100 * 2**20; bare numbers are refused.
 """
 
-from __future__ import annotations
-
 import re
 from contextlib import suppress
 from decimal import Decimal, InvalidOperation
@@ -69,11 +67,6 @@ def parse_size(text: str, parameter: str = "size") -> int:
     parameter
         The name that an error message gives it.
 
-    Raises
-    ------
-    InvalidParameterError
-        Without a unit, or with an unknown one.
-
     Examples
     --------
     >>> parse_size("100MB"), parse_size("100MiB")
@@ -84,11 +77,6 @@ def parse_size(text: str, parameter: str = "size") -> int:
 
 def parse_count(text: str, parameter: str = "count") -> int:
     """A whole number, written with an exponent if that is shorter.
-
-    Raises
-    ------
-    InvalidParameterError
-        It is none.
 
     Examples
     --------

@@ -1,7 +1,5 @@
 """Parameters that kernels read: whole numbers, given by name or behind their owner's name, as in ``tac:extent=16,aging=100000``."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 
@@ -26,15 +24,6 @@ def whole_numbers(kind: str, text: str, declared: Any, given: Mapping[str, Any],
         Others, by name; they count more.
     most
         As many as there is room for.
-
-    Raises
-    ------
-    FlashsimError
-        What is declared are no parameters, or too many.
-    UnknownNameError
-        One is not declared.
-    InvalidParameterError
-        One is no whole number, or out of its bounds.
 
     Examples
     --------

@@ -4,8 +4,6 @@ An item stands for a page and a number by which it is ordered (`item_of`).  Wher
 stands for the others.  Items that must not be taken out are put aside behind all, and back.
 """
 
-from __future__ import annotations
-
 from flashsim.core.kernel import inlined_kernel, lean_kernel
 from flashsim.core.request import Integers
 
@@ -24,13 +22,11 @@ def item_of(number: int, page: int) -> int:
 
 @inlined_kernel
 def number_of(item: int) -> int:
-    """By which an item is ordered."""
     return item >> _BITS
 
 
 @inlined_kernel
 def page_of(item: int) -> int:
-    """For which an item stands."""
     return item & ((1 << _BITS) - 1)
 
 
@@ -42,7 +38,6 @@ def behind(begin: int, most: int) -> int:
 
 @lean_kernel
 def put(words: Integers, begin: int, size: int, item: int) -> None:
-    """Put an item into a heap of so many."""
     if size & 7 == 1:
         words[begin + size : begin + size + 8] = NO_ITEM
     place = size
@@ -57,7 +52,6 @@ def put(words: Integers, begin: int, size: int, item: int) -> None:
 
 @lean_kernel
 def take(words: Integers, begin: int, size: int) -> None:
-    """Take the least item out of a heap of so many."""
     last = words[begin + size - 1]
     words[begin + size - 1] = NO_ITEM
     if size > 1:

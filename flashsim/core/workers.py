@@ -1,7 +1,5 @@
 """A worker process of flashsim's: its first import is flashsim's, and it ends with the process that started it."""
 
-from __future__ import annotations
-
 import os
 import threading
 import time

@@ -6,8 +6,6 @@ working-set model, CACM 15 (3), 1972; with the last references, as here, exact o
 calculation of average working set size, CACM 17 (10), 1974).
 """
 
-from __future__ import annotations
-
 import math
 from typing import NamedTuple
 
@@ -64,7 +62,6 @@ class WorkingSets:
         self._times = np.zeros((_BUCKETS, 2), np.int64)
 
     def add(self, pages: Integers) -> None:
-        """Take references to pages, shape (n,)."""
         rows = np.arange(len(pages)) if self._rate == 1 else sampled_rows(pages, self._rate)
         numbers = self._numbers.number(pages[rows])
         if len(self._numbers) > len(self._last):
@@ -87,7 +84,6 @@ class WorkingSets:
 
 
 def _longest() -> Integers:
-    """The longest time of each bucket."""
     powers, steps = np.divmod(np.arange(_BUCKETS - 2 * _STEPS), _STEPS)
     return np.concatenate([np.arange(2 * _STEPS), (steps + _STEPS + 1 << powers + 1) - 1])
 
@@ -113,7 +109,6 @@ def _refer(numbers: Numbers, rows: Integers, last: Integers, times: Integers) ->
 
 @lean_kernel
 def _end(last: Integers, references: int, times: Integers) -> None:
-    """The last references' times end with the trace."""
     for page in range(last.shape[0]):
         _add(references - last[page], times)
 

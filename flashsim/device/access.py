@@ -1,7 +1,5 @@
 """Whether a file or block device may be read or written: it must be there, nothing may be lost unasked, and nobody may be using it."""
 
-from __future__ import annotations
-
 import os
 import stat
 from pathlib import Path
@@ -23,12 +21,7 @@ def is_path(device: str) -> bool:
 
 
 def check_readable(path: Path) -> bool:
-    """Refuse what is not there or cannot be a device; return whether it is a block device.
-
-    Raises
-    ------
-    MissingFileError, RefusedError
-    """
+    """Refuse what is not there or cannot be a device; return whether it is a block device."""
     try:
         mode = path.stat().st_mode
     except OSError as problem:
@@ -46,12 +39,6 @@ def check_writable(path: Path, size: int, *, allow_write: bool, replace: bool) -
         Bytes that would be written.
     allow_write, replace
         Whether writing was allowed, and to a file that exists as well.
-
-    Raises
-    ------
-    MissingFileError, RefusedError
-    OSError
-        Nothing can be said of the path.
     """
     mode = path.stat().st_mode if path.exists() else None
     if mode is None and not path.parent.is_dir():

@@ -4,8 +4,6 @@ A `Batch` holds requests in the form in which the kernel takes them.  A queue su
 completed; each costs one system call, whatever the number of requests, and nothing is done request by request.
 """
 
-from __future__ import annotations
-
 import ctypes
 import errno
 import os
@@ -56,13 +54,7 @@ class Queue(Protocol):
     depth: int
 
     def submit(self, batch: Batch, count: int) -> None:
-        """Submit the next `count` requests, or some of them; at most `depth` may be outstanding.
-
-        Raises
-        ------
-        OSError
-            The first of them is refused.
-        """
+        """Submit the next `count` requests, or some of them; at most `depth` may be outstanding."""
 
     def reap(self, batch: Batch, least: int, timeout: int | None = None) -> int:
         """Wait until `least` have completed, or for `timeout` ns; return how many did.  Signals end the wait."""
@@ -78,11 +70,6 @@ class KernelQueue:
     ----------
     depth
         How many requests may be outstanding.
-
-    Raises
-    ------
-    OSError
-        This system has no such calls, refuses them, or has no more room for queues.
     """
 
     TITLE = "Linux asynchronous I/O"
@@ -155,7 +142,6 @@ class ThreadQueue:
         self._done: queue.SimpleQueue[tuple[int, int, int]] = queue.SimpleQueue()
 
     def submit(self, batch: Batch, count: int) -> None:
-        """See `Queue.submit`."""
         rows, memories = batch.next_rows(count), batch.memories
         at = perf_counter_ns()
         batch.were_submitted(count, at)
@@ -167,7 +153,6 @@ class ThreadQueue:
         self._done.put((row, result, perf_counter_ns()))
 
     def reap(self, batch: Batch, least: int, timeout: int | None = None) -> int:
-        """See `Queue.reap`."""
         until = None if timeout is None else perf_counter_ns() + timeout
         done = 0
         while batch.outstanding:
@@ -182,7 +167,6 @@ class ThreadQueue:
         return done
 
     def close(self) -> None:
-        """See `Queue.close`."""
         self._pool.shutdown()
 
 
@@ -206,13 +190,7 @@ def kernel_room() -> int:
 
 
 def check_outstanding(level: int) -> None:
-    """Refuse a level above the kernel's limit.
-
-    Raises
-    ------
-    InvalidParameterError
-        So many requests cannot be outstanding at once.
-    """
+    """Refuse a level above the kernel's limit."""
     room = kernel_room()
     if not 1 <= level <= room:
         raise InvalidParameterError("outstanding level", level, f"it must be in [1, {room}], the kernel's limit ({_LIMIT})")

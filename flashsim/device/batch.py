@@ -1,7 +1,5 @@
 """Requests of files in the form in which Linux's asynchronous I/O takes them, and when each was submitted and had completed."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Sequence
 from functools import cached_property
@@ -98,7 +96,6 @@ class Batch:
         self._order[self.submitted : self.submitted + len(rows)] = order
 
     def next_rows(self, count: int) -> list[int]:
-        """The next requests to be submitted."""
         chosen = self._order[self.submitted : self.submitted + count]
         rows: list[int] = ((chosen - np.uint64(self._base)) // np.uint64(_COMMAND.itemsize)).tolist()
         return rows
@@ -114,7 +111,6 @@ class Batch:
         return list(zip(rows, reversed(times[: len(rows)]), strict=True))
 
     def were_submitted(self, count: int, at: int) -> None:
-        """Note that so many more were submitted."""
         self._submissions.append((count, at))
         self.submitted += count
 
@@ -129,13 +125,7 @@ class Batch:
         return _by_row(rows, self._submissions), _by_row(self.events["data"].astype(np.int64), self._completions)
 
     def check(self) -> list[tuple[int, int]]:
-        """The rows of requests that moved fewer bytes than they should, and how many.
-
-        Raises
-        ------
-        OSError
-            The first one that failed; the text says what it was.
-        """
+        """The rows of requests that moved fewer bytes than they should, and how many."""
         done = self.events[: self.completed]
         failed = done["data"][done["result"] < 0]
         if len(failed):
@@ -164,11 +154,9 @@ class Batch:
         return int(self.operation[row]), self._memory.data[begin : begin + int(command["bytes"])], int(command["offset"])
 
     def file(self, row: int) -> int:
-        """The descriptor of a request's file."""
         return int(self.commands["file"][row])
 
     def describe(self, row: int) -> str:
-        """A request in words."""
         command = self.commands[row]
         name = OPERATIONS[int(self.operation[row])]
         return name if name == "flush" else f"{name} of {format_size(int(command['bytes']))} at byte {command['offset']}"

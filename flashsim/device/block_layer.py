@@ -3,8 +3,6 @@
 The commands of a request are dispatched in order with no host gap, up to the device's queue depth (`core.host`).
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from flashsim.core.errors import CapacityError, InvalidParameterError
@@ -20,15 +18,7 @@ _NONE, _RAGGED, _EMPTY, _OUTSIDE = range(4)
 
 
 def check(requests: Requests, capacity: int, name: str) -> None:
-    """Refuse requests that no device of that capacity can serve.
-
-    Raises
-    ------
-    InvalidParameterError
-        An offset or length that is no multiple of the sector, or an empty read, write or trim.
-    CapacityError
-        A request that begins or ends outside the device.
-    """
+    """Refuse requests that no device of that capacity can serve."""
     row, fault = _first_refused(np.ascontiguousarray(requests), capacity)
     if fault == _NONE:
         return

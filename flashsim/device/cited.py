@@ -1,7 +1,5 @@
 """Figures that a drive is meant to show: what a preset may cite, by name, and what each one means."""
 
-from __future__ import annotations
-
 import dataclasses
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +9,6 @@ from flashsim.core.units import MB, MICROSECONDS
 
 
 def _maybe(declared: Any) -> Any:
-    """A parameter that need not be given."""
     return dataclasses.field(default=None, metadata=declared.metadata)
 
 
@@ -38,7 +35,6 @@ class CitedFigures:
 
 
 def meaning(figure: str) -> str:
-    """What a figure's name stands for."""
     return str(_FIELDS[figure].metadata["meaning"])
 
 

@@ -56,7 +56,6 @@ class Device:
 
     @property
     def name(self) -> str:
-        """The preset's name."""
         return self.preset.name
 
     @property
@@ -66,7 +65,6 @@ class Device:
 
     @property
     def capacity(self) -> int:
-        """Bytes that the host can address."""
         return self._model.capacity
 
     @property
@@ -76,7 +74,6 @@ class Device:
 
     @property
     def outstanding(self) -> int:
-        """Requests submitted and not yet completed."""
         return self._model.outstanding
 
     @property
@@ -85,15 +82,7 @@ class Device:
         return self._model.next_event
 
     def submit(self, requests: Requests, at: int | Integers | None = None) -> Integers:
-        """Take requests that arrive at `at` (ns; now, if not given); return their ids, shape (n,).
-
-        Raises
-        ------
-        InvalidParameterError
-            Not in whole sectors, empty, before now, or depending on a later request.
-        CapacityError
-            Outside the device.
-        """
+        """Take requests that arrive at `at` (ns; now, if not given); return their ids, shape (n,)."""
         block_layer.check(requests, self.capacity, self.name)
         return self._model.submit(requests, block_layer.split(requests, self.maximum_command), self.now if at is None else at)
 
@@ -123,17 +112,7 @@ class Device:
         self._model.load(offset, length)
 
     def precondition(self, how: Precondition, progress: Progress | None = None) -> Preconditioned:
-        """Bring a flash drive into a known state, in no time; see `flashsim.ssd.setup.precondition.precondition`.
-
-        Raises
-        ------
-        RefusedError
-            The device is no flash drive, or busy, or would be worn out, or its translation layer cannot be laid out in a steady state.
-        ReadOnlyDeviceError
-            The device is worn out.
-        InvalidParameterError
-            The occupancy is no distribution, or not of this drive's over-provisioning.
-        """
+        """Bring a flash drive into a known state, in no time; see `flashsim.ssd.setup.precondition.precondition`."""
         model = self._flash_model()
         if model is None:
             raise RefusedError(f"precondition: {self.name} is no flash drive: its times do not depend on what was written before")
@@ -169,7 +148,6 @@ class Device:
 
 
 def _model(preset: presets.Preset, model: str) -> DeviceModel:
-    """The simulator."""
     kind, array_kind = engines.classes_of(preset, model)
     engines.finish(preset, model)
     if not preset.array:

@@ -1,7 +1,5 @@
 """Memory for direct I/O: aligned, in place before a request is timed, and on huge pages where it is large."""
 
-from __future__ import annotations
-
 import mmap
 from contextlib import suppress
 from threading import local

@@ -1,7 +1,5 @@
 """The simulators of each kind of drive, and compiling those that a preset needs, once on a machine."""
 
-from __future__ import annotations
-
 from functools import cache
 from importlib import import_module
 from typing import Any
@@ -30,13 +28,7 @@ _TITLES = {"hdd": "disk", "ssd": "flash"}
 
 
 def classes_of(preset: Preset, model: str) -> tuple[Any, Any]:
-    """A preset's simulator, and that of an array of such, None of a single drive; what is not asked for is not loaded.
-
-    Raises
-    ------
-    InvalidParameterError
-        There is no such model.
-    """
+    """A preset's simulator, and that of an array of such, None of a single drive; what is not asked for is not loaded."""
     if model not in MODELS:
         raise InvalidParameterError("model", repr(model), f"it must be one of {', '.join(MODELS)}")
     places = [_CLASSES[preset.kind, model], *([_ARRAYS[model]] if preset.array else [])]
@@ -45,13 +37,7 @@ def classes_of(preset: Preset, model: str) -> tuple[Any, Any]:
 
 
 def check_policies(preset: Preset) -> None:
-    """Refuse members of families that there are not, or that do not go together; nothing is compiled.
-
-    Raises
-    ------
-    UnknownNameError, MissingFileError, FlashsimError, InvalidParameterError, RefusedError
-        As `flashsim.core.members.Family.load`, and `flashsim.ssd.ftl.base.checked`.
-    """
+    """Refuse members of families that there are not, or that do not go together; nothing is compiled."""
     for policy, member in _policies(preset).items():
         policy.family.load(member)
     if preset.flash is not None:
@@ -68,7 +54,6 @@ def begin(preset: Preset, model: str = "engine") -> Compilation | None:
 
 
 def parts_for(preset: Preset) -> list[Part]:
-    """What a preset's compiled simulator needs."""
     return parts_of(*_compiled_for(preset, "engine"))
 
 
@@ -97,7 +82,6 @@ def all_parts() -> dict[str, list[Part]]:
 
 
 def _compiled_for(preset: Preset, model: str) -> tuple[tuple[str, ...], tuple[tuple[Policy, str], ...]]:
-    """Modules, and policies with their members."""
     arrays = (_ARRAYS[model][0],) if preset.array else ()
     return (_CLASSES[preset.kind, model][0], *arrays), tuple(_policies(preset).items())
 
@@ -108,7 +92,6 @@ def _begun(modules: tuple[str, ...], policies: tuple[tuple[Policy, str], ...]) -
 
 
 def _policies(preset: Preset) -> dict[Policy, str]:
-    """The members of families that decide in a preset's drive."""
     if preset.flash is not None:
         from flashsim.ssd.state.drive_state import policies_of
 

@@ -1,7 +1,5 @@
 """A real file or block device, read and written with O_DIRECT: past the page cache, in whole blocks, from aligned memory."""
 
-from __future__ import annotations
-
 import errno
 import os
 from collections.abc import Callable, Mapping
@@ -181,7 +179,6 @@ class RealDevice:
         return completions
 
     def _move(self, file: int, operation: int, buffer: memoryview, offset: int) -> None:
-        """Read or write one extent, in as many calls as that takes."""
         done = 0
         while done < len(buffer):
             moved = call(file, operation, buffer[done:], offset + done)
@@ -192,7 +189,6 @@ class RealDevice:
             done += moved
 
     def _path_of(self, file: object) -> Path:
-        """Where the file with a descriptor lies."""
         return next((each.path for each in self.beside.values() if each._file == file), self.path)
 
     @property
@@ -229,13 +225,6 @@ class RealDevice:
             Such as `flashsim.device.aio.closed_loop`: submits all of them to the queue and reaps them.
         level
             So many must be able to be outstanding at once, or `MOST_OUTSTANDING` if that is more and the kernel lets them.
-
-        Raises
-        ------
-        InvalidParameterError
-            The level is above the kernel's limit.
-        FlashsimError
-            The device failed, or ends before what was asked for.
         """
         with self._lock:
             if self._queue is not None and level > self._queue.depth:
@@ -276,11 +265,9 @@ class RealDevice:
             self._queue = None
 
     def flush(self) -> None:
-        """Make what was written durable."""
         os.fdatasync(self._file)
 
     def close(self) -> None:
-        """Close the file; closing twice does nothing."""
         self._close_queue()
         if self._file >= 0:
             os.close(self._file)

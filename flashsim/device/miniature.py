@@ -8,8 +8,6 @@ theirs add to a byte is taken off the link's rate.  Where every request is a pag
 the first of them can be one that does not go on where the last one ended.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from typing import Any
@@ -39,11 +37,6 @@ def miniature(preset: Preset, scale: float, *, page: int = 0) -> Preset:
     ----------
     page
         Bytes of a page, where every request is one; 0 where requests are longer.
-
-    Raises
-    ------
-    RefusedError
-        It is an array or a queueing station, or a disk with measured seeks, defects or a bus.
     """
     if preset.array is not None or not (preset.disk or preset.flash):
         raise RefusedError(f"miniature: {preset.name} is no single disk or flash drive")
@@ -64,7 +57,6 @@ def _whole(size: float, unit: int) -> int:
 
 
 def _disk(disk: HddParameters, scale: float) -> dict[str, Any]:
-    """As many cylinders of shorter tracks, which pass in less time: media rates stay."""
     zones = tuple((cylinders, max(1, round(sectors * scale))) for cylinders, sectors in disk.zones)
     command = disk.command_size or MAXIMUM_COMMAND
     held = {
@@ -77,7 +69,6 @@ def _disk(disk: HddParameters, scale: float) -> dict[str, Any]:
 
 
 def _disk_commands(disk: HddParameters, scale: float) -> dict[str, Any]:
-    """The controller's work on a command, and the link."""
     command = disk.command_size or MAXIMUM_COMMAND
     times = {name: round(getattr(disk, name) * scale) for name in _HITS}
     work = disk.overhead + disk.read_hit_after_read
@@ -93,7 +84,6 @@ def _disk_pages(disk: HddParameters, scale: float) -> dict[str, Any]:
 
 
 def _flash(flash: SsdParameters, scale: float) -> dict[str, Any]:
-    """Erase blocks of fewer pages, and as many of them."""
     pages = max(2, round(flash.pages_per_block * scale))
     share = pages / flash.pages_per_block
     buffers = {name: _whole(size * scale, flash.page_size) for name in ("write_buffer", "map_cache") if (size := getattr(flash, name))}

@@ -1,7 +1,5 @@
 """What a drive's parameters say of its times at first sight: a mean seek, a latency, and the rates of moving much in order."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

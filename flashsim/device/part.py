@@ -7,8 +7,6 @@ outer fiftieth of either has the same seeks.  What a part cannot keep is the gra
 few blocks collects garbage somewhat differently.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 
@@ -27,13 +25,6 @@ _TRACKS = ("slips", "defects")
 
 def part_of(preset: Preset, parts: int) -> Preset:
     """One of so many parts of a drive; of an array, of each of its drives.
-
-    Raises
-    ------
-    InvalidParameterError
-        The drive has too few blocks or cylinders for so many.
-    RefusedError
-        A disk with defects or zones that leave cylinders out, or a queueing station.
 
     Examples
     --------

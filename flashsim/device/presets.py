@@ -17,8 +17,6 @@
 (`flashsim.device.striping`).
 """
 
-from __future__ import annotations
-
 import dataclasses
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -93,7 +91,6 @@ class Preset:
 
     @property
     def sector_size(self) -> int:
-        """Bytes of the logical sector."""
         return self.disk.sector_size if self.disk else SECTOR
 
     @property
@@ -103,7 +100,6 @@ class Preset:
 
 
 def names() -> list[str]:
-    """The presets that come with flashsim, sorted."""
     return _FOLDER.names()
 
 
@@ -131,13 +127,7 @@ def load(name: str) -> Preset:
 
 
 def from_document(document: dict[str, Any], path: Path) -> Preset:
-    """The preset that the content of a TOML file describes; errors name it as `path`.
-
-    Raises
-    ------
-    FlashsimError
-        As `load`.
-    """
+    """The preset that the content of a TOML file describes; errors name it as `path`."""
     values = _section(document, "parameters", path)
     cited, energies, array = (_section(document, title, path) if title in document else {} for title in ("cited", "energy", "array"))
     kind = document.get("kind")

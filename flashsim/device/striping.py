@@ -4,8 +4,6 @@ Stripe after stripe goes to the next drive in turn.  What a command touches on o
 command; one that moves no data goes to all drives.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -26,13 +24,7 @@ class Striping:
     stripe: int = size("bytes of an array on one drive before those on the next", default=64 * KIB)
 
     def check(self, sector_size: int, capacity: int) -> None:
-        """Refuse stripes that drives of that capacity cannot hold.
-
-        Raises
-        ------
-        InvalidParameterError
-            A stripe of no whole sectors, or larger than a drive.
-        """
+        """Refuse stripes that drives of that capacity cannot hold."""
         if self.stripe % sector_size:
             raise InvalidParameterError("stripe", f"{self.stripe} B", f"it must be a multiple of the sector, {sector_size} B")
         if not 0 < self.stripe <= capacity:

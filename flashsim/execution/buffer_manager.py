@@ -6,8 +6,6 @@ give them up at any time.  Of two that hold a page, the one that has seen its la
 change is lost.
 """
 
-from __future__ import annotations
-
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -77,15 +75,6 @@ class BufferManager:
         ----------
         pages
             Shape (n,); one may come more than once.
-
-        Raises
-        ------
-        InvalidParameterError
-            A page that the file does not have, or more pages to be held than frames.
-        RefusedError
-            Another strand's pages are on their way, and the pool is not shared.
-        FlashsimError
-            The policy broke its contract.
         """
         numbers = self.pool.numbers_of(file, pages)
         yield from self._enter()
@@ -100,26 +89,14 @@ class BufferManager:
         return Fixed(file, numbers, self.pool.lsns_of(numbers))
 
     def unfix(self, fixed: Fixed) -> None:
-        """Give pages up.
-
-        Raises
-        ------
-        InvalidParameterError
-            They were given up before.
-        """
+        """Give pages up."""
         self._check_held("unfix", fixed)
         with self._lock:
             self.pool.unfix(fixed.numbers)
             fixed.given_up = True
 
     def look(self, fixed: Fixed) -> Tuples:
-        """The tuples of pages that are held, as they are now.
-
-        Raises
-        ------
-        InvalidParameterError
-            They were given up.
-        """
+        """The tuples of pages that are held, as they are now."""
         self._check_held("look", fixed)
         with self._lock:
             fixed.lsns = self.pool.lsns_of(fixed.numbers)
@@ -135,12 +112,6 @@ class BufferManager:
             With a page of them for each; None for tokens.
         lsns
             Log sequence numbers of the changes, shape (n,); the next ones without it.
-
-        Raises
-        ------
-        InvalidParameterError
-            They were given up; a page that comes twice, or that somebody else has changed since it was looked at; other tuples than the
-            file has, or of another number of pages; a log sequence number that is not above the last.
         """
         self._check_held("change", fixed)
         file = fixed.file
@@ -172,13 +143,6 @@ class BufferManager:
             1 for a reference that writes its page, shape (n,).
         next_uses
             The number of the reference that asks for each page next, for policies that know the future, shape (n,).
-
-        Raises
-        ------
-        InvalidParameterError
-            A page that is not there while all frames are held.
-        RefusedError, FlashsimError
-            As `fix`.
         """
         assert all(map(holds_tokens, self.pool.files))
         yield from self._enter()
@@ -198,13 +162,6 @@ class BufferManager:
         ----------
         file, pages
             Some pages of a file, or all of one; without either all pages.
-
-        Raises
-        ------
-        InvalidParameterError
-            A page that the file does not have.
-        RefusedError
-            As `fix`.
         """
         wanted = None if file is None else self.pool.numbers_of(file, np.arange(file.pages) if pages is None else pages)
         yield from self._enter()
@@ -222,13 +179,7 @@ class BufferManager:
         yield from self._leave()
 
     def forget(self, file: File, pages: Integers) -> None:
-        """Drop pages that nobody holds and that are as they are stored, each at most once.
-
-        Raises
-        ------
-        InvalidParameterError
-            A page that the file does not have, that is fixed, or that was changed and not flushed.
-        """
+        """Drop pages that nobody holds and that are as they are stored, each at most once."""
         with self._lock:
             self.pool.forget(self.pool.numbers_of(file, pages))
 
@@ -237,7 +188,6 @@ class BufferManager:
             raise InvalidParameterError(what, f"{len(fixed.numbers)} pages of {fixed.file.name}", "they were given up")
 
     def _enter(self) -> Algorithm:
-        """Begin to exchange pages, alone."""
         if self._latch is not None:
             yield Acquire(self._latch)
         elif self._busy:
@@ -250,7 +200,6 @@ class BufferManager:
             yield Release(self._latch)
 
     def _exchange(self, made: Exchanges) -> Algorithm:
-        """Have done what came of references, in their order."""
         for begin, end in self._groups(made):
             group = made.part(begin, end)
             leaves = group.written >= 0
@@ -302,7 +251,6 @@ class BufferManager:
         return writes
 
     def _read(self, group: Exchanges) -> Algorithm:
-        """Bring pages in."""
         parts = list(self._by_file(group.pages, in_turn=self._depth == 1))
         reads = [Read(file, pages, np.ones(len(pages), np.int64), self._mode) for file, _, pages in parts]
         if self._depth > 1 and len(reads) > 1:
@@ -323,7 +271,6 @@ class BufferManager:
                     self._content.put(group.frames[which], tuples, read.file.layout.row_format.columns)
 
     def _check_tokens(self, read: Read, found: Tuples, lsns: Integers) -> None:
-        """Refuse what was not written."""
         wrong = (found.columns["page"] != read.starts) | (found.columns["lsn"] != lsns)
         if wrong.any():
             at = int(wrong.argmax())
@@ -333,13 +280,11 @@ class BufferManager:
             )
 
     def _tuples(self, file: File, pages: Integers, frames: Integers, lsns: Integers) -> Tuples:
-        """What pages of a file hold that are in frames."""
         if holds_tokens(file):
             return tokens(pages, lsns)
         return self._content.get(frames, file.layout.row_format.columns)
 
     def _all(self, writes: list[Write]) -> Algorithm:
-        """Have written one after the other, or all at once."""
         if self._depth > 1 and len(writes) > 1:
             yield Psync(writes)
         else:

@@ -1,7 +1,5 @@
 """What an algorithm may ask of files: pages that there are, whole sectors of them, and tuples that fit."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import accumulate
 
@@ -16,15 +14,7 @@ from flashsim.storage.rows import Tuples
 
 
 def check_read(request: Read) -> None:
-    """Refuse pages behind the file's end, parts that are no whole sectors of a page, and columns that are not on them.
-
-    Raises
-    ------
-    InvalidParameterError
-        One of these is asked for.
-    UnknownNameError
-        A column that is not stored.
-    """
+    """Refuse pages behind the file's end, parts that are no whole sectors of a page, and columns that are not on them."""
     file = request.file
     _check_extents("read", request)
     ends = request.starts + request.counts
@@ -40,15 +30,7 @@ def check_read(request: Read) -> None:
 
 
 def check_psync(request: Psync) -> None:
-    """Refuse a set of no requests, of reads and writes, of anything else, or with two writes of one file, and what one may not ask for.
-
-    Raises
-    ------
-    InvalidParameterError
-        One of these is asked for.
-    UnknownNameError, CapacityError
-        See `check_read` and `check_write`.
-    """
+    """Refuse a set of no requests, of reads and writes, of anything else, or with two writes of one file, and what one may not ask for."""
     requests = request.requests
     kinds = sorted({type(each).__name__.lower() for each in requests})
     if kinds not in (["read"], ["write"]):
@@ -70,13 +52,7 @@ def check_psync(request: Psync) -> None:
 
 
 def check_drop(request: Drop) -> None:
-    """Refuse to drop a base relation.
-
-    Raises
-    ------
-    InvalidParameterError
-        It is one.
-    """
+    """Refuse to drop a base relation."""
     if not request.file.temporary:
         raise InvalidParameterError("drop", request.file.name, "only temporary files are dropped")
 
@@ -107,22 +83,12 @@ def _check_columns(request: Read, file: File) -> None:
 
 
 def check_write(request: Write) -> None:
-    """Refuse pages that are neither there nor next, and tuples that do not fit on them.
-
-    Raises
-    ------
-    InvalidParameterError
-        An extent leaves a gap, lengthens a base relation, or is written twice at once; tuples of other columns, of columns that differ in
-        length, or of another number of pages.
-    CapacityError
-        A number that its column does not hold, a row that a relation does not have, or more tuples than a page holds.
-    """
+    """Refuse pages that are neither there nor next, and tuples that do not fit on them."""
     _check_places(request, at_once=request.mode is Mode.BATCH)
     _check_tuples([request])
 
 
 def _check_places(request: Write, *, at_once: bool) -> None:
-    """Refuse pages that are neither there nor next, or that are written twice at once."""
     file = request.file
     _check_extents("write", request)
     end = 0 if request.append else file.pages

@@ -1,7 +1,5 @@
 """Closed clients before devices under one clock, told with SimPy: each client is a process."""
 
-from __future__ import annotations
-
 from collections.abc import Generator, Sequence
 
 import numpy as np

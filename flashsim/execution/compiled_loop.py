@@ -8,8 +8,6 @@ next step.
 The host side is one compiled function, `ACT`, which is given by its address.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -84,7 +82,6 @@ def pause(outbox: Integers) -> None:
 
 @inlined_kernel
 def _is_refused(devices: Integers, request: Integers, longest: int) -> bool:
-    """Whether no device can serve a request of the outbox."""
     device, operation, offset, length = request[_TO], request[_OPERATION], request[_OFFSET], request[_LENGTH]
     if device < 0 or device >= devices.shape[0] or operation < READ or operation > FLUSH:
         return True
@@ -96,7 +93,6 @@ def _is_refused(devices: Integers, request: Integers, longest: int) -> bool:
 
 @inlined_kernel
 def _send(engines: Integers, devices: Integers, clock: Integers, outbox: Integers, longest: int) -> int:
-    """Let the requests of the outbox arrive at their devices now."""
     if outbox[0, 0] >= outbox.shape[0]:
         return _OVERFLOW
     while clock[_SENT] < outbox[0, 0]:
@@ -284,15 +280,7 @@ class CompiledLoop:
         return self._log[: self._clock[_LOGGED]]
 
     def run(self, until: int = NEVER, completions: int = NEVER) -> None:
-        """Let time pass up to `until`, or until at least so many requests have completed since the beginning.
-
-        Raises
-        ------
-        InvalidParameterError
-            The host side issued a request that its device cannot serve, or more than it said.
-        FlashsimError
-            A policy broke its contract, or a flash drive ran out of blocks.
-        """
+        """Let time pass up to `until`, or until at least so many requests have completed since the beginning."""
         for engine in range(len(self._engines)):  # a copy's stand elsewhere
             self._refresh(engine)
         state, side = self._table.crossing(self._state), address_of(self._side.act)
@@ -321,7 +309,6 @@ class CompiledLoop:
         self._refresh(engine)
 
     def _refresh(self, engine: int) -> None:
-        """Take the addresses of an engine's state anew."""
         loop, state = self._engines[engine].compiled_loop()
         self._rows[engine, _LOOP] = loop
         self._rows[engine, _STATE] = state.ctypes.data if compiled() else state

@@ -9,8 +9,6 @@ first come, first served; nothing else does.  The run ends when all strands have
    which they became able to.  A strand that begins another goes on itself; a free latch is taken, and a busy one handed over, at once.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Iterator, Sequence
 from heapq import heappop, heappush
@@ -78,15 +76,7 @@ class ConcurrentDriver:
         self._coordination = Coordination()
 
     def run(self, algorithm: Algorithm) -> ConcurrentRun:
-        """Run an algorithm until it and all strands that it began have ended.
-
-        Raises
-        ------
-        DeadlockError
-            Strands wait for each other.
-        FlashsimError
-            A strand failed, or asked for something impossible.
-        """
+        """Run an algorithm until it and all strands that it began have ended."""
         began = self.now
         self._begin(algorithm, "main")
         try:
@@ -121,7 +111,6 @@ class ConcurrentDriver:
         return handle
 
     def _go_on(self, strand: StrandState) -> None:
-        """Let a strand run until it waits or ends."""
         for _ in self._lives[strand]:
             return
         del self._lives[strand]
@@ -155,7 +144,6 @@ class ConcurrentDriver:
             self._ready.append(strand)
 
     def _life(self, strand: StrandState) -> Iterator[None]:
-        """What a strand does, stopping where it waits."""
         answered: Answer = None
         while True:
             try:

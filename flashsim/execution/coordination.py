@@ -1,7 +1,5 @@
 """Who holds which latch, and which strand waits for what; when somebody goes on is the drivers' business."""
 
-from __future__ import annotations
-
 from collections import defaultdict, deque
 
 from flashsim.core.errors import DeadlockError, InvalidParameterError
@@ -29,13 +27,7 @@ class Coordination:
         return False
 
     def release(self, strand: Strand, latch: Latch) -> Strand | None:
-        """Hand a latch over to the strand that waits longest; returns it, if there is one.
-
-        Raises
-        ------
-        InvalidParameterError
-            The strand does not hold it.
-        """
+        """Hand a latch over to the strand that waits longest; returns it, if there is one."""
         if self._holders.get(latch) is not strand:
             raise InvalidParameterError("release", latch.name, f"{strand.name} does not hold this latch")
         del self._holders[latch]
@@ -52,13 +44,7 @@ class Coordination:
         return other.ended
 
     def end(self, strand: Strand) -> list[Strand]:
-        """A strand has ended; returns those that waited for it.
-
-        Raises
-        ------
-        InvalidParameterError
-            It holds a latch.
-        """
+        """A strand has ended; returns those that waited for it."""
         for latch, holder in self._holders.items():
             if holder is strand:
                 raise InvalidParameterError("latch", latch.name, f"{strand.name} ended while it held it")
@@ -69,7 +55,6 @@ class Coordination:
         return waited
 
     def deadlock(self) -> DeadlockError:
-        """All strands that there are wait."""
         return DeadlockError(f"deadlock: {'; '.join(map(self._told, self.waits))}")
 
     def _told(self, strand: Strand) -> str:

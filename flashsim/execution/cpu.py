@@ -53,13 +53,7 @@ class CpuModel:
     per_call: Mapping[str, float] = field(default_factory=dict)
 
     def user_time(self, work: Mapping[str, int], place: str = HOST) -> float:
-        """User time of some work at a place, ns.
-
-        Raises
-        ------
-        InvalidParameterError
-            The preset has no such place; or no price for a kind of work there, and no default.
-        """
+        """User time of some work at a place, ns."""
         prices = self.user if place == HOST else self.places.get(place)
         if prices is None:
             raise InvalidParameterError("place", repr(place), f"CPU preset {self.name} has {', '.join([HOST, *self.places])}")
@@ -78,13 +72,7 @@ class CpuModel:
         return np.rint(times).astype(np.int64)
 
     def on_cores(self, count: int) -> CpuModel:
-        """The same prices, with so many cores on the host.
-
-        Raises
-        ------
-        InvalidParameterError
-            There would be none.
-        """
+        """The same prices, with so many cores on the host."""
         if count < 1:
             raise InvalidParameterError("cores", count, "there must be at least 1")
         return replace(self, cores={**self.cores, HOST: count})

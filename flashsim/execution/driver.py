@@ -1,7 +1,5 @@
 """The loop that every driver shares: take what an algorithm yields, have it done, answer it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Protocol
@@ -81,7 +79,6 @@ def stop(algorithm: Algorithm) -> None:
 
 
 def answer(request: Request, backend: Backend, results: ResultRows | None) -> Answer:
-    """Have one request done, and count it."""
     enter_phase(request, backend)
     if isinstance(request, Read):
         check_read(request)
@@ -122,7 +119,6 @@ def enter_phase(request: Request, backend: Backend) -> None:
 
 
 def _count_pages(backend: Backend, requests: Sequence[Read] | Sequence[Write]) -> None:
-    """Count requests and pages, and what a buffer manager does for those pages."""
     count = pages = 0
     for request in requests:
         moved, parts = int(request.counts.sum()), request.parts if isinstance(request, Read) else None

@@ -1,7 +1,5 @@
 """The choice of a driver: for an algorithm's files on machines in virtual time, on a real file, or without any device."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Literal, overload
 
@@ -80,13 +78,6 @@ def run(
     -------
     sequence of Run or ConcurrentRun
         One a machine, or one; with `strands` of `ConcurrentRun`, but for runs without a device.
-
-    Raises
-    ------
-    CapacityError
-        The relations and temporary files do not fit.
-    DeadlockError
-        Strands wait for each other.
     """
     if on is None:
         return [trace_only(algorithm(), files, sink, placement=placement, results=results)]

@@ -1,7 +1,5 @@
 """What an algorithm asks of files becomes requests to devices, by where a volume has put the pages."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
@@ -111,7 +109,6 @@ class FileAccess:
         return tuple(self._tuples(request) for request in requests if isinstance(request, Read))
 
     def flush(self, file: File) -> None:
-        """Flush the device that holds the file."""
         self._commit(now=True)
         self._issue_at(FLUSH, self.volume.device(file), 0, 0, file.name)
 
@@ -145,6 +142,5 @@ class FileAccess:
         self.issue([Group(operation, Extents(device, np.array([offset]), np.array([length])), label)])
 
     def _commit(self, now: bool) -> None:
-        """Write what the file system itself has to write."""
         for due in self.volume.metadata_due(now):
             self.issue([Group(WRITE, due, METADATA)])

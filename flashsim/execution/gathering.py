@@ -4,8 +4,6 @@ The CPU time between two requests is the think time of the second.  This is righ
 an algorithm asks for does not depend on time, and one pass over it drives any number of machines.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import accumulate, pairwise
 
@@ -63,7 +61,6 @@ class Gathering:
             self.serve()
 
     def serve(self) -> None:
-        """Have every machine serve what was gathered."""
         if not self._groups:
             return
         requests, ends = _chain(self._groups, self._at_once)
@@ -111,7 +108,6 @@ class Gathering:
 
 
 def _serve(machine: Machine, requests: Requests, begin: int) -> Completions:
-    """Have the devices serve requests, those of each device one after another in the array."""
     numbers = requests["device"]
     bounds = [0, *(np.flatnonzero(np.diff(numbers)) + 1).tolist(), len(requests)]
     if len(bounds) == 2:

@@ -1,7 +1,5 @@
 """What an algorithm runs on in virtual time: devices, a CPU, and whoever is told of the requests."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 

@@ -1,7 +1,5 @@
 """What a machine's CPU takes for an algorithm's work and for its requests, and when it takes it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np
@@ -52,7 +50,6 @@ class UserTime:
         return spent
 
     def gather(self) -> None:
-        """A group of requests comes now."""
         self._before.append(self.since)
         self.since = 0
 

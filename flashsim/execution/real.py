@@ -1,7 +1,5 @@
 """Run an algorithm on a real file or block device; strands of control are threads."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from time import perf_counter_ns
 
@@ -35,15 +33,7 @@ def needed_size(files: Sequence[HeapFile]) -> int:
 
 
 def check_real_placement(placement: str) -> None:
-    """Refuse a placement that a real device cannot have.
-
-    Raises
-    ------
-    UnknownNameError
-        There is no such placement.
-    InvalidParameterError
-        It takes two disks, or acts out a file system.
-    """
+    """Refuse a placement that a real device cannot have."""
     member = PLACEMENTS.load(placement)
     if member.DEVICE_MAP.devices > 1:
         raise InvalidParameterError("placement", placement, "a real device is one disk")
@@ -73,13 +63,6 @@ def run_on_file(
         Opened for writing; what it holds is destroyed.
     placement
         ``packed`` or ``spread``.
-
-    Raises
-    ------
-    CapacityError
-        The device cannot hold the relations and temporary files.
-    InvalidParameterError
-        The device does not take pages so small.
     """
     return in_one(run_strands_on_file(algorithm, files, device, placement=placement, sink=sink, results=results, progress=progress).strands)
 
@@ -109,7 +92,6 @@ def run_strands_on_file(
 
 
 def _load(file: HeapFile, volume: Volume, device: RealDevice, progress: Progress | None) -> None:
-    """Place a base relation and write its pages."""
     device.check_page_size(file.page_size)
     volume.add(file)
     for start in range(0, file.pages, _LOAD_PAGES):

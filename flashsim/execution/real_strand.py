@@ -124,12 +124,10 @@ class RealStrand:
         return None
 
     def flush(self, file: File) -> None:
-        """Make what was written durable."""
         self.device.flush()
         self.last = self._log.record(make_requests(FLUSH, 0, 0), None, file.name, self.last)
 
     def drop(self, file: File) -> None:
-        """Free a temporary file's room."""
         with self._log.lock:
             self.volume.drop(file)
 
@@ -196,12 +194,10 @@ class RealStrand:
 
 
 def _one(groups: Sequence[Group]) -> Group:
-    """Groups that go at once as one, or the only one; a device is all there is."""
     return groups[0] if len(groups) == 1 else (together(groups) or groups)[0]
 
 
 def _pages(data: Bytes, page_size: int, parts: Sequence[tuple[int, int]] | None) -> Bytes:
-    """What was read as pages, shape (pages, page_size), with zeros where parts are missing."""
     if parts is None:
         return data.reshape(-1, page_size)
     rows = data.reshape(-1, sum(length for _, length in parts))

@@ -91,7 +91,6 @@ class Write:
 
     @property
     def new_pages(self) -> int:
-        """How many pages longer the file becomes."""
         return max(0, int((self.starts + self.counts).max(initial=0)) - self.file.pages)
 
 

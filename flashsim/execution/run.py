@@ -28,12 +28,10 @@ class PhaseCost:
 
     @property
     def requests(self) -> int:
-        """Host requests."""
         return self.reads + self.writes
 
     @property
     def pages(self) -> int:
-        """Pages moved."""
         return self.pages_read + self.pages_written
 
     @property
@@ -47,7 +45,6 @@ class PhaseCost:
         return self.io_time + self.cpu_time + self.wait_time
 
     def as_dict(self) -> dict[str, Any]:
-        """JSON-ready."""
         return asdict(self) | {"work": {str(kind): count for kind, count in self.work.items()}}
 
     def add(self, other: PhaseCost) -> None:
@@ -84,14 +81,12 @@ class Run:
             self.phases.append(self.phase)
 
     def total(self) -> PhaseCost:
-        """All phases together."""
         total = PhaseCost("total")
         for phase in self.phases:
             total.add(phase)
         return total
 
     def as_dict(self) -> dict[str, Any]:
-        """JSON-ready."""
         return {
             "machine": self.machine,
             "result_rows": self.result_rows,
@@ -133,7 +128,6 @@ class ConcurrentRun:
 
     @property
     def phases(self) -> list[PhaseCost]:
-        """All strands together, by phase."""
         return _merged([phase for run in self.strands for phase in run.phases])
 
     @property
@@ -147,12 +141,10 @@ class ConcurrentRun:
 
     @property
     def outstanding(self) -> OutstandingLevel:
-        """How many requests all strands had outstanding."""
         return self.strands[0].outstanding
 
     @property
     def result_rows(self) -> int:
-        """Rows that all strands made."""
         return sum(run.result_rows for run in self.strands)
 
     @property
@@ -166,7 +158,6 @@ class ConcurrentRun:
         return [time / max(1, self.elapsed) for time in self.device_times]
 
     def as_dict(self) -> dict[str, Any]:
-        """JSON-ready."""
         told = Run(self.machine, self.phases, self.result_rows, outstanding=self.outstanding).as_dict()
         for phase in told["phases"]:
             phase["elapsed"] = self.elapsed_in(phase["name"])
@@ -185,7 +176,6 @@ def _merged(phases: Iterable[PhaseCost]) -> list[PhaseCost]:
 
 
 def by_name(runs: Iterable[Run]) -> list[Run]:
-    """The runs of strands, those of one name as one."""
     named: dict[str, list[Run]] = {}
     for run in runs:
         named.setdefault(run.strand, []).append(run)

@@ -4,8 +4,6 @@ I/O is synchronous and does not overlap with CPU time, as in do2009, section 4.1
 passed, and the CPU goes on when the last request of a batch has completed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from flashsim.core.errors import InvalidParameterError

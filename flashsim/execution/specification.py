@@ -4,8 +4,6 @@ Every delay has a priority of its own among events of one nanosecond: what follo
 strands whose work or sleep ends, by number, then devices, by number.
 """
 
-from __future__ import annotations
-
 from collections.abc import Generator
 
 import simpy
@@ -71,7 +69,6 @@ class ConcurrentSpecification:
         return handle
 
     def life(self, strand: StrandState, begun: simpy.Event) -> Process:
-        """What a strand does."""
         yield begun
         answered: Answer = None
         while True:
@@ -103,7 +100,6 @@ class ConcurrentSpecification:
         self.ends[strand.handle].succeed()
 
     def acquire(self, strand: StrandState, latch: Latch) -> Process:
-        """A free latch is taken at once."""
         resource = self.latches.setdefault(latch, simpy.Resource(self.env))
         claim = resource.request()
         if not claim.triggered:

@@ -4,8 +4,6 @@ What falls on one nanosecond happens in this order: devices, drive by drive; tho
 did, and whoever they wake; whatever else is due, by its own priority below `SENDING`; and last what was asked for meanwhile arrives.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

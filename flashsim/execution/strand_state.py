@@ -35,7 +35,6 @@ class Step:
 
 
 def check_duration(name: str, duration: object, now: int = 0) -> None:
-    """Refuse to go back in time, or past its end."""
     if not (isinstance(duration, int | np.integer) and 0 <= duration < NEVER - now):
         raise InvalidParameterError(name, f"{duration} ns", f"it must be a whole number from 0 to {NEVER - now - 1}")
 
@@ -58,7 +57,6 @@ class Site:
 
     @property
     def name(self) -> str:
-        """Of the machine."""
         return self.machine.name if self.machine is not None else "trace only"
 
     @property
@@ -85,7 +83,6 @@ class StrandState(FileAccess):
 
     @property
     def number(self) -> int:
-        """In the order in which strands began."""
         return self.handle.number
 
     def cpu(self, request: Cpu) -> None:
@@ -206,7 +203,6 @@ class Port:
 
     @property
     def busy(self) -> bool:
-        """Whether requests are outstanding."""
         return bool(self._by_id)
 
     @property

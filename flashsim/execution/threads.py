@@ -1,7 +1,5 @@
 """Strands of control on a real device are threads: each does its own I/O and is timed by its own clocks."""
 
-from __future__ import annotations
-
 import time
 from threading import Condition, Event, Thread
 
@@ -42,15 +40,7 @@ class StrandThreads:
         self._failed = Event()  # wakes those that sleep
 
     def run(self, algorithm: Algorithm) -> list[Run]:
-        """Run an algorithm until it and all strands that it began have ended; returns a run a strand.
-
-        Raises
-        ------
-        DeadlockError
-            Strands wait for each other.
-        FlashsimError
-            A strand failed, or asked for something impossible.
-        """
+        """Run an algorithm until it and all strands that it began have ended; returns a run a strand."""
         self._strand(next(iter(self._backends)), algorithm)
         while self._live:
             try:
@@ -90,7 +80,6 @@ class StrandThreads:
                 self._turn.notify_all()
 
     def _fail(self, problem: BaseException) -> None:
-        """Let all strands stop at their next request."""
         with self._turn:
             if self._problem is None and not isinstance(problem, _StoppedError):
                 self._problem = problem
@@ -149,7 +138,6 @@ class StrandThreads:
                     backend.follows(self._backends[one].last)
 
     def _check_deadlock(self) -> None:
-        """All strands that live wait: none of them ever goes on."""
         if self._problem is None and self._live and len(self._coordination.waits) == self._live:
             self._problem = self._coordination.deadlock()
             self._turn.notify_all()

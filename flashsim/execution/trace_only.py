@@ -1,7 +1,5 @@
 """Run an algorithm without any device: its rows and its requests, in no time."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from flashsim.core.protocols import Sink
@@ -50,7 +48,6 @@ def trace_only(
 
 
 def unbounded(placement: str = "packed") -> Volume:
-    """An empty volume without bounds."""
     return Volume([NEVER] * PLACEMENTS.load(placement).DEVICE_MAP.devices, placement)
 
 

@@ -1,7 +1,5 @@
 """What the parameters of a hard disk must fulfil together; each function names the parameter, its value and the bound."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np
@@ -19,7 +17,6 @@ _MOST_SECTORS = 2**40
 
 
 def check_sizes(parameters: DriveDescription) -> None:
-    """Sizes are whole sectors."""
     sector = parameters.sector_size
     if sector % SECTOR:
         raise InvalidParameterError("sector_size", f"{sector} B", f"it must be a multiple of {SECTOR} B")
@@ -83,7 +80,6 @@ def _check_bad(parameters: DriveDescription, name: str, row: Sequence[float], co
 
 
 def check_capacity(parameters: DriveDescription) -> None:
-    """The zones hold what the host can address."""
     sectors = sectors_of(parameters)
     if parameters.capacity < parameters.sector_size or sectors * parameters.sector_size < parameters.capacity:
         raise InvalidParameterError(

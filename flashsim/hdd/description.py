@@ -4,8 +4,6 @@ Every field beyond the first group has a default that switches its part off, so 
 the fields (`hdd.state`) and what they must fulfil together (`hdd.checks`) stand above; `hdd.parameters` puts all together.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from flashsim.core.parameters import count, duration, number, rate, size, switch, table, text

@@ -1,7 +1,5 @@
 """The parameters of a hard disk drive, checked as a whole."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,13 +14,7 @@ from flashsim.hdd.state.layout import sectors_of
 
 @dataclass(frozen=True, kw_only=True)
 class HddParameters(DriveDescription):
-    """A drive; make it with `flashsim.core.parameters.build`.
-
-    Raises
-    ------
-    InvalidParameterError
-        Values that contradict each other: zones too small for the capacity, a seek curve that falls, and the like.
-    """
+    """A drive; make it with `flashsim.core.parameters.build`."""
 
     def __post_init__(self) -> None:
         checks.check_sizes(self)
@@ -34,13 +26,7 @@ class HddParameters(DriveDescription):
         checks.check_capacity(self)
 
     def check(self, requests: Requests, commands: Commands) -> None:
-        """Refuse commands that lie outside the drive or are not in whole sectors.
-
-        Raises
-        ------
-        InvalidParameterError
-            The first such command, by its offset and length; or an operation that no drive knows.
-        """
+        """Refuse commands that lie outside the drive or are not in whole sectors."""
         if not _is_one_refused(np.ascontiguousarray(requests), np.ascontiguousarray(commands), self.sector_size, self.capacity):
             return
         offset, length = commands["offset"], commands["length"]

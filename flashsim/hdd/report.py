@@ -1,7 +1,5 @@
 """What both models of a drive tell about themselves: counters, and what a power cut took."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -57,7 +55,6 @@ def power_cut(at: int, lost: Iterable[int], unsettled: Iterable[Unsettled]) -> H
 
 
 def statistics(counters: Mapping[str, int]) -> dict[str, Any]:
-    """The counters and the means that reports need."""
     seeks, waits = counters["seeks"], counters["waits"]
     return {
         **counters,

@@ -1,7 +1,5 @@
 """What a run of a drive takes in energy, from its counters, the busy time of its channels, and how long it ran and served."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -61,7 +59,6 @@ class Energy:
 
     @property
     def total(self) -> int:
-        """All parts together, pJ."""
         return sum(dataclasses.astuple(self))
 
     def as_dict(self) -> dict[str, float]:

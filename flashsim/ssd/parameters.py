@@ -1,7 +1,5 @@
 """What a solid state drive is made of: geometry, chip times, channels, host link and the policies of its firmware."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from itertools import permutations
 
@@ -23,13 +21,7 @@ _CHOICES = {
 
 @dataclass(frozen=True)
 class SsdParameters:
-    """Declared values of one drive; make it with `flashsim.core.parameters.build`.
-
-    Raises
-    ------
-    InvalidParameterError
-        The flash page is no multiple of a sector, or the drive's blocks cannot hold its capacity.
-    """
+    """Declared values of one drive; make it with `flashsim.core.parameters.build`."""
 
     capacity: int = size("bytes that the host can address", SECTOR)
     page_size: int = size("bytes of a flash page", SECTOR)
@@ -97,7 +89,6 @@ class SsdParameters:
     link_write_command: int = duration("time that a write command holds the host link besides its bytes", 0, default=0)
 
     def __post_init__(self) -> None:
-        """Check that the values fit together."""
         if self.page_size % SECTOR:
             raise InvalidParameterError("page_size", self.page_size, f"it must be a multiple of {SECTOR}")
         if self.capacity % SECTOR:
@@ -108,7 +99,6 @@ class SsdParameters:
         self._check_capacity()
 
     def _check_choices(self) -> None:
-        """Refuse unknown choices, and choices that do not go together."""
         for name, allowed in _CHOICES.items():
             if getattr(self, name) not in allowed:
                 raise UnknownNameError(name, getattr(self, name), allowed)
@@ -146,7 +136,6 @@ class SsdParameters:
             raise RefusedError("continuation_latency: not supported with a write_buffer, which acknowledges all writes")
 
     def _check_reserve(self) -> None:
-        """Check that every plane has the blocks that its collection and its bad blocks need."""
         least = 1 + self.gc_streams + self.gc_slicing
         if self.gc_reserve < least:
             raise InvalidParameterError(
@@ -168,7 +157,6 @@ class SsdParameters:
             )
 
     def _check_capacity(self) -> None:
-        """Check that flash pages can be numbered, and that the planes have room for the capacity."""
         if self.pools * self.blocks_per_plane * self.pages_per_block > MOST_FLASH_PAGES:
             bound = f"{self.pools} planes with blocks of {self.pages_per_block} pages may have at most {MOST_FLASH_PAGES} pages in all"
             raise InvalidParameterError("blocks_per_plane", self.blocks_per_plane, bound)
@@ -183,17 +171,14 @@ class SsdParameters:
 
     @property
     def blocks_per_die(self) -> int:
-        """Erase blocks of a die, over all its planes."""
         return self.blocks_per_plane * self.planes_per_die
 
     @property
     def sectors_per_page(self) -> int:
-        """Sectors of a flash page."""
         return self.page_size // SECTOR
 
     @property
     def buffer_pages(self) -> int:
-        """Flash pages that the write buffer holds."""
         return self.write_buffer // self.page_size
 
     @property
@@ -203,7 +188,6 @@ class SsdParameters:
 
     @property
     def pools(self) -> int:
-        """Planes of the drive."""
         return self.dies * self.planes_per_die
 
     @property
@@ -213,7 +197,6 @@ class SsdParameters:
 
     @property
     def good_blocks(self) -> int:
-        """Blocks of a plane in use at a time."""
         return self.blocks_per_plane - self.spare_blocks
 
     @property
@@ -224,7 +207,6 @@ class SsdParameters:
 
     @property
     def dies(self) -> int:
-        """Dies of the drive."""
         return self.channels * self.packages_per_channel * self.dies_per_package
 
     @property

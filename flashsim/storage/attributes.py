@@ -4,8 +4,6 @@ Numbers, truth values, dates and times take the bytes of their type, little-endi
 bytes take what they are long; a value of a column that mixes several types takes a byte that says which, and then its own.
 """
 
-from __future__ import annotations
-
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -83,7 +81,6 @@ def attribute(name: str, column: pa.Array | pa.ChunkedArray) -> Attribute:
 
 
 def _width(column: pa.ChunkedArray) -> int:
-    """Bytes of a number: those of its type, but a decimal's are as many as its digits need."""
     kind = column.type
     if pa.types.is_boolean(kind):
         return 1
@@ -116,13 +113,7 @@ def values_of(attribute: Attribute, column: pa.Array) -> Values:
 
 
 def array_from(attribute: Attribute, count: int, values: Values) -> pa.Array:
-    """The reverse: an array of the attribute's type, of `count` values.
-
-    Raises
-    ------
-    DamagedFileError
-        A text is no UTF-8, or a value of several types has none of them.
-    """
+    """The reverse: an array of the attribute's type, of `count` values."""
     kind, data = attribute.kind, values.data
     if pa.types.is_null(kind):
         return pa.nulls(count)
@@ -170,7 +161,6 @@ def _texts(pieces: pa.Array) -> pa.Array:
 
 
 def _mixed_bytes(column: pa.UnionArray) -> Values:
-    """Values of several types: each begins with a byte that says which."""
     classes, offsets = array_of(column.type_codes), array_of(column.offsets)
     pieces, order, before = [pa.array([], pa.large_binary())], np.zeros(len(column), np.int64), 0
     for class_ in range(column.type.num_fields):
@@ -197,7 +187,6 @@ def _marked(values: pa.Array, mark: int) -> pa.Array:
 
 
 def _mixed_values(values: Values) -> pa.Array:
-    """The reverse, as a union."""
     valid, lengths, starts = values.valid, np.diff(values.ends), values.ends[:-1]
     if (lengths[valid] < 1).any():
         raise DamagedFileError("a value of several types has none of them")

@@ -1,7 +1,5 @@
 """Columns of Arrow types, and the few types that SQLite stores them as."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

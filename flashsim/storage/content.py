@@ -1,7 +1,5 @@
 """What pages hold, in the elided form: the columns of tuples that the others follow from, such as row ids; padding is not kept."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -59,7 +57,6 @@ class _Pages:
         return Tuples(self._columns(slice(first, last)), self._first[begin : end + 1] - first)
 
     def read(self, numbers: Integers) -> Tuples:
-        """The tuples of some pages."""
         sizes = self._sizes[numbers]
         return Tuples(self._columns(ranges(self._first[numbers], sizes)), np.concatenate([[0], np.cumsum(sizes)]))
 
@@ -91,11 +88,9 @@ class ColumnContent:
         held.write(ranges(starts, counts), tuples)
 
     def drop(self, file: File) -> None:
-        """Forget a temporary file."""
         self._written.pop(file, None)
 
     def _held(self, file: File) -> _Pages | HeapFile:
-        """What holds the pages of a file: a base relation itself until it is written to."""
         return self._written.get(file) or (file if isinstance(file, HeapFile) else _Pages(file.layout.row_format))
 
 

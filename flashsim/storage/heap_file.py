@@ -46,7 +46,6 @@ class File:
 
     @property
     def page_size(self) -> int:
-        """Bytes."""
         return self.layout.page_size
 
 
@@ -78,12 +77,10 @@ class HeapFile(File):
         return Tuples(self._loaded(slice(first, last)), self.first_rows[begin : end + 1] - first)
 
     def read(self, numbers: Integers) -> Tuples:
-        """The tuples of some pages, as they were loaded."""
         sizes = self.first_rows[numbers + 1] - self.first_rows[numbers]
         return Tuples(self._loaded(ranges(self.first_rows[numbers], sizes)), np.concatenate([[0], np.cumsum(sizes)]))
 
     def _loaded(self, which: Integers | slice) -> Columns:
-        """Some of the tuples that were loaded, by a run of their numbers or the numbers themselves."""
         rows = np.arange(which.start, which.stop) if isinstance(which, slice) else which
         return {"key": self.relation.keys(which), "row": rows}
 
@@ -161,7 +158,6 @@ def _packed(layout: Layout, relation: Relation) -> Integers:
 
 
 def _fullest_page(layout: Layout, relation: Relation, first_rows: Integers) -> int:
-    """Bytes of the cells on the page that holds most."""
     pages = len(first_rows) - 1
     fullest = 0
     page = 0

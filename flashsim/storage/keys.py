@@ -4,8 +4,6 @@ Integers of any width are their own codes.  Everything else takes its rank in on
 (1 equals 1.0, and 2**53 + 1 equals no double), texts by code points, as SQLite's binary collation does.
 """
 
-from __future__ import annotations
-
 from decimal import Decimal
 from typing import Any
 
@@ -44,11 +42,6 @@ def encode_keys(
     -------
     tuple
         Codes of R and of S, int32 where no key is NULL and all fit, otherwise int64 with NULL_KEY for NULL and NaN.
-
-    Raises
-    ------
-    SchemaError
-        The columns cannot be compared, such as an integer and a text.
     """
     r, s = plain_type(r_values), plain_type(s_values)
     kinds = [_kind(r.type, r_name), _kind(s.type, s_name)]
@@ -130,13 +123,7 @@ def _numbers(column: pa.ChunkedArray, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
 
 
 def _comparable(r: pa.ChunkedArray, s: pa.ChunkedArray, kinds: set[str]) -> tuple[pa.ChunkedArray, pa.ChunkedArray]:
-    """Both columns in one type in which values are equal exactly when their keys are.
-
-    Raises
-    ------
-    pyarrow.ArrowInvalid
-        There is no such type.
-    """
+    """Both columns in one type in which values are equal exactly when their keys are."""
     if kinds == {"real"}:
         return _without_nan(r), _without_nan(s)
     if "decimal" in kinds:
@@ -161,7 +148,6 @@ def _nanoseconds(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _without_nan(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Doubles with NULL for NaN and one zero."""
     doubles = column.cast(pa.float64())
     doubles = pc.if_else(pc.is_nan(doubles), pa.scalar(None, pa.float64()), doubles)
     return pc.add(doubles, 0.0)
@@ -228,13 +214,7 @@ class StoredKeys:
             self._known = dict(zip(stored.to_pylist(), distinct.tolist(), strict=True)) | {None: NULL_KEY}
 
     def codes(self, stored: pa.Array) -> Integers:
-        """Codes of stored values, shape (n,); NULL_KEY for NULL.
-
-        Raises
-        ------
-        DamagedFileError
-            A value is none of this relation's.
-        """
+        """Codes of stored values, shape (n,); NULL_KEY for NULL."""
         if self._known is None:
             if not pa.types.is_integer(stored.type):
                 if stored.null_count < len(stored):
@@ -249,7 +229,6 @@ class StoredKeys:
 
 
 def _are_codes(values: pa.ChunkedArray, codes: npt.NDArray[Any]) -> bool:
-    """Whether the keys are integers that stand for themselves."""
     start = 0
     for chunk in values.chunks if pa.types.is_integer(values.type) else []:
         numbers = array_of(chunk.cast(pa.int64(), safe=False) if chunk.null_count else chunk, NULL_KEY)

@@ -3,8 +3,6 @@
 That follows from the tuples' sizes alone, so that the elided form (`flashsim.storage.content`) and the byte form agree page for page.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from types import MethodType
 
@@ -24,15 +22,7 @@ PAGE_FORMAT = "sqlite"
 
 
 def check_page_size(page_size: int, page_format: str = PAGE_FORMAT) -> None:
-    """Refuse a page size that a page format does not have.
-
-    Raises
-    ------
-    UnknownNameError, MissingFileError
-        There is no such page format.
-    InvalidParameterError
-        It has no pages of that size.
-    """
+    """Refuse a page size that a page format does not have."""
     PAGE_FORMATS.load(page_format).check_page_size(page_size)
 
 
@@ -76,7 +66,6 @@ class Layout:
 
     @property
     def room(self) -> int:
-        """Bytes of tuples that a page holds."""
         return self._pages.room(self.row_format, self.page_size)
 
     @property
@@ -119,11 +108,6 @@ class Layout:
             Of tuples in memory: ``key`` and ``row`` of a relation.
         attributes
             Of the stored rows: a relation's columns, by the names that they have there.
-
-        Raises
-        ------
-        UnknownNameError
-            No such attribute is stored.
         """
         found = self._parts.get((columns, attributes))
         if found is None:
@@ -135,35 +119,15 @@ class Layout:
         return found
 
     def verify(self, data: Bytes, numbers: Integers) -> None:
-        """Refuse whole pages, shape (pages, page_size), that are not those of a file's that have these numbers, if they can tell.
-
-        Raises
-        ------
-        DamagedFileError
-            There is one.
-        """
+        """Refuse whole pages, shape (pages, page_size), that are not those of a file's that have these numbers, if they can tell."""
         self._pages.verify_pages(self.row_format, data, numbers)
 
     def decode(self, data: Bytes, columns: tuple[str, ...] | None = None) -> Tuples:
-        """The tuples of pages, shape (pages, page_size), in order, or some columns of them, whose parts alone are looked at.
-
-        Raises
-        ------
-        DamagedFileError
-            The bytes are no such pages.
-        """
+        """The tuples of pages, shape (pages, page_size), in order, or some columns of them, whose parts alone are looked at."""
         return self._pages.decode_pages(self.row_format, self.row_format.columns if columns is None else columns, data)
 
     def decode_values(self, data: Bytes, attributes: tuple[str, ...]) -> pa.Table:
-        """Attributes of the rows of pages, shape (pages, page_size), in order, whose parts alone are looked at.
-
-        Raises
-        ------
-        DamagedFileError
-            The bytes are no such pages.
-        SchemaError
-            Pages of this format hold no attributes that can be read by themselves.
-        """
+        """Attributes of the rows of pages, shape (pages, page_size), in order, whose parts alone are looked at."""
         return self._pages.decode_values(self.row_format, attributes, data)
 
     def pack(self, tuples: Tuples) -> Integers:

@@ -9,8 +9,6 @@ Numbers are big-endian.  As in SQLite, a double without a fraction is stored as 
 Source: "Database File Format", sections 1.6 and 2.1 (sqlite.org/fileformat2.html).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 
@@ -273,11 +271,6 @@ def stored_values(data: Bytes, types: Integers, at: Integers, declared_real: boo
         Integers stand for doubles.
     encoding
         Of texts: ``utf-8``, ``utf-16-le`` or ``utf-16-be``.
-
-    Raises
-    ------
-    DamagedFileError
-        A text is not of that encoding.
     """
     numbers = np.zeros(len(types), np.int64)
     _get_numbers(data, types, at, numbers)

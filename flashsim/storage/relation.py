@@ -4,8 +4,6 @@ Key codes are int64 and order-preserving; both relations of a join share one cod
 rows hold besides is elided: it stays with `Records` and is fetched by row id when results are written or pages become bytes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -87,7 +85,6 @@ class Relation:
 
     @property
     def title(self) -> str:
-        """What errors call it."""
         return f"relation {self.name}"
 
     @property
@@ -114,25 +111,13 @@ class Relation:
         return [column_of(tuples.rows), *(joined(column) for column in self.records.take(tuples.rows).columns)]
 
     def numbers_of(self, column: str, stored: pa.Array) -> Integers:
-        """Key codes, or row ids.
-
-        Raises
-        ------
-        DamagedFileError
-            This relation has no such key, or row.
-        """
+        """Key codes, or row ids."""
         if column == "key":
             return self.stored_keys.codes(stored_column(stored))
         return self._known_rows(array_of(stored))
 
     def check(self, tuples: Tuples) -> None:
-        """Refuse a row id that no row has.
-
-        Raises
-        ------
-        CapacityError
-            There is one.
-        """
+        """Refuse a row id that no row has."""
         for extreme in (int(tuples.rows.min(initial=0)), int(tuples.rows.max(initial=0))):
             if len(tuples) and not 0 <= extreme < len(self):
                 raise CapacityError(f"{self.title}: row {extreme}, but it has {len(self)}, from 0")
@@ -154,13 +139,7 @@ class Relation:
         return self.records.encode(tuples.rows)
 
     def decode(self, data: Bytes, numbers: Integers, starts: Integers, ends: Integers) -> Columns:
-        """Key codes and row ids of records that lie at ``data[starts[i]:ends[i]]``.
-
-        Raises
-        ------
-        DamagedFileError
-            They are no rows of this relation.
-        """
+        """Key codes and row ids of records that lie at ``data[starts[i]:ends[i]]``."""
         keys = self.decode_values((self.key,), data, numbers, starts, ends).column(0)
         return {"key": self.stored_keys.codes(joined(keys)), "row": numbers}
 

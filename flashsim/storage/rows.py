@@ -51,12 +51,10 @@ class Tuples:
 
     @property
     def keys(self) -> Integers:
-        """Key codes, of tuples that have one."""
         return self.columns["key"]
 
     @property
     def rows(self) -> Integers:
-        """Row ids, of tuples that have one."""
         return self.columns["row"]
 
     def joinable(self) -> Tuples:
@@ -110,13 +108,7 @@ class RowFormat(Protocol):
         """The attributes of some tuples, shape (n,) each."""
 
     def numbers_of(self, column: str, stored: pa.Array) -> Integers:
-        """The reverse, for a column of tuples: its numbers, given the attribute that it is stored as.
-
-        Raises
-        ------
-        DamagedFileError
-            They are no values of this format.
-        """
+        """The reverse, for a column of tuples: its numbers, given the attribute that it is stored as."""
 
     def check(self, tuples: Tuples) -> None:
         """Refuse values that no record of this format holds."""
@@ -134,13 +126,7 @@ class RowFormat(Protocol):
         """The records, one after the other, and where each begins, shape (n + 1,)."""
 
     def decode(self, data: Bytes, numbers: Integers, starts: Integers, ends: Integers) -> Columns:
-        """The columns of records that lie at ``data[starts[i]:ends[i]]``, in cells of these numbers.
-
-        Raises
-        ------
-        DamagedFileError
-            They are no records of this format.
-        """
+        """The columns of records that lie at ``data[starts[i]:ends[i]]``, in cells of these numbers."""
 
     def decode_values(self, attributes: tuple[str, ...], data: Bytes, numbers: Integers, starts: Integers, ends: Integers) -> pa.Table:
         """As `decode`, but attributes."""
@@ -180,7 +166,6 @@ class FixedRows:
 
     @property
     def title(self) -> str:
-        """What errors call it."""
         return f"row format {self.name}"
 
     @property
@@ -194,7 +179,6 @@ class FixedRows:
         return {column: np.int32 if width <= 4 else np.int64 for column, width in self.widths.items()}
 
     def restored(self, kept: Mapping[str, npt.NDArray[Any]]) -> Columns:
-        """All columns, given those that are kept."""
         return {column: kept[column].astype(np.int64) for column in self.widths}
 
     @property
@@ -213,17 +197,10 @@ class FixedRows:
         return [*(column_of(tuples.columns[column]) for column in self.widths), *padding]
 
     def numbers_of(self, column: str, stored: pa.Array) -> Integers:
-        """The numbers that were stored."""
         return array_of(stored)
 
     def check(self, tuples: Tuples) -> None:
-        """Refuse a number that is too large for its width.
-
-        Raises
-        ------
-        CapacityError
-            There is one.
-        """
+        """Refuse a number that is too large for its width."""
         for column, width in self.widths.items():
             values, bound = tuples.columns[column], 1 << (8 * width - 1)
             for extreme in (int(values.min(initial=0)), int(values.max(initial=0))):
@@ -235,7 +212,6 @@ class FixedRows:
         return len(self._header()) + sum(self.widths.values()) + self.padding
 
     def record_sizes(self, tuples: Tuples) -> int:
-        """Bytes of every record."""
         return self.largest_record()
 
     def numbers(self, tuples: Tuples) -> Integers:
@@ -243,7 +219,6 @@ class FixedRows:
         return np.zeros(len(tuples), np.int64)
 
     def encode(self, tuples: Tuples) -> tuple[Bytes, Integers]:
-        """The records, one after the other, and where each begins, shape (n + 1,)."""
         self.check(tuples)
         header = self._header()
         out = np.zeros((len(tuples), self.largest_record()), np.uint8)
@@ -255,13 +230,7 @@ class FixedRows:
         return out.reshape(-1), np.arange(len(tuples) + 1) * self.largest_record()
 
     def decode(self, data: Bytes, numbers: Integers, starts: Integers, ends: Integers) -> Columns:
-        """The columns of records that lie at ``data[starts[i]:ends[i]]``.
-
-        Raises
-        ------
-        DamagedFileError
-            They are no records of these widths.
-        """
+        """The columns of records that lie at ``data[starts[i]:ends[i]]``."""
         header, size = self._header(), self.largest_record()
         at = len(header)
         sized = not numbers.any() and bool((ends - starts == size).all())

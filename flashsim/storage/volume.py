@@ -48,7 +48,6 @@ class _Segments:
         return self._places[1, : self.count]
 
     def add(self, page: int, offset: int) -> None:
-        """The file goes on there with that page."""
         last = self.count - 1
         if last >= 0 and offset == self._places[1, last] + (page - self._places[0, last]) * self.page_size:
             return
@@ -58,7 +57,6 @@ class _Segments:
         self.count += 1
 
     def locate(self, device: int, starts: Integers, counts: Integers) -> Extents:
-        """Where extents are, in order; one that spans segments is cut at their borders."""
         first, offset, size = self.first, self.offset, self.page_size
         if len(starts) == 1:
             start, count = starts.item(), counts.item()
@@ -85,13 +83,6 @@ class Volume:
         A member's name, or the path of a Python file that is one.
     scale
         That of devices which are miniatures.
-
-    Raises
-    ------
-    UnknownNameError, MissingFileError
-        There is no such placement.
-    InvalidParameterError
-        It needs another number of devices.
     """
 
     def __init__(self, capacities: Sequence[int], placement: str = "packed", scale: float = 1.0) -> None:
@@ -147,13 +138,7 @@ class Volume:
         return [Extents(device, *written) for device, written in due if written is not None]
 
     def locate(self, file: File, starts: Integers, counts: Integers) -> Extents:
-        """Where extents of a file are, in order; one that lies in several places is cut.
-
-        Raises
-        ------
-        InvalidParameterError
-            There are some, of a file that has no room here.
-        """
+        """Where extents of a file are, in order; one that lies in several places is cut."""
         segments = self._files.get(file)
         if segments is None:
             if len(starts):

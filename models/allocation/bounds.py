@@ -1,7 +1,5 @@
 """What all divisions of memory refuse, and how they round."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 
@@ -24,7 +22,6 @@ def checked_ratio(name: str, value: float, least: float) -> float:
 
 
 def too_small(memory: int, needs: str) -> InvalidParameterError:
-    """That a join needs more memory."""
     return InvalidParameterError("memory", f"{memory} pages", needs)
 
 

@@ -1,7 +1,5 @@
 """How the buffers of each join are named, and whether a division of memory is possible."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from fractions import Fraction
@@ -25,7 +23,6 @@ class NestedLoopsAllocation:
     inner: int
 
     def phases(self) -> tuple[int, ...]:
-        """Pages used in each phase."""
         return (self.outer + self.inner,)
 
     def chunks(self, r_pages: int, fudge: float = FUDGE) -> int:
@@ -74,7 +71,6 @@ class DigestAllocation:
     output: int
 
     def phases(self) -> tuple[int, ...]:
-        """Pages used while digests are projected."""
         return (self.input + self.output,)
 
 
@@ -87,7 +83,6 @@ class SimpleHashAllocation:
     output: int
 
     def phases(self) -> tuple[int, ...]:
-        """Pages used in each iteration."""
         return (self.workspace + self.input + self.output,)
 
 
@@ -102,7 +97,6 @@ class GraceAllocation:
     phase2_workspace: int
 
     def phases(self) -> tuple[int, ...]:
-        """Pages used in each phase."""
         return (self.buckets * self.output + self.input, self.phase2_input + self.phase2_workspace)
 
 
@@ -122,7 +116,6 @@ class HybridAllocation:
     phase2_workspace: int
 
     def phases(self) -> tuple[int, ...]:
-        """Pages used in each phase."""
         return (self.buckets * self.output + self.input + self.workspace, self.phase2_input + self.phase2_workspace)
 
 
@@ -134,7 +127,6 @@ class LateAllocation:
     index: int
 
     def phases(self) -> tuple[int, ...]:
-        """Pages used in each phase that has a fixed division."""
         return (self.join + self.index,)
 
 
@@ -151,13 +143,7 @@ Allocation = (
 
 
 def check(allocation: Allocation, memory: int) -> None:
-    """Refuse an allocation that does not fit its memory, such as one given by a user.
-
-    Raises
-    ------
-    InvalidParameterError
-        A part is below 1 page, fewer than 2 runs are merged at a time, or a phase needs more than `memory` pages.
-    """
+    """Refuse an allocation that does not fit its memory, such as one given by a user."""
     optional: set[str] = set()
     if isinstance(allocation, HybridAllocation):
         in_memory = allocation.buckets == 0

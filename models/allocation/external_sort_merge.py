@@ -1,7 +1,5 @@
 """How the textbook's sort-merge divides its buffers."""
 
-from __future__ import annotations
-
 from models.allocation.bounds import too_small
 from models.allocation.buffers import ExternalSortMergeAllocation
 
@@ -10,13 +8,7 @@ _LEAST = 3
 
 
 def external_sort_merge(memory: int) -> ExternalSortMergeAllocation:
-    """Runs of B pages, merged B - 1 at a time, with B pages of memory (Li et al. 2009, section II).
-
-    Raises
-    ------
-    InvalidParameterError
-        Memory for fewer than two runs and an output buffer.
-    """
+    """Runs of B pages, merged B - 1 at a time, with B pages of memory (Li et al. 2009, section II)."""
     if memory < _LEAST:
         raise too_small(memory, f"external sort-merge needs at least {_LEAST}")
     return ExternalSortMergeAllocation(memory, memory - 1)

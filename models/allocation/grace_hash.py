@@ -1,7 +1,5 @@
 """How Grace hash divides its buffers."""
 
-from __future__ import annotations
-
 import math
 
 from models.allocation.bounds import ceil_sqrt, checked_sizes, too_small
@@ -15,13 +13,7 @@ def grace_buckets(r_pages: int, memory: int, fudge: float = FUDGE) -> float:
 
 
 def grace_hash(r_pages: int, s_pages: int, memory: int, fudge: float = FUDGE) -> GraceAllocation:
-    """Buffers of Grace hash, all equal as far as they can be (a heuristic: TR section 6; do2009 table 1).
-
-    Raises
-    ------
-    InvalidParameterError
-        Memory not above sqrt(F |R|): a bucket's table would not fit in the second phase.
-    """
+    """Buffers of Grace hash, all equal as far as they can be (a heuristic: TR section 6; do2009 table 1)."""
     r, _ = checked_sizes(r_pages, s_pages, memory)
     table = r * exact(fudge)
     root = ceil_sqrt(table)

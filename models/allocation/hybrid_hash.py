@@ -1,7 +1,5 @@
 """How hybrid hash divides its buffers."""
 
-from __future__ import annotations
-
 import math
 from typing import Literal
 

@@ -1,7 +1,5 @@
 """How block nested loops divides its buffers."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 

@@ -1,7 +1,5 @@
 """How simple hash divides its buffers."""
 
-from __future__ import annotations
-
 import math
 
 from models.allocation.bounds import bounded, checked_ratio, checked_sizes, too_small
@@ -9,13 +7,7 @@ from models.allocation.buffers import FUDGE, SimpleHashAllocation, exact
 
 
 def simple_hash(r_pages: int, s_pages: int, memory: int, latency_ratio: float, fudge: float = FUDGE) -> SimpleHashAllocation:
-    """Buffers of simple hash: I = O = sqrt(y^2 + y M / 2) - y, rounded up (TR section 5).
-
-    Raises
-    ------
-    InvalidParameterError
-        Memory for less than one page of R with its table, one of input and one of output.
-    """
+    """Buffers of simple hash: I = O = sqrt(y^2 + y M / 2) - y, rounded up (TR section 5)."""
     checked_sizes(r_pages, s_pages, memory)
     y = checked_ratio("latency_ratio", latency_ratio, 0)
     least = math.ceil(exact(fudge))

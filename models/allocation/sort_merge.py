@@ -1,7 +1,5 @@
 """How sort-merge divides its buffers."""
 
-from __future__ import annotations
-
 import math
 
 from models.allocation.bounds import bounded, ceil_sqrt, checked_ratio, checked_sizes, too_small
@@ -25,11 +23,6 @@ def sort_merge(r_pages: int, s_pages: int, memory: int, access_ratio: float, fud
     ----------
     access_ratio
         x = (Tl + Ts) / Tl, a random access in latencies.
-
-    Raises
-    ------
-    InvalidParameterError
-        Memory not above sqrt(F |S|), or, where R is nearly as large as S, too little to merge the runs of both in one pass.
     """
     r, s = checked_sizes(r_pages, s_pages, memory)
     x = checked_ratio("access_ratio", access_ratio, 1)

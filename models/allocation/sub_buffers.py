@@ -1,7 +1,5 @@
 """How N-Hash divides an output buffer, which it fills as a ring, into sub-buffers (shin2016, section 3)."""
 
-from __future__ import annotations
-
 from flashsim.core.units import KIB
 
 #: shin2016, section 1.3: a sub-buffer, bytes.

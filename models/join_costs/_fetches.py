@@ -4,8 +4,6 @@ RARE-join and FlashJoin are counted by bytes of minipages: a scan of keys, what 
 does not fit in memory, and each page that is needed once; how many those are is the expected number that random rows lie on (Yao).
 """
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 
@@ -16,13 +14,7 @@ from models.page_fetching import yao
 
 
 def late_of(sizes: Sizes) -> Late:
-    """What a formula is told of late fetching.
-
-    Raises
-    ------
-    InvalidParameterError
-        Nothing.
-    """
+    """What a formula is told of late fetching."""
     if sizes.late is None:
         raise InvalidParameterError("sizes", "no rows", "this formula needs rows, digests and results of the join beside pages")
     return sizes.late
@@ -34,7 +26,6 @@ def pages_with_joined(pages: int, side: LateSide) -> float:
 
 
 def parts_read(pages: int, parts: Parts, seeks: int) -> Traffic:
-    """Parts of so many pages."""
     return Traffic(seeks, pages * parts.requests, pages, pages * (1 - parts.share))
 
 

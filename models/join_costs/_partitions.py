@@ -1,7 +1,5 @@
 """What the hash joins that partition read and write."""
 
-from __future__ import annotations
-
 from models.allocation.buffers import (
     HybridAllocation,
     exact,

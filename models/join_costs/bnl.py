@@ -1,7 +1,5 @@
 """Block nested loops."""
 
-from __future__ import annotations
-
 from models.allocation.buffers import (
     NestedLoopsAllocation,
 )

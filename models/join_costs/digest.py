@@ -3,8 +3,6 @@
 Source: Li, On, Xu, Choi and Hu, "DigestJoin: Exploiting Fast Random Reads for Flash-based Joins" (MDM 2009), section II.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """The textbook's sort-merge: passes that read and write all, then a merge of two sorted files."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 from models.allocation.buffers import ExternalSortMergeAllocation

@@ -3,8 +3,6 @@
 Source: Tsirogiannis, Harizopoulos, Shah, Wiener and Graefe, "Query Processing Techniques for Solid State Drives" (SIGMOD 2009).
 """
 
-from __future__ import annotations
-
 from models.allocation.buffers import LateAllocation
 from models.join_costs._fetches import keys_joined, late_of, with_fetches
 from models.join_costs.base import PhaseCounts, Sizes

@@ -1,7 +1,5 @@
 """Grace hash."""
 
-from __future__ import annotations
-
 from models.allocation.buffers import (
     GraceAllocation,
 )

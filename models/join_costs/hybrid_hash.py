@@ -1,7 +1,5 @@
 """Hybrid hash."""
 
-from __future__ import annotations
-
 from models.allocation.buffers import (
     HybridAllocation,
 )

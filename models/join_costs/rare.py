@@ -3,8 +3,6 @@
 Source: Shah, Harizopoulos, Wiener and Graefe, "Fast Scans and Joins using Flash Drives" (DaMoN 2008).
 """
 
-from __future__ import annotations
-
 import math
 
 from models.allocation.buffers import LateAllocation, exact

@@ -1,7 +1,5 @@
 """Simple hash."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Sort-merge."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 from models.allocation.buffers import (

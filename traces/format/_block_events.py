@@ -5,8 +5,6 @@ open Q of the same device and extent says when it arrived (without one, as after
 extent when it completed.  Where a file holds no D (drivers without a queue), its Q make the requests.
 """
 
-from __future__ import annotations
-
 import re
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -73,13 +71,7 @@ def joined(pieces: Sequence[Events]) -> Events:
 
 
 def cut_short(path: Path, where: str, at: int, before: int) -> None:
-    """Warn that a capture ends in the middle of an event, before which so many others were read.
-
-    Raises
-    ------
-    DamagedFileError
-        There are none.
-    """
+    """Warn that a capture ends in the middle of an event, before which so many others were read."""
     problem = f"trace: {path} is cut short in {where} at byte {at}"
     if not before:
         raise DamagedFileError(problem)
@@ -241,14 +233,7 @@ def _batch(events: Events, first: int, devices: _Devices, issue: int) -> pa.Reco
 
 
 def events_of(batches: Batches, name: str) -> Iterator[Events]:
-    """The events of requests, in order of time.
-
-    Raises
-    ------
-    InvalidParameterError
-        A request that has no time or is started in part of the trace only, whose times go back by more than a window, or that these
-        events cannot tell.
-    """
+    """The events of requests, in order of time."""
     pending, new, requests, started = new_events(0), [new_events(0)], 0, None
     written = reach = 0
     for batch in batches:
@@ -284,7 +269,6 @@ def _check_order(pending: Events, written: int, name: str) -> None:
 
 
 def _told(batch: pa.RecordBatch, name: str) -> Events:
-    """All Q of requests, then all D, then all C."""
     arrival = _text.arrivals(batch, name)
     started, completed = (pc.fill_null(batch.column(column), -1).to_numpy() for column in ("started", "completed"))
     operation, flags = _text.column(batch, "operation"), _text.column(batch, "flags")

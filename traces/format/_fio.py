@@ -1,7 +1,5 @@
 """What both versions of fio's I/O log share: actions, files and their numbers."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path

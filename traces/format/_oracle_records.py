@@ -8,8 +8,6 @@
     16  next access      int64    the number of the record that asks for the object next; -1 (or the largest number): none
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any

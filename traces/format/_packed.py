@@ -1,7 +1,5 @@
 """The bytes of a file, unpacked on the way where its first bytes say that it is gzip, xz or zstd."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import lzma

@@ -1,7 +1,5 @@
 """What formats with a request a line share: chunks of whole lines, columns by Arrow's CSV reader, and errors that name the line."""
 
-from __future__ import annotations
-
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -116,13 +114,7 @@ class Lines:
 
 
 def parse(path: Path, first: int, data: bytes, columns: Mapping[str, pa.DataType], delimiter: str, nulls: Sequence[str] = ()) -> Lines:
-    """Lines as columns; fields of `nulls` are null.
-
-    Raises
-    ------
-    DamagedFileError
-        A line has another number of fields, or one that is not of its type.
-    """
+    """Lines as columns; fields of `nulls` are null."""
     try:
         return Lines(path, first, table(data, columns, delimiter, nulls))
     except pa.ArrowInvalid:
@@ -159,7 +151,6 @@ def read_csv(path: Path, columns: Mapping[str, pa.DataType], edit: Callable[[byt
 
 
 def read_words(path: Path, columns: Mapping[str, pa.DataType], edit: Callable[[bytes], bytes] | None = None) -> Iterator[Lines]:
-    """Lines with fields between blanks."""
     for first, _, data in chunks(path):
         plain = data.replace(b"\t", b" ")
         if b"  " in plain or b" \n" in plain or b"\n " in plain or plain[:1] == b" ":
@@ -188,26 +179,14 @@ def column(batch: pa.RecordBatch, name: str) -> Integers:
 
 
 def arrivals(batch: pa.RecordBatch, name: str) -> Integers:
-    """When the requests of a batch arrived, ns.
-
-    Raises
-    ------
-    InvalidParameterError
-        Some have no time.
-    """
+    """When the requests of a batch arrived, ns."""
     if batch.column("arrival").null_count:
         raise InvalidParameterError("arrival", "not recorded", f"{name} needs the time of every request")
     return column(batch, "arrival")
 
 
 def operations(batch: pa.RecordBatch, known: Mapping[int, Any], name: str) -> pa.Array:
-    """What a format writes for each operation, shape (n,).
-
-    Raises
-    ------
-    InvalidParameterError
-        An operation that it does not know.
-    """
+    """What a format writes for each operation, shape (n,)."""
     found = column(batch, "operation")
     unknown = np.setdiff1d(found, list(known))
     if len(unknown):
@@ -216,13 +195,7 @@ def operations(batch: pa.RecordBatch, known: Mapping[int, Any], name: str) -> pa
 
 
 def whole(batch: pa.RecordBatch, names: str, unit: int, name: str) -> Integers:
-    """A column of bytes in units.
-
-    Raises
-    ------
-    InvalidParameterError
-        It is not in whole units.
-    """
+    """A column of bytes in units."""
     values = column(batch, names)
     ragged = values % unit != 0
     if ragged.any():

@@ -1,7 +1,5 @@
 """Alibaba block traces 2020: ``device_id,opcode,offset,length,timestamp``; bytes and microseconds."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pyarrow as pa
@@ -25,7 +23,6 @@ EXAMPLE = Example(
 
 
 def recognise(path: Path) -> bool:
-    """R or W in the second of five fields."""
     return _text.looks_like(path, rb"\d+,[RW],\d+,\d+,\d+")
 
 
@@ -42,8 +39,6 @@ def read(path: Path) -> Batches:
 
 
 def write(batches: Batches, path: Path) -> None:
-    """Reads and writes, with times."""
-
     def columns(batch: pa.RecordBatch) -> list[object]:
         operation = _text.operations(batch, {READ: "R", WRITE: "W"}, "alibaba")
         time = _text.arrivals(batch, "alibaba") // RESOLUTION

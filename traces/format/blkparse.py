@@ -4,8 +4,6 @@ Events become requests as `traces.format._block_events` says.  A summary at the 
 of the same trace in blktrace's binary format, if its first event is at 0: blkparse counts times from there.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -178,7 +176,6 @@ def _event(text: Bytes, at: int, row: Integers) -> tuple[int, bool]:
 
 @lean_kernel
 def _extent(text: Bytes, at: int, row: Integers) -> tuple[int, bool]:
-    """Read what follows the action: letters, and either sectors or what has no place."""
     begin, row[_SECTOR], row[_SECTORS] = at, 0, 0
     at, flushes = _kind(text, at, row)
     blank = _blanks(text, at)

@@ -19,8 +19,6 @@ The layout is `struct blk_io_trace` of Linux, ``include/uapi/linux/blktrace_api.
 place in time by at most a block of 8 MiB is put there.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from pathlib import Path

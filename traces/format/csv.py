@@ -5,8 +5,6 @@ A name may end in its unit: ``time_us``, ``offset (bytes)``, ``size_kib``.  What
 unit, or, of the operation, the words for reads and writes.  In a file without a header columns are called by their numbers, from 1.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -78,18 +76,11 @@ def recognise(path: Path) -> bool:
 
 
 def read(path: Path) -> Batches:
-    """Columns by their names."""
     return _NamedColumns().read(path)
 
 
 def configured(options: str) -> Format:
-    """Columns by options.
-
-    Raises
-    ------
-    InvalidParameterError
-        They are not of the form ``role=column:unit,...``.
-    """
+    """Columns by options."""
     columns = {}
     for option in options.split(","):
         role, equals, column = option.strip().partition("=")
@@ -253,7 +244,6 @@ def _times(lines: _text.Lines, column: _Column) -> tuple[Integers, _text.Bools]:
 
 
 def _operations(lines: _text.Lines, column: _Column) -> Integers:
-    """What each request does, by the words that were given or usual ones."""
     texts = pc.utf8_trim_whitespace(lines.table.column(column.name)).combine_chunks().dictionary_encode()
     given = dict(zip(column.words, (READ, WRITE, TRIM, FLUSH), strict=False))
     words = [given.get(text, -1) if given else _OF_WORD.get(text.lower(), -1) for text in texts.dictionary.to_pylist()]

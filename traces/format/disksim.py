@@ -4,8 +4,6 @@ The next request is issued think_us after the completion, so a line's think time
 drive's own view of its cache (Hit, Miss, ...) is kept as `tag`: 0, 1, 2, 3 in the order above.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np
@@ -40,7 +38,6 @@ EXAMPLE = Example(
 
 
 def recognise(path: Path) -> bool:
-    """Two words and four numbers."""
     return _text.looks_like(path, rb"[RW]\s+(Hit|Miss|Doub|Trip)\s+\d+\s+\d+\s+[\d.]+\s+[\d.]+")
 
 

@@ -1,7 +1,5 @@
 """DiskSim's default ascii trace: ``arrival_ms device lbn blocks flags``, 512-byte blocks; bit 0 of the hexadecimal flags is a read."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 
@@ -38,7 +36,6 @@ def recognise(path: Path) -> bool:
 
 
 def read(path: Path) -> Batches:
-    """Flags other than the read bit are dropped."""
     first = 0
     for lines in _text.read_words(path, _COLUMNS):
         words = lines.table.column("flags").combine_chunks().dictionary_encode()
@@ -58,8 +55,6 @@ def _flags(text: str) -> int:
 
 
 def write(batches: Batches, path: Path) -> None:
-    """Reads and writes of whole sectors, with times."""
-
     def columns(batch: pa.RecordBatch) -> list[object]:
         places = [_text.whole(batch, name, SECTOR, "disksim-ascii") for name in ("offset", "length")]
         operation = _text.operations(batch, {WRITE: 0, READ: 1}, "disksim-ascii")

@@ -3,8 +3,6 @@
 fio 3.33 writes and replays these times in microseconds; its manual of that version says milliseconds.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

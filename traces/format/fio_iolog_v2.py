@@ -1,7 +1,5 @@
 """fio's I/O log, version 2: ``filename action offset length``; ``filename wait microseconds 0`` says how long after the wait before."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

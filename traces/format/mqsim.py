@@ -1,7 +1,5 @@
 """MQSim and SSDSim: ``time_ns device lba sectors type`` with 512-byte sectors; type 0 is a write, 1 a read."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pyarrow as pa
@@ -40,8 +38,6 @@ def read(path: Path) -> Batches:
 
 
 def write(batches: Batches, path: Path) -> None:
-    """Reads and writes of whole sectors, with times."""
-
     def columns(batch: pa.RecordBatch) -> list[object]:
         places = [_text.whole(batch, name, SECTOR, "mqsim") for name in ("offset", "length")]
         operation = _text.operations(batch, {WRITE: 0, READ: 1}, "mqsim")

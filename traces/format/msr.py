@@ -3,8 +3,6 @@
 Timestamps count from the year 1601 (Windows file time), further back than 64 bits of nanoseconds reach: the first line becomes 0.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

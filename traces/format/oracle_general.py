@@ -7,8 +7,6 @@ A record needs to know the future.  It is written without at first; then the fil
 objects and where each was asked for last.  As many walks are made as keep that table small, each for its share of the objects.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import BinaryIO
 

@@ -1,7 +1,5 @@
 """Our own format: `traces.schema` as a Parquet file."""
 
-from __future__ import annotations
-
 from itertools import chain
 from pathlib import Path
 
@@ -50,7 +48,6 @@ def _batches(file: pq.ParquetFile) -> Batches:
 
 
 def _check(path: Path, batch: pa.RecordBatch, first: int) -> None:
-    """Refuse values that no request has."""
     for name, end in _BOUNDS.items():
         column = batch.column(name)
         values = (column.fill_null(0) if column.null_count else column).to_numpy()

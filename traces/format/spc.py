@@ -1,7 +1,5 @@
 """Storage Performance Council, revision 1.0.1: ``ASU,LBA,Size,Opcode,Timestamp``; LBA in 512-byte blocks, size in bytes, seconds."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 
@@ -28,7 +26,6 @@ EXAMPLE = Example(
 
 
 def recognise(path: Path) -> bool:
-    """Three numbers, R or W, and a time."""
     return _text.looks_like(path, rb"\d+\s*,\s*\d+\s*,\s*\d+\s*,\s*[rRwW]\s*,\s*\d+(\.\d*)?\s*(,.*)?")
 
 

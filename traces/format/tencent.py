@@ -3,8 +3,6 @@
 Volume numbers are larger than the schema's devices: the volume is the label, and `device` its place in order of appearance.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

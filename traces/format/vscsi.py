@@ -15,8 +15,6 @@
 The layout is that of libCacheSim's reader (``customizedReader/vscsi.h``).
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -4,8 +4,6 @@ A number may be negative, or unsigned up to 2**64 - 1 (then it is taken for the 
 n distinct words two have one hash with a probability of about n**2 / 2**65: one in thirty million for a million.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np
@@ -56,12 +54,10 @@ class Parser:
         return _text.parse(self._path, first, data, types, self._delimiter, [""])
 
     def blank(self, lines: _text.Lines) -> _text.Bools:
-        """Which lines have no id."""
         column = lines.table.column(self._column).combine_chunks()
         return ~_found(column, r"\S") if pa.types.is_dictionary(column.type) else column.is_null().to_numpy(zero_copy_only=False)
 
     def broken(self, lines: _text.Lines) -> _text.Bools:
-        """Which lines have ids of several words."""
         column = lines.table.column(self._column).combine_chunks()
         return _found(column, r"\S\s+\S") if pa.types.is_dictionary(column.type) else np.zeros(len(column), np.bool_)
 

@@ -1,7 +1,5 @@
 """Traces of the authors of ARC: a line a request, of its first page, the number of pages, a field that is ignored, and its own number."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pyarrow as pa
@@ -19,7 +17,6 @@ _MOST_PAGES = 1 << 31
 
 
 def recognise(path: Path) -> bool:
-    """Lines of four whole numbers."""
     return _text.looks_like(path, rb"\d+[ \t]+\d+[ \t]+\d+[ \t]+\d+")
 
 

@@ -4,8 +4,6 @@ Ids are whole numbers of 64 bits, or words, which are hashed (`traces.page_forma
 such as write, set, put, update, insert or delete, or where the column write holds 1, true or yes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -43,13 +41,7 @@ def references(path: Path) -> ReferenceBatches:
 
 
 def configured(options: str) -> PageFormat:
-    """Columns by options, ``page=NAME,write=NAME:READ/WRITE``, the second of which, and its words, may be left out.
-
-    Raises
-    ------
-    InvalidParameterError
-        They are not of that form.
-    """
+    """Columns by options, ``page=NAME,write=NAME:READ/WRITE``, the second of which, and its words, may be left out."""
     columns = dict(option.strip().partition("=")[::2] for option in options.split(","))
     if not columns.get("page") or columns.keys() - {"page", "write"} or not all(columns.values()):
         raise InvalidParameterError("columns", repr(options[:60]), "of a trace of pages it must be page=NAME,write=NAME:READ/WRITE")

@@ -3,8 +3,6 @@
 An id is a whole number of 64 bits, or a word, which is hashed (`traces.page_format._ids`).
 """
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 
@@ -33,7 +31,6 @@ def recognise(path: Path) -> bool:
 
 
 def references(path: Path) -> ReferenceBatches:
-    """All ids; nothing is known of writes."""
     parser = _ids.Parser(path, "id", ["id"])
     for first, _, data in _text.chunks(path):
         body = _STARS.sub(b"", data) if b"*" in data else data
@@ -47,7 +44,6 @@ def references(path: Path) -> ReferenceBatches:
 
 
 def write(batches: ReferenceBatches, path: Path) -> None:
-    """The ids; which references write is left out."""
     options = pyarrow.csv.WriteOptions(include_header=False)
     with path.open("wb") as file:
         for batch in batches:

@@ -3,8 +3,6 @@
 An object of 2**63 and more is taken for the negative number that has the same bits.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

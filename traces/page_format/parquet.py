@@ -1,7 +1,5 @@
 """Parquet files with a column page, id, key or object, and where there is one, a column write of truth values."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

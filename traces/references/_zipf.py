@@ -4,8 +4,6 @@ By rejection-inversion (Hörmann, Derflinger: Rejection-inversion to generate va
 1996), which takes neither tables nor sums, so that n may be anything, and another one for every draw.
 """
 
-from __future__ import annotations
-
 from math import gcd
 
 import numpy as np
@@ -38,7 +36,6 @@ class Zipf:
         self._sure = 2 - float(self._inverse(self._integral(np.asarray(2.5)) - 2.0**-skew))
 
     def draw(self, size: int, random: np.random.Generator) -> Integers:
-        """Ranks, shape (size,)."""
         ranks, left = np.empty(size, np.int64), np.arange(size)
         while len(left):
             last, most = (each if each.ndim == 0 else each[left] for each in (self._last, self._ranks))

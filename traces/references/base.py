@@ -3,8 +3,6 @@
 They are asked for as ``zipf:pages=1000000,references=1e7,skew=0.99,write-share=0.2,seed=3``.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -55,7 +53,6 @@ class Independent(Generated):
         """The pages that references ask for from number `first` on, from 0, shape (size,); `random` is this part's own."""
 
     def batches(self) -> ReferenceBatches:
-        """See `Generated.batches`."""
         for part, first in enumerate(range(0, self.references, BATCH)):
             size = min(BATCH, self.references - first)
             writes = generator(self.seed, "writes", part).random(size) < self.write_share if self.write_share else None
@@ -80,7 +77,6 @@ class GeneratedTrace:
     stream: Generated
 
     def batches(self) -> ReferenceBatches:
-        """See `Generated.batches`."""
         return self.stream.batches()
 
 
@@ -128,7 +124,6 @@ def parsed(text: str, declared: type[Declared], given: Mapping[str, Any]) -> Dec
 
 
 def _value(parameter: str, text: str, declared: Mapping[str, Any]) -> Any:
-    """A parameter's value from its text."""
     if declared["parse"] or declared["type"] is str:
         return text
     if declared["type"] is int:

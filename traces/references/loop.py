@@ -1,7 +1,5 @@
 """The same pages in the same order, again and again: what a pool of fewer frames that replaces the least recently used never hits."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,5 +18,4 @@ class Stream(Independent):
     pages: int = count("pages", most=MOST_PAGES)
 
     def pages_from(self, first: int, size: int, random: np.random.Generator) -> Integers:
-        """See `Independent.pages_from`."""
         return np.arange(first, first + size) % self.pages

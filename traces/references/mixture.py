@@ -3,8 +3,6 @@
 The scans go on from one to the next through the scanned pages, whose ids follow those of the others, and begin anew at their end.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -30,7 +28,6 @@ class Stream(Independent):
 
     @property
     def most_pages(self) -> int:
-        """Pages have numbers below this."""
         return self.pages + self.scanned
 
     @cached_property
@@ -38,7 +35,6 @@ class Stream(Independent):
         return Zipf(self.pages, self.skew)
 
     def pages_from(self, first: int, size: int, random: np.random.Generator) -> Integers:
-        """See `Independent.pages_from`."""
         pages = scattered(self._ranks.draw(size, random) - 1, self.pages)
         scan, place = np.divmod(np.arange(first, first + size), self.every + self.length)
         scanning = place >= self.every

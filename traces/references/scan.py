@@ -1,7 +1,5 @@
 """Scans of so many pages one after the other, each of which begins anywhere; by default one scan of all pages."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
@@ -29,7 +27,6 @@ class Stream(Independent):
             raise InvalidParameterError("length", self.length, f"it must be at most the {self.pages} pages")
 
     def pages_from(self, first: int, size: int, random: np.random.Generator) -> Integers:
-        """See `Independent.pages_from`; a scan may go on in the next part."""
         length = self.length or self.pages
         scan, place = np.divmod(np.arange(first, first + size), length)
         return place + self._begins(int(scan[0]), int(scan[-1]) + 1, self.pages - length + 1)[scan - scan[0]]

@@ -17,8 +17,6 @@ keys, as many as fit without any header; an index page is full of entries of 16 
 index, from the leaves to the root; tables follow each other.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -68,7 +66,6 @@ class Stream(Generated):
 
     @cached_property
     def tables(self) -> dict[str, _Table]:
-        """Where each table lies."""
         tables, first, fanout = {}, 0, self.page_size // _ENTRY
         for name, (rows, width) in _TABLES.items():
             rows = max(1, int(rows * self.scale))
@@ -83,11 +80,9 @@ class Stream(Generated):
 
     @property
     def most_pages(self) -> int:
-        """Pages have numbers below this."""
         return max(table.end for table in self.tables.values())
 
     def batches(self) -> ReferenceBatches:
-        """See `Generated.batches`."""
         left, part = self.references, 0
         while left > 0:
             pages = np.concatenate(self._lookups(generator(self.seed, "lookups", part)), axis=1).ravel()[:left]

@@ -1,7 +1,5 @@
 """Every page is as likely as any other, at every reference."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,5 +18,4 @@ class Stream(Independent):
     pages: int = count("pages", most=MOST_PAGES)
 
     def pages_from(self, first: int, size: int, random: np.random.Generator) -> Integers:
-        """See `Independent.pages_from`."""
         return random.integers(0, self.pages, size)

@@ -10,8 +10,6 @@ reference each, of which the last two write; a read-modify-write is a reference 
 (evenly) references each of their pages once.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
@@ -70,7 +68,6 @@ class Stream(Generated):
         return (self.records + (inserted if WORKLOADS[self.workload.lower()][0][INSERT] else 0) - 1) // self.records_per_page + 1
 
     def batches(self) -> ReferenceBatches:
-        """See `Generated.batches`."""
         shares = np.cumsum(WORKLOADS[self.workload.lower()][0])
         records, left, part = self.records, self.references, 0
         while left > 0:
@@ -93,7 +90,6 @@ class Stream(Generated):
             records, part = int(known[-1] + inserts[-1]), part + 1
 
     def _chosen(self, known: Integers, random: np.random.Generator) -> Integers:
-        """A record of those that are known at each operation, shape (n,)."""
         distribution = self.distribution or WORKLOADS[self.workload.lower()][1]
         if distribution == "uniform":
             return random.integers(0, known)

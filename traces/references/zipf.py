@@ -1,7 +1,5 @@
 """Zipf's law: the k-th most popular page is referenced in proportion to k**-skew, independently of all before."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -28,6 +26,5 @@ class Stream(Independent):
         return Zipf(self.pages, self.skew)
 
     def pages_from(self, first: int, size: int, random: np.random.Generator) -> Integers:
-        """See `Independent.pages_from`."""
         ranks = self._ranks.draw(size, random) - 1
         return scattered(ranks, self.pages) if self.scrambled else ranks

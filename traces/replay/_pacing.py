@@ -1,7 +1,5 @@
 """When requests are submitted: at their times, or so long after those that they wait for."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from heapq import heapify, heappop, heappush
 from time import perf_counter_ns

@@ -4,8 +4,6 @@ A member defines `TITLE` (a line that says what it is), `PACES` (of ``asap``, ``
 (refuses if it cannot run here) and ``replay(batches, device, pace, depth, observe, progress)``.
 """
 
-from __future__ import annotations
-
 from functools import cache
 from typing import Protocol
 

@@ -1,7 +1,5 @@
 """The engine of our own: plain calls, Linux asynchronous I/O or threads, with the time of each request."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -78,8 +76,6 @@ class _Run:
         self._last = np.concatenate([self._last, completed])[-BACK:]
 
     def _loop(self, batch: pa.RecordBatch, due: Integers, zero: int) -> Callable[[Queue, Batch], None]:
-        """What serves a batch at the pace that was asked for."""
-
         def told(loop: Callable[..., None]) -> Callable[[Queue, Batch], None]:
             return lambda to, work: loop(to, work, look=partial(self._look, work))
 
@@ -113,7 +109,6 @@ def fill(memory: Bytes) -> None:
 
 
 def _ahead(batches: Batches) -> Iterator[pa.RecordBatch]:
-    """The batches, each read while the one before is used."""
     with ThreadPoolExecutor(1) as reader:
         coming = reader.submit(next, batches, None)
         while (batch := coming.result()) is not None:

@@ -5,8 +5,6 @@ an observer is told of the requests, and the precision of the times.  Flushes ar
 is outstanding at a time.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shutil
@@ -101,7 +99,6 @@ class _Wanted:
             first += batch.num_rows
 
     def compare(self, job: dict[str, Any]) -> None:
-        """Refuse what fio left out."""
         for kind, name in ((READ, "read"), (WRITE, "write")):
             moved = job[name]["io_bytes"]
             if moved != self.bytes[kind]:
@@ -141,7 +138,6 @@ def _options(device: RealDevice, pace: str, depth: int, wanted: _Wanted) -> list
 
 
 def _run(place: Path, options: list[str]) -> dict[str, Any]:
-    """Run fio in a folder of its own; what it says in its JSON."""
     command = ["fio", "--name=replay", f"--read_iolog={place / 'iolog'}", "--allow_file_create=0", "--fallocate=none", *options]
     command += [f"--write_lat_log={place / 'log'}", "--log_offset=1", "--output-format=json", f"--output={place / 'told.json'}"]
     environment = {**os.environ, "GLIBC_TUNABLES": ":".join(filter(None, [os.environ.get("GLIBC_TUNABLES"), _HUGE_PAGES]))}

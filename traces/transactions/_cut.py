@@ -1,7 +1,5 @@
 """Any references cut into transactions of so many each."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Protocol

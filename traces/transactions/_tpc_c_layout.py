@@ -13,8 +13,6 @@ HISTORY, which has no primary key (clause 1.3.1) and grows at one end.  Where no
 NEW-ORDER, from which deliveries take what orders put in, goes round in a district's pages.
 """
 
-from __future__ import annotations
-
 import math
 from typing import NamedTuple
 

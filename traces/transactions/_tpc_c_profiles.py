@@ -4,8 +4,6 @@ What an order is about is drawn from a hash of its district and number, so that 
 is kept: its customer, its lines, and each line's item and supplier.  Of districts only the orders and the deliveries are counted.
 """
 
-from __future__ import annotations
-
 from math import log
 from typing import NamedTuple
 
@@ -123,13 +121,11 @@ def page_of_district(region: Region, districts: int, district: int, page: int) -
 
 @inlined_kernel
 def append(references: Integers, row: int, page: int, is_new: bool) -> int:
-    """Write a page that may be new."""
     return refer(references, row, page, WRITES | CREATES if is_new else WRITES)
 
 
 @lean_kernel
 def order_key(constants: Constants, district: int, order: int) -> int:
-    """What all that is drawn of an order rests on."""
     return drawn(drawn(constants.key, district), order)
 
 
@@ -154,7 +150,6 @@ def item_of(layout: Layout, constants: Constants, key: int, line: int, order: in
 
 @inlined_kernel
 def lines_of(key: int) -> int:
-    """How many lines an order has."""
     return _FEWEST_LINES + below(drawn(key, _LENGTH), _KINDS_OF_LENGTH)
 
 
@@ -225,7 +220,6 @@ def new_order(db: Database, references: Integers, row: int, district: int) -> in
 
 @inlined_kernel
 def another(home: int, draw: int, warehouses: int) -> int:
-    """Another warehouse."""
     return (home + 1 + below(draw, warehouses - 1)) % warehouses
 
 

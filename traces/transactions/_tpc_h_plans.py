@@ -7,8 +7,6 @@ dates of shipment, orders in that of their dates, all others in that of their ke
 Numbers of rows follow from the values that clause 4.2.3 draws evenly; `tests/oracle` counts them on generated tables.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 #: Rows at scale factor 1 and bytes of a row (clause 4.2.5.1); of an index: its key, and the key or date and number that finds the row.

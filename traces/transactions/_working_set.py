@@ -1,7 +1,5 @@
 """How much of a database transactions reference, and how unevenly."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple
 

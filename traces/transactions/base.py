@@ -4,8 +4,6 @@ They are asked for as ``tpc-c:warehouses=20,seed=3``.  References of any kind be
 (`traces.references`) as ``zipf:pages=1e6,write-share=0.2,each=20``, recorded ones as ``trace.parquet:each=20,page-size=8KiB``.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Mapping
@@ -170,7 +168,6 @@ def workload(text: str, **given: Any) -> TransactionStream:
 
 
 def _divided(text: str, names: set[str]) -> tuple[str, str]:
-    """What a text says about some parameters, and about all others."""
     name, _, rest = text.partition(":")
     parts = [part.strip() for part in rest.split(",") if part.strip()]
     mine = [part for part in parts if part.partition("=")[0].strip() in names]
@@ -196,7 +193,6 @@ def scaled(stream: TransactionStream, factor: float) -> TransactionStream:
 
 
 def _scaled(declared: Declared, names: Collection[str], factor: float) -> Declared:
-    """Declared parameters of which some are so many times as large."""
     values = {field.name: getattr(declared, field.name) for field in dataclasses.fields(declared)}  # type: ignore[arg-type]
     for name in values.keys() & set(names):
         exact = values[name] * factor

@@ -19,8 +19,6 @@ touches one after the other are one reference.  Not told: think and keying times
 inner pages of indexes, which stay in memory.  No client has a warehouse of its own: one is drawn for each transaction.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -64,17 +62,14 @@ class Workload(TransactionWorkload):
 
     @cached_property
     def layout(self) -> Layout:
-        """Where tables lie."""
         return layout(self.warehouses, self.fill, self.growth, self.items)
 
     @property
     def pages(self) -> int:
-        """See `TransactionWorkload.pages`."""
         return self.layout.pages
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        """See `TransactionWorkload.kinds`."""
         return KINDS
 
     @cached_property
@@ -104,7 +99,6 @@ class Workload(TransactionWorkload):
         return np.log1p(-np.clip(chances, 1e-12, 1 - 1e-12))
 
     def parts(self) -> Iterator[Transactions]:
-        """See `TransactionWorkload.parts`."""
         districts = np.empty((self.layout.districts, 2), np.int64)
         districts[:] = self.layout.customers, self.layout.customers - self.layout.undelivered
         database, paid, part = Database(self.layout, self.constants, districts, self.customer_odds()), 0, 0

@@ -7,8 +7,6 @@ clause 6.2.2.1; Data-Maintenance, which runs once a minute beside it, is left ou
 by page or in groups of neighbours that are about as hot: eight of them are an extent of SQL Server, which belongs to one table.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
@@ -59,21 +57,17 @@ class Workload(TransactionWorkload):
 
     @property
     def pages(self) -> int:
-        """See `TransactionWorkload.pages`."""
         return max(1, self.database // self.page_size)
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        """See `TransactionWorkload.kinds`."""
         return tuple(MIX)
 
     @property
     def active(self) -> int:
-        """Pages of the working set."""
         return max(1, min(round(self.pages * self.working_set), self.pages // self.neighbours * self.neighbours))
 
     def parts(self) -> Iterator[Transactions]:
-        """See `TransactionWorkload.parts`."""
         bounds, part, together = np.cumsum(list(MIX.values())) / 100, 0, _TOGETHER * self.each
         ends = np.arange(self.each, together + 1, self.each)
         while True:

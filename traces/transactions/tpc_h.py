@@ -22,8 +22,6 @@ A transaction is a request, an extent or a row, so that clients read ahead: as m
 throughput test all streams come on by a request at a time.
 """
 
-from __future__ import annotations
-
 import heapq
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -101,7 +99,6 @@ class Workload(TransactionWorkload):
 
     @cached_property
     def relations(self) -> dict[str, _Relation]:
-        """Where each relation lies."""
         relations, first = {}, 0
         for name, (rows, width) in RELATIONS.items():
             relations[name] = _Relation(first, max(1, -(-round(rows * self.scale) // rows_of_a_page(width, self.fill))))
@@ -110,7 +107,6 @@ class Workload(TransactionWorkload):
 
     @property
     def pages(self) -> int:
-        """See `TransactionWorkload.pages`."""
         return sum(relation.pages for relation in self.relations.values())
 
     @property
@@ -120,7 +116,6 @@ class Workload(TransactionWorkload):
         return (*queries, *_REFRESHES, *(f"stream {stream + 1}" for stream in range(self.streams)), "refreshes")
 
     def parts(self) -> Iterator[Transactions]:
-        """See `TransactionWorkload.parts`."""
         if self.test != THROUGHPUT:
             rf1, rf2 = (self._refresh(function, 0) for function in range(2))
             for piece in [*rf1, *self._in_power(), *rf2]:
@@ -211,7 +206,6 @@ class Workload(TransactionWorkload):
             yield _alone(np.concatenate(taken)[order], of_kind[order])
 
     def _planned(self) -> list[list[_Piece]]:
-        """The pieces of each stream; a scan of what another stream scans begins where that one is."""
         begun = dict[str, tuple[int, _Piece]]()
         streams: list[list[_Piece]] = [[] for _ in range(self.streams)]
         reaches = [
@@ -242,7 +236,6 @@ class _Requests:
         self._pieces, self._left = pieces, np.empty((0, 3), np.int64)
 
     def take(self, number: int) -> Integers:
-        """The next ones, fewer at the end."""
         found = [self._left[:number]]
         self._left = self._left[number:]
         while (missing := number - sum(map(len, found))) and (piece := next(self._pieces, None)) is not None:
@@ -252,7 +245,6 @@ class _Requests:
 
 
 def _alone(references: Integers, kinds: int | Integers) -> Transactions:
-    """Each reference is a transaction."""
     return Transactions(references, np.arange(1, len(references) + 1), np.broadcast_to(np.int64(kinds), len(references)))
 
 

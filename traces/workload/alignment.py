@@ -1,7 +1,5 @@
 """Alignment: what it costs that requests are moved off their boundaries (uFLIP 2, parameter IOShift)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 

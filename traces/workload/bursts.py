@@ -1,7 +1,5 @@
 """Bursts: requests in groups with 100 ms between (uFLIP 9, parameter Burst)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from flashsim.core.units import MILLISECONDS

@@ -1,7 +1,5 @@
 """Granularity: how the size of requests matters (uFLIP 1, parameter IOSize)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from flashsim.core.units import KIB

@@ -1,7 +1,5 @@
 """Locality: how the size of the area that requests fall into matters (uFLIP 3, parameter TargetSize)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 

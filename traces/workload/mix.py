@@ -1,7 +1,5 @@
 """Mix: two patterns in turn (uFLIP 7, parameter Ratio: so many requests of the first for one of the second)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from traces.workload.base import Run, Setting

@@ -1,7 +1,5 @@
 """Order: requests backwards, in place, or with gaps, as for a column of a table in rows (uFLIP 5, parameter Incr)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 

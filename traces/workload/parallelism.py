@@ -1,7 +1,5 @@
 """Parallelism: several processes at a time, each in an area of its own (uFLIP 6, parameter ParallelDegree)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from traces.workload.base import Run, Setting, baseline_runs

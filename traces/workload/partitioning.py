@@ -1,7 +1,5 @@
 """Partitioning: sequential requests that take turns in several areas, as a sort merges runs (uFLIP 4, parameter Partitions)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Pause: whether a device recovers while nobody asks for anything (uFLIP 8, parameter Pause)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from flashsim.core.units import MICROSECONDS

@@ -1,7 +1,5 @@
 """No plan: the pairs meet in the order of their page numbers, as a join index that is sorted by its first column has them."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from algorithms.page_access.belady import belady

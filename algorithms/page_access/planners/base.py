@@ -4,8 +4,6 @@ The optimum is NP-complete (Merrett, Kambayashi and Yasuura, VLDB 1981), so memb
 it for small graphs.
 """
 
-from __future__ import annotations
-
 from typing import Protocol
 
 from algorithms.page_access.graph import PageGraph

@@ -1,7 +1,5 @@
 """A block nested loop: as many pages as fit, in the order of their numbers, and past them, in that order, each page that must meet one."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from algorithms.page_access.belady import belady

@@ -5,8 +5,6 @@ it, the page with the fewest partners to come goes first, so that pages are done
 stays in memory from block to block is Belady's choice.  Time grows with the edges, times the blocks that need a page.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -256,7 +254,6 @@ def _arrange(ends: _Ends, by_block: Pages, begins: Pages, pages: Pages, block: _
 
 @lean_kernel
 def _lay_down(ends: _Ends, edges: Pages, pages: Pages, number: int, block: _Block) -> int:
-    """Make a block's own graph of its edges; returns how many pages it has."""
     count = 0
     for place in range(edges.shape[0]):
         block.met[place] = False

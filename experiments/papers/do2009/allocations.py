@@ -3,8 +3,6 @@
 Every number is an execution in virtual time, at a twentieth of the other exhibits' scale, with the files in several places of the drive.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict
@@ -45,7 +43,6 @@ def jobs(claims: Collection[str], settings: Settings) -> list[Job]:
 
 
 def _job(settings: Settings, join: str, memory: int) -> Job:
-    """The run of all divisions; devices with the same one share a pass."""
     scale = settings.scale * SHARE
     wanted: dict[Allocation, dict[str, None]] = {}
     for name, divisions in _divisions(join, memory, scale, settings.seed, tuple(presets.names())).items():
@@ -112,19 +109,16 @@ def gains(cell: Mapping[str, Any]) -> list[float]:
 
 
 def gain(cell: Mapping[str, Any]) -> float | None:
-    """The mean gain over the places, in %."""
     found = gains(cell)
     return fmean(found) if found else None
 
 
 def noise(cell: Mapping[str, Any]) -> float:
-    """Two standard errors of the mean gain, in %."""
     found = gains(cell)
     return 2 * stdev(found) / math.sqrt(len(found))
 
 
 def sections(results: Results) -> list[Section]:
-    """Seconds and gains, and what could not be run."""
     cells = {(join, memory): cell(results, join, memory) for join in JOINS for memory in MEMORY}
     names = [name for name in presets.names() if any(gain(found.get(name, {})) is not None for found in cells.values())]
     scale = results.settings.scale * SHARE

@@ -1,7 +1,5 @@
 """Joins on flash drives that differ in one assumption each: on the drive's inside, its history, or the file system."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -10,8 +10,6 @@
   the prices a tuple near their common mean (of logarithms): a price e times as high costs as much as a cell that is 1 % off.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
@@ -52,7 +50,6 @@ class Kernel:
     per_byte: float
 
     def seconds(self, counted: Counted) -> float:
-        """Kernel time of a run."""
         return (self.per_request * counted.commands + self.per_byte * counted.bytes) / SECONDS
 
 

@@ -46,7 +46,6 @@ class Counted:
     bytes: int
 
     def as_dict(self) -> dict[str, int]:
-        """JSON-ready."""
         return {kind.value: self.work[kind] for kind in Work if kind in self.work} | {"commands": self.commands, "bytes": self.bytes}
 
     @classmethod
@@ -102,7 +101,6 @@ def committed() -> dict[str, Any]:
 
 
 def text() -> str:
-    """The file of counts, counted anew."""
     lines = [
         "# Work of the four joins at scale 1 with the buffer pools of table 3's calibration columns (MB), and the pages of temporary files",
         "# that would hold each relation; printed by python -m experiments.papers.do2009.cpu_work.",

@@ -1,7 +1,5 @@
 """Joins executed on every device that there is a preset of, at a twentieth of the other exhibits' scale."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any

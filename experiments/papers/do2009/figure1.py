@@ -1,7 +1,5 @@
 """Figure 1: I/O and CPU times of the four joins over the buffer pool on both devices, and what the text says of them."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from matplotlib.figure import Figure
@@ -62,7 +60,6 @@ def _judge_most(claim: Claim, cells: list[Cell]) -> Judgement:
 
 
 def _less(name: str, low: float | None, high: float | None) -> Cell:
-    """Whether one time is below another."""
     if low is None or high is None:
         return Cell(name, "less", None, None)
     return Cell(name, "less", f"{low:.3f} s against {high:.3f} s", low < high)
@@ -141,7 +138,6 @@ def figure(grid: Runs) -> Figure:
 
 
 def _beside(grid: Runs) -> dict[str, Beside]:
-    """What the text and the slides say in numbers, over the buffer pool."""
     faster, similar = (load("do2009").claim(name) for name in ("fig1-281", "fig1-sm-gh"))
     slides = dict(zip(_SLIDES, map(float, faster.published["GH over HH, SSD, slides"]), strict=True))
     places, share = [str(memory) for memory in MEMORY], similar.limits["share"]
@@ -158,7 +154,6 @@ def _beside(grid: Runs) -> dict[str, Beside]:
 
 
 def _ratio(grid: Runs, machine: str, what: str, over: str, under: str, memory: int) -> float | None:
-    """Seconds of one join over those of another."""
     upper, lower = (grid.seconds(Setup(join, memory), machine, what) for join in (over, under))
     return upper / lower if upper is not None and lower else None
 

@@ -1,7 +1,5 @@
 """Figure 2: join times over the page size with blocked I/O."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Figure 3: join times over the page size with page-sized I/O, and what blocked I/O saves."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from dataclasses import replace
 
@@ -24,7 +22,6 @@ def jobs(claims: Collection[str], settings: Settings) -> list[Job]:
 
 
 def judge(claim: Claim, results: Results) -> Judgement:
-    """Judge what page-sized I/O costs."""
     runs = Runs(results)
     return judge_holds(claim, _small_pages(runs)) if claim.id == "fig3-2kb" else _judge_blocked(claim, runs)
 

@@ -4,8 +4,6 @@ Every join with one buffer pool, blocked and page-sized, executed on every devic
 paper's disk, so that all devices share a pass; the best buffers of each are another exhibit (`experiments.papers.do2009.allocations`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection
 
 import numpy as np
@@ -23,7 +21,6 @@ TITLE = "What the paper left open: its lessons on other hardware"
 
 
 def jobs(claims: Collection[str], settings: Settings) -> list[Job]:
-    """A pass each join and kind of I/O."""
     return [_job(settings, join, page_io) for page_io in (True, False) for join in JOINS]
 
 

@@ -4,8 +4,6 @@ The printed rule, I = O = 1.1 sqrt(B), has lost a factor: 1.118 sqrt(B y) follow
 page transfers (docs/explanation/optimal_allocations.md).
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from functools import cache
 from typing import Any

@@ -1,7 +1,5 @@
 """Hybrid hash with given buffers on two disks: as the formula sees them, and the paper's."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any

@@ -4,8 +4,6 @@ With I/O seconds h on the HDD, an I/O speedup a and a speedup b of the whole joi
 both machines follow from (h + c) / (h / a + c) = b.
 """
 
-from __future__ import annotations
-
 from experiments.papers.base import load
 from experiments.papers.do2009.measured import Runs
 from experiments.papers.do2009.runs import JOINS, LABELS, MEMORY, Setup, grid_jobs

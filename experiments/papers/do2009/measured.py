@@ -1,7 +1,5 @@
 """What the paper's runs measured, with the formula's answer beside it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache
@@ -35,12 +33,10 @@ class Result:
 
     @property
     def total(self) -> Compared:
-        """All phases together."""
         return self.comparison[-1]
 
     @property
     def phases(self) -> tuple[Compared, ...]:
-        """The phases, in order."""
         return self.comparison[:-1]
 
     @property
@@ -72,7 +68,6 @@ class Runs:
         return Result(setup, machine, tuple(tuple(compare(one, told)) for one in repeated), user, kernel)
 
     def run(self, setup: Setup) -> str:
-        """The id of its run."""
         return setup.job(self.settings).id
 
     def problem(self, setup: Setup) -> str:
@@ -93,7 +88,6 @@ class Runs:
 
 @cache
 def _formula(setup: Setup, scale: float, machine: str, pages: tuple[int, int, int, int], ships_model: bool) -> JoinCost | None:
-    """The cost model's answer for a run whose relations and temporaries are so long."""
     disk = disk_of(presets.load(DEVICES[machine]), setup.page_size)
     if ships_model:
         disk = ShipsModel(scale, setup.page_size * setup.page_io).disk(disk)

@@ -1,7 +1,5 @@
 """What figures 2 and 3 show alike: the four joins' times over the page size."""
 
-from __future__ import annotations
-
 from experiments.papers.do2009.measured import Runs
 from experiments.papers.do2009.runs import DEVICES, LABELS, page_size_grid
 from experiments.presentation.plots import Bar, stacked_bars, svg

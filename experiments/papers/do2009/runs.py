@@ -1,7 +1,5 @@
 """The paper's runs: a join with a buffer pool, page size and kind of I/O, timed on several states of both machines in one pass."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
@@ -55,19 +53,16 @@ class Setup:
 
     @property
     def repetitions(self) -> int:
-        """How many drive states it is run on."""
         usual = (self.page_size, self.page_io) == (PAGE_SIZE, False)
         return VARIATION_REPETITIONS if usual and self.memory == VARIATION_MEMORY else REPETITIONS
 
     @property
     def name(self) -> str:
-        """In words."""
         more = f", {self.page_size // 1024} KB pages" if self.page_size != PAGE_SIZE else ""
         kind = f"{', page-sized I/O' if self.page_io else ''}{', output in whole flash pages' if self.aligned else ''}"
         return f"{self.join}, {self.memory} MB{more}{kind}"
 
     def job(self, settings: Settings) -> Job:
-        """The run of it."""
         rest = {"repetitions": self.repetitions, "scale": settings.scale, "seed": settings.seed, "ships_model": settings.ships_model}
         return Job.of(run_join, self.name, **asdict(self), **rest)
 
@@ -98,13 +93,11 @@ def too_small(problem: InvalidParameterError) -> str:
 
 @lru_cache(maxsize=1)
 def relations(scale: float, seed: int) -> tuple[Relation, Relation]:
-    """Customer and orders at a scale."""
     customer, orders = (PaperRecords(name, SCALE_FACTOR * scale, seed) for name in ("customer", "orders"))
     return load_pair(customer, orders, KEYS["customer"], KEYS["orders"])
 
 
 def join_setting(setup: Setup, scale: float) -> JoinSetting:
-    """How the join of a setup runs."""
     memory = max(1, round(setup.memory * scale * MIB / setup.page_size))
     return JoinSetting(setup.join, memory, setup.page_io, PLACEMENT, DEVICES["HDD"], CPU)
 
@@ -139,7 +132,6 @@ def buffers(setup: Setup, scale: float, r_pages: int, s_pages: int, *, ships_mod
 
 
 def prices(setup: Setup, files: tuple[HeapFile, HeapFile], model: ShipsModel | None) -> CpuModel:
-    """What CPU work costs."""
     cpu = cpus.load(CPU)
     return model.sorting(cpu, sum(len(file.relation) for file in files)) if model and setup.join == "sort-merge" else cpu
 

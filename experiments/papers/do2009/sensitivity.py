@@ -1,7 +1,5 @@
 """How much each assumption on the drive's inside, its history and the file system moves the I/O speedups of table 3."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from statistics import median
 
@@ -54,7 +52,6 @@ def sections(results: Results) -> list[Section]:
 
 
 def _speedup(results: Results, claim: Claim, placement: str, variant: str, join: str, memory: int) -> tuple[float, float] | None:
-    """Ours and the published one."""
     found = results.get(_job(results.settings, join, memory, placement), {})
     if variant not in found:
         return None

@@ -1,7 +1,5 @@
 """The slides of the talk: ratios of CPU to I/O time (pages 16 and 17), and what a write costs a drive that maps blocks (29 and 30)."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 
 import numpy as np
@@ -31,7 +29,6 @@ def jobs(claims: Collection[str], settings: Settings) -> list[Job]:
 
 
 def judge(claim: Claim, results: Results) -> Judgement:
-    """Judge one of the claims of the slides."""
     return _judge_erases(claim) if claim.id == "slides-erase" else _judge_ratios(claim, Runs(results))
 
 
@@ -61,7 +58,6 @@ def beside(claim: Claim, grid: Runs) -> dict[str, Beside]:
 
 
 def _drive(is_full: bool) -> Device:
-    """The slides' drive, new or with data in every block."""
     values = {
         "capacity": _BLOCKS * _PER_BLOCK * _PAGE, "page_size": _PAGE, "pages_per_block": _PER_BLOCK, "blocks_per_plane": _BLOCKS + 3,
         "planes_per_die": 1, "dies_per_package": 1, "packages_per_channel": 1, "channels": 1, "read": "20us", "program": "200us",
@@ -114,7 +110,6 @@ def _judge_erases(claim: Claim) -> Judgement:
 
 
 def sections(results: Results) -> list[Section]:
-    """The ratios by join."""
     grid = Runs(results)
     setups = [Setup(join, memory) for memory in _MEMORY for join in JOINS]
     values = {machine: ratios(grid, machine) for machine in DEVICES}

@@ -3,8 +3,6 @@
 It is judged at the paper's sizes whatever the scale of the runs.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from functools import partial
 

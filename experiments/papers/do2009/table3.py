@@ -1,7 +1,5 @@
 """Table 3: speedups of I/O times and of total times, SSD over HDD."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from experiments.papers.base import Claim, Judgement, judge_numbers, load, traced
@@ -39,13 +37,11 @@ def beside(claim: Claim, grid: Runs) -> dict[str, Beside]:
 
 
 def _by_join(rows: Mapping[str, Beside]) -> str:
-    """How many cells of each join are inside."""
     parts = [f"{join} {len(row.places) - len(row.outside())}" for join, row in rows.items()]
     return f"cells inside, of 6: {', '.join(parts)}"
 
 
 def sections(results: Results) -> list[Section]:
-    """Published speedups beside ours."""
     grid, paper = Runs(results), load("do2009")
     kinds = {name: beside(paper.claim(name), grid) for name in _WHAT}
     io, join_times = kinds.values()

@@ -1,7 +1,5 @@
 """Table 4: speedups of I/O times by phase, SSD over HDD."""
 
-from __future__ import annotations
-
 from experiments.papers.base import Claim, Judgement, judge_numbers, load, traced
 from experiments.papers.do2009.measured import Runs
 from experiments.papers.do2009.runs import MEMORY, Setup, grid_jobs
@@ -49,7 +47,6 @@ def beside(claim: Claim, grid: Runs) -> dict[str, Beside]:
 
 
 def sections(results: Results) -> list[Section]:
-    """Published speedups beside ours."""
     grid = Runs(results)
     phases = beside(load("do2009").claim("table4"), grid)
     rows: list[list[Entry]] = [[name, *line] for name, row in phases.items() for line in zip(MEMORY, *row.columns(), strict=True)]

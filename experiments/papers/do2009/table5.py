@@ -3,8 +3,6 @@
 The CPU preset was fitted to the rows of 8 and 32 KB (`experiments.papers.do2009.cpu_fit`); the other rows are what it predicts.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from statistics import fmean
 
@@ -67,7 +65,6 @@ def judge(claim: Claim, results: Results) -> Judgement:
 
 
 def sections(results: Results) -> list[Section]:
-    """Published times beside ours."""
     grid = Runs(results)
     times = beside(load("do2009").claim("table5"), grid)
     kinds = ["fitted" if kilobytes in CALIBRATION_ROWS else "predicted" for kilobytes in ROWS]

@@ -1,7 +1,5 @@
 """The error bars of figure 1: how far I/O times vary from one state of the drives to another."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 
 import numpy as np
@@ -26,7 +24,6 @@ def io_times(runs: Runs, join: str, machine: str) -> list[float] | None:
 
 
 def spread(times: list[float] | None) -> float | None:
-    """Largest less smallest, over the mean."""
     return None if times is None else float(np.ptp(times) / np.mean(times))
 
 
@@ -50,7 +47,6 @@ def _above(name: str, wide: float | None, narrow: float | None) -> Cell:
 
 
 def sections(results: Results) -> list[Section]:
-    """Spreads and their ends."""
     runs = Runs(results)
     rows: list[list[Entry]] = []
     for machine in DEVICES:

@@ -1,7 +1,5 @@
 """Figure 3.10: a longer checkpoint interval with TPC-E, for DW and LC."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 
 from experiments.papers.base import Cell, Claim, Judgement
@@ -25,14 +23,12 @@ def _setup(design: str, disks: Disks, *, long: bool) -> PoolSetup:
 
 
 def jobs(claims: Collection[str], settings: Settings) -> list[Job]:
-    """Both designs with both intervals."""
     if "fig3.10" not in claims:
         return []
     return [job(_setup(design, disks, long=long), settings) for disks in DISKS for design in ("dw", "lc") for long in (False, True)]
 
 
 def judge(claim: Claim, results: Results) -> Judgement:
-    """Judge what is told of both."""
     runs = Runs(results)
     return judged(claim, {disks.name: _cells(runs, disks) for disks in DISKS})
 
@@ -66,7 +62,6 @@ def _over(mine: PoolSeries, others: PoolSeries, part: slice, its: slice) -> floa
 
 
 def sections(results: Results) -> list[Section]:
-    """Throughput over time."""
     lines = {
         design.upper(): {f"every {'5 hours' if long else '40 minutes'}": _setup(design, PUBLISHED, long=long) for long in (False, True)}
         for design in ("dw", "lc")

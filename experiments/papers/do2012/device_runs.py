@@ -1,7 +1,5 @@
 """The thesis's systems on simulated drives: eight disks, and an SSD with a translation layer, garbage collection and a write buffer."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -63,7 +61,6 @@ class _Responses:
         self._found: dict[tuple[int, int], list[Integers]] = {}
 
     def record(self, _: int, rows: Integers) -> None:
-        """Take some requests."""
         done = rows[(rows[:, at.AT_TIME] >= self._begin) & (rows[:, at.COMPLETED] >= 0)]
         for device in self._devices:
             for operation in (READ, WRITE):
@@ -82,7 +79,6 @@ class _Responses:
 
 
 def parts_at(scale: float) -> int:
-    """Into how many a drive is divided at a scale."""
     return round(1 / scale)
 
 
@@ -140,7 +136,6 @@ def measure_rates(occupancy: Sequence[Any], seed: int) -> dict[str, list[float]]
 
 
 def _rate(device: Device, operation: int, span: int, depth: int, seed: int) -> float:
-    """The rate over the middle half of the completions, with so many requests outstanding."""
     count = 40_000 if device.preset.flash else 1_000
     requests = make_requests(operation, generator(seed, "rates", operation).integers(0, span // _PAGE, count) * _PAGE, _PAGE)
     requests["dependency"] = np.maximum(np.arange(count) - depth, -1)

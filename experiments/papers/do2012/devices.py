@@ -1,7 +1,5 @@
 """Chapter 3 once more on simulated disks and a simulated SSD: which conclusions survive, what designs wear, and what parts of drives do."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -97,7 +95,6 @@ def jobs(claims: Collection[str], settings: Settings) -> list[Job]:
 
 
 def _varied(drives: _Drives) -> tuple[str, ...]:
-    """Designs that run on other drives; without an SSD only the disks matter."""
     return _VARIED if drives.disks or drives == _AS_THEY_ARE else _VARIED[1:]
 
 
@@ -189,7 +186,6 @@ def _conclusions(of: Series) -> list[tuple[str, Entry, Entry, bool]]:
 
 
 def _conclusions_section(at_rates: Series, on_drives: Series) -> Section:
-    """Each conclusion at rates and on drives, and what becomes of it."""
     rows: list[list[Entry]] = []
     for (name, published, rated, held), (_, _, driven, holds) in zip(_conclusions(at_rates), _conclusions(on_drives), strict=True):
         verdict = "survives" if holds else "does not"
@@ -211,7 +207,6 @@ def _conclusions_section(at_rates: Series, on_drives: Series) -> Section:
 
 
 def _designs_table(on_drives: Series, responses: Callable[[PoolSetup], list[Entry]]) -> Table:
-    """What each design does, and by what the SSD wears."""
     lifetime = presets.load(FLASH).lifetime_erases
     rows: list[list[Entry]] = []
     for label, setups in (("TPC-C, 2K", _TPC_C), ("TPC-E, 230 GB", _TPC_E)):
@@ -245,7 +240,6 @@ def _designs_table(on_drives: Series, responses: Callable[[PoolSetup], list[Entr
 
 
 def _parts_table(on_drives: Callable[..., PoolSeries], responses: Callable[..., list[Entry]]) -> Table:
-    """What becomes of throughput and of the SSD's reads with other drives."""
     rows: list[list[Entry]] = []
     for drives in (_AS_THEY_ARE, *_OTHERS):
         rates = {design: on_drives(_TPC_C[design], drives).rate("transactions", _LAST) for design in _varied(drives)}

@@ -1,7 +1,5 @@
 """Figure 4.9: throughput peaks sooner if a read from disk brings eight pages until the SSD is full, on the machine of chapter 4."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from dataclasses import replace
 
@@ -31,14 +29,12 @@ def dual_write(benchmark: str, *, expands: bool) -> PoolSetup:
 
 
 def jobs(claims: Collection[str], settings: Settings) -> list[Job]:
-    """Both benchmarks with both ways of reading."""
     if "fig4.9" not in claims:
         return []
     return [job(dual_write(benchmark, expands=expands), settings) for benchmark in _BENCHMARKS for expands in (False, True)]
 
 
 def hours_to_peak(series: PoolSeries | None) -> float | None:
-    """From cold to the peak."""
     if series is None:
         return None
     first = int((smooth(series, _SMOOTHED) >= _PEAK * series.rate("transactions", _LAST)).argmax())
@@ -50,7 +46,6 @@ def _both(runs: Runs, benchmark: str) -> list[float | None]:
 
 
 def judge(claim: Claim, results: Results) -> Judgement:
-    """Judge how many times sooner."""
     cells = list[Cell]()
     for benchmark, (told,) in claim.published.items():
         alone, expanded = _both(Runs(results), benchmark)
@@ -59,7 +54,6 @@ def judge(claim: Claim, results: Results) -> Judgement:
 
 
 def sections(results: Results) -> list[Section]:
-    """Hours to the peak, and throughput over time."""
     runs = Runs(results)
     rows: list[list[Entry]] = [
         [benchmark, *hours, hours[0] / hours[1]]

@@ -1,7 +1,5 @@
 """The thesis's runs: TPC-C and TPC-E on its machine, with each design, with disks as in table 3.1 and with faster ones."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 
@@ -59,7 +57,6 @@ def tpc_e(gigabytes: int, design: str, disks: Disks, **changes: Any) -> PoolSetu
 
 
 def job(setup: PoolSetup, settings: Settings) -> Job:
-    """The run of a system."""
     return Job.of(run_pool, _label(setup), setup=vars(setup), scale=settings.scale * SHARE, seed=settings.seed)
 
 
@@ -94,7 +91,6 @@ class Runs:
         return None if found is None else found.rate(what, slice(-STEADY, None))
 
     def over(self, setup: PoolSetup, other: PoolSetup) -> float | None:
-        """Steady throughput over that of another."""
         mine, its = self.steady(setup), self.steady(other)
         return mine / its if mine is not None and its else None
 

@@ -1,7 +1,5 @@
 """What checkpoints cost each design (sections 3.2.3.3 and 3.3.2): sharp ones write what is newer on the SSD to disk, fuzzy ones do not."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from functools import partial
 
@@ -17,7 +15,6 @@ _COMPARED = ("none", "dw", "lc", "tac")
 
 
 def _variants(benchmark: str, design: str) -> list[PoolSetup]:
-    """Without checkpoints, with sharp, and, where that is something else, with fuzzy ones."""
     setup = _SETUPS[benchmark](design=design)
     fuzzy = {**(setup.others or {}), "sharp": 0}
     return [

@@ -1,7 +1,5 @@
 """Tables and pictures that exhibits of the thesis share."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np

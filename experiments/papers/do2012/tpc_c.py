@@ -1,7 +1,5 @@
 """TPC-C: figures 3.1 (a) to (c), 3.6 and 3.7, and the pages of TAC that are not valid."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 
 from experiments.papers.base import Cell, Claim, Judgement
@@ -38,7 +36,6 @@ def jobs(claims: Collection[str], settings: Settings) -> list[Job]:
 
 
 def judge(claim: Claim, results: Results) -> Judgement:
-    """Judge one of the claims."""
     cells = {"fig3.1-c": _speedups, "fig3.7": _limits, "tac-waste": _waste}[claim.id]
     return judged(claim, {disks.name: cells(claim, Runs(results), disks) for disks in DISKS})
 
@@ -60,7 +57,6 @@ def _limits(claim: Claim, runs: Runs, disks: Disks) -> list[Cell]:
 
 
 def _invalid(runs: Runs, setup: PoolSetup) -> float | None:
-    """Percent of the SSD, in the mean over the last two hours."""
     found = runs.series(setup)
     return None if found is None else 100 * found.filled("ssd_invalid", slice(-STEADY, None))
 

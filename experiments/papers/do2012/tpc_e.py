@@ -1,7 +1,5 @@
 """TPC-E: figures 3.1 (d) to (f), CW, and where the gain is largest."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from dataclasses import replace
 
@@ -36,7 +34,6 @@ def jobs(claims: Collection[str], settings: Settings) -> list[Job]:
 
 
 def judge(claim: Claim, results: Results) -> Judgement:
-    """Judge one of the claims."""
     cells = {"fig3.1-e": _speedups, "peak": _peak, "cw": _clean_write}[claim.id]
     return judged(claim, {disks.name: cells(claim, Runs(results), disks) for disks in DISKS})
 

@@ -1,7 +1,5 @@
 """TPC-H: table 3.3, figures 3.1 (g) and (h)."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 
 from experiments.papers.base import Cell, Claim, Judgement, load
@@ -66,7 +64,6 @@ def _figures(results: Results, setup: PoolSetup) -> Mapping[str, float] | None:
 
 
 def judge(claim: Claim, results: Results) -> Judgement:
-    """Judge what each design gains over none."""
     return judged(claim, {disks.name: _cells(claim, results, disks) for disks in DISKS})
 
 
@@ -110,7 +107,6 @@ def sections(results: Results) -> list[Section]:
 
 
 def _traffic(counts: Mapping[str, int]) -> list[Entry]:
-    """Shares of references in percent, and pages of a read from disk."""
     missed = max(1, counts["references"] - counts["hits"])
     shares = [100 * counts["hits"] / max(1, counts["references"]), 100 * counts["ssd_reads"] / missed]
     return [*shares, counts["disk_reads"], counts["disk_pages_read"] / max(1, counts["disk_reads"]), counts["disk_writes"]]

@@ -1,7 +1,5 @@
 """TPC-H's power test and throughput test on the thesis's systems."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,13 +10,7 @@ from traces.transactions import TransactionWorkload
 
 
 def run_tests(setup: Mapping[str, Any], scale: float, seed: int) -> dict[str, Any]:
-    """Run power test and throughput test: their figures, when each kind of transaction ended, and what was counted; JSON-ready.
-
-    Raises
-    ------
-    FlashsimError
-        They do not end in the setup's hours.
-    """
+    """Run power test and throughput test: their figures, when each kind of transaction ended, and what was counted; JSON-ready."""
     whole = PoolSetup(**setup)
     run, until, _ = pool_run(whole, scale, seed)
     now, step = 0, round(HOUR * scale)

@@ -1,7 +1,5 @@
 """The worked example of section II: page accesses of sort-merge and of DigestJoin's first phase, counted as they are executed."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 
 from experiments.papers.base import Cell, Claim, Judgement, decided, load
@@ -12,7 +10,6 @@ from experiments.runs.jobs import Job, Results, Settings
 
 
 def jobs(claims: Collection[str], settings: Settings) -> list[Job]:
-    """One run, of the published size at every scale."""
     return [_job(settings)]
 
 
@@ -21,12 +18,10 @@ def _job(settings: Settings) -> Job:
 
 
 def _ours(results: Results) -> dict[str, int]:
-    """The counts by the names of the published ones."""
     return dict(zip(load("li2009").claim("example").published, results[_job(results.settings)], strict=True))
 
 
 def judge(claim: Claim, results: Results) -> Judgement:
-    """Judge the six numbers."""
     ours = _ours(results)
     cells = [Cell(name, value, ours[name], ours[name] == value) for name, (value,) in claim.published.items()]
     agree = sum(bool(cell.inside) for cell in cells)
@@ -35,7 +30,6 @@ def judge(claim: Claim, results: Results) -> Judgement:
 
 
 def sections(results: Results) -> list[Section]:
-    """Published counts beside ours."""
     ours, published = _ours(results), load("li2009").claim("example").published
     rows = [[name, value, ours[name]] for name, (value,) in published.items()]
     text = "Page accesses of joining 10,000 with 5,000 pages in 20 pages of memory, executed; digests fill 600 and 450 pages."

@@ -1,7 +1,5 @@
 """The run of the worked example: sort-merge and DigestJoin on tables of the published lengths."""
 
-from __future__ import annotations
-
 from algorithms.joins.base import JoinParameters, plan
 from experiments.papers.li2009.runs import BASIC, execute, table
 from flashsim.core.rng import generator

@@ -1,7 +1,5 @@
 """Figure 3: the example of a join graph, its segments, which of them are chosen, and the fewest fetches."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable
 from dataclasses import replace
 
@@ -23,7 +21,6 @@ _FRAMES = (2, 3, 4)
 
 
 def jobs(claims: Collection[str], settings: Settings) -> list[Job]:
-    """No runs: five pages are looked at on the spot."""
     return []
 
 
@@ -43,7 +40,6 @@ def judge(claim: Claim, results: Results) -> Judgement:
 
 
 def _segments(resident: str) -> dict[str, int]:
-    """Segments, and the partners that each misses."""
     return {each.page + "".join(each.partners): each.missing for each in candidates(_GRAPH, resident)}
 
 
@@ -52,7 +48,6 @@ def _sets(name: str, told: Collection[str], found: Iterable[str]) -> Cell:
 
 
 def sections(results: Results) -> list[Section]:
-    """What each planner fetches."""
     rows: list[list[Entry]] = [["fewest, by exhaustive search", *(fewest_fetches(_GRAPH, frames) for frames in _FRAMES)]]
     rows += [[name, *(plan(_GRAPH, frames, name).fetches for frames in _FRAMES)] for name in PLANNERS.names()]
     header = ["planner", *(f"{frames} pages" for frames in _FRAMES)]

@@ -1,7 +1,5 @@
 """What the paper's runs took, by setup, and how its figures show and compare that."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 
@@ -33,7 +31,6 @@ class Runs:
         return found[what] if found else None
 
     def over_basic(self, setup: Setup) -> float | None:
-        """I/O time over that of sort-merge."""
         mine, basic = self.value(setup), self.value(setup.with_method(BASIC))
         return mine / basic if mine is not None and basic else None
 

@@ -4,8 +4,6 @@ Of 4,096 bytes 4,000 hold tuples.  Relations say what a tuple takes.  A number o
 instruction to fetch and an entry of a join index take 16, a tenth of 160, and a tuple that is put aside, with two numbers, 176.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from flashsim.core.errors import RefusedError
@@ -22,12 +20,10 @@ _NUMBER, _ROOM = 8, 4000 / 4096
 
 
 def room(row_format: RowFormat, page_size: int) -> int:
-    """Bytes of tuples that a page holds."""
     return int(page_size * _ROOM)
 
 
 def record_size(row_format: RowFormat) -> int:
-    """Bytes of every record."""
     if isinstance(row_format, Relation):
         return row_format.largest_record()
     return _NUMBER * len(row_format.columns) + getattr(row_format, "padding", 0)
@@ -39,7 +35,6 @@ def largest_record(row_format: RowFormat, page_size: int) -> int:
 
 
 def cell_sizes(row_format: RowFormat, tuples: Tuples) -> Integers:
-    """Bytes that each tuple takes, shape (n,)."""
     return np.full(len(tuples), record_size(row_format), np.int64)
 
 

@@ -66,7 +66,6 @@ class Setup:
 
     @property
     def name(self) -> str:
-        """In words: what is not as usual."""
         usual = Setup(self.method)
         told = [f"{name} {value:g}" for name, value in vars(self).items() if name in _NUMBERS and value != getattr(usual, name)]
         told += ["refilled"] * self.refilled + ["each input in its own order"] * (not self.same_order)
@@ -77,7 +76,6 @@ class Setup:
         return Setup(BASIC, memory=self.memory, page_size=self.page_size) if method == BASIC else replace(self, method=method)
 
     def job(self, settings: Settings) -> Job:
-        """The run of it."""
         asked = self.with_method(self.method)
         return Job.of(run_join, asked.name, setup=vars(asked), scale=settings.scale, seed=settings.seed)
 
@@ -133,7 +131,6 @@ class Times(Sink):
     write: int = 0
 
     def record(self, requests: Requests, completions: Completions | None, label: Label, after: int | None = None) -> None:
-        """Add some requests."""
         assert completions is not None
         taken, reads = completions["completed"] - completions["submitted"], requests["operation"] == READ
         self.read += int(taken[reads].sum())

@@ -1,7 +1,5 @@
 """Figures 7, 8 and 9: DigestJoin and sort-merge over the selectivity."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 
 from experiments.papers.base import Cell, Claim, Judgement, judge_holds
@@ -30,7 +28,6 @@ _BESIDE = {"fig7": _points(7, _HIGH[1:2], ("naive",)), "fig8": _points(8, _LOW, 
 
 
 def jobs(claims: Collection[str], settings: Settings) -> list[Job]:
-    """Every method at every selectivity."""
     return [job for claim in _SHOWN if claim in claims for job in jobs_of([*_SHOWN[claim], *_BESIDE.get(claim, [])], settings)]
 
 
@@ -66,7 +63,6 @@ def _equal(runs: Runs, selectivity: float, limit: float) -> Cell:
 
 
 def sections(results: Results) -> list[Section]:
-    """The counterparts of the figures."""
     runs = Runs(results)
     titles = {"fig7": "Low selectivities (figure 7)", "fig8": "High selectivities (figure 8)", "fig9": "The original heuristic (figure 9)"}
     return [

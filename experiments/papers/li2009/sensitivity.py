@@ -1,7 +1,5 @@
 """Other readings of the paper, and other prices: what each makes of the crossings and gains of figures 7 to 9, and of the others."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from dataclasses import replace
 
@@ -45,7 +43,6 @@ def jobs(claims: Collection[str], settings: Settings) -> list[Job]:
 
 
 def _cases() -> list[tuple[str, list[Setup], str, int]]:
-    """Readings: name, runs, how the graph is made, and the number of the drive."""
     grid = [Setup(method, selectivity) for method, selectivities in _GRID.items() for selectivity in selectivities]
     cases = [(name, grid, "", number) for number, name in enumerate(DRIVES)]
     cases.insert(1, (_OWN_ORDER, [replace(setup, same_order=False) for setup in grid], "", 0))
@@ -78,12 +75,10 @@ def _rows_of_skew() -> list[list[Setup]]:
 
 
 def sections(results: Results) -> list[Section]:
-    """The tables."""
     return [_readings(results), _others(results)]
 
 
 def _readings(results: Results) -> Section:
-    """Crossings and gains by reading."""
     rows: list[list[Entry]] = [["published", "0.08", "0.3", "0.2", 15.0, 64.0]]
     for title, setups, graph, drive in _cases():
         basic = results.get(_job(results.settings, Setup(BASIC), ""))
@@ -111,8 +106,6 @@ def _crossing(points: list[tuple[float, float]]) -> str:
 
 
 def _others(results: Results) -> Section:
-    """k, a table that fits, skew that is refilled, and other coins."""
-
     def seconds(setup: Setup, coin: int = 0) -> float | None:
         found = results.get(setup.job(replace(results.settings, seed=results.settings.seed + coin)))
         return found["seconds"] if found else None

@@ -1,7 +1,5 @@
 """Runs of other readings of the paper and of other prices."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Figures 14 and 15: reads that are faster and writes that are slower, by a factor."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 
 from experiments.papers.base import Claim, Judgement, judge_holds

@@ -1,7 +1,5 @@
 """Figures 6 and 10 to 13: k, the page size, memory and the skew of results."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 
 from experiments.papers.base import Cell, Claim, Judgement, judge_holds
@@ -51,12 +49,10 @@ _SHOWN: dict[str, tuple[str, str, list[Point]]] = {
 
 
 def jobs(claims: Collection[str], settings: Settings) -> list[Job]:
-    """Every method with every value."""
     return [job for claim, (_, _, points) in _SHOWN.items() if claim in claims for job in jobs_of(points, settings)]
 
 
 def judge(claim: Claim, results: Results) -> Judgement:
-    """Judge one of the figures."""
     cells = {"fig6": _of_k, "fig10-11": _of_pages, "fig12": _of_memory, "fig13": _of_skew}[claim.id]
     return judge_holds(claim, cells(claim, Runs(results)))
 
@@ -111,7 +107,6 @@ def _of_skew(claim: Claim, runs: Runs) -> list[Cell]:
 
 
 def sections(results: Results) -> list[Section]:
-    """The counterparts of the figures."""
     runs = Runs(results)
     return [
         section

@@ -5,8 +5,6 @@ the rows of 5 and 200 MB, the mean of three drives, are four numbers: of N-Hash 
 least squares: of a tuple, of a request to the drive, and of a call, which hands over all requests of a psync together.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from statistics import fmean
 

@@ -4,8 +4,6 @@ Every number is an execution of the partition phase in virtual time, with the pu
 exhibits.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator
 from functools import cache
 
@@ -36,17 +34,14 @@ def problem(drive: str, memory: int) -> PartitionProblem:
 
 @cache
 def best(drive: str, memory: int) -> Division:
-    """The rule's buffers."""
     return ruled(problem(drive, memory))
 
 
 def drives() -> list[str]:
-    """The flash presets."""
     return [name for name in presets.names() if presets.load(name).flash]
 
 
 def setup_of(method: str, division: Division) -> Setup:
-    """A run with some buffers."""
     sub_buffer = division.sub_buffer if method == N_HASH else 0
     return Setup(method, division.buckets, division.output, division.input, sub_buffer=sub_buffer)
 
@@ -63,7 +58,6 @@ def runs(memory: int) -> Iterator[tuple[Setup, list[str]]]:
 
 
 def jobs(claims: Collection[str], settings: Settings) -> list[Job]:
-    """All runs."""
     return [_job(settings, *run) for memory in MEMORY for run in runs(memory)]
 
 
@@ -87,7 +81,6 @@ def seconds(results: Results, drive: str, memory: int) -> dict[str, float]:
 
 
 def sections(results: Results) -> list[Section]:
-    """Both tables."""
     cells = {(drive, memory): seconds(results, drive, memory) for drive in drives() for memory in MEMORY}
     if not all(len(cell) == 3 for cell in cells.values()):
         return []

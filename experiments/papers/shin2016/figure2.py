@@ -1,7 +1,5 @@
 """Figure 2: bandwidth of writes that are handed over at once, over their size and number, by the benchmark of section 2.4."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 
 from experiments.bench import aio_report
@@ -18,7 +16,6 @@ from flashsim.core.units import KIB, MB, MIB, format_size
 
 
 def jobs(claims: Collection[str], settings: Settings) -> list[Job]:
-    """The benchmark on each drive."""
     return [_job(drive, settings) for drive in DEVICES]
 
 
@@ -27,7 +24,6 @@ def _job(drive: str, settings: Settings) -> Job:
 
 
 def _measured(results: Results) -> dict[str, list[Measured]]:
-    """By drive; without those whose runs were not asked for."""
     every = {drive: results.get(_job(drive, results.settings), []) for drive in DEVICES}
     return {drive: [Measured(**one) for one in found] for drive, found in every.items() if found}
 
@@ -50,12 +46,10 @@ def judge(claim: Claim, results: Results) -> Judgement:
 
 
 def _best(found: Sequence[Measured], size: int) -> float:
-    """The highest bandwidth with requests of a size, as a share of the drive's maximum."""
     return max(one.bandwidth for one in found if one.value == size) / max(one.bandwidth for one in found)
 
 
 def _at_all(name: str, every: Sequence[Measured], size: int, limit: float, some: Sequence[Measured] = ()) -> Cell:
-    """Whether requests of all sizes from one on reach the maximum, or some do."""
     most = max(one.bandwidth for one in every)
     sizes = {one.value for one in every if one.value >= size}
     share = min(one.bandwidth for one in some) / most if some else min(_best(every, each) for each in sizes)

@@ -1,7 +1,5 @@
 """Runs of the benchmark of section 2.4."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from experiments.bench import aio

@@ -1,7 +1,5 @@
 """Figure 4: fixed numbers of partitions and an input buffer of 4 MB; all other memory is output buffers."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 
 from experiments.papers.base import Claim, Judgement, judge_holds, load

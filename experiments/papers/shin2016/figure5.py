@@ -1,7 +1,5 @@
 """Figure 5: memory over Grace hash's buffers, and why all are slower near 20 MB."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from dataclasses import replace
 

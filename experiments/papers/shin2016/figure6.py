@@ -1,7 +1,5 @@
 """Figure 6: every write is of one page; the paper does not say how pages are read, so that several readings of it are run."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 
 from experiments.papers.base import Claim, Judgement, judge_holds, load

@@ -1,7 +1,5 @@
 """What the paper's runs measured, by setup and drive, and how its figures show that."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 
 import pandas as pd
@@ -29,7 +27,6 @@ class Runs:
         return found
 
     def id(self, setup: Setup) -> str:
-        """The id of its run."""
         return setup.job(self._results.settings).id
 
     def seconds(self, setup: Setup, drive: str, what: str = "total") -> float | None:
@@ -38,7 +35,6 @@ class Runs:
         return found[drive][what] / self._results.settings.scale if found else None
 
     def speedup(self, traditional: Setup, n_hash: Setup, drive: str) -> float | None:
-        """How many times as long one takes as the other."""
         slow, fast = self.seconds(traditional, drive), self.seconds(n_hash, drive)
         return slow / fast if slow is not None and fast else None
 

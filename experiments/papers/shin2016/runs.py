@@ -64,27 +64,18 @@ class Setup:
 
     @property
     def name(self) -> str:
-        """In words."""
         kind = ", page-sized I/O" if self.page_io else ""
         return f"{LABELS[self.method]}, {self.buckets} partitions, buffers of {self.output} and {self.input} pages{kind}"
 
     def by(self, method: str) -> Setup:
-        """The same by another method."""
         return replace(self, method=method)
 
     def job(self, settings: Settings) -> Job:
-        """The run of it."""
         return Job.of(run_partition, self.name, setup=vars(self), scale=settings.scale, seed=settings.seed)
 
 
 def grace_setup(memory: float) -> Setup:
-    """The original method with Grace hash's buffers for so many MB of memory (equations 1 to 3).
-
-    Raises
-    ------
-    InvalidParameterError
-        Too little memory: 4 MB are no more than the square root of F |R|.
-    """
+    """The original method with Grace hash's buffers for so many MB of memory (equations 1 to 3)."""
     division = grace_hash(PAGES, PAGES, int(memory * PER_MB * SHARE))
     return Setup(TRADITIONAL, division.buckets, division.output, division.input)
 
@@ -93,12 +84,10 @@ class Orders(PaperRecords):
     """TPC-H's orders: the foreign key, and padding as long as all other columns."""
 
     def attributes(self) -> tuple[Attribute, ...]:
-        """The key, and padding that differs in length."""
         key, padding = self.types
         return Attribute("o_custkey", key, key.bit_width // 8), Attribute("padding", padding, _MOST, varies=True)
 
     def take(self, rows: Integers) -> pa.Table:
-        """Some rows, in the given order: the key, and letters."""
         lengths = np.minimum(_MOST, _LEAST + (np.asarray(rows, np.int64) * 2_654_435_761 >> 8) % _LENGTHS)
         ends = np.concatenate([[0], np.cumsum(lengths)])
         letters = pa.py_buffer(np.full(ends[-1], ord("x"), np.uint8))
@@ -121,7 +110,6 @@ class TimedDrive(Device):
         self.read_time = self.write_time = 0
 
     def serve(self, requests: Requests, at: int | Integers | None = None, *, settle: bool = True) -> Completions:
-        """Serve them as ever."""
         completions = super().serve(requests, at, settle=settle)
         reads = requests["operation"] == READ
         taken = completions["completed"] - completions["submitted"]
@@ -138,7 +126,6 @@ def run_partition(setup: Mapping[str, Any], scale: float, seed: int, devices: Ma
 
 
 def on_drives(setup: Setup, drives: Mapping[str, presets.Preset], scale: float, seed: int) -> dict[str, Any]:
-    """The same of any drives, which share the pass."""
     file, cpu = orders(scale, seed), cpus.load(CPU)
     timed = {name: TimedDrive(preset) for name, preset in drives.items()}
     runs = simulate(algorithm_of(setup, file), [file], [Machine([drive], cpu, name=name) for name, drive in timed.items()])
@@ -151,7 +138,6 @@ def on_drives(setup: Setup, drives: Mapping[str, presets.Preset], scale: float, 
 
 
 def algorithm_of(setup: Setup, file: HeapFile) -> Algorithm:
-    """The partition phase of a setup."""
     buffers = PartitionBuffers(input=setup.input, output=setup.output, buckets=setup.buckets)
     parameters = PartitionParameters(setup.method, page_io=setup.page_io, sub_buffer=setup.sub_buffer)
     (layout,) = bucket_layouts([file], buffers, parameters)
@@ -162,7 +148,6 @@ def algorithm_of(setup: Setup, file: HeapFile) -> Algorithm:
 
 
 def _in_blocks(request: Request) -> Request:
-    """A read a block, also where writes are of one page each."""
     if isinstance(request, Read):
         return replace(request, starts=request.starts[:1], counts=request.counts.sum(keepdims=True))
     return request

@@ -1,7 +1,5 @@
 """What each assumption about the drives' inside makes of table 1: predicted rows on drives that differ in one of them."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from statistics import median
 

@@ -1,7 +1,5 @@
 """Runs on drives that differ from the presets in one assumption."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any

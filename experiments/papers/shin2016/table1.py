@@ -3,8 +3,6 @@
 Drives and CPU are calibrated from the rows of 5 and 200 MB; the other five are predictions.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator
 from statistics import median
 
@@ -81,7 +79,6 @@ def _seconds(claim: Claim, runs: Runs) -> Judgement:
 
 
 def sections(results: Results) -> list[Section]:
-    """Published parameters and times beside ours."""
     runs, claim = Runs(results), load("shin2016").claim("table1")
     text = "Buffers of Grace hash by equations (1) to (3), for |R| = 268,000 pages, F = 1.2, and 0.975 * 128 pages of memory a MB."
     rows: list[list[Entry]] = [

@@ -1,7 +1,5 @@
 """What a served drive holds: in memory, or in a file; what was never written, or was trimmed, reads as zeros."""
 
-from __future__ import annotations
-
 import ctypes
 import errno
 import fcntl
@@ -55,7 +53,6 @@ class MemoryContent:
 
     @property
     def size(self) -> int:
-        """Bytes of memory taken."""
         return len(self._chunks) * CHUNK
 
     def read(self, offset: int, length: int) -> bytes:
@@ -97,12 +94,10 @@ class MemoryContent:
         """See `Content.flush`."""
 
     def close(self) -> None:
-        """Give the memory back."""
         self._chunks.clear()
 
 
 def _pieces(offset: int, length: int) -> Iterator[tuple[int, int, int]]:
-    """The chunks of an extent: number, and begin and end within it."""
     end = offset + length
     while offset < end:
         number, begin = divmod(offset, CHUNK)
@@ -122,15 +117,6 @@ class FileContent:
         Bytes of the drive.
     read_only
         Nothing of the file is changed; it must exist, and may be shorter than the drive.
-
-    Raises
-    ------
-    MissingFileError
-        It cannot be opened.
-    RefusedError
-        It is no regular file, or is being served already.
-    CapacityError
-        It is longer than the drive.
     """
 
     def __init__(self, path: Path, size: int, read_only: bool = False) -> None:
@@ -172,7 +158,6 @@ class FileContent:
             begin = hole
 
     def read(self, offset: int, length: int) -> bytes:
-        """See `Content.read`."""
         data = os.pread(self._file, length, offset)
         while len(data) < length:
             more = os.pread(self._file, length - len(data), offset + len(data))
@@ -180,14 +165,12 @@ class FileContent:
         return data
 
     def write(self, offset: int, data: bytes) -> None:
-        """See `Content.write`."""
         left = memoryview(data)
         while left:
             written = os.pwrite(self._file, left, offset)
             offset, left = offset + written, left[written:]
 
     def clear(self, offset: int, length: int) -> None:
-        """See `Content.clear`."""
         if not _punch(self._file, offset, length):
             for begin in range(offset, offset + length, len(_ZEROS)):
                 self.write(begin, _ZEROS[: offset + length - begin])
@@ -197,14 +180,12 @@ class FileContent:
         os.fsync(self._file)
 
     def close(self) -> None:
-        """Close the file; closing twice does nothing."""
         if self._file >= 0:
             os.close(self._file)
             self._file = -1
 
 
 def _punch(file: int, offset: int, length: int) -> bool:
-    """Make a hole in a file; whether its file system can (Python has no call for it)."""
     call = getattr(ctypes.CDLL(None), "fallocate64", None)
     if call is None:
         return False

@@ -1,7 +1,5 @@
 """The server's side of one NBD connection without any input or output: bytes go in, requests and bytes come out."""
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Generator
 
@@ -103,7 +101,6 @@ class Conversation:
             yield from self._transmit()
 
     def _negotiate(self) -> Wanting:
-        """Greet, and answer options until the client has chosen the drive or takes its leave."""
         self._outgoing += GREETING.pack(GREETING_MAGIC, OPTION_MAGIC, HandshakeFlag.FIXED_NEWSTYLE | HandshakeFlag.NO_ZEROES)
         (flags,) = CLIENT_FLAGS.unpack((yield CLIENT_FLAGS.size))
         if flags & ~int(HandshakeFlag.FIXED_NEWSTYLE | HandshakeFlag.NO_ZEROES):
@@ -130,7 +127,6 @@ class Conversation:
                 self._answer(option, Answer.UNSUPPORTED)
 
     def _transmit(self) -> Wanting:
-        """Read requests until the client takes its leave."""
         while True:
             magic, flags, command, cookie, offset, length = REQUEST.unpack((yield REQUEST.size))
             if magic != REQUEST_MAGIC:
@@ -159,7 +155,6 @@ class Conversation:
         self._answer(Option.LIST, Answer.ACK)
 
     def _describe(self, option: int, data: bytes) -> bool:
-        """Answer INFO or GO; whether the export is known."""
         try:
             (length,) = struct.unpack_from(">I", data)
             (count,) = struct.unpack_from(">H", data, 4 + length)

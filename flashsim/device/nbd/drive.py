@@ -5,8 +5,6 @@ sees it, acknowledged or not.  That is more than the protocol asks.  In the simu
 and the client allows a hole, or else a write; a trim that is forced to the media is followed by a flush.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
@@ -67,11 +65,6 @@ class ServedDrive:
     ----------
     refused
         Requests that were answered with an error and never reached the simulated drive.
-
-    Raises
-    ------
-    InvalidParameterError
-        As `flashsim.device.nbd.pacing.check_scale`.
     """
 
     def __init__(self, device: Device, export: Export, content: Content, scale: float, start: int) -> None:
@@ -91,7 +84,6 @@ class ServedDrive:
 
     @property
     def outstanding(self) -> int:
-        """Requests that were taken and are not done."""
         return len(self._arrived) + len(self._inside)
 
     def take(self, request: Request, stream: int, received: int) -> Served:
@@ -117,7 +109,6 @@ class ServedDrive:
         return served
 
     def _affect(self, request: Request) -> bytes:
-        """Do to the content what a request asks; return what it reads."""
         if request.command == NbdCommand.READ:
             return self.content.read(request.offset, request.length)
         if request.command == NbdCommand.WRITE:

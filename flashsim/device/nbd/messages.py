@@ -13,8 +13,6 @@ replies.
     server  REPLY:32 error:32 cookie:64 [data of a read that succeeded]
 """
 
-from __future__ import annotations
-
 import errno
 from dataclasses import dataclass
 from enum import IntEnum, IntFlag

@@ -6,8 +6,6 @@ ahead of what may still arrive.  With F = 0 nothing is imposed: requests that co
 before them are done.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from fractions import Fraction
@@ -37,11 +35,6 @@ class Pacer:
         Real seconds a simulated second, or 0: none at all.
     start
         The real clock, ns; it never goes back.
-
-    Raises
-    ------
-    InvalidParameterError
-        As `check_scale`.
     """
 
     def __init__(self, device: Device, scale: float, start: int) -> None:

@@ -155,7 +155,6 @@ class Connection(asyncio.Protocol):
         return self._bytes + (self._transport.get_write_buffer_size() if self._stuffed and self._transport else 0)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Greet the client."""
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
         self._stream = self._server.enter(self)
@@ -184,7 +183,6 @@ class Connection(asyncio.Protocol):
             self._transport.close()
 
     def abandon(self) -> None:
-        """Close the connection at once."""
         if self._transport:
             self._transport.abort()
 
@@ -194,14 +192,12 @@ class Connection(asyncio.Protocol):
         self.proceed()
 
     def resume_writing(self) -> None:
-        """The client reads again."""
         self._stuffed = False
         self.proceed()
         self._server.feed()
         self._server.arrange()
 
     def connection_lost(self, problem: Exception | None) -> None:
-        """The client has gone, or was sent away."""
         self._server.leave(
             self._stream, broken=self._conversation.broken or self._conversation.midway or bool(self._requests or self._held)
         )
@@ -243,5 +239,4 @@ def _carries(request: Request) -> int:
 
 
 def _carried(served: Served) -> int:
-    """Bytes that are kept for a request."""
     return served.length if served.operation in (READ, WRITE) else 0

@@ -1,7 +1,5 @@
 """The queueing station compiled: requests wait in the host's own queue, since a station takes no more than its servers can serve."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -60,7 +58,6 @@ _state_of = state_of(_STATE)
 
 @inlined_kernel
 def _serve(host: Host, station: Station, queue: int) -> None:
-    """Begin to serve the next command of a queue."""
     command = take_command(host, queue)
     row = command - host.scalars[COMMAND_BASE]
     operation = host.commands[row, OPERATION]
@@ -122,7 +119,6 @@ class StationEngine(CompiledEngine):
 
     @property
     def capacity(self) -> int:
-        """Bytes that the host can address."""
         return self.parameters.capacity
 
     @property
@@ -133,7 +129,6 @@ class StationEngine(CompiledEngine):
 
     @property
     def state_arrays(self) -> tuple[Any, ...]:
-        """The groups of arrays that `advance` works on."""
         return self._host.tables, self._station
 
     def recover(self, status: int) -> None:

@@ -1,7 +1,5 @@
 """What a queueing station is: how many servers, and how long each takes."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 
@@ -39,7 +37,6 @@ class StationParameters:
         return self.servers
 
     def vector(self) -> Integers:
-        """What kernels take for the parameters."""
         return np.array([self.read, self.write, self.rate, self.exponential, self.seed], np.int64)
 
 

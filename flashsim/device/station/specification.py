@@ -1,7 +1,5 @@
 """The queueing station told with SimPy events."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -31,7 +29,6 @@ class StationSpecification:
         self._next_id = first_id
 
     def _serve(self, request: HostRequest, offset: int, length: int) -> None:
-        """A server is free, or the host would not have dispatched the command."""
         time = int(service_time(self._vector, request.id, request.operation, offset, length))
         event = delay(self._env, time, OPERATIONS + self._started)
         assert event.callbacks is not None
@@ -42,7 +39,6 @@ class StationSpecification:
 
     @property
     def capacity(self) -> int:
-        """Bytes that the host can address."""
         return self.parameters.capacity
 
     @property
@@ -52,7 +48,6 @@ class StationSpecification:
 
     @property
     def outstanding(self) -> int:
-        """Requests submitted and not yet completed."""
         return self._host.outstanding
 
     @property

@@ -1,7 +1,5 @@
 """What both models of an array have in common: its drives, its checks, and what it tells about itself."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from typing import Any, Generic, TypeVar
 
@@ -29,11 +27,6 @@ class StripedDrives(Generic[Model]):
         Of each of them.
     striping
         How bytes are spread over them.
-
-    Raises
-    ------
-    InvalidParameterError
-        A stripe that the drives cannot hold.
     """
 
     def __init__(self, drives: Sequence[Model], parameters: HddParameters, striping: Striping) -> None:
@@ -43,7 +36,6 @@ class StripedDrives(Generic[Model]):
 
     @property
     def capacity(self) -> int:
-        """Bytes that the host can address."""
         return self._striping.capacity(self.parameters.capacity)
 
     def _split(self, requests: Requests, commands: Commands) -> Commands:

@@ -4,8 +4,6 @@ The array's host holds nothing back, since each drive has a queue of its own.  A
 gets its commands of it as one request, whose tag is the array's id.  Equal, to the nanosecond, to `device.striped.specification`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 
@@ -85,7 +83,6 @@ def _has_room(table: State, commands: int) -> bool:
 
 @lean_kernel
 def _hand_out(table: State, disks: Any) -> None:
-    """Hand the commands of the request that has arrived to their drives."""
     host, drives, each = _array_of(table)
     drives[:, _ENTERED] = -1
     while True:
@@ -110,7 +107,6 @@ def _hand_out(table: State, disks: Any) -> None:
 
 @lean_kernel
 def _take_back(host: Host, own: Host) -> None:
-    """Account for what a drive, whose own queue is given too, has completed now."""
     for index in range(own.scalars[FINISHED]):
         row = own.finished[index] - own.scalars[REQUEST_BASE]
         command = host.requests[own.requests[row, TAG] - host.scalars[REQUEST_BASE], FIRST_COMMAND]
@@ -170,7 +166,6 @@ class StripedEngine(StripedDrives[HddEngine]):
 
     @property
     def outstanding(self) -> int:
-        """Requests submitted and not yet completed."""
         return self._host.outstanding
 
     @property
@@ -183,15 +178,7 @@ class StripedEngine(StripedDrives[HddEngine]):
         return self._host.append(requests, self._split(requests, commands), at)
 
     def advance(self, until: int = NEVER, *, every: bool = False, wait: int = 1) -> Completions:
-        """Let time pass; see `flashsim.core.model.DeviceModel.advance`.
-
-        Raises
-        ------
-        InvalidParameterError
-            `until` is past.
-        FlashsimError
-            The scheduler chose a command that does not wait.
-        """
+        """Let time pass; see `flashsim.core.model.DeviceModel.advance`."""
         if until < self.now:
             raise InvalidParameterError("until", f"{until} ns", f"the clock is already at {self.now} ns")
         while True:

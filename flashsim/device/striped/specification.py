@@ -5,8 +5,6 @@ Requests that wait for no other are handed over in bulk, and the drives then go 
 event: arrivals first, in order of time and id, and of drives that do something at the same nanosecond the first in the row.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
@@ -53,7 +51,6 @@ class StripedSpecification(StripedDrives[DeviceModel]):
 
     @property
     def outstanding(self) -> int:
-        """Requests submitted and not yet completed."""
         return len(self._open)
 
     @property
@@ -94,7 +91,6 @@ class StripedSpecification(StripedDrives[DeviceModel]):
         return ids
 
     def _give(self, drive: int, owners: Integers, requests: Requests, commands: Commands, at: int | Integers) -> None:
-        """Submit what a drive has of some requests, each of them as one request of its own."""
         if len(owners):
             own = requests.copy()
             own["tag"], own["dependency"], own["think"] = owners, -1, 0
@@ -102,15 +98,7 @@ class StripedSpecification(StripedDrives[DeviceModel]):
             self._events[drive] = self._drives[drive].next_event
 
     def advance(self, until: int = NEVER, *, every: bool = False, wait: int = 1) -> Completions:
-        """Let time pass; see `flashsim.core.model.DeviceModel.advance`.
-
-        Raises
-        ------
-        InvalidParameterError
-            `until` is past.
-        FlashsimError
-            The scheduler chose a command that does not wait.
-        """
+        """Let time pass; see `flashsim.core.model.DeviceModel.advance`."""
         if until < self._now:
             raise InvalidParameterError("until", f"{until} ns", f"the clock is already at {self._now} ns")
         found: list[tuple[int, int, int, int, int]] = []

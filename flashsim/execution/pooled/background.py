@@ -1,7 +1,5 @@
 """The log, the cleaners and the checkpointer."""
 
-from __future__ import annotations
-
 from flashsim.core.kernel import lean_kernel
 from flashsim.core.replacement import DIRTY, FLAGS
 from flashsim.core.request import READ, SECTOR, WRITE, Integers
@@ -18,7 +16,6 @@ from flashsim.storage.extension.manager import cleaned, due, hold, oldest_newer,
 
 @lean_kernel
 def write_log(state: State, outbox: Integers, now: int) -> None:
-    """Write what commits, all together."""
     sys = tables_of(state)[0]
     numbers = sys.numbers
     length = -(-numbers[at.COMMIT_BYTES] // SECTOR) * SECTOR

@@ -1,7 +1,5 @@
 """Clients, which go through the references of their transactions."""
 
-from __future__ import annotations
-
 from flashsim.core import transactions as work
 from flashsim.core.host import heap_push
 from flashsim.core.kernel import inlined_kernel, lean_kernel
@@ -268,7 +266,6 @@ def go_on(state: State, outbox: Integers, now: int, client: int) -> None:
 
 @inlined_kernel
 def finish_reference(sys: Tables, mine: Integers, page: int, marks: int) -> None:
-    """A client is done with its present reference."""
     if marks & (work.WRITES | work.CREATES):
         modify(sys, page)
     if marks & work.WRITES:

@@ -1,7 +1,5 @@
 """What stands where in the tables of a system of pools; modules that use it call it `at`."""
 
-from __future__ import annotations
-
 #: Numbers of a system.
 (
     CLIENTS, THINK, PAGE_SIZE, EXPANSION, THROTTLE, LIMIT, SLACK, GROUP, CLEANERS, CHECKPOINT_EVERY, SHARP, LOG_BYTES, HAS_WORK, CHUNK,

@@ -1,7 +1,5 @@
 """Writes to disk as SimPy events, in order page by page."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 import simpy
@@ -49,7 +47,6 @@ class DiskWrites:
         self._ask(page, count, event)
 
     def _end(self, page: int, count: int) -> None:
-        """Begin the deferred writes that need wait no longer, in their order."""
         self._outstanding.difference_update(range(page, page + count))
         deferred, self._deferred = self._deferred, []
         for write in deferred:

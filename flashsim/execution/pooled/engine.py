@@ -3,8 +3,6 @@
 Who goes on without delay stands in a ring, first come, first served; completions are dealt with as they are told, before anybody in it.
 """
 
-from __future__ import annotations
-
 from flashsim.core.host import heap_pop
 from flashsim.core.kernel import kernel_of, lean_kernel
 from flashsim.core.replacement import FIRST_PAGE
@@ -23,7 +21,6 @@ from flashsim.storage.extension import state as ssd
 
 @lean_kernel
 def complete(state: State, outbox: Integers, now: int, device: int, slot: int) -> None:
-    """A request has completed."""
     sys = tables_of(state)[0]
     numbers = sys.numbers
     who, page, count, held = sys.slots[slot, at.WHO], sys.slots[slot, at.PAGE], sys.slots[slot, at.COUNT], sys.slots[slot, at.HELD]

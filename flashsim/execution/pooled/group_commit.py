@@ -1,7 +1,5 @@
 """Group commit, told with SimPy: what commits while the log is written is written all together, right after."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import simpy

@@ -1,7 +1,5 @@
 """Pages on their way between memory, the SSD and the disk."""
 
-from __future__ import annotations
-
 from flashsim.core.kernel import inlined_kernel, lean_kernel
 from flashsim.core.replacement import DIRTY, FIRST_PAGE, FLAGS, PINNED, RESIDENT
 from flashsim.core.request import WRITE, Integers
@@ -24,19 +22,16 @@ WAS_SCANNED, ON_ITS_WAY_TO_DISK = 1, 4
 
 @inlined_kernel
 def is_resident(sys: Tables, page: int) -> bool:
-    """Whether a page has a frame of memory."""
     return (sys.memory.pages[page, FLAGS] & RESIDENT) != 0
 
 
 @inlined_kernel
 def is_on_its_way_out(sys: Tables, page: int) -> bool:
-    """Whether a page is being written."""
     return sys.ext.pages[page, ssd.FLIGHT] > 0
 
 
 @lean_kernel
 def wake(state: State, page: int) -> None:
-    """Let those go on who wait for a page."""
     sys = tables_of(state)[0]
     client = int(sys.ext.pages[page, ssd.FIRST_WAITING]) - 1
     while client >= 0:
@@ -47,7 +42,6 @@ def wake(state: State, page: int) -> None:
 
 @inlined_kernel
 def wait_for(sys: Tables, client: int, page: int) -> None:
-    """Let a client wait for a page."""
     sys.clients[client, at.NEXT_WAITING] = 0
     last = int(sys.ext.pages[page, ssd.LAST_WAITING]) - 1
     if last >= 0:
@@ -83,7 +77,6 @@ def release(state: State, page: int) -> None:
 
 @inlined_kernel
 def rouse(sys: Tables) -> None:
-    """Wake the cleaner that has slept longest."""
     numbers = sys.numbers
     get_ready(sys, numbers[at.CLIENTS] + sys.sleeping[numbers[at.SLEEPS_LONGEST]])
     numbers[at.SLEEPS_LONGEST] = (numbers[at.SLEEPS_LONGEST] + 1) % sys.sleeping.shape[0]
@@ -236,7 +229,6 @@ def is_crowded(sys: Tables, client: int) -> bool:
 
 @inlined_kernel
 def flags_of(sys: Tables, page: int, dirty: int) -> int:
-    """What a design is told of a page."""
     return (DIRTY_PAGE if dirty else 0) | (SEQUENTIAL if sys.ext.pages[page, ssd.MARKS] & WAS_SCANNED else 0)
 
 
@@ -284,7 +276,6 @@ def hold_in_memory(state: State, outbox: Integers, now: int, client: int, page: 
 
 @inlined_kernel
 def arrive(state: State, page: int) -> None:
-    """A page has come into memory."""
     sys = tables_of(state)[0]
     sys.memory.pages[page, FLAGS] &= ~PINNED
     wake(state, page)
@@ -292,7 +283,6 @@ def arrive(state: State, page: int) -> None:
 
 @lean_kernel
 def served(state: State, page: int, flags: int) -> None:
-    """A page has come from the SSD."""
     sys = tables_of(state)[0]
     release(state, page)
     if when_served(sys.ext, sys.design, page, flags):
@@ -303,7 +293,6 @@ def served(state: State, page: int, flags: int) -> None:
 
 @lean_kernel
 def fetched(state: State, outbox: Integers, now: int, page: int, flags: int) -> None:
-    """A page has come from the disk."""
     sys = tables_of(state)[0]
     if when_fetched(sys.ext, sys.design, page, flags) & TO_SSD:
         copy_to_ssd(state, outbox, now, page, 0)

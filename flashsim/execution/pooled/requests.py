@@ -1,7 +1,5 @@
 """Requests to devices, what is counted, and who goes on without delay."""
 
-from __future__ import annotations
-
 from flashsim.core.kernel import inlined_kernel, lean_kernel
 from flashsim.core.replacement import FIRST_PAGE
 from flashsim.core.request import Integers
@@ -15,7 +13,6 @@ from flashsim.storage.extension import state as ssd
 
 @inlined_kernel
 def note(sys: Tables, what: int, by: int = 1) -> None:
-    """Count something in the present interval."""
     sys.series[sys.numbers[at.INTERVAL_NOW], what] += by
 
 
@@ -32,7 +29,6 @@ def note_interval(sys: Tables, now: int) -> None:
 
 @inlined_kernel
 def get_ready(sys: Tables, who: int) -> None:
-    """Let somebody go on after all who do already."""
     sys.causes[who] = sys.numbers[at.CAUSE]
     sys.ready[sys.numbers[at.READY_LAST] % sys.ready.shape[0]] = who
     sys.numbers[at.READY_LAST] += 1
@@ -52,7 +48,6 @@ def ask(
     count: int,
     held: int,
 ) -> None:
-    """Ask a device for something."""
     sys = tables_of(state)[0]
     slot = sys.numbers[at.FREE_SLOT]
     sys.numbers[at.FREE_SLOT] = sys.slots[slot, at.WHO]
@@ -100,5 +95,4 @@ def chunk_of(sys: Tables, page: int) -> tuple[int, int]:
 
 @inlined_kernel
 def is_throttled(sys: Tables) -> bool:
-    """Whether the SSD has too much to do."""
     return 0 < sys.numbers[at.THROTTLE] <= sys.numbers[at.SSD_PENDING]

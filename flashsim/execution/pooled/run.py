@@ -1,7 +1,5 @@
 """A system of pools in virtual time: transactions are handed to the compiled loop as it needs them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -45,11 +43,6 @@ class PoolRun:
     record
         Is handed all requests, some at a time, in the order in which they were issued: the number of the first, and the rows of `asked`.
         The last ones come with `record_rest`.
-
-    Raises
-    ------
-    InvalidParameterError
-        As `flashsim.execution.compiled_loop.CompiledLoop`.
     """
 
     def __init__(
@@ -77,7 +70,6 @@ class PoolRun:
         self.loop = CompiledLoop([devices[purpose] for purpose in sorted(devices)], side)
 
     def _pause(self) -> tuple[Any, ...]:
-        """Hand out requests and have enough transactions for a while."""
         numbers = self.tables.numbers
         if numbers[at.ASKED] >= numbers[at.HAND_OUT_AT]:
             self._hand_out()
@@ -103,7 +95,6 @@ class PoolRun:
             self._record, self.tables.numbers[at.HAND_OUT_AT] = None, NEVER
 
     def _fill(self) -> tuple[Any, ...]:
-        """Have enough transactions for a while."""
         numbers = self.tables.numbers
         if numbers[at.BROKEN] == at.NO_TIME_PASSES:
             raise FlashsimError(f"clients: {numbers[at.LOW]} transactions ended in no time; give them think time or work")
@@ -156,13 +147,7 @@ class PoolRun:
         return self.tables.asked[: self.tables.numbers[at.ASKED] - self.tables.numbers[at.ASKED_FIRST]]
 
     def run(self, until: int = NEVER) -> None:
-        """Let time pass.
-
-        Raises
-        ------
-        FlashsimError
-            The memory pool's policy broke its contract, or transactions end in no time.
-        """
+        """Let time pass."""
         self.loop.run(until)
         if until < NEVER:  # nothing happens any more before that
             note_interval(self.tables, until)

@@ -3,8 +3,6 @@
 At one nanosecond (`flashsim.execution.specified_devices`) clients that have thought come after whatever completed; then the checkpointer.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Generator, Mapping, Sequence
 from typing import Any
@@ -107,7 +105,6 @@ class PoolSpecification:
             self.by_kind[kind], self.ended[kind] = self.by_kind[kind] + 1, int(self.env.now)
 
     def _refer(self, page: int, marks: int) -> Process:
-        """Reference a page, and write it perhaps."""
         while True:
             if page in self.reading or (page not in self.memory.resident and self.writing.get(page)):
                 yield self._stand(self._interested.setdefault(page, []))
@@ -153,7 +150,6 @@ class PoolSpecification:
             self._fetched(each, flags if each == page else ALONGSIDE)
 
     def _served(self, page: int, flags: int) -> None:
-        """A page has come from the SSD."""
         self._let_go(page)
         if manager.when_served(self.ext, self.design, page, flags):
             self.memory.resident[page] = True
@@ -161,7 +157,6 @@ class PoolSpecification:
         self._arrive(page)
 
     def _fetched(self, page: int, flags: int) -> None:
-        """A page has come from the disk."""
         if manager.when_fetched(self.ext, self.design, page, flags) & TO_SSD:
             self._copy_to_ssd(page, newer=False)
         self._arrive(page)
@@ -185,7 +180,6 @@ class PoolSpecification:
         return 0 < self.system.throttle <= self.devices.pending[self._numbers[SSD]]
 
     def _hold_in_memory(self, page: int) -> None:
-        """A page that is about to be read takes a frame, which it keeps until it has come."""
         self._enter(page)
         self.memory.held.add(page)
         self.reading.add(page)
@@ -298,7 +292,6 @@ class PoolSpecification:
                 self._fetched(page, SEQUENTIAL)
 
     def _is_at_hand(self, page: int) -> bool:
-        """Whether a page at either end of a scan's extent need not be read from disk."""
         if not self._is_away(page, from_ssd=False):
             return True
         newer = self.ext.pages[page, STATUS] & NEWER
@@ -312,7 +305,6 @@ class PoolSpecification:
             self._sleeping.pop(0).succeed()
 
     def _excess(self) -> int:
-        """Pages that are newer on the SSD beyond those at which the cleaner stops."""
         newer = int(self.ext.numbers[NEWER_FRAMES]) - self._cleaning
         limit = 0 if self.ext.numbers[CHECKPOINT] else self.system.limit
         if newer > limit:
@@ -322,7 +314,6 @@ class PoolSpecification:
         return newer - self._goal
 
     def _cleaner(self) -> Process:
-        """Write what is newer on the SSD to disk, a run of neighbours at a time."""
         while True:
             run = self._run_to_clean()
             if not run:
@@ -361,7 +352,6 @@ class PoolSpecification:
         return list(range(first, first + count))
 
     def _checkpointer(self) -> Process:
-        """From time to time write what is newer in memory, and what is newer on the SSD, to disk."""
         while True:
             yield delay(self.env, self.system.checkpoint, _CHECKPOINTER)
             self.ext.numbers[CHECKPOINT] = int(self.system.sharp)

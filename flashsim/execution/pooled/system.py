@@ -1,7 +1,5 @@
 """What a system of pools is: its sizes, its policies, its devices, and what its report counts."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -192,7 +190,6 @@ class PoolSystem:
 
     @property
     def rows(self) -> int:
-        """Rows of the tables of pages."""
         return FIRST_PAGE + self.pages
 
     def chunk_of(self, page: int) -> tuple[int, int]:
@@ -225,7 +222,6 @@ class PoolSystem:
 
     @property
     def most_requests(self) -> int:
-        """Requests that may be outstanding, at most."""
         held = max(self.expansion, self.read_ahead)
         each = 3 * held + 3  # a client reads its pages, each of which lets another one leave for both devices
         return self.clients * each + 2 * self.most_going_out + self.most_cleanings * (3 * self.group + 2) + 2

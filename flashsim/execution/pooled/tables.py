@@ -1,7 +1,5 @@
 """What the compiled form of a system of pools works on."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import NamedTuple
 

@@ -53,7 +53,6 @@ class Block:
     _asked: set[str] = field(default_factory=set, repr=False, compare=False)
 
     def has(self, key: str) -> bool:
-        """Whether a key is given."""
         self._asked.add(key)
         return key in self.entries
 
@@ -62,15 +61,7 @@ class Block:
         return f"{self.entries[key].at.short}, {key}" if key in self.entries else f"{self.at.short}, no {key} given"
 
     def number(self, key: str, default: float | None = None, least: float | None = None, most: float | None = None) -> float:
-        """A number; what is missing is `default`, or refused if there is none.
-
-        Raises
-        ------
-        DamagedFileError
-            It is missing, or no number.
-        InvalidParameterError
-            Out of bounds.
-        """
+        """A number; what is missing is `default`, or refused if there is none."""
         if not self.has(key) and default is not None:
             return default
         return _number(key, self._value(key), least, most)
@@ -87,7 +78,6 @@ class Block:
         return bool(self.whole(key, None if default is None else int(default), 0, 1))
 
     def word(self, key: str, default: str | None = None) -> str:
-        """A word."""
         if not self.has(key) and default is not None:
             return default
         value = self._value(key)
@@ -96,33 +86,19 @@ class Block:
         return value.text
 
     def numbers(self, key: str, default: Sequence[float] | None = None) -> tuple[float, ...]:
-        """A list of numbers."""
         if not self.has(key) and default is not None:
             return tuple(default)
         return tuple(_number(key, item, None, None) for item in self._items(key))
 
     def child(self, key: str, *kinds: str) -> Block:
-        """A block of one of some kinds.
-
-        Raises
-        ------
-        UnknownNameError
-            It is of another kind.
-        """
+        """A block of one of some kinds."""
         return _of_kind(key, self._value(key), kinds)
 
     def children(self, key: str, *kinds: str) -> tuple[Block, ...]:
-        """A list of blocks."""
         return tuple(_of_kind(key, item, kinds) for item in self._items(key))
 
     def refuse_unread(self, harmless: Iterable[str] = ()) -> None:
-        """Refuse keys that nobody has asked for, but for harmless ones.
-
-        Raises
-        ------
-        UnknownNameError
-            The first such key, with its file and line.
-        """
+        """Refuse keys that nobody has asked for, but for harmless ones."""
         known = self._asked | set(harmless)
         for key, value in self.entries.items():
             if key not in known:

@@ -1,7 +1,5 @@
 """What an import has found so far: values by parameter with their sources, and what the parameters cannot express."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +20,6 @@ class Collected:
         self.files: list[Path] = []
 
     def put(self, name: str, value: Any, source: str) -> None:
-        """A parameter's value."""
         self.values[name] = value
         self.sources[name] = source
 
@@ -33,7 +30,6 @@ class Collected:
             self.put(name, milliseconds(value * scale), block.place(key) + (f" x {scale:g}" if scale != 1 else ""))
 
     def put_blocks(self, name: str, blocks: int, source: str) -> None:
-        """A size in blocks."""
         self.put(name, f"{blocks * SECTOR}B", source)
 
     def note_unless(self, block: Block, key: str, neutral: int, says: str) -> None:

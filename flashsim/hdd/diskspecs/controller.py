@@ -1,7 +1,5 @@
 """Bus, controller, buffer and queue: DiskSim's ``disksim_disk`` in the words of `flashsim.hdd.parameters`."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """A drive described by DiskSim's parameter files, as the values of `flashsim.hdd.parameters` and where each stands."""
 
-from __future__ import annotations
-
 import dataclasses
 from dataclasses import dataclass
 from pathlib import Path
@@ -42,19 +40,6 @@ def read(path: Path, disk: str | None = None) -> ImportedDrive:
         The file.
     disk
         Which drive, where the file has several kinds.
-
-    Raises
-    ------
-    MissingFileError
-        A file cannot be read.
-    DamagedFileError
-        A file is cut off, or no parameter file; the message names file and line.
-    UnknownNameError
-        A key or kind of block that nothing is known of.
-    InvalidParameterError
-        A value out of bounds.
-    RefusedError
-        No drive, or several kinds.
     """
     chosen = system.find(path, disk)
     found = Collected()

@@ -1,7 +1,5 @@
 """The layout of a drive's sectors: DiskSim's ``dm_layout_g1`` in the words of `flashsim.hdd.state.layout`."""
 
-from __future__ import annotations
-
 from flashsim.core.errors import InvalidParameterError
 from flashsim.hdd.description import HEAD_ORDERS, SPARING
 from flashsim.hdd.diskspecs.block import Block

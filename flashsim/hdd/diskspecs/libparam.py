@@ -51,15 +51,7 @@ class Document:
 
 
 def read(path: Path) -> Document:
-    """A parameter file with all that it sources.
-
-    Raises
-    ------
-    MissingFileError
-        A file, or one that it sources, cannot be read.
-    DamagedFileError
-        A file is cut off, or no parameter file; the message names file and line.
-    """
+    """A parameter file with all that it sources."""
     document = Document()
     _Parser(path, path.parent, document, ()).statements()
     return document
@@ -90,7 +82,6 @@ class _Parser:
                 raise DamagedFileError(f"{word.at}: '{word.text}' begins no block, and is neither source, instantiate nor topology")
 
     def only_value(self) -> Value:
-        """The one value that a file holds which is sourced as a value."""
         value = self._value(0)
         if self._next < len(self._tokens):
             raise DamagedFileError(f"{self._place()}: only one block was expected, but '{self._peek()}' follows")
@@ -213,7 +204,6 @@ def _end(text: str | None) -> str:
 
 
 def _tokens(path: Path) -> Iterator[tuple[str, int]]:
-    """Words and marks of a file, with their lines."""
     try:
         if not path.is_file():
             raise MissingFileError(f"{path}: no such file")

@@ -1,7 +1,5 @@
 """Arm and spindle: DiskSim's ``dm_mech_g1`` in the words of `flashsim.hdd.parameters`."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from flashsim.core.errors import DamagedFileError, UnknownNameError

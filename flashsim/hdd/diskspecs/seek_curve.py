@@ -3,8 +3,6 @@
 Some files have no such first line; some have a third column (how much the time varies), some a fourth: the times of writes.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,15 +21,7 @@ class SeekCurve:
 
 
 def read(path: Path) -> SeekCurve:
-    """The curve in a file.
-
-    Raises
-    ------
-    MissingFileError
-        It cannot be read.
-    DamagedFileError
-        A line is no distance and time, distances do not ascend, or there are not as many as the first line says.
-    """
+    """The curve in a file."""
     try:
         lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError as problem:

@@ -1,7 +1,5 @@
 """Which drive a parameter file is about, and the buses between it and the host."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,17 +22,7 @@ class System:
 
 
 def find(path: Path, name: str | None = None) -> System:
-    """The drive of a ``.parv`` or ``.diskspecs`` file; of several kinds, the one called `name`.
-
-    Raises
-    ------
-    MissingFileError, DamagedFileError
-        The file, or one that it sources, cannot be read.
-    RefusedError
-        It has several kinds of drives, or none.
-    UnknownNameError
-        It has none of that name.
-    """
+    """The drive of a ``.parv`` or ``.diskspecs`` file; of several kinds, the one called `name`."""
     document = read(path)
     blocks = {block.name: block for block in document.blocks if block.name}
     chains = dict(_attached(document, blocks))
@@ -52,7 +40,6 @@ def find(path: Path, name: str | None = None) -> System:
 
 
 def _attached(document: Document, blocks: dict[str, Block]) -> Iterator[tuple[str, tuple[Block, ...]]]:
-    """Every disk in the topology by the name of its block, and the buses above it."""
     for top in document.topology:
         for component, above in _walk(top, ()):
             if component.kind == "disksim_disk":
@@ -67,7 +54,6 @@ def _walk(component: Component, above: tuple[Component, ...]) -> Iterator[tuple[
 
 
 def _block(component: Component, document: Document, blocks: dict[str, Block]) -> Block:
-    """The block that a component of the topology is an instance of."""
     kind = document.instances.get(component.name)
     if kind is None:
         raise DamagedFileError(f"{component.at}: the topology names {component.name}, which is not instantiated")

@@ -14,8 +14,6 @@ Work, disconnects and the like stand between these steps as in DiskSim, whose ma
 drive.
 """
 
-from __future__ import annotations
-
 from numba import types
 
 from flashsim.core.kernel import compiled_apart, lean_kernel, spliced_kernel

@@ -1,7 +1,5 @@
 """The parameters of a drive as one row of numbers, for kernels: the same fields, in ns, sectors, and millionths of shares."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from flashsim.core.request import Integers

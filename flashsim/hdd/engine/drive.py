@@ -4,8 +4,6 @@ Every drive serves one command at a time, so all that a command does is known wh
 destaging in the background are part of that (`hdd.engine.stream`).  Equal, to the nanosecond, to `hdd.specification.drive`.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -127,7 +125,6 @@ class HddEngine(CompiledEngine):
 
     @property
     def capacity(self) -> int:
-        """Bytes that the host can address."""
         return self.parameters.capacity
 
     @property
@@ -142,22 +139,13 @@ class HddEngine(CompiledEngine):
         return super().submit(requests, commands, at)
 
     def advance(self, until: int = NEVER, *, every: bool = False, wait: int = 1) -> Completions:
-        """Let time pass; see `flashsim.core.model.DeviceModel.advance`.
-
-        Raises
-        ------
-        InvalidParameterError
-            `until` is past.
-        FlashsimError
-            The scheduler chose a command that does not wait.
-        """
+        """Let time pass; see `flashsim.core.model.DeviceModel.advance`."""
         if until < self.now:
             raise InvalidParameterError("until", f"{until} ns", f"the clock is already at {self.now} ns")
         return super().advance(until, every=every, wait=wait)
 
     @property
     def state_arrays(self) -> tuple[Any, ...]:
-        """The groups of arrays that `advance` works on."""
         return self._host.tables, self._disk, self._policies
 
     def make_room(self, commands: int) -> None:
@@ -165,7 +153,6 @@ class HddEngine(CompiledEngine):
         self._host.make_room(1, commands)
 
     def recover(self, status: int) -> None:
-        """Say what is wrong with the scheduler: nothing else stops the loop."""
         raise self.refused()
 
     def refused(self) -> FlashsimError:

@@ -1,7 +1,5 @@
 """Which command a drive serves next: what the host dispatches waits in the drive, and the scheduler chooses."""
 
-from __future__ import annotations
-
 from numba import types
 
 from flashsim.core.host import (
@@ -47,7 +45,6 @@ BAD_CHOICE = -2
 
 @inlined_kernel
 def _leave(disk: Disk, index: int) -> int:
-    """Take the command at a place of the queue out of it; return the command."""
     command = disk.waiting[index]
     disk.state[WAITING_COUNT] -= 1
     for place in range(index, disk.state[WAITING_COUNT]):
@@ -58,7 +55,6 @@ def _leave(disk: Disk, index: int) -> int:
 @compiled_apart(HOST_TABLES, DISK, types.int64)
 @lean_kernel
 def _list_candidates(host: Host, disk: Disk, count: int) -> int:
-    """Fill in the commands that wait as the scheduler sees them; return the cylinder of the arm."""
     source, source_extent = arm_at(disk, host.scalars[NOW])
     for index in range(count):
         at = disk.waiting[index] - host.scalars[COMMAND_BASE]
@@ -106,7 +102,6 @@ def admit(host: Host, disk: Disk, policies: Policies) -> int:
 
 @spliced_kernel
 def _begin_command(host: Host, disk: Disk, command: int) -> None:
-    """Serve a command, and keep how the drive was before it: a power cut may come in its midst."""
     for column in range(DRIVE_COLUMNS):
         disk.before[column] = disk.state[column]
     row = command - host.scalars[COMMAND_BASE]

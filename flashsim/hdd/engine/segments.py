@@ -1,7 +1,5 @@
 """The read segments of a drive's buffer: what is in them, which one serves a read or is taken, and how far read-ahead goes."""
 
-from __future__ import annotations
-
 from flashsim.core.kernel import inlined_kernel
 from flashsim.hdd.description import BOUNDS
 from flashsim.hdd.engine.stream import position, sector_end
@@ -68,7 +66,6 @@ def bound(disk: Disk, row: int) -> None:
 
 @inlined_kernel
 def use(disk: Disk, row: int) -> None:
-    """Note that a segment is used now."""
     disk.state[USES] += 1
     disk.segments[row, SEGMENT_USED] = disk.state[USES]
 

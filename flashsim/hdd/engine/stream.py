@@ -9,8 +9,6 @@ limit.  Of a drive's state only the piece that was being transferred at the last
 What is kept stands in `hdd.state.disk.Disk`; columns in `hdd.state.terms` and `hdd.state.layout`.
 """
 
-from __future__ import annotations
-
 from flashsim.core.kernel import inlined_kernel, lean_kernel
 from flashsim.hdd.state.disk import Disk
 from flashsim.hdd.state.geometry import extent_of, head_of, piece_first, track_angle, track_of

@@ -1,7 +1,5 @@
 """How data cross the link: in time of link, bus and buffer, and not before they have come off the media."""
 
-from __future__ import annotations
-
 from flashsim.core.kernel import inlined_kernel, lean_kernel
 from flashsim.core.request import READ, WRITE, Integers
 from flashsim.hdd.engine.stream import position, sector_end

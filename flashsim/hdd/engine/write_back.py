@@ -1,7 +1,5 @@
 """Writes: into the buffer, acknowledged there or from the media, and destaged at once (the rules are told in `hdd.engine.cache`)."""
 
-from __future__ import annotations
-
 from flashsim.core.kernel import inlined_kernel, spliced_kernel
 from flashsim.hdd.engine.segments import bound, fill, forget_overlapped, interruptible, use, victim
 from flashsim.hdd.engine.stream import begin, extend, position, sector_end
@@ -91,7 +89,6 @@ def serve_write(disk: Disk, request: int, tag: int, first: int, end: int, forced
 
 @spliced_kernel
 def _continue(disk: Disk, first: int, end: int, worked: int, crossing: int) -> int:
-    """Let a write join the stream that it goes on; return when it has the link."""
     link = worked + disk.control[DATA_PREPARATION]
     full = end - disk.control[WRITE_BEHIND] - 1  # the last sector that must be destaged to make room
     if full >= disk.state[PIVOT]:

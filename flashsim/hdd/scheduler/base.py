@@ -14,8 +14,6 @@ that is served next.
 It must not change `candidates`.  A drive never waits: a command is served even if a better one might come.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Protocol
 

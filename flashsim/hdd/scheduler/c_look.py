@@ -1,7 +1,5 @@
 """C-LOOK, the one-way elevator: inwards as long as commands lie there, then on from the outermost one."""
 
-from __future__ import annotations
-
 from flashsim.core.kernel import lean_kernel
 from flashsim.core.request import Integers
 from flashsim.hdd.scheduler.base import CYLINDER

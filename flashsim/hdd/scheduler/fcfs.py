@@ -1,7 +1,5 @@
 """First come, first served."""
 
-from __future__ import annotations
-
 from flashsim.core.kernel import lean_kernel
 from flashsim.core.request import Integers
 

@@ -1,7 +1,5 @@
 """LOOK, the elevator: on in the direction of the last move as long as commands lie there, then back."""
 
-from __future__ import annotations
-
 from flashsim.core.kernel import lean_kernel
 from flashsim.core.request import Integers
 from flashsim.hdd.scheduler.base import CYLINDER

@@ -1,7 +1,5 @@
 """Shortest positioning time first: seek and rotational wait together decide."""
 
-from __future__ import annotations
-
 from flashsim.core.kernel import lean_kernel
 from flashsim.core.request import Integers
 from flashsim.hdd.scheduler.base import DELAY

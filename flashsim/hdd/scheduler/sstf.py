@@ -1,7 +1,5 @@
 """Shortest seek time first; of equally near commands the one that came first."""
 
-from __future__ import annotations
-
 from flashsim.core.kernel import lean_kernel
 from flashsim.core.request import Integers
 from flashsim.hdd.scheduler.base import CYLINDER
@@ -9,7 +7,6 @@ from flashsim.hdd.scheduler.base import CYLINDER
 
 @lean_kernel
 def choose(candidates: Integers, count: int, cylinder: int, direction: int) -> int:
-    """The command whose cylinder is nearest."""
     best = 0
     for row in range(1, count):
         if abs(candidates[row, CYLINDER] - cylinder) < abs(candidates[best, CYLINDER] - cylinder):

@@ -3,8 +3,6 @@
 What it does is told in `hdd.engine.cache`; here it is acted out.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -77,12 +75,10 @@ class Controller:
 
     @property
     def reading(self) -> bool:
-        """Whether the mechanism's stream is a read."""
         return self.mechanism.limit > 0 and not self.mechanism.writing
 
     @property
     def busy(self) -> bool:
-        """Whether writes are being destaged."""
         return self.mechanism.writing and not self.mechanism.resting
 
     def unsettled(self) -> list[report.Unsettled]:
@@ -92,7 +88,6 @@ class Controller:
         return [(request.id, request.tag, first * size, (end - first) * size) for request, first, end in left]
 
     def admit(self, request: HostRequest, first: int, end: int) -> None:
-        """Let a command wait for its turn."""
         self.waiting.append((request, first, end))
         if not self._idle.triggered:
             self._idle.succeed()
@@ -170,7 +165,6 @@ class Controller:
         yield from self._pause(told.complete_read)
 
     def _go_on(self, segment: Segment, end: int, time: int, miss: int) -> Steps:
-        """After a hit: the stream goes on, or begins where the segment ends, or is left."""
         told, mechanism = self.parameters, self.mechanism
         limit = self._ahead(end, segment.first)
         if segment is self.current and self.reading:
@@ -248,7 +242,6 @@ class Controller:
     # Segments.
 
     def _fill(self) -> None:
-        """Put into the segment what the stream has read."""
         if self.current and self.reading:
             self.current.end = self.mechanism.position
             self._bound(self.current)
@@ -334,13 +327,11 @@ class Controller:
         return max(link + self._crossing(needed, reading=False), link + self._crossing(count, reading=False) - media)
 
     def _forget_overlapped(self, first: int, end: int) -> None:
-        """Empty the segments that hold what is being written."""
         for segment in self.segments:
             if first < segment.end and segment.first < end:
                 segment.end = segment.first
 
     def _keep_written(self, first: int, end: int) -> None:
-        """Give written data a read segment."""
         segment = self._victim()
         self._use(segment)
         segment.first, segment.end = first, end if self.parameters.read_written else first
@@ -349,7 +340,6 @@ class Controller:
     # Waiting.
 
     def _destaged(self) -> Steps:
-        """Wait until all writes are on the media."""
         if self.mechanism.writing:
             yield from self.mechanism.passed(self.mechanism.limit - 1)
 
@@ -371,7 +361,6 @@ class Controller:
         return crossing_time(sectors, told.sector_size, told.link_rate, bus)
 
     def _count(self, direction: str, sectors: int) -> int:
-        """Count a transfer over the link and return its duration."""
         crossing = self._crossing(sectors, reading=direction == "read")
         self.counters["reads" if direction == "read" else "writes"] += 1
         self.counters[f"{direction}_bytes"] += sectors * self.parameters.sector_size

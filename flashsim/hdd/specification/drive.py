@@ -3,8 +3,6 @@
 Order of events that fall on one nanosecond: what follows without delay, arrivals by request id, the controller, the mechanism.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import simpy
@@ -49,7 +47,6 @@ class HddSpecification:
 
     @property
     def capacity(self) -> int:
-        """Bytes that the host can address."""
         return self.parameters.capacity
 
     @property
@@ -59,7 +56,6 @@ class HddSpecification:
 
     @property
     def outstanding(self) -> int:
-        """Requests submitted and not yet completed."""
         return self._host.outstanding
 
     @property

@@ -1,7 +1,5 @@
 """The drive's mechanism as a SimPy process: an arm that moves, platters that turn, and sectors that pass, track by track."""
 
-from __future__ import annotations
-
 from collections.abc import Generator
 from typing import Any
 
@@ -69,7 +67,6 @@ class Mechanism:
         self._work = self.env.process(self._transfer(first))
 
     def _count(self, moves: int, ready: int) -> None:
-        """Count the seek to the start of a stream, and the wait there."""
         place = self.geometry.locate(self.next)
         move, distance = self._first_move(place), abs(place.cylinder - self.arm.cylinder)
         if distance:
@@ -106,7 +103,6 @@ class Mechanism:
             self._work = self.env.process(self._transfer(-1))
 
     def passed(self, sector: int) -> Steps:
-        """Wait until a sector has been transferred."""
         while self.position <= sector:
             first, end, since = self._passing
             if first <= sector < end:

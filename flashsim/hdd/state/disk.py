@@ -1,7 +1,5 @@
 """The arrays of a disk as one thing, which kernels take; `terms` and `layout` say what their columns mean."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from numba import types

@@ -1,7 +1,5 @@
 """Where a sector lies: its extent, track, head and angle, for kernels, and told once more in Python for the specification."""
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from typing import NamedTuple
 
@@ -29,7 +27,6 @@ _TURNING_IN_ZONE, _TURNING = HEAD_ORDERS.index("turning-in-zone"), HEAD_ORDERS.i
 
 
 def sectors_by_cylinder(parameters: DriveDescription) -> Integers:
-    """Sectors of each cylinder, shape (cylinders,)."""
     count = np.zeros(parameters.cylinders * parameters.heads, np.int64)
     for row in extent_table(parameters):
         count[row[TRACK] : row[TRACK] + (row[END] - row[FIRST]) // row[HELD]] += row[HELD]
@@ -74,7 +71,6 @@ def track_angle(extents: Integers, extent: int, track: int, heads: int) -> int:
 
 @inlined_kernel
 def head_of(extents: Integers, extent: int, track: int, heads: int, order: int) -> int:
-    """The head of a track."""
     head = track % heads
     turns = 0
     if order == _TURNING_IN_ZONE:
@@ -171,7 +167,6 @@ class Geometry:
         return Place(track, cylinder, self.heads - 1 - head if turned else head, part, row[SLOTS], first, first + row[HELD])
 
     def track_bounds(self, sector: int) -> tuple[int, int]:
-        """The first sector of a sector's track, and the one after the last, counting sectors whose numbers follow one another."""
         place = self.locate(sector)
         first, end = place.first, place.end
         while first > 0 and self.locate(first - 1).track == place.track:
@@ -181,7 +176,6 @@ class Geometry:
         return first, end
 
     def cylinder_end(self, sector: int) -> int:
-        """The sector after the last of a sector's cylinder, counting sectors whose numbers follow one another."""
         cylinder, end = self.locate(sector).cylinder, self.locate(sector).end
         while end < self._ends[-1] and self.locate(end).cylinder == cylinder:
             end = self.locate(end).end

@@ -18,8 +18,6 @@ end                       none but what slips push out of the zone
 ========================  =======================================================================================================
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
@@ -99,7 +97,6 @@ def extent_table(parameters: DriveDescription) -> Integers:
 
 
 def sectors_of(parameters: DriveDescription) -> int:
-    """Sectors that the zones hold."""
     return sum(count for number, zone in enumerate(zones_of(parameters)) for _, count in _runs(parameters, number, zone))
 
 
@@ -108,7 +105,6 @@ def _numbers(table: Iterable[Sequence[float]], zone: int) -> list[tuple[int, ...
 
 
 def _runs(parameters: DriveDescription, number: int, zone: Zone) -> list[Run]:
-    """Where the sectors of a zone lie, in the order of their numbers."""
     unit = zone.slots if parameters.sparing == "tracks" else 1
     slips = [unit * slip for (slip,) in _numbers(parameters.slips, number)]
     runs = _without_first(list(_usable(parameters, zone, slips, unit)), zone.empty)
@@ -118,7 +114,6 @@ def _runs(parameters: DriveDescription, number: int, zone: Zone) -> list[Run]:
 
 
 def _usable(parameters: DriveDescription, zone: Zone, slips: list[int], unit: int) -> Iterator[Run]:
-    """Runs of positions that have numbers, spares and slips left out."""
     scheme = parameters.sparing
     total = zone.cylinders * parameters.heads * zone.slots
     group = {
@@ -181,7 +176,6 @@ def _without_first(runs: list[Run], count: int) -> list[Run]:
 
 
 def _moved(runs: Iterable[Run], bad: int, spare: int, unit: int) -> Iterator[Run]:
-    """The runs with the sectors of one position, or track, moved to another."""
     for position, length in runs:
         if not position <= bad < position + length:
             yield position, length

@@ -1,7 +1,5 @@
 """How long data take over the link."""
 
-from __future__ import annotations
-
 from flashsim.core.kernel import inlined_kernel
 from flashsim.core.units import SECONDS
 

@@ -5,8 +5,6 @@ At time 0 angle 0 passes under the heads.  A track of n slots is divided into n 
 a rotation more.
 """
 
-from __future__ import annotations
-
 from flashsim.core.kernel import inlined_kernel
 from flashsim.hdd.state.layout import SLOT_UNIT
 

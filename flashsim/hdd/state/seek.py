@@ -1,7 +1,5 @@
 """How long the arm takes to move: seek times by distance, from a curve, a formula or a measurement, and their mean."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """What the columns of the engine's arrays mean: a drive's constants, its state, its segments and its ring of acknowledged writes."""
 
-from __future__ import annotations
-
 #: Shares are kept in millionths.
 SHARE_UNIT = 1_000_000
 

@@ -1,7 +1,5 @@
 """A command enters the drive: the translation layer plans it page by page, and its operations take their places in the dies' queues."""
 
-from __future__ import annotations
-
 from flashsim.core.array_types import VECTOR
 from flashsim.core.host import (
     COMMAND_BASE,
@@ -64,7 +62,6 @@ DONE, TABLE_FULL, POLICY_FAILED, LOG_FULL = 0, -1, -2, -3
 
 @inlined_kernel
 def count_command(counters: Integers, operation: int, length: int) -> None:
-    """Count what the host asked for."""
     if operation == READ:
         counters[READS] += 1
         counters[READ_BYTES] += length
@@ -198,7 +195,6 @@ def take_command_row(host: Host, flow: Flow, queue: int, timing: Integers, opera
 
 @inlined_kernel
 def enter_controller(flow: Flow, control: Integers, command: int, now: int) -> None:
-    """An admitted command queues for the controller."""
     if acquire(flow, control[DIES] + control[CHANNELS] + 1, command, now):
         schedule(flow, command, WAITING, now + flow.operations[command, OVERHEAD])
 

@@ -1,7 +1,5 @@
 """The write buffer in the engine: pages come in, are read there, leave for flash or are dropped, as `write_buffer` decides."""
 
-from __future__ import annotations
-
 from flashsim.core.kernel import lean_kernel
 from flashsim.core.policies import Policies
 from flashsim.core.request import WRITE, Integers
@@ -151,7 +149,6 @@ def await_destaging(flow: Flow, command: int) -> None:
 
 @lean_kernel
 def forget_flush(flow: Flow, command: int) -> None:
-    """A flush has completed."""
     if flow.engine[FIRST_FLUSH] == command:
         flow.engine[FIRST_FLUSH] = flow.operations[command, NEXT_FLUSH]
         return

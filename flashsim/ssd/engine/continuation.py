@@ -9,8 +9,6 @@ prevents that.  Either command takes `continuation_latency` and its transfer.  A
 What a command goes on from is the one admitted last, whether that has ended or not, so this is the same at any queue depth.
 """
 
-from __future__ import annotations
-
 from flashsim.core.kernel import inlined_kernel
 from flashsim.core.request import READ, SECTOR, WRITE, Integers
 from flashsim.ssd.engine.flow import Flow, Times

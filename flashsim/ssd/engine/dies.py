@@ -1,7 +1,5 @@
 """How a die of the engine orders its work: what it starts next, what works together, and what a read interrupts."""
 
-from __future__ import annotations
-
 from flashsim.core.host import heap_push
 from flashsim.core.kernel import inlined_kernel
 from flashsim.core.request import Integers
@@ -89,7 +87,6 @@ def use_channel(flow: Flow, timing: Integers, row: int, now: int) -> None:
 
 @inlined_kernel
 def ask_channel(flow: Flow, control: Integers, timing: Integers, row: int, now: int) -> None:
-    """Queue for the channel of the operation's die."""
     flow.operations[row, PHASE] = ON_CHANNEL
     if acquire(flow, control[DIES] + channel_of(control, flow.operations[row, DIE]), row, now):
         use_channel(flow, timing, row, now)

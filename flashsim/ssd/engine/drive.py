@@ -1,7 +1,5 @@
 """The fast drive: the event model of `flashsim.ssd.specification`, compiled; both agree to the nanosecond."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -140,7 +138,6 @@ class SsdEngine(CompiledEngine):
         self._flow = self._idle(empty_log(0))
 
     def _idle(self, log: Integers) -> Flow:
-        """Nothing is under way."""
         parameters = self.parameters
         return Flow(
             empty_engine(int(self.state.buffer[0, PLACES])),
@@ -155,7 +152,6 @@ class SsdEngine(CompiledEngine):
 
     @property
     def capacity(self) -> int:
-        """Bytes that the host can address."""
         return self.parameters.capacity
 
     @property
@@ -171,20 +167,13 @@ class SsdEngine(CompiledEngine):
         return int(self._flow.engine[HAPPENED])
 
     def submit(self, requests: Requests, commands: Commands, at: int | Integers) -> Integers:
-        """Take requests, split into commands; see `flashsim.core.host_queue.HostQueue.append`."""
         needed = ids_needed(self.state, requests, commands)
         if ids_left(self.state.control) < needed:
             self._renumber(needed)
         return super().submit(requests, commands, at)
 
     def advance(self, until: int = NEVER, *, every: bool = False, wait: int = 1) -> Completions:
-        """Let time pass; see `flashsim.core.model.DeviceModel.advance`.
-
-        Raises
-        ------
-        ReadOnlyDeviceError
-            The drive ran out of blocks and refused write commands since the last call; completions wait for the next call.
-        """
+        """Let time pass; see `flashsim.core.model.DeviceModel.advance`."""
         self._run(until, NEVER if every else wait)
         if self.state.control[REFUSED] > self._refused:
             self._refused = int(self.state.control[REFUSED])
@@ -193,11 +182,9 @@ class SsdEngine(CompiledEngine):
 
     @property
     def state_arrays(self) -> tuple[Any, ...]:
-        """The groups of arrays that `advance` works on."""
         return self._host.tables, self._flow, self.state.flash, self._times, self.state.policies
 
     def room_for(self, longest: int) -> int:
-        """See `flashsim.core.model.CompiledModel.room_for`."""
         super().room_for(longest)
         needed = ids_of_command(self.state, longest)
         if ids_left(self.state.control) < _COMMANDS_AT_ONCE * needed:
@@ -205,7 +192,6 @@ class SsdEngine(CompiledEngine):
         return int(ids_left(self.state.control)) // needed
 
     def recover(self, status: int) -> None:
-        """See `flashsim.core.model.CompiledModel.recover`."""
         if status == POLICY_FAILED:
             raise self.state.bad_victim()
         if status == LOG_FULL:
@@ -280,7 +266,6 @@ class SsdEngine(CompiledEngine):
         return [known for known in (*held, *map(tuple, leaving[:, [LOGICAL, ARRIVED_ID]].tolist())) if known[1] > 0]
 
     def _finish_erases(self) -> None:
-        """Erases that were cut off, or had been interrupted, are finished when power is back."""
         for column in (BUSY, SUSPENDED):
             for first in self._flow.servers[: self.parameters.dies, column] - 1:
                 row = int(first)
@@ -296,7 +281,6 @@ class SsdEngine(CompiledEngine):
         return statistics_with_times(self.state, busy[:dies], busy[dies : dies + channels], busy[-2], busy[-1])
 
     def _grow(self) -> None:
-        """Double the operation table."""
         rows = len(self._flow.operations)
         if 2 * rows > ROW_MASK:
             raise CapacityError(f"commands: more than {rows} flash operations at once; split requests into smaller commands")

@@ -5,8 +5,6 @@ controller passes to the next that waits; all that the step changes on the flash
 last the dies that got free, or got something ready, look for work in the order in which that happened.
 """
 
-from __future__ import annotations
-
 from numba import types
 
 from flashsim.core.host import HOST_TABLES, NOW, Host, command_done
@@ -96,7 +94,6 @@ def done_with_die(flow: Flow, flash: Flash, die: int, place: int, row: int, now:
 
 @inlined_kernel
 def finish_command(host: Host, flow: Flow, row: int) -> None:
-    """Tell the host that a command completes."""
     if flow.operations[row, FLUSH_MARK] > 0:
         forget_flush(flow, row)
     command_done(host, flow.operations[row, HOST_COMMAND])

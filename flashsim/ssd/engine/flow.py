@@ -1,7 +1,5 @@
 """What is under way in the engine, and how long it takes: its tables (`flashsim.ssd.engine.operations`) as kernels take them."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from numba import types

@@ -1,7 +1,5 @@
 """The host link of the engine: what crosses it, and what waits for room in the write buffer before it does."""
 
-from __future__ import annotations
-
 from flashsim.core.kernel import inlined_kernel
 from flashsim.core.request import Integers
 from flashsim.ssd.engine.dies import schedule
@@ -37,7 +35,6 @@ def use_link(flow: Flow, links: Integers, row: int, now: int) -> None:
 
 @inlined_kernel
 def ask_link(flow: Flow, control: Integers, links: Integers, row: int, now: int) -> None:
-    """Queue for the host link."""
     if acquire(flow, control[DIES] + control[CHANNELS], row, now):
         use_link(flow, links, row, now)
 

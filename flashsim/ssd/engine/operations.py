@@ -1,7 +1,5 @@
 """The engine's tables: flash operations in progress, and the dies, channels, link and controller that they queue for."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from flashsim.core.kernel import inlined_kernel
@@ -102,7 +100,6 @@ def join_chain(operations: Integers, first: int, following: int, awaited: int, r
 
 @inlined_kernel
 def follow(operations: Integers, awaited: int, row: int) -> None:
-    """Let an operation wait for one that it needs."""
     join_chain(operations, FIRST_FOLLOWER, NEXT_FOLLOWER, awaited, row)
 
 

@@ -1,7 +1,5 @@
 """Planned flash operations take their places in the queues of dies, and wait for what must come before."""
 
-from __future__ import annotations
-
 from flashsim.core.kernel import inlined_kernel
 from flashsim.core.request import Integers
 from flashsim.ssd.engine.dies import pending_program

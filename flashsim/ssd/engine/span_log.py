@@ -1,7 +1,5 @@
 """The engine's record of what its parts did, a row a hold (`flashsim.core.spans`)."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from flashsim.core import spans as span_kinds
@@ -23,7 +21,6 @@ _MOVE, _FETCH, _TRANSFER, _COMMAND = span_kinds.MOVE, span_kinds.FETCH, span_kin
 
 @inlined_kernel
 def kind_of_span(control: Integers, operations: Integers, server: int, row: int) -> int:
-    """What an operation does on a server."""
     kind = operations[row, KIND]
     if kind == COMMAND_KIND:
         return _COMMAND
@@ -62,7 +59,6 @@ def is_full(log: Integers, control: Integers) -> bool:
 
 
 def empty_log(rows: int) -> Integers:
-    """A log that records nothing yet."""
     return np.zeros((rows + 1, SPAN_COLUMNS), np.int64)
 
 

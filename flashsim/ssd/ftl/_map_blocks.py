@@ -7,8 +7,6 @@ when the next block is full.  So a translation page written takes at most one mo
 one fetch and one store, whatever the drive does.
 """
 
-from __future__ import annotations
-
 from flashsim.core.kernel import lean_kernel
 from flashsim.core.policies import Policies
 from flashsim.core.request import Integers
@@ -55,13 +53,11 @@ def words_for(pools: int, map_blocks: int) -> int:
 
 @lean_kernel
 def region_of(own: Integers, pool: int) -> int:
-    """Where a plane's region starts."""
     return own[REGIONS] + pool * (FIRST_BLOCK + own[MAP_BLOCKS])
 
 
 @lean_kernel
 def claim(flash: Flash, pool: int, place: int, block: int) -> None:
-    """Take a free block for translation pages."""
     claim_block(flash, block)
     flash.pools[FREE_PAGES, collector_of(flash.control, pool)] -= flash.control[PAGES_PER_BLOCK]
     flash.blocks[STATE, block] = MAP_BLOCK

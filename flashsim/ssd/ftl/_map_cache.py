@@ -5,8 +5,6 @@ chain of dirty entries for each translation page, so that writing it back costs 
 none, and the end of the ring that links them from the one used longest ago to the newest.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from flashsim.core.kernel import lean_kernel
@@ -45,7 +43,6 @@ def empty_cache(capacity: int, covered: int, map_pages: int, regions: int, map_b
 
 
 def forget_entries(own: Integers) -> None:
-    """Empty the cache; what was counted stays."""
     own[ENTRIES : own[REGIONS]] = 0
     own[[USED, RUN]] = 0
     own[[LAST_PAGE, FIRST_STALE]] = -1, LAST
@@ -53,13 +50,11 @@ def forget_entries(own: Integers) -> None:
 
 @lean_kernel
 def entry_field(entry: int, field: int) -> int:
-    """Where a field of an entry stands."""
     return ENTRIES + entry * ENTRY_FIELDS + field
 
 
 @lean_kernel
 def chain_field(own: Integers, map_page: int, field: int) -> int:
-    """Where a field of a translation page stands."""
     return own[CHAINS] + map_page * CHAIN_FIELDS + field
 
 
@@ -86,7 +81,6 @@ def oldest(own: Integers) -> int:
 
 @lean_kernel
 def leave_order(own: Integers, entry: int) -> None:
-    """Take an entry out of the order of use."""
     older, newer = own[entry_field(entry, OLDER)], own[entry_field(entry, NEWER)]
     own[entry_field(older, NEWER)] = newer
     own[entry_field(newer, OLDER)] = older
@@ -94,7 +88,6 @@ def leave_order(own: Integers, entry: int) -> None:
 
 @lean_kernel
 def make_newest(own: Integers, entry: int) -> None:
-    """Put an entry last in the order of use."""
     newest = own[entry_field(0, OLDER)]
     own[entry_field(entry, OLDER)] = newest
     own[entry_field(entry, NEWER)] = 0
@@ -110,7 +103,6 @@ def is_full_of_dirt(own: Integers) -> bool:
 
 @lean_kernel
 def leave_bucket(own: Integers, entry: int) -> None:
-    """Let an entry no longer be found."""
     link = bucket_of(own, own[entry_field(entry, PAGE)])
     while own[link] != entry:
         link = entry_field(own[link], NEXT_IN_BUCKET)

@@ -15,8 +15,6 @@ A *merge* gathers the valid pages of one logical block in one data block.  It is
 the data block's place, a *partial* merge if it has the first ones and takes in the rest, and a *full* merge into a new block otherwise.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from flashsim.core.errors import InvalidParameterError, RefusedError
@@ -48,7 +46,6 @@ LOGICAL_BLOCKS, DATA = range(2)
 
 
 def logical_blocks(parameters: SsdParameters) -> int:
-    """Logical blocks of a plane."""
     return -(-parameters.logical_pages // (parameters.pools * parameters.pages_per_block))
 
 
@@ -61,15 +58,7 @@ def merging_table(parameters: SsdParameters, fields: int) -> Integers:
 
 
 def check_merging(parameters: SsdParameters, name: str, extra: int) -> None:
-    """Refuse what a layer that merges cannot work with; `extra` blocks of a plane are in use beside the data blocks.
-
-    Raises
-    ------
-    RefusedError
-        An option that is meant for layers that collect garbage.
-    InvalidParameterError
-        The blocks do not suffice.
-    """
+    """Refuse what a layer that merges cannot work with; `extra` blocks of a plane are in use beside the data blocks."""
     for refused, why in (
         (parameters.allocation != "static", f"allocation: '{parameters.allocation}', but a logical block stays on its plane: use static"),
         (
@@ -101,7 +90,6 @@ def logical_block_of(flash: Flash, page: int) -> int:
 
 @lean_kernel
 def offset_of(control: Integers, page: int) -> int:
-    """A page's offset in its logical block."""
     return page // control[POOLS] % control[PAGES_PER_BLOCK]
 
 
@@ -121,7 +109,6 @@ def place_of(flash: Flash, logical: int, offset: int) -> int:
 
 @lean_kernel
 def pool_of(flash: Flash, logical: int) -> int:
-    """The plane of a logical block."""
     return flash.pools[ORDER, logical // flash.own[LOGICAL_BLOCKS]]
 
 

@@ -10,8 +10,6 @@ leaves as many blocks free as it opens.  A logical block whose pages lie in log 
 just now; if that, or the block that holds its pages, is retired, the spare that stands in for it is not in use yet.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from flashsim.ssd.ftl._merging import DATA, LOGICAL_BLOCKS, page_at, place_of, pool_of, use_block

@@ -23,8 +23,6 @@ look like: those that it needs stand in `own`, an int64 vector.
 What else a member may define stands in `TranslationLayer`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, Protocol
 

@@ -12,8 +12,6 @@ J. Kim, J. M. Kim, S. H. Noh, S. L. Min, Y. Cho, "A space-efficient flash transl
 Consumer Electronics 48(2), 2002.
 """
 
-from __future__ import annotations
-
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.kernel import lean_kernel
 from flashsim.core.policies import Policies
@@ -57,12 +55,10 @@ def check(parameters: SsdParameters) -> None:
 
 
 def own_table(parameters: SsdParameters) -> Integers:
-    """Data blocks and log blocks."""
     return merging_table(parameters, logical_blocks(parameters) + LOG_NUMBERS * parameters.log_blocks)
 
 
 def recover(state: DriveState) -> None:
-    """Merge what is in log blocks; none is in use."""
     recover_merging(state)
 
 

@@ -17,8 +17,6 @@ The slides of Do and Patel, "Join Processing for Flash SSDs: Remembering Past Le
 drive (tests/theory/test_slides_erase.py).
 """
 
-from __future__ import annotations
-
 from flashsim.core.kernel import lean_kernel
 from flashsim.core.policies import Policies
 from flashsim.core.request import READ, TRIM, Integers
@@ -52,12 +50,10 @@ FIELDS = 2
 
 
 def check(parameters: SsdParameters) -> None:
-    """Refuse what no layer that merges works with."""
     check_merging(parameters, "block", 1)
 
 
 def own_table(parameters: SsdParameters) -> Integers:
-    """Data blocks, and a replacement block a plane."""
     return merging_table(parameters, FIELDS)
 
 

@@ -179,12 +179,10 @@ def covered(parameters: SsdParameters) -> int:
 
 
 def map_pages(parameters: SsdParameters) -> int:
-    """Translation pages of a drive."""
     return -(-parameters.logical_pages // covered(parameters))
 
 
 def map_blocks(parameters: SsdParameters) -> int:
-    """Blocks of a plane for them."""
     return blocks_for(map_pages(parameters), parameters.pools, parameters.pages_per_block)
 
 
@@ -199,11 +197,6 @@ def check(parameters: SsdParameters) -> None:
     A plane takes a write while fewer than `limit_left` of its pages are valid.  Then its pages outside the blocks for translation pages are
     below the limit of docs/decisions/0006 for the blocks that are left, and since all limits exceed the pages of host and map, some plane
     takes the write.
-
-    Raises
-    ------
-    InvalidParameterError
-        `map_cache`, `capacity` or `gc_stop` does not go with the rest.
     """
     if parameters.map_cache < ENTRY_BYTES:
         raise InvalidParameterError("map_cache", parameters.map_cache, f"'dftl' holds entries of {ENTRY_BYTES} B and needs one at least")
@@ -236,7 +229,6 @@ def own_table(parameters: SsdParameters) -> Integers:
 
 
 def prepare(state: DriveState) -> None:
-    """Take the blocks for translation pages."""
     state.control[POOL_LIMIT] = limit_left(state.parameters)
     claim_region(state.flash)
 

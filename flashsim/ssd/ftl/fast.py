@@ -13,8 +13,6 @@ S.-W. Lee, D.-J. Park, T.-S. Chung, D.-H. Lee, S. Park, H.-J. Song, "A log buffe
 sector translation", ACM Transactions on Embedded Computing Systems 6(3), 2007.
 """
 
-from __future__ import annotations
-
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.kernel import lean_kernel
 from flashsim.core.policies import Policies
@@ -68,12 +66,10 @@ def plan_rows(parameters: SsdParameters) -> int:
 
 
 def own_table(parameters: SsdParameters) -> Integers:
-    """Data blocks and log blocks."""
     return merging_table(parameters, RANDOM + parameters.log_blocks)
 
 
 def recover(state: DriveState) -> None:
-    """Merge what is in log blocks; none is in use."""
     recover_merging(state)
 
 

@@ -1,7 +1,5 @@
 """Page mapping: any logical page may lie on any flash page; the map is in the controller's memory."""
 
-from __future__ import annotations
-
 from flashsim.core.kernel import lean_kernel
 from flashsim.core.policies import Policies
 from flashsim.core.request import READ, TRIM

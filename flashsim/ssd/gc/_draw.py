@@ -1,7 +1,5 @@
 """Draws that are a function of how many there were before: engine and specification draw alike, and no generator has a state."""
 
-from __future__ import annotations
-
 from flashsim.core.draws import mixed
 from flashsim.core.kernel import lean_kernel
 from flashsim.ssd.state.flash import Flash

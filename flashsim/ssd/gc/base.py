@@ -22,8 +22,6 @@ If the last answer has no invalid page either, the closed block with the fewest 
 operations that a write needs in the engine.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, Protocol
 

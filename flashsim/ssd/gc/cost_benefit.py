@@ -7,8 +7,6 @@ on the drive.  A block without a valid page costs nothing and is taken at once. 
 and then the one that changed longest ago.
 """
 
-from __future__ import annotations
-
 from flashsim.core.kernel import lean_kernel
 from flashsim.ssd.state.flash import Flash
 from flashsim.ssd.state.flash_array import CHANGED, WITH_VALID

@@ -4,8 +4,6 @@ Van Houdt (*A Mean Field Model for a Class of Garbage Collection Algorithms in F
 same block may be drawn twice.  The parameter `gc_choices` says how many are drawn.
 """
 
-from __future__ import annotations
-
 from flashsim.core.kernel import lean_kernel
 from flashsim.ssd.gc._draw import BLIND_ROUNDS, draw_closed
 from flashsim.ssd.state.flash import Flash

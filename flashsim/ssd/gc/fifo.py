@@ -1,7 +1,5 @@
 """First in, first out: reclaim the block that was closed longest ago, whatever it holds (also called LRU or age-threshold cleaning)."""
 
-from __future__ import annotations
-
 from flashsim.core.kernel import lean_kernel
 from flashsim.ssd.state.flash import Flash
 from flashsim.ssd.state.flash_array import OLDEST

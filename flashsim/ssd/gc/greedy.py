@@ -1,7 +1,5 @@
 """Greedy: reclaim the block with the fewest valid pages; among equals the one that has had that count longest."""
 
-from __future__ import annotations
-
 from flashsim.core.kernel import lean_kernel
 from flashsim.ssd.state.flash import Flash
 from flashsim.ssd.state.pools import emptiest_block
@@ -9,5 +7,4 @@ from flashsim.ssd.state.pools import emptiest_block
 
 @lean_kernel
 def victim(flash: Flash, collector: int) -> int:
-    """The closed block with the fewest valid pages."""
     return emptiest_block(flash, collector)

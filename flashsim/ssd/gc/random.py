@@ -1,7 +1,5 @@
 """Random: reclaim any block, whatever it holds."""
 
-from __future__ import annotations
-
 from flashsim.core.kernel import lean_kernel
 from flashsim.ssd.gc._draw import BLIND_ROUNDS, draw_closed
 from flashsim.ssd.state.flash import Flash
@@ -11,5 +9,4 @@ ROUNDS = BLIND_ROUNDS
 
 @lean_kernel
 def victim(flash: Flash, collector: int) -> int:
-    """A closed block, each as likely."""
     return draw_closed(flash, collector)

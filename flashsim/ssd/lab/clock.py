@@ -38,7 +38,6 @@ class SteppedDrive:
 
     @property
     def state(self) -> DriveState:
-        """The flash array and what manages it."""
         return self.model.state
 
     def __str__(self) -> str:
@@ -49,11 +48,9 @@ class SteppedDrive:
         self._submit(WRITE, page, count, at)
 
     def read(self, page: int, count: int = 1, at: int | None = None) -> None:
-        """Submit a read of logical pages."""
         self._submit(READ, page, count, at)
 
     def trim(self, page: int, count: int = 1, at: int | None = None) -> None:
-        """Submit a trim of logical pages."""
         self._submit(TRIM, page, count, at)
 
     def _submit(self, operation: int, page: int, count: int, at: int | None) -> None:
@@ -98,7 +95,6 @@ class _Glimpse:
         self.completed = [request.id for request in model.host.completed]
 
     def since(self, before: _Glimpse) -> list[str]:
-        """What changed, in the order of causes and effects."""
         told = [f"{name} is done" for name, users in before.shared.items() if users and users != self.shared[name]]
         begins = [f"{name} begins" for name, users in self.shared.items() if users and users != before.shared[name]]
         known = {operation.number for rows in (before.waiting, before.at_work, before.suspended) for row in rows for operation in row}

@@ -12,8 +12,6 @@ read    block 32 page 0: logical page 5 (host)
 `LabDrive.begin` into the translation layer and into garbage collection.  `flashsim.ssd.lab.clock` has the same drive in time.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -127,7 +125,6 @@ class Plan:
     pages_per_block: int
 
     def lines(self) -> list[str]:
-        """A line an operation."""
         return [
             operation_line(self.pages_per_block, *(row[column] for column in (KIND, PLACE, SOURCE, LOGICAL, CAUSE))) for row in self.rows
         ]
@@ -168,7 +165,6 @@ class LabDrive:
 
     @property
     def pages(self) -> int:
-        """Logical pages of the host."""
         return self.parameters.logical_pages
 
     @property
@@ -181,30 +177,17 @@ class LabDrive:
         return self._all_of(WRITE, page, partial)
 
     def read(self, page: int) -> Plan:
-        """Read one logical page; return what that took."""
         return self._all_of(READ, page)
 
     def trim(self, page: int) -> Plan:
-        """Say that a logical page is of no use any more."""
         return self._all_of(TRIM, page)
 
     def write_all(self, pages: Iterable[int]) -> None:
-        """Write logical pages one after another."""
         for page in pages:
             self._all_of(WRITE, page)
 
     def begin(self, operation: str, page: int, partial: bool = False) -> Plan:
-        """Plan a ``"write"``, ``"read"`` or ``"trim"``: the map changes at once, the flash with each `step`.
-
-        Raises
-        ------
-        InvalidParameterError
-            There is no such operation or page.
-        RefusedError
-            The last plan is not carried out yet.
-        ReadOnlyDeviceError
-            A write to a drive that has worn out.
-        """
+        """Plan a ``"write"``, ``"read"`` or ``"trim"``: the map changes at once, the flash with each `step`."""
         if operation not in OPERATIONS[READ : TRIM + 1]:
             raise InvalidParameterError("operation", repr(operation), "it must be read, write or trim")
         return self._begin(OPERATIONS.index(operation), page, partial)
@@ -277,7 +260,6 @@ class LabDrive:
             counters[READ_BYTES if operation == READ else WRITE_BYTES] += size
 
     def _count(self, row: tuple[int, ...]) -> None:
-        """Count a flash operation by kind and cause."""
         counters, kind, cause = self.state.counters, row[KIND], row[CAUSE]
         counters[READS_FOR + cause] += kind in (READ_PAGE, FETCH_PAGE, MOVE_PAGE)
         counters[FETCHES] += kind == FETCH_PAGE and cause == HOST

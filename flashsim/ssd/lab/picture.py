@@ -8,8 +8,6 @@
 A block's number, its state (a letter), its pages, how many of them are valid, and how often it was erased.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 
@@ -73,7 +71,6 @@ def logical_pages(state: DriveState) -> npt.NDArray[np.int32]:
 
 
 def block_letters(state: DriveState) -> list[str]:
-    """A letter for the state of each block."""
     letters = [BLOCK_LETTERS[int(standing)] for standing in state.blocks[STATE]]
     for victim in state.pools[VICTIM]:
         if victim >= 0:
@@ -102,7 +99,6 @@ def picture(state: DriveState, legend: bool = True) -> str:
 
 
 def _cells(state: DriveState) -> list[str]:
-    """A text a block, all of one width."""
     rows = ["".join(MARKS[page] for page in block) for block in page_states(state)]
     valid, erases = state.blocks[VALID], state.blocks[ERASES]
     widths = [len(str(most)) for most in (len(rows) - 1, state.parameters.pages_per_block, max(9, int(erases.max())))]

@@ -1,7 +1,5 @@
 """Known states of a drive before a measurement, reached in no time: filled in order, filled at random, steady under random writes, aged."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -73,7 +71,6 @@ class Precondition:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        """Check what does not depend on the drive."""
         if self.fill not in FILLS:
             raise UnknownNameError("precondition", self.fill, FILLS)
         if not 0 <= self.share <= 1:
@@ -113,18 +110,7 @@ class Preconditioned:
 
 
 def precondition(state: DriveState, how: Precondition, outstanding: int = 0, progress: Progress | None = None) -> Preconditioned:
-    """Bring a drive into a known state, in no time and outside its counters (but for the erases of its blocks).
-
-    Raises
-    ------
-    RefusedError
-        Requests are outstanding, the drive would be worn out, or its translation layer does not place pages freely and takes no
-        occupancy.
-    ReadOnlyDeviceError
-        The drive is worn out.
-    InvalidParameterError
-        The occupancy is no distribution, or not of this drive's over-provisioning.
-    """
+    """Bring a drive into a known state, in no time and outside its counters (but for the erases of its blocks)."""
     if outstanding:
         raise RefusedError(f"precondition: {outstanding} requests are outstanding, but a drive is preconditioned while it is idle")
     if state.control[READ_ONLY]:
@@ -150,7 +136,6 @@ def precondition(state: DriveState, how: Precondition, outstanding: int = 0, pro
 
 
 def uniform(logical_pages: int) -> Workload:
-    """Every logical page as likely."""
     return lambda random, count: random.integers(0, logical_pages, count, np.int32)
 
 
@@ -183,7 +168,6 @@ def _forget(state: DriveState) -> None:
 
 
 def _filled(logical_pages: int, how: Precondition) -> Narrow:
-    """The pages of a fill, in the order of their writes."""
     count = round(how.share * logical_pages) if how.fill != "empty" else 0
     pages = np.arange(logical_pages if how.fill == "random" else count, dtype=np.int32)
     if how.fill == "random":
@@ -237,5 +221,4 @@ def _confirm(state: DriveState, how: Precondition, progress: Progress | None) ->
 
 
 def _amplification(windows: list[tuple[int, int]]) -> float:
-    """Flash pages programmed over pages written."""
     return sum(programs for _, programs in windows) / sum(writes for writes, _ in windows)

@@ -4,8 +4,6 @@ Only the flash is written here (spare areas and owners), and then everything els
 (`flashsim.ssd.state.recovery`).  So a power cut right after this changes nothing.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 
@@ -71,7 +69,6 @@ def check_occupancy(occupancy: Occupancy, per_block: int, mean: float) -> None:
 
 
 def _pages_of_pools(state: DriveState, random: np.random.Generator) -> list[Narrow]:
-    """The logical pages of each pool, those of translation included, in random order."""
     parameters, count = state.parameters, len(state.mapping)
     pages = np.arange(count, dtype=np.int32)
     if parameters.allocation != "static":

@@ -4,8 +4,6 @@ Which pages those are is decided when commands are admitted (`flashsim.ssd.state
 in the buffer before its bytes cross the link, and gives it back when it is on flash, or dropped.
 """
 
-from __future__ import annotations
-
 from collections import deque
 
 from flashsim.core.request import FORCE_UNIT_ACCESS, READ, WRITE
@@ -92,13 +90,11 @@ class SpecifiedBuffer:
         return last
 
     def _take_away(self, entry: int, taken_by: Operation) -> None:
-        """Tell the transfers to an entry that are still to come who takes the entry away."""
         transfer = self.transfers.get(int(self.state.buffer[entry, FILLING]))
         while transfer and transfer.number in self.transfers:
             transfer.taken_by, transfer = taken_by, transfer.before
 
     def _destage(self, command: Command, entry: int) -> Operation:
-        """Plan to write an entry's page to flash, once it has come."""
         state = self.state
         written, partial = int(state.control[SEQUENCE]), not is_whole(state.flash, entry)
         rows = len(state.plan_page(WRITE, int(state.buffer[entry, PAGE]), partial))
@@ -120,7 +116,6 @@ class SpecifiedBuffer:
         self.flushes.append((command, set(self.stores)))
 
     def flush_goes_on(self, command: Command) -> None:
-        """The controller has dealt with a flush."""
         command.pages_left = 0
         if command not in [waiting for waiting, _ in self.flushes]:
             self.drive.host.command_done(command.request)
@@ -162,7 +157,6 @@ class SpecifiedBuffer:
             self.drive.page_done(operation.command)
 
     def stored(self, operation: Operation) -> None:
-        """A page of the buffer is on flash."""
         self._give_room()
         self.on_flash(operation)
 

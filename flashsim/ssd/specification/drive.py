@@ -1,7 +1,5 @@
 """The specification as a device: requests go in, completions come out; the events between are those of `model`."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -31,7 +29,6 @@ class SsdSpecification(EventModel):
 
     @property
     def capacity(self) -> int:
-        """Bytes that the host can address."""
         return self.parameters.capacity
 
     @property
@@ -41,7 +38,6 @@ class SsdSpecification(EventModel):
 
     @property
     def outstanding(self) -> int:
-        """Requests submitted and not yet completed."""
         return self.host.outstanding
 
     @property

@@ -28,8 +28,6 @@ Events of one nanosecond: arrivals first, then by number.  What follows without 
 all the dies concerned decide what they do next, and then the host dispatches commands.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import simpy
@@ -106,7 +104,6 @@ class EventModel:
         return self._next_number - 1
 
     def _admit(self, request: HostRequest, offset: int, length: int) -> None:
-        """Plan every flash page that the command touches, in order, and start its process."""
         command = Command(self, self._number(), request)
         control, size, operation = self.state.control, self.parameters.page_size, request.operation
         if operation == WRITE and control[READ_ONLY]:
@@ -176,7 +173,6 @@ class EventModel:
         return operations
 
     def transfer_of(self, command: Command, kind: int, page: int, sectors: int) -> Operation:
-        """An operation of a command that needs no die."""
         operation = Operation(self._number(), command, kind, -1, -1, page, 0, -1, HOST, sectors)
         command.operations.append(operation)
         return operation
@@ -225,7 +221,6 @@ class EventModel:
             self.host.command_done(command.request)
 
     def transfer(self, operation: Operation) -> None:
-        """What needs no die is ready for the link."""
         if operation.kind == ZERO_PAGE:
             self.env.process(self._bytes_out(operation))
         else:
@@ -253,7 +248,6 @@ class EventModel:
             self.host.command_done(command.request)
 
     def _release_block(self, operation: Operation) -> None:
-        """The operation no longer keeps a block from being erased."""
         for erase in operation.held:
             erase.satisfied()
         for block in (operation.superseded, operation.block):
@@ -261,7 +255,6 @@ class EventModel:
                 self.holders[block].remove(operation)
 
     def read_out(self, operation: Operation) -> None:
-        """A page has left its die."""
         counters = self.state.counters
         counters[READS_FOR + operation.cause] += 1
         if operation.kind == FETCH_PAGE:

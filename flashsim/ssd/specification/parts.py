@@ -134,7 +134,6 @@ class Operation:
             self.command.drive.transfer(self)
 
     def ended(self) -> None:
-        """Tell those that wait for it."""
         for follower in self.followers:
             follower.satisfied()
 
@@ -159,7 +158,6 @@ class Die:
         self._moved_on = self.env.event()  # a register or the cells are free
 
     def offer(self, operation: Operation) -> None:
-        """An operation of this die is ready."""
         if operation.kind == READ_PAGE and self.drive.parameters.read_priority:
             self.reads.append(operation)
         self.wake()
@@ -243,7 +241,6 @@ class Die:
         self.wake()
 
     def _read(self, group: list[Operation]) -> Steps:
-        """Pages come out of the cells together, and over the channel one by one."""
         timing, pools = self.drive.timing, self.drive.state.pools
         yield delay(self.env, timing.read, OPERATIONS + group[0].number)
         if self.drive.parameters.cache_read:
@@ -259,7 +256,6 @@ class Die:
             self.drive.read_out(operation)
 
     def _change(self, group: list[Operation]) -> Steps:
-        """Pages get to the registers one by one, and into the cells together; or blocks are erased."""
         timing, state, first = self.drive.timing, self.drive.state, group[0]
         if first.kind == MOVE_PAGE:
             yield delay(self.env, timing.read, OPERATIONS + first.number)
@@ -281,7 +277,6 @@ class Die:
         self.drive.changed(group, self._leave)
 
     def _in_cells(self, duration: int, first: Operation) -> Steps:
-        """The cells work for a while, which reads may interrupt."""
         while duration:
             self.due = int(self.env.now) + duration
             try:

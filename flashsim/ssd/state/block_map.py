@@ -1,7 +1,5 @@
 """How the erase blocks of a drive stand: what each holds, and how often it was erased."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,7 +22,6 @@ class BlockMap:
 
 
 def block_map(state: DriveState) -> BlockMap:
-    """The blocks as they stand now."""
     parameters = state.parameters
     shape = (parameters.dies, parameters.blocks_per_die)
     valid, written, erases, standing = (state.blocks[row].reshape(shape).copy() for row in (VALID, WRITTEN, ERASES, STATE))

@@ -4,8 +4,6 @@
 copied all the same, and the policy asked again; after `flashsim.ssd.gc.base` ROUNDS of them the block with the fewest valid pages is taken.
 """
 
-from __future__ import annotations
-
 from flashsim.core.kernel import lean_kernel
 from flashsim.core.policies import Policies
 from flashsim.core.prefetch import prefetch

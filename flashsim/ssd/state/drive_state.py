@@ -110,19 +110,12 @@ def _write_pages(targets: Narrow, flash: Flash, policies: Policies, programs: In
 
 
 def policies_of(parameters: SsdParameters) -> dict[Policy, str]:
-    """The members that decide in a drive."""
     collector = parameters.gc if parameters.gc != "none" else "greedy"  # never asked
     return {TRANSLATE: parameters.ftl, VICTIM: collector, OPENS: parameters.wear, LEVELS: parameters.wear}
 
 
 class DriveState:
-    """The flash array of one drive and the policies that manage it.
-
-    Raises
-    ------
-    InvalidParameterError, UnknownNameError, MissingFileError, RefusedError, FlashsimError
-        Impossible parameters, policies that cannot be loaded or do not go together.
-    """
+    """The flash array of one drive and the policies that manage it."""
 
     def __init__(self, parameters: SsdParameters) -> None:
         self.parameters = parameters
@@ -155,7 +148,6 @@ class DriveState:
         self.layer.prepare(self)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> DriveState:
-        """Arrays of its own, and the same translation layer: a module cannot be copied."""
         memo[id(self.layer)] = self.layer
         copied = memo[id(self)] = object.__new__(type(self))
         vars(copied).update(deepcopy(vars(self), memo))
@@ -192,13 +184,7 @@ class DriveState:
             self.write_pages(np.arange(first, min(first + LOADED_AT_ONCE, end), dtype=np.int32))
 
     def write_pages(self, targets: Narrow) -> int:
-        """Write whole logical pages in no time and outside the counters, one after another; return how many flash pages were programmed.
-
-        Raises
-        ------
-        ReadOnlyDeviceError
-            The drive has worn out.
-        """
+        """Write whole logical pages in no time and outside the counters, one after another; return how many flash pages were programmed."""
         programs = np.zeros(1, np.int64)
         while len(targets):
             if self.control[READ_ONLY]:
@@ -211,13 +197,7 @@ class DriveState:
         return int(programs[0])
 
     def make_ids(self, count: int, oldest_in_flight: int | None = None) -> int:
-        """See that `count` pages can be written and trimmed; by how much the write ids in flight, from that one on, become smaller for it.
-
-        Raises
-        ------
-        CapacityError
-            As `flashsim.ssd.state.write_ids.renumber`.
-        """
+        """Check that `count` pages can be written and trimmed; returns by how much the write ids in flight, from that one on, shrink."""
         if ids_left(self.control) >= count:
             return 0
         return renumber(self.control, self.spare, self.trimmed, count, oldest_in_flight)
@@ -320,13 +300,7 @@ def statistics_with_times(state: DriveState, dies: list[int], channels: list[int
 
 
 def ids_needed(state: DriveState, requests: Requests, commands: Commands) -> int:
-    """The most write ids that commands can take: one for each page, one more where it leaves a buffer, and those of translation pages.
-
-    Raises
-    ------
-    InvalidParameterError
-        A command outside the drive or off its sectors, a read or write of nothing, or an operation that no drive knows.
-    """
+    """The most write ids that commands can take: one for each page, one more where it leaves a buffer, and those of translation pages."""
     requests, commands = np.ascontiguousarray(requests, REQUEST), np.ascontiguousarray(commands, COMMAND)
     pages = _pages_touched(requests, commands, state.parameters.capacity, state.parameters.page_size)
     if pages < 0:

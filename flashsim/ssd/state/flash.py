@@ -4,8 +4,6 @@ What is looked up at random blocks, `blocks`, lies block by block in memory: a w
 single row outgrows the processor's caches.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

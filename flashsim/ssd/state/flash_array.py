@@ -7,8 +7,6 @@ says of its content.  A power cut keeps the physical view alone.
 Entries that name a page count from one, so that zeroed memory, which costs nothing until it is touched, reads as "none".
 """
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 
@@ -120,7 +118,6 @@ def programmed(flash: Flash, place: int, source: int, logical: int, write_id: in
 
 @lean_kernel
 def erased(flash: Flash, block: int) -> None:
-    """An erase ends."""
     first = block * flash.control[PAGES_PER_BLOCK]
     flash.spare[first : first + flash.control[PAGES_PER_BLOCK]] = 0
     erases = flash.blocks[ERASES, block]
@@ -198,7 +195,6 @@ def _limits(parameters: SsdParameters) -> Integers:
 
 
 def _link(pools: Integers, blocks: Integers, start: int, count: int, chosen: npt.NDArray[np.bool_], per_pool: int) -> None:
-    """Link the chosen blocks of each pool in a ring, in order of their numbers."""
     for pool in range(pools.shape[1]):
         ring = pool * per_pool + np.flatnonzero(chosen[pool * per_pool : (pool + 1) * per_pool])
         pools[count, pool] = len(ring)

@@ -10,8 +10,6 @@ Blocks are numbered die by die and plane by plane, flash pages block by block::
 A *pool* is a plane as the keeper of its blocks: they are taken, filled and reclaimed there.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from flashsim.core.kernel import lean_kernel
@@ -105,29 +103,24 @@ def pool_order(parameters: SsdParameters) -> Integers:
 
 @lean_kernel
 def block_of(control: Integers, flash_page: int) -> int:
-    """The block of a flash page."""
     return flash_page // control[PAGES_PER_BLOCK]
 
 
 @lean_kernel
 def pool_of_block(control: Integers, block: int) -> int:
-    """The pool of a block."""
     return block // control[BLOCKS_PER_POOL]
 
 
 @lean_kernel
 def die_of_block(control: Integers, block: int) -> int:
-    """The die of a block."""
     return block // (control[BLOCKS_PER_POOL] * control[PLANES])
 
 
 @lean_kernel
 def die_of_page(control: Integers, flash_page: int) -> int:
-    """The die of a flash page."""
     return die_of_block(control, block_of(control, flash_page))
 
 
 @lean_kernel
 def channel_of(control: Integers, die: int) -> int:
-    """The channel of a die."""
     return die % control[CHANNELS]

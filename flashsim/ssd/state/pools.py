@@ -3,8 +3,6 @@
 Closed blocks stand in rings, so that a policy finds its victim without a scan; see `flashsim.ssd.state.flash_array` for the rows.
 """
 
-from __future__ import annotations
-
 from flashsim.core.kernel import inlined_kernel, lean_kernel
 from flashsim.core.policies import Policies
 from flashsim.core.request import Integers
@@ -126,7 +124,6 @@ def join_ring(flash: Flash, start: int, links: int, pool: int, block: int) -> No
 
 @inlined_kernel
 def leave_ring(flash: Flash, start: int, links: int, pool: int, block: int) -> None:
-    """Take a block out of its ring."""
     after, before = flash.blocks[links, block], flash.blocks[links + 1, block]
     flash.blocks[links, before] = after
     flash.blocks[links + 1, after] = before
@@ -168,7 +165,6 @@ def emptiest_block(flash: Flash, collector: int) -> int:
 
 @lean_kernel
 def claim_block(flash: Flash, block: int) -> None:
-    """Take a block from its pool's free ones."""
     pool = pool_of_block(flash.control, block)
     leave_ring(flash, FIRST_FREE, AFTER, pool, block)
     flash.pools[FREE, pool] -= 1

@@ -7,8 +7,6 @@ the newest data that they hold, and count as last changed by it.  That a block i
 is erased.  A read-only drive stays as it is.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from flashsim.core.kernel import lean_kernel
@@ -76,7 +74,6 @@ def rebuild_map(state: DriveState) -> None:
 
 @lean_kernel
 def _map_newest(flash: Flash) -> None:
-    """Look at every flash page in order; of equal copies the last one stays."""
     for flash_page in range(len(flash.spare)):
         flash.pages[flash_page, OWNER] = flash.pages[flash_page, SPARE_OWNER]
         write_id, page = flash.spare[flash_page], int(flash.pages[flash_page, SPARE_OWNER]) - 1
@@ -110,7 +107,6 @@ def count_blocks(state: DriveState) -> None:
 
 
 def blocks_of(state: DriveState, pool: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    """The numbers of a pool's blocks."""
     per_pool = state.parameters.blocks_per_plane
     return np.arange(pool * per_pool, (pool + 1) * per_pool)
 
@@ -163,7 +159,6 @@ def restore_reserve(state: DriveState) -> None:
 
 
 def _emptied(state: DriveState, block: int) -> list[tuple[int, int]]:
-    """Erase a block, and unmap the pages that it held: logical pages and their write ids."""
     per_block, taken = state.parameters.pages_per_block, []
     for flash_page in range(block * per_block, (block + 1) * per_block):
         page = int(state.pages[flash_page, OWNER]) - 1

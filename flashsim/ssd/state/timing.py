@@ -1,7 +1,5 @@
 """How long each step of a flash operation takes, in integer nanoseconds, derived from a drive's parameters."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
@@ -59,13 +57,7 @@ class SsdTiming:
 
 
 def timing_of(parameters: SsdParameters) -> SsdTiming:
-    """Derive the durations; the controller's overhead is what a data sheet's latency leaves after the flash chip's share.
-
-    Raises
-    ------
-    InvalidParameterError
-        A latency that the chip and its channel already exceed.
-    """
+    """Derive the durations; the controller's overhead is what a data sheet's latency leaves after the flash chip's share."""
     transfer = transfer_time(parameters.page_size, parameters.channel_rate)
     sectors = range(1, parameters.page_size // SECTOR + 1)
     return SsdTiming(

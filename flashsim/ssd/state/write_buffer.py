@@ -8,8 +8,6 @@ when it leaves; a read that needs other sectors makes it leave at once.
 Row 0 of the array has the scalars; the others are entries, found by a hash of their page.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from flashsim.core.errors import RefusedError
@@ -34,13 +32,7 @@ _MOST_SECTORS = 62  # bits of a mask
 
 
 def empty_buffer(parameters: SsdParameters) -> Integers:
-    """The buffer array of a drive, shape (entries + 1, BUFFER_COLUMNS).
-
-    Raises
-    ------
-    RefusedError
-        Flash pages of more sectors than a mask has bits.
-    """
+    """The buffer array of a drive, shape (entries + 1, BUFFER_COLUMNS)."""
     places = parameters.buffer_pages
     if places and parameters.sectors_per_page > _MOST_SECTORS:
         raise RefusedError(f"write_buffer: flash pages of {parameters.sectors_per_page} sectors, but at most {_MOST_SECTORS} are supported")
@@ -54,7 +46,6 @@ def empty_buffer(parameters: SsdParameters) -> Integers:
 
 
 def clear_buffer(buffer: Integers) -> None:
-    """Drop all entries."""
     buffer[0, WAITING_ENTRIES] = 0
     buffer[0, OLDEST_ENTRY] = buffer[0, NEWEST_ENTRY] = -1
     buffer[0, UNUSED_ENTRY] = 1

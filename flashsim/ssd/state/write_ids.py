@@ -4,8 +4,6 @@ A write id is the number of a page written or trimmed (``control[SEQUENCE]``) le
 ``blocks[CHANGED]``, goes by the number itself, so that renumbering changes nothing that a drive does.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from flashsim.core.errors import CapacityError
@@ -28,11 +26,6 @@ def renumber(control: Integers, spare: Narrow, trimmed: Narrow, count: int, olde
     """Make room for `count` more write ids; by how much those in flight have become smaller.
 
     Ids that are older than all in flight become 1, 2, ... in the same order; the others keep their distances.
-
-    Raises
-    ------
-    CapacityError
-        So many ids are in use that no room can be made.
     """
     last = int(control[SEQUENCE] - control[ID_BASE])
     first_kept = last + 1 if oldest_in_flight is None else oldest_in_flight

@@ -1,7 +1,5 @@
 """The free blocks of a plane with the fewest and with the most erases."""
 
-from __future__ import annotations
-
 from flashsim.core.kernel import lean_kernel
 from flashsim.ssd.state.flash import Flash
 from flashsim.ssd.state.flash_array import AFTER, CYCLES, FIRST_FREE

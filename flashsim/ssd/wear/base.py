@@ -20,8 +20,6 @@ Neither may change `pools` or `blocks`, but for ``pools[WEAR_HAND, collector]``;
 ``control[GC_STEPS]``.  ``blocks[CYCLES, block]`` counts a block's erases, planned ones included.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Protocol
 

@@ -1,7 +1,5 @@
 """Dynamic wear levelling: of a plane's free blocks the least worn is filled next; cold data stay where they are."""
 
-from __future__ import annotations
-
 from flashsim.core.kernel import lean_kernel
 from flashsim.ssd.state.flash import Flash
 from flashsim.ssd.wear._free_blocks import least_worn_free
@@ -15,5 +13,4 @@ def opens(flash: Flash, pool: int) -> int:
 
 @lean_kernel
 def levels(flash: Flash, collector: int) -> int:
-    """Nothing moves."""
     return -1

@@ -1,7 +1,5 @@
 """No wear levelling: free blocks are filled in the order in which they were freed, and cold data stay where they are."""
 
-from __future__ import annotations
-
 from flashsim.core.kernel import lean_kernel
 from flashsim.ssd.state.flash import Flash
 from flashsim.ssd.state.flash_array import FIRST_FREE
@@ -15,5 +13,4 @@ def opens(flash: Flash, pool: int) -> int:
 
 @lean_kernel
 def levels(flash: Flash, collector: int) -> int:
-    """Nothing moves."""
     return -1

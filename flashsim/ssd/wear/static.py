@@ -7,8 +7,6 @@ one stream the host's pages follow them there, which would wear that block furth
 settles at a few times the gap.
 """
 
-from __future__ import annotations
-
 from flashsim.core.kernel import lean_kernel
 from flashsim.core.spans import WEAR
 from flashsim.ssd.state.flash import Flash

@@ -12,8 +12,6 @@ A design is five kernels over `flashsim.storage.extension.state.Extension`; all 
 come from `flashsim.storage.extension.manager.turn_of`.
 """
 
-from __future__ import annotations
-
 from numba import types
 
 from flashsim.core.policies import function_at

@@ -1,7 +1,5 @@
 """The two heaps of a partition's frames, the least key on top; a frame is found in them, and leaves, in logarithmic time."""
 
-from __future__ import annotations
-
 from flashsim.core.kernel import inlined_kernel, lean_kernel
 from flashsim.core.replacement import NONE
 from flashsim.storage.extension.state import BEGIN, CLEAN, END, ENTRY, KEY, PLACE, Extension
@@ -21,7 +19,6 @@ def _set(ext: Extension, at: int, key: int, frame: int) -> None:
 
 @lean_kernel
 def _sift(ext: Extension, partition: int, heap: int, place: int, key: int, frame: int) -> None:
-    """Put an entry where it belongs, from a place on that is free."""
     root, step = _ends(ext, partition, heap)
     size = ext.partitions[partition, heap]
     while place > 0 and ext.heaps[root + step * ((place - 1) // 2), KEY] > key:
@@ -41,7 +38,6 @@ def _sift(ext: Extension, partition: int, heap: int, place: int, key: int, frame
 
 @inlined_kernel
 def insert(ext: Extension, partition: int, heap: int, frame: int, key: int) -> None:
-    """Put a frame into a heap."""
     place = int(ext.partitions[partition, heap])
     ext.partitions[partition, heap] += 1
     _sift(ext, partition, heap, place, key, frame)
@@ -49,7 +45,6 @@ def insert(ext: Extension, partition: int, heap: int, frame: int, key: int) -> N
 
 @inlined_kernel
 def remove(ext: Extension, partition: int, heap: int, frame: int) -> None:
-    """Take a frame out of the heap in which it is."""
     root, step = _ends(ext, partition, heap)
     place = (int(ext.frames[frame, PLACE]) - root) * step
     ext.partitions[partition, heap] -= 1
@@ -60,7 +55,6 @@ def remove(ext: Extension, partition: int, heap: int, frame: int) -> None:
 
 @inlined_kernel
 def change(ext: Extension, partition: int, heap: int, frame: int, key: int) -> None:
-    """Give a frame of a heap another key."""
     root, step = _ends(ext, partition, heap)
     _sift(ext, partition, heap, (int(ext.frames[frame, PLACE]) - root) * step, key, frame)
 

@@ -4,8 +4,6 @@ A frame stands in a heap of its partition while nobody reads or writes it.  Sour
 and 3.3.
 """
 
-from __future__ import annotations
-
 from flashsim.core.draws import mixed
 from flashsim.core.kernel import inlined_kernel, lean_kernel
 from flashsim.core.policies import Policies
@@ -80,7 +78,6 @@ def hold(ext: Extension, page: int) -> None:
 
 @lean_kernel
 def let_go(ext: Extension, design: Policies, page: int) -> None:
-    """One who held a page's frame is done."""
     ext.pages[page, STATUS] -= ONE_HOLD
     status = ext.pages[page, STATUS]
     if status >> HOLD_SHIFT:
@@ -93,7 +90,6 @@ def let_go(ext: Extension, design: Policies, page: int) -> None:
 
 @inlined_kernel
 def _free(ext: Extension, page: int) -> None:
-    """A frame that stands in no heap is free."""
     frame, partition = int(ext.pages[page, FRAME]) - 1, partition_of(ext, page)
     ext.frames[frame, PAGE] = 0
     if not ext.numbers[ROTATES]:

@@ -6,8 +6,6 @@ two heaps, which grow towards each other from the two ends of its part of one ar
 same on disk, and that of frames whose page is newer than on disk.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -16,8 +16,6 @@ Source: src/include/storage/bufpage.h, itemid.h, checksum_impl.h and src/include
 section "Database Page Layout".  Layout 4 is that of every release since 8.3.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

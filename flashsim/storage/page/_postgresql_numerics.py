@@ -7,8 +7,6 @@ The first digit counts 10,000 ** weight; zeros at either end are left out.
 Source: src/backend/utils/adt/numeric.c of PostgreSQL 15.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
@@ -23,13 +21,7 @@ _DIGITS = {4: 38, 8: 76}
 
 
 def decimal_type(precision: int, scale: int) -> pa.DataType:
-    """The narrowest of Arrow's types for numbers of so many digits, so many of them after the point.
-
-    Raises
-    ------
-    ValueError
-        They are too many.
-    """
+    """The narrowest of Arrow's types for numbers of so many digits, so many of them after the point."""
     if precision > _DIGITS[8]:
         raise ValueError(f"values of {precision} digits, but only {_DIGITS[8]} are read")
     return (pa.decimal128 if precision <= _DIGITS[4] else pa.decimal256)(max(precision, 1), scale)
@@ -46,11 +38,6 @@ def decimals(data: Bytes, at: Integers, size: Integers, kind: pa.DataType | None
         Where each begins, without what tells its length, or a negative number for NULL, and its bytes; shape (n,).
     kind
         Their type; without it, of as many digits as some need before and after the point.
-
-    Raises
-    ------
-    ValueError
-        One is no number, not finite, or has more digits than the type, or than any.
     """
     extent = np.zeros(2, np.int64)
     problem = _extent(data, at, size, extent)

@@ -1,7 +1,5 @@
 """A relation as PostgreSQL keeps it: files of at most 1 GiB each, and the statement that creates their table."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np
@@ -34,11 +32,6 @@ def write_segments(heap_file: HeapFile, path: Path, progress: Progress | None = 
 
 def create_table(name: str, columns: list[Stored]) -> str:
     r"""The statement that creates the table of such columns.
-
-    Raises
-    ------
-    SchemaError
-        PostgreSQL does not take a name.
 
     Examples
     --------

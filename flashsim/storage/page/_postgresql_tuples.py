@@ -1,7 +1,5 @@
 """The kernels of PostgreSQL's heap pages: tuples are laid out on pages, and found again (`flashsim.storage.page.postgresql`)."""
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 

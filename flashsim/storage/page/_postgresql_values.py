@@ -10,8 +10,6 @@ A numeric's weight is the power of 10000 of its first digit; neither the first n
 Source: src/include/varatt.h (postgres.h before release 16) and src/backend/utils/adt/numeric.c of PostgreSQL.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -59,13 +57,7 @@ class Stored(NamedTuple):
 
 
 def stored_as(attribute: Attribute, title: str) -> Stored:
-    """How values of an attribute are stored.
-
-    Raises
-    ------
-    SchemaError
-        PostgreSQL has no such type.
-    """
+    """How values of an attribute are stored."""
     kind, types = attribute.kind, pa.types
     if types.is_integer(kind) and not types.is_uint64(kind):
         unsigned = types.is_unsigned_integer(kind)
@@ -101,13 +93,7 @@ def _number(attribute: Attribute, name: str, kind: pa.DataType) -> Stored:
 
 
 def to_stored(attribute: Attribute, stored: Stored, column: pa.Array, title: str) -> Values:
-    """The bytes of some values of an attribute; those of a length of its own without that length.
-
-    Raises
-    ------
-    SchemaError
-        PostgreSQL has no such value.
-    """
+    """The bytes of some values of an attribute; those of a length of its own without that length."""
     kind, types = attribute.kind, pa.types
     try:
         if types.is_date(kind):
@@ -137,7 +123,6 @@ def _shifted(numbers: pa.Array, first: int, bounds: tuple[int, int]) -> pa.Array
 
 
 def _has_zero(texts: pa.Array) -> bool:
-    """Whether a text holds the character that ends texts in C."""
     if not len(texts) or texts.buffers()[2] is None:
         return False
     offsets = np.frombuffer(texts.buffers()[1], np.int64)[texts.offset : texts.offset + len(texts) + 1]
@@ -228,13 +213,7 @@ def _put_numerics(limbs: Integers, power: int, scale: int, work: Integers, ends:
 
 
 def from_stored(attribute: Attribute, stored: Stored, count: int, values: Values) -> pa.Array:
-    """The reverse: an array of the attribute's type, of `count` values.
-
-    Raises
-    ------
-    DamagedFileError
-        They are no such values.
-    """
+    """The reverse: an array of the attribute's type, of `count` values."""
     kind, types = attribute.kind, pa.types
     column = array_from(stored.attribute, count, values)
     if types.is_null(kind):

@@ -13,8 +13,6 @@ The page that holds byte 2**30 is left out of all numbering.
 Source: "Database File Format", sections 1.2 to 1.6 (sqlite.org/fileformat2.html).
 """
 
-from __future__ import annotations
-
 import struct
 from typing import IO
 

@@ -5,8 +5,6 @@ tuple, as long as there is room; a cell is a tuple's record (`flashsim.storage.r
 directory entry included.
 """
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any, Protocol

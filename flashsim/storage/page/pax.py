@@ -18,8 +18,6 @@ Source: A. Ailamaki, D. DeWitt, M. Hill, M. Skounakis, "Weaving Relations for Ca
 share a page's room by the average length, and page by page.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np
@@ -87,13 +85,7 @@ def cell_sizes(row_format: RowFormat, tuples: Tuples) -> Integers:
 
 
 def encode_pages(row_format: RowFormat, tuples: Tuples, page_size: int) -> Bytes:
-    """Pages that hold tuples as their boundaries say, shape (pages, page_size).
-
-    Raises
-    ------
-    CapacityError
-        A page would hold more than it can.
-    """
+    """Pages that hold tuples as their boundaries say, shape (pages, page_size)."""
     minipages, pages = _minipages(row_format, page_size), np.asarray(tuples.pages, np.int64)
     row_format.check(tuples)
     fullest = int(np.diff(pages).max(initial=0))
@@ -120,13 +112,7 @@ def parts(row_format: RowFormat, columns: tuple[str, ...], attributes: tuple[str
 
 
 def decode_pages(row_format: RowFormat, columns: tuple[str, ...], data: Bytes) -> Tuples:
-    """Some columns of the tuples of pages, shape (pages, page_size), in order, of whose minipages alone is read.
-
-    Raises
-    ------
-    DamagedFileError
-        They are no pages of this format, or hold no such rows.
-    """
+    """Some columns of the tuples of pages, shape (pages, page_size), in order, of whose minipages alone is read."""
     numbers = [row_format.place(column) for column in columns]
     pages, arrays = _read(row_format, numbers, data)
     found: Columns = {column: row_format.numbers_of(column, array) for column, array in zip(columns, arrays, strict=True)}
@@ -134,13 +120,7 @@ def decode_pages(row_format: RowFormat, columns: tuple[str, ...], data: Bytes) -
 
 
 def decode_values(row_format: RowFormat, attributes: tuple[str, ...], data: Bytes) -> pa.Table:
-    """Some attributes of the tuples of pages, shape (pages, page_size), in order, of whose minipages alone is read.
-
-    Raises
-    ------
-    DamagedFileError
-        They are no pages of this format, or hold no such rows.
-    """
+    """Some attributes of the tuples of pages, shape (pages, page_size), in order, of whose minipages alone is read."""
     _, arrays = _read(row_format, _numbers(row_format, (), attributes), data)
     return pa.table(dict(zip(attributes, arrays, strict=True)))
 
@@ -157,7 +137,6 @@ def _cell_size(row_format: RowFormat) -> int:
 
 
 def _capacity(row_format: RowFormat, page_size: int) -> int:
-    """The most tuples for which all minipages have room."""
     attributes = row_format.attributes
     bits = sum(attribute.nullable for attribute in attributes)
     width = sum(attribute.size + _END * attribute.varies for attribute in attributes)
@@ -209,7 +188,6 @@ def _values(row_format: RowFormat, attribute: Attribute, minipage: Minipage, dat
 def _put_minipage(
     out: Bytes, pages: Integers, minipage: Minipage, size: int, valid: npt.NDArray[np.bool_], ends: Integers, data: Bytes
 ) -> None:
-    """Lay out one minipage of each page."""
     for page in range(out.shape[0]):
         first, last = pages[page], pages[page + 1]
         at = minipage.begin
@@ -265,7 +243,6 @@ def _get_ends(data: Bytes, pages: Integers, minipage: Minipage, size: int, valid
 
 @kernel
 def _get_values(data: Bytes, pages: Integers, minipage: Minipage, size: int, ends: Integers, values: Bytes) -> None:
-    """The values of a minipage, one page after the other."""
     for page in range(data.shape[0]):
         begin, end = pages[page] * size, pages[page + 1] * size
         if ends.shape[0]:

@@ -19,8 +19,6 @@ checksum, which is written in any case and compared where the number is known.
 Source: src/include/storage/bufpage.h and src/include/access/htup_details.h of PostgreSQL; `flashsim.storage.page._postgresql`.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from weakref import WeakKeyDictionary
 
@@ -77,7 +75,6 @@ def largest_record(row_format: RowFormat, page_size: int) -> int:
 
 
 def widest_row(row_format: RowFormat) -> int:
-    """Bytes of the largest tuple."""
     return int(_tuple_sizes(row_format).max(initial=0))
 
 
@@ -88,13 +85,7 @@ def cell_sizes(row_format: RowFormat, tuples: Tuples) -> Integers:
 
 
 def encode_pages(row_format: RowFormat, tuples: Tuples, page_size: int) -> Bytes:
-    """Pages that hold tuples as their boundaries say, shape (pages, page_size); `number_pages` has yet to follow.
-
-    Raises
-    ------
-    CapacityError
-        A page would hold more than it can.
-    """
+    """Pages that hold tuples as their boundaries say, shape (pages, page_size); `number_pages` has yet to follow."""
     row_format.check(tuples)
     pages = np.asarray(tuples.pages, np.int64)
     types, values = _stored(row_format), _values(row_format, row_format.stored(tuples))
@@ -118,39 +109,21 @@ def number_pages(data: Bytes, numbers: Integers) -> None:
 
 
 def verify_pages(row_format: RowFormat, data: Bytes, numbers: Integers) -> None:
-    """Refuse pages, shape (pages, page_size), whose checksums are not those of their bytes and numbers.
-
-    Raises
-    ------
-    DamagedFileError
-        There is one.
-    """
+    """Refuse pages, shape (pages, page_size), whose checksums are not those of their bytes and numbers."""
     kept = np.ascontiguousarray(data[:, _CHECKSUM : _CHECKSUM + 2]).view("<u2").reshape(-1)
     for page in np.flatnonzero(kept != checksums(data, numbers))[:1]:
         raise DamagedFileError(f"{row_format.title}: page {numbers[page]} has another checksum than its bytes")
 
 
 def decode_pages(row_format: RowFormat, columns: tuple[str, ...], data: Bytes) -> Tuples:
-    """Some columns of the tuples of pages, shape (pages, page_size), in order.
-
-    Raises
-    ------
-    DamagedFileError
-        They are no pages of this format, or hold no such rows.
-    """
+    """Some columns of the tuples of pages, shape (pages, page_size), in order."""
     pages, arrays = _read(row_format, [row_format.place(column) for column in columns], data)
     found: Columns = {column: row_format.numbers_of(column, array) for column, array in zip(columns, arrays, strict=True)}
     return Tuples(found, pages)
 
 
 def decode_values(row_format: RowFormat, attributes: tuple[str, ...], data: Bytes) -> pa.Table:
-    """Some attributes of the rows of pages, shape (pages, page_size), in order.
-
-    Raises
-    ------
-    DamagedFileError
-        They are no pages of this format, or hold no such rows.
-    """
+    """Some attributes of the rows of pages, shape (pages, page_size), in order."""
     names = [attribute.name for attribute in row_format.attributes]
     _, arrays = _read(row_format, [names.index(name) for name in attributes], data)
     return pa.table(dict(zip(attributes, arrays, strict=True)))
@@ -160,11 +133,6 @@ def write_files(heap_file: HeapFile, folder: Path, progress: Progress | None = N
     """Write a base relation as the files of a table, and a statement that creates it.
 
     In place of the files of a table that was created so, in a cluster that is shut down, a server shows exactly these rows.
-
-    Raises
-    ------
-    SchemaError
-        PostgreSQL does not take a name.
     """
     name = file_name(heap_file.name)
     (folder / f"{name}.sql").write_text(create_table(heap_file.name, _stored(heap_file.relation)), encoding="utf-8")

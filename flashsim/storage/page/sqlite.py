@@ -14,8 +14,6 @@ last.  A temporary file is leaves only, from byte 0 on.
 Source: "Database File Format", sections 1.3, 1.6 (sqlite.org/fileformat2.html).
 """
 
-from __future__ import annotations
-
 import os
 import tempfile
 from pathlib import Path
@@ -96,13 +94,7 @@ def cell_sizes(row_format: RowFormat, tuples: Tuples) -> Integers:
 
 
 def encode_pages(row_format: RowFormat, tuples: Tuples, page_size: int) -> Bytes:
-    """Leaf pages that hold tuples as their boundaries say, shape (pages, page_size).
-
-    Raises
-    ------
-    CapacityError
-        A page would hold more than it can.
-    """
+    """Leaf pages that hold tuples as their boundaries say, shape (pages, page_size)."""
     records, starts = row_format.encode(tuples)
     out = np.zeros((len(tuples.pages) - 1, page_size), np.uint8)
     overfull = _put_leaves(out, records, starts, np.asarray(row_format.numbers(tuples), np.int64), np.asarray(tuples.pages, np.int64))
@@ -112,25 +104,13 @@ def encode_pages(row_format: RowFormat, tuples: Tuples, page_size: int) -> Bytes
 
 
 def decode_pages(row_format: RowFormat, columns: tuple[str, ...], data: Bytes) -> Tuples:
-    """Some columns of the tuples that leaf pages, shape (pages, page_size), hold.
-
-    Raises
-    ------
-    DamagedFileError
-        The bytes are no leaf pages of such rows.
-    """
+    """Some columns of the tuples that leaf pages, shape (pages, page_size), hold."""
     pages, *cells = _cells(row_format, data)
     return Tuples(row_format.decode(data.reshape(-1), *cells), pages).only(columns)
 
 
 def decode_values(row_format: RowFormat, attributes: tuple[str, ...], data: Bytes) -> pa.Table:
-    """Some attributes of the rows that leaf pages, shape (pages, page_size), hold, in the types that records have.
-
-    Raises
-    ------
-    DamagedFileError
-        The bytes are no leaf pages of such rows.
-    """
+    """Some attributes of the rows that leaf pages, shape (pages, page_size), hold, in the types that records have."""
     _, *cells = _cells(row_format, data)
     return row_format.decode_values(attributes, data.reshape(-1), *cells)
 
@@ -164,13 +144,6 @@ def write_database(heap_file: HeapFile, path: Path, table: str | None = None, pr
         Written beside and renamed; what stood there is replaced.
     table
         The table's name; the file's own without it.
-
-    Raises
-    ------
-    SchemaError
-        SQLite does not take that name.
-    FlashsimError
-        The file cannot be written.
     """
     name = heap_file.name if table is None else table
     if not name or name.lower().startswith("sqlite_") or "\0" in name:

@@ -1,7 +1,5 @@
 """Files as runs of bytes, which are taken as pages are written."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import ClassVar
 
@@ -66,5 +64,4 @@ class Runs:
         return runs
 
     def metadata_due(self, now: bool) -> tuple[Integers, Integers] | None:
-        """Nothing: there is no metadata."""
         return None

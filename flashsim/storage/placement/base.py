@@ -4,8 +4,6 @@ A member defines `DEVICE_MAP`, one of `flashsim.storage.placement._device_maps` 
 device has one (those of `flashsim.storage.placement._runs` write pages and nothing else).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import ClassVar, Protocol

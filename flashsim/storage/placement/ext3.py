@@ -8,8 +8,6 @@ here it does so every 250 MB of data, five seconds at 50 MB/s, so that a run is 
 Source: S. Tweedie, "Journaling the Linux ext2fs Filesystem", LinuxExpo 1998; block map and journal of Linux 2.6.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import ClassVar
 
@@ -67,7 +65,6 @@ class FileSystem(Runs):
             count -= run
 
     def drop(self, file: File) -> list[tuple[int, int]]:
-        """Take back the room of a file; its indirect blocks are never written."""
         for block in self._maps.pop(file):
             self._changed.pop(block, None)
         return super().drop(file)

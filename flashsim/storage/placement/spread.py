@@ -14,5 +14,4 @@ class FileSystem(Runs):
     """Reserves the expected length of a file at once."""
 
     def reserved(self, file: File, pages: int) -> int:
-        """For how many pages a run is taken when so many need one."""
         return max(pages, int(file.expected_pages * _MARGIN))

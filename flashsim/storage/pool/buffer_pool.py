@@ -65,7 +65,6 @@ class Exchanges(NamedTuple):
     after: Integers
 
     def part(self, begin: int, end: int) -> Exchanges:
-        """Some of the pages that entered."""
         return self._replace(**{name: getattr(self, name)[begin:end] for name in self._fields[:-1]})
 
 
@@ -109,19 +108,16 @@ class BufferPool:
 
     @property
     def counts(self) -> Counts:
-        """Since the beginning."""
         references, writes, hits, write_misses, evictions, write_backs = self._counts.tolist()
         first = int(np.count_nonzero(self.state.pages[:, FLAGS] & KNOWN))
         return Counts(references, writes, hits, first, write_misses, evictions, write_backs)
 
     @property
     def pages(self) -> int:
-        """Of all files."""
         return int(self.first[-1])
 
     @property
     def frames(self) -> int:
-        """Pages that the pool holds at most."""
         return int(self.state.numbers[SIZE])
 
     @property
@@ -131,17 +127,10 @@ class BufferPool:
 
     @property
     def held(self) -> int:
-        """Pages in frames."""
         return int(self.state.numbers[USED])
 
     def numbers_of(self, file: File, pages: Integers) -> Integers:
-        """Pages of a file as the pool numbers them.
-
-        Raises
-        ------
-        InvalidParameterError
-            A file that is none of the pool's, or a page that it does not have.
-        """
+        """Pages of a file as the pool numbers them."""
         if file not in self.files:
             raise InvalidParameterError("file", file.name, "it is none of the buffer pool's")
         index = self.files.index(file)
@@ -157,15 +146,7 @@ class BufferPool:
         return index, pages - self.first[index]
 
     def fix(self, pages: Integers) -> Exchanges:
-        """Hold pages in frames until they are given up as often, shape (n,); a page may come more than once.
-
-        Raises
-        ------
-        InvalidParameterError
-            There are more pages to be held than frames; nothing has changed then.
-        FlashsimError
-            The policy broke its contract.
-        """
+        """Hold pages in frames until they are given up as often, shape (n,); a page may come more than once."""
         rows = self._rows(pages)
         if not hold(self.state, self._books, rows):
             free = self.frames - int(self._books.counters[FIXED])
@@ -174,13 +155,7 @@ class BufferPool:
         return self._refer(rows, None, None, pin=True)
 
     def unfix(self, pages: Integers) -> None:
-        """Give up pages that were fixed, shape (n,).
-
-        Raises
-        ------
-        InvalidParameterError
-            A page that is not fixed, or not so often; nothing has changed then.
-        """
+        """Give up pages that were fixed, shape (n,)."""
         rows = self._numbers[pages]
         wrong = give_up(self.state, self._books, rows)
         if wrong >= 0:
@@ -190,13 +165,6 @@ class BufferPool:
         """Let pages be fixed, changed by those references that write, and given up, each before the next, shape (n,) each.
 
         Each change takes the next log sequence number.
-
-        Raises
-        ------
-        InvalidParameterError
-            A page is not there and all frames are held by somebody; nothing has changed then.
-        FlashsimError
-            The policy broke its contract.
         """
         if self._books.counters[FIXED] == self.frames and not self.resident(pages).all():
             raise InvalidParameterError("fix", f"{len(pages)} pages", f"0 of {self.frames} frames are not held by somebody")
@@ -216,11 +184,6 @@ class BufferPool:
         -------
         Integers
             The log sequence numbers.
-
-        Raises
-        ------
-        InvalidParameterError
-            A page that is not fixed, or whose last change has no lower number; nothing has changed then.
         """
         rows, counters = self._numbers[pages], self._books.counters
         if lsns is None:
@@ -242,13 +205,7 @@ class BufferPool:
         self.state.pages[rows[self._books.lsns[rows] == lsns], FLAGS] &= ~DIRTY
 
     def forget(self, pages: Integers) -> None:
-        """Drop pages, those of them that are there; each at most once.
-
-        Raises
-        ------
-        InvalidParameterError
-            One is fixed, or newer than what is stored of it; nothing has changed then.
-        """
+        """Drop pages, those of them that are there; each at most once."""
         rows = self._numbers[pages]
         flags = self.state.pages[rows, FLAGS]
         for bit, told in ((PINNED, "it is fixed"), (DIRTY, "it has changes that are not written")):
@@ -261,11 +218,9 @@ class BufferPool:
             drop_plainly(self._plain, self.state, self._books, leaving)
 
     def resident(self, pages: Integers) -> npt.NDArray[np.bool_]:
-        """Which pages are in frames, shape (n,)."""
         return self.state.pages[self._numbers[pages], FLAGS] & RESIDENT > 0
 
     def frames_of(self, pages: Integers) -> Integers:
-        """Where pages are that are there, shape (n,)."""
         return self._books.held[self._numbers[pages], FRAME]
 
     def lsns_of(self, pages: Integers) -> Integers:
@@ -277,7 +232,6 @@ class BufferPool:
         return np.sort(self._pages[np.flatnonzero(self.state.pages[:, FLAGS] & DIRTY)]).astype(np.int64)
 
     def name_of(self, page: int) -> str:
-        """What errors call a page."""
         index, number = self.places_of(np.array([page]))
         return f"page {number[0]} of {self.files[index[0]].name}"
 

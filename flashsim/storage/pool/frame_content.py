@@ -1,7 +1,5 @@
 """What the pages in a pool's frames hold: the columns of their tuples."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from flashsim.core.request import Integers

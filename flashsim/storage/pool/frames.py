@@ -1,7 +1,5 @@
 """Which pages a buffer pool holds in which frames, and what references bring in and put out: kernels, and policies in their plain form."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np
@@ -49,7 +47,6 @@ class Books(NamedTuple):
 
 
 def books(frames: int) -> Books:
-    """Of an empty pool, and no page."""
     free = np.arange(frames, dtype=np.int32)[::-1].copy()
     return Books(np.zeros((0, 2), np.int32), np.zeros(0, np.int64), free, np.array([0, frames, 0]))
 
@@ -177,7 +174,6 @@ def leave(pool: PoolState, books: Books, page: int) -> None:
 
 @lean_kernel
 def drop(pool: PoolState, policy: Policies, books: Books, rows: Numbers) -> None:
-    """Let pages that are there leave, unwritten."""
     for index in range(rows.shape[0]):
         row = int(rows[index])
         leave(pool, books, row)
@@ -195,13 +191,7 @@ def exchange_plainly(
     made: Integers,
     after: Integers,
 ) -> int:
-    """As `exchange`; the policy sees what the pool's flags say.
-
-    Raises
-    ------
-    FlashsimError
-        The policy broke its contract.
-    """
+    """As `exchange`; the policy sees what the pool's flags say."""
     flags, entered = pool.pages[:, FLAGS], 0
     plain.held = set(np.flatnonzero(flags & PINNED).tolist())
     plain.resident = {row: bool(flags[row] & DIRTY) for row in plain.resident}

@@ -1,7 +1,5 @@
 """A pool of frames in ordinary Python, for policies in their plain form: to be read, stepped through and compared with."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from flashsim.core.errors import FlashsimError, InvalidParameterError
@@ -20,11 +18,6 @@ class PlainPool:
         Pages that the pool holds.
     seed
         Of what the policy draws.
-
-    Raises
-    ------
-    FlashsimError
-        The policy has no plain form, or it cannot be made.
     """
 
     def __init__(self, policy: ReplacementPolicy, frames: int, seed: int = 0) -> None:
@@ -45,7 +38,6 @@ class PlainPool:
             raise failure(self.name, "Plain", 0, problem) from problem
 
     def pinned(self, page: int) -> bool:
-        """Whether somebody holds it in its frame."""
         return page in self.held
 
     def dirty(self, page: int) -> bool:
@@ -53,15 +45,7 @@ class PlainPool:
         return self.resident.get(page, False)
 
     def refer(self, page: int, write: bool = False, next_use: int = 0) -> int:
-        """Let a page be referenced; returns what came of it (`flashsim.storage.pool.reference.refer`).
-
-        Raises
-        ------
-        InvalidParameterError
-            The page is not resident and all frames are held.
-        FlashsimError
-            The policy broke its contract.
-        """
+        """Let a page be referenced; returns what came of it (`flashsim.storage.pool.reference.refer`)."""
         if len(self.held) == self.size and page not in self.resident:
             raise InvalidParameterError("fix", f"page {page}", f"0 of {self.size} frames are not held by somebody")
         self.now, self.next_use, self.written_again = self.now + 1, next_use & NEVER_AGAIN, next_use < 0
@@ -85,7 +69,6 @@ class PlainPool:
         return outcome
 
     def drop(self, page: int) -> None:
-        """Drop a resident page, such as with its file."""
         del self.resident[page]
         self._ask("forget", page)
 

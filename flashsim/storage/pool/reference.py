@@ -3,8 +3,6 @@
 The policy's choice is checked: a pool never drops a page that is pinned, or that it does not hold.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -102,7 +100,6 @@ def breach(policy: str, outcome: int, reference: int) -> FlashsimError:
 
 
 def failure(policy: str, function: str, reference: int, problem: BaseException) -> FlashsimError:
-    """What is told of a policy that fails."""
     return FlashsimError(
         f"replacement policy '{policy}' broke its contract at reference {reference}: {function} failed with {in_one_line(problem)}"
     )

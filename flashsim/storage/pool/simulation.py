@@ -1,7 +1,5 @@
 """A policy alone, without any device: how often a pool of so many frames hits, misses and writes back."""
 
-from __future__ import annotations
-
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -49,7 +47,6 @@ class Counts(NamedTuple):
 
     @property
     def misses(self) -> int:
-        """References to pages that were not resident."""
         return self.references - self.hits
 
 
@@ -93,7 +90,6 @@ class Simulation:
 
     @property
     def counts(self) -> Counts:
-        """Since the beginning."""
         return Counts(*self._counts.tolist())
 
     def refer(self, pages: Numbers, writes: Writes | None = None, next_uses: Numbers | None = None) -> None:
@@ -110,13 +106,6 @@ class Simulation:
         next_uses
             The number of the reference that asks for each page next (`NEVER_AGAIN`: none), the first of all being 1, plus `WRITES` if that
             one or a later one writes the page, shape (n,).
-
-        Raises
-        ------
-        InvalidParameterError
-            The policy must know the future, which is not given.
-        FlashsimError
-            The policy broke its contract.
         """
         future = self.policy.future_of(next_uses)
         self.state = with_rows(self.state, int(pages.max(initial=0)) + 1)

@@ -1,7 +1,5 @@
 """Pages that hold a token instead of tuples: which page it is, and the log sequence number of its last change."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from flashsim.core.request import Integers
@@ -28,10 +26,8 @@ def token_file(name: str, pages: int, page_size: int, page_format: str = PAGE_FO
 
 
 def holds_tokens(file: File) -> bool:
-    """Whether the pages of a file are tokens."""
     return file.layout.row_format is _TOKEN
 
 
 def tokens(pages: Integers, lsns: Integers) -> Tuples:
-    """What some pages hold, shape (n,) each."""
     return Tuples({"page": pages, "lsn": lsns}, np.arange(len(pages) + 1))

@@ -8,8 +8,6 @@
 Source: src/backend/access/transam/clog.c and multixact.c, src/include/catalog/pg_control.h of PostgreSQL 15.
 """
 
-from __future__ import annotations
-
 import os
 import struct
 from dataclasses import dataclass, field
@@ -57,13 +55,7 @@ class Cluster:
     files: dict[Path, npt.NDArray[np.uint8] | None] = field(default_factory=dict)
 
     def committed(self, transactions: Integers) -> npt.NDArray[np.bool_]:
-        """Whether each of some transactions was committed, shape (n,).
-
-        Raises
-        ------
-        MissingFileError
-            The cluster does not tell, or there is none.
-        """
+        """Whether each of some transactions was committed, shape (n,)."""
         found = (transactions == BOOTSTRAP_TRANSACTION) | (transactions == FROZEN_TRANSACTION)
         ordinary = transactions >= FIRST_TRANSACTION
         segments = transactions // _A_FILE
@@ -78,13 +70,7 @@ class Cluster:
         return found
 
     def changers(self, groups: Integers) -> Integers:
-        """The transaction of each group of several that changed the row which they held, 0 if none did; shape (n,).
-
-        Raises
-        ------
-        MissingFileError
-            The cluster does not tell.
-        """
+        """The transaction of each group of several that changed the row which they held, 0 if none did; shape (n,)."""
         distinct, place = np.unique(groups, return_inverse=True)
         return np.array([self._changer(group) for group in distinct.tolist()], np.int64)[place]
 
@@ -132,15 +118,7 @@ class Cluster:
 
 
 def cluster_of(path: Path) -> Cluster:
-    """The cluster that a relation file lies in, if in any.
-
-    Raises
-    ------
-    RefusedError
-        A server runs there, or ended without writing all pages.
-    DamagedFileError
-        Its control file is none, or tells of pages of another size.
-    """
+    """The cluster that a relation file lies in, if in any."""
     above = list(path.absolute().parents)[1:_HIGHEST]
     folder = next((each for each in above if any((each / mark).exists() for mark in _MARKS)), None)
     if folder is None:

@@ -4,8 +4,6 @@ Rows come in the order in which they lie, as a sequential scan of the server has
 Source: src/include/storage/bufpage.h and src/backend/access/heap/heapam_visibility.c of PostgreSQL 15.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from glob import escape
@@ -68,15 +66,7 @@ _ROWS_A_PAGE = (PAGE_SIZE - PAGE_HEADER) // (TUPLE_HEADER + 1 + LINE_POINTER)
 
 
 def read_heap(path: Path, columns: list[Column], cluster: Cluster) -> pa.Table:
-    """The rows of a relation file that are visible when no transaction runs.
-
-    Raises
-    ------
-    MissingFileError, DamagedFileError
-        A file or segment does not exist, or is not intact.
-    SchemaError
-        The rows have other columns, or hold values that are not read.
-    """
+    """The rows of a relation file that are visible when no transaction runs."""
     reader = _Reader(path, columns, cluster)
     kept = [column for column in columns if not column.dropped]
     chunks: list[list[pa.Array]] = [[] for _ in kept]
@@ -113,13 +103,7 @@ def _batches(path: Path, columns: int) -> Iterator[tuple[int, Bytes]]:
 
 
 def _check_room(path: Path, size: int) -> None:
-    """Refuse a file, bytes, whose values memory cannot hold.
-
-    Raises
-    ------
-    CapacityError
-        As said.
-    """
+    """Refuse a file, bytes, whose values memory cannot hold."""
     needed, free = _COPIES * size, free_memory()
     if free is not None and needed > free:
         raise CapacityError(
@@ -177,7 +161,6 @@ class _Reader:
     unsummed: int = -1
 
     def damaged(self, page: int, what: str) -> DamagedFileError:
-        """The error to raise for a page."""
         return DamagedFileError(f"{self.path}: page {page} is damaged: {what}")
 
     def places(self, first: int, pages: Bytes, data: Bytes) -> tuple[Integers, Integers]:
@@ -199,7 +182,6 @@ class _Reader:
         return at, size
 
     def _check_sums(self, first: int, pages: Bytes, heads: npt.NDArray[np.void], used: Flags) -> None:
-        """Refuse a page whose checksum is wrong; without word from the cluster, one that has any is taken to have a right one."""
         if self.cluster.checksums is False:
             return
         have = heads["checksum"] != 0
@@ -212,7 +194,6 @@ class _Reader:
                 raise self.damaged(first + int(wrong.argmax()), "its checksum is wrong")
 
     def check_sums_of_all(self) -> None:
-        """Refuse a file of which only some pages have checksums."""
         if self.cluster.checksums is None and self.summed >= 0 and self.unsummed >= 0:
             raise self.damaged(self.unsummed, f"it has no checksum, but page {self.summed} has")
 
@@ -227,7 +208,6 @@ class _Reader:
             raise SchemaError(f"{self.path}: it is an index or a sequence, but only tables are read")
 
     def _tuples(self, first: int, pages: Bytes, heads: npt.NDArray[np.void], used: Flags) -> tuple[Integers, Integers, Integers]:
-        """Item number on its page, begin and length of every tuple."""
         counts = np.where(used, (heads["lower"].astype(np.int64) - PAGE_HEADER) // LINE_POINTER, 0)
         ends = np.cumsum(counts)
         page = np.repeat(np.arange(len(pages)), counts)
@@ -248,7 +228,6 @@ class _Reader:
         return item[normal] + 1, starts, lengths
 
     def _visible(self, first: int, data: Bytes, starts: Integers) -> Flags:
-        """Which tuples were inserted by a committed transaction and deleted by none (HeapTupleSatisfiesMVCC, when none runs)."""
         flags = data.view("<u2")[(starts + FLAGS) // 2].astype(np.int64)
         inserter, deleter = (data.view("<u4")[(starts + place) // 4].astype(np.int64) for place in (INSERTER, DELETER))
         moved = flags & MOVED > 0

@@ -5,8 +5,6 @@ was dropped keeps its place in the rows.
 Source: "CREATE TABLE", "ALTER TABLE" and "Data Types" of PostgreSQL's manual.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
@@ -69,13 +67,7 @@ class TableDefinition:
     columns: list[Column] = field(default_factory=list)
 
     def place(self, name: str) -> int:
-        """Of a column.
-
-        Raises
-        ------
-        ValueError
-            There is none of that name.
-        """
+        """Of a column."""
         places = [place for place, column in enumerate(self.columns) if column.name == name and not column.dropped]
         if not places:
             raise ValueError(f"ALTER TABLE names column {name}, which it does not have")
@@ -83,15 +75,7 @@ class TableDefinition:
 
 
 def parse_table(text: str, wanted: str = "") -> TableDefinition:
-    """The table that statements create, or the one of a name among several; other statements are passed over.
-
-    Raises
-    ------
-    LookupError
-        There is none; the names of those that there are.
-    ValueError
-        It has a column of a type that is not read, or is no ordinary table.
-    """
+    """The table that statements create, or the one of a name among several; other statements are passed over."""
     statements: list[list[Token]] = [[]]
     for token in tokens(text, _POSTGRESQL):
         if token == Token("mark", ";"):
@@ -118,7 +102,6 @@ def _created_at(statement: list[Token]) -> int:
 
 
 def _columns(table: str, parts: list[Token], at: int) -> list[Column]:
-    """What stands in the parenthesis of a CREATE TABLE."""
     if at == len(parts) or parts[at] != Token("mark", "("):
         raise ValueError(f"table {table} is created from another, but a definition lists all columns")
     described, closing = items(parts, at)
@@ -170,12 +153,10 @@ def _after(parts: list[Token], at: int, *words: str) -> int:
 
 
 def _identifier(token: Token) -> str:
-    """A name as PostgreSQL keeps it."""
     return token.text if token.kind == "quoted" else token.text.lower()
 
 
 def _name(parts: list[Token], at: int) -> tuple[str, int]:
-    """The last part of a name with schema and database, and where it ends."""
     while at + 2 < len(parts) and parts[at + 1] == Token("mark", "."):
         at += 2
     if at >= len(parts) or parts[at].kind not in ("word", "quoted"):
@@ -213,7 +194,6 @@ def _column(item: list[Token], table: str) -> Column:
 
 
 def _type(parts: list[Token], where: str) -> tuple[str, tuple[int, ...]]:
-    """PostgreSQL's own name of a type, and the numbers that limit its values."""
     words: list[str] = []
     numbers: list[int] = []
     depth, sign = 0, 1
@@ -245,13 +225,7 @@ def _type(parts: list[Token], where: str) -> tuple[str, tuple[int, ...]]:
 
 
 def _default(parts: list[Token], column: Column) -> pa.Scalar | None:
-    """The constant that stands first, with casts after it.
-
-    Raises
-    ------
-    ValueError
-        It is an expression.
-    """
+    """The constant that stands first, with casts after it."""
     found = list(_constants(parts))
     while len(found) > 1 and found[0].is_word(*_TYPED):  # DATE '2000-01-01'
         found = found[1:]

@@ -3,8 +3,6 @@
 Source: src/include/datatype/timestamp.h of PostgreSQL 15.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Context, Decimal
 from typing import Any
@@ -97,13 +95,7 @@ def _decimal_type(precision: int, scale: int) -> pa.DataType:
 
 
 def constant(column: Column, text: str) -> pa.Scalar:
-    """What a constant of SQL is as a value of a column.
-
-    Raises
-    ------
-    ValueError, ArithmeticError, pyarrow.ArrowException
-        It is no such value, or not in a form that is understood.
-    """
+    """What a constant of SQL is as a value of a column."""
     kind, arrow = column.kind, column_type(column)
     if kind == "numeric":
         number = Decimal(text)
@@ -136,11 +128,6 @@ def decode(column: Column, data: Bytes, at: Integers, size: Integers) -> pa.Arra
         Bytes that hold them.
     at, size
         Where each begins, or NULL or MISSING, and its bytes; shape (n,).
-
-    Raises
-    ------
-    DamagedFileError, SchemaError
-        A value is none of the column's type, or one that Arrow does not have.
     """
     valid = at >= 0
     if column.kind in _DIRECT:

@@ -1,7 +1,5 @@
 """The tokens of SQL statements, and what stands between the commas of a parenthesis; SQLite and PostgreSQL write them nearly alike."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass, field
 
@@ -38,18 +36,11 @@ class Token:
     end: int = field(default=0, compare=False)
 
     def is_word(self, *words: str) -> bool:
-        """Whether it is one of some keywords."""
         return self.kind == "word" and folded(self.text) in words
 
 
 def tokens(statement: str, pattern: re.Pattern[str] = _SQL) -> list[Token]:
-    """The tokens of a statement, without white space and comments.
-
-    Raises
-    ------
-    ValueError
-        A character begins no token.
-    """
+    """The tokens of a statement, without white space and comments."""
     found = []
     for match in pattern.finditer(statement):
         kind, text = str(match.lastgroup), match[0]

@@ -3,8 +3,6 @@
 Source: "Database File Format", sections 1.3, 3 and 4 (sqlite.org/fileformat2.html).
 """
 
-from __future__ import annotations
-
 import struct
 from dataclasses import dataclass
 from pathlib import Path
@@ -50,20 +48,11 @@ class Database:
     encoding: str
 
     def damaged(self, what: str) -> DamagedFileError:
-        """The error to raise for this file."""
         return DamagedFileError(f"{self.path}: {what}")
 
 
 def read_database(path: Path) -> Database:
-    """The pages of a database.
-
-    Raises
-    ------
-    MissingFileError
-        The file does not exist or may not be read.
-    DamagedFileError
-        It is no SQLite database, is truncated, or was left in the middle of a transaction.
-    """
+    """The pages of a database."""
     with reading(path):
         _refuse_journal(path)
         data = np.fromfile(path, np.uint8)

@@ -3,8 +3,6 @@
 Source: "CREATE TABLE", "Datatypes In SQLite" section 3, and "Rowid Tables" (sqlite.org).
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from itertools import pairwise
@@ -45,13 +43,7 @@ class TableDefinition:
 
 
 def parse_table(statement: str) -> TableDefinition:
-    """The columns of a table.
-
-    Raises
-    ------
-    ValueError
-        The statement defines no columns.
-    """
+    """The columns of a table."""
     parts = tokens(statement)
     if len(parts) < 2 or not (parts[0].is_word("CREATE") and parts[1].is_word("TABLE")):
         raise ValueError("it is no CREATE TABLE")
@@ -145,13 +137,7 @@ def _column(name: str, affinity: str, constraints: list[Token]) -> tuple[Column,
 
 
 def _default(parts: list[Token], affinity: str) -> Value:
-    """The constant that stands first, as a column of that affinity has it.
-
-    Raises
-    ------
-    ValueError
-        It is an expression.
-    """
+    """The constant that stands first, as a column of that affinity has it."""
     if not parts:
         raise ValueError("a default without a value")
     first = parts[0]

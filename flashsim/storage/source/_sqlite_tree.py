@@ -4,8 +4,6 @@ Every page is visited at most once and every length is checked, so that damage e
 Source: "Database File Format", section 1.6 (sqlite.org/fileformat2.html).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
@@ -35,13 +33,7 @@ class TreeRows:
 
 
 def read_tree(database: Database, root: int) -> TreeRows:
-    """The rows of the table whose tree begins at page `root`.
-
-    Raises
-    ------
-    DamagedFileError
-        The tree is not intact.
-    """
+    """The rows of the table whose tree begins at page `root`."""
     visited = np.zeros(len(database.pages) + 1, np.bool_)
     leaves = _leaves(database, root, visited)
     counts = np.zeros(len(leaves) + 1, np.int64)
@@ -76,7 +68,6 @@ ROW_ID, START, LOCAL, LENGTH = _CELL = range(4)
 
 
 def _leaves(database: Database, root: int, visited: Flags) -> Integers:
-    """Numbers of the leaf pages under a root, in order."""
     level = np.array([root], np.int64)
     used = np.zeros(database.pages.shape[1], np.bool_)
     for _ in range(_DEEPEST):

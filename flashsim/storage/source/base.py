@@ -3,8 +3,6 @@
 A member follows `SourceReader`.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager

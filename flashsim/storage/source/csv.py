@@ -1,7 +1,5 @@
 """CSV files: the first line names the columns, types are inferred, and an empty field is NULL."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from pyarrow import csv
@@ -12,13 +10,7 @@ SUFFIXES = (".csv",)
 
 
 def open_records(text: str) -> TableRecords:
-    """The rows of a CSV file.
-
-    Raises
-    ------
-    MissingFileError, DamagedFileError, SchemaError
-        The file does not exist, a line has too many or too few fields, or two columns share a name.
-    """
+    """The rows of a CSV file."""
     path = Path(text)
     options = csv.ConvertOptions(strings_can_be_null=True, null_values=[""], quoted_strings_can_be_null=False)
     with reading(path):
@@ -26,7 +18,6 @@ def open_records(text: str) -> TableRecords:
 
 
 def example(folder: Path) -> str:
-    """Numbers and texts, with NULL in both."""
     path = folder / "example.csv"
     path.write_text("k,text\n5,a\n,b\n70000,\n")
     return str(path)

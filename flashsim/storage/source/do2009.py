@@ -5,8 +5,6 @@ order.  Both are in random order, and orders refer to customers as TPC-H's gener
 The padding is a function of the row id, so that a row costs 4 bytes of memory.
 """
 
-from __future__ import annotations
-
 from decimal import Decimal
 from functools import cached_property
 from pathlib import Path
@@ -51,11 +49,6 @@ class PaperRecords:
         TPC-H's scale factor; the paper's is 30.
     seed
         Of the order of rows and the choice of customers.
-
-    Raises
-    ------
-    InvalidParameterError
-        The scale factor gives fewer than 3 customers, or keys beyond 4 bytes.
     """
 
     def __init__(self, name: str, scale: Decimal | float, seed: int = SEED) -> None:
@@ -76,12 +69,10 @@ class PaperRecords:
 
     @property
     def names(self) -> list[str]:
-        """Column names, in order."""
         return [KEYS[self.name], "padding"]
 
     @property
     def types(self) -> list[pa.DataType]:
-        """Column types, in order."""
         return [pa.uint32(), pa.large_string()]
 
     @property
@@ -111,7 +102,6 @@ class PaperRecords:
         return out.reshape(-1), np.arange(len(rows) + 1) * size
 
     def attributes(self) -> tuple[Attribute, ...]:
-        """The key, and padding of one length."""
         key, padding = self.types
         return Attribute(KEYS[self.name], key, _KEY_BYTES), Attribute("padding", padding, self.padding)
 
@@ -142,7 +132,6 @@ def open_records(text: str) -> PaperRecords:
 
 
 def example(folder: Path) -> str:
-    """The least table."""
     return "do2009:orders@0.0001"
 
 

@@ -1,7 +1,5 @@
 """Parquet files."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pyarrow as pa
@@ -18,15 +16,7 @@ _COPIES, _CODE = 2, 8
 
 
 def open_records(text: str) -> TableRecords:
-    """The rows of a Parquet file.
-
-    Raises
-    ------
-    MissingFileError, DamagedFileError, SchemaError
-        The file does not exist, is no intact Parquet file, or has nested columns.
-    CapacityError
-        It holds more rows than memory has room for.
-    """
+    """The rows of a Parquet file."""
     path = Path(text)
     with reading(path):
         file = pq.ParquetFile(path)
@@ -37,13 +27,7 @@ def open_records(text: str) -> TableRecords:
 
 
 def _check_room(path: Path, rows: int, schema: pa.Schema) -> None:
-    """Refuse rows that memory cannot hold: a column of one value is small in a file however long it is.
-
-    Raises
-    ------
-    CapacityError
-        As said.
-    """
+    """Refuse rows that memory cannot hold: a column of one value is small in a file however long it is."""
     width = sum(-(-_bits(column.type) // 8) for column in schema)
     needed, free = rows * (_COPIES * width + _CODE), free_memory()
     if free is not None and needed > free:
@@ -52,7 +36,6 @@ def _check_room(path: Path, rows: int, schema: pa.Schema) -> None:
 
 
 def _bits(kind: pa.DataType) -> int:
-    """The least that a value takes once it is read."""
     try:
         return int(kind.bit_width)
     except ValueError:  # of no fixed width: where it ends

@@ -4,8 +4,6 @@
 without them, ``16385.sql`` beside the file is taken.
 """
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 
@@ -33,19 +31,6 @@ def open_records(text: str) -> TableRecords:
     ----------
     text
         ``FILE``, ``FILE:DEFINITION.sql``, ``FILE:DEFINITION.sql:TABLE`` or ``FILE:CREATE TABLE ...``.
-
-    Raises
-    ------
-    MissingFileError
-        The file, a segment, the definition or a file of the cluster that is needed does not exist.
-    DamagedFileError
-        A file is not intact, or of another byte order or page size.
-    SchemaError
-        The definition does not fit, or values are not read: TOASTed or compressed ones, or of other types.
-    RefusedError
-        The cluster's server runs, or did not shut down.
-    CapacityError
-        The file is larger than memory has room for.
     """
     match = _TEXT.fullmatch(text)
     path = Path(match["file"] if match else text)
@@ -58,7 +43,6 @@ def open_records(text: str) -> TableRecords:
 
 
 def file_of(text: str) -> Path:
-    """The file that a text names."""
     match = _TEXT.fullmatch(text)
     return Path(match["file"] if match else text)
 

@@ -4,8 +4,6 @@ Values keep the types that they are stored with: a column that mixes several bec
 SQLite makes its alias (INTEGER PRIMARY KEY), and rows that are older than a column have its default.
 """
 
-from __future__ import annotations
-
 import sqlite3
 import struct
 from contextlib import closing
@@ -32,17 +30,7 @@ _SCHEMA = TableDefinition(
 
 
 def open_records(text: str) -> TableRecords:
-    """The rows of a table, such as ``chinook.sqlite:Album``, in order of row id.
-
-    Raises
-    ------
-    MissingFileError, DamagedFileError
-        The file does not exist, or is not intact.
-    UnknownNameError
-        It holds no such table.
-    SchemaError
-        The table is a view, virtual, WITHOUT ROWID, or has generated columns.
-    """
+    """The rows of a table, such as ``chinook.sqlite:Album``, in order of row id."""
     path, table = split_file(text, SUFFIXES) or (text, "")
     database = read_database(Path(path))
     name, root, definition = _find(database, table)
@@ -61,7 +49,6 @@ def example(folder: Path) -> str:
 
 
 def _find(database: Database, wanted: str) -> tuple[str, int, TableDefinition]:
-    """Name, root page and definition of a table."""
     schema = _read(database, 1, _SCHEMA).to_pylist()
     if not all(row["type"] in ("table", "view", "index", "trigger") and isinstance(row["name"], str) for row in schema):
         raise database.damaged("its schema table is damaged")

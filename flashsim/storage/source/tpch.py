@@ -1,7 +1,5 @@
 """TPC-H's tables at any scale factor, generated once and kept in the user's cache folder."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess
@@ -21,13 +19,7 @@ TABLES = ("customer", "lineitem", "nation", "orders", "part", "partsupp", "regio
 
 
 def open_records(text: str) -> TableRecords:
-    """The rows of a table, such as ``customer@0.1``.
-
-    Raises
-    ------
-    MissingExtraError
-        The generator is needed and not installed.
-    """
+    """The rows of a table, such as ``customer@0.1``."""
     table, scale = table_and_scale(text, "tpch", TABLES)
     path = _folder() / f"{table}-{scale.normalize():f}.parquet"
     if not path.exists():
@@ -38,7 +30,6 @@ def open_records(text: str) -> TableRecords:
 
 
 def example(folder: Path) -> str:
-    """The least table."""
     return "tpch:supplier@0.01"
 
 
