@@ -11,17 +11,8 @@ from functools import partial
 from scipy.optimize import minimize_scalar
 
 from flashsim.core.errors import InvalidParameterError
+from models.allocation import buffers
 from models.allocation.bounds import ceil_sqrt
-from models.allocation.buffers import (
-    FUDGE,
-    Allocation,
-    GraceAllocation,
-    HybridAllocation,
-    NestedLoopsAllocation,
-    SimpleHashAllocation,
-    SortMergeAllocation,
-    exact,
-)
 from models.allocation.grace_hash import grace_as_hybrid, grace_buckets, grace_hash
 from models.allocation.hybrid_hash import SecondPhase, hybrid_division
 from models.disk import Disk
@@ -29,7 +20,9 @@ from models.haas import JoinCost, cost
 from models.join_costs.base import allocate
 
 
-def nested_loops_cost(inner: float, r_pages: float, s_pages: float, memory: float, latency_ratio: float, fudge: float = FUDGE) -> float:
+def nested_loops_cost(
+    inner: float, r_pages: float, s_pages: float, memory: float, latency_ratio: float, fudge: float = buffers.FUDGE
+) -> float:
     """Continuous cost of block nested loops without its seeks, in page transfers (TR 1148 section 3).
 
     |R| + |R| F |S| / (M - M_S) + y |R| F / (M - M_S) (1 + |S| / M_S).
@@ -38,7 +31,9 @@ def nested_loops_cost(inner: float, r_pages: float, s_pages: float, memory: floa
     return r_pages + chunks * s_pages + latency_ratio * chunks * (1 + s_pages / inner)
 
 
-def sort_merge_cost(buffer: float, r_pages: float, s_pages: float, memory: float, access_ratio: float, fudge: float = FUDGE) -> float:
+def sort_merge_cost(
+    buffer: float, r_pages: float, s_pages: float, memory: float, access_ratio: float, fudge: float = buffers.FUDGE
+) -> float:
     """Continuous cost of sort-merge without its transfers, in latencies (TR 1148 section 4).
 
     2 (|R| + |S|) / I + x F (|R| + |S|)^2 / (2 M (M - 2 I)).
@@ -47,7 +42,9 @@ def sort_merge_cost(buffer: float, r_pages: float, s_pages: float, memory: float
     return 2 * pages / buffer + access_ratio * fudge * pages * pages / (2 * memory * (memory - 2 * buffer))
 
 
-def simple_hash_cost(buffer: float, r_pages: float, s_pages: float, memory: float, latency_ratio: float, fudge: float = FUDGE) -> float:
+def simple_hash_cost(
+    buffer: float, r_pages: float, s_pages: float, memory: float, latency_ratio: float, fudge: float = buffers.FUDGE
+) -> float:
     """Continuous cost of simple hash with many iterations, without its seeks, in page transfers (TR 1148 section 5).
 
     NI = |R| F / (M - 2 I) iterations read and write half of both relations on average: NI (|R| + |S|) (1 + y / I).
@@ -56,7 +53,13 @@ def simple_hash_cost(buffer: float, r_pages: float, s_pages: float, memory: floa
 
 
 def hybrid_cost(
-    buffer: float, r_pages: float, s_pages: float, memory: float, latency_ratio: float, access_ratio: float = 1.0, fudge: float = FUDGE
+    buffer: float,
+    r_pages: float,
+    s_pages: float,
+    memory: float,
+    latency_ratio: float,
+    access_ratio: float = 1.0,
+    fudge: float = buffers.FUDGE,
 ) -> float:
     """Continuous cost of hybrid hash with I = O = I2, in page transfers (TR 1148 section 7).
 
@@ -70,7 +73,7 @@ def hybrid_cost(
     return pages * (1 + 2 * spilled) + latency_ratio * requests
 
 
-def hybrid_quadratic(r_pages: float, memory: float, latency_ratio: float, fudge: float = FUDGE) -> float:
+def hybrid_quadratic(r_pages: float, memory: float, latency_ratio: float, fudge: float = buffers.FUDGE) -> float:
     """Input buffer of hybrid hash by TR's quadratic, of which 1.1 sqrt(M) is the printed simplification (TR 1148 section 7).
 
     For a large R and M much above y it tends to (sqrt(5) / 2) sqrt(M y): the printed form holds only where y is near 1.
@@ -113,8 +116,8 @@ def _steps(*sizes: int) -> list[int]:
     return sorted(smallest | {1})
 
 
-def _nested_loops(r: int, s: int, memory: int, fudge: float) -> Iterator[NestedLoopsAllocation]:
-    table, least = r * exact(fudge), math.ceil(exact(fudge))
+def _nested_loops(r: int, s: int, memory: int, fudge: float) -> Iterator[buffers.NestedLoopsAllocation]:
+    table, least = r * buffers.exact(fudge), math.ceil(buffers.exact(fudge))
     fewest = math.ceil(table / (memory - 1))
     # At twice the fewest chunks S already has half of memory: four times as many cannot save what they cost.
     for chunks in range(fewest, 4 * fewest + 1):
@@ -122,26 +125,26 @@ def _nested_loops(r: int, s: int, memory: int, fudge: float) -> Iterator[NestedL
         if outer < memory:
             # The smallest inner buffer that scans S in as many requests; the chunk of R takes the rest.
             inner = -(-s // -(-s // (memory - outer)))
-            yield NestedLoopsAllocation(memory - inner, inner)
+            yield buffers.NestedLoopsAllocation(memory - inner, inner)
 
 
-def _sort_merge(r: int, s: int, memory: int, fudge: float) -> Iterator[SortMergeAllocation]:
+def _sort_merge(r: int, s: int, memory: int, fudge: float) -> Iterator[buffers.SortMergeAllocation]:
     for buffer in _steps(r, s):
         workspace = memory - 2 * buffer
         if workspace < 1:
             return
-        made = SortMergeAllocation(workspace, buffer, buffer)
+        made = buffers.SortMergeAllocation(workspace, buffer, buffer)
         if made.runs(r, fudge) + made.runs(s, fudge) <= memory:
             yield made
 
 
-def _simple_hash(r: int, s: int, memory: int, fudge: float) -> Iterator[SimpleHashAllocation]:
-    for buffer in range(1, min(math.ceil(memory / 4), (memory - math.ceil(exact(fudge))) // 2, r + s) + 1):
-        yield SimpleHashAllocation(memory - 2 * buffer, buffer, buffer)
+def _simple_hash(r: int, s: int, memory: int, fudge: float) -> Iterator[buffers.SimpleHashAllocation]:
+    for buffer in range(1, min(math.ceil(memory / 4), (memory - math.ceil(buffers.exact(fudge))) // 2, r + s) + 1):
+        yield buffers.SimpleHashAllocation(memory - 2 * buffer, buffer, buffer)
 
 
-def _grace(r: int, s: int, memory: int, fudge: float) -> Iterator[GraceAllocation]:
-    table = r * exact(fudge)
+def _grace(r: int, s: int, memory: int, fudge: float) -> Iterator[buffers.GraceAllocation]:
+    table = r * buffers.exact(fudge)
     closed = math.ceil(grace_buckets(r, memory, fudge))
     steps = _steps(r, s)
     for buckets in range(math.ceil(table / (memory - 1)), min(memory - 1, 2 * closed + 2) + 1):
@@ -149,21 +152,21 @@ def _grace(r: int, s: int, memory: int, fudge: float) -> Iterator[GraceAllocatio
         for output in steps:
             if buckets * output >= memory:
                 break
-            yield GraceAllocation(buckets, output, memory - buckets * output, memory - workspace, workspace)
+            yield buffers.GraceAllocation(buckets, output, memory - buckets * output, memory - workspace, workspace)
 
 
-def _hybrid(r: int, s: int, memory: int, fudge: float, second: SecondPhase) -> Iterator[HybridAllocation]:
+def _hybrid(r: int, s: int, memory: int, fudge: float, second: SecondPhase) -> Iterator[buffers.HybridAllocation]:
     # Up to M - F |R| every buffer gives one and the same division: all of R in memory.
-    first = max(1, memory - math.ceil(r * exact(fudge)))
+    first = max(1, memory - math.ceil(r * buffers.exact(fudge)))
     for buffer in range(first, max(first, min(memory // 2, r + s)) + 1):
         made = hybrid_division(r, memory, buffer, fudge, second)
         if made is not None:
             yield made
-    if memory > ceil_sqrt(r * exact(fudge)):
+    if memory > ceil_sqrt(r * buffers.exact(fudge)):
         yield grace_as_hybrid(grace_hash(r, s, memory, fudge))
 
 
-_DIVISIONS: dict[str, Callable[[int, int, int, float], Iterator[Allocation]]] = {
+_DIVISIONS: dict[str, Callable[[int, int, int, float], Iterator[buffers.Allocation]]] = {
     "bnl": _nested_loops,
     "sort-merge": _sort_merge,
     "simple-hash": _simple_hash,
@@ -178,7 +181,7 @@ def discrete(
     memory: int,
     disk: Disk,
     *,
-    fudge: float = FUDGE,
+    fudge: float = buffers.FUDGE,
     second: SecondPhase = "do2009",
 ) -> JoinCost:
     """The cheapest division in whole pages, and its cost.
@@ -202,6 +205,6 @@ def discrete(
     # Refuses what is out of bounds, with the bound.
     allocate(algorithm, r_pages, s_pages, memory, disk.latency_ratio, disk.access_ratio, fudge)
     divisions = partial(_hybrid, second=second) if algorithm == "hybrid-hash" else _DIVISIONS[algorithm]
-    candidates: Iterable[Allocation] = divisions(r, s, memory, fudge)
+    candidates: Iterable[buffers.Allocation] = divisions(r, s, memory, fudge)
     costs = (cost(algorithm, r_pages, s_pages, memory, disk, candidate, fudge=fudge) for candidate in candidates)
     return min(costs, key=lambda join: join.seconds)

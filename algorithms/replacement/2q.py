@@ -7,32 +7,18 @@ there enters the pages that are kept by recency, Am: references soon after the f
 
 from collections import OrderedDict
 
+from flashsim.core import replacement
 from flashsim.core.kernel import inlined_kernel, lean_kernel
-from flashsim.core.replacement import (
-    FIRST_PARAMETER,
-    NEWER,
-    NONE,
-    OWN,
-    OWN_NUMBER,
-    SIZE,
-    Parameter,
-    PlainPolicy,
-    PlainPool,
-    PoolState,
-    oldest,
-    push,
-    take_out,
-)  # fmt: skip
 
 TITLE = "2Q, full version (Johnson and Shasha, VLDB 1994)"
 PARAMETERS = {
-    "kin": Parameter(25, 0, 100, "newcomers that are left alone, in percent of the pool"),
-    "kout": Parameter(50, 0, 10_000, "newcomers that left and are remembered, in percent of the pool"),
+    "kin": replacement.Parameter(25, 0, 100, "newcomers that are left alone, in percent of the pool"),
+    "kout": replacement.Parameter(50, 0, 10_000, "newcomers that left and are remembered, in percent of the pool"),
 }
 COLUMNS = 1
 
 
-class Plain(PlainPolicy):
+class Plain(replacement.PlainPolicy):
     """Procedures 2Q and reclaimfor of the paper's section 3.
 
     Both shares are rounded down, so that a pool of fewer than four pages has no newcomers to leave alone.  The paper does not say whether
@@ -40,14 +26,14 @@ class Plain(PlainPolicy):
     are the same from four pages on.
     """
 
-    def __init__(self, pool: PlainPool, kin: int, kout: int) -> None:
+    def __init__(self, pool: replacement.PlainPool, kin: int, kout: int) -> None:
         super().__init__(pool)
         self.kin, self.kout = kin * pool.size // 100, kout * pool.size // 100
         # each from the oldest to the newest
         self.a1in: OrderedDict[int, None] = OrderedDict()
         self.a1out: OrderedDict[int, None] = OrderedDict()
         self.am: OrderedDict[int, None] = OrderedDict()
-        self.recalled = NONE
+        self.recalled = replacement.NONE
 
     def hit(self, page: int) -> None:
         if page in self.am:
@@ -71,7 +57,7 @@ class Plain(PlainPolicy):
     def enter(self, page: int) -> None:
         self._recall(page)
         (self.am if page == self.recalled else self.a1in)[page] = None
-        self.recalled = NONE
+        self.recalled = replacement.NONE
 
     def forget(self, page: int) -> None:
         self.a1in.pop(page, None)
@@ -85,69 +71,69 @@ class Plain(PlainPolicy):
 
 # The rings, which are also what stands in a page's own column; a page that was found in A1out and has not entered yet stands in none.
 _UNKNOWN, _IN, _OUT, _AM, _RECALLED = range(5)
-_WHERE = OWN
-_KIN, _KOUT, _INS, _OUTS = range(OWN_NUMBER, OWN_NUMBER + 4)
+_WHERE = replacement.OWN
+_KIN, _KOUT, _INS, _OUTS = range(replacement.OWN_NUMBER, replacement.OWN_NUMBER + 4)
 
 
 @lean_kernel
-def setup(pool: PoolState) -> None:
+def setup(pool: replacement.PoolState) -> None:
     numbers = pool.numbers
-    numbers[_KIN] = numbers[FIRST_PARAMETER] * numbers[SIZE] // 100
-    numbers[_KOUT] = numbers[FIRST_PARAMETER + 1] * numbers[SIZE] // 100
+    numbers[_KIN] = numbers[replacement.FIRST_PARAMETER] * numbers[replacement.SIZE] // 100
+    numbers[_KOUT] = numbers[replacement.FIRST_PARAMETER + 1] * numbers[replacement.SIZE] // 100
 
 
 @lean_kernel
-def hit(pool: PoolState, page: int) -> None:
+def hit(pool: replacement.PoolState, page: int) -> None:
     if pool.pages[page, _WHERE] == _AM:
-        take_out(pool, page)
-        push(pool, _AM, page)
+        replacement.take_out(pool, page)
+        replacement.push(pool, _AM, page)
 
 
 @lean_kernel
-def victim(pool: PoolState, page: int) -> int:
+def victim(pool: replacement.PoolState, page: int) -> int:
     pages, numbers = pool.pages, pool.numbers
     _recall(pool, page)
-    leaving = oldest(pool, _IN) if numbers[_INS] > numbers[_KIN] else oldest(pool, _AM)
-    if leaving == NONE:  # all are pinned
-        leaving = oldest(pool, _AM) if numbers[_INS] > numbers[_KIN] else oldest(pool, _IN)
-    take_out(pool, leaving)
+    leaving = replacement.oldest(pool, _IN) if numbers[_INS] > numbers[_KIN] else replacement.oldest(pool, _AM)
+    if leaving == replacement.NONE:  # all are pinned
+        leaving = replacement.oldest(pool, _AM) if numbers[_INS] > numbers[_KIN] else replacement.oldest(pool, _IN)
+    replacement.take_out(pool, leaving)
     if pages[leaving, _WHERE] == _AM:
         pages[leaving, _WHERE] = _UNKNOWN
         return leaving
     numbers[_INS] -= 1
-    push(pool, _OUT, leaving)
+    replacement.push(pool, _OUT, leaving)
     pages[leaving, _WHERE] = _OUT
     numbers[_OUTS] += 1
     if numbers[_OUTS] > numbers[_KOUT]:
-        last = pages[_OUT, NEWER]
-        take_out(pool, last)
+        last = pages[_OUT, replacement.NEWER]
+        replacement.take_out(pool, last)
         pages[last, _WHERE] = _UNKNOWN
         numbers[_OUTS] -= 1
     return leaving
 
 
 @lean_kernel
-def enter(pool: PoolState, page: int) -> None:
+def enter(pool: replacement.PoolState, page: int) -> None:
     _recall(pool, page)
     kept = pool.pages[page, _WHERE] == _RECALLED
     ring = _AM if kept else _IN
-    push(pool, ring, page)
+    replacement.push(pool, ring, page)
     pool.pages[page, _WHERE] = ring
     if not kept:
         pool.numbers[_INS] += 1
 
 
 @lean_kernel
-def forget(pool: PoolState, page: int) -> None:
-    take_out(pool, page)
+def forget(pool: replacement.PoolState, page: int) -> None:
+    replacement.take_out(pool, page)
     if pool.pages[page, _WHERE] == _IN:
         pool.numbers[_INS] -= 1
     pool.pages[page, _WHERE] = _UNKNOWN
 
 
 @inlined_kernel
-def _recall(pool: PoolState, page: int) -> None:
+def _recall(pool: replacement.PoolState, page: int) -> None:
     if pool.pages[page, _WHERE] == _OUT:
-        take_out(pool, page)
+        replacement.take_out(pool, page)
         pool.pages[page, _WHERE] = _RECALLED
         pool.numbers[_OUTS] -= 1

@@ -11,37 +11,21 @@ is changed without a reference among the clean ones.
 
 from collections import OrderedDict
 
+from flashsim.core import replacement
 from flashsim.core.kernel import inlined_kernel, lean_kernel
-from flashsim.core.replacement import (
-    DIRTY,
-    FIRST_PARAMETER,
-    FLAGS,
-    NEWER,
-    NONE,
-    OWN,
-    OWN_NUMBER,
-    SIZE,
-    Parameter,
-    PlainPolicy,
-    PlainPool,
-    PoolState,
-    oldest,
-    push,
-    take_out,
-)  # fmt: skip
 
 TITLE = "CFLRU, clean-first LRU (Park et al., CASES 2006)"
-PARAMETERS = {"window": Parameter(25, 0, 100, "share of the frames, those used longest ago, of which clean pages leave first")}
+PARAMETERS = {"window": replacement.Parameter(25, 0, 100, "share of the frames, those used longest ago, of which clean pages leave first")}
 COLUMNS = 1
 #: The working region and the two lists of the window; a page's list; pages of the working region that there are, and that there may be.
 _WORKING, _CLEAN, _DIRTY = range(3)
-_LIST, _WORKS, _ROOM = OWN, OWN_NUMBER, OWN_NUMBER + 1
+_LIST, _WORKS, _ROOM = replacement.OWN, replacement.OWN_NUMBER, replacement.OWN_NUMBER + 1
 
 
-class Plain(PlainPolicy):
+class Plain(replacement.PlainPolicy):
     """The working region and the window's clean and dirty pages, each in the order of their last references."""
 
-    def __init__(self, pool: PlainPool, window: int) -> None:
+    def __init__(self, pool: replacement.PlainPool, window: int) -> None:
         super().__init__(pool)
         self.room = pool.size - pool.size * window // 100
         self.working: OrderedDict[int, None] = OrderedDict()
@@ -71,56 +55,56 @@ class Plain(PlainPolicy):
 
 
 @lean_kernel
-def setup(pool: PoolState) -> None:
+def setup(pool: replacement.PoolState) -> None:
     """The frames that are not the window's are the working region's."""
-    size = pool.numbers[SIZE]
-    pool.numbers[_ROOM] = size - size * pool.numbers[FIRST_PARAMETER] // 100
+    size = pool.numbers[replacement.SIZE]
+    pool.numbers[_ROOM] = size - size * pool.numbers[replacement.FIRST_PARAMETER] // 100
 
 
 @lean_kernel
-def hit(pool: PoolState, page: int) -> None:
+def hit(pool: replacement.PoolState, page: int) -> None:
     _leave(pool, page)
     _begin(pool, page)
 
 
 @lean_kernel
-def enter(pool: PoolState, page: int) -> None:
+def enter(pool: replacement.PoolState, page: int) -> None:
     _begin(pool, page)
 
 
 @lean_kernel
-def victim(pool: PoolState, page: int) -> int:
-    leaving = oldest(pool, _CLEAN)
-    if leaving == NONE:
-        leaving = oldest(pool, _DIRTY)
-    if leaving == NONE:
-        leaving = oldest(pool, _WORKING)
+def victim(pool: replacement.PoolState, page: int) -> int:
+    leaving = replacement.oldest(pool, _CLEAN)
+    if leaving == replacement.NONE:
+        leaving = replacement.oldest(pool, _DIRTY)
+    if leaving == replacement.NONE:
+        leaving = replacement.oldest(pool, _WORKING)
     _leave(pool, leaving)
     return leaving
 
 
 @lean_kernel
-def forget(pool: PoolState, page: int) -> None:
+def forget(pool: replacement.PoolState, page: int) -> None:
     _leave(pool, page)
 
 
 @inlined_kernel
-def _leave(pool: PoolState, page: int) -> None:
-    take_out(pool, page)
+def _leave(pool: replacement.PoolState, page: int) -> None:
+    replacement.take_out(pool, page)
     if pool.pages[page, _LIST] == _WORKING:
         pool.numbers[_WORKS] -= 1
 
 
 @inlined_kernel
-def _begin(pool: PoolState, page: int) -> None:
+def _begin(pool: replacement.PoolState, page: int) -> None:
     pages, numbers = pool.pages, pool.numbers
-    push(pool, _WORKING, page)
+    replacement.push(pool, _WORKING, page)
     pages[page, _LIST] = _WORKING
     numbers[_WORKS] += 1
     if numbers[_WORKS] > numbers[_ROOM]:
-        each = pages[_WORKING, NEWER]
-        take_out(pool, each)
-        window = _DIRTY if pages[each, FLAGS] & DIRTY else _CLEAN
-        push(pool, window, each)
+        each = pages[_WORKING, replacement.NEWER]
+        replacement.take_out(pool, each)
+        window = _DIRTY if pages[each, replacement.FLAGS] & replacement.DIRTY else _CLEAN
+        replacement.push(pool, window, each)
         pages[each, _LIST] = window
         numbers[_WORKS] -= 1

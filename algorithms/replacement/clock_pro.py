@@ -9,31 +9,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from flashsim.core import replacement
 from flashsim.core.kernel import inlined_kernel, lean_kernel
-from flashsim.core.replacement import (
-    FIRST_PARAMETER,
-    FLAGS,
-    NEWER,
-    NONE,
-    OWN,
-    OWN_NUMBER,
-    PINNED,
-    SIZE,
-    USED,
-    Parameter,
-    PlainPolicy,
-    PlainPool,
-    PoolState,
-    push,
-    take_out,
-)  # fmt: skip
 
 TITLE = "CLOCK-Pro (Jiang, Chen and Zhang, USENIX 2005)"
 PARAMETERS = {
-    "cold": Parameter(5, 0, 100, "frames for cold pages at least, in percent of the pool, and two"),
-    "most": Parameter(99, 0, 100, "frames for cold pages at most, in percent of the pool"),
-    "ghosts": Parameter(100, 0, 10_000, "pages that left and are still in their test, in percent of the pool"),
-    "spare": Parameter(1, 0, 1, "whether a cold page that was referenced after its test gets another one instead of leaving"),
+    "cold": replacement.Parameter(5, 0, 100, "frames for cold pages at least, in percent of the pool, and two"),
+    "most": replacement.Parameter(99, 0, 100, "frames for cold pages at most, in percent of the pool"),
+    "ghosts": replacement.Parameter(100, 0, 10_000, "pages that left and are still in their test, in percent of the pool"),
+    "spare": replacement.Parameter(1, 0, 1, "whether a cold page that was referenced after its test gets another one instead of leaving"),
 }
 COLUMNS = 1
 _HOT, _COLD, _TEST = range(3)
@@ -52,7 +36,7 @@ class _Entry:
     newer: _Entry = None  # type: ignore[assignment]
 
 
-class Plain(PlainPolicy):
+class Plain(replacement.PlainPolicy):
     """Section 3 of the paper.
 
     What it leaves open is as in the first author's own program (2005): with ``cold=5,most=5,spare=0``, what the program does unless it is
@@ -70,17 +54,17 @@ class Plain(PlainPolicy):
     hot one leaves, and is forgotten.
     """
 
-    def __init__(self, pool: PlainPool, cold: int, most: int, ghosts: int, spare: int) -> None:
+    def __init__(self, pool: replacement.PlainPool, cold: int, most: int, ghosts: int, spare: int) -> None:
         super().__init__(pool)
         self.least = min(max(cold * pool.size // 100, 2), pool.size)
         self.most = max(most * pool.size // 100, self.least)
         self.target, self.most_ghosts, self.spare = self.least, ghosts * pool.size // 100, bool(spare)
         self.entries: dict[int, _Entry] = {}
-        self.end = _Entry(NONE)
+        self.end = _Entry(replacement.NONE)
         self.end.older = self.end.newer = self.end
         self.hands = [self.end] * 3
         self.residents = self.hots = self.ghosts = 0
-        self.last = NONE
+        self.last = replacement.NONE
 
     def hit(self, page: int) -> None:
         if page != self.last:
@@ -208,35 +192,35 @@ class Plain(PlainPolicy):
 
 # The clock is a ring of the pool's.  A hand that stands at its end stands before the oldest page.
 _CLOCK = 0
-_STATE = OWN
+_STATE = replacement.OWN
 #: Bits of a page's state; a page without any is not on the clock.
 _IS_COLD, _IS_HOT, _IN_TEST, _REFERENCED, _GHOST = 1, 2, 4, 8, 16
-_HANDS = OWN_NUMBER  # three
-_LEAST, _MOST, _TARGET, _MOST_GHOSTS, _HOTS, _GHOSTS, _LAST = range(OWN_NUMBER + 3, OWN_NUMBER + 10)
-_SPARE = FIRST_PARAMETER + 3
+_HANDS = replacement.OWN_NUMBER  # three
+_LEAST, _MOST, _TARGET, _MOST_GHOSTS, _HOTS, _GHOSTS, _LAST = range(replacement.OWN_NUMBER + 3, replacement.OWN_NUMBER + 10)
+_SPARE = replacement.FIRST_PARAMETER + 3
 
 
 @lean_kernel
-def setup(pool: PoolState) -> None:
+def setup(pool: replacement.PoolState) -> None:
     numbers = pool.numbers
-    size = numbers[SIZE]
-    numbers[_LEAST] = numbers[_TARGET] = min(max(numbers[FIRST_PARAMETER] * size // 100, 2), size)
-    numbers[_MOST] = max(numbers[FIRST_PARAMETER + 1] * size // 100, numbers[_LEAST])
-    numbers[_MOST_GHOSTS] = numbers[FIRST_PARAMETER + 2] * size // 100
+    size = numbers[replacement.SIZE]
+    numbers[_LEAST] = numbers[_TARGET] = min(max(numbers[replacement.FIRST_PARAMETER] * size // 100, 2), size)
+    numbers[_MOST] = max(numbers[replacement.FIRST_PARAMETER + 1] * size // 100, numbers[_LEAST])
+    numbers[_MOST_GHOSTS] = numbers[replacement.FIRST_PARAMETER + 2] * size // 100
 
 
 @lean_kernel
-def hit(pool: PoolState, page: int) -> None:
+def hit(pool: replacement.PoolState, page: int) -> None:
     if page != pool.numbers[_LAST]:
         pool.pages[page, _STATE] |= _REFERENCED
         pool.numbers[_LAST] = page
 
 
 @lean_kernel
-def victim(pool: PoolState, page: int) -> int:
+def victim(pool: replacement.PoolState, page: int) -> int:
     pages, numbers = pool.pages, pool.numbers
     held = 0
-    while numbers[USED] > numbers[_HOTS] + held:
+    while numbers[replacement.USED] > numbers[_HOTS] + held:
         leaving = _settled(pool, _COLD, _IS_COLD)
         state = pages[leaving, _STATE]
         tested = state & _IN_TEST
@@ -247,7 +231,7 @@ def victim(pool: PoolState, page: int) -> int:
             else:
                 _take_off(pool, leaving)
                 _put_on(pool, leaving, _IS_HOT if tested else _IS_COLD | _IN_TEST)
-        elif pages[leaving, FLAGS] & PINNED:
+        elif pages[leaving, replacement.FLAGS] & replacement.PINNED:
             numbers[_HANDS + _COLD] = _next(pool, leaving)
             held += 1
         elif tested:
@@ -261,16 +245,16 @@ def victim(pool: PoolState, page: int) -> int:
             _take_off(pool, leaving)
             return leaving
     leaving = _settled(pool, _HOT, _IS_HOT)
-    while not pages[leaving, _STATE] & _IS_HOT or pages[leaving, FLAGS] & PINNED:
+    while not pages[leaving, _STATE] & _IS_HOT or pages[leaving, replacement.FLAGS] & replacement.PINNED:
         leaving = _next(pool, leaving)
     _take_off(pool, leaving)
     return leaving
 
 
 @lean_kernel
-def enter(pool: PoolState, page: int) -> None:
+def enter(pool: replacement.PoolState, page: int) -> None:
     numbers = pool.numbers
-    hot = numbers[SIZE] - numbers[USED] >= numbers[_LEAST]
+    hot = numbers[replacement.SIZE] - numbers[replacement.USED] >= numbers[_LEAST]
     if pool.pages[page, _STATE]:
         hot = _promotes(pool, page)
         if pool.pages[page, _STATE]:
@@ -281,22 +265,22 @@ def enter(pool: PoolState, page: int) -> None:
 
 
 @lean_kernel
-def forget(pool: PoolState, page: int) -> None:
+def forget(pool: replacement.PoolState, page: int) -> None:
     _take_off(pool, page)
 
 
 @lean_kernel
-def _promotes(pool: PoolState, page: int) -> bool:
+def _promotes(pool: replacement.PoolState, page: int) -> bool:
     numbers = pool.numbers
     numbers[_TARGET] = min(numbers[_TARGET] + 1, numbers[_MOST])
-    while numbers[_HOTS] >= numbers[SIZE] - numbers[_TARGET]:
+    while numbers[_HOTS] >= numbers[replacement.SIZE] - numbers[_TARGET]:
         if not pool.pages[page, _STATE] & _IN_TEST or not _run_hot_hand(pool, page):
             return False
     return True
 
 
 @inlined_kernel
-def _run_hot_hand(pool: PoolState, candidate: int) -> bool:
+def _run_hot_hand(pool: replacement.PoolState, candidate: int) -> bool:
     pages, numbers = pool.pages, pool.numbers
     done = made_cold = False
     while numbers[_HOTS] and not (done and pages[numbers[_HANDS + _HOT], _STATE] & _IS_HOT):
@@ -316,7 +300,7 @@ def _run_hot_hand(pool: PoolState, candidate: int) -> bool:
 
 
 @lean_kernel
-def _run_test_hand(pool: PoolState) -> None:
+def _run_test_hand(pool: replacement.PoolState) -> None:
     pages, numbers = pool.pages, pool.numbers
     page = numbers[_HANDS + _TEST]
     numbers[_HANDS + _TEST] = _next(pool, page)
@@ -332,7 +316,7 @@ def _run_test_hand(pool: PoolState) -> None:
 
 
 @inlined_kernel
-def _settled(pool: PoolState, hand: int, kind: int) -> int:
+def _settled(pool: replacement.PoolState, hand: int, kind: int) -> int:
     page = pool.numbers[_HANDS + hand]
     while pool.pages[page, _STATE] & (_IS_HOT | _IS_COLD | _GHOST) != kind:
         page = _next(pool, page)
@@ -341,14 +325,14 @@ def _settled(pool: PoolState, hand: int, kind: int) -> int:
 
 
 @inlined_kernel
-def _next(pool: PoolState, page: int) -> int:
-    newer = pool.pages[page, NEWER]
-    return newer if newer != _CLOCK else pool.pages[_CLOCK, NEWER]
+def _next(pool: replacement.PoolState, page: int) -> int:
+    newer = pool.pages[page, replacement.NEWER]
+    return newer if newer != _CLOCK else pool.pages[_CLOCK, replacement.NEWER]
 
 
 @inlined_kernel
-def _put_on(pool: PoolState, page: int, state: int) -> None:
-    push(pool, _CLOCK, page)
+def _put_on(pool: replacement.PoolState, page: int, state: int) -> None:
+    replacement.push(pool, _CLOCK, page)
     pool.pages[page, _STATE] = state
     pool.numbers[_HOTS] += state == _IS_HOT
     for hand in range(_HANDS, _HANDS + 3):
@@ -357,9 +341,9 @@ def _put_on(pool: PoolState, page: int, state: int) -> None:
 
 
 @inlined_kernel
-def _take_off(pool: PoolState, page: int) -> None:
+def _take_off(pool: replacement.PoolState, page: int) -> None:
     following = _next(pool, page)
-    take_out(pool, page)
+    replacement.take_out(pool, page)
     for hand in range(_HANDS, _HANDS + 3):
         if pool.numbers[hand] == page:
             pool.numbers[hand] = following if following != page else _CLOCK

@@ -8,38 +8,24 @@ average suits is left open; 0 is never, which is plain LFU.  Of pages whose coun
 first.
 """
 
+from flashsim.core import replacement
 from flashsim.core.kernel import inlined_kernel, lean_kernel
-from flashsim.core.replacement import (
-    FIRST_PAGE,
-    FIRST_PARAMETER,
-    NEWER,
-    OLDER,
-    OWN,
-    OWN_NUMBER,
-    USED,
-    Parameter,
-    PlainPolicy,
-    PlainPool,
-    PoolState,
-    oldest,
-    take_out,
-)  # fmt: skip
 
 TITLE = "LFU, least frequently used, with aging (Robinson and Devarakonda, SIGMETRICS 1990)"
-PARAMETERS = {"average": Parameter(100, 0, 1_000_000_000, "references a page above which all counts are halved; 0: never")}
+PARAMETERS = {"average": replacement.Parameter(100, 0, 1_000_000_000, "references a page above which all counts are halved; 0: never")}
 COLUMNS = 1
 WORDS = 3
 #: A page's group; of each group its count, its newest page (of a free one the next free group, or 0) and how many pages it has.
-_RING, _GROUP = 0, OWN
+_RING, _GROUP = 0, replacement.OWN
 _COUNT, _NEWEST, _PAGES, _GROUP_WORDS = range(4)
 #: The sum of all counts, the groups that were ever used, and the first of those that are free again.
-_SUM, _GROUPS, _FREE = range(OWN_NUMBER, OWN_NUMBER + 3)
+_SUM, _GROUPS, _FREE = range(replacement.OWN_NUMBER, replacement.OWN_NUMBER + 3)
 
 
-class Plain(PlainPolicy):
+class Plain(replacement.PlainPolicy):
     """The count of each page, and the pages of each count, those first that came to it first."""
 
-    def __init__(self, pool: PlainPool, average: int) -> None:
+    def __init__(self, pool: replacement.PlainPool, average: int) -> None:
         super().__init__(pool)
         self.average, self.total = average, 0
         self.count: dict[int, int] = {}
@@ -78,27 +64,27 @@ class Plain(PlainPolicy):
 
 
 @lean_kernel
-def hit(pool: PoolState, page: int) -> None:
+def hit(pool: replacement.PoolState, page: int) -> None:
     pages, words, numbers = pool.pages, pool.words, pool.numbers
     group = pages[page, _GROUP]
     count, behind = words[_at(group) + _COUNT], words[_at(group) + _NEWEST]
     if behind == page:
-        behind = pages[page, OLDER]
+        behind = pages[page, replacement.OLDER]
     _remove(pool, page)
-    after = pages[behind, NEWER]
-    if after >= FIRST_PAGE and words[_at(pages[after, _GROUP]) + _COUNT] == count + 1:
+    after = pages[behind, replacement.NEWER]
+    if after >= replacement.FIRST_PAGE and words[_at(pages[after, _GROUP]) + _COUNT] == count + 1:
         _join(pool, page, pages[after, _GROUP])
     else:
         _found(pool, page, count + 1, behind)
     numbers[_SUM] += count + 1
-    if 0 < numbers[FIRST_PARAMETER] * numbers[USED] < numbers[_SUM]:
+    if 0 < numbers[replacement.FIRST_PARAMETER] * numbers[replacement.USED] < numbers[_SUM]:
         _halve(pool)
 
 
 @lean_kernel
-def enter(pool: PoolState, page: int) -> None:
-    first = pool.pages[_RING, NEWER]
-    if first >= FIRST_PAGE and pool.words[_at(pool.pages[first, _GROUP]) + _COUNT] == 1:
+def enter(pool: replacement.PoolState, page: int) -> None:
+    first = pool.pages[_RING, replacement.NEWER]
+    if first >= replacement.FIRST_PAGE and pool.words[_at(pool.pages[first, _GROUP]) + _COUNT] == 1:
         _join(pool, page, pool.pages[first, _GROUP])
     else:
         _found(pool, page, 1, _RING)
@@ -106,14 +92,14 @@ def enter(pool: PoolState, page: int) -> None:
 
 
 @lean_kernel
-def victim(pool: PoolState, page: int) -> int:
-    leaving = oldest(pool, _RING)
+def victim(pool: replacement.PoolState, page: int) -> int:
+    leaving = replacement.oldest(pool, _RING)
     _remove(pool, leaving)
     return leaving
 
 
 @lean_kernel
-def forget(pool: PoolState, page: int) -> None:
+def forget(pool: replacement.PoolState, page: int) -> None:
     _remove(pool, page)
 
 
@@ -124,15 +110,15 @@ def _at(group: int) -> int:
 
 
 @inlined_kernel
-def _insert(pool: PoolState, page: int, behind: int) -> None:
+def _insert(pool: replacement.PoolState, page: int, behind: int) -> None:
     pages = pool.pages
-    after = pages[behind, NEWER]
-    pages[page, OLDER], pages[page, NEWER] = behind, after
-    pages[behind, NEWER] = pages[after, OLDER] = page
+    after = pages[behind, replacement.NEWER]
+    pages[page, replacement.OLDER], pages[page, replacement.NEWER] = behind, after
+    pages[behind, replacement.NEWER] = pages[after, replacement.OLDER] = page
 
 
 @inlined_kernel
-def _join(pool: PoolState, page: int, group: int) -> None:
+def _join(pool: replacement.PoolState, page: int, group: int) -> None:
     place = _at(group) + _NEWEST
     _insert(pool, page, pool.words[place])
     pool.words[place], pool.pages[page, _GROUP] = page, group
@@ -140,7 +126,7 @@ def _join(pool: PoolState, page: int, group: int) -> None:
 
 
 @inlined_kernel
-def _found(pool: PoolState, page: int, count: int, behind: int) -> None:
+def _found(pool: replacement.PoolState, page: int, count: int, behind: int) -> None:
     numbers, words = pool.numbers, pool.words
     group = numbers[_FREE]
     if group:
@@ -154,30 +140,30 @@ def _found(pool: PoolState, page: int, count: int, behind: int) -> None:
 
 
 @inlined_kernel
-def _free(pool: PoolState, group: int) -> None:
+def _free(pool: replacement.PoolState, group: int) -> None:
     pool.words[_at(group) + _NEWEST] = pool.numbers[_FREE]
     pool.numbers[_FREE] = group
 
 
 @inlined_kernel
-def _remove(pool: PoolState, page: int) -> None:
+def _remove(pool: replacement.PoolState, page: int) -> None:
     pages, words = pool.pages, pool.words
     group = pages[page, _GROUP]
     at = _at(group)
     pool.numbers[_SUM] -= words[at + _COUNT]
     words[at + _PAGES] -= 1
     if words[at + _NEWEST] == page:
-        words[at + _NEWEST] = pages[page, OLDER]
+        words[at + _NEWEST] = pages[page, replacement.OLDER]
     if words[at + _PAGES] == 0:
         _free(pool, group)
-    take_out(pool, page)
+    replacement.take_out(pool, page)
 
 
 @lean_kernel
-def _halve(pool: PoolState) -> None:
+def _halve(pool: replacement.PoolState) -> None:
     pages, words = pool.pages, pool.words
-    total, before, page = 0, 0, pages[_RING, NEWER]
-    while page >= FIRST_PAGE:
+    total, before, page = 0, 0, pages[_RING, replacement.NEWER]
+    while page >= replacement.FIRST_PAGE:
         group = pages[page, _GROUP]
         at = _at(group)
         count, newest, members = (words[at + _COUNT] + 1) // 2, words[at + _NEWEST], words[at + _PAGES]
@@ -186,12 +172,12 @@ def _halve(pool: PoolState) -> None:
             each = newest
             for _ in range(members):
                 pages[each, _GROUP] = before
-                each = pages[each, OLDER]
+                each = pages[each, replacement.OLDER]
             words[_at(before) + _NEWEST] = newest
             words[_at(before) + _PAGES] += members
             _free(pool, group)
         else:
             words[at + _COUNT] = count
             before = group
-        page = pages[newest, NEWER]
+        page = pages[newest, replacement.NEWER]
     pool.numbers[_SUM] = total

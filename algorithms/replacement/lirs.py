@@ -6,31 +6,15 @@ oldest LIR page was; HIR pages that have no frame any more stay in it.  The queu
 
 from collections import OrderedDict
 
+from flashsim.core import replacement
 from flashsim.core.kernel import inlined_kernel, lean_kernel
-from flashsim.core.replacement import (
-    FIRST_PAGE,
-    FIRST_PARAMETER,
-    NEWER,
-    NONE,
-    NOW,
-    OWN,
-    OWN_NUMBER,
-    SIZE,
-    Parameter,
-    PlainPolicy,
-    PlainPool,
-    PoolState,
-    oldest,
-    push,
-    take_out,
-)  # fmt: skip
 
 TITLE = "LIRS, low inter-reference recency set (Jiang and Zhang, SIGMETRICS 2002)"
-PARAMETERS = {"hir": Parameter(1, 0, 99, "frames for HIR pages, in percent of the pool, and two at least")}
+PARAMETERS = {"hir": replacement.Parameter(1, 0, 99, "frames for HIR pages, in percent of the pool, and two at least")}
 COLUMNS = 1
 
 
-class Plain(PlainPolicy):
+class Plain(replacement.PlainPolicy):
     """Section 3 of the paper, in what it leaves open as the authors' own program (2002), whose misses are the same.
 
     - The share of HIR pages is rounded down, and is two pages at least.
@@ -43,14 +27,14 @@ class Plain(PlainPolicy):
     oldest LIR page that is not leaves, and is forgotten.
     """
 
-    def __init__(self, pool: PlainPool, hir: int) -> None:
+    def __init__(self, pool: replacement.PlainPool, hir: int) -> None:
         super().__init__(pool)
         self.most_lirs = pool.size - max(min(max(hir * pool.size // 100, 2), pool.size - 1), 1)
         self.lirs: set[int] = set()
         # both from the oldest to the newest
         self.stack: OrderedDict[int, None] = OrderedDict()
         self.queue: OrderedDict[int, None] = OrderedDict()
-        self.last = NONE
+        self.last = replacement.NONE
 
     def hit(self, page: int) -> None:
         """An HIR page that is still in the stack was asked for again sooner than the oldest LIR page, and changes places with it."""
@@ -109,101 +93,101 @@ class Plain(PlainPolicy):
 # is in it if it was referenced later than the LIR page that was referenced longest ago, so that nothing has to be pruned.
 _QUEUE, _LIR_RING = 0, 1
 #: The number of a page's last reference, below zero if it is LIR, and 0 if the page is in the books no more; it counts from `_EPOCH` on.
-_LAST_USE = OWN
-_MOST_LIRS, _LIRS, _EPOCH, _LAST = range(OWN_NUMBER, OWN_NUMBER + 4)
+_LAST_USE = replacement.OWN
+_MOST_LIRS, _LIRS, _EPOCH, _LAST = range(replacement.OWN_NUMBER, replacement.OWN_NUMBER + 4)
 _LATEST, _SHIFT = (1 << 31) - 1, 1 << 30
 
 
 @lean_kernel
-def setup(pool: PoolState) -> None:
+def setup(pool: replacement.PoolState) -> None:
     numbers = pool.numbers
-    size = numbers[SIZE]
-    numbers[_MOST_LIRS] = size - max(min(max(numbers[FIRST_PARAMETER] * size // 100, 2), size - 1), 1)
+    size = numbers[replacement.SIZE]
+    numbers[_MOST_LIRS] = size - max(min(max(numbers[replacement.FIRST_PARAMETER] * size // 100, 2), size - 1), 1)
 
 
 @lean_kernel
-def hit(pool: PoolState, page: int) -> None:
+def hit(pool: replacement.PoolState, page: int) -> None:
     pages, numbers = pool.pages, pool.numbers
     if page == numbers[_LAST]:
         return
     last_use = pages[page, _LAST_USE]
-    take_out(pool, page)
+    replacement.take_out(pool, page)
     if last_use < 0:
-        push(pool, _LIR_RING, page)
+        replacement.push(pool, _LIR_RING, page)
         pages[page, _LAST_USE] = -_now(pool, page)
     elif _is_stacked(pool, last_use):
         _let_be_lir(pool, page)
     else:
-        push(pool, _QUEUE, page)
+        replacement.push(pool, _QUEUE, page)
         pages[page, _LAST_USE] = _now(pool, page)
 
 
 @lean_kernel
-def victim(pool: PoolState, page: int) -> int:
-    leaving = oldest(pool, _QUEUE)
-    if leaving != NONE:
-        take_out(pool, leaving)
+def victim(pool: replacement.PoolState, page: int) -> int:
+    leaving = replacement.oldest(pool, _QUEUE)
+    if leaving != replacement.NONE:
+        replacement.take_out(pool, leaving)
         return leaving
-    leaving = oldest(pool, _LIR_RING)
+    leaving = replacement.oldest(pool, _LIR_RING)
     _drop(pool, leaving)
     return leaving
 
 
 @lean_kernel
-def enter(pool: PoolState, page: int) -> None:
+def enter(pool: replacement.PoolState, page: int) -> None:
     if _is_stacked(pool, pool.pages[page, _LAST_USE]) or pool.numbers[_LIRS] < pool.numbers[_MOST_LIRS]:
         _let_be_lir(pool, page)
     else:
-        push(pool, _QUEUE, page)
+        replacement.push(pool, _QUEUE, page)
         pool.pages[page, _LAST_USE] = _now(pool, page)
 
 
 @lean_kernel
-def forget(pool: PoolState, page: int) -> None:
+def forget(pool: replacement.PoolState, page: int) -> None:
     _drop(pool, page)
 
 
 @inlined_kernel
-def _drop(pool: PoolState, page: int) -> None:
-    take_out(pool, page)
+def _drop(pool: replacement.PoolState, page: int) -> None:
+    replacement.take_out(pool, page)
     pool.numbers[_LIRS] -= pool.pages[page, _LAST_USE] < 0
     pool.pages[page, _LAST_USE] = 0
 
 
 @inlined_kernel
-def _is_stacked(pool: PoolState, last_use: int) -> bool:
-    lowest = pool.pages[_LIR_RING, NEWER]
-    return lowest >= FIRST_PAGE and last_use > -pool.pages[lowest, _LAST_USE]
+def _is_stacked(pool: replacement.PoolState, last_use: int) -> bool:
+    lowest = pool.pages[_LIR_RING, replacement.NEWER]
+    return lowest >= replacement.FIRST_PAGE and last_use > -pool.pages[lowest, _LAST_USE]
 
 
 @inlined_kernel
-def _let_be_lir(pool: PoolState, page: int) -> None:
+def _let_be_lir(pool: replacement.PoolState, page: int) -> None:
     """Let a page that stands in no ring be LIR, and the lowest one HIR if there are too many."""
     pages, numbers = pool.pages, pool.numbers
-    push(pool, _LIR_RING, page)
+    replacement.push(pool, _LIR_RING, page)
     pages[page, _LAST_USE] = -_now(pool, page)
     numbers[_LIRS] += 1
     if numbers[_LIRS] > numbers[_MOST_LIRS]:
-        lowest = pages[_LIR_RING, NEWER]
-        take_out(pool, lowest)
-        push(pool, _QUEUE, lowest)
+        lowest = pages[_LIR_RING, replacement.NEWER]
+        replacement.take_out(pool, lowest)
+        replacement.push(pool, _QUEUE, lowest)
         pages[lowest, _LAST_USE] = -pages[lowest, _LAST_USE]
         numbers[_LIRS] -= 1
 
 
 @inlined_kernel
-def _now(pool: PoolState, page: int) -> int:
+def _now(pool: replacement.PoolState, page: int) -> int:
     pool.numbers[_LAST] = page
-    if pool.numbers[NOW] - pool.numbers[_EPOCH] > _LATEST:
+    if pool.numbers[replacement.NOW] - pool.numbers[_EPOCH] > _LATEST:
         _count_from_later_on(pool)
-    return pool.numbers[NOW] - pool.numbers[_EPOCH]
+    return pool.numbers[replacement.NOW] - pool.numbers[_EPOCH]
 
 
 @lean_kernel
-def _count_from_later_on(pool: PoolState) -> None:
+def _count_from_later_on(pool: replacement.PoolState) -> None:
     """Once in 10^9 references; what was asked for longer ago was then asked for at the same time."""
     pages = pool.pages
     pool.numbers[_EPOCH] += _SHIFT
-    for page in range(FIRST_PAGE, pages.shape[0]):
+    for page in range(replacement.FIRST_PAGE, pages.shape[0]):
         last_use = pages[page, _LAST_USE]
         pages[page, _LAST_USE] = max(last_use - _SHIFT, 0) if last_use >= 0 else min(last_use + _SHIFT, -1)

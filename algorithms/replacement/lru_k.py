@@ -13,45 +13,28 @@ program adds a correlated period to the 0 that stands for it.
 from collections import OrderedDict
 from collections.abc import Mapping
 
+from flashsim.core import replacement
 from flashsim.core.kernel import inlined_kernel, lean_kernel
 from flashsim.core.prefetch import prefetch
-from flashsim.core.replacement import (
-    FIRST_PAGE,
-    FIRST_PARAMETER,
-    FLAGS,
-    NEWER,
-    NONE,
-    NOW,
-    OWN,
-    OWN_NUMBER,
-    PINNED,
-    RESIDENT,
-    SIZE,
-    Parameter,
-    PlainPolicy,
-    PlainPool,
-    PoolState,
-    oldest,
-    push,
-    take_out,
-)
 from flashsim.core.word_heap import BEGIN, arrange, behind, item_of, number_of, page_of, put, sink, take, take_aside
 
 _FOREVER = (1 << 31) - 1
 TITLE = "LRU-K, least recently used by the K-th last reference (O'Neil, O'Neil and Weikum, SIGMOD 1993)"
 PARAMETERS = {
-    "k": Parameter(2, 1, 8, "references that are remembered of a page"),
-    "correlated": Parameter(0, 0, _FOREVER, "references after one to a page within which another to it counts as the same"),
-    "retained": Parameter(_FOREVER, 0, _FOREVER, "references after its last one for which the history of a page that left is kept"),
+    "k": replacement.Parameter(2, 1, 8, "references that are remembered of a page"),
+    "correlated": replacement.Parameter(0, 0, _FOREVER, "references after one to a page within which another to it counts as the same"),
+    "retained": replacement.Parameter(
+        _FOREVER, 0, _FOREVER, "references after its last one for which the history of a page that left is kept"
+    ),
 }
 WORDS = 2
-_K, _CORRELATED, _RETAINED = range(FIRST_PARAMETER, FIRST_PARAMETER + 3)
+_K, _CORRELATED, _RETAINED = range(replacement.FIRST_PARAMETER, replacement.FIRST_PARAMETER + 3)
 #: Columns: when a page was last referenced, under which number it stands in the heap (0: it does not), and from `_HISTORY` on when its last
 #: uncorrelated references were, the newest first (0: not known).
-_LAST, _BOUND, _HISTORY = range(OWN, OWN + 3)
+_LAST, _BOUND, _HISTORY = range(replacement.OWN, replacement.OWN + 3)
 #: Items of the heap: pages by a lower bound of their K-th last times; the reference before the first by which times are counted; and how
 #: many items stand aside at the end of the heap's room, since somebody held their pages when a victim was looked for.
-_ITEMS, _EPOCH, _ASIDE = range(OWN_NUMBER, OWN_NUMBER + 3)
+_ITEMS, _EPOCH, _ASIDE = range(replacement.OWN_NUMBER, replacement.OWN_NUMBER + 3)
 #: The latest time, and how much later times are counted from once it is over.
 _LATEST, _SHIFT = (1 << 31) - 1, 1 << 30
 #: Rings, by the last reference: pages without K references, and pages within their correlated periods.
@@ -65,10 +48,10 @@ def _columns(parameters: Mapping[str, int]) -> int:
 COLUMNS = _columns
 
 
-class Plain(PlainPolicy):
+class Plain(replacement.PlainPolicy):
     """The paper's history control blocks."""
 
-    def __init__(self, pool: PlainPool, k: int, correlated: int, retained: int) -> None:
+    def __init__(self, pool: replacement.PlainPool, k: int, correlated: int, retained: int) -> None:
         super().__init__(pool)
         self.k, self.correlated, self.retained = k, correlated, retained
         #: HIST of the paper: times of a page's last uncorrelated references, the newest first, 0 for what is not known.
@@ -108,18 +91,18 @@ class Plain(PlainPolicy):
 
 
 @inlined_kernel
-def _now(pool: PoolState) -> int:
-    if pool.numbers[NOW] - pool.numbers[_EPOCH] > _LATEST:
+def _now(pool: replacement.PoolState) -> int:
+    if pool.numbers[replacement.NOW] - pool.numbers[_EPOCH] > _LATEST:
         _count_from_later_on(pool)
-    return pool.numbers[NOW] - pool.numbers[_EPOCH]
+    return pool.numbers[replacement.NOW] - pool.numbers[_EPOCH]
 
 
 @lean_kernel
-def _count_from_later_on(pool: PoolState) -> None:
+def _count_from_later_on(pool: replacement.PoolState) -> None:
     """Once in 10^9 references; what is as long ago was at the same time then."""
     pages, words, numbers = pool.pages, pool.words, pool.numbers
     numbers[_EPOCH] += _SHIFT
-    for page in range(FIRST_PAGE, pages.shape[0]):
+    for page in range(replacement.FIRST_PAGE, pages.shape[0]):
         for column in range(_LAST, _HISTORY + numbers[_K]):
             if pages[page, column]:
                 pages[page, column] = max(pages[page, column] - _SHIFT, 1)
@@ -130,7 +113,7 @@ def _count_from_later_on(pool: PoolState) -> None:
 
 
 @lean_kernel
-def hit(pool: PoolState, page: int) -> None:
+def hit(pool: replacement.PoolState, page: int) -> None:
     """A reference after the correlated period is a new one; the time that the former took is closed up.
 
     Times only grow: a page in the heap stays where it is until a victim is looked for, unless it must not leave for a while.
@@ -146,14 +129,14 @@ def hit(pool: PoolState, page: int) -> None:
         pages[page, _HISTORY] = now
     pages[page, _LAST] = now
     if pages[page, _BOUND] == 0:
-        take_out(pool, page)
+        replacement.take_out(pool, page)
     elif correlated == 0:
         return
     _place(pool, page)
 
 
 @lean_kernel
-def enter(pool: PoolState, page: int) -> None:
+def enter(pool: replacement.PoolState, page: int) -> None:
     pages, numbers = pool.pages, pool.numbers
     now, last = _now(pool), pages[page, _LAST]
     retained = last and now - last <= numbers[_RETAINED]
@@ -164,47 +147,47 @@ def enter(pool: PoolState, page: int) -> None:
 
 
 @inlined_kernel
-def _place(pool: PoolState, page: int) -> None:
+def _place(pool: replacement.PoolState, page: int) -> None:
     """Put a page that was just referenced where it belongs: it waits for the end of its correlated period, if there is one."""
     if pool.numbers[_CORRELATED]:
         pool.pages[page, _BOUND] = 0
-        push(pool, _CORRELATING, page)
+        replacement.push(pool, _CORRELATING, page)
     else:
         _settle(pool, page)
 
 
 @lean_kernel
-def _settle(pool: PoolState, page: int) -> None:
+def _settle(pool: replacement.PoolState, page: int) -> None:
     numbers = pool.numbers
     time = pool.pages[page, _HISTORY + numbers[_K] - 1]
     pool.pages[page, _BOUND] = time
     if time == 0:
-        push(pool, _FEW, page)
+        replacement.push(pool, _FEW, page)
         return
     size = numbers[_ITEMS]
     if size and not _stands(pool, pool.words[BEGIN]):
         sink(pool.words, BEGIN, size, 0, item_of(time, page))
         return
-    if size + numbers[_ASIDE] == 2 * numbers[SIZE]:
+    if size + numbers[_ASIDE] == 2 * numbers[replacement.SIZE]:
         size = _without_past(pool)
     put(pool.words, BEGIN, size, item_of(time, page))
     numbers[_ITEMS] = size + 1
 
 
 @inlined_kernel
-def _stands(pool: PoolState, item: int) -> bool:
+def _stands(pool: replacement.PoolState, item: int) -> bool:
     page = page_of(item)
-    return pool.pages[page, _BOUND] == number_of(item) and pool.pages[page, FLAGS] & RESIDENT != 0
+    return pool.pages[page, _BOUND] == number_of(item) and pool.pages[page, replacement.FLAGS] & replacement.RESIDENT != 0
 
 
 @inlined_kernel
-def _end(pool: PoolState) -> int:
+def _end(pool: replacement.PoolState) -> int:
     """Where the first item stands aside, and others before it."""
-    return behind(BEGIN, 2 * pool.numbers[SIZE]) - 1
+    return behind(BEGIN, 2 * pool.numbers[replacement.SIZE]) - 1
 
 
 @lean_kernel
-def _release(pool: PoolState, held: int) -> None:
+def _release(pool: replacement.PoolState, held: int) -> None:
     """Put items back that stand aside, but for those whose pages are held, if these are to stay.
 
     A page that is on its way has the oldest times of all: without this, each would be found first for each victim until it has come.
@@ -212,7 +195,7 @@ def _release(pool: PoolState, held: int) -> None:
     words, numbers, end = pool.words, pool.numbers, _end(pool)
     for place in range(end - numbers[_ASIDE] + 1, end + 1):
         item = words[place]
-        if held and pool.pages[page_of(item), FLAGS] & PINNED:
+        if held and pool.pages[page_of(item), replacement.FLAGS] & replacement.PINNED:
             continue
         words[place] = words[end - numbers[_ASIDE] + 1]  # one that stays, or itself
         numbers[_ASIDE] -= 1
@@ -221,7 +204,7 @@ def _release(pool: PoolState, held: int) -> None:
 
 
 @lean_kernel
-def _without_past(pool: PoolState) -> int:
+def _without_past(pool: replacement.PoolState) -> int:
     _release(pool, 0)
     words, size, kept = pool.words, pool.numbers[_ITEMS], 0
     for place in range(BEGIN, BEGIN + size):
@@ -233,32 +216,32 @@ def _without_past(pool: PoolState) -> int:
 
 
 @lean_kernel
-def victim(pool: PoolState, page: int) -> int:
+def victim(pool: replacement.PoolState, page: int) -> int:
     correlated, before = pool.numbers[_CORRELATED], _now(pool) - pool.numbers[_CORRELATED]
     if correlated:
-        over = pool.pages[_CORRELATING, NEWER]
-        while over >= FIRST_PAGE and pool.pages[over, _LAST] < before:
-            take_out(pool, over)
+        over = pool.pages[_CORRELATING, replacement.NEWER]
+        while over >= replacement.FIRST_PAGE and pool.pages[over, _LAST] < before:
+            replacement.take_out(pool, over)
             _settle(pool, over)
-            over = pool.pages[_CORRELATING, NEWER]
-    leaving = oldest(pool, _FEW)
-    if leaving == NONE:
+            over = pool.pages[_CORRELATING, replacement.NEWER]
+    leaving = replacement.oldest(pool, _FEW)
+    if leaving == replacement.NONE:
         leaving = _from_heap(pool)
-        if leaving != NONE:
+        if leaving != replacement.NONE:
             return leaving
-        leaving = oldest(pool, _CORRELATING)
-    take_out(pool, leaving)
+        leaving = replacement.oldest(pool, _CORRELATING)
+    replacement.take_out(pool, leaving)
     return leaving
 
 
 @lean_kernel
-def _from_heap(pool: PoolState) -> int:
+def _from_heap(pool: replacement.PoolState) -> int:
     """The page that leaves of those with K references, or `NONE`: bounds of those that come first are made exact.
 
     Its item stays, and stands for no resident page then.
     """
-    _release(pool, PINNED)
-    pages, words, size, leaving = pool.pages, pool.words, pool.numbers[_ITEMS], NONE
+    _release(pool, replacement.PINNED)
+    pages, words, size, leaving = pool.pages, pool.words, pool.numbers[_ITEMS], replacement.NONE
     column = _HISTORY + pool.numbers[_K] - 1
     for place in range(BEGIN + 1, BEGIN + min(size, 9)):
         prefetch(pages, page_of(words[place]))
@@ -271,7 +254,7 @@ def _from_heap(pool: PoolState) -> int:
             pages[first, _BOUND] = pages[first, column]
             sink(words, BEGIN, size, 0, item_of(pages[first, column], first))
             continue
-        elif pages[first, FLAGS] & PINNED:
+        elif pages[first, replacement.FLAGS] & replacement.PINNED:
             take_aside(words, BEGIN, size, _end(pool) - pool.numbers[_ASIDE])
             pool.numbers[_ASIDE] += 1
         else:
@@ -283,7 +266,7 @@ def _from_heap(pool: PoolState) -> int:
 
 
 @lean_kernel
-def forget(pool: PoolState, page: int) -> None:
+def forget(pool: replacement.PoolState, page: int) -> None:
     """It leaves its ring; an item in the heap is found out to stand for no resident page."""
     if pool.pages[page, _BOUND] == 0:
-        take_out(pool, page)
+        replacement.take_out(pool, page)

@@ -7,28 +7,18 @@ and leaves when its turn comes again.  A reference takes the mark away.
 
 from collections import OrderedDict
 
+from flashsim.core import replacement
 from flashsim.core.kernel import lean_kernel
-from flashsim.core.replacement import (
-    DIRTY,
-    FLAGS,
-    OWN,
-    PlainPolicy,
-    PlainPool,
-    PoolState,
-    oldest,
-    push,
-    take_out,
-)  # fmt: skip
 
 TITLE = "LRU-WSR, LRU with write sequence reordering (Jung et al., IEEE Transactions on Consumer Electronics 54(3), 2008)"
 COLUMNS = 1
-_RING, _COLD = 0, OWN
+_RING, _COLD = 0, replacement.OWN
 
 
-class Plain(PlainPolicy):
+class Plain(replacement.PlainPolicy):
     """Whether each page is cold, in the order of their last references and second chances."""
 
-    def __init__(self, pool: PlainPool) -> None:
+    def __init__(self, pool: replacement.PlainPool) -> None:
         super().__init__(pool)
         self.cold: OrderedDict[int, bool] = OrderedDict()
 
@@ -53,26 +43,26 @@ class Plain(PlainPolicy):
 
 
 @lean_kernel
-def hit(pool: PoolState, page: int) -> None:
-    take_out(pool, page)
-    push(pool, _RING, page)
+def hit(pool: replacement.PoolState, page: int) -> None:
+    replacement.take_out(pool, page)
+    replacement.push(pool, _RING, page)
     pool.pages[page, _COLD] = 0
 
 
 @lean_kernel
-def enter(pool: PoolState, page: int) -> None:
-    push(pool, _RING, page)
+def enter(pool: replacement.PoolState, page: int) -> None:
+    replacement.push(pool, _RING, page)
     pool.pages[page, _COLD] = 0
 
 
 @lean_kernel
-def victim(pool: PoolState, page: int) -> int:
+def victim(pool: replacement.PoolState, page: int) -> int:
     pages = pool.pages
-    each = oldest(pool, _RING)
-    while pages[each, FLAGS] & DIRTY and not pages[each, _COLD]:
-        take_out(pool, each)
-        push(pool, _RING, each)
+    each = replacement.oldest(pool, _RING)
+    while pages[each, replacement.FLAGS] & replacement.DIRTY and not pages[each, _COLD]:
+        replacement.take_out(pool, each)
+        replacement.push(pool, _RING, each)
         pages[each, _COLD] = 1
-        each = oldest(pool, _RING)
-    take_out(pool, each)
+        each = replacement.oldest(pool, _RING)
+    replacement.take_out(pool, each)
     return each

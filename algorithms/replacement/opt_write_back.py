@@ -11,34 +11,23 @@ keep a page depends on all that comes before it is asked for, which a rule that 
 """
 
 from algorithms.replacement._next_uses import HEAP_WORDS, add, last, next_use_of, present_item
+from flashsim.core import replacement
 from flashsim.core.kernel import inlined_kernel, lean_kernel
-from flashsim.core.replacement import (
-    DIRTY,
-    FIRST_PARAMETER,
-    FLAGS,
-    NEVER_AGAIN,
-    NOW,
-    WRITTEN_AGAIN,
-    Parameter,
-    PlainPolicy,
-    PlainPool,
-    PoolState,
-)
 from flashsim.core.word_heap import NO_ITEM, page_of
 
 TITLE = "OPT with write-backs priced (a rule; the problem is NP-hard: Beckmann et al., APOCS 2020)"
-PARAMETERS = {"price": Parameter(100, 0, 100_000, "what a write-back costs, in percent of a read")}
+PARAMETERS = {"price": replacement.Parameter(100, 0, 100_000, "what a write-back costs, in percent of a read")}
 FUTURE = True
 WORDS = 2 * HEAP_WORDS
-_PRICE = FIRST_PARAMETER
+_PRICE = replacement.FIRST_PARAMETER
 #: Heaps: pages that cost a read when they leave, and pages that cost a write-back besides.
 _CHEAP, _DEAR = 0, 1
 
 
-class Plain(PlainPolicy):
+class Plain(replacement.PlainPolicy):
     """When each resident page is asked for next, and which are written again."""
 
-    def __init__(self, pool: PlainPool, price: int) -> None:
+    def __init__(self, pool: replacement.PlainPool, price: int) -> None:
         super().__init__(pool)
         self.price = price
         self.next_use: dict[int, int] = {}
@@ -60,7 +49,7 @@ class Plain(PlainPolicy):
         return leaving
 
     def _cost(self, page: int, dear: bool) -> float:
-        if self.next_use[page] == NEVER_AGAIN:
+        if self.next_use[page] == replacement.NEVER_AGAIN:
             return 0
         return (100 + self.price * dear) / (self.next_use[page] - self.pool.now)
 
@@ -70,8 +59,8 @@ class Plain(PlainPolicy):
 
 
 @lean_kernel
-def hit(pool: PoolState, page: int) -> None:
-    dear = pool.numbers[WRITTEN_AGAIN] and pool.pages[page, FLAGS] & DIRTY
+def hit(pool: replacement.PoolState, page: int) -> None:
+    dear = pool.numbers[replacement.WRITTEN_AGAIN] and pool.pages[page, replacement.FLAGS] & replacement.DIRTY
     add(pool, _DEAR if dear else _CHEAP, present_item(pool, page))
 
 
@@ -79,19 +68,19 @@ enter = hit
 
 
 @lean_kernel
-def victim(pool: PoolState, page: int) -> int:
-    dear, cheap = last(pool, _DEAR, DIRTY), last(pool, _CHEAP, 0)
+def victim(pool: replacement.PoolState, page: int) -> int:
+    dear, cheap = last(pool, _DEAR, replacement.DIRTY), last(pool, _CHEAP, 0)
     return page_of(dear if cheap == NO_ITEM or (dear != NO_ITEM and _sooner_paid(pool, dear, cheap)) else cheap)
 
 
 @inlined_kernel
-def _sooner_paid(pool: PoolState, dear: int, cheap: int) -> bool:
-    now = pool.numbers[NOW]
-    if next_use_of(cheap) == NEVER_AGAIN:
+def _sooner_paid(pool: replacement.PoolState, dear: int, cheap: int) -> bool:
+    now = pool.numbers[replacement.NOW]
+    if next_use_of(cheap) == replacement.NEVER_AGAIN:
         return False
     return (100 + pool.numbers[_PRICE]) * (next_use_of(cheap) - now) < 100 * (next_use_of(dear) - now)
 
 
 @lean_kernel
-def forget(pool: PoolState, page: int) -> None:
+def forget(pool: replacement.PoolState, page: int) -> None:
     """Its item is found out to stand for no resident page."""

@@ -11,45 +11,33 @@ one.
 
 from collections import OrderedDict
 
+from flashsim.core import replacement
 from flashsim.core.kernel import inlined_kernel, lean_kernel
-from flashsim.core.replacement import (
-    FIRST_PARAMETER,
-    NEWER,
-    NONE,
-    OWN,
-    OWN_NUMBER,
-    SIZE,
-    Parameter,
-    PlainPolicy,
-    PlainPool,
-    PoolState,
-    oldest,
-    push,
-    take_out,
-)
 
 TITLE = "S3-FIFO, three first-in first-out queues (Yang et al., SOSP 2023)"
 PARAMETERS = {
-    "small": Parameter(10, 1, 99, "share of the frames for pages that are new, in percent"),
-    "ghosts": Parameter(90, 0, 1000, "pages that are remembered after they left the small queue, in percent of the frames"),
-    "moves": Parameter(2, 1, 3, "references to a page of the small queue for which it moves to the main one instead of leaving"),
-    "fill": Parameter(0, 0, 1, "whether new pages go to the main queue while the pool fills and the small queue is full"),
+    "small": replacement.Parameter(10, 1, 99, "share of the frames for pages that are new, in percent"),
+    "ghosts": replacement.Parameter(90, 0, 1000, "pages that are remembered after they left the small queue, in percent of the frames"),
+    "moves": replacement.Parameter(
+        2, 1, 3, "references to a page of the small queue for which it moves to the main one instead of leaving"
+    ),
+    "fill": replacement.Parameter(0, 0, 1, "whether new pages go to the main queue while the pool fills and the small queue is full"),
 }
 COLUMNS = 1
-_SMALL_SHARE, _GHOST_SHARE, _MOVES, _FILL = range(FIRST_PARAMETER, FIRST_PARAMETER + 4)
+_SMALL_SHARE, _GHOST_SHARE, _MOVES, _FILL = range(replacement.FIRST_PARAMETER, replacement.FIRST_PARAMETER + 4)
 #: Where a page is, which is also its ring; one that came back is in none.
 _SMALL, _MAIN, _GHOST, _BACK = 1, 2, 3, 4
 #: A column: where a page is, and above how often it was referenced there, at most `_MOST`.
-_PLACE = OWN
+_PLACE = replacement.OWN
 _ONE, _MOST = 8, 3
 #: Pages in each ring, and whether any has left.
-_LENGTHS, _LEFT = OWN_NUMBER, OWN_NUMBER + 5
+_LENGTHS, _LEFT = replacement.OWN_NUMBER, replacement.OWN_NUMBER + 5
 
 
-class Plain(PlainPolicy):
+class Plain(replacement.PlainPolicy):
     """The paper's three queues, with how often each page was referenced."""
 
-    def __init__(self, pool: PlainPool, small: int, ghosts: int, moves: int, fill: int) -> None:
+    def __init__(self, pool: replacement.PlainPool, small: int, ghosts: int, moves: int, fill: int) -> None:
         super().__init__(pool)
         self.most_small, self.most_ghosts, self.moves = max(1, pool.size * small // 100), pool.size * ghosts // 100, moves
         self.small: OrderedDict[int, int] = OrderedDict()
@@ -103,32 +91,32 @@ class Plain(PlainPolicy):
 
 
 @inlined_kernel
-def _share(pool: PoolState, parameter: int) -> int:
-    return pool.numbers[SIZE] * pool.numbers[parameter] // 100
+def _share(pool: replacement.PoolState, parameter: int) -> int:
+    return pool.numbers[replacement.SIZE] * pool.numbers[parameter] // 100
 
 
 @inlined_kernel
-def _append(pool: PoolState, page: int, ring: int, references: int) -> None:
+def _append(pool: replacement.PoolState, page: int, ring: int, references: int) -> None:
     pool.pages[page, _PLACE] = ring + _ONE * references
     pool.numbers[_LENGTHS + ring] += 1
-    push(pool, ring, page)
+    replacement.push(pool, ring, page)
 
 
 @inlined_kernel
-def _remove(pool: PoolState, page: int) -> None:
+def _remove(pool: replacement.PoolState, page: int) -> None:
     pool.numbers[_LENGTHS + pool.pages[page, _PLACE] % _ONE] -= 1
     pool.pages[page, _PLACE] = 0
-    take_out(pool, page)
+    replacement.take_out(pool, page)
 
 
 @lean_kernel
-def hit(pool: PoolState, page: int) -> None:
+def hit(pool: replacement.PoolState, page: int) -> None:
     if pool.pages[page, _PLACE] < _ONE * _MOST:
         pool.pages[page, _PLACE] += _ONE
 
 
 @lean_kernel
-def enter(pool: PoolState, page: int) -> None:
+def enter(pool: replacement.PoolState, page: int) -> None:
     numbers, place = pool.numbers, pool.pages[page, _PLACE]
     if place == _GHOST:
         _remove(pool, page)
@@ -137,17 +125,17 @@ def enter(pool: PoolState, page: int) -> None:
 
 
 @lean_kernel
-def victim(pool: PoolState, page: int) -> int:
+def victim(pool: replacement.PoolState, page: int) -> int:
     pages, numbers = pool.pages, pool.numbers
     numbers[_LEFT] = 1
     if pages[page, _PLACE] == _GHOST:
         _remove(pool, page)
         pages[page, _PLACE] = _BACK
-    most = numbers[SIZE] - max(1, _share(pool, _SMALL_SHARE))
+    most = numbers[replacement.SIZE] - max(1, _share(pool, _SMALL_SHARE))
     ring = _MAIN if numbers[_LENGTHS + _MAIN] > most else _SMALL
     while True:
-        first = oldest(pool, ring)
-        if first == NONE:
+        first = replacement.oldest(pool, ring)
+        if first == replacement.NONE:
             ring = _MAIN + _SMALL - ring
             continue
         references = pages[first, _PLACE] // _ONE
@@ -163,14 +151,14 @@ def victim(pool: PoolState, page: int) -> int:
 
 
 @lean_kernel
-def _remember(pool: PoolState, page: int) -> None:
+def _remember(pool: replacement.PoolState, page: int) -> None:
     most = _share(pool, _GHOST_SHARE)
     if most:
         if pool.numbers[_LENGTHS + _GHOST] == most:
-            _remove(pool, pool.pages[_GHOST, NEWER])
+            _remove(pool, pool.pages[_GHOST, replacement.NEWER])
         _append(pool, page, _GHOST, 0)
 
 
 @lean_kernel
-def forget(pool: PoolState, page: int) -> None:
+def forget(pool: replacement.PoolState, page: int) -> None:
     _remove(pool, page)

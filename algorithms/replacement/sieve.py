@@ -4,31 +4,19 @@ Zhang, Yang, Yue, Vigfusson and Rashmi (*SIEVE is Simpler than LRU: an Efficient
 algorithm 1).  Unlike CLOCK's, pages that the hand passes keep their places, so that new pages are looked at soon after they entered.
 """
 
+from flashsim.core import replacement
 from flashsim.core.kernel import lean_kernel
 from flashsim.core.prefetch import prefetch
-from flashsim.core.replacement import (
-    FIRST_PAGE,
-    FLAGS,
-    NEWER,
-    OWN,
-    OWN_NUMBER,
-    PINNED,
-    PlainPolicy,
-    PlainPool,
-    PoolState,
-    push,
-    take_out,
-)  # fmt: skip
 
 TITLE = "SIEVE (Zhang et al., NSDI 2024)"
 COLUMNS = 1
-_RING, _HAND, _VISITED = 0, OWN_NUMBER, OWN
+_RING, _HAND, _VISITED = 0, replacement.OWN_NUMBER, replacement.OWN
 
 
-class Plain(PlainPolicy):
+class Plain(replacement.PlainPolicy):
     """Pages in the order in which they entered, whether each was referenced since, and where the hand stands: None at the end."""
 
-    def __init__(self, pool: PlainPool) -> None:
+    def __init__(self, pool: replacement.PlainPool) -> None:
         super().__init__(pool)
         self.newer: dict[int | None, int | None] = {None: None}  # None stands before the oldest and after the newest
         self.older: dict[int | None, int | None] = {None: None}
@@ -62,35 +50,35 @@ class Plain(PlainPolicy):
 
 
 @lean_kernel
-def hit(pool: PoolState, page: int) -> None:
+def hit(pool: replacement.PoolState, page: int) -> None:
     pool.pages[page, _VISITED] = 1
 
 
 @lean_kernel
-def enter(pool: PoolState, page: int) -> None:
+def enter(pool: replacement.PoolState, page: int) -> None:
     pool.pages[page, _VISITED] = 0
-    push(pool, _RING, page)
+    replacement.push(pool, _RING, page)
 
 
 @lean_kernel
-def victim(pool: PoolState, page: int) -> int:
+def victim(pool: replacement.PoolState, page: int) -> int:
     pages = pool.pages
     each = pool.numbers[_HAND]
     while True:
-        if each >= FIRST_PAGE and not pages[each, FLAGS] & PINNED:
+        if each >= replacement.FIRST_PAGE and not pages[each, replacement.FLAGS] & replacement.PINNED:
             if not pages[each, _VISITED]:
                 break
             pages[each, _VISITED] = 0
-        each = pages[each, NEWER]
-    hand = pages[each, NEWER]
+        each = pages[each, replacement.NEWER]
+    hand = pages[each, replacement.NEWER]
     prefetch(pages, hand)  # for the next time
     pool.numbers[_HAND] = hand
-    take_out(pool, each)
+    replacement.take_out(pool, each)
     return each
 
 
 @lean_kernel
-def forget(pool: PoolState, page: int) -> None:
+def forget(pool: replacement.PoolState, page: int) -> None:
     if pool.numbers[_HAND] == page:
-        pool.numbers[_HAND] = pool.pages[page, NEWER]
-    take_out(pool, page)
+        pool.numbers[_HAND] = pool.pages[page, replacement.NEWER]
+    replacement.take_out(pool, page)

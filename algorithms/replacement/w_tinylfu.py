@@ -11,39 +11,24 @@ counters of a page lie in one line of a processor's cache, 30 to choose from eac
 
 from collections import OrderedDict, defaultdict
 
+from flashsim.core import replacement
 from flashsim.core.kernel import inlined_kernel, lean_kernel
 from flashsim.core.prefetch import prefetch
-from flashsim.core.replacement import (
-    FIRST_PARAMETER,
-    NEWER,
-    NONE,
-    NOW,
-    OWN,
-    OWN_NUMBER,
-    SIZE,
-    Parameter,
-    PlainPolicy,
-    PlainPool,
-    PoolState,
-    oldest,
-    push,
-    take_out,
-)
 
 TITLE = "W-TinyLFU, a window before a main part that asks for frequency (Einziger, Friedman and Manes, ACM TOS 13(4), 2017)"
 PARAMETERS = {
-    "window": Parameter(1, 1, 99, "share of the frames for new pages, in percent"),
-    "protected": Parameter(80, 0, 99, "share of the other frames for pages that were referenced there, in percent"),
-    "sample": Parameter(10, 1, 1000, "references a frame after which all counters are halved"),
+    "window": replacement.Parameter(1, 1, 99, "share of the frames for new pages, in percent"),
+    "protected": replacement.Parameter(80, 0, 99, "share of the other frames for pages that were referenced there, in percent"),
+    "sample": replacement.Parameter(10, 1, 1000, "references a frame after which all counters are halved"),
 }
 COLUMNS = 1
 WORDS = 1
-_WINDOW_SHARE, _PROTECTED_SHARE, _SAMPLE = range(FIRST_PARAMETER, FIRST_PARAMETER + 3)
+_WINDOW_SHARE, _PROTECTED_SHARE, _SAMPLE = range(replacement.FIRST_PARAMETER, replacement.FIRST_PARAMETER + 3)
 #: Rings, and a column that says in which a page stands.
 _WINDOW, _PROBATION, _PROTECTED = range(3)
-_RING = OWN
+_RING = replacement.OWN
 #: Pages in each ring, references in the sketch, and the last reference that it counted.
-_LENGTHS, _REFERENCES, _COUNTED = OWN_NUMBER, OWN_NUMBER + 3, OWN_NUMBER + 4
+_LENGTHS, _REFERENCES, _COUNTED = replacement.OWN_NUMBER, replacement.OWN_NUMBER + 3, replacement.OWN_NUMBER + 4
 #: A block of the sketch is 8 words of 15 counters, and a page's n-th counter is one of 30 in its words 2 n and 2 n + 1.
 _SKETCH, _BLOCK, _COUNTERS, _ROWS, _ROW, _FULL = 64, 8, 15, 4, 30, 15
 _ODD, _HALVES, _32 = 0x0111_1111_1111_1111, 0x0777_7777_7777_7777, (1 << 32) - 1
@@ -61,10 +46,10 @@ def _counter(page: int, frames: int, row: int) -> int:
     return (block * _ROWS + row) * _ROW + ((((again >> (8 * row)) & 255) * _ROW) >> 8)
 
 
-class Plain(PlainPolicy):
+class Plain(replacement.PlainPolicy):
     """Three orders of last references, and how often pages were referenced."""
 
-    def __init__(self, pool: PlainPool, window: int, protected: int, sample: int) -> None:
+    def __init__(self, pool: replacement.PlainPool, window: int, protected: int, sample: int) -> None:
         super().__init__(pool)
         main = pool.size * (100 - window) // 100
         self.most_window, self.most_protected, self.sample = pool.size - main, main * protected // 100, sample * pool.size
@@ -129,52 +114,52 @@ class Plain(PlainPolicy):
 
 
 @inlined_kernel
-def _main(pool: PoolState) -> int:
-    return pool.numbers[SIZE] * (100 - pool.numbers[_WINDOW_SHARE]) // 100
+def _main(pool: replacement.PoolState) -> int:
+    return pool.numbers[replacement.SIZE] * (100 - pool.numbers[_WINDOW_SHARE]) // 100
 
 
 @inlined_kernel
-def _append(pool: PoolState, page: int, ring: int) -> None:
+def _append(pool: replacement.PoolState, page: int, ring: int) -> None:
     pool.pages[page, _RING] = ring
     pool.numbers[_LENGTHS + ring] += 1
-    push(pool, ring, page)
+    replacement.push(pool, ring, page)
 
 
 @inlined_kernel
-def _remove(pool: PoolState, page: int) -> None:
+def _remove(pool: replacement.PoolState, page: int) -> None:
     pool.numbers[_LENGTHS + pool.pages[page, _RING]] -= 1
-    take_out(pool, page)
+    replacement.take_out(pool, page)
 
 
 @lean_kernel
-def _frequency(pool: PoolState, page: int) -> int:
+def _frequency(pool: replacement.PoolState, page: int) -> int:
     least = _FULL
     for row in range(_ROWS):
-        counter = _counter(page, pool.numbers[SIZE], row)
+        counter = _counter(page, pool.numbers[replacement.SIZE], row)
         least = min(least, pool.words[_SKETCH + counter // _COUNTERS] >> (4 * (counter % _COUNTERS)) & _FULL)
     return least
 
 
 @lean_kernel
-def _count(pool: PoolState, page: int) -> None:
+def _count(pool: replacement.PoolState, page: int) -> None:
     words, numbers = pool.words, pool.numbers
-    if numbers[_COUNTED] == numbers[NOW]:
+    if numbers[_COUNTED] == numbers[replacement.NOW]:
         return
-    numbers[_COUNTED] = numbers[NOW]
+    numbers[_COUNTED] = numbers[replacement.NOW]
     grown = 0
     for row in range(_ROWS):
-        counter = _counter(page, numbers[SIZE], row)
+        counter = _counter(page, numbers[replacement.SIZE], row)
         word, shift = _SKETCH + counter // _COUNTERS, 4 * (counter % _COUNTERS)
         if words[word] >> shift & _FULL < _FULL:
             words[word] += 1 << shift
             grown = 1
     numbers[_REFERENCES] += grown
-    if numbers[_REFERENCES] == numbers[_SAMPLE] * numbers[SIZE]:
+    if numbers[_REFERENCES] == numbers[_SAMPLE] * numbers[replacement.SIZE]:
         _halve(pool)
 
 
 @lean_kernel
-def _halve(pool: PoolState) -> None:
+def _halve(pool: replacement.PoolState) -> None:
     words, odd = pool.words, 0
     for word in range(_SKETCH, words.shape[0]):
         ones = words[word] & _ODD
@@ -186,49 +171,51 @@ def _halve(pool: PoolState) -> None:
 
 
 @lean_kernel
-def hit(pool: PoolState, page: int) -> None:
+def hit(pool: replacement.PoolState, page: int) -> None:
     _count(pool, page)
     ring = pool.pages[page, _RING]
     if ring != _PROBATION:
-        take_out(pool, page)
-        push(pool, ring, page)
+        replacement.take_out(pool, page)
+        replacement.push(pool, ring, page)
         return
     _remove(pool, page)
     _append(pool, page, _PROTECTED)
     if pool.numbers[_LENGTHS + _PROTECTED] > _main(pool) * pool.numbers[_PROTECTED_SHARE] // 100:
-        back = pool.pages[_PROTECTED, NEWER]
+        back = pool.pages[_PROTECTED, replacement.NEWER]
         _remove(pool, back)
         _append(pool, back, _PROBATION)
 
 
 @lean_kernel
-def enter(pool: PoolState, page: int) -> None:
+def enter(pool: replacement.PoolState, page: int) -> None:
     _count(pool, page)
     _append(pool, page, _WINDOW)
-    if pool.numbers[_LENGTHS + _WINDOW] > pool.numbers[SIZE] - _main(pool):
-        on = pool.pages[_WINDOW, NEWER]
+    if pool.numbers[_LENGTHS + _WINDOW] > pool.numbers[replacement.SIZE] - _main(pool):
+        on = pool.pages[_WINDOW, replacement.NEWER]
         _remove(pool, on)
         _append(pool, on, _PROBATION)
 
 
 @lean_kernel
-def victim(pool: PoolState, page: int) -> int:
+def victim(pool: replacement.PoolState, page: int) -> int:
     _count(pool, page)
-    candidate, leaving = oldest(pool, _WINDOW), oldest(pool, _PROBATION)
-    if leaving == NONE:
-        leaving = oldest(pool, _PROTECTED)
-    if candidate != NONE and (leaving == NONE or pool.numbers[_LENGTHS + _WINDOW] >= pool.numbers[SIZE] - _main(pool)):
-        if leaving != NONE and _frequency(pool, candidate) > _frequency(pool, leaving):
+    candidate, leaving = replacement.oldest(pool, _WINDOW), replacement.oldest(pool, _PROBATION)
+    if leaving == replacement.NONE:
+        leaving = replacement.oldest(pool, _PROTECTED)
+    if candidate != replacement.NONE and (
+        leaving == replacement.NONE or pool.numbers[_LENGTHS + _WINDOW] >= pool.numbers[replacement.SIZE] - _main(pool)
+    ):
+        if leaving != replacement.NONE and _frequency(pool, candidate) > _frequency(pool, leaving):
             _remove(pool, candidate)
             _append(pool, candidate, _PROBATION)
         else:
             leaving = candidate
     _remove(pool, leaving)
     for ring in (_WINDOW, _PROBATION):  # whose pages' counters are compared next
-        prefetch(pool.words, _SKETCH + _counter(pool.pages[ring, NEWER], pool.numbers[SIZE], 0) // _COUNTERS)
+        prefetch(pool.words, _SKETCH + _counter(pool.pages[ring, replacement.NEWER], pool.numbers[replacement.SIZE], 0) // _COUNTERS)
     return leaving
 
 
 @lean_kernel
-def forget(pool: PoolState, page: int) -> None:
+def forget(pool: replacement.PoolState, page: int) -> None:
     _remove(pool, page)

@@ -3,31 +3,7 @@
 import struct
 from collections.abc import Generator
 
-from flashsim.device.nbd.messages import (
-    CLIENT_FLAGS,
-    EXPORT_NAME_REPLY,
-    GREETING,
-    GREETING_MAGIC,
-    INFO_BLOCK_SIZE,
-    INFO_EXPORT,
-    MAXIMUM_BLOCK,
-    MAXIMUM_OPTION,
-    OPTION,
-    OPTION_MAGIC,
-    OPTION_REPLY,
-    OPTION_REPLY_MAGIC,
-    PADDING,
-    PREFERRED_BLOCK,
-    REQUEST,
-    REQUEST_MAGIC,
-    Answer,
-    Export,
-    HandshakeFlag,
-    Info,
-    NbdCommand,
-    Option,
-    Request,
-)
+from flashsim.device.nbd import messages
 
 #: Yields how many bytes it wants next, and is sent exactly those.
 Wanting = Generator[int, bytes, None]
@@ -59,17 +35,17 @@ class Conversation:
     b'NBDMAGICIHAVEOPT\x00\x03'
     """
 
-    def __init__(self, export: Export) -> None:
+    def __init__(self, export: messages.Export) -> None:
         self.ended = self.broken = False
         self._chosen = False
         self._export = export
         self._incoming = bytearray()
         self._outgoing = bytearray()
-        self._requests: list[Request] = []
+        self._requests: list[messages.Request] = []
         self._script = self._speak()
         self._wanted = next(self._script)
 
-    def receive(self, data: bytes) -> list[Request]:
+    def receive(self, data: bytes) -> list[messages.Request]:
         """Take bytes from the client; return the requests that they complete."""
         self._incoming += data
         while not self.ended and len(self._incoming) >= self._wanted:
@@ -101,58 +77,60 @@ class Conversation:
             yield from self._transmit()
 
     def _negotiate(self) -> Wanting:
-        self._outgoing += GREETING.pack(GREETING_MAGIC, OPTION_MAGIC, HandshakeFlag.FIXED_NEWSTYLE | HandshakeFlag.NO_ZEROES)
-        (flags,) = CLIENT_FLAGS.unpack((yield CLIENT_FLAGS.size))
-        if flags & ~int(HandshakeFlag.FIXED_NEWSTYLE | HandshakeFlag.NO_ZEROES):
+        self._outgoing += messages.GREETING.pack(
+            messages.GREETING_MAGIC, messages.OPTION_MAGIC, messages.HandshakeFlag.FIXED_NEWSTYLE | messages.HandshakeFlag.NO_ZEROES
+        )
+        (flags,) = messages.CLIENT_FLAGS.unpack((yield messages.CLIENT_FLAGS.size))
+        if flags & ~int(messages.HandshakeFlag.FIXED_NEWSTYLE | messages.HandshakeFlag.NO_ZEROES):
             raise _BreachError
         while not self._chosen:
-            magic, option, length = OPTION.unpack((yield OPTION.size))
-            if magic != OPTION_MAGIC or length > MAXIMUM_OPTION:
+            magic, option, length = messages.OPTION.unpack((yield messages.OPTION.size))
+            if magic != messages.OPTION_MAGIC or length > messages.MAXIMUM_OPTION:
                 raise _BreachError
             data = yield length
-            if option == Option.EXPORT_NAME:  # the old way, whose only refusal is to hang up
+            if option == messages.Option.EXPORT_NAME:  # the old way, whose only refusal is to hang up
                 if not self._offers(data):
                     raise _BreachError
                 self._chosen = True
-                self._outgoing += EXPORT_NAME_REPLY.pack(self._export.size, self._export.flags)
-                self._outgoing += b"" if flags & HandshakeFlag.NO_ZEROES else PADDING
-            elif option == Option.ABORT:
-                self._answer(option, Answer.ACK)
+                self._outgoing += messages.EXPORT_NAME_REPLY.pack(self._export.size, self._export.flags)
+                self._outgoing += b"" if flags & messages.HandshakeFlag.NO_ZEROES else messages.PADDING
+            elif option == messages.Option.ABORT:
+                self._answer(option, messages.Answer.ACK)
                 return
-            elif option == Option.LIST:
+            elif option == messages.Option.LIST:
                 self._list(data)
-            elif option in (Option.INFO, Option.GO):
-                self._chosen = self._describe(option, data) and option == Option.GO
+            elif option in (messages.Option.INFO, messages.Option.GO):
+                self._chosen = self._describe(option, data) and option == messages.Option.GO
             else:
-                self._answer(option, Answer.UNSUPPORTED)
+                self._answer(option, messages.Answer.UNSUPPORTED)
 
     def _transmit(self) -> Wanting:
         while True:
-            magic, flags, command, cookie, offset, length = REQUEST.unpack((yield REQUEST.size))
-            if magic != REQUEST_MAGIC:
+            magic, flags, command, cookie, offset, length = messages.REQUEST.unpack((yield messages.REQUEST.size))
+            if magic != messages.REQUEST_MAGIC:
                 raise _BreachError
-            if command == NbdCommand.DISCONNECT:
+            if command == messages.NbdCommand.DISCONNECT:
                 return
             data = b""
-            if command == NbdCommand.WRITE:
-                if length > MAXIMUM_BLOCK:
+            if command == messages.NbdCommand.WRITE:
+                if length > messages.MAXIMUM_BLOCK:
                     raise _BreachError  # rather than to take in what will be refused
                 data = yield length
-            self._requests.append(Request(command, flags, cookie, offset, length, data))
+            self._requests.append(messages.Request(command, flags, cookie, offset, length, data))
 
     def _offers(self, name: bytes) -> bool:
         return name in (b"", self._export.name.encode())
 
     def _answer(self, option: int, kind: int, data: bytes = b"") -> None:
-        self._outgoing += OPTION_REPLY.pack(OPTION_REPLY_MAGIC, option, kind, len(data)) + data
+        self._outgoing += messages.OPTION_REPLY.pack(messages.OPTION_REPLY_MAGIC, option, kind, len(data)) + data
 
     def _list(self, data: bytes) -> None:
         if data:
-            self._answer(Option.LIST, Answer.INVALID, b"LIST takes no data")
+            self._answer(messages.Option.LIST, messages.Answer.INVALID, b"LIST takes no data")
             return
         name = self._export.name.encode()
-        self._answer(Option.LIST, Answer.SERVER, len(name).to_bytes(4, "big") + name + self._export.description.encode())
-        self._answer(Option.LIST, Answer.ACK)
+        self._answer(messages.Option.LIST, messages.Answer.SERVER, len(name).to_bytes(4, "big") + name + self._export.description.encode())
+        self._answer(messages.Option.LIST, messages.Answer.ACK)
 
     def _describe(self, option: int, data: bytes) -> bool:
         try:
@@ -160,22 +138,26 @@ class Conversation:
             (count,) = struct.unpack_from(">H", data, 4 + length)
             wanted = struct.unpack_from(f">{count}H", data, 6 + length)
         except struct.error:
-            self._answer(option, Answer.INVALID, b"the option is too short for what it announces")
+            self._answer(option, messages.Answer.INVALID, b"the option is too short for what it announces")
             return False
         if len(data) != 6 + length + 2 * count:
-            self._answer(option, Answer.INVALID, b"the option is longer than what it announces")
+            self._answer(option, messages.Answer.INVALID, b"the option is longer than what it announces")
             return False
         if not self._offers(data[4 : 4 + length]):
-            self._answer(option, Answer.UNKNOWN, b"no such export; there is " + self._export.name.encode())
+            self._answer(option, messages.Answer.UNKNOWN, b"no such export; there is " + self._export.name.encode())
             return False
         export = self._export
-        self._answer(option, Answer.INFO, INFO_EXPORT.pack(Info.EXPORT, export.size, export.flags))
-        for info, text in ((Info.NAME, export.name), (Info.DESCRIPTION, export.description)):
+        self._answer(option, messages.Answer.INFO, messages.INFO_EXPORT.pack(messages.Info.EXPORT, export.size, export.flags))
+        for info, text in ((messages.Info.NAME, export.name), (messages.Info.DESCRIPTION, export.description)):
             if info in wanted:
-                self._answer(option, Answer.INFO, info.to_bytes(2, "big") + text.encode())
-        if Info.BLOCK_SIZE in wanted:
+                self._answer(option, messages.Answer.INFO, info.to_bytes(2, "big") + text.encode())
+        if messages.Info.BLOCK_SIZE in wanted:
             self._answer(
-                option, Answer.INFO, INFO_BLOCK_SIZE.pack(Info.BLOCK_SIZE, export.block, max(export.block, PREFERRED_BLOCK), MAXIMUM_BLOCK)
+                option,
+                messages.Answer.INFO,
+                messages.INFO_BLOCK_SIZE.pack(
+                    messages.Info.BLOCK_SIZE, export.block, max(export.block, messages.PREFERRED_BLOCK), messages.MAXIMUM_BLOCK
+                ),
             )
-        self._answer(option, Answer.ACK)
+        self._answer(option, messages.Answer.ACK)
         return True

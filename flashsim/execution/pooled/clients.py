@@ -8,21 +8,9 @@ from flashsim.core.replacement import FIRST_PAGE, FLAGS, PINNED, RESIDENT, SIZE,
 from flashsim.core.request import READ, SECTOR, Integers
 from flashsim.core.state_table import State
 from flashsim.execution.pooled import columns as at
+from flashsim.execution.pooled import pages
 from flashsim.execution.pooled import system as counted
 from flashsim.execution.pooled.background import commit
-from flashsim.execution.pooled.pages import (
-    FROM_THE_SSD,
-    WAS_SCANNED,
-    enter,
-    fetched,
-    hold_in_memory,
-    is_crowded,
-    is_on_its_way_out,
-    is_resident,
-    modify,
-    served,
-    wait_for,
-)
 from flashsim.execution.pooled.requests import ask, ask_pages, chunk_of, is_throttled, note
 from flashsim.execution.pooled.tables import Tables, tables_of
 from flashsim.storage.extension import state as ssd
@@ -34,7 +22,7 @@ from flashsim.storage.pool.reference import refer
 @inlined_kernel
 def is_away(sys: Tables, page: int, from_ssd: int) -> bool:
     """Whether a page is neither in memory nor, if that matters, on the SSD."""
-    return not is_resident(sys, page) and not is_on_its_way_out(sys, page) and (from_ssd == 0 or frame_of(sys.ext, page) < 0)
+    return not pages.is_resident(sys, page) and not pages.is_on_its_way_out(sys, page) and (from_ssd == 0 or frame_of(sys.ext, page) < 0)
 
 
 @lean_kernel
@@ -46,7 +34,7 @@ def miss(state: State, outbox: Integers, now: int, client: int, page: int) -> in
     frame, newer = frame_of(ext, page), ext.pages[page, ssd.STATUS] & ssd.NEWER
     if frame >= 0 and (newer or not is_throttled(sys)):
         hold(ext, page)  # first: what leaves memory for this page must not take its frame
-        hold_in_memory(state, outbox, now, client, page, 1)
+        pages.hold_in_memory(state, outbox, now, client, page, 1)
         note(sys, counted.SSD_READS)
         if newer:
             note(sys, counted.SSD_READS_NEWER)
@@ -70,7 +58,7 @@ def miss(state: State, outbox: Integers, now: int, client: int, page: int) -> in
             sys.held[client, wanted] = each
             wanted += 1
     for number in range(wanted):
-        hold_in_memory(state, outbox, now, client, sys.held[client, number], 0)
+        pages.hold_in_memory(state, outbox, now, client, sys.held[client, number], 0)
     note(sys, counted.DISK_READS)
     note(sys, counted.DISK_PAGES_READ, last - first + 1)
     ask_pages(state, outbox, now, at.DISK_NUMBER, READ, first - FIRST_PAGE, last - first + 1, client, page, 1, 0)
@@ -97,11 +85,11 @@ def scan(state: State, outbox: Integers, now: int, client: int, first: int, last
     while end > begin and is_at_hand(sys, end):
         end -= 1
     for page in range(first, last + 1):
-        if is_resident(sys, page):
+        if pages.is_resident(sys, page):
             note(sys, counted.HITS)
             refer(sys.memory, sys.policy, page, 0)
             continue
-        if is_on_its_way_out(sys, page):
+        if pages.is_on_its_way_out(sys, page):
             note(sys, counted.HITS)
             continue
         note_miss(ext, page)
@@ -114,16 +102,16 @@ def scan(state: State, outbox: Integers, now: int, client: int, first: int, last
                 note(sys, counted.SSD_READS_NEWER)
         elif frame >= 0:
             note(sys, counted.BYPASSED)
-        sys.held[client, missing] = page + (FROM_THE_SSD if from_ssd else 0)
+        sys.held[client, missing] = page + (pages.FROM_THE_SSD if from_ssd else 0)
         missing += 1
     for number in range(missing):
-        page, from_ssd = sys.held[client, number] % FROM_THE_SSD, sys.held[client, number] >= FROM_THE_SSD
-        hold_in_memory(state, outbox, now, client, page, 1 if from_ssd else 0)
+        page, from_ssd = sys.held[client, number] % pages.FROM_THE_SSD, sys.held[client, number] >= pages.FROM_THE_SSD
+        pages.hold_in_memory(state, outbox, now, client, page, 1 if from_ssd else 0)
         if from_ssd:
             sys.clients[client, at.PENDING] += 1
             ask_pages(state, outbox, now, at.SSD_NUMBER, READ, int(ext.pages[page, ssd.FRAME]) - 1, 1, client, page, 1, 0)
         else:
-            ext.pages[page, ssd.MARKS] |= WAS_SCANNED
+            ext.pages[page, ssd.MARKS] |= pages.WAS_SCANNED
     if begin <= end:
         note(sys, counted.DISK_READS)
         note(sys, counted.DISK_PAGES_READ, end - begin + 1)
@@ -137,12 +125,12 @@ def take_held(state: State, outbox: Integers, now: int, client: int, page: int, 
     sys = tables_of(state)[0]
     for number in range(sys.clients[client, at.HOLDING]):
         held = sys.held[client, number]
-        each = held % FROM_THE_SSD
+        each = held % pages.FROM_THE_SSD
         of_this = flags if each == page else others
-        if held >= FROM_THE_SSD:
-            served(state, each, of_this)
+        if held >= pages.FROM_THE_SSD:
+            pages.served(state, each, of_this)
         else:
-            fetched(state, outbox, now, each, of_this)
+            pages.fetched(state, outbox, now, each, of_this)
     sys.clients[client, at.HOLDING] = 0
 
 
@@ -180,7 +168,7 @@ def refer_next(state: State, outbox: Integers, now: int, client: int) -> int:
             note(sys, counted.REFERENCES, sys.references[row, work.COUNT])
             mine[at.AT], mine[at.BEHIND] = page, page + sys.references[row, work.COUNT]
         while mine[at.AT] < mine[at.BEHIND]:
-            if is_crowded(sys, client):
+            if pages.is_crowded(sys, client):
                 return at.REFER
             first = mine[at.AT]
             end = min(mine[at.BEHIND], first + sys.numbers[at.READ_AHEAD], chunk_of(sys, first)[1])
@@ -195,17 +183,17 @@ def refer_next(state: State, outbox: Integers, now: int, client: int) -> int:
         note(sys, counted.REFERENCES)
         mine[at.AT] = 1
     flags = sys.memory.pages[page, FLAGS]
-    if flags & PINNED or (not flags & RESIDENT and is_on_its_way_out(sys, page)):
-        wait_for(sys, client, page)
+    if flags & PINNED or (not flags & RESIDENT and pages.is_on_its_way_out(sys, page)):
+        pages.wait_for(sys, client, page)
         return at.REFER
     if flags & RESIDENT:
         note(sys, counted.HITS)
         refer(sys.memory, sys.policy, page, 0)
-    elif is_crowded(sys, client):
+    elif pages.is_crowded(sys, client):
         return at.REFER
     elif marks & work.CREATES:
         note(sys, counted.CREATED)
-        enter(state, outbox, now, page)
+        pages.enter(state, outbox, now, page)
     else:
         return miss(state, outbox, now, client, page)
     return -1
@@ -267,7 +255,7 @@ def go_on(state: State, outbox: Integers, now: int, client: int) -> None:
 @inlined_kernel
 def finish_reference(sys: Tables, mine: Integers, page: int, marks: int) -> None:
     if marks & (work.WRITES | work.CREATES):
-        modify(sys, page)
+        pages.modify(sys, page)
     if marks & work.WRITES:
         mine[at.WRITTEN] += 1
     mine[at.REFERENCE] += 1
