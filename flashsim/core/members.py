@@ -9,7 +9,9 @@ import hashlib
 import importlib
 import importlib.util
 import os
+import pkgutil
 import sys
+import tomllib
 from collections.abc import Callable, Sequence
 from functools import cache
 from importlib.metadata import EntryPoints, entry_points
@@ -42,12 +44,23 @@ class Family(Generic[Member]):
         The protocol that every member's module follows.  What has a value there, or is `optional`, a member may leave out.
     forms
         Where a member may take several forms: the names that each needs besides.  A member has at least one of them.
+    tables
+        What makes a member of a TOML file in the folder, from its name and what the file says, as ``module:name``; empty where only
+        modules are members.
     """
 
-    def __init__(self, package: str, kind: str, contract: Callable[..., Member], forms: Sequence[Sequence[str]] = ()) -> None:
+    def __init__(
+        self,
+        package: str,
+        kind: str,
+        contract: Callable[..., Member],
+        forms: Sequence[Sequence[str]] = (),
+        tables: str = "",
+    ) -> None:
         self.package = package
         self.kind = kind
         self.forms = forms
+        self.tables = tables
         self.needs, self.usual = _parts(contract)
         self.group = f"flashsim.{package.rsplit('.', 1)[-1]}"
 
@@ -56,6 +69,7 @@ class Family(Generic[Member]):
         places = [Path(place) for place in self._places()]
         files = {path for place in places for path in place.glob("*.py")}
         files |= {path.parent for place in places for path in place.glob("*/__init__.py")}
+        files |= {path for place in places for path in place.glob("*.toml") if self.tables}
         own = {path.stem.replace("_", "-") for path in files if path.stem != "base" and not path.stem.startswith("_")}
         return sorted(own | {point.name for point in _installed(self.group)})
 
@@ -96,12 +110,16 @@ class Family(Generic[Member]):
                 setattr(module, part, MethodType(value, module) if isinstance(value, FunctionType) else value)
         return cast(Member, module)
 
-    def _from_name(self, name: str) -> ModuleType:
+    def _from_name(self, name: str) -> Any:
         for point in _installed(self.group):
             if point.name == name:
                 return self._imported(name, point.load)
         if not self._is_in_folder(name):
             raise UnknownNameError(self.kind, name, self.names())
+        for place in self._places():
+            path = Path(place) / f"{name.replace('-', '_')}.toml"
+            if self.tables and path.is_file():
+                return pkgutil.resolve_name(self.tables)(name, tomllib.loads(path.read_text(encoding="utf-8")))
         return self._imported(name, lambda: importlib.import_module(f"{self.package}.{name.replace('-', '_')}"))
 
     def _places(self) -> list[str]:
@@ -114,7 +132,8 @@ class Family(Generic[Member]):
         if name == "base" or not set(name).isdisjoint("_./\\") or stem.startswith("_"):
             return False
         paths = [os.path.join(place, stem) for place in self._places()]
-        return any(os.path.isfile(f"{path}.py") or os.path.isfile(f"{path}/__init__.py") for path in paths)
+        endings = (".py", "/__init__.py", ".toml") if self.tables else (".py", "/__init__.py")
+        return any(os.path.isfile(path + ending) for path in paths for ending in endings)
 
     def _from_file(self, path: Path) -> ModuleType:
         if not path.is_file():

@@ -61,6 +61,8 @@ def test_every_member_follows_its_protocol(tmp_path: Path) -> None:
         lines += [f"from {module} import {protocol} as Protocol{number}"]
         for place, name in enumerate(family(package).names()):
             member = f"{package}.{name.replace('-', '_')}"
+            if family(package).tables and member not in source_tree().sources:
+                continue  # a table, of which the type checker sees what it is made into
             wanted = sorted(defined(member) & {*family(package).needs, *family(package).usual})
             parts += len(wanted)
             if not all(part.isidentifier() for part in member.split(".")):  # such as 2q, which no import statement can name

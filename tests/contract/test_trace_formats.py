@@ -296,7 +296,7 @@ def test_labels_that_a_format_does_not_hold_are_told(name: str, tmp_path: Path) 
     columns = {"offset": [0, 512, 0], "length": [512] * 3, "arrival": [0, 10**9, 2 * 10**9], "completed": [1, 10**9 + 1, 2 * 10**9 + 1]}
     load_writable("parquet").write(iter([make_batch(columns, label=labels)]), source)
     if name == "tencent":
-        with pytest.raises(InvalidParameterError, match="label: text"):
+        with pytest.raises(InvalidParameterError, match="label: 'orders', but tencent holds only labels that fit"):
             convert(source, tmp_path / "b", name)
         return
     assert f"{name} does not hold the labels of 2 requests, such as 'orders'" in convert(source, tmp_path / "b", name).lines(name)
@@ -372,6 +372,14 @@ def test_flags_that_are_no_hexadecimal_number_are_refused(flags: str, tmp_path: 
     (tmp_path / "a").write_text(f"0.5 0 0 8 1\n1.5 0 0 8 {flags}\n")
     with pytest.raises(DamagedFileError, match="line 2: flags must be hexadecimal"):
         table(tmp_path / "a", "disksim-ascii")
+
+
+@pytest.mark.parametrize("time", ["122678589332889720846350.235843358", "9999999999999999999954041", "18446744073709551617", "9" * 22])
+@pytest.mark.parametrize(("name", "line"), [("spc", "0,8,512,W,{}\n"), ("disksim-ascii", "{} 0 8 1 0\n")])
+def test_times_beyond_any_clock_are_refused_by_line(name: str, line: str, time: str, tmp_path: Path) -> None:
+    (tmp_path / "a").write_text(line.format("0.5") + line.format(time))
+    with pytest.raises(DamagedFileError, match=r"line 2: (Timestamp|arrival) must be in \[0, "):
+        table(tmp_path / "a", name)
 
 
 #: What damage puts in the place of a few bytes.

@@ -107,6 +107,9 @@ def test_columns_of_a_csv_may_be_named(tmp_path: Path) -> None:
     ):
         with pytest.raises(DamagedFileError, match=problem):
             pages_of(path, f"csv:{columns}")
+    for columns in ("page=lbn,page=size", "page=lbn,page=lbn", "page=lbn,write=op,write=size", "page=op,write=op:28/2a"):
+        with pytest.raises(InvalidParameterError, match="page and write are named once each, and are two columns"):
+            pages_of(path, f"csv:{columns}")
     for columns in ("page=", "page=lbn,offset=size:B", "write=op"):
         with pytest.raises(InvalidParameterError, match="it must be page=NAME,write=NAME:READ/WRITE"):
             page_trace(Excerpt(path, f"csv:{columns}"))

@@ -4,6 +4,7 @@ import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -98,13 +99,14 @@ class Lines:
 
     def times(self, name: str, unit: int) -> Integers:
         """A column of type `DECIMAL`, in units of `unit` ns, rounded to ns."""
-        digits = len(str(unit)) - 1
-        rounded = pc.round(self.table.column(name).combine_chunks(), ndigits=digits).cast(pa.decimal128(DECIMAL.precision, digits))
-        # A decimal is a whole number of 128 bits, here of nanoseconds: the lower half of it, and the upper one.
+        digits, values = len(str(unit)) - 1, self.table.column(name).combine_chunks()
+        least, most = (pa.scalar(Decimal(bound), DECIMAL) for bound in (0, NEVER // unit))
+        beyond = pc.or_(pc.less(values, least), pc.greater_equal(values, most)).to_numpy(zero_copy_only=False)
+        self.refuse(beyond, f"{name} must be in [0, {NEVER / unit:g})")
+        rounded = pc.round(values, ndigits=digits).cast(pa.decimal128(DECIMAL.precision, digits))
+        # A decimal is a whole number of 128 bits, here of nanoseconds, of which the upper half is 0.
         halves = np.frombuffer(rounded.buffers()[1], np.int64).reshape(-1, 2)[rounded.offset :][: len(rounded)]
-        low, high = (halves[:, part] for part in ((0, 1) if sys.byteorder == "little" else (1, 0)))
-        self.refuse((high != 0) | (low < 0) | (low >= NEVER), f"{name} must be in [0, {NEVER / unit:g})")
-        return low.copy()
+        return halves[:, 0 if sys.byteorder == "little" else 1].copy()
 
     def extents(self, offset: str, length: str, offset_unit: int = 1, length_unit: int = 1) -> dict[str, Integers]:
         """Offset and length in bytes; their sum must be a place on a device."""
@@ -140,22 +142,25 @@ def table(data: bytes, columns: Mapping[str, pa.DataType], delimiter: str, nulls
     )
 
 
-def read_csv(path: Path, columns: Mapping[str, pa.DataType], edit: Callable[[bytes], bytes] | None = None) -> Iterator[Lines]:
+def read_csv(
+    path: Path, columns: Mapping[str, pa.DataType], edit: Callable[[bytes], bytes] | None = None, nulls: Sequence[str] = ()
+) -> Iterator[Lines]:
     """Lines with commas; a first line that begins with a letter and no digit holds names, and is skipped."""
     names = re.compile(rb"[A-Za-z_]+\s*,[^0-9\n]*\n")
     for first, _, data in chunks(path):
         match = names.match(data) if first == 1 else None
         body = data[match.end() :] if match else data
         if body:
-            yield parse(path, first + bool(match), edit(body) if edit else body, columns, ",")
+            yield parse(path, first + bool(match), edit(body) if edit else body, columns, ",", nulls)
 
 
-def read_words(path: Path, columns: Mapping[str, pa.DataType], edit: Callable[[bytes], bytes] | None = None) -> Iterator[Lines]:
+def read_words(path: Path, columns: Mapping[str, pa.DataType]) -> Iterator[Lines]:
+    """Lines with fields between blanks."""
     for first, _, data in chunks(path):
         plain = data.replace(b"\t", b" ")
         if b"  " in plain or b" \n" in plain or b"\n " in plain or plain[:1] == b" ":
             plain = re.sub(rb" +", b" ", plain).replace(b" \n", b"\n").replace(b"\n ", b"\n").strip(b" ")
-        yield parse(path, first, edit(plain) if edit else plain, columns, " ")
+        yield parse(path, first, plain, columns, " ")
 
 
 def write_lines(path: Path, batches: Batches, columns: Callable[[pa.RecordBatch], list[Any]], delimiter: str, header: bytes = b"") -> None:

@@ -54,7 +54,7 @@ class Format(Protocol):
         raise InvalidParameterError("trace format", repr(options), "only formats with columns of any name, such as csv, take options")
 
 
-FORMATS = Family("traces.format", "trace format", Format)
+FORMATS = Family("traces.format", "trace format", Format, tables="traces.format._columns:ColumnsOfText")
 
 
 class WritableFormat(Format, Protocol):

@@ -6,22 +6,19 @@ unit, or, of the operation, the words for reads and writes.  In a file without a
 """
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
-from decimal import Decimal
+from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from flashsim.core.errors import DamagedFileError, InvalidParameterError
-from flashsim.core.request import FLUSH, READ, SECTOR, TRIM, WRITE, Integers
-from flashsim.core.units import MICROSECONDS, MILLISECONDS, NEVER, SECONDS, parse_size
+from flashsim.core.request import FLUSH, READ, SECTOR, TRIM, WRITE
+from flashsim.core.units import MICROSECONDS, MILLISECONDS, SECONDS, parse_size
 from traces.format import _text
+from traces.format._columns import Column, Reader
 from traces.format.base import Example, Format
-from traces.schema import Batches, make_batch
+from traces.schema import Batches
 
 TITLE = "CSV with a header of names"
 LEAVES_OUT = "columns that are no part of a request"
@@ -52,17 +49,6 @@ _WORDS = {
 }  # fmt: skip
 _OF_WORD = {word: operation for operation, words in _WORDS.items() for word in words.split()}
 _DELIMITERS = ",;\t|"
-#: What is a whole number, unless its unit is larger than a sector.
-_PLACES = ("offset", "length", "device")
-
-
-@dataclass(frozen=True)
-class _Column:
-    """A column of the file: its name, and its unit (ns, or bytes) or words."""
-
-    name: str
-    unit: int = 0
-    words: tuple[str, ...] = ()
 
 
 def recognise(path: Path) -> bool:
@@ -81,7 +67,7 @@ def read(path: Path) -> Batches:
 
 def configured(options: str) -> Format:
     """Columns by options."""
-    columns = {}
+    columns = dict[str, Column]()
     for option in options.split(","):
         role, equals, column = option.strip().partition("=")
         name, colon, unit = column.rpartition(":")
@@ -96,18 +82,30 @@ def configured(options: str) -> Format:
     return _NamedColumns(columns)
 
 
-def _with_unit(role: str, name: str, unit: str) -> _Column:
+def _with_unit(role: str, name: str, unit: str) -> Column:
     if role == "operation":
-        return _Column(name, words=tuple(unit.split("/")) if unit else ())
+        given = dict(zip(unit.split("/") if unit else (), (READ, WRITE, TRIM, FLUSH), strict=False))
+        wrong = f"is no operation ({'/'.join(given or ('R', 'W'))}); name others with --columns operation={name}:READ/WRITE"
+        return Column(name, role, operation=partial(_operation, given), wrong=wrong)
     if role in ("device", "label"):
-        return _Column(name)
+        return Column(name, role)
     known = _TIMES if role in ("time", "completed", "latency") else _SIZES
     if unit.lower() in known:
-        return _Column(name, known[unit.lower()])
+        return _of_numbers(name, role, known[unit.lower()])
     if known is _SIZES and re.fullmatch(r"\d+\s*[A-Za-z]+", unit) and parse_size(unit, f"unit of {role}"):
-        return _Column(name, parse_size(unit))
+        return _of_numbers(name, role, parse_size(unit))
     more = ", 4KiB" if known is _SIZES else ""
     raise InvalidParameterError(f"unit of column {name[:40]}", repr(unit[:40]), f"{role} needs one of {', '.join(known)}{more}")
+
+
+def _of_numbers(name: str, role: str, unit: int) -> Column:
+    """A column of times, or of sizes, which are whole numbers unless their unit is larger than a sector."""
+    return Column(name, role, unit, decimals=role not in ("offset", "length") or unit > SECTOR)
+
+
+def _operation(given: Mapping[str, int], word: str) -> int:
+    """What a request does, by words that were given or usual ones."""
+    return given.get(word.strip(), -1) if given else _OF_WORD.get(word.strip().lower(), -1)
 
 
 def header(line: str) -> tuple[str, list[str]]:
@@ -134,9 +132,8 @@ class _NamedColumns:
     EXAMPLE: Example | None = None
     GENERIC: bool = True
 
-    def __init__(self, columns: dict[str, _Column] | None = None) -> None:
+    def __init__(self, columns: dict[str, Column] | None = None) -> None:
         self._given = columns or {}
-        self._labels: dict[str, int] = {}
 
     def recognise(self, path: Path) -> bool:
         return recognise(path)
@@ -146,14 +143,7 @@ class _NamedColumns:
 
     def read(self, path: Path) -> Batches:
         """See `traces.format.base.Format.read`."""
-        first, self._labels = 0, {}
-        for lines, columns in self._parsed(path):
-            batch = self._batch(lines, columns, first)
-            yield batch
-            first += batch.num_rows
-
-    def _parsed(self, path: Path) -> Iterator[tuple[_text.Lines, dict[str, _Column]]]:
-        delimiter, names, columns = ",", list[str](), dict[str, _Column]()
+        delimiter, names, columns = ",", list[str](), list[Column]()
         for number, _, data in _text.chunks(path):
             body = data.replace(b'"', b"")
             if number == 1:
@@ -163,15 +153,13 @@ class _NamedColumns:
                     body, number = rest, 2
                 else:
                     names = [str(place) for place in range(1, len(names) + 1)]
-                columns = self._roles(path, names)
-            types = dict.fromkeys(names, pa.string())
-            for role, column in columns.items():
-                if role not in ("operation", "label"):
-                    types[column.name] = pa.int64() if column.unit <= SECTOR and role in _PLACES else _text.DECIMAL
+                columns = list(self._roles(path, names).values())
+                reader = Reader(columns)
             if body:
-                yield _text.parse(path, number, body, types, delimiter, [""]), columns
+                types = dict.fromkeys(names, pa.string()) | {column.name: column.type for column in columns}
+                yield reader.batch(_text.parse(path, number, body, types, delimiter, [""]))
 
-    def _roles(self, path: Path, names: list[str]) -> dict[str, _Column]:
+    def _roles(self, path: Path, names: list[str]) -> dict[str, Column]:
         """The column of each role: as it was given, or as the only one whose name says so."""
         if len(set(names)) < len(names):
             raise DamagedFileError(f"trace: {path}, line 1: two columns have the same name")
@@ -192,62 +180,3 @@ class _NamedColumns:
             if role not in columns:
                 raise DamagedFileError(f"trace: {path}, line 1: no column is the {role}; name one with --columns {role}=NAME:UNIT")
         return columns
-
-    def _batch(self, lines: _text.Lines, columns: dict[str, _Column], first: int) -> pa.RecordBatch:
-        for role, column in columns.items():
-            if role not in ("completed", "latency", "label"):
-                lines.refuse(lines.table.column(column.name).is_null().to_numpy(), f"{column.name} is empty")
-        found: dict[str, Any] = {role: _whole(lines, columns[role]) for role in ("offset", "length")}
-        lines.refuse(found["offset"] + found["length"] >= NEVER, "the request ends beyond any device")
-        if "time" in columns:
-            found["arrival"] = _times(lines, columns["time"])[0]
-        for role, begin in (("completed", 0), ("latency", found.get("arrival"))):
-            if role in columns and begin is not None and "completed" not in found:
-                times, known = _times(lines, columns[role])
-                lines.refuse(known & (times >= NEVER - begin), f"{columns[role].name} is too large")
-                found["completed"] = pa.array(times + begin, pa.int64(), mask=~known)
-        label: Any = ""
-        if "label" in columns:
-            texts = pc.fill_null(lines.table.column(columns["label"].name), "").combine_chunks()
-            label = texts.dictionary_encode()
-            numbers = [self._labels.setdefault(text, len(self._labels)) for text in label.dictionary.to_pylist()]
-            found["device"] = np.array(numbers, np.int64)[label.indices.to_numpy()]
-        if "device" in columns:
-            found["device"] = _whole(lines, columns["device"])
-        if "device" in found:
-            lines.refuse(found["device"] >= 1 << 15, f"its device must be in [0, {1 << 15})")
-        if "operation" in columns:
-            found["operation"] = _operations(lines, columns["operation"])
-        return make_batch(found, first, label, () if "operation" in columns else ("operation",))
-
-
-def _whole(lines: _text.Lines, column: _Column) -> Integers:
-    """A column in bytes, or of plain whole numbers."""
-    if column.unit <= SECTOR:
-        return lines.scaled(column.name, max(1, column.unit))
-    exact = pc.multiply(lines.table.column(column.name).cast(pa.decimal256(53, 15)), pa.scalar(Decimal(column.unit), pa.decimal256(20)))
-    lines.refuse(pc.not_equal(pc.floor(exact), exact).to_numpy(), f"{column.name} must be whole bytes")
-    most = pa.scalar(Decimal(NEVER), exact.type)
-    lines.refuse(pc.or_(pc.less(exact, pa.scalar(Decimal(0), exact.type)), pc.greater_equal(exact, most)).to_numpy(), _beyond(column))
-    return exact.cast(pa.int64()).to_numpy()
-
-
-def _beyond(column: _Column) -> str:
-    return f"{column.name} must be in [0, {NEVER} B)"
-
-
-def _times(lines: _text.Lines, column: _Column) -> tuple[Integers, _text.Bools]:
-    """A column of times in ns, and which of them are known."""
-    values = lines.table.column(column.name)
-    filled = _text.Lines(lines.path, lines.first, pa.table({column.name: pc.fill_null(values, 0)}))
-    return filled.times(column.name, column.unit), values.is_valid().to_numpy()
-
-
-def _operations(lines: _text.Lines, column: _Column) -> Integers:
-    texts = pc.utf8_trim_whitespace(lines.table.column(column.name)).combine_chunks().dictionary_encode()
-    given = dict(zip(column.words, (READ, WRITE, TRIM, FLUSH), strict=False))
-    words = [given.get(text, -1) if given else _OF_WORD.get(text.lower(), -1) for text in texts.dictionary.to_pylist()]
-    found = np.array(words, np.int64)[texts.indices.to_numpy()]
-    known = "/".join(given or ("R", "W"))
-    lines.refuse(found < 0, f"{column.name} is no operation ({known}); name others with --columns operation={column.name}:READ/WRITE")
-    return found

@@ -42,10 +42,13 @@ def references(path: Path) -> ReferenceBatches:
 
 def configured(options: str) -> PageFormat:
     """Columns by options, ``page=NAME,write=NAME:READ/WRITE``, the second of which, and its words, may be left out."""
-    columns = dict(option.strip().partition("=")[::2] for option in options.split(","))
+    given = [option.strip().partition("=")[::2] for option in options.split(",")]
+    columns = dict(given)
+    name, _, words = columns.get("write", "").partition(":")
     if not columns.get("page") or columns.keys() - {"page", "write"} or not all(columns.values()):
         raise InvalidParameterError("columns", repr(options[:60]), "of a trace of pages it must be page=NAME,write=NAME:READ/WRITE")
-    name, _, words = columns.get("write", "").partition(":")
+    if len(columns) < len(given) or columns["page"] == name:
+        raise InvalidParameterError("columns", repr(options[:60]), "page and write are named once each, and are two columns")
     means = dict(zip(words.lower().split("/"), (False, True), strict=False)) if words else _MEANS
     return _NamedColumns(columns["page"], name, means)
 

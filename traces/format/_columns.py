@@ -1,0 +1,267 @@
+"""Requests from columns of text: what each column holds and in which unit, and formats that a table of their columns describes.
+
+Such a format is a ``NAME.toml`` in this folder:
+
+=================  =================================================================================================================
+``title``          a line that says what it is
+``leaves_out``     what its files hold that the schema does not; nothing if it is missing
+``separator``      of fields; a blank stands for any number of blanks and tabs
+``pattern``        a regular expression that lines fit
+``unknown``        what stands for a latency that was not recorded
+``labels``         a regular expression that labels fit which are written
+``label``          what is written for a request without a label; its device's number if it is missing
+``loose``          whether blanks around fields, and fields after those named, are skipped
+``longest_pause``  mean time between requests, in the file's unit, beyond which whole numbers are not taken for its times
+``columns``        in order: ``name``; what it ``holds`` (see `Column`); its ``unit``, ns or bytes; ``decimals``, whether it may have
+                   fractions; ``from_first``, whether times count from that of the first line; a ``pattern`` that labels which are
+                   read fit; an operation's ``words``, the first of each operation being the one that is written; ``bit``, whether
+                   words are of the lowest bit of a hexadecimal number
+``example``        the lines of a small file, and ``requests``, what they say: operation, offset, length and arrival (ns)
+=================  =================================================================================================================
+"""
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from flashsim.core.errors import InvalidParameterError
+from flashsim.core.request import OPERATIONS, Integers
+from flashsim.core.units import NEVER
+from traces.format import _text
+from traces.format.base import Example, WritableFormat
+from traces.schema import Batches, make_batch
+
+_DEVICES = 1 << 15
+#: Columns of the schema, by what a column of text holds.
+_SCHEMA = {"time": "arrival", "latency": "completed"}
+#: Lines that are judged for the time between requests.
+_JUDGED = 1000
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of text.
+
+    Parameters
+    ----------
+    name
+        Its name in messages, and in a header.
+    holds
+        time, completed, latency, offset, length, operation, device or label.
+    unit
+        Of its numbers, ns or bytes.
+    decimals
+        Whether they may have fractions.
+    from_first
+        Whether times count from that of the first line.
+    pattern
+        A regular expression that labels fit.
+    operation
+        The operation of a word; -1 if it is none.
+    wrong
+        What is wrong with a word that is no operation.
+    """
+
+    name: str
+    holds: str
+    unit: int = 1
+    decimals: bool = False
+    from_first: bool = False
+    pattern: str = ".*"
+    operation: Callable[[str], int] = lambda word: -1
+    wrong: str = ""
+
+    @property
+    def type(self) -> pa.DataType:
+        """What the column is parsed as."""
+        return pa.string() if self.holds in ("operation", "label") else _text.DECIMAL if self.decimals else pa.int64()
+
+
+class Reader:
+    """Makes requests of a file's lines, one chunk after the other.
+
+    Parameters
+    ----------
+    columns
+        Offset and length at least; without times nothing is timed, and without an operation it is not known.
+    unknown
+        What stands for a field that is empty.
+    """
+
+    def __init__(self, columns: Iterable[Column], unknown: str = "") -> None:
+        self._columns = {column.holds: column for column in columns}
+        self._unknown = unknown
+        self._places: dict[str, int] = {}
+        self._first = 0
+        self._begin: int | None = None
+
+    def batch(self, lines: _text.Lines) -> pa.RecordBatch:
+        """The requests of the next lines."""
+        columns = self._columns
+        for holds, column in columns.items():
+            if holds not in ("completed", "latency", "label"):
+                lines.refuse(lines.table.column(column.name).is_null().to_numpy(), f"{column.name} is {self._unknown or 'empty'}")
+        found: dict[str, Any] = {holds: _whole(lines, columns[holds]) for holds in ("offset", "length")}
+        lines.refuse(found["offset"] + found["length"] >= NEVER, "the request ends beyond any device")
+        if "time" in columns:
+            found["arrival"] = self._arrivals(lines, columns["time"])
+        for holds, begin in (("completed", 0), ("latency", found.get("arrival"))):
+            if holds in columns and begin is not None and "completed" not in found:
+                times, known = _times(lines, columns[holds])
+                lines.refuse(known & (times >= NEVER - begin), f"{columns[holds].name} is too large")
+                found["completed"] = pa.array(times + begin, pa.int64(), mask=~known)
+        label: Any = ""
+        if "label" in columns:
+            label, found["device"] = self._labels_and_places(lines, columns["label"])
+        if "device" in columns:
+            found["device"] = lines.numbers(columns["device"].name)
+        if "device" in found:
+            lines.refuse((found["device"] < 0) | (found["device"] >= _DEVICES), f"its device must be in [0, {_DEVICES})")
+        if "operation" in columns:
+            found["operation"] = _operations(lines, columns["operation"])
+        self._first += len(found["offset"])
+        return make_batch(found, self._first - len(found["offset"]), label, () if "operation" in columns else ("operation",))
+
+    def _arrivals(self, lines: _text.Lines, column: Column) -> Integers:
+        if not column.from_first:
+            return _times(lines, column)[0]
+        times = lines.numbers(column.name)
+        self._begin = int(times[0]) if self._begin is None else self._begin
+        far = (times < self._begin) | (times - self._begin >= NEVER // column.unit)
+        lines.refuse(far, f"{column.name} is before that of the first line, or far after it")
+        return (times - self._begin) * column.unit
+
+    def _labels_and_places(self, lines: _text.Lines, column: Column) -> tuple[pa.Array, Integers]:
+        """The labels of lines, and the place of each in order of appearance."""
+        label = pc.fill_null(lines.table.column(column.name), "").combine_chunks().dictionary_encode()
+        texts, each = label.dictionary.to_pylist(), label.indices.to_numpy()
+        unfit = np.array([not re.fullmatch(column.pattern, text) for text in texts], np.bool_)
+        lines.refuse(unfit[each], f"{column.name} must be of the form {column.pattern}")
+        return label, np.array([self._places.setdefault(text, len(self._places)) for text in texts], np.int64)[each]
+
+
+def _whole(lines: _text.Lines, column: Column) -> Integers:
+    """A column in bytes, or of plain whole numbers."""
+    if not column.decimals:
+        return lines.scaled(column.name, column.unit)
+    exact = pc.multiply(lines.table.column(column.name).cast(pa.decimal256(53, 15)), pa.scalar(Decimal(column.unit), pa.decimal256(20)))
+    lines.refuse(pc.not_equal(pc.floor(exact), exact).to_numpy(), f"{column.name} must be whole bytes")
+    least, most = (pa.scalar(Decimal(bound), exact.type) for bound in (0, NEVER))
+    beyond = pc.or_(pc.less(exact, least), pc.greater_equal(exact, most)).to_numpy()
+    lines.refuse(beyond, f"{column.name} must be in [0, {NEVER} B)")
+    return exact.cast(pa.int64()).to_numpy()
+
+
+def _times(lines: _text.Lines, column: Column) -> tuple[Integers, _text.Bools]:
+    """A column of times in ns, and which of them are known."""
+    values = lines.table.column(column.name)
+    filled = _text.Lines(lines.path, lines.first, pa.table({column.name: pc.fill_null(values, 0)}))
+    scale = filled.times if column.decimals else filled.scaled
+    return scale(column.name, column.unit), values.is_valid().to_numpy()
+
+
+def _operations(lines: _text.Lines, column: Column) -> Integers:
+    texts = lines.table.column(column.name).combine_chunks().dictionary_encode()
+    found = np.array([column.operation(text) for text in texts.dictionary.to_pylist()], np.int64)[texts.indices.to_numpy()]
+    lines.refuse(found < 0, f"{column.name} {column.wrong}")
+    return found
+
+
+class ColumnsOfText(WritableFormat):
+    """A format whose lines a table describes (see this module)."""
+
+    def __init__(self, name: str, table: Mapping[str, Any]) -> None:
+        self.TITLE, self.LEAVES_OUT, self.LABELS = table["title"], table.get("leaves_out", ""), table.get("labels", ".*")
+        requests = [(OPERATIONS.index(operation), *numbers) for operation, *numbers in table["requests"]]
+        self.EXAMPLE = Example(table["example"].encode(), requests)
+        self._name, self._table = name, table
+        self._separator, self._unknown = table["separator"], table.get("unknown", "")
+        self._columns, self._words = list[Column](), dict[int, str]()
+        for row in table["columns"]:
+            means = {word: OPERATIONS.index(operation) for word, operation in row.get("words", {}).items()}
+            self._words = self._words | {operation: word for word, operation in reversed(means.items())}
+            self._columns.append(_column(row, means))
+        self.CARRIES = frozenset(_SCHEMA.get(column.holds, column.holds) for column in self._columns) | {"device"}
+        (self._time,) = (column for column in self._columns if column.holds == "time")
+        self.RESOLUTION = 1 if self._time.decimals else self._time.unit
+        if self._unknown:
+            self.FILLS = {"completed": f"a {next(column.name for column in self._columns if column.holds == 'latency')} of {self._unknown}"}
+
+    def recognise(self, path: Path) -> bool:
+        """Judge whether lines fit the pattern, and times the unit.
+
+        Times that are no whole numbers fit.  A trace with few requests a second shows that whole numbers are of another unit.
+        """
+        if not _text.looks_like(path, self._table["pattern"].encode()):
+            return False
+        if "longest_pause" not in self._table:
+            return True
+        words = [line.split()[self._columns.index(self._time)] for line in _text.head(path, _JUDGED) if line]
+        times = [float(word) for word in words if re.fullmatch(rb"\d+(\.\d*)?", word)]
+        return (
+            any(b"." in word for word in words)
+            or len(times) < 2
+            or max(times) - min(times) < self._table["longest_pause"] * (len(times) - 1)
+        )
+
+    def read(self, path: Path) -> Batches:
+        """See `traces.format.base.Format.read`."""
+        reader, types = Reader(self._columns, self._unknown), {column.name: column.type for column in self._columns}
+        edit, nulls = (self._tightened if self._table.get("loose") else None), [self._unknown] if self._unknown else []
+        chunks = _text.read_words(path, types) if self._separator == " " else _text.read_csv(path, types, edit, nulls)
+        yield from map(reader.batch, chunks)
+
+    def _tightened(self, data: bytes) -> bytes:
+        """Lines without blanks, and without fields after those that are named."""
+        plain = data.replace(b" ", b"").replace(b"\t", b"")
+        rest = re.compile(rb"^((?:[^,\n]*,){%d}[^,\n]*),.*$" % (len(self._columns) - 1), re.MULTILINE)
+        return rest.sub(rb"\1", plain) if rest.search(plain) else plain
+
+    def write(self, batches: Batches, path: Path) -> None:
+        """See `traces.format.base.WritableFormat.write`."""
+        _text.write_lines(path, batches, lambda batch: [self._written(batch, column) for column in self._columns], self._separator)
+
+    def _written(self, batch: pa.RecordBatch, column: Column) -> Any:
+        match column.holds:
+            case "operation":
+                return _text.operations(batch, self._words, self._name)
+            case "offset" | "length":
+                return _text.whole(batch, column.holds, column.unit, self._name)
+            case "time":
+                arrival = _text.arrivals(batch, self._name)
+                return _text.decimals(arrival, column.unit) if column.decimals else arrival // column.unit
+            case "latency":
+                latency = pc.fill_null(batch.column("completed"), 0).to_numpy() - _text.arrivals(batch, self._name)
+                known = batch.column("completed").is_valid().to_numpy(zero_copy_only=False)
+                return np.where(known, np.rint(latency / column.unit).astype(np.int64), int(self._unknown))
+            case "label":
+                return self._labels(batch)
+            case _:
+                return batch.column("device")
+
+    def _labels(self, batch: pa.RecordBatch) -> pa.Array:
+        label = pc.fill_null(batch.column("label").cast(pa.string()), "")
+        named = pc.not_equal(label, "")
+        for text in pc.unique(label.filter(named)).to_pylist():
+            if not re.fullmatch(self.LABELS, text):
+                raise InvalidParameterError("label", repr(text), f"{self._name} holds only labels that fit {self.LABELS!r}")
+        return pc.if_else(named, label, self._table.get("label", batch.column("device").cast(pa.string())))
+
+
+def _column(row: Mapping[str, Any], means: Mapping[str, int]) -> Column:
+    """A column of a table, whose words are operations."""
+
+    def by_bit(word: str) -> int:
+        return means[str(int(word, 16) & 1)] if re.fullmatch("[0-9a-fA-F]{1,15}", word) else -1
+
+    column = Column(**{key: value for key, value in row.items() if key not in ("words", "bit")})
+    if row.get("bit"):
+        return replace(column, operation=by_bit, wrong="must be hexadecimal")
+    return replace(column, operation=lambda word: means.get(word, -1), wrong=f"must be one of {', '.join(means)}")
