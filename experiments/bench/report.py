@@ -1,7 +1,7 @@
 """What a benchmark says: tables, JSON, and a report with one picture a micro-benchmark."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ from experiments.bench.uflip import Measured, shown_value
 from experiments.presentation.plots import LINES, WIDTH, legend, style, svg
 from experiments.presentation.report import Report
 from experiments.presentation.section import Section
-from experiments.presentation.tables import Entry, Table
+from experiments.presentation.tables import Entry, Table, captioned
 from flashsim.core.units import MB, MICROSECONDS, MILLISECONDS
 from flashsim.device.cited import show
 
@@ -120,7 +120,7 @@ def write_report(
         beside = "" if one.difference is None else f" ({100 * one.difference:+.1f} %)"
         tiles.append((one.name.replace("_", " "), show(one.name, one.measured) + beside))
     sections = [Section("What matters", tables=[STYLES[style].overview(found)])] if found else []
-    sections += [Section(figures.title, tables=[replace(figures, title="figures")])] if nominal else []
+    sections += [Section(figures.attrs["title"], tables=[captioned(figures, title="figures")])] if nominal else []
     tables = benchmark_tables(found, style)
     for name, own in _by_benchmark(found).items():
         drawn = {name: svg(picture(own, style))} if len({one.value for one in own}) > 1 else {}

@@ -41,7 +41,7 @@ def policies_tables(told: Iterable[tuple[str, Replacement]]) -> list[Table]:
         for parameter, one in member.PARAMETERS.items():
             parameters.append([f"{name}:{parameter}", one.default, f"{one.least:,} to {one.most:,}", one.meaning])
     tables = [Table(["policy", "title"], policies), Table(["parameter", "default", "bounds", "meaning"], parameters)]
-    return [table for table in tables if table.rows]
+    return [table for table in tables if len(table)]
 
 
 def runs_table(done: Simulated) -> Table:

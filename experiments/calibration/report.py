@@ -1,6 +1,5 @@
 """What a calibration prints: measured beside simulated, cell by cell, what was fitted, and how far to trust it."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,7 @@ from experiments.calibration.session import Calibration, shown_interval
 from experiments.presentation.plots import LINES, WIDTH, legend, style, svg
 from experiments.presentation.report import Report
 from experiments.presentation.section import Section
-from experiments.presentation.tables import Entry, Table
+from experiments.presentation.tables import Entry, Table, captioned
 from flashsim.core.units import MB, MICROSECONDS, SECONDS
 
 NOTE = (
@@ -78,8 +77,8 @@ def write_report(folder: Path, done: Calibration, lead: str, origin: dict[str, A
             [Table(["fitted", "95 % interval"], estimates, "parameters")],
         ),
         Section("Measured and simulated", note(done), pictures={"cells": svg(picture(done))}),
-        Section("Fitted cells", tables=[replace(cells_table(done, False), title="fitted")]),
-        Section("Cells held out", "The fit did not see them.", [replace(cells_table(done, True), title="held-out")]),
+        Section("Fitted cells", tables=[captioned(cells_table(done, False), title="fitted")]),
+        Section("Cells held out", "The fit did not see them.", [captioned(cells_table(done, True), title="held-out")]),
     ]
     Report(f"Calibration of {done.device}", lead, figures, sections, origin).write(folder)
 

@@ -6,9 +6,10 @@ import os
 import sys
 from dataclasses import dataclass
 
+import pandas as pd
 import typer
 
-from experiments.presentation.tables import Table, wrapped
+from experiments.presentation.tables import as_text, wrapped
 
 #: Explanations are no wider, and tables no wider than the second: a longer line is hard to follow.
 _READABLE, _MOST = 110, 200
@@ -34,7 +35,7 @@ class Explanation:
     indent: str = ""
 
 
-Part = str | Table | Explanation
+Part = str | pd.DataFrame | Explanation
 
 
 def say(*parts: Part) -> None:
@@ -58,8 +59,8 @@ def fitted(part: Part, columns: int | None) -> str:
         filled
         before
     """
-    if isinstance(part, Table):
-        return part.as_text(columns)
+    if isinstance(part, pd.DataFrame):
+        return as_text(part, columns)
     if isinstance(part, Explanation):
         return wrapped(part.text, min(columns or _READABLE, _READABLE), part.indent)
     return "\n".join(_line(line, columns) for line in part.split("\n"))

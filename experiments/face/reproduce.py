@@ -20,6 +20,7 @@ from experiments.face._working import working
 from experiments.papers.base import PAPERS
 from experiments.presentation.plots import scatter_beside
 from experiments.presentation.section import Section
+from experiments.presentation.tables import as_text
 from experiments.reproduction.judging import Reproduced, as_dict, summary
 from experiments.reproduction.judging import reproduce as reproduce_papers
 from experiments.reproduction.report import write_report
@@ -42,7 +43,7 @@ class ExhibitShown:
     def tables(self) -> list[pd.DataFrame]:
         """Its tables."""
         every = [table for section in self.sections for table in section.tables]
-        return [pd.DataFrame([list(row) for row in table.rows], columns=list(table.header)).round(table.digits) for table in every]
+        return [table.infer_objects().round(table.attrs["digits"]) for table in every]
 
     def _repr_html_(self) -> str:
         parts = []
@@ -53,7 +54,7 @@ class ExhibitShown:
         return "\n".join(parts)
 
     def __repr__(self) -> str:
-        return "\n\n".join(section.title + "".join(f"\n{table.as_text()}" for table in section.tables) for section in self.sections)
+        return "\n\n".join(section.title + "".join(f"\n{as_text(table)}" for table in section.tables) for section in self.sections)
 
 
 class ReproductionOutcome(Outcome):

@@ -177,7 +177,7 @@ def _time_axis(done: Pools) -> tuple[float, str]:
 def write_report(folder: Path, *, done: Pools, origin: Mapping[str, Any]) -> None:
     """Fill a folder with ``report.html``, tables (CSV) and pictures (SVG)."""
     worth = parts(done)
-    tables = [each for each in (runs_table(done), figures_table(done), kinds_table(done)) if each]
+    tables = [each for each in (runs_table(done), figures_table(done), kinds_table(done)) if each is not None]
     sections = [
         Section("Over time", pictures={"ramp_up": svg(ramp_up(done)), "traffic": svg(traffic(done))}),
         Section("Designs", EXPLAINED, tables, {"parts": svg(worth)} if worth else {}),

@@ -1,8 +1,8 @@
 """Pictures: their style, bars of I/O and CPU time, published values beside ours, and SVG; made directly, without pyplot's global state."""
 
 import io
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
+from matplotlib.scale import LogScale
 
 #: Dark for I/O and light for CPU, one hue a label; told apart without colour by their order and by the names under the bars.
 COLOURS = (("#1f4e79", "#9dc3e6"), ("#7f3f00", "#f4b183"), ("#385723", "#a9d18e"), ("#5b2c6f", "#c9a7d8"))
@@ -31,6 +32,14 @@ WIDTH = 5.4
 
 #: Line and marker of one series after another, told apart without colour too.
 LINES = (("#1f4e79", "o"), ("#c55a11", "s"), ("#385723", "^"), ("#7030a0", "v"), ("#7f7f7f", "D"), ("#bf9000", "x"))
+
+#: Once all of `LINES` are taken, the next series have the next stroke.
+STROKES = ("-", "--", ":", "-.")
+#: How lines are drawn: with marks at their points, or as steps, which distributions are.
+MARKED: dict[str, Any] = {"markersize": 4}
+STEPS: dict[str, Any] = {"drawstyle": "steps-post", "marker": ""}
+#: A scale of powers of two.
+BINARY = LogScale(None, base=2)
 
 _DOT: dict[str, Any] = {"marker": "o", "linestyle": "", "color": "black", "markerfacecolor": "white", "markersize": 3.5}
 
@@ -102,23 +111,59 @@ def style() -> AbstractContextManager[None]:
     return matplotlib.rc_context(_STYLE)
 
 
-def stacked_bars(panels: Mapping[str, Sequence[Bar]], unit: str = "seconds") -> Figure:
+@contextmanager
+def panels(height: float, rows: int = 1, columns: int = 1, width: float = WIDTH, **shared: Any) -> Iterator[tuple[Figure, Any]]:
+    """A figure so many inches high, and its axes, one or an array of them, to be drawn on in our style."""
+    with style():
+        figure = Figure(figsize=(width, height), layout="constrained")
+        yield figure, figure.subplots(rows, columns, **shared)
+
+
+def stroke(number: int) -> dict[str, Any]:
+    """Colour, marker and stroke of a series by its number."""
+    colour, marker = LINES[number % len(LINES)]
+    return {"color": colour, "marker": marker, "linestyle": STROKES[number // len(LINES) % len(STROKES)]}
+
+
+def lines(
+    series: Mapping[str, tuple[Any, Any]], height: float = 3.2, *, names: int = 4, line: dict[str, Any] = MARKED, **axis: Any
+) -> Figure:
+    """A figure of lines, told apart by colour, marker and stroke, and named above it, so many names beside each other.
+
+    Parameters
+    ----------
+    series
+        Places along both axes, by name; a single line needs none.
+    line
+        What `matplotlib.axes.Axes.plot` takes for each, such as `STEPS`.
+    axis
+        What `matplotlib.axes.Axes.set` takes: labels, scales and limits.
+    """
+    with panels(height) as (figure, axes):
+        for number, (name, (x, y)) in enumerate(series.items()):
+            axes.plot(x, y, **stroke(number) | {"label": name} | line)
+        axes.set(**axis)
+        if any(series):
+            legend(figure, axes, names)
+    return figure
+
+
+def stacked_bars(by_title: Mapping[str, Sequence[Bar]], unit: str = "seconds") -> Figure:
     """A figure of grouped, stacked bars.
 
     Parameters
     ----------
-    panels
-        Bars by title, one panel below the other on one scale; groups and labels are taken in order of appearance.
+    by_title
+        Bars, one panel below the other on one scale; groups and labels are taken in order of appearance.
     """
-    with style():
-        figure = Figure(figsize=(WIDTH, 0.3 + 2.6 * max(1, len(panels))), layout="constrained")
-        every = figure.subplots(max(1, len(panels)), 1, sharey=True, squeeze=False)[:, 0]
-        for axes, (title, bars) in zip(every, panels.items(), strict=False):
+    rows = max(1, len(by_title))
+    with panels(0.3 + 2.6 * rows, rows, sharey=True, squeeze=False) as (figure, every):
+        for axes, (title, bars) in zip(every[:, 0], by_title.items(), strict=False):
             _stack(axes, bars)
             axes.set_ylabel(unit)
             axes.set_title(title, fontsize=10)
             axes.margins(x=0.01, y=0.12)
-        dots = [bar for bars in panels.values() for bar in bars if bar.formula is not None]
+        dots = [bar for bars in by_title.values() for bar in bars if bar.formula is not None]
         handles: list[Any] = [Patch(color=COLOURS[0][0], label="I/O"), Patch(color=COLOURS[0][1], label="CPU")]
         handles += [Line2D([], [], label="I/O by the formula", **_DOT)] if dots else []
         figure.legend(handles=handles, frameon=False, ncols=3, loc="outside upper center")
@@ -150,33 +195,34 @@ def _stack(axes: Axes, bars: Sequence[Bar]) -> None:
     axes.set_xticks(np.arange(len(groups)), groups)
 
 
-def published_beside_ours(panels: Mapping[str, Beside], x: str, y: str, *, columns: int = 2, share: bool = True) -> Figure:
+def published_beside_ours(by_title: Mapping[str, Beside], x: str, y: str, *, columns: int = 2, share: bool = True) -> Figure:
     """A figure of what was published beside what we have, a panel a row of the published table.
 
     Parameters
     ----------
-    panels
-        Values by title, row by row.
+    by_title
+        Values, row by row.
     x, y
         What stands along the axes, with the unit.
     share
         Whether all panels have one scale.
     """
-    rows = -(-len(panels) // columns)
-    with style():
-        figure = Figure(figsize=(WIDTH, 0.5 + 1.75 * rows), layout="constrained")
-        every = figure.subplots(rows, columns, sharey=share, squeeze=False).ravel()
-        for axes, (title, panel) in zip(every, panels.items(), strict=False):
+    rows = -(-len(by_title) // columns)
+    with panels(0.5 + 1.75 * rows, rows, columns, sharey=share, squeeze=False) as (figure, grid):
+        every = grid.ravel()
+        for axes, (title, panel) in zip(every, by_title.items(), strict=False):
             _compare(axes, panel)
             axes.set_title(title, fontsize=9)
             axes.margins(y=0.12)
-        for axes in every[: len(panels)]:  # once all are drawn: the scale may be one for all
+        for axes in every[: len(by_title)]:  # once all are drawn: the scale may be one for all
             axes.set_ylim(bottom=0)
-        for axes in every[len(panels) :]:
+        for axes in every[len(by_title) :]:
             axes.remove()
         figure.supxlabel(x, fontsize=9)
         figure.supylabel(y, fontsize=9)
-        figure.legend(handles=_handles(panels.values()), frameon=False, ncols=4, loc="outside upper center", fontsize=8, columnspacing=1.2)
+        figure.legend(
+            handles=_handles(by_title.values()), frameon=False, ncols=4, loc="outside upper center", fontsize=8, columnspacing=1.2
+        )
     return figure
 
 
@@ -210,27 +256,22 @@ def _handles(panels: Iterable[Beside]) -> list[Any]:
     return handles
 
 
-def series_over(frame: pd.DataFrame, x: str, y: str, series: str | None, panels: Sequence[str], x_label: str) -> Figure:
-    """A line a series over `x`, in a panel for each combination of values of the columns `panels`.
+def series_over(frame: pd.DataFrame, x: str, y: str, series: str | None, split: Sequence[str], x_label: str) -> Figure:
+    """A line a series over `x`, in a panel for each combination of values of the columns `split`.
 
     Parameters
     ----------
     frame
         Its column `x` holds numbers, or texts that stand in the order of their appearance.
     """
-    groups = list(frame.groupby(list(panels), sort=False)) if panels else [((), frame)]
-    with style():
-        figure = Figure(figsize=(WIDTH, 0.4 + 2.6 * len(groups)), layout="constrained")
-        for axes, (values, rows) in zip(figure.subplots(len(groups), 1, squeeze=False)[:, 0], groups, strict=True):
-            lines = list(rows.groupby(series, sort=False)) if series else [(None, rows)]
-            for number, (name, points) in enumerate(lines):
-                colour, marker = LINES[number % len(LINES)]
+    groups = list(frame.groupby(list(split), sort=False)) if split else [((), frame)]
+    with panels(0.4 + 2.6 * len(groups), len(groups), squeeze=False) as (figure, every):
+        for axes, (values, rows) in zip(every[:, 0], groups, strict=True):
+            for number, (name, points) in enumerate(rows.groupby(series, sort=False) if series else [(None, rows)]):
                 ordered = points.sort_values(x) if pd.api.types.is_numeric_dtype(points[x]) else points
-                axes.plot(ordered[x], ordered[y], color=colour, marker=marker, markersize=4, label=name)
+                axes.plot(ordered[x], ordered[y], label=name, **stroke(number) | MARKED)
             axes.set_title(", ".join(map(str, values)), fontsize=9)
-            axes.set_xlabel(x_label)
-            axes.set_ylabel(y)
-            axes.set_ylim(0, None)
+            axes.set(xlabel=x_label, ylabel=y, ylim=(0, None))
         if series:
             legend(figure, figure.axes[0])
     return figure
@@ -245,9 +286,7 @@ def scatter_beside(rows: pd.DataFrame, x: str, y: str, split: str, names: tuple[
         A column of truth values; those where it holds and the others look different, and `names` are theirs.
     """
     shown = rows[(rows[x] > 0) & (rows[y] > 0)]
-    with style():
-        figure = Figure(figsize=(4.6, 4.4), layout="constrained")
-        axes = figure.subplots()
+    with panels(4.4, width=4.6) as (figure, axes):
         for holds, name, (colour, marker) in zip((True, False), names, LINES, strict=False):
             chosen = shown[shown[split].astype(bool) == holds]
             axes.plot(chosen[x], chosen[y], linestyle="", color=colour, marker=marker, markersize=4, label=name)

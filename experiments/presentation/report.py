@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 from markupsafe import Markup
 
 from experiments.presentation.section import Section
-from experiments.presentation.tables import Table
+from experiments.presentation.tables import filled, numeric, texts
 
 #: Tables that need more pixels than the first have a class, after the next limit: where the page is no wider, rows become cards.
 _LIMITS = (360, 600, 750, 900, 1050, 1200, 9999)
@@ -68,27 +69,28 @@ def page(template: str, title: str, contents: Sequence[tuple[str, str]], origin:
         undefined=StrictUndefined,
         trim_blocks=True,
     )
-    environment.filters |= {"inline": Markup, "cards": cards}
+    environment.filters |= {"inline": Markup, "cards": cards, "filled": filled, "numeric": numeric, "texts": texts}
     known = {"title": title, "contents": contents, "provenance": json.dumps(origin, indent=2), "limits": _LIMITS[1:]}
     return environment.get_template(template).render(known | values)
 
 
-def cards(table: Table) -> str:
+def cards(table: pd.DataFrame) -> str:
     """The class of a table that is too wide for some pages, where its rows become cards; nothing if it fits the narrowest.
 
     Examples
     --------
+    >>> from experiments.presentation.tables import Table
     >>> cards(Table(["join", "s"], [["bnl", 1.5]]))
     ''
     >>> cards(Table([f"column {number}" for number in range(20)], [[1e9] * 20]))
     'cards-9999'
     """
-    width = 0.0
-    for index in table.filled():
-        entries, numeric = [row[index] for row in table.shown()], table.numeric()[index]
+    width, rows, numbers = 0.0, texts(table), numeric(table)
+    for index in filled(table):
+        entries, number = [row[index] for row in rows], numbers[index]
         widest = max(map(len, entries), default=0)
-        words = [word for entry in (table.header[index], *(() if numeric else entries)) for word in entry.split()]
-        needed = max([widest if numeric else min(widest, _WRAPPED), *map(len, words)])
+        words = [word for entry in (str(table.columns[index]), *(() if number else entries)) for word in entry.split()]
+        needed = max([widest if number else min(widest, _WRAPPED), *map(len, words)])
         width += _CHARACTER * needed + _MARGINS
     least, *limits = _LIMITS
     return f"cards-{next(limit for limit in limits if width <= limit or limit == limits[-1])}" if width > least else ""

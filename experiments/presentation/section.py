@@ -6,23 +6,33 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
-from experiments.presentation.tables import Table
+import pandas as pd
+
+from experiments.presentation.tables import write_csv
 
 
 @dataclass(frozen=True)
 class Section:
-    """Words, tables and pictures (as SVG) under one title.
+    """Words, tables and pictures under one title; figures become SVG.
 
     `on_terminal` tables are printed by the command as well; `terms` are words with their meaning.
     """
 
     title: str
     text: str = ""
-    tables: Sequence[Table] = ()
-    pictures: Mapping[str, str] = field(default_factory=dict)
+    tables: Sequence[pd.DataFrame] = ()
+    pictures: Mapping[str, Any] = field(default_factory=dict)
     on_terminal: bool = False
     terms: Sequence[tuple[str, str]] = ()
+
+    def __post_init__(self) -> None:
+        if any(not isinstance(picture, str) for picture in self.pictures.values()):
+            from experiments.presentation.plots import svg  # its libraries take a while to load
+
+            drawn = {name: picture if isinstance(picture, str) else svg(picture) for name, picture in self.pictures.items()}
+            object.__setattr__(self, "pictures", drawn)
 
     @property
     def id(self) -> str:
@@ -37,8 +47,8 @@ class Section:
     def write_files(self, folder: Path, prefix: str = "") -> None:
         """Write the tables that have a title, and the pictures."""
         for table in self.tables:
-            if table.title:
-                table.write_csv(folder / f"{prefix}{table.title}.csv")
+            if table.attrs.get("title"):
+                write_csv(table, folder / f"{prefix}{table.attrs['title']}.csv")
         for name, picture in self.pictures.items():
             (folder / f"{prefix}{name}.svg").write_text(picture, encoding="utf-8")
 

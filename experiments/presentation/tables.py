@@ -1,12 +1,13 @@
-"""Tables as plain text, Markdown-free, so that they read well in a terminal, a file and a pipe."""
+"""Results as frames with a caption, and as plain text, Markdown-free, so that they read well in a terminal, a file and a pipe."""
 
-import csv
 import re
 import textwrap
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from itertools import zip_longest
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, Self
+
+import pandas as pd
 
 Entry = str | int | float | None
 
@@ -21,9 +22,8 @@ _GAP = "  "
 _READABLE = 24
 
 
-@dataclass(frozen=True)
-class Table:
-    """A table to be shown as text, as HTML or as CSV.
+class Table(pd.DataFrame):
+    """A frame with a caption; its `attrs` say how it is shown, and any frame that has them, or none, is shown alike.
 
     Parameters
     ----------
@@ -37,55 +37,103 @@ class Table:
         The id of the run that each row comes from, for CSV and HTML; empty if rows have none.
     """
 
-    header: Sequence[str]
-    rows: Sequence[Sequence[Entry]]
-    title: str = ""
-    digits: int = 2
-    note: str = field(default="")
-    runs: Sequence[str] = ()
+    def __init__(
+        self,
+        header: Sequence[str],
+        rows: Iterable[Sequence[Any]],
+        title: str = "",
+        digits: int = 2,
+        note: str = "",
+        runs: Sequence[str] = (),
+    ) -> None:
+        super().__init__([list(row) for row in rows], columns=list(header), dtype=object)  # type: ignore[call-arg]
+        self.attrs = {"title": title, "digits": digits, "note": note, "runs": runs}
 
-    def shown(self) -> list[list[str]]:
-        """The rows as text."""
-        return [[show(entry, self.digits) for entry in row] for row in self.rows]
+    @classmethod
+    def of(
+        cls, records: Iterable[Mapping[str, Any]], columns: Mapping[str, str | tuple[str, Callable[[Any], Entry] | float]], **caption: Any
+    ) -> Self:
+        """A row a record.
 
-    def numeric(self) -> list[bool]:
-        """Which columns hold numbers or quantities, such as ``75 us``, and are set flush right."""
-        return [
-            any(isinstance(row[index], (int, float)) for row in self.rows)
-            or all(_QUANTITY.fullmatch(str(row[index])) for row in self.rows if row[index] not in _NOTHING)
-            for index in range(len(self.header))
-        ]
-
-    def filled(self) -> list[int]:
-        """The columns that have an entry; of a table without rows, all."""
-        return [index for index in range(len(self.header)) if not self.rows or any(row[index] not in _NOTHING for row in self.rows)]
-
-    def as_text(self, width: int | None = None) -> str:
-        """The table for a terminal of so many characters a line, or of any.
-
-        Columns without an entry are left out. Where the width is too small, heads and texts are wrapped at words, numbers never, and what
-        is still too wide is stacked: its columns stand in groups, one below the other, each beside the columns that name the rows.
+        Parameters
+        ----------
+        columns
+            The record's entry by the column's name; with a factor, or a function that makes of it what is shown.
+        caption
+            See `Table`.
 
         Examples
         --------
-        >>> table = Table(["join", "I/O s", "why"], [["bnl", 1.5, None], ["sort-merge", 12.25, None]])
-        >>> print(table.as_text())
-        join        I/O s
-        ----------  -----
-        bnl          1.50
-        sort-merge  12.25
+        >>> Table.of([{"join": "bnl", "share": 0.25}, {"join": "smj"}], {"join": "join", "%": ("share", 100)}).values.tolist()
+        [['bnl', 25.0], ['smj', None]]
         """
-        columns = [_Column(self.header[index], [row[index] for row in self.shown()], self.numeric()[index]) for index in self.filled()]
-        stacks = [columns] if width is None else stacked(columns, width)
-        body = "\n\n".join(_lines(stack, width) for stack in stacks)
-        return "\n".join(part for part in (wrapped(self.title, width), body, wrapped(self.note, width)) if part)
 
-    def write_csv(self, path: Path) -> None:
-        with path.open("w", newline="", encoding="utf-8") as file:
-            writer = csv.writer(file)
-            writer.writerow([*self.header, *(["run"] if self.runs else [])])
-            for row, run in zip_longest(self.rows, self.runs):
-                writer.writerow(["" if entry is None else entry for entry in row] + ([run] if run else []))
+        def entry(record: Mapping[str, Any], column: str | tuple[str, Callable[[Any], Entry] | float]) -> Entry:
+            name, how = (column, 1) if isinstance(column, str) else column
+            value: Entry = record.get(name)
+            if value is None or how == 1:
+                return value
+            return how(value) if callable(how) else value * how  # type: ignore[operator]
+
+        return cls([*columns], ([entry(record, column) for column in columns.values()] for record in records), **caption)
+
+
+def captioned(frame: pd.DataFrame, **caption: Any) -> pd.DataFrame:
+    """The same frame with another caption; see `Table` for what it may hold."""
+    other = frame.copy()
+    other.attrs = frame.attrs | caption
+    return other
+
+
+def texts(frame: pd.DataFrame) -> list[list[str]]:
+    """The rows as text."""
+    return [[show(entry, frame.attrs.get("digits", 2)) for entry in row] for row in frame.itertuples(index=False, name=None)]
+
+
+def numeric(frame: pd.DataFrame) -> list[bool]:
+    """Which columns hold numbers or quantities, such as ``75 us``, and are set flush right."""
+    columns = (list(filter(_says, frame.iloc[:, index])) for index in range(frame.shape[1]))
+    return [
+        any(isinstance(entry, int | float) for entry in entries) or all(_QUANTITY.fullmatch(str(entry)) for entry in entries)
+        for entries in columns
+    ]
+
+
+def filled(frame: pd.DataFrame) -> list[int]:
+    """The columns that have an entry; of a frame without rows, all."""
+    return [index for index in range(frame.shape[1]) if not len(frame) or any(map(_says, frame.iloc[:, index]))]
+
+
+def _says(entry: Any) -> bool:
+    return entry not in _NOTHING and entry == entry  # no number is not equal to itself
+
+
+def as_text(frame: pd.DataFrame, width: int | None = None) -> str:
+    """A frame for a terminal of so many characters a line, or of any.
+
+    Columns without an entry are left out. Where the width is too small, heads and texts are wrapped at words, numbers never, and what
+    is still too wide is stacked: its columns stand in groups, one below the other, each beside the columns that name the rows.
+
+    Examples
+    --------
+    >>> print(as_text(Table(["join", "I/O s", "why"], [["bnl", 1.5, None], ["sort-merge", 12.25, None]])))
+    join        I/O s
+    ----------  -----
+    bnl          1.50
+    sort-merge  12.25
+    """
+    shown, numbers = texts(frame), numeric(frame)
+    columns = [_Column(str(frame.columns[index]), [row[index] for row in shown], numbers[index]) for index in filled(frame)]
+    stacks = [columns] if width is None else stacked(columns, width)
+    body = "\n\n".join(_lines(stack, width) for stack in stacks)
+    title, note = (wrapped(frame.attrs.get(name, ""), width) for name in ("title", "note"))
+    return "\n".join(part for part in (title, body, note) if part)
+
+
+def write_csv(frame: pd.DataFrame, path: Path) -> None:
+    """A frame as CSV, with numbers in full."""
+    runs = frame.attrs.get("runs")
+    (frame.assign(run=list(runs)) if runs else frame).to_csv(path, index=False)
 
 
 @dataclass(frozen=True)
@@ -190,7 +238,7 @@ def show(entry: Entry, digits: int = 2) -> str:
     >>> show(1234567), show(3.14159), show(None)
     ('1,234,567', '3.14', '-')
     """
-    if entry is None:
+    if entry is None or entry != entry:
         return "-"
     if isinstance(entry, str):
         return entry

@@ -9,7 +9,7 @@ from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 
 from experiments.presentation import trace_tables
-from experiments.presentation.plots import LINES, WIDTH, legend, style, svg
+from experiments.presentation.plots import BINARY, LINES, STEPS, legend, lines, panels
 from experiments.presentation.report import Report
 from experiments.presentation.section import Section
 from flashsim.core.units import GIB, KIB, MIB, MICROSECONDS, SECONDS
@@ -36,12 +36,11 @@ def write_report(folder: Path, title: str, summary: dict[str, Any], origin: dict
         lengths.to_csv(folder / "working_set_by_window.csv", index=False)
         pictures |= {"working_set_by_window": working_set_by_window(lengths, summary["over_time"])} if len(lengths) > 1 else {}
         pictures |= {"offsets": offsets(summary["over_time"])}
-    drawn = {name: svg(figure) for name, figure in pictures.items()}
     tables = trace_tables.tables(summary)
-    facts = [table for table in tables if table.header[0] == "fact"]
-    others = [table for table in tables if table not in facts]
-    figures = [(str(name), str(value)) for table in facts for name, value in table.rows if value is not None]
-    sections = [Section("Pictures", pictures=drawn), Section("Operations, times and files", tables=others)]
+    facts = [table for table in tables if table.columns[0] == "fact"]
+    others = [table for table in tables if table.columns[0] != "fact"]
+    figures = [(str(name), str(value)) for table in facts for name, value in table.itertuples(index=False) if value is not None]
+    sections = [Section("Pictures", pictures=pictures), Section("Operations, times and files", tables=others)]
     Report(title, f"Format: {summary['format']}.", figures, sections, origin).write(folder)
 
 
@@ -62,61 +61,33 @@ def windows_frame(over_time: dict[str, Any]) -> pd.DataFrame:
 
 def share_by_size(sizes: pd.DataFrame) -> Figure:
     """The share of an operation's requests that are of at most so many bytes (columns `operation`, `bytes`, `requests`)."""
-    with style():
-        figure = Figure(figsize=(WIDTH, 3.2), layout="constrained")
-        axes = figure.subplots()
-        for (name, rows), (colour, _) in zip(sizes.groupby("operation", sort=False), LINES, strict=False):
-            ordered = rows.sort_values("bytes")
-            values = np.maximum(ordered["bytes"].to_numpy(), 1) / KIB
-            shares = 100 * ordered["requests"].cumsum().to_numpy() / ordered["requests"].sum()
-            axes.step(np.append(values[0], values), np.append(0, shares), where="post", color=colour, label=str(name))
-        axes.set_xscale("log", base=2)
-        axes.set_ylim(0, 103)
-        axes.set_xlabel("size, KiB")
-        axes.set_ylabel("share of requests, %")
-        legend(figure, axes)
-    return figure
+    series = {}
+    for name, rows in sizes.sort_values("bytes").groupby("operation", sort=False):
+        values = np.maximum(rows["bytes"].to_numpy(), 1) / KIB
+        shares = 100 * rows["requests"].cumsum().to_numpy() / rows["requests"].sum()
+        series[str(name)] = np.append(values[0], values), np.append(0, shares)
+    ordered = {name: series[name] for name in sizes["operation"].unique()}
+    return lines(ordered, line=STEPS, xscale=BINARY, ylim=(0, 103), xlabel="size, KiB", ylabel="share of requests, %")
 
 
 def times_between(between: pd.DataFrame) -> Figure:
     """The share of arrivals that come at most so long after the one before (columns `nanoseconds`, `share`)."""
-    with style():
-        figure = Figure(figsize=(WIDTH, 3.2), layout="constrained")
-        axes = figure.subplots()
-        axes.step(np.maximum(between["nanoseconds"], 1) / MICROSECONDS, 100 * between["share"], where="post", color=LINES[0][0])
-        axes.set_xscale("log")
-        axes.set_ylim(0, 103)
-        axes.set_xlabel("time from one arrival to the next, µs")
-        axes.set_ylabel("share of requests, %")
-    return figure
+    step = np.maximum(between["nanoseconds"], 1) / MICROSECONDS, 100 * between["share"]
+    label = "time from one arrival to the next, µs"
+    return lines({"": step}, line=STEPS, xscale="log", ylim=(0, 103), xlabel=label, ylabel="share of requests, %")
 
 
 def served(caches: pd.DataFrame) -> Figure:
     """The share of references that a cache serves which replaces the least recently used page (columns `cache`, bytes, and `served`)."""
-    with style():
-        figure = Figure(figsize=(WIDTH, 3.2), layout="constrained")
-        axes = figure.subplots()
-        axes.plot(caches["cache"] / MIB, 100 * caches["served"], color=LINES[0][0], marker=".")
-        axes.set_xscale("log", base=2)
-        axes.set_ylim(0, 103)
-        axes.set_xlabel("LRU cache, MiB")
-        axes.set_ylabel("references served, %")
-    return figure
+    line = caches["cache"] / MIB, 100 * caches["served"]
+    return lines({"": line}, xscale=BINARY, ylim=(0, 103), xlabel="LRU cache, MiB", ylabel="references served, %")
 
 
 def working_set_by_window(lengths: pd.DataFrame, over_time: dict[str, Any]) -> Figure:
     """Distinct bytes in windows of each length (columns `length`, `mean`, `most`)."""
-    with style():
-        figure = Figure(figsize=(WIDTH, 3.2), layout="constrained")
-        axes = figure.subplots()
-        for (name, label), (colour, _) in zip((("most", "most"), ("mean", "mean")), LINES, strict=False):
-            axes.plot(lengths["length"] / _unit(over_time), lengths[name] / MIB, color=colour, marker=".", label=label)
-        axes.set_xscale("log", base=2)
-        axes.set_ylim(0, None)
-        axes.set_xlabel(f"window, {'s' if over_time['unit'] == 'ns' else 'requests'}")
-        axes.set_ylabel("distinct, MiB")
-        legend(figure, axes)
-    return figure
+    series = {name: (lengths["length"] / _unit(over_time), lengths[name] / MIB) for name in ("most", "mean")}
+    label = f"window, {'s' if over_time['unit'] == 'ns' else 'requests'}"
+    return lines(series, xscale=BINARY, ylim=(0, None), xlabel=label, ylabel="distinct, MiB")
 
 
 def working_set(windows: pd.DataFrame, over_time: dict[str, Any]) -> Figure:
@@ -124,9 +95,7 @@ def working_set(windows: pd.DataFrame, over_time: dict[str, Any]) -> Figure:
     edges = np.arange(len(windows) + 1) * over_time["length"] / _unit(over_time)
     largest = max(1, int(windows[["working_set", "footprint"]].to_numpy().max()))
     unit, name = next((unit, name) for unit, name in ((GIB, "GiB"), (MIB, "MiB"), (KIB, "KiB"), (1, "B")) if largest >= unit)
-    with style():
-        figure = Figure(figsize=(WIDTH, 4.4), layout="constrained")
-        above, below = figure.subplots(2, 1, sharex=True)
+    with panels(4.4, 2, sharex=True) as (figure, (above, below)):
         above.stairs(windows["footprint"] / unit, edges, color=LINES[1][0], baseline=None)
         above.set_ylabel(f"distinct since the begin, {name}")
         below.stairs(windows["working_set"] / unit, edges, color=LINES[0][0], fill=True, label="distinct")
@@ -143,9 +112,7 @@ def offsets(over_time: dict[str, Any]) -> Figure:
     """How many requests began at which place of the device, over time; devices of one trace lie on one another."""
     counts = np.array(over_time["places"]).T
     extent = (0.0, counts.shape[1] * over_time["length"] / _unit(over_time), 0.0, counts.shape[0] * over_time["place"] / GIB)
-    with style():
-        figure = Figure(figsize=(WIDTH, 3.6), layout="constrained")
-        axes = figure.subplots()
+    with panels(3.6) as (figure, axes):
         shown = np.ma.masked_equal(counts, 0)
         scale = LogNorm(1, max(2, counts.max()))
         picture = axes.imshow(

@@ -25,7 +25,7 @@ def tables(summary: dict[str, Any]) -> list[Table]:
         _by_length(summary),
         _files(summary),
     ]
-    return [table for table in every if table.rows]
+    return [table for table in every if len(table)]
 
 
 def _operations(summary: dict[str, Any]) -> Table:

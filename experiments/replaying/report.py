@@ -1,7 +1,6 @@
 """The report of a replay: what the device showed as one HTML page, with its tables (CSV) and pictures (SVG) beside it."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +9,7 @@ from matplotlib.figure import Figure
 from experiments.presentation.plots import svg
 from experiments.presentation.report import Report
 from experiments.presentation.section import Section
+from experiments.presentation.tables import captioned
 from experiments.replaying.comparison import Comparison, by_operation
 from experiments.replaying.device_plots import amplification_over_time, block_heat, busy_parts, latencies
 from experiments.replaying.device_report import DeviceReport
@@ -47,7 +47,7 @@ def write_report(
     if blocks and (blocks.erases.any() or ((blocks.valid > 0) & (blocks.valid < blocks.pages)).any()):
         sections.append(Section("Erase blocks", "A row a die; retired blocks are blank.", pictures={"blocks": svg(block_heat(blocks))}))
     *_, counters = report.tables(known)
-    sections.append(Section("Counters of the device", tables=[counters] if counters.rows else []))
+    sections.append(Section("Counters of the device", tables=[counters] if len(counters) else []))
     report.as_frame().to_csv(folder / "operations.csv", index=False)
     Report(title, lead, _figures(report, known), sections, origin).write(folder)
     if comparison:
@@ -102,8 +102,8 @@ def _shown(folder: Path, report: DeviceReport, statistics: dict[str, Any]) -> li
         "energy": "Energy",
     }
     for table in others:
-        what = table.header[0]
-        sections.append(Section(titles[what], tables=[replace(table, title="")], pictures=_drawn(pictures.get(what, {}))))
+        what = table.columns[0]
+        sections.append(Section(titles[what], tables=[captioned(table, title="")], pictures=_drawn(pictures.get(what, {}))))
     return sections
 
 

@@ -98,9 +98,9 @@ class EachDevice:
 
 def table(compared: Mapping[str, Comparison]) -> Table:
     tables = {name: each.table() for name, each in compared.items()}
-    rows: list[list[Entry]] = [[name, *row] for name, one in tables.items() for row in one.rows]
+    rows: list[list[Entry]] = [[name, *row] for name, one in tables.items() for row in one.to_numpy()]
     first = next(iter(tables.values()))
-    return Table(["device", *first.header], rows, note=first.note)
+    return Table(["device", *first.columns], rows, note=first.attrs["note"])
 
 
 def as_dict(each: EachDevice, compared: Mapping[str, Comparison]) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from experiments.papers.base import Claim
 from experiments.presentation.report import page
-from experiments.presentation.tables import Table
+from experiments.presentation.tables import Table, write_csv
 from experiments.reproduction.judging import Reproduced, as_dict, counts, tally
 from experiments.runs.jobs import Job, Made, Settings
 
@@ -22,8 +22,8 @@ def write_report(folder: Path, done: Sequence[Reproduced], settings: Settings) -
     (folder / "report.html").write_text(html(done, settings), encoding="utf-8")
     for one in done:
         prefix = f"{one.paper.name}-"
-        _claims_table(one, settings).write_csv(folder / f"{prefix}claims.csv")
-        _runs_table(one).write_csv(folder / f"{prefix}runs.csv")
+        write_csv(_claims_table(one, settings), folder / f"{prefix}claims.csv")
+        write_csv(_runs_table(one), folder / f"{prefix}runs.csv")
         for section in one.sections:
             section.write_files(folder, prefix)
 

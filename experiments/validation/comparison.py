@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 from experiments.presentation.plots import LINES, WIDTH, legend, style, svg
 from experiments.presentation.report import Report
 from experiments.presentation.section import Section
-from experiments.presentation.tables import Entry, Table
+from experiments.presentation.tables import Entry, Table, captioned
 from experiments.replaying.demerit import demerit
 from experiments.validation.closed_loop import ClosedLoop
 from flashsim.core.request import OPERATIONS, READ, SECTOR, WRITE, Integers
@@ -179,8 +179,8 @@ def write_report(folder: Path, title: str, loop: ClosedLoop, groups: list[Group]
     figures += [(f"mean error, {group.name}", f"{100 * group.mean_error:+.2f} %") for group in groups[:3]]
     sections = [
         Section("Response times", "Measured drawn solid, simulated dashed.", pictures={"response_times": svg(cumulative(loop))}),
-        Section("Means and errors", tables=[replace(summary_table(groups), title="summary")]),
-        Section("Percentiles", tables=[replace(percentile_table(groups), title="percentiles")]),
+        Section("Means and errors", tables=[captioned(summary_table(groups), title="summary")]),
+        Section("Percentiles", tables=[captioned(percentile_table(groups), title="percentiles")]),
         *(Section("Without each part of the model", tables=[table]) for table in others),
     ]
     lead = "The requests that were measured on the drive, on its model: a closed loop."

@@ -1,7 +1,6 @@
 """The table, the picture and the page of a joins' validation: formula, simulation and real device side by side, phase by phase."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,7 @@ from matplotlib.figure import Figure
 from experiments.presentation.plots import LINES, WIDTH, legend, style, svg
 from experiments.presentation.report import Report
 from experiments.presentation.section import Section
-from experiments.presentation.tables import Entry, Table
+from experiments.presentation.tables import Entry, Table, captioned
 from experiments.validation.joins import AGREE, JoinsValidated, Witnesses, engines_differ
 from flashsim.core.units import MILLISECONDS_A_SECOND, format_size
 
@@ -130,7 +129,7 @@ def _stack(axes: Any, place: float, width: float, colour: str, one: Witnesses, n
 def write_report(folder: Path, done: JoinsValidated, origin: dict[str, Any]) -> None:
     """Fill a folder with ``report.html``, the tables (CSV) and the picture (SVG)."""
     drawn = {"joins": svg(picture(done))}
-    shown, trust = replace(table(done), title="joins"), replace(noise_table(done), title="noise")
+    shown, trust = captioned(table(done), title="joins"), captioned(noise_table(done), title="noise")
     sections = [
         Section("I/O of each join", "Phases are stacked from the bottom, hatched from the second on.", pictures=drawn),
         Section("Phase by phase", tables=[shown]),

@@ -40,7 +40,7 @@ def test_runs_and_sections(monkeypatch: pytest.MonkeyPatch) -> None:
         )
         assert cells[name]["best"]["model"] <= cells[name]["haas"]["model"]
     (told,) = allocations.sections(results)
-    assert len(told.tables[0].rows) == len(SOME) * 4 and "<svg" in told.pictures["allocations"]
+    assert len(told.tables[0]) == len(SOME) * 4 and "<svg" in told.pictures["allocations"]
 
 
 def test_a_device_that_is_too_small_is_named_with_why(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -93,7 +93,7 @@ def test_the_printed_rule_of_hybrid_hash_loses_on_the_simulated_disk_as_in_the_f
     assert hybrid_rule.losses(results, "printed", "formula")[300] > 0.1 and hybrid_rule.losses(results, "printed")[300] > 0.1
     assert hybrid_rule.losses(results, "best", "formula")[300] > -0.01
     (section,) = hybrid_rule.sections(results)
-    assert len(section.tables[0].rows) == 3 and "<svg" in section.pictures["hybrid-rule"]
+    assert len(section.tables[0]) == 3 and "<svg" in section.pictures["hybrid-rule"]
 
 
 def test_the_lessons_are_told_for_every_device(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -105,4 +105,4 @@ def test_the_lessons_are_told_for_every_device(monkeypatch: pytest.MonkeyPatch) 
     assert all(lessons.blocked_gain(name) > 0.9 for name in lessons.devices)
     assert lessons.cpu_share("nvme-tlc-1tb") > lessons.cpu_share("toshiba-5400-320gb")
     (section,) = hardware.sections(results)
-    assert len(section.tables[0].rows) == 4 and "Of 4 devices" in section.text and "<svg" in section.pictures["hardware"]
+    assert len(section.tables[0]) == 4 and "Of 4 devices" in section.text and "<svg" in section.pictures["hardware"]

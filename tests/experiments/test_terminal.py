@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from experiments.commands import doctor, terminal
-from experiments.presentation.tables import Entry
+from experiments.presentation.tables import Entry, Table
 from tests.experiments.conftest import SMALL_JOIN, Run
 from tests.experiments.test_examples import COMMANDS
 from tests.flashsim.hdd.diskspecs.drive_files import write_drive
@@ -93,8 +93,9 @@ def masked(part: terminal.Part, *, measured: bool) -> terminal.Part:
         return text(part)
     if isinstance(part, terminal.Explanation):
         return replace(part, text=text(part.text))
-    hidden = [measured or head in OF_THIS_MACHINE for head in part.header]
-    return replace(part, rows=[[entry(value) if hide else value for hide, value in zip(hidden, row, strict=True)] for row in part.rows])
+    hidden = [measured or head in OF_THIS_MACHINE for head in part.columns]
+    rows = [[entry(value) if hide else value for hide, value in zip(hidden, row, strict=True)] for row in part.itertuples(index=False)]
+    return Table(list(part.columns), rows, **{str(name): value for name, value in part.attrs.items()})
 
 
 @pytest.fixture

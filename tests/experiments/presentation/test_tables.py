@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from collections import Counter
 
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from experiments.commands.terminal import fitted
-from experiments.presentation.tables import Table, wrapped
+from experiments.presentation.section import Section
+from experiments.presentation.tables import Table, as_text, captioned, wrapped
 
 ENTRIES = st.one_of(
     st.none(),
@@ -33,7 +35,7 @@ def tables(draw: st.DrawFn) -> Table:
 
 @given(table=tables(), width=st.integers(60, 200))
 def test_a_table_fits_any_width_and_keeps_its_numbers(table: Table, width: int) -> None:
-    lines, whole = table.as_text(width).splitlines(), table.as_text()
+    lines, whole = as_text(table, width).splitlines(), as_text(table)
     assert max(map(len, lines)) <= width
     assert not numbers(whole) - numbers("\n".join(lines)), "a number is missing or in two parts"
     assert all(line == line.rstrip() for line in lines)
@@ -42,18 +44,27 @@ def test_a_table_fits_any_width_and_keeps_its_numbers(table: Table, width: int) 
 
 
 def test_columns_without_an_entry_are_left_out() -> None:
-    shown = Table(["join", "formula", "noise", "s"], [["bnl", None, "", 1.5], ["smj", None, "-", 2.5]]).as_text()
+    shown = as_text(Table(["join", "formula", "noise", "s"], [["bnl", None, "", 1.5], ["smj", None, "-", 2.5]]))
     assert shown == "join     s\n----  ----\nbnl   1.50\nsmj   2.50"
-    assert Table(["join", "s"], []).as_text() == "join  s\n----  -"
+    assert as_text(Table(["join", "s"], [])) == "join  s\n----  -"
 
 
 def test_a_wide_table_is_stacked_beside_the_columns_that_name_its_rows() -> None:
     heads = ["operation", "time", *(f"percentile {number}" for number in range(6))]
     rows = [["read", part, *(f"{number}.5 us" for number in range(6))] for part in ("waiting", "service")]
-    first, second = Table(heads, rows).as_text(60).split("\n\n")
+    first, second = as_text(Table(heads, rows), 60).split("\n\n")
     for part in first, second:
         assert [line.split()[:2] for line in part.splitlines()[-2:]] == [["read", "waiting"], ["read", "service"]]
     assert first.splitlines()[-1].split()[2:] == ["0.5", "us", "1.5", "us", "2.5", "us"]
+
+
+def test_any_frame_is_shown_like_a_table_and_may_have_a_caption() -> None:
+    rows = [{"join": "bnl", "requests": 1234, "s": 1.5}, {"join": "smj", "requests": 5, "s": None}]
+    table = Table.of(rows, {"join": "join", "requests": "requests", "s": "s"}, note="6 of 8", digits=1)
+    frame = captioned(pd.DataFrame(rows), note="6 of 8", digits=1)
+    assert as_text(table) == as_text(frame) == "join  requests    s\n----  --------  ---\nbnl      1,234  1.5\nsmj          5    -\n6 of 8"
+    shown = Section("joins", tables=[frame]).tables[0]
+    assert isinstance(table, pd.DataFrame) and shown["requests"].sum() == table["requests"].sum() == 1239
 
 
 @given(

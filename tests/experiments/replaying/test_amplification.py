@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from experiments.presentation.tables import as_text
 from experiments.replaying import device_report
 from experiments.replaying.amplification import BELOW_ONE, MOST_SAMPLES, NOT_COLLECTED, History, by_cause, write_amplification
 from experiments.replaying.device_report import DeviceReport
@@ -43,7 +44,7 @@ def test_a_drive_that_does_not_tell_causes_apart_has_a_total() -> None:
 )
 def test_a_write_amplification_that_may_surprise_is_explained(total: float, erases: int, note: str) -> None:
     (table,) = device_report._flash_tables({"write_amplification": {"total": total, "host": total}, "statistics": {"flash_erases": erases}})
-    assert table.note == note
+    assert table.attrs["note"] == note
 
 
 def _counters(pages: int) -> dict[str, int]:
@@ -134,7 +135,7 @@ def test_reports_of_a_drive_hold_energy_and_write_amplification(tmp_path: Path) 
         replay(path, device, ReplaySettings("asap", 4), survey(path), report.add, observation=observation)
         told = report.as_dict(device.statistics())
         assert 0 < told["active"] == told["duration"], "with clients that never think the drive always serves one"
-        shown = "\n".join(table.as_text() for table in report.tables(device.statistics()))
+        shown = "\n".join(as_text(table) for table in report.tables(device.statistics()))
         if device.kind == "hdd":
             assert "energy" not in told and "write_amplification" not in told and "energy" not in shown
             continue

@@ -74,13 +74,13 @@ def test_of_each_request_the_shortest_time_counts_in_its_phase(tmp_path: Path) -
     }
     assert join.noise() == {"executed": pytest.approx(2 / 14), "replayed by builtin": 0}
     done: Any = SimpleNamespace(setting=SimpleNamespace(repeats=2), engines=["builtin"], joins=[join])
-    assert table(done).rows == [
+    assert table(done).to_numpy().tolist() == [
         ["bnl", "partition", 2, 10_000, 5_000, 10_000, 22_000, "+0.0 %", "-50.0 %"],
         ["bnl", "empty", 2, 10_000, 5_000, 0, 0, None, None],
         ["bnl", "join", 2, 10_000, 5_000, 4_000, 8_000, "+150.0 %", "+25.0 %"],
         ["bnl", "total", 6, 30_000, 15_000, 14_000, 30_000, "+114.3 %", "+7.1 %"],
     ]
-    assert noise_table(done).rows == [["bnl", "2 KiB", "14.3%", "0.0%"], ["all", "2 KiB", "", ""]]
+    assert noise_table(done).to_numpy().tolist() == [["bnl", "2 KiB", "14.3%", "0.0%"], ["all", "2 KiB", "", ""]]
 
 
 def test_of_requests_that_overlap_the_shortest_time_of_each_phase_counts(tmp_path: Path) -> None:

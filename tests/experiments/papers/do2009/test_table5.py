@@ -34,9 +34,9 @@ def test_the_claim_holds_and_is_told_to_be_fitted(claim: Claim, results: Results
 def test_the_section_shows_every_time_and_what_was_fitted(results: Results) -> None:
     (section,) = table5.sections(results)
     (table,) = section.tables
-    assert [row[0] for row in table.rows] == [f"{kilobytes} KB" for kilobytes in ROWS]
-    assert [row[0] for row in table.rows if row[1] == "fitted"] == [f"{kilobytes} KB" for kilobytes in CALIBRATION_ROWS]
-    assert all(isinstance(entry, float) for row in table.rows for entry in row[2:])
+    assert table.iloc[:, 0].tolist() == [f"{kilobytes} KB" for kilobytes in ROWS]
+    assert table[table.iloc[:, 1] == "fitted"].iloc[:, 0].tolist() == [f"{kilobytes} KB" for kilobytes in CALIBRATION_ROWS]
+    assert all(isinstance(entry, float) for entry in table.iloc[:, 2:].to_numpy().flat)
 
 
 def test_a_pool_that_is_too_small_leaves_the_claim_open(claim: Claim) -> None:
