@@ -7,7 +7,7 @@ from typing import Any
 
 from experiments.face._outcome import Picture
 from experiments.presentation.flash_drawing import draw_pages
-from experiments.replaying.device_plots import block_heat
+from experiments.replaying.report import block_heat
 from flashsim.ssd.lab.drive import LAB_PAGES, LabDrive
 from flashsim.ssd.state.block_map import block_map
 

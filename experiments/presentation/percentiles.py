@@ -1,10 +1,15 @@
 """The percentiles that reports give, up to the tail."""
 
+from collections.abc import Mapping
+
+from flashsim.core.units import format_duration
 from traces.histogram import Histogram
 
 PERCENTILES = (50, 90, 99, 99.9, 99.99)
 #: Names of what `summary` gives.
 SUMMARY = ("mean", *(f"p{share:g}" for share in PERCENTILES), "max")
+#: Columns of tables that show it, and what stands in them.
+COLUMNS = dict(zip(("mean", *(f"{share:g} %" for share in PERCENTILES), "max"), SUMMARY, strict=True))
 
 
 def summary(times: Histogram) -> dict[str, float]:
@@ -20,3 +25,8 @@ def summary(times: Histogram) -> dict[str, float]:
     """
     values = (times.mean, *(times.percentile(share) for share in PERCENTILES), times.maximum)
     return dict(zip(SUMMARY, values, strict=True))
+
+
+def durations(times: Mapping[str, float], part: str = "") -> dict[str, str]:
+    """What `COLUMNS` show of a `summary` of ns, each name of which begins with `part`."""
+    return {column: format_duration(round(times[part + name])) for column, name in COLUMNS.items()}

@@ -58,13 +58,13 @@ class Table(pd.DataFrame):
         Parameters
         ----------
         columns
-            The record's entry by the column's name; with a factor, or a function that makes of it what is shown.
+            The name of the record's entry, by the column's; with its unit, or a function that makes of it what is shown.
         caption
             See `Table`.
 
         Examples
         --------
-        >>> Table.of([{"join": "bnl", "share": 0.25}, {"join": "smj"}], {"join": "join", "%": ("share", 100)}).values.tolist()
+        >>> Table.of([{"join": "bnl", "share": 0.25}, {"join": "smj"}], {"join": "join", "%": ("share", percent)}).values.tolist()
         [['bnl', 25.0], ['smj', None]]
         """
 
@@ -73,9 +73,30 @@ class Table(pd.DataFrame):
             value: Entry = record.get(name)
             if value is None or how == 1:
                 return value
-            return how(value) if callable(how) else value * how  # type: ignore[operator]
+            return how(value) if callable(how) else value / how  # type: ignore[operator]
 
         return cls([*columns], ([entry(record, column) for column in columns.values()] for record in records), **caption)
+
+
+def same(*names: str) -> dict[str, Any]:
+    """Columns of `Table.of` that are called as the entries are."""
+    return dict(zip(names, names, strict=True))
+
+
+def percent(share: float) -> float:
+    """A share as a column in percent shows it."""
+    return 100 * share
+
+
+def difference(share: float) -> str:
+    """By how much something is more, in percent with its sign.
+
+    Examples
+    --------
+    >>> difference(0.5)
+    '+50.0 %'
+    """
+    return f"{100 * share:+.1f} %"
 
 
 def captioned(frame: pd.DataFrame, **caption: Any) -> pd.DataFrame:

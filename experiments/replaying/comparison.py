@@ -8,7 +8,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from experiments.presentation.tables import Entry, Table
+from experiments.presentation.tables import Table, same
 from experiments.replaying.demerit import histogram_demerit
 from experiments.replaying.device_report import DeviceReport
 from experiments.replaying.survey import column, limited
@@ -54,7 +54,7 @@ class Comparison:
         self.name = name
         self.runs = {name: run, **others}
 
-    def as_frame(self) -> pd.DataFrame:
+    def rows(self) -> list[dict[str, Any]]:
         """A row a run and operation, and one for all operations of a run.
 
         Requests, mean, median, 99 % and most (ns), the demerit figure against the run compared with (ns), and the run's duration (ns).
@@ -67,29 +67,30 @@ class Comparison:
                 row |= {"p50": times.percentile(50), "p99": times.percentile(99), "max": times.maximum}
                 apart = histogram_demerit(times, beside) if beside and name != self.name else None
                 rows.append(row | {"demerit": apart, "duration": report.duration})
-        return pd.DataFrame(rows)
+        return rows
+
+    def as_frame(self) -> pd.DataFrame:
+        """The rows."""
+        return pd.DataFrame(self.rows())
 
     def as_dict(self) -> dict[str, Any]:
-        """JSON-ready, by run: ``duration`` (ns), and ``operations`` with what `as_frame` has (ns)."""
+        """JSON-ready, by run: ``duration`` (ns), and ``operations`` with what `rows` have (ns)."""
         told: dict[str, Any] = {name: {"duration": report.duration, "operations": {}} for name, report in self.runs.items()}
-        for row in self.as_frame().astype(object).where(lambda frame: frame.notna(), None).to_dict("records"):
-            kept = {str(key): value for key, value in row.items() if key not in ("run", "operation", "duration")}
+        for row in self.rows():
+            kept = {key: value for key, value in row.items() if key not in ("run", "operation", "duration")}
             told[row["run"]]["operations"][row["operation"]] = kept
         return told
 
     def table(self) -> Table:
-        rows: list[list[Entry]] = []
-        for name, told in self.as_dict().items():
-            several = len(told["operations"]) > 2
-            for operation, figures in told["operations"].items():
-                if operation == ALL and not several:
-                    continue
-                times = [format_duration(round(figures[key])) for key in ("mean", "p50", "p99", "max")]
-                apart = None if figures["demerit"] is None else format_duration(round(figures["demerit"]))
-                rows.append([name, operation, figures["requests"], *times, apart, format_duration(told["duration"])])
-        header = ["run", "operation", "requests", "mean", "median", "99 %", "max", "demerit", "total time"]
-        note = f"demerit: rms distance of the distributions of latencies from those of {self.name}"
-        return Table(header, rows, note=note)
+        """The same for a terminal; all operations of a run have a row if there are several."""
+
+        def time(nanoseconds: float) -> str:
+            return format_duration(round(nanoseconds))
+
+        rows = [row for row in self.rows() if row["operation"] != ALL or len(by_operation(self.runs[row["run"]])) > 2]
+        times = {"mean": "mean", "median": "p50", "99 %": "p99", "max": "max", "demerit": "demerit", "total time": "duration"}
+        columns = same("run", "operation", "requests") | {head: (name, time) for head, name in times.items()}
+        return Table.of(rows, columns, note=f"demerit: rms distance of the distributions of latencies from those of {self.name}")
 
     def by_run(self, operation: str) -> dict[str, Histogram]:
         """Latencies of one operation, of the runs that know it."""

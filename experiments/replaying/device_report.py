@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from experiments.presentation.percentiles import PERCENTILES, SUMMARY, summary
-from experiments.presentation.tables import Entry, Table
+from experiments.presentation.percentiles import COLUMNS, durations, summary
+from experiments.presentation.tables import Table, same
 from experiments.presentation.trace_tables import outstanding
 from experiments.replaying.amplification import BELOW_ONE, NOT_COLLECTED, by_cause, write_amplification
 from experiments.replaying.observation import Observation
@@ -137,20 +137,26 @@ class DeviceReport:
         }
 
     def tables(self, statistics: dict[str, Any]) -> list[Table]:
+        """The same for a terminal."""
+        return [*self.by_section(statistics).values()]
+
+    def by_section(self, statistics: dict[str, Any]) -> dict[str, Table]:
+        """The tables by what they tell of; the last has the device's counters."""
         told = self.as_dict(statistics)
-        head: list[list[Entry]] = []
-        times: list[list[Entry]] = []
-        for name, row in told["operations"].items():
-            head.append([name, row["requests"], format_size(row["bytes"]), row["iops"], row["bytes_per_second"] / MB])
-            for part in PARTS:
-                times.append([name, part, *(format_duration(round(row[f"{part}_{key}"])) for key in SUMMARY)])
-        rates = Table(["operation", "requests", "bytes", "requests/s", "MB/s"], head)
-        shares = [[part, f"{100 * share:.1f} %"] for part, share in _summary(told["busy_shares"])]
-        counters: list[list[Entry]] = [[key, value] for key, value in told["statistics"].items() if isinstance(value, int | float)]
-        tables = [rates, Table(["operation", "time", "mean", *(f"{share:g} %" for share in PERCENTILES), "max"], times)]
-        tables += [outstanding(told["outstanding"])] if told["outstanding"] else []
-        tables += [Table(["part", "busy"], shares)] if shares else []
-        return [*tables, *_flash_tables(told), Table(["device", "value"], counters)]
+        operations = [{"operation": name} | row for name, row in told["operations"].items()]
+        times = [{"operation": row["operation"], "time": part} | durations(row, f"{part}_") for row in operations for part in PARTS]
+        rates = {"requests/s": "iops", "MB/s": ("bytes_per_second", MB)}
+        tables = {
+            "Rates": Table.of(operations, {**same("operation", "requests"), "bytes": ("bytes", format_size)} | rates),
+            "Latencies": Table.of(times, same("operation", "time", *COLUMNS)),
+        }
+        if told["outstanding"]:
+            tables["Outstanding level"] = outstanding(told["outstanding"])
+        if told["busy_shares"]:
+            shares = [[part, f"{100 * share:.1f} %"] for part, share in _summary(told["busy_shares"])]
+            tables["Busy parts"] = Table(["part", "busy"], shares)
+        counters = [[key, value] for key, value in told["statistics"].items() if isinstance(value, int | float)]
+        return tables | _flash_tables(told) | {"Counters of the device": Table(["device", "value"], counters)}
 
 
 def busy_shares(statistics: dict[str, Any], duration: int) -> dict[str, Any]:
@@ -169,25 +175,26 @@ def busy_shares(statistics: dict[str, Any], duration: int) -> dict[str, Any]:
     return shares
 
 
-def _flash_tables(told: dict[str, Any]) -> list[Table]:
-    tables = []
+def _flash_tables(told: dict[str, Any]) -> dict[str, Table]:
+    """Tables of what only flash drives have: write amplification, pauses and energy."""
+    tables = {}
     if told.get("write_amplification"):
         notes = [BELOW_ONE] if told["write_amplification"]["total"] < 1 else []
         notes += [NOT_COLLECTED] if told["statistics"]["flash_erases"] == 0 else []
         amplified = [[cause, value] for cause, value in told["write_amplification"].items() if value]
-        tables.append(Table(["programs for", "write amplification"], amplified, digits=3, note="; ".join(notes)))
+        tables["Write amplification"] = Table(["programs for", "write amplification"], amplified, digits=3, note="; ".join(notes))
     if told.get("gc_pauses"):
         pauses = told["gc_pauses"]
-        times = [format_duration(round(pauses[name])) for name in ("total", *SUMMARY)]
-        header = ["GC pauses of dies", "total", "mean", *(f"{share:g} %" for share in PERCENTILES), "max"]
-        tables.append(Table(header, [[pauses["pauses"], *times]]))
+        row = {"GC pauses of dies": pauses["pauses"], "total": format_duration(pauses["total"])} | durations(pauses)
+        tables["Pauses"] = Table.of([row], same(*row))
     if told.get("energy") and told["energy"]["total"]:
         spent = told["energy"]
-        rows: list[list[Entry]] = [[part, energy, f"{100 * energy / spent['total']:.1f} %"] for part, energy in spent.items()]
+        rows = [[part, energy, f"{100 * energy / spent['total']:.1f} %"] for part, energy in spent.items()]
         mean, each = spent["total"] / (told["duration"] / SECONDS), spent["total"] / told["requests"] * (JOULES // MICROJOULES)
-        tables.append(Table(["energy", "J", "share"], rows, digits=6, note=f"{mean:.3f} W on average, {each:,.1f} uJ a request"))
+        note = f"{mean:.3f} W on average, {each:,.1f} uJ a request"
+        tables["Energy"] = Table(["energy", "J", "share"], rows, digits=6, note=note)
     elif "energy" in told:
-        tables.append(Table(["energy"], [["no energy figures"]]))
+        tables["Energy"] = Table(["energy"], [["no energy figures"]])
     return tables
 
 

@@ -153,17 +153,14 @@ def replay_on(
         device.beside = {number: opened[path] for number, path in targets.items()}
         fitting = _Fitting(device.beside, settings)
         batches = (fitting.fit(batch, first) for batch, first in _numbered(source, limit))
-        told = _of(what.requests, progress) if progress else None
-        how = engine.replay(batches, device, settings.pace, settings.depth, observe, told)
+
+        def tell(done: float, total: float, message: str = "") -> None:
+            if progress:
+                progress(done, what.requests, message or "replaying")
+
+        how = engine.replay(batches, device, settings.pace, settings.depth, observe, tell if progress else None)
         unwritten = sum(_holes(path, min(reach, opened[path].size)) for path, reach in reaches.items())
         return Replayed(how, fitting.moved, fitting.widened, unwritten)
-
-
-def _of(all_of_them: int, progress: Progress) -> Progress:
-    def tell(done: float, total: float, message: str = "") -> None:
-        progress(done, all_of_them, message or "replaying")
-
-    return tell
 
 
 def _numbered(source: Source, limit: int | None) -> Iterator[tuple[pa.RecordBatch, int]]:
@@ -216,7 +213,9 @@ def _opened(
     except NoDirectIOError as problem:
         raise NoDirectIOError(f"{problem}; --buffered goes through the page cache") from problem
     with opened as device:
-        _check_size(device, settings, reach)
+        if reach > device.size and not settings.scale_offsets:
+            held = f"{device.path} holds {format_size(device.size)}"
+            raise CapacityError(f"trace: it reaches to {format_size(reach)}, but {held}; add --wrap to wrap it around")
         check(device)
         if device.made:
             _fill(device, progress)
@@ -236,13 +235,6 @@ def check_typed(target: Path, typed: str | Sequence[str] | None) -> None:
     names = [typed] if isinstance(typed, str) else typed or []
     if os.path.realpath(target) not in map(os.path.realpath, names):
         raise RefusedError(f"device: what the block device {target} holds would be destroyed; allow it with --yes-destroy {target}")
-
-
-def _check_size(device: RealDevice, settings: RealSettings, reach: int) -> None:
-    if reach > device.size and not settings.scale_offsets:
-        raise CapacityError(
-            f"trace: it reaches to {format_size(reach)}, but {device.path} holds {format_size(device.size)}; add --wrap to wrap it around"
-        )
 
 
 def _check_blocks(device: RealDevice, settings: RealSettings, source: Source, limit: int | None, numbers: Sequence[int]) -> None:

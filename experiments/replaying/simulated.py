@@ -215,14 +215,11 @@ class _Run:
             self.done += len(finished)
         while self._open and (self._open[0][2]["completed"] >= 0).all():
             batch, requests, completions = self._open.popleft()
-            waited = column(batch, "dependency") if self.settings.pace == "think" else _numbered(requests["dependency"], self._observed)
+            waited = requests["dependency"]
+            waited = column(batch, "dependency") if self.settings.pace == "think" else np.where(waited >= 0, waited + self._observed, -1)
             self.observe(_replayed(batch, requests, completions, waited, self._observed), completions)
             self._observed += len(completions)
             self._last = completions["completed"].copy()
-
-
-def _numbered(dependency: Integers, first: int) -> Integers:
-    return np.where(dependency >= 0, dependency + first, -1)
 
 
 def _replayed(batch: pa.RecordBatch, requests: Requests, completions: Completions, dependency: Integers, first: int) -> pa.RecordBatch:
@@ -242,7 +239,8 @@ def _grouped(batches: Batches) -> Iterator[pa.RecordBatch]:
     """The same requests, cut only where more than a window has come, and there where the request that is waited for changes, if it does."""
     held: pa.RecordBatch | None = None
     for batch in batches:
-        joined = batch if held is None else _joined(held, batch)
+        both = [batch] if held is None else [held, batch]
+        joined = pa.Table.from_batches(both).unify_dictionaries().combine_chunks().to_batches()[0]
         if joined.num_rows < WINDOW:
             held = joined
             continue
@@ -256,10 +254,6 @@ def _grouped(batches: Batches) -> Iterator[pa.RecordBatch]:
             held = None
     if held is not None:
         yield held
-
-
-def _joined(*batches: pa.RecordBatch) -> pa.RecordBatch:
-    return pa.Table.from_batches(batches).unify_dictionaries().combine_chunks().to_batches()[0]
 
 
 def observers(*every: Observer) -> Observer:

@@ -6,12 +6,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from experiments.presentation.percentiles import PERCENTILES, SUMMARY, summary
-from experiments.presentation.tables import Table
+from experiments.presentation.percentiles import COLUMNS, durations, summary
+from experiments.presentation.tables import Table, same
 from experiments.replaying.device_report import DeviceReport
 from flashsim.core.errors import FlashsimError
 from flashsim.core.request import COMPLETION, OPERATIONS
-from flashsim.core.units import format_duration
 from flashsim.device.nbd.drive import Served
 from flashsim.device.presets import Preset
 from traces.histogram import Histogram
@@ -125,10 +124,10 @@ class Journal:
     def tables(self, statistics: dict[str, Any]) -> list[Table]:
         if not self.requests:
             return []
-        rows = []
-        for name, took, behind in zip(OPERATIONS, self._took, self._behind, strict=True):
-            for part, times in (("latency", took), ("after due", behind)):
-                if times.count:
-                    rows.append([name, part, *(format_duration(round(value)) for value in summary(times).values())])
-        header = ["operation", "real time", "mean", *(f"{share:g} %" for share in PERCENTILES), SUMMARY[-1]]
-        return [Table(header, rows), *self._report.tables(statistics)]
+        rows = [
+            {"operation": name, "real time": part} | durations(summary(times))
+            for name, took, behind in zip(OPERATIONS, self._took, self._behind, strict=True)
+            for part, times in (("latency", took), ("after due", behind))
+            if times.count
+        ]
+        return [Table.of(rows, same("operation", "real time", *COLUMNS)), *self._report.tables(statistics)]

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from experiments.presentation.plots import svg
-from experiments.replaying.device_plots import amplification_over_time, block_heat, busy_parts, latencies
+from experiments.replaying.report import amplification_over_time, block_heat, busy_parts, latencies
 from flashsim.ssd.state.block_map import BlockMap
 from tests.experiments.conftest import Run
 from traces.histogram import Histogram
