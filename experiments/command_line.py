@@ -12,10 +12,10 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from experiments import commands
-from experiments.commands import interrupts
-from experiments.commands.progress import screen
-from experiments.commands.shared import CommandWithExamples, Group, with_examples
+from experiments import commands, face
+from experiments.commands.shared import CommandWithExamples, Group, command_help, with_examples
+from experiments.presentation.progress import screen
+from experiments.runs import interrupts
 from flashsim import __version__
 from flashsim.core.errors import FlashsimError, shortened
 from flashsim.core.preset_files import ALLOW_CODE, printable
@@ -23,7 +23,7 @@ from flashsim.core.preset_files import ALLOW_CODE, printable
 #: Usage errors of Typer derive from this class, whose home differs between its versions.
 _ClickException: Any = typer.BadParameter.__mro__[2]
 
-#: The subcommands: modules of `experiments.commands`, each with a function of its name, which is the command or heads its `app`.
+#: The subcommands: a module of `experiments.commands`, with a function of its name that is the command or heads its `app`; or an operation.
 _COMMANDS = ("reproduce", "join", "fetch", "export", "device", "trace", "cache", "pool", "validate", "doctor")
 
 #: Bad input, and anything else that flashsim refuses.
@@ -92,15 +92,25 @@ class Commands(OneLineErrors):
 
 
 def _summary(name: str) -> str | None:
-    source = Path(*commands.__path__, f"{name}.py").read_text(encoding="utf-8")
+    """The help text of a subcommand, read without importing it."""
+    source = _module(name).read_text(encoding="utf-8")
     functions = [each for each in ast.parse(source).body if isinstance(each, ast.FunctionDef)]
-    return next(with_examples(ast.get_docstring(each)) for each in functions if each.name == name)
+    return next(with_examples(command_help(ast.get_docstring(each) or "")) for each in functions if each.name == name)
+
+
+def _module(name: str) -> Path:
+    """The file of a subcommand."""
+    place = Path(*commands.__path__, f"{name}.py")
+    return place if place.exists() else Path(*face.__path__, f"{name}.py")
 
 
 def _imported(name: str) -> Any:
-    module = import_module(f"{commands.__name__}.{name}")
+    room = _module(name).parent.name
+    module = import_module(f"experiments.{room}.{name}")
     part = getattr(module, "app", None)
-    if part is None:
+    if room == "face":
+        part = import_module("experiments.commands.declared").command(getattr(module, name), name)
+    elif part is None:
         part = typer.Typer(rich_markup_mode=None, add_completion=False)
         part.command(name, cls=CommandWithExamples)(getattr(module, name))
     command = typer.main.get_command(part)

@@ -25,7 +25,7 @@ def _too_little_memory() -> str | None:
 
 def main() -> None:
     """Run the command ``flashsim``."""
-    interrupts = import_module("experiments.commands.interrupts")
+    interrupts = import_module("experiments.runs.interrupts")
     try:
         interrupts.heed()
         if problem := _too_little_memory():

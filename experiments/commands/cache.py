@@ -21,14 +21,14 @@ from experiments.caching.running import policy_names
 from experiments.caching.session import Asked, simulate
 from experiments.caching.sizes import parse_sample, parse_share
 from experiments.caching.sources import of_text
-from experiments.commands.outputs import Outputs, write_json
-from experiments.commands.progress import progress_bar
 from experiments.commands.results import Shown, targets_of, write_result
 from experiments.commands.shared import CommandWithExamples, Force, Group, JsonFile
-from experiments.commands.terminal import explain, say
 from experiments.commands.values import completes
 from experiments.commands.warned import warnings_as_lines
+from experiments.presentation.progress import progress_bar
+from experiments.presentation.terminal import explain, say
 from experiments.runs.joining import CPU
+from experiments.runs.outputs import Outputs, write_json
 from flashsim.core.compiling import cores
 from flashsim.core.errors import InvalidParameterError, RefusedError
 from flashsim.core.provenance import provenance

@@ -7,10 +7,10 @@ from typing import Annotated
 
 import typer
 
-from experiments.commands.outputs import Outputs, write_json
-from experiments.commands.progress import progress_bar
 from experiments.commands.shared import Force, JsonFile, YesDestroy
-from experiments.commands.terminal import explain, say
+from experiments.presentation.progress import progress_bar
+from experiments.presentation.terminal import explain, say
+from experiments.runs.outputs import Outputs, write_json
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.provenance import provenance
 from flashsim.core.units import SECONDS, format_size, parse_duration, parse_size

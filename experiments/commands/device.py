@@ -11,13 +11,13 @@ import typer
 from experiments.commands import serve
 from experiments.commands.calibrate import calibrate
 from experiments.commands.drawing import Timeline, TimelineFrom, TimelineTo, draw, timeline_window
-from experiments.commands.outputs import Outputs, write_json
-from experiments.commands.progress import progress_bar
 from experiments.commands.shared import CommandWithExamples, Force, Group, JsonFile
-from experiments.commands.terminal import say
 from experiments.commands.values import completes
+from experiments.presentation.progress import progress_bar
 from experiments.presentation.tables import Table
+from experiments.presentation.terminal import say
 from experiments.replaying import preconditioning
+from experiments.runs.outputs import Outputs, write_json
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.parameters import describe
 from flashsim.core.preset_files import as_toml

@@ -15,8 +15,8 @@ from typing import Annotated, Any
 
 import typer
 
-from experiments.commands.outputs import Outputs, write_json
 from experiments.commands.shared import Force, JsonFile
+from experiments.runs.outputs import Outputs, write_json
 
 #: Libraries whose versions matter, and extras with what they are for.
 _LIBRARIES = ("numpy", "numba", "llvmlite", "scipy", "pyarrow", "pandas", "simpy", "joblib", "typer")
@@ -43,8 +43,8 @@ def doctor(
         flashsim doctor
         flashsim doctor --compile --json doctor.json
     """
-    from experiments.commands.terminal import say
     from experiments.presentation.tables import Table
+    from experiments.presentation.terminal import say
     from flashsim.core.units import format_size
 
     with Outputs(force) as outputs:

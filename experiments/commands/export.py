@@ -7,13 +7,13 @@ from typing import Annotated
 
 import typer
 
-from experiments.commands.outputs import Outputs, write_json
-from experiments.commands.progress import progress_bar
 from experiments.commands.shared import Force, JsonFile
-from experiments.commands.terminal import say
 from experiments.commands.values import completes
+from experiments.presentation.progress import progress_bar
 from experiments.presentation.tables import Table
+from experiments.presentation.terminal import say
 from experiments.runs.exporting import export_relation, lay_out_rows
+from experiments.runs.outputs import Outputs, write_json
 from flashsim.core.provenance import provenance
 from flashsim.core.units import parse_size
 from flashsim.storage.source import open_source

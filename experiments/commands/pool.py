@@ -10,19 +10,19 @@ from typing import Annotated
 import typer
 
 from algorithms.extensions.base import DESIGNS
-from experiments.commands.outputs import Outputs, write_json
-from experiments.commands.progress import progress_bar
 from experiments.commands.results import Shown, targets_of, write_result
 from experiments.commands.shared import CommandWithExamples, Force, Group, JsonFile
-from experiments.commands.terminal import explain, say
 from experiments.commands.values import completes
 from experiments.commands.warned import warnings_as_lines
 from experiments.commands.worth import worth_of_budget
 from experiments.pooling import report
 from experiments.pooling.session import PARTS, Asked, simulate
 from experiments.pooling.sizes import design_names, is_until_ssd, parse_percent, part_names
+from experiments.presentation.progress import progress_bar
 from experiments.presentation.tables import Table
+from experiments.presentation.terminal import explain, say
 from experiments.runs.jobs import Settings
+from experiments.runs.outputs import Outputs, write_json
 from flashsim.core.compiling import cores
 from flashsim.core.provenance import provenance
 from flashsim.core.units import parse_duration, parse_size

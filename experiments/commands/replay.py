@@ -13,12 +13,11 @@ import typer
 
 from experiments.commands.drawing import Timeline, TimelineFrom, TimelineTo, draw, timeline_window
 from experiments.commands.excerpts import Columns, Devices, FormatName, Speed, Start, TraceFile, Window
-from experiments.commands.outputs import Outputs, write_json
-from experiments.commands.progress import progress_bar
 from experiments.commands.shared import Force, JsonFile
-from experiments.commands.terminal import say
 from experiments.commands.values import completes
 from experiments.commands.warned import warnings_as_lines
+from experiments.presentation.progress import progress_bar
+from experiments.presentation.terminal import say
 from experiments.replaying import preconditioning, several
 from experiments.replaying import simulated as replaying
 from experiments.replaying.comparison import Comparison, recorded
@@ -27,6 +26,7 @@ from experiments.replaying.observation import Observation
 from experiments.replaying.real import Lateness, RealSettings, Replayed, replay_on
 from experiments.replaying.survey import Survey, survey
 from experiments.replaying.survey import load as load_what_is_read
+from experiments.runs.outputs import Outputs, write_json
 from flashsim.core.errors import RefusedError
 from flashsim.core.protocols import Progress
 from flashsim.core.provenance import provenance

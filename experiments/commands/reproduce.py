@@ -10,16 +10,16 @@ from typing import Annotated
 
 import typer
 
-from experiments.commands.outputs import Outputs, write_json
-from experiments.commands.progress import progress_bar
 from experiments.commands.shared import Force, JsonFile
-from experiments.commands.terminal import explain, say
 from experiments.commands.values import completes
 from experiments.papers.base import PAPERS, load
+from experiments.presentation.progress import progress_bar
 from experiments.presentation.tables import Table
+from experiments.presentation.terminal import explain, say
 from experiments.reproduction.judging import Reproduced, as_dict, differing, share, tally, verdict_table
 from experiments.reproduction.judging import reproduce as reproduce_papers
 from experiments.runs.jobs import SHIPS_MODEL, Settings
+from experiments.runs.outputs import Outputs, write_json
 from flashsim.core.errors import RefusedError
 
 #: So many cells outside the tolerance are named on a terminal; the report names all.

@@ -10,8 +10,8 @@ from typing import Any
 import pandas as pd
 from matplotlib.figure import Figure
 
-from experiments.commands.outputs import Outputs, write_json
 from experiments.presentation.plots import FORMATS, save
+from experiments.runs.outputs import Outputs, write_json
 from flashsim.core.errors import InvalidParameterError
 
 _TABLES = (".csv", ".parquet")

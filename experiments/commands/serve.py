@@ -10,12 +10,12 @@ from typing import Annotated
 
 import typer
 
-from experiments.commands.outputs import Outputs, write_json
-from experiments.commands.progress import progress_bar
 from experiments.commands.shared import Force, JsonFile
-from experiments.commands.terminal import say
 from experiments.commands.values import completes
+from experiments.presentation.progress import progress_bar
+from experiments.presentation.terminal import say
 from experiments.replaying import preconditioning
+from experiments.runs.outputs import Outputs, write_json
 from experiments.serving import address as addresses
 from experiments.serving.journal import LATE, Journal
 from experiments.serving.session import Ended, serve, warm_up

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from inspect import cleandoc
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -79,6 +80,11 @@ def sub_buffer_size(told: str | None) -> int | None:
 def column_names(told: str | None) -> tuple[str, ...] | None:
     """The names in a list of columns, if there is one."""
     return None if told is None else tuple(told.split(","))
+
+
+def command_help(docstring: str) -> str:
+    """The part of an operation's docstring that the command shows: without numpydoc's examples of Python."""
+    return cleandoc(docstring).partition("\nExamples\n--------\n")[0].rstrip()
 
 
 #: A help text is this wide; an example that is longer goes on in a line of its own.

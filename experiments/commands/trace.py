@@ -8,14 +8,14 @@ from typing import Annotated
 import typer
 
 from experiments.commands.excerpts import Columns, Devices, FormatName, Speed, Start, TraceFile, Window
-from experiments.commands.outputs import Outputs, write_json
-from experiments.commands.progress import progress_bar
 from experiments.commands.replay import replay
 from experiments.commands.shared import CommandWithExamples, Force, Group, JsonFile
-from experiments.commands.terminal import say
 from experiments.commands.values import completes
 from experiments.commands.warned import warnings_as_lines
 from experiments.presentation import trace_plots, trace_tables
+from experiments.presentation.progress import progress_bar
+from experiments.presentation.terminal import say
+from experiments.runs.outputs import Outputs, write_json
 from flashsim.core.provenance import provenance
 from traces import information
 from traces.conversion import convert as convert_file

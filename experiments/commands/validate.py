@@ -7,12 +7,12 @@ from typing import Annotated
 
 import typer
 
-from experiments.commands.outputs import Outputs, write_json
-from experiments.commands.progress import progress_bar
 from experiments.commands.shared import CommandWithExamples, Force, Group, JsonFile
-from experiments.commands.terminal import say
 from experiments.commands.validate_joins import joins
 from experiments.commands.values import completes
+from experiments.presentation.progress import progress_bar
+from experiments.presentation.terminal import say
+from experiments.runs.outputs import Outputs, write_json
 from flashsim.core.errors import RefusedError
 from flashsim.core.provenance import provenance
 from flashsim.device import presets

@@ -10,8 +10,6 @@ from typing import Annotated
 import typer
 
 from algorithms.joins.base import page_format as page_format_of
-from experiments.commands.outputs import Outputs, write_json
-from experiments.commands.progress import progress_bar
 from experiments.commands.shared import (
     CacheShare,
     ColumnNames,
@@ -29,10 +27,12 @@ from experiments.commands.shared import (
     column_names,
     sub_buffer_size,
 )
-from experiments.commands.terminal import explain, say
 from experiments.commands.values import completes
+from experiments.presentation.progress import progress_bar
+from experiments.presentation.terminal import explain, say
 from experiments.replaying.real import RealSettings
 from experiments.runs.joining import lay_out, memory_pages, open_pair
+from experiments.runs.outputs import Outputs, write_json
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.protocols import Progress
 from flashsim.core.provenance import provenance

@@ -6,13 +6,13 @@ from typing import Annotated
 
 import typer
 
-from experiments.commands.outputs import Outputs, write_json
-from experiments.commands.progress import progress_bar
 from experiments.commands.shared import Force, JsonFile
-from experiments.commands.terminal import explain, say
 from experiments.commands.values import completes
 from experiments.pooling.sizes import design_names
 from experiments.pooling.worth import PRICES, Worth, choices_table, worth
+from experiments.presentation.progress import progress_bar
+from experiments.presentation.terminal import explain, say
+from experiments.runs.outputs import Outputs, write_json
 from flashsim.core.provenance import provenance
 from flashsim.core.units import SECONDS, format_duration, parse_duration, parse_size
 from models.pool_flows import DESIGNS

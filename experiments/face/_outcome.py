@@ -1,22 +1,34 @@
-"""What every result of the front door can do: say what it is, show itself as a table, be drawn, and tell where it comes from."""
+"""What every result of an operation can do: say what it is, show itself as a table, be drawn, and tell where it comes from."""
 
 from __future__ import annotations
 
 import html
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
-import pandas as pd
-from matplotlib.figure import Figure
-
-from experiments.presentation.plots import FORMATS, save, svg
+from experiments.face._operation import origin
+from experiments.presentation.tables import Table
+from experiments.presentation.terminal import Part
+from experiments.runs.outputs import Outputs, write_json
 from flashsim.core.errors import CapacityError, FlashsimError, InvalidParameterError
+
+if TYPE_CHECKING:  # a join on the command line needs neither
+    import pandas as pd
+    from matplotlib.figure import Figure
 
 #: A result shows so many rows of its summary; the frame has all.
 _SHOWN_ROWS = 60
+
+
+def frame(rows: Any, columns: list[str] | None = None) -> pd.DataFrame:
+    """Rows as a frame."""
+    import pandas as pd
+
+    return pd.DataFrame(rows, columns=columns)
 
 
 class Picture:
@@ -32,15 +44,9 @@ class Picture:
         self.figure = figure
 
     def save(self, path: str | PathLike[str]) -> Path:
-        """Write the picture into a file whose name ends in .svg, .png or .pdf.
+        """Write the picture into a file whose name ends in .svg, .png or .pdf."""
+        from experiments.presentation.plots import FORMATS, save
 
-        Raises
-        ------
-        InvalidParameterError
-            It ends otherwise.
-        FlashsimError
-            It cannot be written.
-        """
         target = Path(path)
         if target.suffix not in FORMATS:
             raise InvalidParameterError("path", repr(str(path)), f"a picture's name must end in {', '.join(FORMATS)}")
@@ -51,6 +57,8 @@ class Picture:
         return target
 
     def _repr_svg_(self) -> str:
+        from experiments.presentation.plots import svg
+
         return svg(self.figure)
 
     def __repr__(self) -> str:
@@ -66,20 +74,41 @@ class Outcome(ABC):
     title
         What it is, in one line.
     provenance
-        As `flashsim.core.provenance.provenance` gives it.
+        As `flashsim.core.provenance.provenance` gives it; by default that of the operation that is under way.
     """
 
-    def __init__(self, title: str, provenance: dict[str, Any]) -> None:
+    #: What the command writes besides JSON, where options name files for it.
+    FILES: ClassVar[tuple[File, ...]] = ()
+    #: The frames that a sweep keeps of each run.
+    SWEPT: ClassVar[tuple[str, ...]] = ("summary",)
+    #: What the command exits with.
+    status = 0
+
+    def __init__(self, title: str, provenance: dict[str, Any] | None = None) -> None:
         self.title = title
-        self.provenance = provenance
+        self.provenance = origin() if provenance is None else provenance
 
     @abstractmethod
     def summary(self) -> pd.DataFrame:
         """The result as one tidy frame; its columns say their units."""
 
+    def as_dict(self) -> dict[str, Any]:
+        """The result JSON-ready, as the command writes it."""
+        return {"rows": self.summary().to_dict("records")}
+
+    def printed(self) -> Iterator[Part]:
+        """What the command prints."""
+        summary = self.summary()
+        yield self.title
+        yield Table([str(name) for name in summary], summary.values.tolist())
+
     @abstractmethod
     def _draw(self) -> Figure:
         """The picture."""
+
+    def _write_report(self, folder: Path) -> None:
+        """Write ``report.html``, tables and pictures into an empty folder."""
+        raise NotImplementedError
 
     def plot(self, path: str | PathLike[str] | None = None) -> Picture:
         """Draw the result, and write the picture into a file if one is named (.svg, .png or .pdf)."""
@@ -87,6 +116,12 @@ class Outcome(ABC):
         if path is not None:
             picture.save(path)
         return picture
+
+    def report(self, folder: str | PathLike[str], *, force: bool = False) -> Path:
+        """Write ``report.html``, every table (CSV) and every picture (SVG) into a folder; return the page's path."""
+        with Outputs(force) as outputs:
+            self._write_report(outputs.folder("folder", Path(folder)))
+        return Path(folder) / "report.html"
 
     def __repr__(self) -> str:
         shown = self.summary().to_string(index=False, max_rows=_SHOWN_ROWS, float_format=lambda value: f"{value:,.4g}")
@@ -97,16 +132,71 @@ class Outcome(ABC):
         return f"<p>{html.escape(self.title)}</p>\n{shown}"
 
 
-def point_of(function: Callable[..., Outcome], arguments: Mapping[str, Any], *frames: str) -> dict[str, Any]:
-    """One run of a sweep, JSON-ready: frames of its result by name; where its parameters were refused, a row with the problem."""
-    try:
-        done = function(**arguments)
-    except (InvalidParameterError, CapacityError) as problem:
-        return {"summary": [{"problem": str(problem)}]}
-    return {name: getattr(done, name)().to_dict("records") for name in frames}
+@dataclass(frozen=True)
+class File:
+    """A file or folder that the command writes of an outcome.
+
+    Parameters
+    ----------
+    write
+        Writes the outcome into a place for now, which will have the other path as its name.
+    endings
+        What the name may end in; anything if there are none.
+    """
+
+    option: str
+    metavar: str
+    help: str
+    write: Callable[[Any, Path, Path], None]
+    endings: tuple[str, ...] = ()
+    folder: bool = False
 
 
-def outstanding_frame(told: Iterable[tuple[str, dict[str, Any] | None]]) -> pd.DataFrame:
+def _write_table(outcome: Outcome, target: Path, named: Path) -> None:
+    summary = outcome.summary()
+    summary.to_csv(target, index=False) if named.suffix == ".csv" else summary.to_parquet(target, index=False)
+
+
+def _write_picture(outcome: Outcome, target: Path, named: Path) -> None:
+    from experiments.presentation.plots import save
+
+    save(outcome._draw(), target, named.suffix)
+
+
+JSON = File(
+    "--json",
+    "FILE",
+    "Also write the result as JSON.",
+    lambda outcome, target, named: write_json(target, outcome.as_dict() | {"provenance": outcome.provenance}),
+)
+TABLE = File("--out", "FILE.csv|.parquet", "Write the table.", _write_table, (".csv", ".parquet"))
+PICTURE = File("--plot", "FILE.svg|.png|.pdf", "Write the picture.", _write_picture, (".svg", ".png", ".pdf"))
+REPORT = File(
+    "--out-dir",
+    "DIR",
+    "Write report.html, tables (CSV) and pictures (SVG).",
+    lambda outcome, target, named: outcome._write_report(target),
+    folder=True,
+)
+
+
+def point_of(function: Callable[..., Outcome], **fixed: Any) -> Callable[..., dict[str, Any]]:
+    """What makes one run of a sweep: JSON-ready frames of its result by name; where it was refused, a row with the problem.
+
+    The stamps of its files make it another run when they change.
+    """
+
+    def point(arguments: dict[str, Any], stamps: dict[str, str]) -> dict[str, Any]:
+        try:
+            done = function(**fixed | arguments)
+        except (InvalidParameterError, CapacityError) as problem:
+            return {"summary": [{"problem": str(problem)}]}
+        return {name: getattr(done, name)().to_dict("records") for name in done.SWEPT}
+
+    return point
+
+
+def outstanding_frame(told: Iterable[tuple[str, Mapping[str, Any] | None]]) -> pd.DataFrame:
     """A row a device and level: how many requests were outstanding, and in which share of the time.
 
     Parameters
@@ -115,4 +205,4 @@ def outstanding_frame(told: Iterable[tuple[str, dict[str, Any] | None]]) -> pd.D
         Of each device, what `flashsim.core.outstanding.OutstandingLevel.as_dict` says; None where nothing is timed.
     """
     rows = [(device, level, share) for device, each in told if each for level, share in zip(each["levels"], each["shares"], strict=True)]
-    return pd.DataFrame(rows, columns=["device", "outstanding", "share"])
+    return frame(rows, ["device", "outstanding", "share"])

@@ -5,15 +5,17 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping
 from os import PathLike
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-import pandas as pd
 import pyarrow as pa
 
 from experiments.face._units import text
 from flashsim.core.errors import InvalidParameterError, SchemaError
 from flashsim.storage.source import Source, open_source
 from flashsim.storage.source.base import TableRecords
+
+if TYPE_CHECKING:  # names of sources need it not
+    import pandas as pd
 
 
 class ArrowStream(Protocol):
@@ -28,7 +30,7 @@ A_TABLE = "a table is needed: a DataFrame, an Arrow table, a path, or a source s
 A_TRACE = "a trace is needed: a file's path, an fs.trace, or a table with columns operation, offset and length (bytes)"
 
 #: What a join takes as a relation.
-Table = str | PathLike[str] | pd.DataFrame | ArrowStream | Mapping[str, Any]
+Table = str | PathLike[str] | ArrowStream | Mapping[str, Any]
 
 
 def source(value: Any, parameter: str) -> Source:
@@ -68,6 +70,8 @@ def arrow_table(value: Any, parameter: str, needed: str = A_TABLE) -> pa.Table:
     SchemaError
         Its columns have no texts for names, share one, mix types, or hold numbers too large for 64 bits.
     """
+    import pandas as pd
+
     try:
         if isinstance(value, pd.DataFrame):
             return _of_pandas(value, parameter)
@@ -96,7 +100,7 @@ def _of_pandas(frame: pd.DataFrame, parameter: str) -> pa.Table:
         return pa.Table.from_pandas(frame, preserve_index=False)
 
 
-def key(on: Any) -> str:
+def key(on: Any, parameter: str = "on") -> str:
     """The key as ``COLUMN`` or ``R_COLUMN=S_COLUMN``, also from a list of just one such.
 
     Raises
@@ -107,5 +111,7 @@ def key(on: Any) -> str:
     if isinstance(on, list | tuple) and len(on) == 1:
         on = on[0]
     if not isinstance(on, str):
-        raise InvalidParameterError("on", repr(on), "one column is needed, as text: 'COLUMN', or 'R_COLUMN=S_COLUMN' where names differ")
+        raise InvalidParameterError(
+            parameter, repr(on), "one column is needed, as text: 'COLUMN', or 'R_COLUMN=S_COLUMN' where names differ"
+        )
     return on

@@ -57,8 +57,10 @@ def count(value: Any, parameter: str, least: int = 1) -> int:
     InvalidParameterError
         It is another thing, or smaller.
     """
-    if isinstance(value, bool) or not hasattr(value, "__index__") or value.__index__() < least:
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
         raise InvalidParameterError(parameter, repr(value), f"a whole number of at least {least} is needed")
+    if value.__index__() < least:
+        raise InvalidParameterError(parameter, value, f"it must be at least {least}")
     return int(value.__index__())
 
 

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pandas as pd
 
-from experiments.commands.outputs import Outputs
 from experiments.face._tables import Table, source
 from experiments.face._units import size, text
 from experiments.face._working import working
 from experiments.runs.exporting import export_relation, lay_out_rows
+from experiments.runs.outputs import Outputs
 
 
 def export(

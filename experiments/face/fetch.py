@@ -1,26 +1,30 @@
-"""``fs.fetch``: which pages to fetch in which order so that all pairs of a graph meet in a few frames, by several planners."""
+"""``flashsim fetch`` and ``fs.fetch``: which pages to fetch in which order so that all pairs of a graph meet in a few frames."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from os import PathLike
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
-import pandas as pd
-from matplotlib.figure import Figure
+import pyarrow.parquet as pq
 
 from algorithms.page_access.graph import PageGraph
-from algorithms.page_access.plan import LEAST_FRAMES, FetchPlan
+from algorithms.page_access.plan import FetchPlan
 from algorithms.page_access.planners.base import PLANNERS
-from experiments.face._outcome import Outcome
+from experiments.face._fields import Count, Field, Flag, Names
+from experiments.face._operation import operation
+from experiments.face._outcome import File, Outcome, frame
 from experiments.face._tables import arrow_table
-from experiments.face._units import count, several, text
-from experiments.face._working import working
+from experiments.face._units import text
 from experiments.formulas.fetching import Fetching, column_of_results, graph_of_text, schedule
-from experiments.presentation.plots import LINES, WIDTH, legend, style
+from experiments.presentation.tables import Table
+from experiments.presentation.terminal import Explanation, Part
+from flashsim.core.activity import activity
 from flashsim.core.errors import InvalidParameterError, UnknownNameError
-from flashsim.core.provenance import provenance
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
 
 A_GRAPH = (
     "a graph is needed: the path of an edge list, an instance such as 'general', CSR arrays (offsets, neighbours), a SciPy matrix, "
@@ -37,8 +41,12 @@ class FetchOutcome(Outcome):
         As they were made.
     """
 
-    def __init__(self, title: str, provenance: dict[str, Any], fetching: Fetching) -> None:
-        super().__init__(title, provenance)
+    FILES = (
+        File("--out", "PLAN.parquet", "Write the plans, a row a fetch.", lambda told, target, _: pq.write_table(told.plans(), target)),
+    )
+
+    def __init__(self, fetching: Fetching) -> None:
+        super().__init__(fetching.title())
         self.fetching = fetching
 
     @property
@@ -52,13 +60,7 @@ class FetchOutcome(Outcome):
         return self.fetching.fewest_frames
 
     def plan(self, planner: str) -> FetchPlan:
-        """What a planner made; its ``to_frame()`` has a row a fetch, and its ``check()`` goes through it.
-
-        Raises
-        ------
-        UnknownNameError
-            That planner was not asked.
-        """
+        """What a planner made; its ``to_frame()`` has a row a fetch, and its ``check()`` goes through it."""
         plans = {one.planner: one.plan for one in self.fetching.planned if one.plan}
         if planner not in plans:
             raise UnknownNameError("plan", planner, plans)
@@ -66,9 +68,33 @@ class FetchOutcome(Outcome):
 
     def summary(self) -> pd.DataFrame:
         """A row a planner: fetches, the same over the pages that are needed at all, the bound, and processor seconds."""
-        return pd.DataFrame(self.fetching.rows(), columns=["planner", "fetches", "over_needed", "bound", "seconds"])
+        return frame(self.fetching.rows(), ["planner", "fetches", "over_needed", "bound", "seconds"])
+
+    def write_plans(self, path: str | PathLike[str]) -> None:
+        """Write a row a planner and fetch into a Parquet file: the page, what it replaces, and how many pairs meet before the next one."""
+        pq.write_table(self.fetching.plans(), path)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The result JSON-ready."""
+        return self.fetching.as_dict()
+
+    def printed(self) -> Iterator[Part]:
+        """The plans, and what their columns are."""
+        rows = [[row["planner"], row["fetches"], row["over_needed"], row["bound"], row["seconds"]] for row in self.fetching.rows()]
+        yield f"{self.title}\n"
+        yield Table(["planner", "fetches", "over needed", "bound", "planning s"], rows, digits=3)
+        yield ""
+        yield Explanation(
+            "Over needed: fetches over pages that have to be fetched at all. No plan takes fewer than the bound; "
+            "the best one may take more."
+        )
 
     def _draw(self) -> Figure:
+        import numpy as np
+        from matplotlib.figure import Figure
+
+        from experiments.presentation.plots import LINES, WIDTH, legend, style
+
         with style():
             figure = Figure(figsize=(WIDTH, 3.2), layout="constrained")
             axes = figure.subplots()
@@ -84,43 +110,41 @@ class FetchOutcome(Outcome):
         return figure
 
 
+@operation
 def fetch(
-    graph: Any,
+    graph: Annotated[
+        Any,
+        Field(
+            "An edge list, as FILE.parquet, FILE.csv or FILE.sqlite:TABLE; or an instance of {graphs}.",
+            "GRAPH",
+            completes=("graphs",),
+            argument=True,
+            reads=True,
+            python="Or a DataFrame, an Arrow table or columns by name, whose first two columns are the ends of each edge; a graph of "
+            "NetworkX, a SciPy matrix, CSR arrays (offsets, neighbours), or a `algorithms.page_access.graph.PageGraph`.",
+        ),
+    ],
     *,
-    frames: int,
-    planner: Any = None,
-    results: str | None = None,
-    exact: bool = False,
+    frames: Annotated[int, Count("Pages that memory holds, at least 2.")],
+    planner: Annotated[
+        Any, Names("One of {planners}; or a Python file. Several may be given; all by default.", "NAME", completes=("planners",))
+    ] = None,
+    results: Annotated[
+        str | None, Field("What an edge is worth; by default the column results or weight, if there is one.", "COLUMN")
+    ] = None,
+    exact: Annotated[bool, Flag("Search for the fewest fetches and the fewest frames too; for up to about a dozen pages.")] = False,
     **parameters: Any,
 ) -> FetchOutcome:
     """Plan in which order pages are fetched, so that all pairs of a graph meet in memory in as few fetches as possible.
 
-    Parameters
-    ----------
-    graph
-        A table whose first two columns are the ends of each edge: a DataFrame, an Arrow table, columns by name, or the path of a Parquet,
-        CSV or SQLite file. Or a graph of NetworkX, a SciPy matrix, CSR arrays (offsets, neighbours), or a
-        `algorithms.page_access.graph.PageGraph`. Or the name of a family of instances: ``"general"``, ``"geometric"``, ``"bipartite"``,
-        ``"complete"`` or ``"join"`` (`algorithms.page_access.instances`).
-    frames
-        Pages that memory holds, at least 2.
-    planner
-        One or several, by name, or by the path of a Python file; all members by default.
-    results
-        The column, or attribute of edges, that says what each is worth; by default ``results`` or ``weight``, where there is one.
-    exact
-        Whether the fewest fetches and the fewest frames are searched for as well: for graphs of up to about a dozen pages.
-    **parameters
-        Of an instance, such as ``selectivity=0.1``.
+    The first two columns of an edge list are the pages of each pair, of any type. An instance may have parameters behind its name, as in
+    the examples. Of each planner the fetches are told, the same over the pages that have to be fetched at all, and processor seconds.
 
-    Raises
-    ------
-    InvalidParameterError
-        Fewer than 2 frames, an edge from a page to itself, or one that is worth less than nothing.
-    SchemaError
-        A table that is no list of edges.
-    UnknownNameError
-        There is no such planner, instance, parameter or column.
+    Examples::
+
+        flashsim fetch edges.csv --frames 3 --exact --out plan.parquet
+        flashsim fetch join:pages=256,selectivity=0.1 --frames 20 --planner overlap --planner segments
+        flashsim fetch geometric --frames 40 --json fetches.json
 
     Examples
     --------
@@ -131,13 +155,9 @@ def fetch(
     >>> told.fewest_frames, told.plan("overlap").to_frame().page.nunique()
     (4, 6)
     """
-    names = PLANNERS.names() if planner is None else [text(each, "planner") for each in several(planner, "planner")]
-    frames = count(frames, "frames", LEAST_FRAMES)
-    made = _graph(graph, None if results is None else str(results), parameters)
-    with working("planning") as progress:
-        fetching = schedule(made, frames, names, exact=exact, progress=progress)
-    asked = {"graph": graph if isinstance(graph, str) else repr(made), "frames": frames, "planners": names, "exact": exact} | parameters
-    return FetchOutcome(fetching.title(), provenance(asked), fetching)
+    made = _graph(graph, results, parameters)
+    with activity("planning") as progress:
+        return FetchOutcome(schedule(made, frames, planner or PLANNERS.names(), exact=exact, progress=progress))
 
 
 def _graph(value: Any, results: str | None, parameters: dict[str, Any]) -> PageGraph:
@@ -156,9 +176,7 @@ def _graph(value: Any, results: str | None, parameters: dict[str, Any]) -> PageG
     if hasattr(value, "edges") and hasattr(value, "adj"):
         attributes = {name for *_, each in value.edges(data=True) for name in each}
         return PageGraph.from_networkx(value, column_of_results(attributes, results))
-    frame = value if isinstance(value, pd.DataFrame) else None
-    if frame is None and (isinstance(value, Mapping) or hasattr(value, "__arrow_c_stream__")):
-        frame = arrow_table(value, "graph", A_GRAPH).to_pandas()
-    if frame is None:
+    if not isinstance(value, Mapping) and not hasattr(value, "__arrow_c_stream__"):
         raise InvalidParameterError("graph", f"an object of type {type(value).__name__}", A_GRAPH)
-    return PageGraph.from_frame(frame, column_of_results(frame.columns, results))
+    edges = value if hasattr(value, "iloc") else arrow_table(value, "graph", A_GRAPH).to_pandas()
+    return PageGraph.from_frame(edges, column_of_results(edges.columns, results))

@@ -1,32 +1,32 @@
-"""``fs.join``: two tables joined on one device or several, with the cost by phase and the formula beside it."""
+"""``flashsim join`` and ``fs.join``: two tables joined on one device or several, with the cost by phase and the formula beside it."""
 
 from __future__ import annotations
 
+import os
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack
 from functools import cached_property
-from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
-from matplotlib.figure import Figure
 
+from algorithms.joins.base import JOINS
 from algorithms.joins.base import page_format as page_format_of
-from experiments.face._devices import device_of
-from experiments.face._outcome import Outcome, outstanding_frame, point_of
+from experiments.face import _fields as fields
+from experiments.face._devices import device_of, held, is_real, preset_of
+from experiments.face._fields import Count, Field, Flag, Name, Size, Target, choice, each
+from experiments.face._operation import operation, origin
+from experiments.face._outcome import Outcome, frame, outstanding_frame, point_of
 from experiments.face._tables import Table, key, source
-from experiments.face._units import count, late_options, partition_options, several, size, text
-from experiments.face._working import working
-from experiments.face.drive import Drive
-from experiments.formulas.comparison import check_formula, compare_join
+from experiments.formulas.comparison import Compared, as_dict, check_formula, compare_join, comparison_table, formulas, why
 from experiments.formulas.partitioning import HAAS, check_rule, division
-from experiments.presentation.plots import Bar, stacked_bars
 from experiments.presentation.rows import RowWriter
-from experiments.runs.drives import DriveInUse, HeldDrive
+from experiments.presentation.tables import Table as Shown
+from experiments.presentation.terminal import Explanation, Part
+from experiments.presentation.trace_tables import outstanding
 from experiments.runs.joining import (
     CPU,
     JoinResult,
@@ -40,17 +40,18 @@ from experiments.runs.joining import (
     simulate_join,
     wanted_columns,
 )
-from flashsim.core.errors import InvalidParameterError, RefusedError
-from flashsim.core.provenance import provenance
-from flashsim.core.units import SECONDS, format_size
+from flashsim.core.activity import activity
+from flashsim.core.errors import RefusedError
+from flashsim.core.units import MILLISECONDS, SECONDS, format_size
 from flashsim.device import engines, presets
-from flashsim.device.access import is_path
 from flashsim.execution.requests import HOST
 from flashsim.execution.run import ConcurrentRun
+from flashsim.storage.source import source_file
 from traces.recording import ParquetRecorder
 
-#: Whether requests are whole buffers, or single pages.
-_IO = ("blocked", "page")
+if TYPE_CHECKING:  # the command needs neither
+    import pandas as pd
+    from matplotlib.figure import Figure
 
 
 class JoinOutcome(Outcome):
@@ -62,9 +63,15 @@ class JoinOutcome(Outcome):
         As the join ran.
     """
 
-    def __init__(self, title: str, provenance: dict[str, Any], result: JoinResult) -> None:
-        super().__init__(title, provenance)
+    SWEPT = ("summary", "phases")
+
+    def __init__(self, result: JoinResult) -> None:
+        super().__init__(_title(result))
         self.result = result
+
+    def as_dict(self) -> dict[str, Any]:
+        """The result JSON-ready."""
+        return as_dict(self.result)
 
     def summary(self) -> pd.DataFrame:
         """A row a device: result rows, requests, pages, and seconds of I/O, of CPU work and in all; the formula's I/O seconds.
@@ -81,7 +88,7 @@ class JoinOutcome(Outcome):
                 busy = {"cores_busy": run.core_shares.get(HOST, 0.0), "device_busy": max(run.device_shares)}
                 told |= {"strands": self.result.parameters.strands, "strands_s": run.strand_time / SECONDS} | busy
             rows.append(told)
-        return pd.DataFrame(rows).astype({"formula_io_s": float})
+        return frame(rows).astype({"formula_io_s": float})
 
     def phases(self) -> pd.DataFrame:
         """A row a device and phase: requests, pages, and seconds of I/O, of CPU work and in all."""
@@ -91,7 +98,7 @@ class JoinOutcome(Outcome):
             for number, run in enumerate(self.result.runs)
             for row in self.result.measured(number)[:-1]
         ]
-        return pd.DataFrame(rows)
+        return frame(rows)
 
     def strands(self) -> pd.DataFrame:
         """A row a device and strand, of what ran in several: requests, and seconds of I/O, of CPU work, waiting, and in all."""
@@ -102,7 +109,7 @@ class JoinOutcome(Outcome):
                 times = {"io_s": total.io_time, "cpu_s": total.cpu_time, "wait_s": total.wait_time, "total_s": total.total_time}
                 told: dict[str, Any] = {"device": run.machine, "strand": strand.strand, "requests": total.requests}
                 rows.append(told | {name: time / SECONDS for name, time in times.items()})
-        return pd.DataFrame(rows)
+        return frame(rows)
 
     def outstanding(self) -> pd.DataFrame:
         """A row a device and level: how many requests were outstanding (``outstanding``), and in which ``share`` of the time."""
@@ -121,9 +128,9 @@ class JoinOutcome(Outcome):
                 seconds = {f"{name}_s": told.pop(name) for name in ("io", "formula_io", "formula_io_measured_seek")}
                 kept = {name: told[name] for name in ("phase", "requests", "formula_requests", "pages", "formula_pages")}
                 rows.append({"device": run.machine, **kept, **seconds, "io_difference": told["io_difference"]})
-        frame = pd.DataFrame(rows)
-        told_columns = [name for name in frame if "formula" in str(name) or name == "io_difference"]
-        return frame.astype(dict.fromkeys(told_columns, float))
+        made = frame(rows)
+        told_columns = [name for name in made if "formula" in str(name) or name == "io_difference"]
+        return made.astype(dict.fromkeys(told_columns, float))
 
     @cached_property
     def table(self) -> pa.Table:
@@ -137,114 +144,153 @@ class JoinOutcome(Outcome):
 
     def rows(self) -> pd.DataFrame:
         """The joined rows: R's columns first, the key once, under its name in R; a name of S that is taken gets ``_s`` behind it."""
-        frame: pd.DataFrame = self.table.to_pandas()
-        return frame
+        rows: pd.DataFrame = self.table.to_pandas()
+        return rows
+
+    def printed(self) -> Iterator[Part]:
+        """What ran, and for each device its cost by phase, beside the formula where there is one."""
+        setting, first = self.result.setting, self.result.runs[0]
+        told, takes = self.result.parameters, JOINS.load(setting.algorithm).OPTIONS
+        with_ = [str(getattr(told, name)) for name in ("first", "fetch", "policy", "kernel") if name in takes and getattr(told, name)]
+        with_ += [setting.partition] if setting.partition else []
+        with_ += [f"{told.strands} strands"] if told.strands > 1 else []
+        joined = f"{setting.algorithm} ({', '.join(with_)})" if with_ else setting.algorithm
+        files = self.result.files
+        sides = ", ".join(f"{file.name} {len(file.relation):,} rows on {file.pages:,} pages" for file in files)
+        yield f"{joined} on {', '.join(run.machine for run in self.result.runs)}: {sides}; {files[0].layout.page_title} a page"
+        buffers = ", ".join(f"{name.replace('_', ' ')} {value:,}" for name, value in vars(self.result.allocation).items())
+        if smaller := self.smaller_buckets:
+            buffers += f"; buckets on pages of {format_size(smaller)}"
+        memory = format_size(self.provenance["parameters"]["memory"])
+        yield f"memory {memory}, {setting.memory:,} pages ({buffers}), placement {setting.placement}, {first.result_rows:,} result rows\n"
+        for number, compared in enumerate(compare_join(self.result)):
+            yield from self._printed_run(number, compared)
+
+    @property
+    def smaller_buckets(self) -> int:
+        """Bytes of the pages of buckets, where they are smaller than the relations'."""
+        made = self.result.bucket_page_size
+        return made if made < self.result.files[0].page_size else 0
+
+    def _printed_run(self, number: int, compared: list[Compared]) -> Iterator[Part]:
+        run, formula = self.result.runs[number], formulas(self.result)[number]
+        if number:
+            yield from ("", run.machine)
+        level = run.outstanding.as_dict()
+        if level and level["max"] > 1:
+            yield from (outstanding(level), "")
+        if isinstance(run, ConcurrentRun):
+            yield from (_strand_costs(run), Explanation(_overlap(run)))
+        elif formula is None:
+            rows: list[list[Any]] = [[row.phase, row.requests, row.pages, row.io, row.cpu, row.total] for row in compared]
+            yield Shown(["phase", "requests", "pages", "I/O s", "CPU s", "total s"], rows, digits=3)
+        else:
+            disk, total = formula.disk, run.total()
+            rates = f"a seek {disk.seek_ms:g} ms, a request {disk.latency_ms:g} ms, a page {disk.page_transfer_ms:.4g} ms read"
+            seeks = f" Measured: {total.seeks:,} seeks of {total.seek_time / total.seeks / MILLISECONDS:.2f} ms." if total.seeks else ""
+            written = f"{disk.page_write_ms or disk.page_transfer_ms:.4g} ms written"
+            counted = " Smaller pages of buckets are counted as they are, but by the formula as the relations' pages."
+            sizes = counted if self.smaller_buckets else ""
+            yield from (comparison_table(compared), "")
+            yield Explanation(f"Formula (Haas et al.) with {rates}, {written}.{seeks} {why(self.result.setting.algorithm)}{sizes}")
 
     def _draw(self) -> Figure:
+        from experiments.presentation.plots import Bar, stacked_bars
+
         bars = []
         for run, compared in zip(self.result.runs, compare_join(self.result), strict=True):
             bars += [Bar(run.machine, row.phase, row.io, row.cpu, row.formula_io) for row in compared[:-1]]
         return stacked_bars({self.title.partition(":")[0]: bars})
 
 
+#: What is a relation in Python.
+_TABLES = "Or a DataFrame, or an Arrow table. It is loaded onto the device before the clock starts."
+
+
+@operation
 def join(
-    r: Table,
-    s: Table,
-    on: str,
+    r: Annotated[Table, Name("One relation; its columns come first in the result.", "SOURCE", parse=None, option="--r", python=_TABLES)],
+    s: Annotated[Table, Name("The other relation.", "SOURCE", parse=None, option="--s", python="See r. The smaller one builds.")],
+    on: Annotated[str, Field("The key, in both relations or in each.", "COLUMN[=COLUMN]", key)],
     *,
-    device: Any,
-    memory: str,
-    algorithm: str = "hybrid-hash",
-    page_size: str = "8KiB",
-    page_format: str | None = None,
-    io: str = "blocked",
-    placement: str = "packed",
-    cpu: str | None = CPU,
-    buffers_for: str | None = None,
-    allocation: str = HAAS,
-    first: str | None = None,
-    fetch: str | None = None,
-    k: float | None = None,
-    policy: str | None = None,
-    kernel: str | None = None,
-    columns: Sequence[str] | None = None,
-    partition: str | None = None,
-    sub_buffer: str | None = None,
-    strands: int | None = None,
-    cores: int | None = None,
-    digests_stored: bool = False,
-    trace: str | PathLike[str] | None = None,
-    allow_write: bool = False,
-    force: bool = False,
+    device: Annotated[
+        Any,
+        Field(
+            "A preset (see flashsim device list), its TOML file, or the path of a real file or disk. Several see the same requests.",
+            "DEVICE",
+            each(device_of),
+            ("presets",),
+            several=True,
+            reads=True,
+            python="Or an `fs.drive`, which is left as it is.",
+        ),
+    ],
+    memory: Annotated[Any, Size("The buffer pool, such as 10MiB.")],
+    algorithm: Annotated[str, Name("One of {joins}; or a Python file.", "ALGORITHM", completes=("joins",), argument=True)] = "hybrid-hash",
+    page_size: fields.PageSize = "8KiB",
+    page_format: fields.PageFormat = None,
+    io: Annotated[str, Field("Requests of whole buffers, or of single pages.", "[blocked|page]", choice("blocked", "page"))] = "blocked",
+    placement: fields.Placement = "packed",
+    cpu: fields.Cpu = CPU,
+    buffers_for: Annotated[
+        str | None,
+        Name("Divide the buffers as for this device rather than the one that is run on.", "PRESET", completes=("presets",)),
+    ] = None,
+    allocation: Annotated[
+        str,
+        Name(
+            "How memory is divided: haas, by Haas et al., or drive, by closed forms made for a drive, of bnl, sort-merge, grace-hash and "
+            "hybrid-hash, and of grace-hash with n-hash, whose sub-buffers it also chooses.",
+            "RULE",
+        ),
+    ] = HAAS,
+    first: fields.FirstJoin = None,
+    fetch: fields.FetchStrategy = None,
+    k: fields.CacheShare = None,
+    policy: fields.FetchPolicy = None,
+    kernel: fields.KernelJoin = None,
+    columns: fields.ResultColumns = None,
+    partition: fields.PartitionMethod = None,
+    sub_buffer: fields.SubBuffer = None,
+    strands: fields.Strands = None,
+    cores: Annotated[int | None, Count("Of a simulated machine; by default those of the CPU preset.", metavar="C")] = None,
+    digests_stored: Annotated[bool, Flag("Digests are on the device before digest begins.")] = False,
+    trace: Annotated[Any, Target("Record every request to the (first) device into a Parquet file.", "FILE")] = None,
+    out: Annotated[Any, Target("Write the joined rows.", "ROWS.parquet")] = None,
+    allow_write: fields.AllowWrite = False,
+    force: fields.Force = False,
 ) -> JoinOutcome:
-    """Join two tables on one device, or on several in one pass; what it cost, and the rows.
+    r"""Join two sources on one device, or on several in one pass; show what it cost, and what the formula says.
 
-    Parameters
-    ----------
-    r, s
-        Each a DataFrame, an Arrow table, the path of a file, or a source such as ``tpch:customer@0.1`` or ``do2009:orders@3``. It is
-        loaded onto the device before the clock starts. The smaller one builds.
-    on
-        The key: ``COLUMN``, or ``R_COLUMN=S_COLUMN`` where names differ.
-    device
-        A preset (`fs.devices` lists them), an `fs.drive`, which is left as it is, or several of these: all see the same requests. Or the
-        path of a real file or block device.
-    memory
-        The buffer pool, such as ``"64MiB"``.
-    algorithm
-        `fs.algorithms` lists them; or the path of a Python file.
-    page_size
-        ``"512B"`` to ``"64KiB"``.
-    page_format
-        How pages hold rows: ``"sqlite"`` or ``"postgresql"``, row by row, or ``"pax"``, column by column; or the path of a Python file.
-        Without it ``"sqlite"``, or what the join needs.
-    io
-        ``"blocked"``: requests of whole buffers; ``"page"``: of single pages.
-    placement
-        ``"packed"``, ``"spread"``, ``"two-disks"``, ``"ext3"``, or the path of a Python file.
-    cpu
-        The CPU preset that prices work; None: it takes no time.
-    buffers_for
-        The preset that memory is divided for, if not the (first) device.
-    allocation
-        How memory is divided: ``"haas"``, by Haas et al., or ``"drive"``, by closed forms made for a drive, of ``"bnl"``, ``"sort-merge"``,
-        ``"grace-hash"`` and ``"hybrid-hash"``, and of ``"grace-hash"`` with ``"n-hash"``, whose sub-buffers it also chooses.
-    first, fetch
-        What ``"digest"`` joins digests with (``"sort-merge"``), and how it fetches rows (``"planned"``); or paths of Python files.
-    k
-        Of graph-based fetching: the cache keeps room for k (d + 1) pages, d the largest degree of the join graph; 1 by default.
-    policy
-        Of pooled fetching: which page is replaced, such as ``"lirs"`` or ``"lru-k:k=3"`` (``"lru"``); or the path of a Python file.
-    kernel
-        What ``"flash-join"`` joins keys with (``"hybrid-hash"``); or the path of a Python file.
-    columns
-        Those of the result, such as ``["R.name", "S.value"]``, for ``"rare"`` and ``"flash-join"``, which read no others; all without it.
-    partition
-        How ``"grace-hash"`` and ``"hybrid-hash"`` make buckets (``"traditional"``): ``fs.algorithms("partitioning")`` lists the methods;
-        or the path of a Python file.
-    sub_buffer
-        How ``"n-hash"`` divides output buffers, such as ``"4KiB"``; 8 KiB where they are larger.
-    strands
-        How many strands of ``"para-hash"`` partition and join together (1).
-    cores
-        Of a simulated machine's host; those of the CPU preset without it.
-    digests_stored
-        Whether digests are on the device before the join begins.
-    trace
-        A Parquet file to record the requests of the (first) device into.
-    allow_write, force
-        Whether a real file or block device may be written to, and a file that exists overwritten.
+    A SOURCE is tpch:TABLE@SCALE, do2009:TABLE@SCALE, FILE.parquet, FILE.csv, FILE.sqlite:TABLE, or a PostgreSQL relation file with the
+    table's CREATE TABLE, pg:FILE:DEFINITION.sql. It is loaded onto the device before the clock starts. Sizes need a unit: 100MB is 10^8
+    bytes, 100MiB is 2^20 times 100.
 
-    Raises
-    ------
-    UnknownNameError
-        There is no such algorithm, device, source or column.
-    InvalidParameterError
-        A number without a unit, or too little memory.
-    SchemaError
-        A table that cannot be stored, or keys that cannot be compared.
-    RefusedError
-        A real file, without being allowed to write to it.
+    In the joined rows R's columns come first and the key stands once, under its name in R. A column of S whose name is taken gets _s behind
+    it. A SQLite column that holds values of several types is written as text.
+
+    Examples::
+
+        flashsim join bnl --r do2009:customer@0.1 --s do2009:orders@0.1 \
+            --on c_custkey=o_custkey --device toshiba-5400-320gb --memory 1MiB
+        flashsim join grace-hash --r do2009:customer@0.1 --s do2009:orders@0.1 \
+            --on c_custkey=o_custkey --device ocz-core-60gb --memory 1MiB \
+            --trace grace.parquet --out rows.parquet
+        flashsim join digest --r do2009:customer@0.1 --s do2009:orders@0.1 \
+            --on c_custkey=o_custkey --device mtron-msd-sata3025-16gb \
+            --memory 1MiB --first external-sort-merge --fetch graph-based
+        flashsim join digest --r do2009:customer@0.1 --s do2009:orders@0.1 \
+            --on c_custkey=o_custkey --device mtron-msd-sata3025-16gb \
+            --memory 1MiB --fetch pooled --policy lirs
+        flashsim join grace-hash --r do2009:customer@0.1 --s do2009:orders@0.1 \
+            --on c_custkey=o_custkey --device ocz-core-60gb --memory 512KiB \
+            --partition n-hash --sub-buffer 4KiB
+        flashsim join grace-hash --r do2009:customer@0.1 --s do2009:orders@0.1 \
+            --on c_custkey=o_custkey --device micron-p300 --memory 512KiB \
+            --partition n-hash --allocation drive
+        flashsim join grace-hash --r do2009:customer@0.1 --s do2009:orders@0.1 \
+            --on c_custkey=o_custkey --device ocz-vertex-3 --memory 2MiB \
+            --partition para-hash --strands 20 --cores 4
 
     Examples
     --------
@@ -271,47 +317,37 @@ def join(
     >>> para.strands()["strand"].tolist()
     ['main', 'strand 1', 'strand 2']
     """
-    if io not in _IO:
-        raise InvalidParameterError("io", repr(io), f"it must be one of {', '.join(_IO)}")
-    on_pages = size(page_size, "page_size"), text(page_format or page_format_of(text(algorithm, "algorithm")), "page_format")
-    pages = memory_pages(size(memory, "memory"), *on_pages)
-    named = [None if value is None else text(value, name) for value, name in ((buffers_for, "buffers_for"), (cpu, "cpu"))]
-    fetching = late_options(first, fetch, k, policy, kernel, columns) | {"digests_stored": bool(digests_stored) or None}
-    fetching |= partition_options(partition, sub_buffer, strands) | {"cores": None if cores is None else count(cores, "cores")}
-    setting = JoinSetting(text(algorithm, "algorithm"), pages, io == "page", text(placement, "placement"), named[0], named[1], **fetching)
-    devices = [device_of(each) for each in several(device, "device")]
-    real = [each for each in devices if isinstance(each, str) and is_path(each)]
-    if real and len(devices) > 1:
-        raise RefusedError(f"device: {real[0]} is a real file, which runs alone; fs.compare holds it against formula and simulation")
-    check_names(setting, None if real else _preset(devices[0]))
-    check_formula(setting.algorithm)
-    check_rule(text(allocation, "allocation"))
-    for each in () if real else devices:
-        engines.begin(presets.load(_preset(each)))  # while the relations are opened
-    relations = open_pair(source(r, "r"), source(s, "s"), key(on))
-    wanted_columns(setting, relations)
+    on_pages = page_size, page_format or page_format_of(algorithm)
+    pages = memory_pages(memory, *on_pages)
+    options: dict[str, Any] = {"first": first, "fetch": fetch, "k": k, "policy": policy, "kernel": kernel, "columns": columns}
+    options |= {"digests_stored": digests_stored or None, "partition": partition, "sub_buffer": sub_buffer, "strands": strands}
+    setting = JoinSetting(algorithm, pages, io == "page", placement, buffers_for, cpu, **options, cores=cores)
+    real = next((one for one in device if is_real(one)), None)
+    if real and len(device) > 1:
+        raise RefusedError(f"device: {real} is a real file, which runs alone; fs.compare holds it against formula and simulation")
+    preset = None if real else preset_of(device[0])
+    check_names(setting, preset)
+    check_formula(algorithm)
+    check_rule(allocation)
+    for one in () if real else device:
+        engines.begin(presets.load(preset_of(one)))  # while the relations are opened
+    for option, relation in (("--r", r), ("--s", s)) if real else ():
+        file = source_file(relation) if isinstance(relation, str) else None
+        if file is not None and os.path.realpath(file) == os.path.realpath(str(real)):
+            raise RefusedError(f"device: {real} is what {option} reads, and would be overwritten")
+    relations = open_pair(source(r, "r"), source(s, "s"), on)
+    shown = wanted_columns(setting, relations)
     files = (lay_out(relations[0], *on_pages), lay_out(relations[1], *on_pages))
-    setting, buffers = division(setting, files, None if real else _preset(devices[0]), allocation)
-    asked = {"on": on, "devices": [_preset(each) for each in devices], "page_size": on_pages[0], "page_format": on_pages[1]}
-    asked["allocation"] = allocation
-    origin = provenance(asked | vars(setting))
+    setting, buffers = division(setting, files, preset, allocation)
     with ExitStack() as stack:
-        sink = stack.enter_context(ParquetRecorder(Path(text(trace, "trace")), origin)) if trace is not None else None
-        progress = stack.enter_context(working("joining"))
+        sink = stack.enter_context(ParquetRecorder(trace, origin())) if trace else None
+        results = stack.enter_context(RowWriter(out, *relations, shown)) if out else None
+        told: dict[str, Any] = {"allocation": buffers, "sink": sink, "results": results}
         if real:
-            target = RealFile(Path(real[0]), allow_write, force)
-            result = run_join_on_file(setting, files, target, allocation=buffers, sink=sink, progress=progress)
-        else:
-            result = simulate_join(setting, files, [_held(each) for each in devices], allocation=buffers, sink=sink)
-    return JoinOutcome(_title(result), origin, result)
-
-
-def _preset(device: str | Drive) -> str:
-    return device if isinstance(device, str) else device.preset
-
-
-def _held(device: str | Drive) -> HeldDrive:
-    return DriveInUse(device) if isinstance(device, str) else device.ready()
+            progress = stack.enter_context(activity("loading"))
+            return JoinOutcome(run_join_on_file(setting, files, RealFile(Path(real), allow_write, force), progress=progress, **told))
+        stack.enter_context(activity(f"joining on {', '.join(map(preset_of, device))}"))
+        return JoinOutcome(simulate_join(setting, files, [held(one) for one in device], **told))
 
 
 def _title(result: JoinResult) -> str:
@@ -321,6 +357,21 @@ def _title(result: JoinResult) -> str:
     return f"{result.setting.algorithm}{strands}: {sides}, {memory} of memory, {result.runs[0].result_rows:,} result rows"
 
 
-def point(arguments: dict[str, Any], stamps: dict[str, str]) -> dict[str, Any]:
-    """One run of a sweep; the stamps of its files make it another run when they change."""
-    return point_of(join, arguments, "summary", "phases")
+def _strand_costs(run: ConcurrentRun) -> Shown:
+    rows: list[list[Any]] = []
+    for cost, elapsed in [*((cost, run.elapsed_in(cost.name)) for cost in run.phases), (run.total(), run.elapsed)]:
+        waits = sum(own.wait_time for own in run.strands[0].phases if own.name == cost.name or cost.name == "total")  # for the others
+        times = (cost.io_time, cost.cpu_time, cost.wait_time - waits, elapsed)
+        rows.append([cost.name, cost.requests, cost.pages, *(time / SECONDS for time in times)])
+    return Shown(["phase", "requests", "pages", "I/O s", "CPU s", "waits s", "elapsed s"], rows, "All strands together", digits=3)
+
+
+def _overlap(run: ConcurrentRun) -> str:
+    cores = ", ".join(f"{count} {place} core{'s' if count > 1 else ''} {run.core_shares[place]:.0%}" for place, count in run.cores.items())
+    devices = ", ".join(f"{share:.0%}" for share in run.device_shares)
+    took, elapsed = (time / SECONDS for time in (run.strand_time, run.elapsed))
+    return f"Strands took {took:.3f} s together in {elapsed:.3f} s. Busy: {cores}, device {devices} of the time."
+
+
+#: One run of a sweep.
+point = point_of(join)

@@ -31,6 +31,8 @@ class PoolOutcome(Outcome):
         As it was found.
     """
 
+    SWEPT = ("summary", "series", "traffic")
+
     def __init__(self, provenance: dict[str, Any], done: Pools) -> None:
         super().__init__(done.title(), provenance)
         self.done = done
@@ -218,6 +220,5 @@ def _device(given: Any, purpose: str) -> str:
     return str(given.recipe()["preset"]) if isinstance(given, Drive) else text(given, "ssd_device" if purpose == "ssd" else purpose)
 
 
-def point(arguments: dict[str, Any], stamps: dict[str, str]) -> dict[str, Any]:
-    """One run of a sweep; the stamps of its files make it another run when they change."""
-    return point_of(pool, {"jobs": 1, "fresh": True} | arguments, "summary", "series", "traffic")
+#: One run of a sweep.
+point = point_of(pool, jobs=1, fresh=True)

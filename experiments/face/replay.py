@@ -114,6 +114,5 @@ def _on_one(
     return run_on(drive, source, settings, what, limit, {**asked, "device": drive.name})
 
 
-def point(arguments: dict[str, Any], stamps: dict[str, str]) -> dict[str, Any]:
-    """One run of a sweep; the stamps of its files make it another run when they change."""
-    return point_of(replay, arguments, "summary")
+#: One run of a sweep.
+point = point_of(replay)

@@ -13,7 +13,6 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from experiments.commands.outputs import Outputs
 from experiments.face._outcome import Outcome
 from experiments.face._units import count, number, text
 from experiments.face._working import working
@@ -25,6 +24,7 @@ from experiments.reproduction.judging import Reproduced, as_dict, summary
 from experiments.reproduction.judging import reproduce as reproduce_papers
 from experiments.reproduction.report import write_report
 from experiments.runs.jobs import SHIPS_MODEL, Settings
+from experiments.runs.outputs import Outputs
 from flashsim.core.errors import InvalidParameterError, UnknownNameError
 
 

@@ -194,7 +194,7 @@ def test_strands_overlap_and_give_the_same_rows(here: Path, flashsim: Run) -> No
         ("--strands two", "Invalid value for '--strands'"),
         ("--strands 900", "strands: 900, but each needs a page to read and one for each of"),
         ("--strands 2 --partition traditional", "strands: 2, but partition method traditional does not take it"),
-        ("--cores 0", "cores: 0, but there must be at least 1"),
+        ("--cores 0", "cores: 0, but it must be at least 1"),
         ("--cores 1.5", "Invalid value for '--cores'"),
         ("--cores 2 --cpu none", "cores: 2, but without a CPU preset work takes no time"),
     ],

@@ -23,8 +23,8 @@ from experiments.commands.serve import serve_device
 from experiments.serving.address import at_path
 from flashsim.core.rng import generator
 from flashsim.device.nbd.server import MAXIMUM_CONNECTIONS
-from tests.experiments.commands.test_interrupts import ROOT
 from tests.experiments.conftest import Run
+from tests.experiments.runs.test_interrupts import ROOT
 from tests.flashsim.device import nbd_client as nbd
 from traces.schema import open_trace
 

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from experiments.commands import doctor, terminal
+from experiments.commands import doctor
+from experiments.presentation import terminal
 from experiments.presentation.tables import Entry, Table
 from tests.experiments.conftest import SMALL_JOIN, Run
 from tests.experiments.test_examples import COMMANDS

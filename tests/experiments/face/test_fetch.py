@@ -89,7 +89,7 @@ def test_a_picture_of_any_plans(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "graph, more, told",
     [
-        (FIGURE, {"frames": 1}, "frames: 1, but a whole number of at least 2"),
+        (FIGURE, {"frames": 1}, "frames: 1, but two pages must be in memory together"),
         (FIGURE, {"frames": 2.5}, "frames: 2.5, but a whole number"),
         (FIGURE, {"pages": 3}, "parameter of a graph that is given: 'pages' is unknown"),
         (FIGURE, {"planner": []}, r"planner: \[\], but at least one"),

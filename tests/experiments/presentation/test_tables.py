@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from experiments.commands.terminal import fitted
 from experiments.presentation.section import Section
 from experiments.presentation.tables import Table, as_text, captioned, wrapped
+from experiments.presentation.terminal import fitted
 
 ENTRIES = st.one_of(
     st.none(),

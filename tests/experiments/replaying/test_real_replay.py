@@ -21,8 +21,8 @@ import pytest
 from experiments.replaying.real import Lateness
 from flashsim.core.request import COMPLETION, READ, WRITE
 from flashsim.device import access
-from tests.experiments.commands.test_interrupts import ROOT, start
 from tests.experiments.conftest import Run
+from tests.experiments.runs.test_interrupts import ROOT, start
 from traces.format.base import load_writable, read_trace
 from traces.replay.base import column
 from traces.schema import make_batch

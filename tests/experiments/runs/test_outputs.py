@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from experiments.commands.outputs import Outputs, write_json
+from experiments.runs.outputs import Outputs, write_json
 from flashsim.core.errors import FlashsimError, RefusedError
 
 

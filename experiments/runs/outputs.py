@@ -13,7 +13,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from experiments.commands import interrupts
+from experiments.runs import interrupts
 from experiments.runs.partial_files import hold, partial_name, remove, remove_leftovers
 from flashsim.core.errors import FlashsimError, RefusedError
 

@@ -131,7 +131,7 @@ start.main()
 """,
         """
 import os, signal, sys
-from experiments.commands import interrupts
+from experiments.runs import interrupts
 interrupts.heed()
 try:
     exec("os.kill(os.getpid(), signal.SIGINT)")
@@ -195,8 +195,8 @@ def test_an_interrupt_once_files_are_put_in_place_changes_nothing(tmp_path: Path
     code = """
 import os, signal, sys
 from pathlib import Path
-from experiments.commands import interrupts
-from experiments.commands import outputs
+from experiments.runs import interrupts
+from experiments.runs import outputs
 interrupts.heed()
 put = outputs._move
 def interrupted(partial, final):
@@ -222,8 +222,8 @@ def test_an_interrupt_without_effect_so_far_keeps_files_from_their_place(tmp_pat
     code = """
 import os, signal, sys
 from pathlib import Path
-from experiments.commands import interrupts
-from experiments.commands import outputs
+from experiments.runs import interrupts
+from experiments.runs import outputs
 interrupts.heed()
 try:
     with outputs.Outputs(force=False) as written:
@@ -247,7 +247,7 @@ except KeyboardInterrupt:
 WRITES = """
 import sys, time
 from pathlib import Path
-from experiments.commands.outputs import Outputs
+from experiments.runs.outputs import Outputs
 with Outputs(force=True) as outputs:
     outputs.file("--json", Path("a.json")).write_text("half")
     (outputs.folder("--out", Path("folder")) / "b").write_text("half")

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from experiments.commands import progress
-from experiments.commands.progress import Screen
+from experiments.presentation import progress
+from experiments.presentation.progress import Screen
 from flashsim.core.kernel import compiled
 from tests.experiments.terminal import watch
 from tests.experiments.test_examples import PAGES
@@ -70,7 +70,7 @@ def test_threads_end_with_the_last_activity() -> None:
 
 SHOWN = """
 import sys, time
-from experiments.commands.progress import screen
+from experiments.presentation.progress import screen
 with screen.around("working"):
     time.sleep(1.6)
     with screen.show("counting") as tell:
