@@ -39,7 +39,7 @@ def operation(function: Callable[P, R]) -> Callable[P, R]:
     def called(*args: P.args, **kwargs: P.kwargs) -> R:
         bound = declared.bind(*args, **kwargs)
         bound.apply_defaults()
-        with _in_words_of_python():
+        with in_words_of_python():
             return perform(function, parsed(function, bound.arguments, lambda name, field: name))
 
     plain = [each.replace(annotation=_plain(function, each)) for each in declared.parameters.values()]
@@ -123,7 +123,7 @@ def _dedented(docstring: str) -> str:
 
 
 @contextmanager
-def _in_words_of_python() -> Iterator[None]:
+def in_words_of_python() -> Iterator[None]:
     """Refusals name arguments in the place of options."""
     try:
         yield

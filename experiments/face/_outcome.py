@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
@@ -102,9 +102,9 @@ class Outcome(ABC):
         yield self.title
         yield Table([str(name) for name in summary], summary.values.tolist())
 
-    @abstractmethod
     def _draw(self) -> Figure:
         """The picture."""
+        raise FlashsimError(f"{type(self).__name__}: it has no picture")
 
     def _write_report(self, folder: Path) -> None:
         """Write ``report.html``, tables and pictures into an empty folder."""
@@ -152,6 +152,26 @@ class File:
     folder: bool = False
 
 
+class Listing(Outcome):
+    """What is listed, or was written: lines and tables for people, rows, and the same JSON-ready; without provenance."""
+
+    def __init__(self, parts: Sequence[Part], rows: Sequence[Mapping[str, Any]], told: Mapping[str, Any] | None = None) -> None:
+        super().__init__(next((part for part in parts if isinstance(part, str)), ""), {})
+        self.parts, self.rows, self.told = parts, rows, told
+
+    def summary(self) -> pd.DataFrame:
+        """A row each."""
+        return frame(self.rows)
+
+    def as_dict(self) -> dict[str, Any]:
+        """All of it, JSON-ready."""
+        return {"rows": list(self.rows)} if self.told is None else dict(self.told)
+
+    def printed(self) -> Iterator[Part]:
+        """Its lines and tables."""
+        yield from self.parts
+
+
 def _write_table(outcome: Outcome, target: Path, named: Path) -> None:
     summary = outcome.summary()
     summary.to_csv(target, index=False) if named.suffix == ".csv" else summary.to_parquet(target, index=False)
@@ -167,7 +187,9 @@ JSON = File(
     "--json",
     "FILE",
     "Also write the result as JSON.",
-    lambda outcome, target, named: write_json(target, outcome.as_dict() | {"provenance": outcome.provenance}),
+    lambda outcome, target, named: write_json(
+        target, outcome.as_dict() | ({"provenance": outcome.provenance} if outcome.provenance else {})
+    ),
 )
 TABLE = File("--out", "FILE.csv|.parquet", "Write the table.", _write_table, (".csv", ".parquet"))
 PICTURE = File("--plot", "FILE.svg|.png|.pdf", "Write the picture.", _write_picture, (".svg", ".png", ".pdf"))

@@ -14,6 +14,18 @@ def partial_name(final: Path) -> str:
     return f".{final.name}.{os.getpid()}.partial"
 
 
+def final_name(path: Path) -> str:
+    """What a file that is written will be called, whether the path is its place for now or its own.
+
+    Examples
+    --------
+    >>> final_name(Path(partial_name(Path("a.json")))), final_name(Path("a.json"))
+    ('a.json', 'a.json')
+    """
+    mark = f".{os.getpid()}.partial"
+    return path.name[1:].removesuffix(mark) if path.name.endswith(mark) else path.name
+
+
 def hold(partial: Path) -> int:
     """Lock a file or folder that exists, for as long as the descriptor that this returns is open, as all are when a process is killed."""
     descriptor = os.open(partial, os.O_RDONLY)

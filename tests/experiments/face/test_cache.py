@@ -304,7 +304,7 @@ def test_the_command_says_and_writes_the_same(flashsim: Run, here: Path) -> None
     assert pd.read_csv("told.csv").drop(columns="reference_us").equals(ours)
     told = json.loads((here / "told.json").read_text())
     assert pd.DataFrame(told["runs"]).drop(columns="reference_us").equals(ours) and told["references"] == 4000
-    assert told["provenance"]["parameters"]["policies"] == ["lru", "opt"]
+    assert told["provenance"]["parameters"]["policy"] == ["lru", "opt"]
     assert {path.name for path in (here / "shown").iterdir()} == {"report.html", "runs.csv", "miss_ratios.svg"}
     assert "4,000 references" in whole((here / "shown" / "report.html").read_text()).words
     refused = flashsim(f"{line} --out told.csv")
