@@ -44,6 +44,8 @@ class Field:
         Whether it names a file that must not be written besides, or one that is made.
     told
         Whether it changes what comes out, and so belongs to the provenance.
+    switch
+        The parameter that it is of what the operation hands many on to (`experiments.face._operation.switches`).
     """
 
     help: str
@@ -58,6 +60,7 @@ class Field:
     reads: bool = False
     writes: bool = False
     told: bool = True
+    switch: str = ""
 
     def options(self, name: str) -> list[str]:
         """The names of the option of a parameter."""

@@ -25,6 +25,7 @@ _TOLD = 32
 _EXAMPLES = "\nExamples\n--------\n"
 
 _origin: ContextVar[dict[str, Any]] = ContextVar("origin")
+_switches: ContextVar[dict[str, Any]] = ContextVar("switches")
 
 
 def operation(function: Callable[P, R]) -> Callable[P, R]:
@@ -73,15 +74,23 @@ def perform(function: Callable[..., R], arguments: dict[str, Any]) -> R:
     more = arguments.pop(mapped[0], {}) if mapped else {}
     told |= {name: described(value) for name, value in more.items()}
     token = _origin.set(provenance({name: value for name, value in told.items() if name not in ("seed", *mapped)}, told.get("seed")))
+    handed_on = {declared[name].switch: value for name, value in arguments.items() if name in declared and declared[name].switch}
+    other = _switches.set({name: value for name, value in handed_on.items() if value is not None})
     try:
         return function(**arguments, **more)
     finally:
         _origin.reset(token)
+        _switches.reset(other)
 
 
 def origin() -> dict[str, Any]:
     """The provenance of the operation that is under way."""
     return _origin.get()
+
+
+def switches() -> dict[str, Any]:
+    """The arguments of the operation that is under way which it hands on, by the parameters that they are there, without what is None."""
+    return _switches.get()
 
 
 def described(value: Any) -> Any:

@@ -1,25 +1,42 @@
-"""``fs.pool``: transactions on a memory pool that an SSD extends, by design."""
+"""``flashsim pool run`` and ``fs.pool``: transactions on a memory pool that an SSD extends, by design."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from time import perf_counter
+from typing import Annotated, Any
 
 import pandas as pd
 from matplotlib.figure import Figure
 
-from experiments.face._outcome import Outcome, Picture, point_of
-from experiments.face._units import count, duration, number, several, size, text
-from experiments.face._working import working
+from experiments.face import _fields as fields
+from experiments.face._fields import Count, Duration, Field, Flag, Name, Names, Number, Size, a_number, least
+from experiments.face._operation import operation, switches
+from experiments.face._outcome import PICTURE, REPORT, TABLE, Outcome, Picture, point_of
+from experiments.face._units import text
 from experiments.face.drive import Drive
 from experiments.pooling import report
-from experiments.pooling.session import Asked, Pools, simulate
+from experiments.pooling.session import PARTS, Asked, Pools, simulate
 from experiments.pooling.sizes import design_names, is_until_ssd, parse_percent, part_names
+from experiments.presentation.terminal import Explanation, Part
 from experiments.runs.jobs import Settings
+from flashsim.core.activity import activity
 from flashsim.core.compiling import cores
 from flashsim.core.errors import InvalidParameterError
-from flashsim.core.provenance import provenance
+
+_DEVICE = (
+    "rates of Do (2012), table 3.1, or rates:read=N,write=N,further=N,servers=N; {presets}; a TOML file; PRESET/100, a hundredth of it; "
+    "or 8xPRESET."
+)
+
+
+def _device(value: Any, parameter: str) -> str | Drive:
+    return value if isinstance(value, Drive) else text(value, parameter)
+
+
+def _devices(what: str) -> Field:
+    return Field(f"{what} {_DEVICE}", "DEVICE", _device, ("presets",), python="Or an unused `fs.drive`, of which each design has its own.")
 
 
 class PoolOutcome(Outcome):
@@ -33,9 +50,31 @@ class PoolOutcome(Outcome):
 
     SWEPT = ("summary", "series", "traffic")
 
-    def __init__(self, provenance: dict[str, Any], done: Pools) -> None:
-        super().__init__(done.title(), provenance)
+    FILES = (TABLE, PICTURE, REPORT)
+
+    def __init__(self, done: Pools, seconds: float) -> None:
+        super().__init__(done.title())
         self.done = done
+        self.seconds = seconds
+
+    def as_dict(self) -> dict[str, Any]:
+        """The result JSON-ready."""
+        return self.done.as_dict()
+
+    def printed(self) -> Iterator[Part]:
+        """What every system did, what went to its devices, and what has worn."""
+        done, recalled = self.done, self.done.recalled
+        made = len(done.runs) - recalled
+        yield from (self.title, f"How long: {self.seconds:.0f} s; {made} runs were made, {recalled} kept from before\n")
+        for table in (report.runs_table(done), report.traffic_table(done), report.figures_table(done), report.kinds_table(done)):
+            if table is not None:
+                yield from (table, "")
+        yield Explanation(report.EXPLAINED)
+        if (worn := report.wear_table(done)) is not None:
+            yield from ("", worn, "", Explanation(report.WORN))
+
+    def _write_report(self, folder: Path) -> None:
+        report.write_report(folder, done=self.done, origin=self.provenance)
 
     def summary(self) -> pd.DataFrame:
         """A row a design and part that it was without: rates and shares over the last part of the time, and counts over all of it."""
@@ -58,13 +97,7 @@ class PoolOutcome(Outcome):
         return Picture(report.traffic(self.done))
 
     def plot_parts(self) -> Picture:
-        """What designs do without a part of the SSD manager, over what they do with all.
-
-        Raises
-        ------
-        InvalidParameterError
-            None was left out.
-        """
+        """What designs do without a part of the SSD manager, over what they do with all."""
         drawn = report.parts(self.done)
         if drawn is None:
             raise InvalidParameterError("without", "nothing", "a part must have been left out")
@@ -74,95 +107,86 @@ class PoolOutcome(Outcome):
         return report.ramp_up(self.done)
 
 
+@operation
 def pool(
-    workload: str,
+    workload: Annotated[
+        str,
+        Name(
+            "Transactions, with parameters: {workloads}; generated references, such as zipf:pages=1e5,each=20; or a trace.",
+            "WORKLOAD",
+            completes=("workloads",),
+            argument=True,
+            reads=True,
+        ),
+    ],
     *,
-    memory: str,
-    ssd: str = "0B",
-    design: Any = "all",
-    time: str = "36s",
-    disk: Any = "rates",
-    ssd_device: Any = "rates",
-    precondition: str | None = None,
-    log: Any = None,
-    log_bytes: str = "200B",
-    policy: Any = "lru-k",
-    dirty_limit: str | float = "50%",
-    filling: str | float = "95%",
-    throttle: int = 100,
-    group: int = 32,
-    partitions: int = 16,
-    expansion: int = 8,
-    expansion_until: str = "memory",
-    read_ahead: int = 32,
-    checkpoint: str | None = None,
-    fuzzy: bool = False,
-    clients: int = 64,
-    think: str = "0s",
-    page_size: str = "8KiB",
-    without: Any = (),
-    last: str | float = "20%",
-    scale: float = 1.0,
-    seed: int = 0,
-    trace: str | Path | None = None,
-    jobs: int | None = None,
-    fresh: bool = False,
+    memory: Annotated[Any, Size("The memory pool.")],
+    design: Annotated[
+        Any,
+        Names(
+            "What is done with the SSD: {designs}; all; or a Python file. Several may be given, or several with commas.",
+            "DESIGN",
+            completes=("designs",),
+        ),
+    ] = "all",
+    ssd: Annotated[Any, Size("The SSD's frames.")] = "0B",
+    time: Annotated[Any, Duration("Virtual time that each system runs, such as 36s or 10min.")] = "36s",
+    disk: Annotated[Any, _devices("The disks:")] = "rates",
+    ssd_device: Annotated[Any, _devices("The SSD:")] = "rates",
+    precondition: fields.Precondition = None,
+    log: Annotated[Any, _devices("The log's; without one commits take no time. Of rates, read and write are needed:")] = None,
+    log_bytes: Annotated[Any, Size("Log of each reference that writes.")] = "200B",
+    policy: Annotated[str, Name("Which page leaves memory: {policies}; or a Python file.", "POLICY", completes=("policies",))] = "lru-k",
+    dirty_limit: Annotated[
+        str | float,
+        Field("Lambda: how much of the SSD may be newer than the disk.", "SHARE", parse_percent, switch="dirty_limit"),
+    ] = "50%",
+    filling: Annotated[
+        str | float,
+        Field("Tau: how much of the SSD is filled with whatever leaves memory; 0% for none.", "SHARE", parse_percent, switch="fill"),
+    ] = "95%",
+    throttle: Annotated[
+        int,
+        Count("Mu: requests of the SSD outstanding at which others bypass it; 0 for no limit.", parse=least(0), switch="throttle"),
+    ] = 100,
+    group: Annotated[int, Count("Alpha: pages that a write of the cleaner holds at most.", switch="group")] = 32,
+    partitions: Annotated[int, Count("Parts into which the SSD's frames are divided.", switch="partitions")] = 16,
+    expansion: Annotated[int, Count("Pages that a read from disk brings until memory is full.", switch="expansion")] = 8,
+    expansion_until: Annotated[
+        str, Field("What is full when reads bring one page again: memory or ssd.", "WHAT", is_until_ssd, switch="expands_for_ssd")
+    ] = "memory",
+    read_ahead: Annotated[int, Count("Pages that a scan reads at once.", switch="read_ahead")] = 32,
+    checkpoint: Annotated[Any, Duration("Between two checkpoints; none by default.", switch="checkpoint")] = None,
+    fuzzy: Annotated[bool, Flag("Checkpoints leave on the SSD what is newer than the disk.")] = False,
+    clients: Annotated[int, Count("They run transactions, one after another each.", switch="clients")] = 64,
+    think: Annotated[Any, Duration("Between two transactions of a client.", switch="think")] = "0s",
+    page_size: Annotated[Any, Size("Of pages.")] = "8KiB",
+    without: Annotated[Any, Names(f"Run each design once more without: {', '.join(PARTS)}; or all, one after the other.", "PART")] = None,
+    scale: Annotated[
+        float,
+        Number(
+            "Multiplies the workload, memory, the SSD and times; above 0, up to 1.",
+            metavar="F",
+            parse=a_number("it must be above 0 and at most 1"),
+        ),
+    ] = 1.0,
+    last: Annotated[str | float, Field("Rates are told over this share of the time, at its end.", "SHARE", parse_percent)] = "20%",
+    seed: fields.Seed = 0,
+    jobs: fields.Jobs = None,
+    fresh: fields.Fresh = False,
+    trace: Annotated[Any, fields.Target("Of one design: write all requests of its devices.", "TRACE.parquet")] = None,
 ) -> PoolOutcome:
-    """Run transactions on a memory pool and the SSD that extends it, from cold, in virtual time.
+    """Run transactions on a memory pool and the SSD that extends it, from cold, and tell what came of it.
 
-    Parameters
-    ----------
-    workload
-        Such as ``"tpc-c:warehouses=20"``; generated references as ``"zipf:pages=1e5,each=20"``, or the path of a trace.
-    memory, ssd
-        Sizes of the pools, such as ``"200MB"``.
-    design
-        One or several of what is done with the SSD, such as ``"lc"``, or paths of Python files; ``"all"`` by default.
-    time
-        Virtual time that each runs.
-    disk, ssd_device, log
-        Devices: ``"rates"`` (Do, 2012, table 3.1), with other values as ``"rates:read=1015,write=895,further=26370,servers=8"``; a preset;
-        a hundredth of it as ``"iodrive-slc-160gb/100"``; so many drives of it, as ``"8xtoshiba-5400-320gb"``; or an unused `drive`,
-        of which each design has its own. Without a log commits take no time.
-    precondition
-        What the SSD is brought into before each run, if a preset's name is given: ``"steady"`` and the like, as ``--precondition``.
-    log_bytes
-        Log of each reference that writes.
-    policy
-        Which page leaves memory.
-    dirty_limit, filling
-        Shares of the SSD: how much may be newer than the disk (lambda), and how much is filled with whatever leaves memory (tau).
-    throttle
-        Requests of the SSD outstanding at which others bypass it (mu); 0 for no limit.
-    group, partitions, expansion, read_ahead
-        Pages that a write of the cleaner holds at most (alpha), parts of the SSD's frames (N), pages that a read from disk brings until
-        memory is full, and pages that a scan reads at once.
-    expansion_until
-        ``"ssd"``: a read brings so many until the SSD is full, too.
-    checkpoint, fuzzy
-        Time between two checkpoints, None for none; and whether they leave on the SSD what is newer than the disk.
-    clients, think
-        How many run transactions, and the time between two of a client.
-    without
-        Parts of the SSD manager without which each design runs once more, to tell what they are worth; ``"all"`` of them, one by one.
-    last
-        Rates are told over this share of the time, at its end.
-    trace
-        Of one design: a file to make, with all requests of its devices and what each waited for, such as `fs.replay` takes.
-    scale
-        Multiplies what the workload grows by, memory, the SSD and times, above 0 and up to 1; rates hardly change, and times are told in
-        full.
-    jobs
-        Designs that run at the same time; one a core by default.
-    fresh
-        Whether what is kept of earlier runs is left unused.
+    Designs run on the same transactions, several at a time. What each did is kept: a run that was interrupted goes on where it stopped, and
+    one with more designs runs these alone. --scale F multiplies sizes and times by F: rates hardly change, and times are told in full.
 
-    Raises
-    ------
-    InvalidParameterError
-        The workload does not fit the disk, an SSD smaller than its partitions need, or a parameter out of its bounds.
-    UnknownNameError, MissingFileError
-        There is no such design, workload, part or device.
+    Examples::
+
+        flashsim pool run tpc-c:warehouses=2 --design none,dw,lc --memory 20MB --ssd 140MB --time 4s --plot told.svg
+        flashsim pool run tpc-c:warehouses=2000 --design lc --memory 20GiB --ssd 140GiB --time 2h --scale 0.001
+        flashsim pool run zipf:pages=20000,write-share=0.3 --design lc --memory 30MB --ssd 60MB --time 3s --without throttle --out told.csv
+        flashsim pool run tpc-c:warehouses=1 --design lc --memory 20MB --ssd 60MB --time 1s --disk 8xtoshiba-5400-320gb --trace pool.parquet
 
     Examples
     --------
@@ -172,52 +196,28 @@ def pool(
     >>> bool(dw > none), told.series().shape[0]
     (True, 200)
     """
-    switches: Mapping[str, int] = {
-        "dirty_limit": parse_percent(dirty_limit, "dirty_limit"),
-        "fill": parse_percent(filling, "filling"),
-        "throttle": count(throttle, "throttle", 0),
-        "group": count(group, "group"),
-        "partitions": count(partitions, "partitions"),
-        "expansion": count(expansion, "expansion"),
-        "expands_for_ssd": is_until_ssd(text(expansion_until, "expansion_until"), "expansion_until"),
-        "read_ahead": count(read_ahead, "read_ahead"),
-        "checkpoint": 0 if checkpoint is None else duration(checkpoint, "checkpoint"),
-        "sharp": not fuzzy,
-        "clients": count(clients, "clients"),
-        "think": duration(think, "think"),
-    }
     given = {"disk": disk, "ssd": ssd_device} | ({} if log is None else {"log": log})
-    states = {purpose: (each.precondition, each.seed) for purpose, each in given.items() if isinstance(each, Drive) and each.is_flash}
-    if precondition is not None:
-        states["ssd"] = text(precondition, "precondition"), seed
-    if log is not None:
-        switches = {**switches, "log_bytes": size(log_bytes, "log_bytes")}
-    parts = [without] if isinstance(without, str) else [text(each, "without") for each in without]
+    states = {purpose: (one.precondition, one.seed) for purpose, one in given.items() if isinstance(one, Drive) and one.is_flash}
     asked = Asked(
-        workload=text(workload, "workload"),
-        designs=design_names([text(each, "design") for each in several(design, "design")]),
-        memory=size(memory, "memory"),
-        ssd=size(ssd, "ssd"),
-        time=duration(time, "time"),
-        devices={purpose: _device(each, purpose) for purpose, each in given.items()},
-        states=states,
-        policy=text(policy, "policy"),
-        page_size=size(page_size, "page_size"),
-        seed=count(seed, "seed", 0),
-        scale=number(scale, "scale", "it must be above 0 and at most 1"),
-        without=part_names(parts),
-        last=parse_percent(last, "last") / 100,
-        switches=switches,
+        workload=workload,
+        designs=design_names(design),
+        memory=memory,
+        ssd=ssd,
+        time=time,
+        devices={purpose: str(one.recipe()["preset"]) if isinstance(one, Drive) else one for purpose, one in given.items()},
+        states=states if precondition is None else states | {"ssd": (precondition, seed)},
+        policy=policy,
+        page_size=page_size,
+        seed=seed,
+        scale=scale,
+        without=part_names(without or []),
+        last=int(last) / 100,
+        switches=switches() | {"sharp": not fuzzy} | ({} if log is None else {"log_bytes": log_bytes}),
     )
-    settings = Settings(jobs=cores() if jobs is None else count(jobs, "jobs"), fresh=fresh)
-    with working("designs") as progress:
-        done = simulate(asked, progress, settings, None if trace is None else Path(text(trace, "trace")))
-    return PoolOutcome(provenance(asked.as_dict()), done)
-
-
-def _device(given: Any, purpose: str) -> str:
-    """The name of a preset, as it is or of a drive."""
-    return str(given.recipe()["preset"]) if isinstance(given, Drive) else text(given, "ssd_device" if purpose == "ssd" else purpose)
+    begun = perf_counter()
+    with activity("designs") as progress:
+        done = simulate(asked, progress, Settings(jobs=jobs or cores(), fresh=fresh), trace)
+    return PoolOutcome(done, perf_counter() - begun)
 
 
 #: One run of a sweep.

@@ -1,21 +1,27 @@
-"""``fs.worth``: how a budget is best divided among memory, SSD and disks, and which design is then best."""
+"""``flashsim pool worth`` and ``fs.worth``: how a budget is best divided among memory, SSD and disks, and which design is then best."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Annotated, Any
 
 import pandas as pd
 from matplotlib.figure import Figure
 
+from experiments.face import _fields as fields
+from experiments.face._fields import Count, Duration, Field, Name, Names, Number, Size, a_number, each, least
+from experiments.face._operation import operation
 from experiments.face._outcome import Outcome
-from experiments.face._units import count, duration, number, several, size, text
-from experiments.face._working import working
+from experiments.face._units import number
 from experiments.pooling.sizes import design_names
-from experiments.pooling.worth import Choice, Worth, choices_figure
+from experiments.pooling.worth import PRICES, Choice, Worth, choices_figure, choices_table
 from experiments.pooling.worth import worth as divided
-from flashsim.core.provenance import provenance
+from experiments.presentation.terminal import Explanation, Part
+from flashsim.core.activity import activity
+from flashsim.core.units import SECONDS, format_duration
 from models.pool_flows import DESIGNS
+
+_RATES = "rates of Do (2012), table 3.1, or rates:read=N,write=N,further=N,servers=N"
 
 
 class WorthOutcome(Outcome):
@@ -29,13 +35,26 @@ class WorthOutcome(Outcome):
         The best division of each budget, a design each.
     """
 
-    def __init__(self, provenance: dict[str, Any], asked: Worth, found: Sequence[Choice]) -> None:
-        super().__init__(f"{asked.workload}: what a budget is best spent on, at prices of {asked.prices}", provenance)
+    def __init__(self, asked: Worth, found: Sequence[Choice]) -> None:
+        super().__init__(f"{asked.workload}: what a budget is best spent on, at prices of {asked.prices}")
         self.asked, self.found = asked, found
 
     def summary(self) -> pd.DataFrame:
         """A row a budget and design: bytes of memory and SSD, disks, and transactions a second by formula and simulation."""
         return pd.DataFrame([each.row() for each in self.found])
+
+    def as_dict(self) -> dict[str, Any]:
+        """The result JSON-ready."""
+        return {"choices": [each.row() for each in self.found], "break_even_s": self.break_even()}
+
+    def printed(self) -> Iterator[Part]:
+        """The divisions, and what the five-minute rule says."""
+        rule = {name: format_duration(round(seconds * SECONDS)) for name, seconds in self.break_even().items()}
+        yield from (choices_table(self.found), "")
+        yield Explanation(
+            f"By the five-minute rule a page is worth its place in memory if it is referenced again within {rule['memory']}, and on the "
+            f"SSD within {rule['ssd']}. Formula and simulated: transactions a second; error: of the formula."
+        )
 
     def break_even(self) -> dict[str, float]:
         """Seconds within which a page must be referenced again to be worth its place in memory, or on the SSD (five-minute rule)."""
@@ -45,49 +64,50 @@ class WorthOutcome(Outcome):
         return choices_figure(self.found)
 
 
+@operation
 def worth(
-    workload: str,
+    workload: Annotated[
+        str,
+        Name(
+            "Transactions at their full size, with parameters: {workloads}; or generated references, such as zipf:pages=1e6.",
+            "WORKLOAD",
+            completes=("workloads",),
+            argument=True,
+            python="Formulas know no scans.",
+        ),
+    ],
     *,
-    budget: Any,
-    prices: str = "retail-2026",
-    design: Any = DESIGNS,
-    disk: str = "rates",
-    ssd_device: str = "rates",
-    clients: int = 64,
-    think: str = "0s",
-    work: str = "500us",
-    verify: int = 1,
-    scale: float = 0.0,
-    page_size: str = "8KiB",
-    seed: int = 0,
+    budget: Annotated[
+        Any,
+        Field(
+            "What memory, SSD and disks may cost. Several may be given.",
+            "DOLLARS",
+            each(lambda value, parameter: number(value, parameter, "an amount of dollars is needed")),
+            typed=float,
+            several=True,
+        ),
+    ],
+    prices: Annotated[str, Name(f"Of {', '.join(PRICES.names())}; or a file.", "NAME|FILE.toml")] = "retail-2026",
+    design: Annotated[Any, Names(f"Of {', '.join(DESIGNS)}.", "DESIGN")] = DESIGNS,
+    disk: Annotated[str, Name(f"The disks, a server each, bought one by one: {_RATES}.", "RATES")] = "rates",
+    ssd_device: Annotated[str, Name("The SSD of any size, as the disks.", "RATES")] = "rates",
+    clients: Annotated[int, Count("They run transactions, one after another each.")] = 64,
+    think: Annotated[Any, Duration("Between two transactions of a client.")] = "0s",
+    work: Annotated[Any, Duration("Of the processor, for each transaction.")] = "500us",
+    verify: Annotated[int, Count("Of each budget so many of the best designs are simulated.", parse=least(0))] = 1,
+    scale: Annotated[
+        float,
+        Number("Of pages and sizes; 0: one by which the database has 32,768 pages.", metavar="F", parse=a_number("a share is needed")),
+    ] = 0.0,
+    page_size: Annotated[Any, Size("Of pages.")] = "8KiB",
+    seed: fields.Seed = 0,
 ) -> WorthOutcome:
     """Divide a budget among memory, SSD and disks, with the best design, by formula; the best ones are simulated.
 
-    Parameters
-    ----------
-    workload
-        At its full size, such as ``"tpc-c:warehouses=2000"``; formulas know no scans.
-    budget
-        One or several amounts of dollars.
-    prices
-        ``"graefe-2007"``, ``"do-2009"``, ``"retail-2026"``, or the path of a TOML file such as these.
-    design
-        One or several of none, cw, dw, lc and tac; all by default.
-    disk, ssd_device
-        Rates: of the disks, which are bought one by one (a server each), and of the SSD, whatever its size.
-    clients, think, work
-        How many run transactions, the time between two of a client, and that of the processor for each.
-    verify
-        So many of the best designs for each budget are simulated.
-    scale
-        Of pages and sizes; by default the database is made small.
+    Examples::
 
-    Raises
-    ------
-    InvalidParameterError
-        A budget that pays for too little, a workload with scans or that cannot be scaled, or devices that are no rates.
-    UnknownNameError, MissingFileError, DamagedFileError
-        There is no such design, workload or price list.
+        flashsim pool worth tpc-c:warehouses=20 --budget 110 --budget 150 --prices graefe-2007 --scale 0.02
+        flashsim pool worth zipf:pages=4000,write-share=0.3,each=10 --budget 81 --prices graefe-2007 --verify 2 --json worth.json
 
     Examples
     --------
@@ -97,19 +117,18 @@ def worth(
     (True, True)
     """
     asked = Worth(
-        workload=text(workload, "workload"),
-        budgets=tuple(number(each, "budget", "an amount of dollars is needed") for each in several(budget, "budget")),
-        prices=text(prices, "prices"),
-        designs=tuple(design_names([text(each, "design") for each in several(design, "design")])),
-        devices=(text(disk, "disk"), text(ssd_device, "ssd_device")),
-        clients=count(clients, "clients"),
-        think=duration(think, "think"),
-        work=duration(work, "work"),
-        scale=number(scale, "scale", "a share is needed"),
-        verified=count(verify, "verify", 0),
-        page_size=size(page_size, "page_size"),
-        seed=count(seed, "seed", 0),
+        workload=workload,
+        budgets=tuple(budget),
+        prices=prices,
+        designs=tuple(design_names(design)),
+        devices=(disk, ssd_device),
+        clients=clients,
+        think=think,
+        work=work,
+        scale=scale,
+        verified=verify,
+        page_size=page_size,
+        seed=seed,
     )
-    with working("dividing the budget") as progress:
-        found = divided(asked, progress)
-    return WorthOutcome(provenance(asked.as_dict()), asked, found)
+    with activity("dividing the budget") as progress:
+        return WorthOutcome(asked, divided(asked, progress))
