@@ -14,7 +14,9 @@ from typing import Any, ParamSpec, TypeVar, get_args, get_type_hints
 
 from experiments.face import _working  # noqa: F401  (shows progress)
 from experiments.face._fields import Field
+from flashsim.core.activity import activity
 from flashsim.core.errors import FlashsimError
+from flashsim.core.protocols import Progress
 from flashsim.core.provenance import provenance
 
 P = ParamSpec("P")
@@ -139,6 +141,13 @@ def in_words_of_python() -> Iterator[None]:
     except FlashsimError as problem:
         problem.args = (in_python(str(problem)), *problem.args[1:])
         raise
+
+
+@contextmanager
+def working(what: str) -> Iterator[Progress]:
+    """Work outside an operation: its progress, and refusals in Python's words."""
+    with in_words_of_python(), activity(what) as progress:
+        yield progress
 
 
 #: Options of commands that here have a value, or another name.

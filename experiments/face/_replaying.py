@@ -16,8 +16,8 @@ import pandas as pd
 import pyarrow.parquet as pq
 from matplotlib.figure import Figure
 
+from experiments.face._operation import working
 from experiments.face._outcome import Outcome, outstanding_frame
-from experiments.face._working import working
 from experiments.presentation.percentiles import SUMMARY
 from experiments.replaying import simulated
 from experiments.replaying.amplification import BELOW_ONE, write_amplification

@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import Any
 
 from experiments.presentation.progress import progress_bar
-from flashsim.core.activity import activity, show_by
+from flashsim.core.activity import show_by
 from flashsim.core.protocols import Progress
 
 #: Seconds between two changes of a notebook's line.
@@ -43,6 +43,3 @@ def is_notebook() -> bool:
 
 
 show_by(_in_notebook if is_notebook() else progress_bar)
-
-
-working = activity

@@ -11,11 +11,11 @@ from experiments.bench.report import picture
 from experiments.bench.session import Options, Session
 from experiments.bench.session import bench as run
 from experiments.bench.uflip import Method
+from experiments.face._operation import working
 from experiments.face._outcome import Outcome
 from experiments.face._units import count as _count
 from experiments.face._units import several, text
 from experiments.face._units import size as _size
-from experiments.face._working import working
 from flashsim.core.provenance import provenance
 from flashsim.core.units import MB, MICROSECONDS, format_size
 

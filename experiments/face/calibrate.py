@@ -13,10 +13,10 @@ from experiments.calibration import report
 from experiments.calibration.session import Calibration
 from experiments.calibration.session import calibrate as run
 from experiments.calibration.targets import open_target
+from experiments.face._operation import working
 from experiments.face._outcome import Outcome
 from experiments.face._units import count, duration, text
 from experiments.face._units import size as _size
-from experiments.face._working import working
 from experiments.presentation.plots import scatter_beside
 from flashsim.core.errors import InvalidParameterError, RefusedError
 from flashsim.core.provenance import provenance

@@ -10,10 +10,10 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from algorithms.joins.base import page_format as page_format_of
+from experiments.face._operation import working
 from experiments.face._outcome import Outcome
 from experiments.face._tables import Table, key, source
 from experiments.face._units import count, late_options, partition_options, several, size, text
-from experiments.face._working import working
 from experiments.face.calibrate import CalibrationOutcome
 from experiments.replaying.real import RealSettings
 from experiments.runs.joining import lay_out, memory_pages, open_pair

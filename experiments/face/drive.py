@@ -11,12 +11,12 @@ from typing import Any
 from experiments.face._replaying import ReplayOutcome, run_on, titled
 from experiments.face._traces import drawn, trace_file
 from experiments.face._units import count, size, text
-from experiments.face._working import working
 from experiments.replaying.preconditioning import bring_into
 from experiments.replaying.simulated import ReplaySettings
 from experiments.replaying.survey import survey
 from experiments.runs.drives import ReadyDrive
-from flashsim.core.errors import InvalidParameterError, RefusedError
+from flashsim.core.activity import activity
+from flashsim.core.errors import FlashsimError, InvalidParameterError, RefusedError
 from flashsim.core.provenance import provenance
 from flashsim.core.request import READ, SECTOR, WRITE
 from flashsim.core.units import format_duration, format_size
@@ -258,6 +258,10 @@ def drive(preset: str | PathLike[str], state: str = "full", *, seed: int = 0) ->
     device = Device.open(name)
     if device.preset.flash is None and wanted in (*_STATES, *_STATES.values(), "random", "steady"):
         return Drive(device, name, wanted, seed, "a disk, which has no state")
-    with working(f"preparing {Path(name).name}") as progress:
-        told = bring_into(device, _STATES.get(wanted, wanted), count(seed, "seed", 0), progress)
+    try:
+        with activity(f"preparing {Path(name).name}") as progress:
+            told = bring_into(device, _STATES.get(wanted, wanted), count(seed, "seed", 0), progress)
+    except FlashsimError as problem:  # in the words of this argument
+        problem.args = (str(problem).replace("--precondition", "state"), *problem.args[1:])
+        raise
     return Drive(device, name, wanted, seed, told)

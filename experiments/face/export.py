@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pandas as pd
 
+from experiments.face._operation import working
 from experiments.face._tables import Table, source
 from experiments.face._units import size, text
-from experiments.face._working import working
 from experiments.runs.exporting import export_relation, lay_out_rows
 from experiments.runs.outputs import Outputs
 

@@ -41,9 +41,7 @@ class FetchOutcome(Outcome):
         As they were made.
     """
 
-    FILES = (
-        File("--out", "PLAN.parquet", "Write the plans, a row a fetch.", lambda told, target, _: pq.write_table(told.plans(), target)),
-    )
+    FILES = (File("--out", "PLAN.parquet", "Write the plans, a row a fetch.", lambda done, path, named: done.write_plans(path)),)
 
     def __init__(self, fetching: Fetching) -> None:
         super().__init__(fetching.title())

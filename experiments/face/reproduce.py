@@ -13,9 +13,9 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from experiments.face._operation import working
 from experiments.face._outcome import Outcome
 from experiments.face._units import count, number, text
-from experiments.face._working import working
 from experiments.papers.base import PAPERS
 from experiments.presentation.plots import scatter_beside
 from experiments.presentation.section import Section

@@ -17,11 +17,11 @@ import pandas as pd
 import pyarrow.parquet as pq
 from matplotlib.figure import Figure
 
+from experiments.face._operation import working
 from experiments.face._outcome import Outcome
 from experiments.face._tables import A_TABLE, A_TRACE, arrow_table
 from experiments.face._traces import as_trace
 from experiments.face._units import count
-from experiments.face._working import working
 from experiments.face.drive import Drive
 from experiments.presentation.plots import series_over
 from experiments.runs import kept

@@ -11,10 +11,10 @@ import pandas as pd
 import pyarrow as pa
 from matplotlib.figure import Figure
 
+from experiments.face._operation import working
 from experiments.face._outcome import Outcome
 from experiments.face._traces import Traced, trace_file
 from experiments.face._units import count, duration, number, several, text
-from experiments.face._working import working
 from experiments.presentation import trace_plots
 from flashsim.core.errors import RefusedError
 from flashsim.core.provenance import provenance

@@ -66,7 +66,7 @@ def frame(**columns: Any) -> pd.DataFrame:
         (lambda: fs.drive("toshiba-5400-320gb").write(random=5), "random: 5, but a size with a unit"),
         (lambda: fs.drive("toshiba-5400-320gb").write(random="1MiB", request="1000B"), "request: .*multiple of 512 B"),
         (lambda: fs.drive("toshiba-5400-320gb").read(random="1MiB", within="10TB"), "within: 10 TB, but toshiba-5400-320gb holds"),
-        (lambda: fs.drive("toshiba-5400-320gb").read(random="1MiB", depth=0), "depth: 0, but a whole number"),
+        (lambda: fs.drive("toshiba-5400-320gb").read(random="1MiB", depth=0), "depth: 0, but it must be at least 1"),
         (
             lambda: fs.drive("toshiba-5400-320gb").write(sequential="100TiB"),
             "sequential: 26,843,545,600 requests .* take 600 GiB of memory",
