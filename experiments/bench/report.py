@@ -1,4 +1,8 @@
-"""What a benchmark says: tables, JSON, and a report with one picture a micro-benchmark."""
+"""What a benchmark says: tables, and a report with one picture a micro-benchmark.
+
+Of uFLIP response times over a parameter, a line a pattern; of AIOMicrobench bandwidth and latency over I/O size, a column or a line an
+outstanding level (Shin et al., figure 2).
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -6,72 +10,75 @@ from pathlib import Path
 from typing import Any
 
 from matplotlib.figure import Figure as Drawing
+from matplotlib.scale import SymmetricalLogScale
 
-from experiments.bench import aio_report
 from experiments.bench.figures import Figure
 from experiments.bench.uflip import Measured, shown_value
-from experiments.presentation.plots import LINES, WIDTH, legend, style, svg
+from experiments.presentation.plots import BINARY, lines
 from experiments.presentation.report import Report
 from experiments.presentation.section import Section
-from experiments.presentation.tables import Entry, Table, captioned
-from flashsim.core.units import MB, MICROSECONDS, MILLISECONDS
+from experiments.presentation.tables import Entry, Table, captioned, difference, same
+from flashsim.core.units import MB, MICROSECONDS, MILLISECONDS, format_size
 from flashsim.device.cited import show
 
 #: More names below an axis would run into each other.
 _MOST_TICKS = 8
+#: A size is said to reach the maximum from so much of it on.
+REACHED = 0.95
 
 
 def figures_table(found: Sequence[Figure]) -> Table:
-    rows: list[list[Entry]] = []
-    for one in found:
-        difference = None if one.difference is None else f"{100 * one.difference:+.1f} %"
-        rows.append([one.name, show(one.name, one.measured), show(one.name, one.cited) if one.cited else None, difference])
+    """Nominal figures beside the cited ones."""
+    rows = [
+        [
+            one.name,
+            show(one.name, one.measured),
+            show(one.name, one.cited) if one.cited else None,
+            None if one.difference is None else difference(one.difference),
+        ]
+        for one in found
+    ]
     return Table(["figure", "measured", "cited", "difference"], rows, "Below the block layer, on a fresh drive")
 
 
 def benchmark_tables(found: Sequence[Measured], style: str = "uflip") -> dict[str, list[Table]]:
+    """Tables of each micro-benchmark, by its name."""
     return {name: STYLES[style].tables(own) for name, own in _by_benchmark(found).items()}
 
 
-def _uflip_tables(own: Sequence[Measured]) -> list[Table]:
-    header = ["pattern", own[0].parameter, "min ms", "mean ms", "max ms", "stddev ms", "p99 ms", "MB/s", "ignored"]
-    rows: list[list[Entry]] = []
-    for one in own:
-        times = (one.minimum, one.mean, one.maximum, one.deviation, one.p99)
-        numbers = [time / MILLISECONDS for time in times]
-        rows.append([one.pattern, shown_value(one.unit, one.value), *numbers, one.bandwidth / MB, one.ignored])
-    return [Table(header, rows, own[0].benchmark, digits=3)]
-
-
 def picture(found: Sequence[Measured], style: str = "uflip") -> Drawing:
+    """One micro-benchmark."""
     return STYLES[style].picture(found)
 
 
+def _uflip_tables(own: Sequence[Measured]) -> list[Table]:
+    """One of a micro-benchmark; times in ms."""
+    rows = [one.as_dict() | {"shown": shown_value(one.unit, one.value)} for one in own]
+    times = {"min": "minimum", "mean": "mean", "max": "maximum", "stddev": "deviation", "p99": "p99"}
+    columns = same("pattern") | {own[0].parameter: "shown"} | {f"{head} ms": (name, MILLISECONDS) for head, name in times.items()}
+    return [Table.of(rows, columns | {"MB/s": ("bandwidth", MB)} | same("ignored"), title=own[0].benchmark, digits=3)]
+
+
 def _uflip_picture(found: Sequence[Measured]) -> Drawing:
-    with style():
-        figure = Drawing(figsize=(WIDTH, 3.2), layout="constrained")
-        axes = figure.subplots()
-        for number, pattern in enumerate(dict.fromkeys(one.pattern for one in found)):
-            own = [one for one in found if one.pattern == pattern]
-            colour, marker = LINES[number % len(LINES)]
-            means = [one.mean / MICROSECONDS for one in own]
-            axes.plot([one.value for one in own], means, color=colour, marker=marker, markersize=4, label=pattern)
-        values = sorted({one.value for one in found})
-        if values[0] <= 0:
-            axes.set_xscale("symlog", base=2, linthresh=max(1, min((value for value in values if value > 0), default=1)))
-        elif len(values) > 1:
-            axes.set_xscale("log", base=2)
-        axes.set_yscale("log")
-        places = values[:: -(-len(values) // _MOST_TICKS)]
-        axes.set_xticks(places, [shown_value(found[0].unit, value) for value in places], fontsize=7)
-        axes.tick_params(axis="x", which="minor", length=0)
-        axes.set_xlabel(found[0].parameter)
-        axes.set_ylabel("mean response time, us")
-        legend(figure, axes, 6)
-    return figure
+    """Mean response times over the parameter, a line a pattern."""
+    series = {}
+    for pattern in dict.fromkeys(one.pattern for one in found):
+        own = [one for one in found if one.pattern == pattern]
+        series[pattern] = [one.value for one in own], [one.mean / MICROSECONDS for one in own]
+    values = sorted({one.value for one in found})
+    scale: Any = BINARY if len(values) > 1 else "linear"
+    if values[0] <= 0:
+        least = min((value for value in values if value > 0), default=1)
+        scale = SymmetricalLogScale(None, base=2, linthresh=max(1, least))
+    drawn = lines(series, names=6, xscale=scale, yscale="log", xlabel=found[0].parameter, ylabel="mean response time, us")
+    (axes,) = drawn.axes
+    places = values[:: -(-len(values) // _MOST_TICKS)]
+    axes.set_xticks(places, [shown_value(found[0].unit, value) for value in places], fontsize=7)
+    axes.tick_params(axis="x", which="minor", length=0)
+    return drawn
 
 
-def overview(found: Sequence[Measured]) -> Table:
+def _uflip_overview(found: Sequence[Measured]) -> Table:
     """For each micro-benchmark, how far mean times lie apart over its parameter: of the pattern that it matters most to."""
     rows: list[list[Entry]] = []
     for name, own in _by_benchmark(found).items():
@@ -87,6 +94,65 @@ def overview(found: Sequence[Measured]) -> Table:
     return Table(header, rows, "overview", note="of each micro-benchmark the pattern whose mean times lie furthest apart")
 
 
+def level(one: Measured) -> int:
+    """The outstanding level of a run of AIOMicrobench."""
+    return int(one.pattern)
+
+
+def _levels(found: Sequence[Measured]) -> list[int]:
+    return sorted({level(one) for one in found})
+
+
+def _aio_tables(found: Sequence[Measured]) -> list[Table]:
+    """Of reads or writes: MB/s and the mean latency of a request, a row an I/O size and a column an outstanding level."""
+    levels, sizes = _levels(found), sorted({one.value for one in found})
+
+    def matrix(title: str, unit: str, value: Callable[[Measured], float]) -> Table:
+        values = {(one.value, level(one)): value(one) for one in found}
+        rows = [[format_size(size), *(values[size, each] for each in levels)] for size in sizes]
+        return Table(["I/O size", *map(str, levels)], rows, title, digits=1, note=f"{unit}; a column: so many requests at once")
+
+    name = found[0].benchmark
+    return [
+        matrix(name, "MB/s", lambda one: one.bandwidth / MB),
+        matrix(f"{name}-latency", "mean us of a request", lambda one: one.mean / MICROSECONDS),
+    ]
+
+
+def aio_picture(found: Sequence[Measured]) -> Drawing:
+    """Bandwidth of reads or writes over I/O size, a line an outstanding level."""
+    series = {}
+    for each in _levels(found):
+        own = [one for one in found if level(one) == each]
+        series[str(each)] = [one.value for one in own], [one.bandwidth / MB for one in own]
+    x = "I/O size; a line: so many requests at once"
+    drawn = lines(series, names=7, xscale=BINARY, ylim=(0, None), xlabel=x, ylabel=f"{found[0].benchmark}, MB/s")
+    (axes,), sizes = drawn.axes, sorted({one.value for one in found})
+    axes.set_xticks(sizes, [format_size(size).replace(" ", "\n") for size in sizes], fontsize=7)
+    axes.tick_params(axis="x", which="minor", length=0)
+    return drawn
+
+
+def _aio_overview(found: Sequence[Measured]) -> Table:
+    """Of reads and writes: the most MB/s, what reaches it, and how many times the least it is."""
+    ends = [_levels(found)[place] for place in (0, -1)]
+    rows: list[list[Entry]] = []
+    for name, own in _by_benchmark(found).items():
+        most, least = (choose(own, key=lambda one: one.bandwidth) for choose in (max, min))
+        sizes = [reaching(own, each) for each in ends]
+        shown = [None if size is None else format_size(size) for size in sizes]
+        place = f"{format_size(least.value)}, {least.pattern}"
+        rows.append([name, most.bandwidth / MB, *shown, least.bandwidth / MB, place, most.bandwidth / least.bandwidth])
+    heads = [f"{REACHED:.0%} of it from, {each} at once" for each in ends]
+    return Table(["", "most MB/s", *heads, "least MB/s", "at size, level", "most / least"], rows, "overview")
+
+
+def reaching(found: Sequence[Measured], outstanding: int, share: float = REACHED) -> int | None:
+    """The least size that has a share of the highest bandwidth with so many requests at once, bytes; None if none has."""
+    most = max(one.bandwidth for one in found)
+    return min((one.value for one in found if level(one) == outstanding and one.bandwidth >= share * most), default=None)
+
+
 @dataclass(frozen=True)
 class Style:
     """How a set of micro-benchmarks is shown: its title, and what makes tables, a picture, and the table of what matters."""
@@ -99,8 +165,8 @@ class Style:
 
 #: By the set's name.
 STYLES = {
-    "uflip": Style("uFLIP", _uflip_tables, _uflip_picture, overview),
-    "aio": Style("AIOMicrobench", aio_report.tables, aio_report.picture, aio_report.overview),
+    "uflip": Style("uFLIP", _uflip_tables, _uflip_picture, _uflip_overview),
+    "aio": Style("AIOMicrobench", _aio_tables, aio_picture, _aio_overview),
 }
 
 
@@ -117,27 +183,15 @@ def write_report(
     figures = figures_table(nominal)
     tiles = []
     for one in nominal:
-        beside = "" if one.difference is None else f" ({100 * one.difference:+.1f} %)"
+        beside = "" if one.difference is None else f" ({difference(one.difference)})"
         tiles.append((one.name.replace("_", " "), show(one.name, one.measured) + beside))
     sections = [Section("What matters", tables=[STYLES[style].overview(found)])] if found else []
     sections += [Section(figures.attrs["title"], tables=[captioned(figures, title="figures")])] if nominal else []
-    tables = benchmark_tables(found, style)
     for name, own in _by_benchmark(found).items():
-        drawn = {name: svg(picture(own, style))} if len({one.value for one in own}) > 1 else {}
-        sections.append(Section(name.capitalize(), tables=tables[name], pictures=drawn))
+        drawn = {name: picture(own, style)} if len({one.value for one in own}) > 1 else {}
+        sections.append(Section(name.capitalize(), tables=STYLES[style].tables(own), pictures=drawn))
     Report(f"{STYLES[style].title} on {device}", lead, tiles, sections, origin).write(folder)
 
 
 def _by_benchmark(found: Sequence[Measured]) -> dict[str, list[Measured]]:
     return {name: [one for one in found if one.benchmark == name] for name in dict.fromkeys(one.benchmark for one in found)}
-
-
-def as_dict(device: str, state: str, nominal: Sequence[Figure], found: Sequence[Measured]) -> dict[str, Any]:
-    """Everything, JSON-ready; times are ns and rates bytes a second."""
-    keys = ("name", "measured", "cited", "source", "difference")
-    return {
-        "device": device,
-        "state": state,
-        "figures": [{key: getattr(one, key) for key in keys} for one in nominal],
-        "runs": [one.as_dict() for one in found],
-    }

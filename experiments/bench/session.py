@@ -11,7 +11,6 @@ from typing import Any
 
 from experiments.bench import aio
 from experiments.bench.figures import Figure, figures
-from experiments.bench.report import as_dict
 from experiments.bench.targets import RealTarget, SimulatedTarget, Target
 from experiments.bench.uflip import Measured, Method, names, run_all
 from experiments.presentation.timeline import Timeline
@@ -64,7 +63,9 @@ class Session:
     set: str = "uflip"
 
     def as_dict(self) -> dict[str, Any]:
-        return as_dict(self.device, self.state, self.figures, self.runs) | {"set": self.set, "size": self.size, "pause": self.pause}
+        """JSON-ready; times are ns and rates bytes a second."""
+        nominal = [vars(one) | {"difference": one.difference} for one in self.figures]
+        return vars(self) | {"figures": nominal, "runs": [one.as_dict() for one in self.runs]}
 
 
 def bench(device: str, options: Options, method: Method, progress: Progress | None = None, draw: Draw | None = None) -> Session:

@@ -57,7 +57,11 @@ class Comparison:
         if len(done.runs[0].windows) < FEWEST:
             told = f"{done.runs[0].counts.references:,} references"
             raise InvalidParameterError("trace", told, f"a comparison needs at least {FEWEST} after the warm-up")
-        self.pairs = [_pair(*two) for _, runs in self.by_size() for two in combinations(runs, 2)]
+        self.pairs = [
+            Pair(first, second, interval(first.windows - second.windows, first.hit_ratio - second.hit_ratio))
+            for _, runs in self.by_size()
+            for first, second in combinations(runs, 2)
+        ]
 
     def by_size(self) -> Iterator[tuple[int, list[Run]]]:
         for frames, runs in groupby(self.done.runs, lambda each: each.size.frames):
@@ -86,10 +90,6 @@ class Comparison:
     def as_dict(self) -> dict[str, Any]:
         told = self.done.as_dict()
         return told | {"confidence": CONFIDENCE, "method": METHOD, "pairs": [each.row() for each in self.pairs], "best": self.best()}
-
-
-def _pair(first: Run, second: Run) -> Pair:
-    return Pair(first, second, interval(first.windows - second.windows, first.hit_ratio - second.hit_ratio))
 
 
 def with_optimum(names: Sequence[str]) -> list[str]:

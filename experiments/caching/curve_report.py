@@ -9,7 +9,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from experiments.caching.curves import LRU, Curves
-from experiments.presentation.plots import LINES, WIDTH, legend, style, svg
+from experiments.presentation.plots import LINES, legend, panels, stroke
 from experiments.presentation.report import Report
 from experiments.presentation.section import Section
 from experiments.presentation.tables import Entry, Table
@@ -35,15 +35,12 @@ def explained(told: Curves) -> str:
 
 def curves_table(told: Curves) -> Table:
     """A row a size, a column a policy: its miss ratio, with what it may be off."""
-    rows: list[list[Entry]] = []
-    shown = {name: (curve.ratio(frames), curve.error(frames)) for name, curve in told.curves.items() for frames in [_frames(told)]}
-    for place, size in enumerate(told.sizes):
-        row: list[Entry] = [size.label, size.frames]
-        for ratios, errors in shown.values():
-            ratio = 100 * float(ratios[place])
-            row.append(ratio if told.rate == 1 else f"{ratio:.3f} ± {100 * errors[place]:.3f}")
-        rows.append(row)
-    return Table(["size", "pages", *(f"{name} miss %" for name in shown)], rows, digits=3)
+    columns: list[list[Entry]] = [[size.label for size in told.sizes], [size.frames for size in told.sizes]]
+    for curve in told.curves.values():
+        ratios, errors = (100 * values for values in (curve.ratio(_frames(told)), curve.error(_frames(told))))
+        shown = (f"{ratio:.3f} ± {error:.3f}" for ratio, error in zip(ratios, errors, strict=True))
+        columns.append(ratios.tolist() if told.rate == 1 else [*shown])
+    return Table(["size", "pages", *(f"{name} miss %" for name in told.curves)], zip(*columns, strict=True), digits=3)
 
 
 def _frames(told: Curves) -> np.ndarray[Any, np.dtype[np.int64]]:
@@ -76,16 +73,13 @@ def steps_frame(curve: MissCurve) -> pd.DataFrame:
 
 def picture(told: Curves, sets: WorkingSetCurve) -> Figure:
     """Miss ratios over the size, and working sets over the window."""
-    with style():
-        figure = Figure(figsize=(WIDTH, 5.6), layout="constrained")
-        above, below = figure.subplots(2, 1)
+    with panels(5.6, 2) as (figure, (above, below)):
         for number, (name, curve) in enumerate(told.curves.items()):
-            colour, marker = LINES[number % len(LINES)]
-            passed = name in told.one_pass
+            look, passed = stroke(number), name in told.one_pass
             frames = np.unique(np.geomspace(1, max(2, told.pages), _POINTS).astype(np.int64)) if passed else _frames(told)
             ratios, errors = curve.ratio(frames), curve.error(frames)
-            above.plot(frames, ratios, color=colour, marker="" if passed else marker, markersize=4, label=name)
-            above.fill_between(frames, ratios - errors, ratios + errors, color=colour, alpha=0.2, linewidth=0)
+            above.plot(frames, ratios, markersize=4, label=name, **look | ({"marker": ""} if passed else {}))
+            above.fill_between(frames, ratios - errors, ratios + errors, color=look["color"], alpha=0.2, linewidth=0)
         above.set(xscale="log", xlabel="pool, pages", ylabel="miss ratio", ylim=(0, 1.02))
         below.plot(sets.windows, sets.pages, color=LINES[0][0])
         below.set(xscale="log", yscale="log", xlabel="window, references", ylabel="working set, pages")
@@ -104,7 +98,7 @@ def write_report(folder: Path, *, told: Curves, sets: WorkingSetCurve, origin: M
     pd.DataFrame(told.rows()).to_csv(folder / "curves.csv", index=False)
     sets_frame(sets).to_csv(folder / "working_sets.csv", index=False)
     sections = [
-        Section("Pictures", pictures={"curves": svg(picture(told, sets))}),
+        Section("Pictures", pictures={"curves": picture(told, sets)}),
         Section("Miss ratios", explained(told), [curves_table(told)]),
         Section("Locality", tables=[locality_table(told, sets)]),
     ]

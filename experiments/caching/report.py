@@ -7,25 +7,21 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from algorithms.replacement.base import Replacement
 from experiments.caching.comparison import METHOD, OPTIMUM, Comparison
 from experiments.caching.session import Simulated
-from experiments.presentation.plots import LINES, WIDTH, legend, style, svg
+from experiments.presentation.plots import LINES, MARKED, legend, lines, panels, stroke
 from experiments.presentation.report import Report
 from experiments.presentation.section import Section
-from experiments.presentation.tables import Entry, Table
+from experiments.presentation.tables import Entry, Table, percent, same
 from flashsim.core.units import MICROSECONDS, SECONDS, format_size
 
-_STROKES = ("-", "--", ":", "-.")
 EXPLAINED = (
     "First: misses of pages never referenced before; again: of pages that had left. A miss reads its page, a dirty page that leaves is "
     "written; what is dirty at the end is not counted. us: processor time a reference."
 )
-
-
 SERVED = (
     "On the device each miss is read and each write-back written before the next reference, or so many at once as its depth is; pages lie "
     "in the order of their ids, without gaps. Flush: what is dirty at the end."
@@ -34,28 +30,23 @@ SERVED = (
 
 def policies_tables(told: Iterable[tuple[str, Replacement]]) -> list[Table]:
     """A row a policy, and a row a parameter."""
-    policies: list[list[Entry]] = []
-    parameters: list[list[Entry]] = []
-    for name, member in told:
-        policies.append([name, member.TITLE])
-        for parameter, one in member.PARAMETERS.items():
-            parameters.append([f"{name}:{parameter}", one.default, f"{one.least:,} to {one.most:,}", one.meaning])
-    tables = [Table(["policy", "title"], policies), Table(["parameter", "default", "bounds", "meaning"], parameters)]
-    return [table for table in tables if len(table)]
+    members = dict(told)
+    parameters = [
+        [f"{name}:{parameter}", one.default, f"{one.least:,} to {one.most:,}", one.meaning]
+        for name, member in members.items()
+        for parameter, one in member.PARAMETERS.items()
+    ]
+    policies = Table(["policy", "title"], [[name, member.TITLE] for name, member in members.items()])
+    return [table for table in (policies, Table(["parameter", "default", "bounds", "meaning"], parameters)) if len(table)]
 
 
 def runs_table(done: Simulated) -> Table:
     """A row a size and policy; what writes would come to only where some are known."""
-    header = ["size", "pages", "policy", "hit %", "hits", "misses", "first", "again", "of reads", "of writes", "evictions", "write-backs"]
-    rows: list[list[Entry]] = []
-    for row in done.rows():
-        counts: list[Entry] = [row[name] for name in ("hits", "misses", "first", "again", "read_misses", "write_misses", "evictions")]
-        if not done.writes:
-            counts[4:6] = None, None
-        moved = [row["write_backs"] if done.writes else None, format_size(row["bytes_read"])]
-        moved.append(format_size(row["bytes_written"]) if done.writes else None)
-        rows.append([row["size"], row["pages"], row["policy"], 100 * row["hit_ratio"], *counts, *moved, row["reference_us"]])
-    return Table([*header, "read", "written", "us"], rows, digits=3)
+    columns = same("size", "pages", "policy") | {"hit %": ("hit_ratio", percent)} | same("hits", "misses", "first", "again")
+    columns |= {"of reads": "read_misses", "of writes": "write_misses", "evictions": "evictions", "write-backs": "write_backs"}
+    columns |= {"read": ("bytes_read", format_size), "written": ("bytes_written", format_size), "us": "reference_us"}
+    unknown = () if done.writes else ("of reads", "of writes", "write-backs", "written")
+    return Table.of(done.rows(), {head: column for head, column in columns.items() if head not in unknown}, digits=3)
 
 
 def ratios_table(done: Simulated) -> Table:
@@ -69,12 +60,10 @@ def ratios_table(done: Simulated) -> Table:
 
 def served_table(done: Simulated) -> Table:
     """A row a size and policy: what a device took."""
-    rows: list[list[Entry]] = []
-    for row in (each for each in done.rows() if "device" in each):
-        times = [row["io_s"], row["cpu_s"], row["total_s"], row["total_s"] * SECONDS / MICROSECONDS / row["references"]]
-        rows.append([row["size"], row["policy"], row["pages_read"], row["pages_written"], *times, row["pages_flushed"], row["flush_s"]])
-    header = ["size", "policy", "pages read", "written", "I/O s", "CPU s", "total s", "us a reference", "flushed", "flush s"]
-    return Table(header, rows, f"On {done.rows()[0].get('device', 'no device')}", digits=3)
+    rows = [row | {"each": row["total_s"] * SECONDS / MICROSECONDS / row["references"]} for row in done.rows() if "device" in row]
+    columns = same("size", "policy") | {"pages read": "pages_read", "written": "pages_written", "I/O s": "io_s", "CPU s": "cpu_s"}
+    columns |= {"total s": "total_s", "us a reference": "each", "flushed": "pages_flushed", "flush s": "flush_s"}
+    return Table.of(rows, columns, title=f"On {done.rows()[0].get('device', 'no device')}", digits=3)
 
 
 def pairs_table(told: Comparison) -> Table:
@@ -97,67 +86,42 @@ def pairs_table(told: Comparison) -> Table:
 
 def best_table(told: Comparison) -> Table:
     """A row a size: who is best there."""
-    rows: list[list[Entry]] = [
-        [row["size"], row["pages"], row["best"], ", ".join(row["alike"]) or None, 100 * row["hit_ratio"], _percent(row["optimum"])]
-        for row in told.best()
-    ]
-    return Table(["size", "pages", "best", "not told apart from it", "hit %", "opt hit %"], rows, digits=3)
-
-
-def _percent(share: float | None) -> float | None:
-    return None if share is None else 100 * share
+    columns = same("size", "pages", "best") | {"not told apart from it": ("alike", lambda names: ", ".join(names) or None)}
+    return Table.of(told.best(), columns | {"hit %": ("hit_ratio", percent), "opt hit %": ("optimum", percent)}, digits=3)
 
 
 def picture(rows: Sequence[Mapping[str, Any]]) -> Figure:
     """Miss ratios over the size, a line a policy; of one size bars."""
     frame = pd.DataFrame(rows)
-    names = list(dict.fromkeys(frame["policy"]))
-    several = frame["pages"].nunique() > 1
-    with style():
-        figure = Figure(figsize=(WIDTH, 3.4 + 0.12 * len(names)), layout="constrained")
-        axes = figure.subplots()
-        if several:
-            for number, name in enumerate(names):
-                _line(axes, number, frame[frame["policy"] == name], "pages", 1 - frame["hit_ratio"], name)
-            axes.set(xscale="log", xlabel="pool, pages", ylabel="miss ratio", ylim=(0, None))
-            legend(figure, axes)
-        else:
-            axes.barh(names, 1 - frame["hit_ratio"], color=LINES[0][0])
-            axes.invert_yaxis()
-            axes.set(xlabel=f"miss ratio in a pool of {frame['pages'].iloc[0]:,} pages")
+    names, height = list(dict.fromkeys(frame["policy"])), 3.4 + 0.12 * frame["policy"].nunique()
+    if frame["pages"].nunique() > 1:
+        series = {str(name): (of["pages"], 1 - of["hit_ratio"]) for name, of in frame.groupby("policy", sort=False)}
+        return lines(series, height, xscale="log", xlabel="pool, pages", ylabel="miss ratio", ylim=(0, None))
+    with panels(height) as (figure, axes):
+        axes.barh(names, 1 - frame["hit_ratio"], color=LINES[0][0])
+        axes.invert_yaxis()
+        axes.set(xlabel=f"miss ratio in a pool of {frame['pages'].iloc[0]:,} pages")
     return figure
 
 
 def differences(told: Comparison) -> Figure:
     """By how much policies hit more often than the first, with intervals, over the size."""
-    first = told.done.runs[0].policy
+    first, sizes = told.done.runs[0].policy, [frames for frames, _ in told.by_size()]
     names = [each.policy for _, runs in told.by_size() for each in runs if each.policy not in (first, OPTIMUM)]
-    with style():
-        figure = Figure(figsize=(WIDTH, 3.4), layout="constrained")
-        axes = figure.subplots()
+    with panels(3.4) as (figure, axes):
         for number, name in enumerate(dict.fromkeys(names)):
-            colour, marker = LINES[number % len(LINES)]
-            apart = [(frames, told.pair(frames, name, first)) for frames, _ in told.by_size()]
-            points = [100 * each.mean for _, each in apart]
-            halves = [100 * each.half for _, each in apart]
-            stroke = _STROKES[number // len(LINES) % len(_STROKES)]
-            axes.errorbar([frames for frames, _ in apart], points, halves, color=colour, marker=marker, markersize=4, linestyle=stroke,
-                          capsize=3, label=name)  # fmt: skip
+            apart = [told.pair(frames, name, first) for frames in sizes]
+            points, halves = [100 * each.mean for each in apart], [100 * each.half for each in apart]
+            axes.errorbar(sizes, points, halves, capsize=3, label=name, **stroke(number) | MARKED)
         axes.axhline(0, color="#555555", linewidth=0.8)
         axes.set(xscale="log", xlabel="pool, pages", ylabel=f"points more than {first}")
         legend(figure, axes)
     return figure
 
 
-def _line(axes: Axes, number: int, rows: pd.DataFrame, x: str, y: pd.Series[float], name: str) -> None:
-    colour, marker = LINES[number % len(LINES)]
-    stroke = _STROKES[number // len(LINES) % len(_STROKES)]
-    axes.plot(rows[x], y[rows.index], color=colour, marker=marker, linestyle=stroke, markersize=4, label=name)
-
-
 def write_report(folder: Path, *, done: Simulated, origin: Mapping[str, Any], told: Comparison | None = None) -> None:
     """Fill a folder with ``report.html``, tables (CSV) and pictures (SVG)."""
-    drawn = {"miss_ratios": svg(picture(done.rows()))} | ({"differences": svg(differences(told))} if told else {})
+    drawn = {"miss_ratios": picture(done.rows())} | ({"differences": differences(told)} if told else {})
     sections = [Section("Pictures", pictures=drawn)]
     if told:
         sections.append(Section("Who is better", METHOD, [best_table(told), pairs_table(told)]))

@@ -3,7 +3,7 @@
 import re
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -217,8 +217,9 @@ def _run(
     ends = np.linspace(begin, trace.references, min(setting.windows, trace.references - begin) + 1).astype(np.int64)
     told, seconds = [], 0.0
     at_once = _AT_ONCE if policy.kernels is not None else _PLAIN_AT_ONCE
-    for window in pairwise([0, *ends.tolist()]):
-        for begin, end in _pieces(*window, at_once):
+    for first, last in pairwise([0, *ends.tolist()]):
+        for begin in range(first, last, at_once):
+            end = min(begin + at_once, last)
             if stop.is_set():
                 break
             pages, writes = trace.part(begin, end)
@@ -240,7 +241,3 @@ def _of_all(sampled: Floats, references: int) -> Counts:
     """
     told = Counts(*map(round, sampled.tolist()))
     return told._replace(references=references, hits=max(0, references - told.misses))
-
-
-def _pieces(begin: int, end: int, at_once: int) -> Iterator[tuple[int, int]]:
-    return ((each, min(each + at_once, end)) for each in range(begin, end, at_once))

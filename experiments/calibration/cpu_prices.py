@@ -7,7 +7,7 @@ from typing import Any
 
 from experiments.calibration.cpu_kernel import kernel_prices
 from experiments.calibration.cpu_user import Price, user_prices
-from experiments.presentation.tables import Entry, Table
+from experiments.presentation.tables import Table
 from flashsim.core.compiling import cores as available_cores
 from flashsim.core.protocols import Progress
 from flashsim.execution.cpu import DEFAULT, KINDS, CpuModel, mean_price
@@ -44,8 +44,8 @@ class CpuPrices:
         return self.model().as_toml(_COMMENTS)
 
     def table(self) -> Table:
-        rows: list[list[Entry]] = [[price.name, price.value, f"{price.spread:.1%}", price.source] for price in self.prices]
-        return Table(["price", "ns", "spread", "source"], rows, digits=3)
+        columns = {"price": "name", "ns": "value", "spread": ("spread", "{:.1%}".format), "source": "source"}
+        return Table.of(map(vars, self.prices), columns, digits=3)
 
     def as_dict(self) -> dict[str, Any]:
         told = {price.name: {"nanoseconds": price.value, "spread": price.spread, "source": price.source} for price in self.prices}

@@ -8,10 +8,10 @@ from matplotlib.figure import Figure
 
 from experiments.calibration.fitting import Floats
 from experiments.calibration.session import Calibration, shown_interval
-from experiments.presentation.plots import LINES, WIDTH, legend, style, svg
+from experiments.presentation.plots import LINES, legend, panels
 from experiments.presentation.report import Report
 from experiments.presentation.section import Section
-from experiments.presentation.tables import Entry, Table, captioned
+from experiments.presentation.tables import Entry, Table, captioned, difference
 from flashsim.core.units import MB, MICROSECONDS, SECONDS
 
 NOTE = (
@@ -37,7 +37,7 @@ def cells_table(done: Calibration, held_out: bool) -> Table:
         rate = one.cell.batch_bytes * SECONDS / MB
         noise = [f"{50 * (high - low) / one.time:.1f} %", f"{one.noise:.1%}"] if noisy else []
         rates: list[Entry] = [rate / one.time, shown / MICROSECONDS, rate / shown]
-        rows.append([one.cell.name, one.time / MICROSECONDS, *noise, *rates, _percent(shown / one.time - 1)])
+        rows.append([one.cell.name, one.time / MICROSECONDS, *noise, *rates, difference(shown / one.time - 1)])
     title = "held out: not seen by the fit" if held_out else "fitted"
     header = ["cell", "measured us", *(["+-", "noise"] if noisy else []), "MB/s", "simulated us", "simulated MB/s", "differs by"]
     return Table(header, rows, title, digits=1)
@@ -76,7 +76,7 @@ def write_report(folder: Path, done: Calibration, lead: str, origin: dict[str, A
             ". ".join(finding[:1].upper() + finding[1:] for finding in done.findings) + ".",
             [Table(["fitted", "95 % interval"], estimates, "parameters")],
         ),
-        Section("Measured and simulated", note(done), pictures={"cells": svg(picture(done))}),
+        Section("Measured and simulated", note(done), pictures={"cells": picture(done)}),
         Section("Fitted cells", tables=[captioned(cells_table(done, False), title="fitted")]),
         Section("Cells held out", "The fit did not see them.", [captioned(cells_table(done, True), title="held-out")]),
     ]
@@ -85,19 +85,11 @@ def write_report(folder: Path, done: Calibration, lead: str, origin: dict[str, A
 
 def picture(done: Calibration) -> Figure:
     """By how much each cell's simulated time is off, those held out hollow, over the measured time; within 20 % is grey."""
-    with style():
-        figure = Figure(figsize=(WIDTH, 3.0), layout="constrained")
-        axes = figure.subplots()
+    with panels(3.0) as (figure, axes):
         axes.axhspan(-20, 20, color="#e3e3e3", linewidth=0, label="within 20 %")
         for held_out, face, name in ((False, LINES[0][0], "fitted"), (True, "white", "held out")):
             times = [one.time / MICROSECONDS for one in done.measured if one.cell.held_out == held_out]
             axes.plot(times, 100 * done.errors(held_out), "o", color=LINES[0][0], markerfacecolor=face, markersize=5, label=name)
-        axes.set_xscale("log")
-        axes.set_xlabel("measured, us")
-        axes.set_ylabel("simulated over measured, %")
+        axes.set(xscale="log", xlabel="measured, us", ylabel="simulated over measured, %")
         legend(figure, axes)
     return figure
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:+.1f} %"

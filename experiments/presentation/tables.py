@@ -2,7 +2,7 @@
 
 import re
 import textwrap
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -50,9 +50,7 @@ class Table(pd.DataFrame):
         self.attrs = {"title": title, "digits": digits, "note": note, "runs": runs}
 
     @classmethod
-    def of(
-        cls, records: Iterable[Mapping[str, Any]], columns: Mapping[str, str | tuple[str, Callable[[Any], Entry] | float]], **caption: Any
-    ) -> Self:
+    def of(cls, records: Iterable[Mapping[str, Any]], columns: Mapping[str, Any], **caption: Any) -> Self:
         """A row a record.
 
         Parameters
@@ -68,12 +66,12 @@ class Table(pd.DataFrame):
         [['bnl', 25.0], ['smj', None]]
         """
 
-        def entry(record: Mapping[str, Any], column: str | tuple[str, Callable[[Any], Entry] | float]) -> Entry:
+        def entry(record: Mapping[str, Any], column: Any) -> Entry:
             name, how = (column, 1) if isinstance(column, str) else column
-            value: Entry = record.get(name)
+            value: Any = record.get(name)
             if value is None or how == 1:
                 return value
-            return how(value) if callable(how) else value / how  # type: ignore[operator]
+            return how(value) if callable(how) else value / how
 
         return cls([*columns], ([entry(record, column) for column in columns.values()] for record in records), **caption)
 

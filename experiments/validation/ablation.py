@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from experiments.presentation.tables import Entry, Table
+from experiments.presentation.tables import Table
 from experiments.replaying.demerit import demerit
 from experiments.validation import closed_loop
 from flashsim.core.protocols import Progress
@@ -29,10 +29,6 @@ _CONTROLLER = (
 )  # fmt: skip
 
 Change = Callable[[HddParameters], dict[str, Any]]
-
-
-def _without_skews(drive: HddParameters) -> dict[str, Any]:
-    return {"zones": tuple((*row[:2], 0, 0, *(row[4:] or (0, 0, 0, 0))) for row in drive.zones)}
 
 
 def _without_zones(drive: HddParameters) -> dict[str, Any]:
@@ -68,7 +64,7 @@ def _hits_like_misses(drive: HddParameters) -> dict[str, Any]:
 #: The parts, and what a drive without one changes.
 PARTS: dict[str, Change] = {
     "zones: one mean density": _without_zones,
-    "skews": _without_skews,
+    "skews": lambda drive: {"zones": tuple((*row[:2], 0, 0, *(row[4:] or (0, 0, 0, 0))) for row in drive.zones)},
     "spares, slips and empty space": _without_spares,
     f"seeks {100 * SEEK_ERROR:.0f} % too long": _with_longer_seeks,
     "head switch": lambda drive: {"head_switch": 0},
@@ -103,6 +99,5 @@ def ablate(preset: Preset, trace: Path, progress: Progress | None = None) -> Ite
 
 def ablation_table(found: dict[str, dict[str, float]]) -> Table:
     """A row a part."""
-    columns = list(next(iter(found.values())))
-    rows: list[list[Entry]] = [[part, *figures.values()] for part, figures in found.items()]
-    return Table(["without", *columns], rows, digits=3, note="demerit, ms")
+    rows = [[part, *figures.values()] for part, figures in found.items()]
+    return Table(["without", *next(iter(found.values()))], rows, digits=3, note="demerit, ms")

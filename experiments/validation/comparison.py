@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -11,12 +10,13 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 from matplotlib.figure import Figure
 
-from experiments.presentation.plots import LINES, WIDTH, legend, style, svg
+from experiments.presentation.plots import LINES, legend, panels
 from experiments.presentation.report import Report
 from experiments.presentation.section import Section
-from experiments.presentation.tables import Entry, Table, captioned
+from experiments.presentation.tables import Table, captioned
 from experiments.replaying.demerit import demerit
 from experiments.validation.closed_loop import ClosedLoop
 from flashsim.core.request import OPERATIONS, READ, SECTOR, WRITE, Integers
@@ -124,41 +124,29 @@ def headline(groups: Sequence[Group]) -> str:
 
 def summary_table(groups: list[Group]) -> Table:
     """Means and errors, a row a group."""
-    header = ["requests of", "count", "measured", "simulated", "mean error", "demerit", "of mean", "median error"]
-    rows: list[list[Entry]] = [
-        [
-            group.name,
-            group.requests,
-            group.measured_mean,
-            group.simulated_mean,
-            f"{100 * group.mean_error:+.2f} %",
-            group.demerit,
-            f"{100 * group.demerit / group.measured_mean:.2f} %",
-            group.median_error,
-        ]
-        for group in groups
-    ]
-    return Table(header, rows, digits=3, note="times in ms; median error: of a request, absolute")
+    rows = [vars(group) | {"mean_error": group.mean_error, "share": group.demerit / group.measured_mean} for group in groups]
+    columns: dict[str, Any] = {"requests of": "name", "count": "requests", "measured": "measured_mean", "simulated": "simulated_mean"}
+    columns |= {"mean error": ("mean_error", lambda share: f"{100 * share:+.2f} %"), "demerit": "demerit"}
+    columns |= {"of mean": ("share", lambda share: f"{100 * share:.2f} %"), "median error": "median_error"}
+    return Table.of(rows, columns, digits=3, note="times in ms; median error: of a request, absolute")
 
 
 def percentile_table(groups: list[Group]) -> Table:
+    """Percentiles, measured and simulated in turns."""
     header = ["requests of", "", *(f"{share:g} %" for share in PERCENTILES)]
-    rows: list[list[Entry]] = []
-    for group in groups:
-        for number, which in enumerate(("measured", "simulated")):
-            rows.append([group.name, which, *(pair[number] for pair in group.percentiles.values())])
+    rows = [
+        [group.name, which, *(pair[number] for pair in group.percentiles.values())]
+        for group in groups
+        for number, which in enumerate(("measured", "simulated"))
+    ]
     return Table(header, rows, digits=3, note="times in ms")
 
 
 def cumulative(loop: ClosedLoop) -> Figure:
     """The share of all requests, of reads and of writes that took at most so long: measured drawn solid, simulated dashed."""
-    whole = np.ones(len(loop.measured), np.bool_)
-    panels = {"all": whole} | {f"{OPERATIONS[kind]}s": loop.operation == kind for kind in (READ, WRITE)}
-    panels = {name: rows for name, rows in panels.items() if rows.any()}
-    with style():
-        figure = Figure(figsize=(WIDTH, 0.4 + 2.4 * len(panels)), layout="constrained")
-        every = figure.subplots(len(panels), 1, squeeze=False)[:, 0]
-        for axes, (name, rows) in zip(every, panels.items(), strict=True):
+    groups = {name: rows for name, rows in _groups(loop) if rows.any() and ":" not in name}
+    with panels(0.4 + 2.4 * len(groups), len(groups), squeeze=False) as (figure, grid):
+        for axes, (name, rows) in zip(grid[:, 0], groups.items(), strict=True):
             times = {"measured": loop.measured[rows], "simulated": loop.simulated[rows]}
             shares = 100 * (np.arange(int(rows.sum())) + 1) / rows.sum()
             for (label, values), (colour, _), line in zip(times.items(), LINES, ("-", "--"), strict=False):
@@ -168,7 +156,7 @@ def cumulative(loop: ClosedLoop) -> Figure:
             axes.grid(color="#dddddd", linewidth=0.5)
         figure.supxlabel("response time, ms", fontsize=9)
         figure.supylabel("share of requests, %", fontsize=9)
-        legend(figure, every[0])
+        legend(figure, grid[0, 0])
     return figure
 
 
@@ -178,18 +166,13 @@ def write_report(folder: Path, title: str, loop: ClosedLoop, groups: list[Group]
     figures = [("demerit", f"{whole.demerit:.3f} ms"), ("of the mean", f"{100 * whole.demerit / whole.measured_mean:.2f} %")]
     figures += [(f"mean error, {group.name}", f"{100 * group.mean_error:+.2f} %") for group in groups[:3]]
     sections = [
-        Section("Response times", "Measured drawn solid, simulated dashed.", pictures={"response_times": svg(cumulative(loop))}),
+        Section("Response times", "Measured drawn solid, simulated dashed.", pictures={"response_times": cumulative(loop)}),
         Section("Means and errors", tables=[captioned(summary_table(groups), title="summary")]),
         Section("Percentiles", tables=[captioned(percentile_table(groups), title="percentiles")]),
         *(Section("Without each part of the model", tables=[table]) for table in others),
     ]
     lead = "The requests that were measured on the drive, on its model: a closed loop."
     Report(title, lead, figures, sections, origin).write(folder)
-    with (folder / "requests.csv").open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file)
-        writer.writerow(["operation", "sector", "sectors", "measured_us", "simulated_us"])
-        for operation, offset, length, measured, simulated in zip(
-            loop.operation, loop.offset, loop.length, loop.measured, loop.simulated, strict=True
-        ):
-            times = measured / MICROSECONDS, simulated / MICROSECONDS
-            writer.writerow([OPERATIONS[operation], offset // SECTOR, length // SECTOR, *times])
+    requests = {"operation": np.array(OPERATIONS)[loop.operation], "sector": loop.offset // SECTOR, "sectors": loop.length // SECTOR}
+    times = {"measured_us": loop.measured / MICROSECONDS, "simulated_us": loop.simulated / MICROSECONDS}
+    pd.DataFrame(requests | times).to_csv(folder / "requests.csv", index=False)

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from experiments.presentation.plots import LINES, WIDTH, legend, style, svg
+from experiments.presentation.plots import LINES, legend, panels
 from experiments.presentation.report import Report
 from experiments.presentation.section import Section
-from experiments.presentation.tables import Entry, Table, captioned
+from experiments.presentation.tables import Entry, Table, captioned, difference
 from experiments.validation.joins import AGREE, JoinsValidated, Witnesses, engines_differ
 from flashsim.core.units import MILLISECONDS_A_SECOND, format_size
 
@@ -95,9 +95,7 @@ def conditions(done: JoinsValidated) -> str:
 def picture(done: JoinsValidated) -> Figure:
     """Bars of every witness, a group a join; the phases stand on top of each other."""
     names = list(done.joins[0].columns())
-    with style():
-        figure = Figure(figsize=(WIDTH, 3.6), layout="constrained")
-        axes = figure.subplots()
+    with panels(3.6) as (figure, axes):
         width = 0.8 / len(names)
         for number, name in enumerate(names):
             colour = LINES[number % len(LINES)][0]
@@ -113,22 +111,14 @@ def picture(done: JoinsValidated) -> Figure:
 def _stack(axes: Any, place: float, width: float, colour: str, one: Witnesses, name: str) -> None:
     times, bottom = one.columns()[name], 0.0
     for phase, time in enumerate(times[:-1] if times else []):
-        axes.bar(
-            place,
-            MILLISECONDS_A_SECOND * time,
-            width,
-            bottom=bottom,
-            color=colour,
-            hatch=_HATCHES[phase % len(_HATCHES)],
-            edgecolor="white",
-            linewidth=0.5,
-        )
+        look = {"color": colour, "hatch": _HATCHES[phase % len(_HATCHES)], "edgecolor": "white", "linewidth": 0.5}
+        axes.bar(place, MILLISECONDS_A_SECOND * time, width, bottom=bottom, **look)
         bottom += MILLISECONDS_A_SECOND * time
 
 
 def write_report(folder: Path, done: JoinsValidated, origin: dict[str, Any]) -> None:
     """Fill a folder with ``report.html``, the tables (CSV) and the picture (SVG)."""
-    drawn = {"joins": svg(picture(done))}
+    drawn = {"joins": picture(done)}
     shown, trust = captioned(table(done), title="joins"), captioned(noise_table(done), title="noise")
     sections = [
         Section("I/O of each join", "Phases are stacked from the bottom, hatched from the second on.", pictures=drawn),
@@ -150,4 +140,4 @@ def _figures(done: JoinsValidated) -> list[tuple[str, str]]:
 
 
 def _differs(value: float | None, reference: float | None) -> str | None:
-    return None if value is None or not reference else f"{100 * (value / reference - 1):+.1f} %"
+    return None if value is None or not reference else difference(value / reference - 1)

@@ -2,13 +2,12 @@
 
 from collections.abc import Collection, Sequence
 
-from experiments.bench import aio_report
+from experiments.bench.report import aio_picture, level
 from experiments.bench.uflip import Measured
 from experiments.papers.base import Cell, Claim, Judgement, judge_holds
 from experiments.papers.shin2016.figure2_runs import bandwidths
 from experiments.papers.shin2016.measured import near
 from experiments.papers.shin2016.runs import DEVICES
-from experiments.presentation.plots import svg
 from experiments.presentation.section import Section
 from experiments.presentation.tables import Entry, Table
 from experiments.runs.jobs import Job, Results, Settings
@@ -38,7 +37,7 @@ def judge(claim: Claim, results: Results) -> Judgement:
         _below("Vertex 3 with 4 KB", _best(found["Vertex 3"], 4 * KIB), limit),
     ]
     for drive, measured in found.items():
-        alone = [one for one in measured if one.value == MIB and aio_report.level(one) == 1]
+        alone = [one for one in measured if one.value == MIB and level(one) == 1]
         cells.append(_at_all(f"{drive}, one write of 1 MB", measured, MIB, limit, alone))
     factors = [max(one.bandwidth for one in measured) / min(one.bandwidth for one in measured) for measured in found.values()]
     cells.append(near("largest factor", float(claim.published["largest factor"][0]), max(factors), claim.limits["factor"]))
@@ -63,12 +62,12 @@ def _below(name: str, share: float, limit: float) -> Cell:
 def sections(results: Results) -> list[Section]:
     """The counterpart of figure 2, a picture a drive."""
     found = _measured(results)
-    levels = sorted({aio_report.level(one) for measured in found.values() for one in measured})
+    levels = sorted({level(one) for measured in found.values() for one in measured})
     rows: list[list[Entry]] = []
     for drive, measured in found.items():
-        told = {(one.value, aio_report.level(one)): one.bandwidth / MB for one in measured}
-        rows += [[drive, format_size(size), *(told.get((size, level)) for level in levels)] for size in sorted({size for size, _ in told})]
+        told = {(one.value, level(one)): one.bandwidth / MB for one in measured}
+        rows += [[drive, format_size(size), *(told.get((size, each)) for each in levels)] for size in sorted({size for size, _ in told})]
     text = "MB/s of writes to random places of 8 GiB, as many at once as a column says, and the next ones once all of these are done."
-    pictures = {f"fig2-{drive.replace(' ', '-')}": svg(aio_report.picture(measured)) for drive, measured in found.items()}
+    pictures = {f"fig2-{drive.replace(' ', '-')}": aio_picture(measured) for drive, measured in found.items()}
     table = Table(["drive", "I/O size", *map(str, levels)], rows, "fig2", digits=1)
     return [Section("Bandwidth of writes at once (figure 2)", text, [table], pictures)]

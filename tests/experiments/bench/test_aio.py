@@ -13,7 +13,7 @@ import pytest
 
 import flashsim as fs
 from experiments.bench.aio import Grid, run_all
-from experiments.bench.aio_report import level, reaching
+from experiments.bench.report import level, reaching
 from experiments.bench.targets import RealTarget, SimulatedTarget, Target
 from experiments.bench.uflip import Measured, Method
 from flashsim.core.request import READ, WRITE, make_requests
