@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from experiments.runs.pools import Rates
+from experiments.runs.pool_devices import Rates
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.transactions import CREATES, FIRST, MARKS, SCANS, WRITES, TransactionStream
 from flashsim.core.units import SECONDS
@@ -54,9 +54,9 @@ def last_of(count: int) -> Window:
     return Window(round(count * (1 - LAST)), round(count * (1 - LAST / 2)), count)
 
 
-def service(rates: Rates, faster: float = 1.0) -> Service:
+def service(rates: Rates) -> Service:
     """Of a station of so many requests a second."""
-    further = 1 / rates.further if rates.further else 0.0
+    faster, further = rates.speed / 100, 1 / rates.further if rates.further else 0.0
     return Service(rates.servers / (rates.read * faster), rates.servers / (rates.write * faster), further, rates.servers)
 
 
@@ -70,8 +70,6 @@ class Formula:
         Its design must be one that there are flows of.
     disk, ssd
         What they do a second.
-    work
-        Nanoseconds of processor time of a transaction.
     uses
         1 for LRU in memory, 2 for LRU-2.
     """
@@ -79,7 +77,6 @@ class Formula:
     system: PoolSystem
     disk: Service
     ssd: Service
-    work: int = 0
     uses: int = 2
 
     def stays(self, references: References, window: Window) -> Stays:
@@ -94,7 +91,7 @@ class Formula:
     def predict(self, told: Flows, each: float) -> Prediction:
         """Throughput, of transactions of so many references."""
         system = self.system
-        clients = Clients(system.clients, each, self.work / SECONDS, system.think / SECONDS)
+        clients = Clients(system.clients, each, self.system.work / SECONDS, system.think / SECONDS)
         return predict(told, self.disk, self.ssd, clients, system.throttle)
 
     def steady(self, references: References, each: float) -> tuple[Flows, Prediction]:

@@ -1,6 +1,5 @@
 """Runs of systems of pools as they are asked for: designs beside each other, each also without some of the SSD manager's parts."""
 
-import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -8,30 +7,27 @@ from typing import Any
 
 import numpy as np
 
-from algorithms.extensions.base import DESIGNS, described_design, design_parts, extension_design
-from algorithms.replacement.base import REPLACEMENT, check_replacement_policy, replacement_parts, replacement_policy
+from algorithms.extensions.base import DESIGNS, design_parts
+from algorithms.replacement.base import REPLACEMENT, check_replacement_policy, replacement_parts
 from experiments.pooling.telling import INTERVALS, Ran
 from experiments.replaying.preconditioning import wanted
 from experiments.runs import kept
 from experiments.runs.jobs import Job, Settings, make
-from experiments.runs.pool_devices import PoolDevice, pages_in_a_row, statistics
-from experiments.runs.wear import run_intervals
+from experiments.runs.pool_devices import PoolDevice
+from experiments.runs.pools import PoolResult, PoolSetup
 from flashsim.core.activity import activity
 from flashsim.core.compiling import Part, parts_of
 from flashsim.core.errors import InvalidParameterError, RefusedError, UnknownNameError
 from flashsim.core.protocols import Progress
 from flashsim.core.provenance import provenance
-from flashsim.core.replacement import ReplacementPolicy
 from flashsim.core.request import Integers
-from flashsim.core.transactions import TransactionStream
-from flashsim.core.units import KIB, NEVER, SECONDS, format_duration, format_size
-from flashsim.execution.pooled.columns import ENDED
+from flashsim.core.units import KIB, NEVER, format_duration, format_size
 from flashsim.execution.pooled.run import PoolRun
-from flashsim.execution.pooled.system import PURPOSES, SSD, PoolSystem
+from flashsim.execution.pooled.system import PURPOSES
 from flashsim.ssd.setup.precondition import Precondition
 from traces.parquet_writer import ParquetWriter
 from traces.recording import CausedRequests
-from traces.transactions import TransactionWorkload, scaled, workload
+from traces.transactions import TransactionWorkload
 
 #: Parts of the SSD manager that can be switched off, the parameter of the system that does, and its value then.
 PARTS = {
@@ -101,7 +97,7 @@ class Asked:
     def __post_init__(self) -> None:
         if not 0 < self.scale <= 1:
             raise InvalidParameterError("scale", f"{self.scale:g}", "it must be above 0 and at most 1")
-        if not INTERVALS <= self.scaled(self.time) < NEVER:
+        if not INTERVALS <= round(self.time * self.scale) < NEVER:
             at_scale = "" if self.scale == 1 else f" at scale {self.scale:g}"
             raise InvalidParameterError("time", format_duration(self.time), f"it must be at least {INTERVALS} ns{at_scale}")
         if not 0 <= self.seed < NEVER:
@@ -122,9 +118,14 @@ class Asked:
         if not hasattr(member, "hit"):
             raise InvalidParameterError("policy", self.policy, "systems of pools need one with kernels, and not its plain form alone")
 
-    def scaled(self, of: int) -> int:
-        """Bytes or nanoseconds at the scale."""
-        return of if self.scale == 1 else round(of * self.scale)
+    def setup(self, design: str, part: str | None = None) -> PoolSetup:
+        """The system of a design, without a part of the SSD manager if one is named."""
+        options = {**self.switches, **(dict([PARTS[part]]) if part else {})}
+        interval = self.time // INTERVALS
+        return PoolSetup(
+            self.workload, design, self.memory, self.ssd, interval * INTERVALS, interval, self.devices, self.policy, self.page_size,
+            options, self.scale, self.seed,
+        )  # fmt: skip
 
     def as_dict(self) -> dict[str, Any]:
         told = {name: value for name, value in vars(self).items() if name != "switches"}
@@ -137,19 +138,14 @@ class Asked:
                 if _needs_ssd(design) or part not in _OF_THE_SSD:
                     yield design, part
 
-    def stream(self) -> TransactionStream:
-        """The transactions, from the first."""
-        made = workload(self.workload, seed=self.seed, page_size=self.page_size)
-        return made if self.scale == 1 else scaled(made, self.scale)
-
     def job(self, design: str, part: str | None, states: Mapping[str, Precondition]) -> Job:
         """The run of one design, whose flash drives are brought into states, which rests on no formula: their occupancy is its argument."""
-        told = {name: value for name, value in vars(self).items() if name not in ("designs", "without", "last", "states")}
-        told |= {"devices": dict(self.devices), "switches": dict(self.switches)}
-        told["preconditions"] = {purpose: _as_arguments(state) for purpose, state in states.items()}
-        presets = [PoolDevice(purpose, text).named for purpose, text in self.devices.items()]
-        stamps = kept.stamps([self.workload, self.policy, design, *presets])
-        return Job.of(run_design, _name(design, part), design=design, part=part, stamps=stamps, **told)
+        setup = self.setup(design, part)
+        preconditions = {purpose: _as_arguments(state) for purpose, state in states.items()}
+        stamps = kept.stamps([self.workload, self.policy, design, *(device.named for device in setup.parts().values())])
+        return Job.of(
+            run_design, _name(design, part), setup=vars(setup), name=_name(design, part), stamps=stamps, preconditions=preconditions
+        )
 
 
 @dataclass(frozen=True)
@@ -213,75 +209,57 @@ def simulate(asked: Asked, progress: Progress | None = None, settings: Settings 
     FlashsimError
         A trace cannot be read, or a policy breaks its contract.
     """
-    stream, variants = asked.stream(), list(asked.variants())
+    variants = list(asked.variants())
+    setups = [asked.setup(*variant) for variant in variants]
+    stream, devices = setups[0].stream(), setups[0].parts()
     if trace and len(variants) > 1:
         raise InvalidParameterError("trace", f"{len(variants)} runs", "it holds the requests of one: one design, and no part left out")
-    devices = {purpose: PoolDevice(purpose, text) for purpose, text in asked.devices.items()}
     states = {purpose: _state(devices[purpose], *told) for purpose, told in asked.states.items()}
-    systems = [_system(asked, design, part, stream.pages, devices) for design, part in variants]
+    systems = [setup.system(stream.pages) for setup in setups]
     if trace:
         with ParquetWriter(trace, provenance(asked.as_dict())) as writer:
-            found, recalled = [_run(asked, *variants[0], states, writer)], 0
+            found, recalled = [_run(setups[0], _name(*variants[0]), states, writer)], 0
     else:
         jobs = [asked.job(*variant, states) for variant in variants]
         results = make(jobs, settings or Settings(), progress, parts=_parts(asked, devices.values()))
         found, recalled = [results[job] for job in jobs], sum(each.recalled for each in results.made.values())
     metric, erases = stream.METRIC if isinstance(stream, TransactionWorkload) else None, devices["ssd"].lifetime_erases
-    runs = []
-    for (design, part), system, each in zip(variants, systems, found, strict=True):
-        counts = {name: np.array(values, np.int64) for name, values in each["counts"].items()}
-        rest = {name: each[name] for name in ("devices", "cpu_s", "ended", "figures")}
-        rest["by_kind"] = {name: np.array(values, np.int64) for name, values in each["by_kind"].items()}
-        runs.append(Ran(design, part, system, metric, asked.last, counts, lifetime_erases=erases, scale=asked.scale, **rest))
+    runs = [
+        Ran(
+            design, part, system, metric, asked.last, result.counts, result.devices, result.cpu_s, result.ended, erases, asked.scale,
+            result.by_kind, result.figures,
+        )
+        for (design, part), system, result in zip(variants, systems, map(PoolResult.of, found), strict=True)
+    ]  # fmt: skip
     return Pools(asked, stream.pages, runs, recalled)
 
 
 def run_design(
-    design: str, part: str | None, stamps: Mapping[str, str], preconditions: Mapping[str, Mapping[str, Any]], **told: Any
+    setup: Mapping[str, Any], name: str, stamps: Mapping[str, str], preconditions: Mapping[str, Mapping[str, Any]]
 ) -> dict[str, Any]:
     """One run, JSON-ready; the stamps of its files make it another one when they change."""
     states = {
         purpose: Precondition(**{**state, "occupancy": None if state["occupancy"] is None else np.array(state["occupancy"])})
         for purpose, state in preconditions.items()
     }
-    return _run(Asked(designs=[design], **told), design, part, states, None)
+    return _run(PoolSetup(**setup), name, states)
 
 
 def _as_arguments(state: Precondition) -> dict[str, Any]:
     return vars(state) | {"occupancy": None if state.occupancy is None else np.asarray(state.occupancy).tolist()}
 
 
-def _run(asked: Asked, design: str, part: str | None, states: Mapping[str, Precondition], writer: ParquetWriter | None) -> dict[str, Any]:
+def _run(setup: PoolSetup, name: str, states: Mapping[str, Precondition], writer: ParquetWriter | None = None) -> dict[str, Any]:
     """What a system did, whose requests are recorded if there is a writer."""
-    stream, devices = asked.stream(), {purpose: PoolDevice(purpose, text) for purpose, text in asked.devices.items()}
-    described = _system(asked, design, part, stream.pages, devices)
-    system = replace(described, policy=replacement_policy(asked.policy), design=extension_design(design))
-    used = [name for name in devices if name != "ssd" or system.ssd]
-    made = {PURPOSES.index(name): devices[name].make(system.page_size, states.get(name)) for name in used}
-    flash = devices["ssd"].preset.flash if system.ssd and devices["ssd"].is_flash else None
-    record = CausedRequests(writer, [PURPOSES[each] for each in sorted(made)], sorted(made)).take if writer else None
-    run, begun = PoolRun(system, made, stream, INTERVALS + 1, record=record), time.process_time()
-    with activity(f"running {_name(design, part)}") as progress:
+    used = sorted(PURPOSES.index(purpose) for purpose in setup.devices if purpose != "ssd" or _needs_ssd(setup.design))
+    record = CausedRequests(writer, [PURPOSES[each] for each in used], used).take if writer else None
+    run = setup.build(states, record=record)
+    with activity(f"running {name}") as progress:
 
         def watch(passed: int, counts: Mapping[str, Integers]) -> None:
-            progress(passed, INTERVALS, Ran(design, part, system, None, asked.last, counts, scale=asked.scale).lately())
+            progress(passed, INTERVALS, Ran(setup.design, None, run.system, None, 1.0, counts, scale=setup.scale).lately())
 
-        counts = run_intervals(run, INTERVALS, (made[SSD], flash.page_size) if flash else None, _STEPS, watch)
-    return {
-        "counts": counts,
-        "by_kind": dict(zip(run.kinds, run.tables.by_kind[:INTERVALS].T.tolist(), strict=True)) if len(run.kinds) > 1 else {},
-        "devices": {PURPOSES[purpose]: statistics(device) for purpose, device in made.items()},
-        "cpu_s": time.process_time() - begun,
-        "ended": bool(run.tables.numbers[ENDED]),
-        "figures": _figures(stream, run),
-    }
-
-
-def _figures(stream: TransactionStream, run: PoolRun) -> dict[str, float]:
-    """What the benchmark reports, if it has come to its end."""
-    if not (isinstance(stream, TransactionWorkload) and run.is_over):
-        return {}
-    return stream.figures({kind: time / SECONDS for kind, time in run.ended.items()})
+        return run.result(_STEPS, watch).as_dict()
 
 
 def _parts(asked: Asked, devices: Iterable[PoolDevice]) -> list[Part]:
@@ -293,35 +271,6 @@ def _parts(asked: Asked, devices: Iterable[PoolDevice]) -> list[Part]:
 
 def _name(design: str, part: str | None) -> str:
     return design if part is None else f"{design} without {part}"
-
-
-def _system(asked: Asked, design: str, part: str | None, pages: int, devices: Mapping[str, PoolDevice]) -> PoolSystem:
-    """A system, if its devices have room for it; nothing is compiled for it."""
-    size, switches = asked.page_size, dict[str, Any](asked.switches)
-    if part is not None:
-        name, value = PARTS[part]
-        switches[name] = value
-    switches["checkpoint"] = asked.scaled(switches.get("checkpoint", 0))
-    frames = asked.scaled(asked.ssd) // size if _needs_ssd(design) else 0
-    partitions = switches.get("partitions", 1)
-    if _needs_ssd(design) and frames < max(1, partitions):
-        told = f"{design} divides it into {partitions} partitions of at least a page of {format_size(size)}"
-        raise InvalidParameterError("ssd", format_size(asked.scaled(asked.ssd)), told)
-    devices["disk"].check_room("workload", asked.workload, pages * size)
-    if frames:
-        devices["ssd"].check_room("ssd", format_size(asked.scaled(asked.ssd)), frames * size)
-    used = [device for purpose, device in devices.items() if frames or purpose != "ssd"]
-    return PoolSystem(
-        pages,
-        asked.scaled(asked.memory) // size,
-        ReplacementPolicy(asked.policy, {}, None, None),
-        described_design(design),
-        frames,
-        page_size=size,
-        chunk=pages_in_a_row(used, size),
-        interval=asked.scaled(asked.time) // INTERVALS,
-        **switches,
-    )
 
 
 def _state(device: PoolDevice, text: str, seed: int) -> Precondition:

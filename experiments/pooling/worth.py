@@ -16,8 +16,7 @@ from algorithms.replacement.base import replacement_policy
 from experiments.formulas.extension import LAST, Formula, Transacted, last_of, service
 from experiments.presentation.plots import LINES, WIDTH, legend, style
 from experiments.presentation.tables import Entry, Table
-from experiments.runs.pool_devices import PoolDevice
-from experiments.runs.pools import Rates
+from experiments.runs.pool_devices import PoolDevice, Rates
 from flashsim.core.errors import DamagedFileError, InvalidParameterError, UnknownNameError
 from flashsim.core.preset_files import PresetFolder
 from flashsim.core.protocols import Progress
@@ -231,7 +230,7 @@ class _Search:
             self.stream.pages, memory, replacement_policy("lru-k"), extension_design(design), ssd, asked.clients, asked.think,
             asked.page_size, expansion=1, read_ahead=1, work=asked.work,
         )  # fmt: skip
-        return Formula(system, service(asked.disks(disks)), service(asked.rates[1]), asked.work)
+        return Formula(system, service(asked.disks(disks)), service(asked.rates[1]))
 
     def choice(self, budget: float, design: str, memory: int, ssd: int, disks: int) -> Choice:
         formula, prices, page = self._formula(design, memory, ssd, disks), self.prices, self.asked.page_size / self.scale

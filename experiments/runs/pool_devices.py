@@ -7,12 +7,11 @@ from functools import cached_property
 from math import gcd
 from typing import Any
 
-from experiments.runs.pools import DISKS_3_1, SSD_3_1, Rates
 from flashsim.core.compiling import Part, parts_of
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.model import CompiledModel
 from flashsim.core.parameters import count, switch
-from flashsim.core.units import KIB, format_size
+from flashsim.core.units import KIB, SECONDS, format_size
 from flashsim.device import engines, presets
 from flashsim.device.part import part_of
 from flashsim.device.station.engine import StationEngine
@@ -28,6 +27,42 @@ STRIPE = 256 * KIB
 _FORM = re.compile(r"(?:(?P<drives>[1-9][0-9]{0,3})x)?(?P<preset>.+?)(?:/(?P<parts>[1-9][0-9]{0,8}))?")
 
 
+@dataclass(frozen=True)
+class Rates:
+    """Requests of a page that a device serves a second.
+
+    Parameters
+    ----------
+    read, write
+        At random, by all its servers together.
+    further
+        Pages a second that a request goes on with behind its first one, 0 for no end of them.
+    servers
+        Requests served at once.
+    exponential
+        Whether times are exponentially distributed, with these means.
+    speed
+        Percent: divides the time of a request's first page.
+    """
+
+    read: int
+    write: int
+    further: int = 0
+    servers: int = 1
+    exponential: bool = False
+    speed: int = 100
+
+    def station(self, page_size: int) -> StationEngine:
+        ahead = SECONDS // self.further if self.further else 0
+        read, write = (round(self.servers * SECONDS / (rate * self.speed / 100)) - ahead for rate in (self.read, self.write))
+        parameters = StationParameters(read, write, servers=self.servers, rate=self.further * page_size, exponential=self.exponential)
+        return StationEngine(parameters)
+
+
+#: Do, 2012, table 3.1: eight disks and the Fusion ioDrive.
+DISKS_3_1, SSD_3_1 = Rates(1015, 895, 26370, 8), Rates(12182, 12374)
+
+
 @dataclass(frozen=True, kw_only=True)
 class _Told:
     """What a text says of rates."""
@@ -37,6 +72,7 @@ class _Told:
     further: int = count("pages a second that a request goes on with behind its first one; 0 for no end of them", least=0, default=0)
     servers: int = count("requests served at once", default=1)
     exponential: bool = switch("whether times are exponentially distributed", default=False)
+    speed: int = count("percent, divides the time of a request's first page", default=100)
 
 
 #: What `rates` are of the disks and the SSD unless it is said otherwise.

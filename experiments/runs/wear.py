@@ -1,15 +1,10 @@
 """What a pool's SSD wears by: bytes written and programmed, blocks erased, and the years that it lasts so."""
 
-from collections.abc import Callable, Mapping
-
-import numpy as np
+from collections.abc import Mapping
 
 from experiments.runs.pool_devices import statistics
 from flashsim.core.model import CompiledModel
-from flashsim.core.request import Integers
 from flashsim.execution.compiled_loop import Striped
-from flashsim.execution.pooled.run import PoolRun
-from flashsim.execution.pooled.system import COUNTED
 
 #: What flash drives count, of all drives of a device together: bytes that the host wrote, bytes of flash pages programmed, those of them
 #: that garbage collection moved, and blocks erased.
@@ -24,45 +19,6 @@ def worn(device: CompiledModel | Striped, page_size: int) -> list[int]:
         sum(drive[name] for drive in each) for name in ("host_write_bytes", "flash_programs", "programs_gc", "flash_erases")
     )
     return [written, programs * page_size, moved * page_size, erases]
-
-
-def run_intervals(
-    run: PoolRun,
-    intervals: int,
-    flash: tuple[CompiledModel | Striped, int] | None = None,
-    steps: int = 1,
-    watch: Callable[[int, Mapping[str, Integers]], None] | None = None,
-) -> dict[str, list[int]]:
-    """Let a system run from its start for so many intervals, and hand out the requests that are recorded.
-
-    Parameters
-    ----------
-    flash
-        Its simulated SSD, and the bytes of a flash page; None if it has none.
-    steps
-        Steps of virtual time in which an interval passes, after each of which an interrupt is heard.
-    watch
-        Called after each interval with how many have passed, and with the counts in each of them.
-
-    Returns
-    -------
-    dict
-        What was counted, a number an interval, by `flashsim.execution.pooled.system.COUNTED`, and by `WORN` of a simulated SSD.
-    """
-    counts: dict[str, Integers] = {}
-    totals: list[list[int]] = []
-    for step in range(1, intervals * steps + 1):
-        run.run(step * run.system.interval // steps)
-        if step % steps == 0:
-            passed = step // steps
-            counts = dict(zip(COUNTED, run.tables.series[:passed].T, strict=True))
-            if flash:
-                totals.append(worn(*flash))
-                counts |= dict(zip(WORN, np.diff(totals, axis=0, prepend=0).T, strict=True))
-            if watch:
-                watch(passed, counts)
-    run.record_rest()
-    return {name: values.tolist() for name, values in counts.items()}
 
 
 def wear(sums: Mapping[str, float], seconds: float, lifetime_erases: int) -> dict[str, float | None]:

@@ -11,7 +11,7 @@ import pytest
 from algorithms.extensions.base import extension_design
 from algorithms.replacement.base import replacement_policy
 from experiments.runs.pool_devices import PoolDevice, pages_in_a_row
-from experiments.runs.pools import PoolSetup, pool_run
+from experiments.runs.pools import PoolSetup
 from flashsim.core.kernel import compiled
 from flashsim.core.units import GIB, KIB, SECONDS
 from flashsim.execution.pooled.run import PoolRun
@@ -34,7 +34,8 @@ def references(run: PoolRun, until: float) -> tuple[float, int]:
 
 def costs(scale: float, clients: int = 64) -> list[float]:
     """Processor seconds of a reference in each of the last five of ten hours of TPC-C with lazy cleaning."""
-    run, end, _ = pool_run(PoolSetup(WORKLOAD, "lc", others={"clients": clients}), scale, 0)
+    setup = PoolSetup(WORKLOAD, "lc", options={"clients": clients, "partitions": 16}, scale=scale)
+    run, end = setup.build(), round(setup.time * scale)
     run.run(end // 2)
     spent = [references(run, end * tenth / 10) for tenth in range(6, 11)]
     return [seconds / count for seconds, count in spent]
@@ -74,8 +75,8 @@ def test_requests_of_simulated_drives() -> None:
 @pytest.mark.slow
 def test_ten_hours_at_a_hundredth() -> None:
     costs(0.0005, 16)  # compiles
-    run, end, _ = pool_run(PoolSetup(WORKLOAD, "lc"), 0.01, 0)
-    seconds, count = references(run, end)
+    setup = PoolSetup(WORKLOAD, "lc", options={"partitions": 16}, scale=0.01)
+    seconds, count = references(setup.build(), setup.time * setup.scale)
     print(f"{seconds:.1f} s, {count / seconds / 1e6:.1f} M references/s")
     assert seconds <= 10 and count / seconds >= REFERENCES_A_SECOND
 
@@ -83,11 +84,12 @@ def test_ten_hours_at_a_hundredth() -> None:
 _AT_FULL_SCALE = PEAK_MEMORY + (
     """
 import time
-from experiments.runs.pools import PoolSetup, pool_run
+from experiments.runs.pools import PoolSetup
 
-run, end, _ = pool_run(PoolSetup("tpc-c:warehouses=2000", "lc"), 1.0, 0)
+setup = PoolSetup("tpc-c:warehouses=2000", "lc", options={"partitions": 16})
+run = setup.build()
 begin = time.process_time()
-run.run(end)
+run.run(setup.time)
 print(run.counts["references"], time.process_time() - begin, peak_memory() / 2**30)
 """
 )

@@ -2,41 +2,40 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from experiments.formulas.extension import Formula, Transacted, service
-from experiments.runs.pools import DISKS_3_1, SSD_3_1, PoolSeries, PoolSetup, run_pool
+from experiments.runs.pool_devices import DISKS_3_1, SSD_3_1
+from experiments.runs.pools import PoolSetup
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.kernel import compiled
+from flashsim.core.units import SECONDS
 from traces.transactions import workload
 
-TPC_E = {"work": 727_000, "others": {"dirty_limit": 1}}
+TPC_C, TPC_E = {"partitions": 16}, {"partitions": 16, "work": 727_000, "dirty_limit": 1}
 
 
-def both(setup: PoolSetup, scale: float) -> tuple[float, float]:
+def both(setup: PoolSetup) -> tuple[float, float]:
     """Transactions a second over the last fifth of the time, by formula and by simulation."""
-    stream = setup.transactions(scale, 0)
-    formula = Formula(setup.system(stream.pages, scale), service(DISKS_3_1), service(SSD_3_1), setup.work)
-    _, found = formula.after(Transacted(stream), setup.hours * 3600 * scale)
-    series = PoolSeries.of(run_pool(vars(setup), scale, 0))
-    return found.throughput, series.rate("transactions", slice(-len(series.counts["transactions"]) // 5, None))
+    stream = setup.stream()
+    formula = Formula(setup.system(stream.pages), service(DISKS_3_1), service(SSD_3_1))
+    _, found = formula.after(Transacted(stream), setup.time / SECONDS * setup.scale)
+    return found.throughput, setup.build().result().rate("transactions", slice(-setup.intervals // 5, None))
 
 
 @pytest.mark.skipif(not compiled(), reason="takes minutes uncompiled")
 @pytest.mark.parametrize("design", ["none", "cw", "dw", "tac", "lc"])
 def test_tpc_c_by_formula_is_within_six_percent(design: str) -> None:
-    formula, simulated = both(PoolSetup("tpc-c:warehouses=2000", design), 0.001 if design == "lc" else 0.005)
+    formula, simulated = both(PoolSetup("tpc-c:warehouses=2000", design, options=TPC_C, scale=0.001 if design == "lc" else 0.005))
     assert formula == pytest.approx(simulated, rel=0.06)
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(not compiled(), reason="takes minutes uncompiled")
 @pytest.mark.parametrize("design", ["none", "cw", "dw", "tac", "lc"])
-@pytest.mark.parametrize(("text", "given"), [("tpc-c:warehouses=4000", {}), ("tpc-e:database=230GiB", TPC_E)])
-def test_large_databases_by_formula(text: str, given: dict[str, Any], design: str) -> None:
-    formula, simulated = both(PoolSetup(text, design, **given), 0.01)
+@pytest.mark.parametrize(("text", "given"), [("tpc-c:warehouses=4000", TPC_C), ("tpc-e:database=230GiB", TPC_E)])
+def test_large_databases_by_formula(text: str, given: dict[str, int], design: str) -> None:
+    formula, simulated = both(PoolSetup(text, design, options=given, scale=0.01))
     assert formula == pytest.approx(simulated, rel=0.15)
 
 
@@ -46,9 +45,9 @@ def test_formulas_are_refused_what_they_do_not_know() -> None:
 
 
 def test_seconds_after_the_last_reference_change_nothing() -> None:
-    setup = PoolSetup("zipf:pages=20000,references=50000,write-share=0.3,each=5", "dw", 24 * 2**20, 40 * 2**20)
+    setup = PoolSetup("zipf:pages=20000,references=50000,write-share=0.3,each=5", "dw", 24 * 2**20, 40 * 2**20, options=TPC_C)
     stream = workload(setup.workload)
-    formula = Formula(setup.system(stream.pages, 1.0), service(DISKS_3_1), service(SSD_3_1))
+    formula = Formula(setup.system(stream.pages), service(DISKS_3_1), service(SSD_3_1))
     told = Transacted(stream)
     whole = formula.steady(told.until(10**9), 5.0)
     assert told.each == 5 and formula.after(Transacted(stream), 1e9) == whole

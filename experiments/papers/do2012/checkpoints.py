@@ -7,9 +7,10 @@ from experiments.papers.do2012.runs import DISKS, PUBLISHED, Disks, Runs, job, j
 from experiments.papers.do2012.shown import ramp_up
 from experiments.presentation.section import Section
 from experiments.runs.jobs import Job, Results, Settings
-from experiments.runs.pools import PoolSeries, PoolSetup
+from experiments.runs.pools import PoolResult, PoolSetup
+from flashsim.core.units import HOURS
 
-_GB, _HOURS, _LONG = 230, 14, 300
+_GB, _HOURS, _LONG = 230, 14, 5 * HOURS
 #: Intervals of an hour, and those before the first checkpoint of the long interval.
 _HOUR, _FIRST = 10, 50
 #: Of the SSD, when it is called full.
@@ -18,8 +19,8 @@ _FULL = 0.95
 
 def _setup(design: str, disks: Disks, *, long: bool) -> PoolSetup:
     if not long:
-        return tpc_e(_GB, design, disks, hours=_HOURS)
-    return tpc_e(_GB, design, disks, hours=_HOURS, checkpoint=_LONG, others=writing(50))
+        return tpc_e(_GB, design, disks, time=_HOURS * HOURS)
+    return tpc_e(_GB, design, disks, checkpoint=_LONG, time=_HOURS * HOURS, options=writing(50))
 
 
 def jobs(claims: Collection[str], settings: Settings) -> list[Job]:
@@ -51,13 +52,13 @@ def _cells(runs: Runs, disks: Disks) -> list[Cell]:
     return [*cells, Cell("LC, the hour after the first long checkpoint began over that before", "below 1", after, after < 1)]
 
 
-def _full(series: PoolSeries) -> int:
+def _full(series: PoolResult) -> int:
     """The first interval at whose end the SSD is full, or behind the last."""
     reached = series.counts["ssd_used"] >= _FULL * series.ssd
     return int(reached.argmax()) if reached.any() else len(reached) - 1
 
 
-def _over(mine: PoolSeries, others: PoolSeries, part: slice, its: slice) -> float:
+def _over(mine: PoolResult, others: PoolResult, part: slice, its: slice) -> float:
     return mine.rate("transactions", part) / others.rate("transactions", its)
 
 

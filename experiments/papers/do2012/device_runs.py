@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from experiments.runs.pool_devices import STRIPE
-from experiments.runs.pools import PoolSetup, pool_run
-from experiments.runs.wear import WORN, run_intervals
+from experiments.runs.pools import PoolSetup
+from experiments.runs.wear import WORN
 from flashsim.core.model import CompiledModel
 from flashsim.core.request import READ, WRITE, Integers, make_requests
 from flashsim.core.rng import generator
@@ -83,41 +83,35 @@ def parts_at(scale: float) -> int:
 
 
 def run_on_drives(
-    setup: Mapping[str, Any], disks: Mapping[str, Any], ssd: Mapping[str, Any], occupancy: Sequence[Any] | None, scale: float, seed: int
+    setup: Mapping[str, Any], disks: Mapping[str, Any], ssd: Mapping[str, Any], occupancy: Sequence[Any] | None
 ) -> dict[str, Any]:
-    """Run a system on such a part of each drive; JSON-ready.
+    """Run a system on such a part of each drive as its scale says; JSON-ready.
 
     Parameters
     ----------
     setup
-        Of the system, as `experiments.runs.pools.PoolSetup` has it.
+        Of the system, as `experiments.runs.pools.PoolSetup` has it; its devices are replaced.
     disks, ssd
         Other values of the presets' parameters.
     occupancy
         What the SSD's steady state starts from, see `flashsim.ssd.setup.precondition.Precondition`; None: it is empty at the beginning.
     """
-    parts = parts_at(scale)
+    system = PoolSetup(**setup)
+    parts = parts_at(system.scale)
     disk, flash = preset_of(DISKS, NO_CACHE | dict(disks), parts), preset_of(FLASH, ssd, parts)
     assert disk.disk is not None and flash.flash is not None
     for preset in (disk, flash):
         finish(preset)
     made: dict[int, CompiledModel | Striped] = {DISK: Striped([HddEngine(disk.disk) for _ in range(DRIVES)], STRIPE)}
-    if setup["design"] != "none":
+    if system.design != "none":
         drive = made[SSD] = SsdEngine(flash.flash)
         if occupancy is not None:
-            precondition(drive.state, _steady(occupancy, seed))
-    told = PoolSetup(**setup)
-    responses = _Responses(round((1 - _LAST) * told.hours * 3600 * SECONDS * scale), made)
-    others = {**(told.others or {}), "chunk": STRIPE // _PAGE}
-    run, _, intervals = pool_run(told.with_(others=others), scale, seed, made, responses.record)
-    counts = run_intervals(run, intervals, (made[SSD], flash.flash.page_size) if SSD in made else None)
-    return {
-        "counts": {name: [0] * intervals for name in WORN} | counts,
-        "seconds": run.system.interval / SECONDS,
-        "ssd": run.system.ssd,
-        "requests": run.loop.completions,
-        "responses": responses.told(),
-    }
+            precondition(drive.state, _steady(occupancy, system.seed))
+    responses = _Responses(round((1 - _LAST) * system.time * system.scale), made)
+    devices = {"disk": f"{DRIVES}x{DISKS}/{parts}", "ssd": f"{FLASH}/{parts}"}
+    result = replace(system, devices=devices).build(devices=made, record=responses.record).result()
+    empty = {name: np.zeros(system.intervals, np.int64) for name in WORN}
+    return replace(result, counts=empty | dict(result.counts)).as_dict() | {"responses": responses.told()}
 
 
 def measure_rates(occupancy: Sequence[Any], seed: int) -> dict[str, list[float]]:

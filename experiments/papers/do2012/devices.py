@@ -6,12 +6,13 @@ from typing import Any
 
 from algorithms.extensions.base import DESIGNS
 from experiments.papers.do2012.device_runs import DISKS, DRIVES, FLASH, PARTS, measure_rates, parts_at, preset_of, run_on_drives
-from experiments.papers.do2012.runs import PUBLISHED, SHARE, STEADY, tpc_c, tpc_e
+from experiments.papers.do2012.runs import PUBLISHED, SHARE, STEADY, at_scale, tpc_c, tpc_e
 from experiments.presentation.section import Section
 from experiments.presentation.tables import Entry, Table
 from experiments.replaying.preconditioning import wanted
 from experiments.runs.jobs import Job, Results, Settings
-from experiments.runs.pools import DISKS_3_1, SSD_3_1, PoolSeries, PoolSetup, run_pool
+from experiments.runs.pool_devices import DISKS_3_1, SSD_3_1
+from experiments.runs.pools import PoolResult, PoolSetup, run_pool
 from experiments.runs.wear import WORN, wear
 from flashsim.core.units import MB, MIB
 from flashsim.device import presets
@@ -50,7 +51,7 @@ _OTHERS = (
 _VARIED = ("none", "dw", "lc")
 
 #: What a setup's run was, by intervals.
-Series = Callable[[PoolSetup], PoolSeries]
+Series = Callable[[PoolSetup], PoolResult]
 
 
 def _scale(settings: Settings) -> float:
@@ -66,7 +67,7 @@ def steady(changes: Mapping[str, Any], parts: int) -> list[Any]:
 
 def _at_rates(setup: PoolSetup, settings: Settings) -> Job:
     label = f"{setup.workload}, {setup.design}, at rates beside simulated drives"
-    return Job.of(run_pool, label, setup=vars(setup), scale=_scale(settings), seed=settings.seed)
+    return Job.of(run_pool, label, setup=vars(at_scale(setup, _scale(settings), settings)))
 
 
 def _on_drives(setup: PoolSetup, drives: _Drives, settings: Settings) -> Job:
@@ -74,12 +75,10 @@ def _on_drives(setup: PoolSetup, drives: _Drives, settings: Settings) -> Job:
     return Job.of(
         run_on_drives,
         label,
-        setup=vars(setup),
+        setup=vars(at_scale(setup, _scale(settings), settings)),
         disks=drives.disks,
         ssd=drives.ssd,
         occupancy=None if drives.state == "empty" else steady(drives.ssd, parts_at(_scale(settings))),
-        scale=_scale(settings),
-        seed=settings.seed,
     )
 
 
@@ -104,11 +103,11 @@ def sections(results: Results) -> list[Section]:
     if any(job not in results for job in jobs((), settings)):
         return []
 
-    def at_rates(setup: PoolSetup) -> PoolSeries:
-        return PoolSeries.of(results[_at_rates(setup, settings)])
+    def at_rates(setup: PoolSetup) -> PoolResult:
+        return PoolResult.of(results[_at_rates(setup, settings)])
 
-    def on_drives(setup: PoolSetup, drives: _Drives = _AS_THEY_ARE) -> PoolSeries:
-        return PoolSeries.of(results[_on_drives(setup, drives, settings)])
+    def on_drives(setup: PoolSetup, drives: _Drives = _AS_THEY_ARE) -> PoolResult:
+        return PoolResult.of(results[_on_drives(setup, drives, settings)])
 
     def responses(setup: PoolSetup, drives: _Drives = _AS_THEY_ARE) -> list[Entry]:
         found: list[Entry] = results[_on_drives(setup, drives, settings)]["responses"].get("SSD read", [None] * 4)
@@ -239,7 +238,7 @@ def _designs_table(on_drives: Series, responses: Callable[[PoolSetup], list[Entr
     return Table(header, rows, "drives-designs", 1)
 
 
-def _parts_table(on_drives: Callable[..., PoolSeries], responses: Callable[..., list[Entry]]) -> Table:
+def _parts_table(on_drives: Callable[..., PoolResult], responses: Callable[..., list[Entry]]) -> Table:
     rows: list[list[Entry]] = []
     for drives in (_AS_THEY_ARE, *_OTHERS):
         rates = {design: on_drives(_TPC_C[design], drives).rate("transactions", _LAST) for design in _varied(drives)}

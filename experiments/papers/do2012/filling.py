@@ -4,13 +4,13 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from experiments.papers.base import Cell, Claim, Judgement
-from experiments.papers.do2012.runs import PUBLISHED, Runs, job, judged, tpc_c, tpc_e, within
+from experiments.papers.do2012.runs import PARTITIONS, PUBLISHED, Runs, devices, job, judged, tpc_c, tpc_e, within
 from experiments.papers.do2012.shown import ramp_up, smooth
 from experiments.presentation.section import Section
 from experiments.presentation.tables import Entry, Table
 from experiments.runs.jobs import Job, Results, Settings
-from experiments.runs.pools import PoolSeries, PoolSetup
-from flashsim.core.units import GIB
+from experiments.runs.pools import PoolResult, PoolSetup
+from flashsim.core.units import GIB, MINUTES
 
 _MEMORY, _MINUTES = 24 * GIB, 2
 #: Throughput is at its peak when it is at this share of the last two hours', in the mean over so many intervals.
@@ -24,8 +24,9 @@ _WRITES = 8
 def dual_write(benchmark: str, *, expands: bool) -> PoolSetup:
     """DW with 2,000 warehouses or 20,000 customers, and the recovery intervals of section 4.4.1."""
     setup, minutes = (tpc_c(2000, "dw", PUBLISHED), 30.0) if benchmark == "TPC-C" else (tpc_e(230, "dw", PUBLISHED), 7.5)
-    others = {"cleaners": _WRITES, "sharp": 0, "expands_for_ssd": int(expands)}
-    return setup.with_(disks="4.3", memory=_MEMORY, checkpoint=minutes, every=_MINUTES, others=others)
+    options = PARTITIONS | {"cleaners": _WRITES, "sharp": 0, "expands_for_ssd": int(expands)}
+    options |= {"checkpoint": round(minutes * MINUTES), "work": setup.options.get("work", 0)}
+    return replace(setup, devices=devices(PUBLISHED.faster, "4.3"), memory=_MEMORY, interval=_MINUTES * MINUTES, options=options)
 
 
 def jobs(claims: Collection[str], settings: Settings) -> list[Job]:
@@ -34,7 +35,7 @@ def jobs(claims: Collection[str], settings: Settings) -> list[Job]:
     return [job(dual_write(benchmark, expands=expands), settings) for benchmark in _BENCHMARKS for expands in (False, True)]
 
 
-def hours_to_peak(series: PoolSeries | None) -> float | None:
+def hours_to_peak(series: PoolResult | None) -> float | None:
     if series is None:
         return None
     first = int((smooth(series, _SMOOTHED) >= _PEAK * series.rate("transactions", _LAST)).argmax())

@@ -1,12 +1,13 @@
 """The thesis's runs: TPC-C and TPC-E on its machine, with each design, with disks as in table 3.1 and with faster ones."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from experiments.papers.base import Cell, Claim, Judgement, Verdict
 from experiments.presentation.tables import Entry
 from experiments.runs.jobs import Job, Results, Settings
-from experiments.runs.pools import PoolSeries, PoolSetup, run_pool
+from experiments.runs.pools import PoolResult, PoolSetup, run_pool
+from flashsim.core.units import MINUTES
 
 #: Pages and simulated time are a hundredth of the thesis's at scale 1; ratios are the same from a thousandth on.
 SHARE = 0.01
@@ -40,36 +41,58 @@ PUBLISHED, FITTED = DISKS
 DESIGNS = {"none": "noSSD", "cw": "CW", "dw": "DW", "lc": "LC", "tac": "TAC"}
 
 
+#: Parts of the SSD's frames.
+PARTITIONS = {"partitions": 16}
+#: Rates of the disks by the table that has them; table 4.3 has the eighteen of chapter 4.
+RATES = {"3.1": "rates", "4.3": "rates:read=2718,write=2610,further=188244,servers=18"}
+
+
 def writing(dirty_limit: int) -> dict[str, int]:
     """What goes to disk behind the clients' backs: 256 groups at the same time keep to lambda, and do not hold reads up for longer."""
-    return {"dirty_limit": dirty_limit, "cleaners": 256}
+    return PARTITIONS | {"dirty_limit": dirty_limit, "cleaners": 256}
+
+
+def devices(faster: float, table: str = "3.1") -> dict[str, str]:
+    """The thesis's devices, with disks so many times as fast at random."""
+    speed = "" if faster == 1 else f"{',' if ':' in RATES[table] else ':'}speed={100 * faster:g}"
+    return {"disk": RATES[table] + speed, "ssd": "rates"}
 
 
 def tpc_c(warehouses: int, design: str, disks: Disks, dirty_limit: int = 50) -> PoolSetup:
     """TPC-C for ten hours without checkpoints (3.4.2)."""
-    return PoolSetup(f"tpc-c:warehouses={warehouses}", design, faster_disks=disks.faster, others=writing(dirty_limit))
+    return PoolSetup(f"tpc-c:warehouses={warehouses}", design, devices=devices(disks.faster), options=writing(dirty_limit))
 
 
-def tpc_e(gigabytes: int, design: str, disks: Disks, **changes: Any) -> PoolSetup:
+def tpc_e(gigabytes: int, design: str, disks: Disks, checkpoint: int = 40 * MINUTES, **changes: Any) -> PoolSetup:
     """TPC-E for ten hours with a checkpoint every 40 minutes (3.4.3); pages of an extent of SQL Server, eight, are about as hot."""
-    usual: dict[str, Any] = {"checkpoint": 40, "work": disks.work, "others": writing(1), "faster_disks": disks.faster}
-    return PoolSetup(f"tpc-e:database={gigabytes}GiB,neighbours=8", design, **usual | changes)
+    options = writing(1) | changes.pop("options", {}) | {"checkpoint": checkpoint, "work": disks.work}
+    workload = f"tpc-e:database={gigabytes}GiB,neighbours=8"
+    return PoolSetup(workload, design, devices=devices(disks.faster), options=options, **changes)
 
 
 def job(setup: PoolSetup, settings: Settings) -> Job:
-    return Job.of(run_pool, _label(setup), setup=vars(setup), scale=settings.scale * SHARE, seed=settings.seed)
+    return Job.of(run_pool, _label(setup), setup=vars(at_scale(setup, settings.scale * SHARE, settings)))
+
+
+def at_scale(setup: PoolSetup, scale: float, settings: Settings) -> PoolSetup:
+    return replace(setup, scale=scale, seed=settings.seed)
+
+
+def disks_of(setup: PoolSetup) -> str:
+    """The disks in words."""
+    rates, _, speed = setup.devices["disk"].replace(":speed", ",speed").partition(",speed=")
+    table = next(table for table, text in RATES.items() if text == rates)
+    return f"disks of table {table}" + (f" times {int(speed) / 100:g}" if speed else "")
 
 
 def _label(setup: PoolSetup) -> str:
-    told = [setup.workload, DESIGNS[setup.design], f"disks of table {setup.disks}"]
-    if setup.faster_disks != 1:
-        told[-1] += f" times {setup.faster_disks:g}"
-    if setup.checkpoint:
-        told.append(f"a checkpoint every {setup.checkpoint:g} min")
-    others = dict(setup.others or {})
+    options = setup.options
+    told = [setup.workload, DESIGNS[setup.design], disks_of(setup)]
+    if options.get("checkpoint"):
+        told.append(f"a checkpoint every {options['checkpoint'] / MINUTES:g} min")
     if setup.design == "lc":
-        told.append(f"lambda {others['dirty_limit']} %")
-    if others.get("expands_for_ssd"):
+        told.append(f"lambda {options['dirty_limit']} %")
+    if options.get("expands_for_ssd"):
         told.append("reads of 8 pages until the SSD is full")
     return ", ".join(told)
 
@@ -80,10 +103,10 @@ class Runs:
     def __init__(self, results: Results) -> None:
         self._results = results
 
-    def series(self, setup: PoolSetup) -> PoolSeries | None:
+    def series(self, setup: PoolSetup) -> PoolResult | None:
         """Interval by interval; None where the run was not asked for."""
         found = self._results.get(job(setup, self._results.settings))
-        return PoolSeries.of(found) if found else None
+        return PoolResult.of(found) if found else None
 
     def steady(self, setup: PoolSetup, what: str = "transactions") -> float | None:
         """Of something counted, a second over the last two hours."""

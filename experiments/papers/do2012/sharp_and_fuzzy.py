@@ -8,20 +8,17 @@ from experiments.presentation.section import Section
 from experiments.presentation.tables import Entry, Table
 from experiments.runs.jobs import Job, Results, Settings
 from experiments.runs.pools import PoolSetup
+from flashsim.core.units import MINUTES
 
-_MINUTES = 40.0
+_EVERY = 40 * MINUTES
 _SETUPS = {"TPC-C, 2,000 warehouses": partial(tpc_c, 2000, disks=PUBLISHED), "TPC-E, 230 GB": partial(tpc_e, 230, disks=PUBLISHED)}
 _COMPARED = ("none", "dw", "lc", "tac")
 
 
 def _variants(benchmark: str, design: str) -> list[PoolSetup]:
     setup = _SETUPS[benchmark](design=design)
-    fuzzy = {**(setup.others or {}), "sharp": 0}
-    return [
-        setup.with_(checkpoint=0.0),
-        setup.with_(checkpoint=_MINUTES),
-        *([setup.with_(checkpoint=_MINUTES, others=fuzzy)] if design == "lc" else []),
-    ]
+    fuzzy = [setup.with_options(checkpoint=_EVERY, sharp=0)] if design == "lc" else []
+    return [setup.with_options(checkpoint=0), setup.with_options(checkpoint=_EVERY), *fuzzy]
 
 
 def jobs(claims: Collection[str], settings: Settings) -> list[Job]:
@@ -48,7 +45,7 @@ def sections(results: Results) -> list[Section]:
         "with fuzzy ones, %",
     ]
     text = (
-        f"Means of the last two hours with a checkpoint every {_MINUTES:g} minutes, disks as in table 3.1. Where nothing is newer on the "
-        "SSD than on disk both kinds are the same. The thesis says that with TPC-C throughput falls to half or less (3.4.1.2)."
+        f"Means of the last two hours with a checkpoint every {_EVERY / MINUTES:g} minutes, disks as in table 3.1. Where nothing is "
+        "newer on the SSD than on disk both kinds are the same. The thesis says that with TPC-C throughput falls to half or less (3.4.1.2)."
     )
     return [Section("Sharp and fuzzy checkpoints", text, [Table(header, rows, "checkpoint-kinds", 1)], on_terminal=True)]

@@ -10,8 +10,8 @@ from experiments.papers.do2012.runs import DESIGNS, DISKS, STEADY, Disks, Runs
 from experiments.presentation.plots import series_over, svg
 from experiments.presentation.section import Section
 from experiments.presentation.tables import Entry, Table
-from experiments.runs.pools import PoolSeries, PoolSetup
-from flashsim.core.units import KIB, MIB
+from experiments.runs.pools import PoolResult, PoolSetup
+from flashsim.core.units import HOURS, KIB, MIB, MINUTES
 
 Floats = npt.NDArray[np.float64]
 #: What a database is called, and its setup by design and disks.
@@ -58,7 +58,7 @@ def ramp_up(title: str, name: str, panels: Mapping[str, Mapping[str, PoolSetup]]
         for label, setup in lines.items():
             series = runs.series(setup)
             if series is not None:
-                rates, every = smooth(series, smoothed), setup.every
+                rates, every = smooth(series, smoothed), setup.interval / MINUTES
                 hours = (np.arange(len(rates)) + (smoothed + 1) / 2) * every / 60
                 frames.append(pd.DataFrame({"panel": panel, "hours": hours, "design": label, "transactions/s": rates}))
     if not frames:
@@ -67,7 +67,7 @@ def ramp_up(title: str, name: str, panels: Mapping[str, Mapping[str, PoolSetup]]
     return [Section(title, f"Means over {smoothed * every:g} minutes.", pictures={name: picture})]
 
 
-def smooth(series: PoolSeries, intervals: int) -> Floats:
+def smooth(series: PoolResult, intervals: int) -> Floats:
     """Transactions a second in the mean over so many intervals, wherever there are so many."""
     return np.convolve(series.counts["transactions"] / series.seconds, np.full(intervals, 1 / intervals), "valid")
 
@@ -81,7 +81,7 @@ TRAFFIC = {
 }
 
 
-def megabytes(series: PoolSeries, device: str, direction: str) -> Floats:
+def megabytes(series: PoolResult, device: str, direction: str) -> Floats:
     """MB/s of 2^20 bytes, as the thesis has them, interval by interval."""
     pages = sum(series.counts[count] for count in TRAFFIC[device, direction])
     return np.asarray(pages * 8 * KIB / MIB / series.seconds)
@@ -92,10 +92,10 @@ def traffic(title: str, name: str, setup: PoolSetup, runs: Runs) -> list[Section
     series = runs.series(setup)
     if series is None:
         return []
-    hours = (np.arange(len(series.counts["references"])) + 0.5) * setup.every / 60
+    hours = (np.arange(len(series.counts["references"])) + 0.5) * (setup.interval / HOURS)
     frames = [
         pd.DataFrame({"device": device, "hours": hours, "direction": direction, "MB/s": megabytes(series, device, direction)})
         for device, direction in TRAFFIC
     ]
     picture = svg(series_over(pd.concat(frames), "hours", "MB/s", "direction", ["device"], "hours"))
-    return [Section(title, f"Intervals of {setup.every:g} minutes.", pictures={name: picture})]
+    return [Section(title, f"Intervals of {setup.interval / MINUTES:g} minutes.", pictures={name: picture})]

@@ -3,12 +3,13 @@
 from collections.abc import Collection, Mapping
 
 from experiments.papers.base import Cell, Claim, Judgement, load
-from experiments.papers.do2012.runs import DESIGNS, DISKS, PUBLISHED, SHARE, Disks, judged, within
+from experiments.papers.do2012.runs import DESIGNS, DISKS, PARTITIONS, PUBLISHED, SHARE, Disks, at_scale, devices, disks_of, judged, within
 from experiments.papers.do2012.tpc_h_runs import run_tests
 from experiments.presentation.section import Section
 from experiments.presentation.tables import Entry, Table
 from experiments.runs.jobs import Job, Results, Settings
 from experiments.runs.pools import PoolSetup
+from flashsim.core.units import HOURS, MINUTES
 
 #: Scale factors, and how small each is run beside the paper's other runs: 100 as small as 30; and how small any may be.
 _SCALES, _LEAST = {30: 1.0, 100: 0.3}, 0.001
@@ -21,7 +22,7 @@ _BY_COSTS_TOO = [(size, design) for size in _SCALES for design in ("none", *_COM
 _OUTSTANDING, _PAGES = 32, 64
 #: Processor time of a request, ns, so that time passes when memory holds what is asked for.
 _WORK = 1000
-_LONGEST = 200
+_LONGEST = 200 * HOURS
 _TRAFFIC = ("hits in memory, %", "SSD hits of the others, %", "disk reads", "pages of a disk read", "disk writes")
 _EXPLAINED = (
     "The throughput test follows the power test, whose pages memory and SSD still hold (clause 5.3.4.1). Plans by costs are those that "
@@ -34,20 +35,17 @@ def tpc_h(size: int, design: str, disks: Disks, dense: float = _DENSE) -> PoolSe
     return PoolSetup(
         f"tpc-h:scale={size},dense={dense:.4g}",
         design,
-        hours=_LONGEST,
-        every=1,
-        faster_disks=disks.faster,
-        checkpoint=40,
-        work=_WORK,
-        others={"dirty_limit": 1, "clients": _OUTSTANDING, "read_ahead": _PAGES},
+        time=_LONGEST,
+        interval=MINUTES,
+        devices=devices(disks.faster),
+        options=PARTITIONS | {"dirty_limit": 1, "clients": _OUTSTANDING, "read_ahead": _PAGES, "checkpoint": 40 * MINUTES, "work": _WORK},
     )
 
 
 def _job(setup: PoolSetup, settings: Settings) -> Job:
     size = int(setup.workload.partition("=")[2].partition(",")[0])
-    faster = f" times {setup.faster_disks:g}" if setup.faster_disks != 1 else ""
-    label = f"{setup.workload}, {DESIGNS[setup.design]}, disks of table {setup.disks}{faster}"
-    return Job.of(run_tests, label, setup=vars(setup), scale=max(_LEAST, settings.scale * SHARE * _SCALES[size]), seed=settings.seed)
+    label = f"{setup.workload}, {DESIGNS[setup.design]}, {disks_of(setup)}"
+    return Job.of(run_tests, label, setup=vars(at_scale(setup, max(_LEAST, settings.scale * SHARE * _SCALES[size]), settings)))
 
 
 def jobs(claims: Collection[str], settings: Settings) -> list[Job]:

@@ -3,23 +3,19 @@
 from collections.abc import Mapping
 from typing import Any
 
-from experiments.runs.pools import HOUR, PoolSetup, pool_run
+from experiments.runs.pools import PoolSetup
 from flashsim.core.errors import FlashsimError
-from flashsim.core.units import SECONDS
-from traces.transactions import TransactionWorkload
+from flashsim.core.units import HOURS, SECONDS
 
 
-def run_tests(setup: Mapping[str, Any], scale: float, seed: int) -> dict[str, Any]:
+def run_tests(setup: Mapping[str, Any]) -> dict[str, Any]:
     """Run power test and throughput test: their figures, when each kind of transaction ended, and what was counted; JSON-ready."""
     whole = PoolSetup(**setup)
-    run, until, _ = pool_run(whole, scale, seed)
-    now, step = 0, round(HOUR * scale)
+    run, now, until = whole.build(), 0, whole.time * whole.scale
     while not run.is_over:
         if now >= until:
-            raise FlashsimError(f"{whole.workload}: it has not ended after {whole.hours:g} h")
-        now += step
+            raise FlashsimError(f"{whole.workload}: it has not ended after {whole.time / HOURS:g} h")
+        now += round(HOURS * whole.scale)
         run.run(now)
-    test = whole.transactions(scale, seed)
-    assert isinstance(test, TransactionWorkload)
     ended = {kind: time / SECONDS for kind, time in run.ended.items()}
-    return {"figures": test.figures(ended), "ended": ended, "counts": run.counts}
+    return {"figures": run.figures(), "ended": ended, "counts": run.counts}

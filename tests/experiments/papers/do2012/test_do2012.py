@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 
 import pytest
@@ -13,8 +14,10 @@ from experiments.papers.do2012.tpc_h import tpc_h
 from experiments.papers.do2012.tpc_h_runs import run_tests
 from experiments.reproduction.judging import HOLD, reproduce
 from experiments.runs.jobs import Settings
-from experiments.runs.pools import DISKS_3_1, SSD_3_1, PoolSeries, PoolSetup, run_pool
+from experiments.runs.pool_devices import DISKS_3_1, SSD_3_1
+from experiments.runs.pools import PoolResult, PoolSetup
 from flashsim.core.kernel import compiled
+from flashsim.core.units import HOURS, MINUTES
 
 SCALE = 0.001
 LAST = slice(-STEADY, None)
@@ -22,9 +25,17 @@ LAST = slice(-STEADY, None)
 pytestmark = pytest.mark.skipif(not compiled(), reason="takes minutes uncompiled")
 
 
+def at_scale(setup: PoolSetup) -> PoolSetup:
+    return replace(setup, scale=SCALE, seed=1)
+
+
+def ran(setup: PoolSetup) -> PoolResult:
+    return at_scale(setup).build().result()
+
+
 @cache
-def series(design: str) -> PoolSeries:
-    return PoolSeries.of(run_pool(vars(tpc_c(2000, design, PUBLISHED)), SCALE, 1))
+def series(design: str) -> PoolResult:
+    return ran(tpc_c(2000, design, PUBLISHED))
 
 
 @pytest.mark.parametrize("design", ["none", "dw", "lc", "tac"])
@@ -46,10 +57,6 @@ def test_designs_come_in_the_order_of_the_thesis() -> None:
     assert none < tac < dw < lc
 
 
-def ran(setup: PoolSetup) -> PoolSeries:
-    return PoolSeries.of(run_pool(vars(setup), SCALE, 1))
-
-
 def test_the_ssd_is_full_and_throughput_at_its_peak_sooner_if_reads_bring_neighbours_until_then() -> None:
     alone, expanded = (ran(filling.dual_write("TPC-E", expands=expands)) for expands in (False, True))
     assert (alone.counts["ssd_used"] < expanded.counts["ssd_used"])[10:20].all()
@@ -58,8 +65,8 @@ def test_the_ssd_is_full_and_throughput_at_its_peak_sooner_if_reads_bring_neighb
 
 
 def test_a_sharp_checkpoint_leaves_nothing_newer_on_the_ssd_and_a_fuzzy_one_costs_less() -> None:
-    sharp = tpc_c(2000, "lc", PUBLISHED).with_(checkpoint=40.0, hours=4.0)
-    fuzzy = sharp.with_(others={**(sharp.others or {}), "sharp": 0})
+    sharp = replace(tpc_c(2000, "lc", PUBLISHED), time=4 * HOURS).with_options(checkpoint=40 * MINUTES)
+    fuzzy = sharp.with_options(sharp=0)
     one, other = ran(sharp), ran(fuzzy)
     assert one.counts["ssd_newer"][10:].min() < one.ssd // 100 < other.counts["ssd_newer"][10:].min()
     assert one.rate("transactions", LAST) < other.rate("transactions", LAST)
@@ -77,7 +84,7 @@ def test_only_tac_keeps_pages_that_are_not_valid_and_only_lc_newer_ones() -> Non
 
 def test_an_ssd_helps_several_streams_of_tpc_h_more_than_one() -> None:
     """Section 3.4.4; all of one test's transactions end before those of the other."""
-    none, dw = (run_tests(vars(tpc_h(30, design, PUBLISHED)), SCALE, 1) for design in ("none", "dw"))
+    none, dw = (run_tests(vars(at_scale(tpc_h(30, design, PUBLISHED)))) for design in ("none", "dw"))
     power, throughput = (dw["figures"][name] / none["figures"][name] for name in ("power", "throughput"))
     assert throughput > power > 1
     assert none["counts"]["references"] == dw["counts"]["references"] and none["counts"]["ssd_reads"] == 0
