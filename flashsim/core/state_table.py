@@ -62,7 +62,7 @@ class StateTable:
         place = self._places[number]
         for array, kind in zip(_leaves(part), _leaves(self._types[number]), strict=True):
             assert typeof(array) == kind, "kernels would take it for something else"
-            self._vector[place] = array.ctypes.data
+            self._vector[place] = array.__array_interface__["data"][0]
             self._vector[place + 1 : place + 1 + array.ndim] = array.shape
             place += _ENTRIES
 
@@ -85,8 +85,11 @@ def state_of(state_type: Any) -> Callable[[State], Any]:
 
             def make(kind: Any) -> Any:
                 nonlocal place
-                if not isinstance(kind, types.Array):
+                if isinstance(kind, types.BaseTuple):
                     return context.make_tuple(builder, kind, [make(each) for each in kind])
+                if isinstance(kind, types.Record):
+                    place += _ENTRIES
+                    return builder.inttoptr(entry(place - _ENTRIES), context.get_value_type(kind))
                 array = make_array(kind)(context, builder)
                 size = context.get_constant(types.intp, context.get_abi_sizeof(context.get_data_type(kind.dtype)))
                 shape = [entry(place + 1 + dimension) for dimension in range(kind.ndim)]

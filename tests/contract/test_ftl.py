@@ -16,21 +16,7 @@ from flashsim.ssd.engine.drive import SsdEngine
 from flashsim.ssd.ftl.base import FAMILY, SPECIAL
 from flashsim.ssd.specification.drive import SsdSpecification
 from flashsim.ssd.state.drive_state import DriveState
-from flashsim.ssd.state.flash_array import (
-    CAUSE,
-    ERASE_BLOCK,
-    FETCH_PAGE,
-    KIND,
-    LOGICAL,
-    MOVE_PAGE,
-    PLACE,
-    PROGRAM_PAGE,
-    READ_PAGE,
-    SOURCE,
-    STORE_PAGE,
-    ZERO_PAGE,
-    lookup,
-)
+from flashsim.ssd.state.flash_array import ERASE_BLOCK, FETCH_PAGE, MOVE_PAGE, PROGRAM_PAGE, READ_PAGE, STORE_PAGE, ZERO_PAGE, lookup
 from flashsim.ssd.state.geometry import PLAN_ROWS
 from tests.flashsim.ssd.drives import check_invariants, drive, drive_for, random_drive, random_workload, served
 
@@ -49,20 +35,20 @@ def test_plans(name: str, seed: int) -> None:
         partial = operation == WRITE and bool(random.random() < 0.3)
         plan = state.plan_page(operation, page, partial)
         assert len(plan) <= state.control[PLAN_ROWS]
-        kinds = [row[KIND] for row in plan]
-        fetches = [row for row in plan if row[KIND] == FETCH_PAGE and row[CAUSE] == HOST]
+        kinds = [row.kind for row in plan]
+        fetches = [row for row in plan if row.kind == FETCH_PAGE and row.cause == HOST]
         for row in plan:
-            place = row[PLACE]
-            if row[KIND] == READ_PAGE or row in fetches:
+            place = row.place
+            if row.kind == READ_PAGE or row in fetches:
                 assert content[place] == (page, version[page])
-            elif row[KIND] in (PROGRAM_PAGE, STORE_PAGE, MOVE_PAGE):
+            elif row.kind in (PROGRAM_PAGE, STORE_PAGE, MOVE_PAGE):
                 assert not any(behind in content for behind in range(place, (place // per_block + 1) * per_block))
                 assert (
                     geometry.gc == "none" or place % per_block == 0 or place - 1 in content
                 )  # where blocks merge, pages may be passed over
-                content[place] = content[row[SOURCE]] if row[SOURCE] >= 0 else (row[LOGICAL], step)
-                assert content[place][0] == row[LOGICAL]
-            elif row[KIND] == ERASE_BLOCK:
+                content[place] = content[row.source] if row.source >= 0 else (row.logical, step)
+                assert content[place][0] == row.logical
+            elif row.kind == ERASE_BLOCK:
                 for flash_page in range(place * per_block, (place + 1) * per_block):
                     content.pop(flash_page, None)
         if operation == WRITE:

@@ -23,20 +23,8 @@ from flashsim.ssd.engine.drive import SsdEngine
 from flashsim.ssd.ftl.base import FAMILY
 from flashsim.ssd.parameters import SsdParameters
 from flashsim.ssd.state.drive_state import DriveState, apply
-from flashsim.ssd.state.flash_array import (
-    ERASE_BLOCK,
-    KIND,
-    LOGICAL,
-    MOVE_PAGE,
-    PLACE,
-    PROGRAM_PAGE,
-    READ_PAGE,
-    SOURCE,
-    SPARE_OWNER,
-    STORE_PAGE,
-    WRITE_ID,
-    ZERO_PAGE,
-)
+from flashsim.ssd.state.flash import Planned
+from flashsim.ssd.state.flash_array import ERASE_BLOCK, MOVE_PAGE, PROGRAM_PAGE, READ_PAGE, SPARE_OWNER, STORE_PAGE, ZERO_PAGE
 from flashsim.ssd.state.geometry import READ_ONLY, REFUSED, SEQUENCE
 from flashsim.ssd.state.pools import next_write_id
 from flashsim.ssd.state.recovery import recover
@@ -70,21 +58,21 @@ class StateMachine(RuleBasedStateMachine):
             self.check(row)
             state = self.state
             apply(number, state.flash)
-        return [row[KIND] for row in rows]
+        return [row.kind for row in rows]
 
-    def check(self, row: tuple[int, ...]) -> None:
+    def check(self, row: Planned) -> None:
         """Programs in order and only after an erase; copies of what is there; erases of what nobody needs."""
         state, per_block = self.state, self.parameters.pages_per_block
-        place = row[PLACE]
-        if row[KIND] in (PROGRAM_PAGE, STORE_PAGE, MOVE_PAGE):
+        place = row.place
+        if row.kind in (PROGRAM_PAGE, STORE_PAGE, MOVE_PAGE):
             rest = state.spare[place : (place // per_block + 1) * per_block]
             assert not rest.any()
             assert self.parameters.gc == "none" or place % per_block == 0 or state.spare[place - 1] != 0
-            if row[KIND] == PROGRAM_PAGE:
-                self.newest[row[LOGICAL]] = row[WRITE_ID]  # an erase later in the plan may take the version before
-            if row[SOURCE] >= 0:
-                assert state.spare[row[SOURCE]] > 0 and state.pages[row[SOURCE], SPARE_OWNER] == row[LOGICAL] + 1
-        elif row[KIND] == ERASE_BLOCK:
+            if row.kind == PROGRAM_PAGE:
+                self.newest[row.logical] = row.write_id  # an erase later in the plan may take the version before
+            if row.source >= 0:
+                assert state.spare[row.source] > 0 and state.pages[row.source, SPARE_OWNER] == row.logical + 1
+        elif row.kind == ERASE_BLOCK:
             for flash_page in range(place * per_block, (place + 1) * per_block):
                 owner, write_id = state.pages[flash_page, SPARE_OWNER], state.spare[flash_page]
                 if write_id > 0 and owner <= len(self.newest) and write_id == self.newest[owner - 1]:  # it was copied

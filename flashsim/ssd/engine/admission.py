@@ -22,21 +22,7 @@ from flashsim.ssd.engine.buffering import await_destaging, destage, drop_entry, 
 from flashsim.ssd.engine.continuation import goes_on, read_ahead, write_behind
 from flashsim.ssd.engine.dies import schedule
 from flashsim.ssd.engine.flow import FLOW, TIMES, Flow, Times
-from flashsim.ssd.engine.operations import (
-    COMMAND_KIND,
-    FIRST_PART,
-    FLUSH_MARK,
-    FLUSHING,
-    HOST_COMMAND,
-    LEFT,
-    LIVE,
-    ON_ITS_WAY,
-    OVERHEAD,
-    REQUEST,
-    WAITING,
-    acquire,
-    take_row,
-)
+from flashsim.ssd.engine.operations import COMMAND_KIND, WAITING, acquire, take_row
 from flashsim.ssd.engine.queueing import add_operations
 from flashsim.ssd.ftl.base import translate_of
 from flashsim.ssd.state.drive_state import BUFFER_HITS, BUFFER_OVERWRITES, FLUSHES, READ_BYTES, READS, TRIMS, WRITE_BYTES, WRITES
@@ -184,31 +170,31 @@ def admit(
 def take_command_row(host: Host, flow: Flow, queue: int, timing: Integers, operation: int) -> int:
     """A row for the next command of a submission queue."""
     command = take_row(flow, COMMAND_KIND)
-    flow.operations[command, REQUEST] = host.scalars[queue + HEAD]
-    flow.operations[command, LEFT] = 0
-    flow.operations[command, FIRST_PART] = -1
-    flow.operations[command, FLUSH_MARK] = flow.operations[command, ON_ITS_WAY] = 0
-    flow.operations[command, HOST_COMMAND] = take_command(host, queue)
-    flow.operations[command, OVERHEAD] = timing[READ_OVERHEAD] if operation == READ else timing[WRITE_OVERHEAD]
+    flow.operations[command].request = host.scalars[queue + HEAD]
+    flow.operations[command].left = 0
+    flow.operations[command].first_part = -1
+    flow.operations[command].flush_mark = flow.operations[command].on_its_way = 0
+    flow.operations[command].host_command = take_command(host, queue)
+    flow.operations[command].overhead = timing[READ_OVERHEAD] if operation == READ else timing[WRITE_OVERHEAD]
     return command
 
 
 @inlined_kernel
 def enter_controller(flow: Flow, control: Integers, command: int, now: int) -> None:
     if acquire(flow, control[DIES] + control[CHANNELS] + 1, command, now):
-        schedule(flow, command, WAITING, now + flow.operations[command, OVERHEAD])
+        schedule(flow, command, WAITING, now + flow.operations[command].overhead)
 
 
 @inlined_kernel
 def admit_flush(flow: Flow, flash: Flash, policies: Policies, timing: Integers, now: int) -> int:
     """Plan to write all that the buffer holds, and let the flush wait for it; DONE, or why it stopped short."""
-    command = flow.engine[FLUSHING]
+    command = flow.engine.flushing
     while flash.buffer[0, WAITING_ENTRIES] > 0:
-        if flow.engine[LIVE] + flash.control[PLAN_ROWS] > flow.operations.shape[0]:
+        if flow.engine.live + flash.control[PLAN_ROWS] > flow.operations.shape[0]:
             return TABLE_FULL
-        if not destage(flow, flash, policies, timing, command, flow.operations[command, REQUEST], flash.buffer[0, OLDEST_ENTRY], False):
+        if not destage(flow, flash, policies, timing, command, flow.operations[command].request, flash.buffer[0, OLDEST_ENTRY], False):
             return POLICY_FAILED
-    flow.engine[FLUSHING] = -1
+    flow.engine.flushing = -1
     await_destaging(flow, command)
     enter_controller(flow, flash.control, command, now)
     return DONE
@@ -219,7 +205,7 @@ def admit_flush(flow: Flow, flash: Flash, policies: Policies, timing: Integers, 
 def dispatch(host: Host, flow: Flow, flash: Flash, times: Times, policies: Policies) -> int:
     """Admit waiting commands, the submission queues in turn, while those have room; DONE, or why it stopped short."""
     while True:
-        if flow.engine[FLUSHING] >= 0:
+        if flow.engine.flushing >= 0:
             status = admit_flush(flow, flash, policies, times.timing, host.scalars[NOW])
             if status != DONE:
                 return status
@@ -230,7 +216,7 @@ def dispatch(host: Host, flow: Flow, flash: Flash, times: Times, policies: Polic
         request = host.scalars[queue + HEAD]
         row = next_command(host, queue) - host.scalars[COMMAND_BASE]
         operation, offset, length = host.commands[row, OPERATION], host.commands[row, OFFSET], host.commands[row, LENGTH]
-        if flow.engine[LIVE] + rows_needed(flash, operation, length) > flow.operations.shape[0]:
+        if flow.engine.live + rows_needed(flash, operation, length) > flow.operations.shape[0]:
             return TABLE_FULL
         command = take_command_row(host, flow, queue, times.timing, operation)
         if operation == WRITE and flash.control[READ_ONLY]:
@@ -239,13 +225,13 @@ def dispatch(host: Host, flow: Flow, flash: Flash, times: Times, policies: Polic
         else:
             count_command(times.counters, operation, length)
         if operation == FLUSH and (flash.buffer[0, PLACES] > 0 or times.timing[CONTINUATION] > 0) and not times.timing[POWER_PROTECTED]:
-            flow.engine[FLUSHING] = command
+            flow.engine.flushing = command
             continue
         forced = host.commands[row, FLAGS] & FORCE_UNIT_ACCESS != 0
         through = flash.buffer[0, WRITE_THROUGH] != 0 or forced
         continues = goes_on(flow.engine, flash.control, times, operation, offset, length, forced)
         if continues:
-            flow.operations[command, OVERHEAD] = times.timing[CONTINUATION]
+            flow.operations[command].overhead = times.timing[CONTINUATION]
         if (
             operation != FLUSH
             and length > 0

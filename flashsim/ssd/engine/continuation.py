@@ -10,46 +10,48 @@ What a command goes on from is the one admitted last, whether that has ended or 
 """
 
 from flashsim.core.kernel import inlined_kernel
+from flashsim.core.records import Records
 from flashsim.core.request import READ, SECTOR, WRITE, Integers
 from flashsim.ssd.engine.flow import Flow, Times
-from flashsim.ssd.engine.operations import DESTAGING, HELD, IS_BEHIND, READ_END, WRITE_END
 from flashsim.ssd.state.drive_state import CONTINUED_READS, CONTINUED_WRITES, READS_FOR
-from flashsim.ssd.state.flash_array import CAUSE, KIND, NEEDS, PROGRAM_PAGE, READ_PAGE, ZERO_PAGE
+from flashsim.ssd.state.flash_array import PROGRAM_PAGE, READ_PAGE, ZERO_PAGE
 from flashsim.ssd.state.geometry import PAGE_SECTORS
 from flashsim.ssd.state.timing import CONTINUATION, CONTINUATION_LIMIT, CONTINUATION_PAGES
 
 
 @inlined_kernel
-def goes_on(engine: Integers, control: Integers, times: Times, operation: int, offset: int, length: int, forced: bool) -> bool:
+def goes_on(engine: Records, control: Integers, times: Times, operation: int, offset: int, length: int, forced: bool) -> bool:
     """Whether a command goes on from the last one of its operation; note and count it."""
     if times.timing[CONTINUATION] == 0 or length == 0 or operation not in (READ, WRITE):
         return False
-    last = READ_END if operation == READ else WRITE_END
-    follows = engine[last] == offset and length <= times.timing[CONTINUATION_LIMIT]
-    engine[last] = offset + length
-    if operation == WRITE:
+    last = engine.read_end if operation == READ else engine.write_end
+    follows = last == offset and length <= times.timing[CONTINUATION_LIMIT]
+    if operation == READ:
+        engine.read_end = offset + length
+    else:
+        engine.write_end = offset + length
         size = control[PAGE_SECTORS] * SECTOR
         whole = offset % size == 0 and length % size == 0
-        follows = follows and whole and not forced and engine[HELD] + length // size <= times.timing[CONTINUATION_PAGES]
+        follows = follows and whole and not forced and engine.held + length // size <= times.timing[CONTINUATION_PAGES]
     if follows:
         times.counters[CONTINUED_READS if operation == READ else CONTINUED_WRITES] += 1
     return follows
 
 
 @inlined_kernel
-def read_ahead(plan: Integers, rows: int, counters: Integers) -> None:
+def read_ahead(plan: Records, rows: int, counters: Integers) -> None:
     """The page that a plan reads has been read: it needs no die."""
     for at in range(rows):
-        if plan[at, KIND] == READ_PAGE:
-            plan[at, KIND] = ZERO_PAGE
-            counters[READS_FOR + plan[at, CAUSE]] += 1
+        if plan[at].kind == READ_PAGE:
+            plan[at].kind = ZERO_PAGE
+            counters[READS_FOR + plan[at].cause] += 1
 
 
 @inlined_kernel
-def write_behind(flow: Flow, plan: Integers, rows: int) -> None:
+def write_behind(flow: Flow, plan: Records, rows: int) -> None:
     """The page that a plan programs, whose operations have their rows, is acknowledged before that."""
     for at in range(rows):
-        if plan[at, KIND] == PROGRAM_PAGE:
-            flow.operations[plan[at, NEEDS], IS_BEHIND] = 1
-            flow.engine[DESTAGING] += 1
-            flow.engine[HELD] += 1
+        if plan[at].kind == PROGRAM_PAGE:
+            flow.operations[plan[at].needs].is_behind = 1
+            flow.engine.destaging += 1
+            flow.engine.held += 1

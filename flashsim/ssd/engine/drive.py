@@ -12,50 +12,20 @@ from flashsim.core.host import FINISHED, HOST_TABLES, NOW, arrive, heap_pop, nex
 from flashsim.core.host_queue import HostQueue
 from flashsim.core.kernel import kernel_of, lean_kernel
 from flashsim.core.model import PowerCut
+from flashsim.core.records import Records, empty_table
 from flashsim.core.request import Commands, Completions, Integers, Requests
-from flashsim.core.spans import HOST, Spans
+from flashsim.core.spans import HOST, SPAN, Spans
 from flashsim.core.state_table import ADVANCE, State, state_of
 from flashsim.core.units import NEVER
 from flashsim.ssd.engine.admission import DONE, LOG_FULL, POLICY_FAILED, dispatch
 from flashsim.ssd.engine.events import happen
-from flashsim.ssd.engine.flow import FLOW, TIMES, Flow, Times
-from flashsim.ssd.engine.operations import (
-    ARRIVED_ID,
-    BUSY,
-    BUSY_NS,
-    COMMAND_KIND,
-    DUE,
-    EVENTS,
-    HAPPENED,
-    ID,
-    NEXT_IN_DIE,
-    OPERATION_COLUMNS,
-    ROOM,
-    ROW_BITS,
-    ROW_MASK,
-    SUSPENDED,
-    WATERMARK,
-    empty_engine,
-    empty_gates,
-    empty_servers,
-)
-from flashsim.ssd.engine.span_log import RECORDING, empty_log, is_full, taken_spans
+from flashsim.ssd.engine.flow import FLOW, OPERATION, TIMES, Flow, Times
+from flashsim.ssd.engine.operations import COMMAND_KIND, ROW_BITS, ROW_MASK, empty_engine, empty_gates, empty_servers
+from flashsim.ssd.engine.span_log import is_full, taken_spans
 from flashsim.ssd.parameters import SsdParameters
 from flashsim.ssd.state.drive_state import DriveState, ids_needed, ids_of_command, statistics_with_times
 from flashsim.ssd.state.flash import FLASH
-from flashsim.ssd.state.flash_array import (
-    BUFFER_PAGE,
-    CAUSE,
-    ERASE_BLOCK,
-    KIND,
-    LOGICAL,
-    PLACE,
-    PROGRAM_PAGE,
-    QUEUED,
-    STORE_PAGE,
-    WRITE_ID,
-    erased,
-)
+from flashsim.ssd.state.flash_array import BUFFER_PAGE, ERASE_BLOCK, PROGRAM_PAGE, QUEUED, STORE_PAGE, erased
 from flashsim.ssd.state.geometry import REFUSED
 from flashsim.ssd.state.recovery import recover
 from flashsim.ssd.state.write_buffer import ARRIVED, ENTRY_ID, PAGE, PLACES, waiting_entries
@@ -73,11 +43,11 @@ _state_of = state_of(_STATE)
 @lean_kernel
 def next_event(flow: Flow) -> int:
     """The time of the next event, NEVER if none is due; events of steps that were interrupted meanwhile are dropped."""
-    while flow.engine[EVENTS] > 0:
+    while flow.engine.events > 0:
         row = flow.heap[0, 1] & ROW_MASK
-        if flow.operations[row, ID] == flow.heap[0, 1] >> ROW_BITS and flow.operations[row, DUE] == flow.heap[0, 0]:
+        if flow.operations[row].id == flow.heap[0, 1] >> ROW_BITS and flow.operations[row].due == flow.heap[0, 0]:
             return flow.heap[0, 0]
-        flow.engine[EVENTS] = heap_pop(flow.heap, flow.engine[EVENTS])
+        flow.engine.events = heap_pop(flow.heap, flow.engine.events)
     return NEVER
 
 
@@ -90,7 +60,7 @@ def advance(table: State, until: int, wait: int) -> int:
     host, flow, flash, times, policies = _state_of(table)
     while True:
         status = dispatch(host, flow, flash, times, policies)
-        if status == DONE and is_full(flow.log, flash.control):
+        if status == DONE and is_full(flow, flash.control):
             status = LOG_FULL
         if status != DONE:
             return int(status)
@@ -107,8 +77,8 @@ def advance(table: State, until: int, wait: int) -> int:
             arrive(host)
         else:
             row = flow.heap[0, 1] & ROW_MASK
-            flow.engine[EVENTS] = heap_pop(flow.heap, flow.engine[EVENTS])
-            flow.engine[HAPPENED] += 1
+            flow.engine.events = heap_pop(flow.heap, flow.engine.events)
+            flow.engine.happened += 1
             host.scalars[NOW] = event
             happen(host, flow, flash, times, row)
 
@@ -135,9 +105,9 @@ class SsdEngine(CompiledEngine):
         submission = (parameters.read_submission, parameters.write_submission)
         super().__init__(HostQueue(parameters.queue_depth, parameters.queues, submission), advance, _STATE)
         self._refused = 0  # write commands that the caller knows to have been refused
-        self._flow = self._idle(empty_log(0))
+        self._flow = self._idle(empty_table(0, SPAN))
 
-    def _idle(self, log: Integers) -> Flow:
+    def _idle(self, log: Records) -> Flow:
         parameters = self.parameters
         return Flow(
             empty_engine(int(self.state.buffer[0, PLACES])),
@@ -145,8 +115,8 @@ class SsdEngine(CompiledEngine):
             # events that are dropped in time.
             np.empty((parameters.dies * (2 + parameters.suspend_limit) + 2, 2), np.int64),
             log,
-            np.empty((_FIRST_ROWS, OPERATION_COLUMNS), np.int64),
-            empty_servers(parameters.dies, parameters.channels),
+            empty_table(_FIRST_ROWS, OPERATION),
+            *empty_servers(parameters.dies, parameters.channels),
             empty_gates(parameters.pools * parameters.blocks_per_plane),
         )
 
@@ -158,13 +128,13 @@ class SsdEngine(CompiledEngine):
     def next_event(self) -> int:
         """When something happens next; see `flashsim.core.model.DeviceModel.next_event`."""
         # an interrupted step's event, which is dropped in time, is early at worst
-        event = int(self._flow.heap[0, 0]) if self._flow.engine[EVENTS] else NEVER
+        event = int(self._flow.heap[0, 0]) if self._flow.engine.events else NEVER
         return max(self.now, min(event, self._host.next_arrival))
 
     @property
     def events(self) -> int:
         """Events that happened since power came: each is one entry of the heap, put in and taken out."""
-        return int(self._flow.engine[HAPPENED])
+        return int(self._flow.engine.happened)
 
     def submit(self, requests: Requests, commands: Commands, at: int | Integers) -> Integers:
         needed = ids_needed(self.state, requests, commands)
@@ -195,34 +165,32 @@ class SsdEngine(CompiledEngine):
         if status == POLICY_FAILED:
             raise self.state.bad_victim()
         if status == LOG_FULL:
-            self._spans.append(taken_spans(self._flow.log))
+            self._spans.append(taken_spans(self._flow))
         else:
             self._grow()
 
     def record_spans(self, on: bool) -> None:
         """Begin or stop to record what the parts of the drive do; see `flashsim.core.spans.SpanSource`."""
-        if on and len(self._flow.log) <= 1:
-            self._flow = self._flow._replace(log=empty_log(_SPAN_ROWS + self.parameters.dies))
-        self._flow.log[0, RECORDING] = on
+        if on and not len(self._flow.log):
+            self._flow = self._flow._replace(log=empty_table(_SPAN_ROWS + self.parameters.dies, SPAN))
+        self._flow.engine.recording = on
 
     def spans(self) -> Spans:
         """Holds that ended since the last call; see `flashsim.core.spans.SpanSource`."""
-        spans, self._spans = [*self._spans, taken_spans(self._flow.log)], []
+        spans, self._spans = [*self._spans, taken_spans(self._flow)], []
         return np.concatenate(spans)
 
     def _renumber(self, needed: int) -> None:
         """See that there are write ids left; those of operations in flight and of the write buffer go with the others."""
-        rows = self._flow.operations[: self._flow.engine[WATERMARK]]
-        kind = np.where(rows[:, ID] >= 0, rows[:, KIND], COMMAND_KIND)
-        programs, stores = np.isin(kind, (PROGRAM_PAGE, STORE_PAGE, BUFFER_PAGE)), (kind == STORE_PAGE) & (rows[:, CAUSE] == HOST)
-        places = [(rows, programs, WRITE_ID), (rows, stores, ARRIVED_ID)]
-        places += [
-            (entry[None], np.ones(1, bool), column) for entry in waiting_entries(self.state.buffer) for column in (ENTRY_ID, ARRIVED)
-        ]
-        in_flight = [int(found) for array, chosen, column in places for found in array[chosen, column] if found > 0]
+        rows = self._flow.operations[: self._flow.engine.watermark]
+        kind = np.where(rows.id >= 0, rows.kind, COMMAND_KIND)
+        programs, stores = np.isin(kind, (PROGRAM_PAGE, STORE_PAGE, BUFFER_PAGE)), (kind == STORE_PAGE) & (rows.cause == HOST)
+        places = [(rows.write_id, programs), (rows.arrived_id, stores)]
+        places += [(entry, np.array([column])) for entry in waiting_entries(self.state.buffer) for column in (ENTRY_ID, ARRIVED)]
+        in_flight = [int(known) for ids, chosen in places for known in ids[chosen] if known > 0]
         shift = self.state.make_ids(needed, min(in_flight, default=None))
-        for array, chosen, column in places:
-            array[chosen, column] -= np.where(array[chosen, column] > 0, shift, 0)
+        for ids, chosen in places:
+            ids[chosen] -= np.where(ids[chosen] > 0, shift, 0)
 
     def load(self, offset: int, length: int) -> None:
         """Write bytes in no time; see `DriveState.load`.  Refused while requests are outstanding; what goes on beside them ends first."""
@@ -234,7 +202,7 @@ class SsdEngine(CompiledEngine):
         if not self.outstanding:
             self._run(NEVER, True)
             self.state.empty_buffer()
-            self._flow.engine[ROOM] = self.state.buffer[0, PLACES]
+            self._flow.engine.room = self.state.buffer[0, PLACES]
 
     def version(self, page: int) -> int:
         """The write id of a flash page's worth of the address space; see `DriveState.version`."""
@@ -250,9 +218,10 @@ class SsdEngine(CompiledEngine):
         arrived = self._arrived() if self.parameters.power_protected else []
         self._finish_erases()
         self._host.clear()
-        busy = self._flow.servers[:, BUSY_NS]
-        self._flow = self._idle(self._flow.log)
-        self._flow.servers[:, BUSY_NS] = busy
+        before = self._flow
+        self._flow = self._idle(before.log)
+        self._flow.servers.busy_ns = before.servers.busy_ns
+        self._flow.engine.spans, self._flow.engine.recording = before.engine.spans, before.engine.recording
         self.state.pools[QUEUED] = 0
         recover(self.state)
         self.state.write_out(arrived)
@@ -261,29 +230,30 @@ class SsdEngine(CompiledEngine):
     def _arrived(self) -> list[tuple[int, int]]:
         """The pages that had come into the write buffer and were not yet on flash, with their write ids."""
         held = [(int(entry[PAGE]), int(entry[ARRIVED])) for entry in waiting_entries(self.state.buffer)]
-        rows = self._flow.operations[: self._flow.engine[WATERMARK]]
-        leaving = rows[(rows[:, ID] >= 0) & (rows[:, KIND] == STORE_PAGE) & (rows[:, CAUSE] == HOST)]
-        return [known for known in (*held, *map(tuple, leaving[:, [LOGICAL, ARRIVED_ID]].tolist())) if known[1] > 0]
+        rows = self._flow.operations[: self._flow.engine.watermark]
+        leaving = rows[(rows.id >= 0) & (rows.kind == STORE_PAGE) & (rows.cause == HOST)]
+        return [known for known in (*held, *zip(leaving.logical.tolist(), leaving.arrived_id.tolist(), strict=True)) if known[1] > 0]
 
     def _finish_erases(self) -> None:
-        for column in (BUSY, SUSPENDED):
-            for first in self._flow.servers[: self.parameters.dies, column] - 1:
-                row = int(first)
-                while row >= 0:
-                    if self._flow.operations[row, KIND] == ERASE_BLOCK:
-                        erased(self.state.flash, int(self._flow.operations[row, PLACE]))
-                    row = int(self._flow.operations[row, NEXT_IN_DIE])
+        dies = self._flow.servers[: self.parameters.dies]
+        for first in (*dies.busy, *dies.suspended):
+            row = int(first) - 1
+            while row >= 0:
+                operation = self._flow.operations[row]
+                if operation.kind == ERASE_BLOCK:
+                    erased(self.state.flash, int(operation.place))
+                row = int(operation.next_in_die)
 
     def statistics(self) -> dict[str, Any]:
         """Counters since the drive was made; busy times are of finished holds."""
         dies, channels = self.parameters.dies, self.parameters.channels
-        busy = self._flow.servers[:, BUSY_NS].tolist()
+        busy = self._flow.servers.busy_ns.tolist()
         return statistics_with_times(self.state, busy[:dies], busy[dies : dies + channels], busy[-2], busy[-1])
 
     def _grow(self) -> None:
         rows = len(self._flow.operations)
         if 2 * rows > ROW_MASK:
             raise CapacityError(f"commands: more than {rows} flash operations at once; split requests into smaller commands")
-        operations = np.empty((2 * rows, OPERATION_COLUMNS), np.int64)  # rows that no operation had take no memory
-        operations[: self._flow.engine[WATERMARK]] = self._flow.operations[: self._flow.engine[WATERMARK]]
+        operations = empty_table(2 * rows, OPERATION)  # rows that no operation had take no memory
+        operations[: self._flow.engine.watermark] = self._flow.operations[: self._flow.engine.watermark]
         self._flow = self._flow._replace(operations=operations)

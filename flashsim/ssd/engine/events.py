@@ -26,54 +26,19 @@ from flashsim.ssd.engine.dies import (
 )
 from flashsim.ssd.engine.flow import FLOW, TIMES, Flow, Times
 from flashsim.ssd.engine.link import ask_link, give_room, let_transfers_start, use_link
-from flashsim.ssd.engine.operations import (
-    BUSY,
-    CACHED,
-    COMMAND,
-    COMMAND_KIND,
-    DESTAGING,
-    DIE,
-    FIRST_FLUSH,
-    FIRST_PART,
-    FLUSH_MARK,
-    HELD,
-    HOST_COMMAND,
-    ID,
-    IN_PROGRAM,
-    IS_BEHIND,
-    IS_PART,
-    LEFT,
-    NEXT_FLUSH,
-    NEXT_IN_DIE,
-    NEXT_PART,
-    ON_CHANNEL,
-    ON_LINK,
-    OVERHEAD,
-    PENDING,
-    PHASE,
-    WAITING,
-    give_row,
-    release,
-)
+from flashsim.ssd.engine.operations import COMMAND_KIND, IN_PROGRAM, ON_CHANNEL, ON_LINK, WAITING, give_row, release
 from flashsim.ssd.engine.span_log import note_span
 from flashsim.ssd.state.drive_state import ERASES_FOR, FETCHES, PROGRAMS_FOR, READS_FOR
 from flashsim.ssd.state.flash import FLASH, Flash, Narrow
 from flashsim.ssd.state.flash_array import (
     BUFFER_PAGE,
-    CAUSE,
     ERASE_BLOCK,
     FETCH_PAGE,
-    KIND,
-    LOGICAL,
     MOVE_PAGE,
-    PLACE,
     PROGRAM_PAGE,
     QUEUED,
     READ_PAGE,
-    SOURCE,
     STORE_PAGE,
-    SUPERSEDED,
-    WRITE_ID,
     erased,
     programmed,
     started,
@@ -83,46 +48,46 @@ from flashsim.ssd.state.timing import CACHE_PROGRAM, CACHE_READ, CELL_PROGRAM, R
 
 
 @inlined_kernel
-def done_with_die(flow: Flow, flash: Flash, die: int, place: int, row: int, now: int) -> None:
-    """The operations chained from `row`, in that `place` of `leave`, are done with their die, which may look for work."""
+def done_with_die(flow: Flow, flash: Flash, die: int, cached: bool, row: int, now: int) -> None:
+    """The operations chained from `row`, at work or in the cache register, are done with their die, which may look for work."""
     while row >= 0:
         flash.pools[QUEUED, die] -= 1
-        row = flow.operations[row, NEXT_IN_DIE]
-    leave(flow, flash.control, die, place, now)
+        row = flow.operations[row].next_in_die
+    leave(flow, flash.control, die, cached, now)
     wake(flow, die)
 
 
 @inlined_kernel
 def finish_command(host: Host, flow: Flow, row: int) -> None:
-    if flow.operations[row, FLUSH_MARK] > 0:
+    if flow.operations[row].flush_mark > 0:
         forget_flush(flow, row)
-    command_done(host, flow.operations[row, HOST_COMMAND])
+    command_done(host, flow.operations[row].host_command)
     give_row(flow, row)
 
 
 @inlined_kernel
 def finish_part(host: Host, flow: Flow, row: int) -> None:
     """A page of a command is done; the command completes with its last.  One that is programmed behind goes on."""
-    command = flow.operations[row, COMMAND]
-    if flow.operations[row, IS_BEHIND]:
-        flow.operations[row, COMMAND] = -1
+    command = flow.operations[row].command
+    if flow.operations[row].is_behind:
+        flow.operations[row].command = -1
     else:
         give_row(flow, row)
-    flow.operations[command, LEFT] -= 1
-    if flow.operations[command, LEFT] == 0:
+    flow.operations[command].left -= 1
+    if flow.operations[command].left == 0:
         finish_command(host, flow, command)
 
 
 @inlined_kernel
 def destaged(host: Host, flow: Flow, number: int) -> None:
     """A page that was acknowledged before is on flash, by the operation of that number: flushes admitted after it wait for one less."""
-    flow.engine[DESTAGING] -= 1
-    command = flow.engine[FIRST_FLUSH]
+    flow.engine.destaging -= 1
+    command = flow.engine.first_flush
     while command >= 0:
-        following = flow.operations[command, NEXT_FLUSH]
-        if flow.operations[command, FLUSH_MARK] > number:
-            flow.operations[command, LEFT] -= 1
-            if flow.operations[command, LEFT] == 0:
+        following = flow.operations[command].next_flush
+        if flow.operations[command].flush_mark > number:
+            flow.operations[command].left -= 1
+            if flow.operations[command].left == 0:
                 finish_command(host, flow, command)
         command = following
 
@@ -132,14 +97,14 @@ def overhead_ends(flow: Flow, times: Times, control: Integers, row: int, now: in
     """The controller has dealt with a command: its operations go on."""
     following = release(flow, control[DIES] + control[CHANNELS] + 1, now)
     if following >= 0:
-        schedule(flow, following, WAITING, now + flow.operations[following, OVERHEAD])
-    part = flow.operations[row, FIRST_PART]
+        schedule(flow, following, WAITING, now + flow.operations[following].overhead)
+    part = flow.operations[row].first_part
     while part >= 0:
-        if flow.operations[part, KIND] == PROGRAM_PAGE:
+        if flow.operations[part].kind == PROGRAM_PAGE:
             ask_link(flow, control, times.links, part, now)
         else:
             satisfy(flow, times.timing, part)
-        part = flow.operations[part, NEXT_PART]
+        part = flow.operations[part].next_part
 
 
 @inlined_kernel
@@ -148,13 +113,13 @@ def link_ends(flow: Flow, flash: Flash, times: Times, row: int, now: int) -> boo
     following = release(flow, flash.control[DIES] + flash.control[CHANNELS], now)
     if following >= 0:
         use_link(flow, times.links, following, now)
-    if flow.operations[row, KIND] == BUFFER_PAGE:
+    if flow.operations[row].kind == BUFFER_PAGE:
         arrive(flow.operations, flash.buffer, row)
         satisfy_followers(flow, times.timing, row)
         return True
-    if flow.operations[row, KIND] != PROGRAM_PAGE:
+    if flow.operations[row].kind != PROGRAM_PAGE:
         return True
-    flow.operations[row, PHASE] = WAITING
+    flow.operations[row].phase = WAITING
     satisfy(flow, times.timing, row)
     return False
 
@@ -162,10 +127,10 @@ def link_ends(flow: Flow, flash: Flash, times: Times, row: int, now: int) -> boo
 @inlined_kernel
 def begin_program(flow: Flow, spare: Narrow, timing: Integers, die: int, now: int) -> None:
     """All pages of the operations at work are in their registers: into the cells with them; the next may come to the cache register."""
-    first = row = flow.servers[die, BUSY] - 1
+    first = row = flow.servers[die].busy - 1
     while row >= 0:
-        started(spare, flow.operations[row, PLACE])
-        row = flow.operations[row, NEXT_IN_DIE]
+        started(spare, flow.operations[row].place)
+        row = flow.operations[row].next_in_die
     schedule(flow, first, IN_PROGRAM, now + timing[CELL_PROGRAM])
     if timing[CACHE_PROGRAM]:
         wake(flow, die)
@@ -174,43 +139,43 @@ def begin_program(flow: Flow, spare: Narrow, timing: Integers, die: int, now: in
 @inlined_kernel
 def read_ends(flow: Flow, flash: Flash, times: Times, row: int, now: int) -> None:
     """A page has left its die: the next of those that were read together may, or the one that waits for the cache register."""
-    die, other = flow.operations[row, DIE], flow.operations[row, NEXT_IN_DIE]
-    times.counters[READS_FOR + flow.operations[row, CAUSE]] += 1
+    die, other = flow.operations[row].die, flow.operations[row].next_in_die
+    times.counters[READS_FOR + flow.operations[row].cause] += 1
     if other >= 0:
         flash.pools[QUEUED, die] -= 1
-        flow.servers[die, BUSY] = other + 1
+        flow.servers[die].busy = other + 1
         ask_channel(flow, flash.control, times.timing, other, now)
     elif times.timing[CACHE_READ]:
-        done_with_die(flow, flash, die, CACHED, row, now)
-        if flow.servers[die, BUSY] != 0 and flow.operations[flow.servers[die, BUSY] - 1, PHASE] == WAITING:
+        done_with_die(flow, flash, die, True, row, now)
+        if flow.servers[die].busy != 0 and flow.operations[flow.servers[die].busy - 1].phase == WAITING:
             pass_to_cache(flow, flash.control, times.timing, die, now)
     else:
-        done_with_die(flow, flash, die, BUSY, row, now)
-    if flow.operations[row, KIND] == FETCH_PAGE:
-        times.counters[FETCHES] += flow.operations[row, CAUSE] == HOST
+        done_with_die(flow, flash, die, False, row, now)
+    if flow.operations[row].kind == FETCH_PAGE:
+        times.counters[FETCHES] += flow.operations[row].cause == HOST
         satisfy_followers(flow, times.timing, row)
         give_row(flow, row)
         return
     if times.timing[READ_PRIORITY]:
-        open_gate(flow, flash.control, times.timing, block_of(flash.control, flow.operations[row, PLACE]), flow.operations[row, ID])
+        open_gate(flow, flash.control, times.timing, block_of(flash.control, flow.operations[row].place), flow.operations[row].id)
     ask_link(flow, flash.control, times.links, row, now)
 
 
 @inlined_kernel
 def channel_ends(flow: Flow, flash: Flash, times: Times, row: int, now: int) -> None:
     """A page has passed over a channel: reads leave the die; programs begin once the pages of all planes are there."""
-    die = flow.operations[row, DIE]
+    die = flow.operations[row].die
     following = release(flow, flash.control[DIES] + channel_of(flash.control, die), now)
     if following >= 0:
         use_channel(flow, times.timing, following, now)
-    flow.engine[HELD] -= flow.operations[row, IS_BEHIND]
-    kind = flow.operations[row, KIND]
+    flow.engine.held -= flow.operations[row].is_behind
+    kind = flow.operations[row].kind
     if kind in (READ_PAGE, FETCH_PAGE):
         read_ends(flow, flash, times, row, now)
-    elif flow.operations[row, NEXT_IN_DIE] >= 0:
-        ask_channel(flow, flash.control, times.timing, flow.operations[row, NEXT_IN_DIE], now)
-    elif flow.servers[die, CACHED] == row + 1:
-        flow.operations[row, PHASE] = WAITING
+    elif flow.operations[row].next_in_die >= 0:
+        ask_channel(flow, flash.control, times.timing, flow.operations[row].next_in_die, now)
+    elif flow.servers[die].cached == row + 1:
+        flow.operations[row].phase = WAITING
     else:
         begin_program(flow, flash.spare, times.timing, die, now)
 
@@ -218,38 +183,38 @@ def channel_ends(flow: Flow, flash: Flash, times: Times, row: int, now: int) -> 
 @inlined_kernel
 def program_ends(flow: Flow, flash: Flash, times: Times, first: int, now: int) -> None:
     """Flash pages are programmed: the die goes on with its cache register, or is free, and so may be what waited for them."""
-    die = flow.operations[first, DIE]
+    die = flow.operations[first].die
     row = first
     while row >= 0:
-        cause, place = flow.operations[row, CAUSE], flow.operations[row, PLACE]
-        programmed(flash, place, flow.operations[row, SOURCE], flow.operations[row, LOGICAL], flow.operations[row, WRITE_ID])
-        flow.gates[PENDING, block_of(flash.control, place)] -= 1
+        cause, place = flow.operations[row].cause, flow.operations[row].place
+        programmed(flash, place, flow.operations[row].source, flow.operations[row].logical, flow.operations[row].write_id)
+        flow.gates[block_of(flash.control, place)].pending -= 1
         times.counters[PROGRAMS_FOR + cause] += 1
-        times.counters[READS_FOR + cause] += flow.operations[row, KIND] == MOVE_PAGE
-        row = flow.operations[row, NEXT_IN_DIE]
-    done_with_die(flow, flash, die, BUSY, first, now)
-    if flow.servers[die, CACHED] != 0:
-        flow.servers[die, BUSY], flow.servers[die, CACHED] = flow.servers[die, CACHED], 0
-        if flow.operations[flow.servers[die, BUSY] - 1, PHASE] == WAITING:
+        times.counters[READS_FOR + cause] += flow.operations[row].kind == MOVE_PAGE
+        row = flow.operations[row].next_in_die
+    done_with_die(flow, flash, die, False, first, now)
+    if flow.servers[die].cached != 0:
+        flow.servers[die].busy, flow.servers[die].cached = flow.servers[die].cached, 0
+        if flow.operations[flow.servers[die].busy - 1].phase == WAITING:
             begin_program(flow, flash.spare, times.timing, die, now)
     row = first
     while row >= 0:
         satisfy_followers(flow, times.timing, row)
-        if flow.operations[row, SUPERSEDED] >= 0:
-            open_gate(flow, flash.control, times.timing, flow.operations[row, SUPERSEDED], flow.operations[row, ID])
-        row = flow.operations[row, NEXT_IN_DIE]
+        if flow.operations[row].superseded >= 0:
+            open_gate(flow, flash.control, times.timing, flow.operations[row].superseded, flow.operations[row].id)
+        row = flow.operations[row].next_in_die
 
 
 @inlined_kernel
 def on_flash(host: Host, flow: Flow, flash: Flash, times: Times, row: int, now: int) -> None:
     """A page is on flash: what left the write buffer gives up its room there, and the command that waits for the page has it."""
-    kind, for_host = flow.operations[row, KIND], flow.operations[row, CAUSE] == HOST
+    kind, for_host = flow.operations[row].kind, flow.operations[row].cause == HOST
     from_buffer = kind == STORE_PAGE and for_host
     if from_buffer:
         give_room(flow, flash.control, times.links, now)
-    if from_buffer or flow.operations[row, IS_BEHIND]:
-        destaged(host, flow, flow.operations[row, ID])
-    if for_host and kind in (PROGRAM_PAGE, STORE_PAGE) and flow.operations[row, COMMAND] >= 0:
+    if from_buffer or flow.operations[row].is_behind:
+        destaged(host, flow, flow.operations[row].id)
+    if for_host and kind in (PROGRAM_PAGE, STORE_PAGE) and flow.operations[row].command >= 0:
         finish_part(host, flow, row)
     else:
         give_row(flow, row)
@@ -258,27 +223,27 @@ def on_flash(host: Host, flow: Flow, flash: Flash, times: Times, row: int, now: 
 @inlined_kernel
 def cells_end(flow: Flow, flash: Flash, times: Times, first: int, now: int) -> None:
     """Pages are in their registers, or blocks are erased."""
-    if flow.operations[first, KIND] == MOVE_PAGE and flash.control[COPYBACK]:
-        begin_program(flow, flash.spare, times.timing, flow.operations[first, DIE], now)
+    if flow.operations[first].kind == MOVE_PAGE and flash.control[COPYBACK]:
+        begin_program(flow, flash.spare, times.timing, flow.operations[first].die, now)
         return
-    if times.timing[CACHE_READ] and flow.operations[first, KIND] in (READ_PAGE, FETCH_PAGE):
-        if flow.servers[flow.operations[first, DIE], CACHED] == 0:
-            pass_to_cache(flow, flash.control, times.timing, flow.operations[first, DIE], now)
+    if times.timing[CACHE_READ] and flow.operations[first].kind in (READ_PAGE, FETCH_PAGE):
+        if flow.servers[flow.operations[first].die].cached == 0:
+            pass_to_cache(flow, flash.control, times.timing, flow.operations[first].die, now)
         else:
-            flow.operations[first, PHASE] = WAITING
+            flow.operations[first].phase = WAITING
         return
-    if flow.operations[first, KIND] != ERASE_BLOCK:
+    if flow.operations[first].kind != ERASE_BLOCK:
         ask_channel(flow, flash.control, times.timing, first, now)
         return
     row = first
     while row >= 0:
-        erased(flash, flow.operations[row, PLACE])
-        times.counters[ERASES_FOR + flow.operations[row, CAUSE]] += 1
-        row = flow.operations[row, NEXT_IN_DIE]
-    done_with_die(flow, flash, flow.operations[first, DIE], BUSY, first, now)
+        erased(flash, flow.operations[row].place)
+        times.counters[ERASES_FOR + flow.operations[row].cause] += 1
+        row = flow.operations[row].next_in_die
+    done_with_die(flow, flash, flow.operations[first].die, False, first, now)
     row = first
     while row >= 0:
-        following = flow.operations[row, NEXT_IN_DIE]
+        following = flow.operations[row].next_in_die
         give_row(flow, row)
         row = following
 
@@ -288,28 +253,28 @@ def cells_end(flow: Flow, flash: Flash, times: Times, first: int, now: int) -> N
 def happen(host: Host, flow: Flow, flash: Flash, times: Times, row: int) -> None:
     """Let one operation's event happen, at the host's clock."""
     now = host.scalars[NOW]
-    phase = flow.operations[row, PHASE]
-    if flow.operations[row, KIND] == COMMAND_KIND:
+    phase = flow.operations[row].phase
+    if flow.operations[row].kind == COMMAND_KIND:
         note_span(flow, flash.control, flash.control[DIES] + flash.control[CHANNELS] + 1, row, now)
         overhead_ends(flow, times, flash.control, row, now)
-        if flow.operations[row, FLUSH_MARK] > 0:
-            flow.operations[row, LEFT] -= 1
-        if flow.operations[row, LEFT] == 0:
+        if flow.operations[row].flush_mark > 0:
+            flow.operations[row].left -= 1
+        if flow.operations[row].left == 0:
             finish_command(host, flow, row)
     elif phase == ON_LINK:
         note_span(flow, flash.control, flash.control[DIES] + flash.control[CHANNELS], row, now)
-        is_part = flow.operations[row, KIND] != BUFFER_PAGE or flow.operations[row, IS_PART]
+        is_part = flow.operations[row].kind != BUFFER_PAGE or flow.operations[row].is_part
         if link_ends(flow, flash, times, row, now) and not is_part:
             give_row(flow, row)
-        elif flow.operations[row, PHASE] == ON_LINK or flow.operations[row, IS_BEHIND]:
+        elif flow.operations[row].phase == ON_LINK or flow.operations[row].is_behind:
             finish_part(host, flow, row)
     elif phase == ON_CHANNEL:
-        note_span(flow, flash.control, flash.control[DIES] + channel_of(flash.control, flow.operations[row, DIE]), row, now)
+        note_span(flow, flash.control, flash.control[DIES] + channel_of(flash.control, flow.operations[row].die), row, now)
         channel_ends(flow, flash, times, row, now)
     elif phase == IN_PROGRAM:
         program_ends(flow, flash, times, row, now)
         while row >= 0:
-            following = flow.operations[row, NEXT_IN_DIE]
+            following = flow.operations[row].next_in_die
             on_flash(host, flow, flash, times, row, now)
             row = following
     else:

@@ -61,8 +61,6 @@ from flashsim.ssd.state.flash_array import (
     BAD_VICTIM,
     CYCLES,
     FETCH_PAGE,
-    KIND,
-    LOGICAL,
     MOVE_PAGE,
     POOL_VALID,
     PROGRAM_PAGE,
@@ -128,12 +126,12 @@ def note_change(own: Integers, page: int) -> None:
 def follow_moves(flash: Flash, policies: Policies, first: int, row: int) -> int:
     """Change the entries of pages that the rows from `first` on move, and plan to write what is not in memory; the number of rows."""
     for at in range(first, row):
-        if flash.plan[at, KIND] in (MOVE_PAGE, STORE_PAGE):
-            entry = find(flash.own, flash.plan[at, LOGICAL])
+        if flash.plan[at].kind in (MOVE_PAGE, STORE_PAGE):
+            entry = find(flash.own, flash.plan[at].logical)
             if entry:
                 make_dirty(flash.own, entry)
             else:
-                make_stale(flash.own, flash.plan[at, LOGICAL] // flash.own[COVERED])
+                make_stale(flash.own, flash.plan[at].logical // flash.own[COVERED])
     number = next_stale(flash.own)
     while number >= 0:
         row = store_map_page(flash, policies, row, number)

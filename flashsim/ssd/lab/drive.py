@@ -36,17 +36,13 @@ from flashsim.ssd.state.drive_state import (
     DriveState,
     apply,
 )
+from flashsim.ssd.state.flash import Planned
 from flashsim.ssd.state.flash_array import (
-    CAUSE,
     ERASE_BLOCK,
     FETCH_PAGE,
-    KIND,
-    LOGICAL,
     MOVE_PAGE,
-    PLACE,
     PROGRAM_PAGE,
     READ_PAGE,
-    SOURCE,
     STORE_PAGE,
     ZERO_PAGE,
     erased,
@@ -121,13 +117,11 @@ class Plan:
     `rows` are rows of a plan (docs/decisions/0006).
     """
 
-    rows: tuple[tuple[int, ...], ...]
+    rows: tuple[Planned, ...]
     pages_per_block: int
 
     def lines(self) -> list[str]:
-        return [
-            operation_line(self.pages_per_block, *(row[column] for column in (KIND, PLACE, SOURCE, LOGICAL, CAUSE))) for row in self.rows
-        ]
+        return [operation_line(self.pages_per_block, row.kind, row.place, row.source, row.logical, row.cause) for row in self.rows]
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -209,10 +203,10 @@ class LabDrive:
         state = self.state
         if self._pending:
             row = self._plan.rows[self._pending[0]]
-            if row[KIND] == ERASE_BLOCK:
-                erased(state.flash, row[PLACE])
-            elif row[KIND] in _PROGRAMS:
-                started(state.spare, row[PLACE])
+            if row.kind == ERASE_BLOCK:
+                erased(state.flash, row.place)
+            elif row.kind in _PROGRAMS:
+                started(state.spare, row.place)
         self._pending.clear()
         recover(state)
 
@@ -224,7 +218,7 @@ class LabDrive:
         """Set the counters of host and flash operations to 0; erases of blocks stay."""
         self.state.counters[:] = 0
 
-    def _planned(self, rows: Iterable[tuple[int, ...]]) -> Plan:
+    def _planned(self, rows: Iterable[Planned]) -> Plan:
         return Plan(tuple(rows), self.parameters.pages_per_block)
 
     def _all_of(self, operation: int, page: int, partial: bool = False) -> Plan:
@@ -259,8 +253,8 @@ class LabDrive:
         if operation in (READ, WRITE):
             counters[READ_BYTES if operation == READ else WRITE_BYTES] += size
 
-    def _count(self, row: tuple[int, ...]) -> None:
-        counters, kind, cause = self.state.counters, row[KIND], row[CAUSE]
+    def _count(self, row: Planned) -> None:
+        counters, kind, cause = self.state.counters, row.kind, row.cause
         counters[READS_FOR + cause] += kind in (READ_PAGE, FETCH_PAGE, MOVE_PAGE)
         counters[FETCHES] += kind == FETCH_PAGE and cause == HOST
         counters[PROGRAMS_FOR + cause] += kind in _PROGRAMS

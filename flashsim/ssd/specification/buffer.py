@@ -100,7 +100,7 @@ class SpecifiedBuffer:
         rows = len(state.plan_page(WRITE, int(state.buffer[entry, PAGE]), partial))
         at = leave_buffer(state.flash, entry, written)
         first = first_needed(state.plan, at)
-        operations = self.drive.add(command, [tuple(row) for row in state.plan[:rows].tolist()], 0)
+        operations = self.drive.add(command, state.planned(rows), 0)
         store = operations[at]
         store.arrived = int(state.buffer[entry, ARRIVED])
         self._after_transfer(entry, operations[first])

@@ -53,6 +53,7 @@ from flashsim.ssd.state.drive_state import (
     WRITES,
     DriveState,
 )
+from flashsim.ssd.state.flash import Planned
 from flashsim.ssd.state.flash_array import (
     ERASE_BLOCK,
     FETCH_PAGE,
@@ -147,15 +148,15 @@ class EventModel:
         partial = sectors < self.parameters.sectors_per_page
         plan = self.state.plan_page(command.request.operation, page, partial)
         if command.goes_on:
-            self.state.counters[READS_FOR + HOST] += sum(kind == READ_PAGE for kind, *_ in plan)
-            plan = [(ZERO_PAGE if kind == READ_PAGE else kind, *others) for kind, *others in plan]
+            self.state.counters[READS_FOR + HOST] += sum(row.kind == READ_PAGE for row in plan)
+            plan = [row._replace(kind=ZERO_PAGE) if row.kind == READ_PAGE else row for row in plan]
         for operation in self.add(command, plan, sectors):
             if command.goes_on and operation.kind == PROGRAM_PAGE:
                 operation.is_behind = True
                 self.buffer.stores.append(operation)
                 self.held += 1
 
-    def add(self, command: Command, plan: list[tuple[int, ...]], sectors: int) -> list[Operation]:
+    def add(self, command: Command, plan: list[Planned], sectors: int) -> list[Operation]:
         """Give planned operations their numbers and their places in the queues of dies."""
         operations: list[Operation] = []
         for kind, place, source, logical, write_id, superseded, cause, needs in plan:

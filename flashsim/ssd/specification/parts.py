@@ -12,6 +12,7 @@ import simpy
 from flashsim.core.host_specification import OPERATIONS, HostRequest, SpecifiedHost, delay
 from flashsim.ssd.parameters import SsdParameters
 from flashsim.ssd.state.drive_state import DriveState
+from flashsim.ssd.state.flash import Planned
 from flashsim.ssd.state.flash_array import ERASE_BLOCK, FETCH_PAGE, MOVE_PAGE, PROGRAM_PAGE, QUEUED, READ_PAGE, STORE_PAGE, started
 from flashsim.ssd.state.geometry import channel_of, pool_of_block
 from flashsim.ssd.state.timing import SsdTiming
@@ -53,7 +54,7 @@ class Drive(Protocol):
     channels: list[Shared]
     held: int  # pages in the controller, of writes that go on where the last one ended
 
-    def add(self, command: Command, plan: list[tuple[int, ...]], sectors: int) -> list[Operation]:
+    def add(self, command: Command, plan: list[Planned], sectors: int) -> list[Operation]:
         """Give planned operations their numbers and their places in the queues of dies."""
 
     def transfer_of(self, command: Command, kind: int, page: int, sectors: int) -> Operation:

@@ -13,6 +13,7 @@ from flashsim.core.array_types import COMMANDS, REQUESTS, VECTOR
 from flashsim.core.errors import FlashsimError, InvalidParameterError, ReadOnlyDeviceError, RefusedError
 from flashsim.core.kernel import kernel_of, lean_kernel
 from flashsim.core.policies import Policies, Policy, policy_vector
+from flashsim.core.records import empty_table
 from flashsim.core.request import COMMAND, FLUSH, OPERATIONS, READ, REQUEST, SECTOR, WRITE, Commands, Integers, Requests
 from flashsim.core.spans import CAUSES
 from flashsim.ssd.ftl import base as ftl_family
@@ -20,21 +21,15 @@ from flashsim.ssd.ftl.base import TRANSLATE, plan_page, translate_of
 from flashsim.ssd.gc import base as gc_family
 from flashsim.ssd.gc.base import VICTIM
 from flashsim.ssd.parameters import SsdParameters
-from flashsim.ssd.state.flash import FLASH, MAP, Flash, Narrow
+from flashsim.ssd.state.flash import FLASH, MAP, PLAN, Flash, Narrow, Planned
 from flashsim.ssd.state.flash_array import (
     BAD_VICTIM,
     ERASE_BLOCK,
-    KIND,
-    LOGICAL,
     MOVE_PAGE,
     PAGE_COLUMNS,
-    PLACE,
-    PLAN_COLUMNS,
     PROGRAM_PAGE,
-    SOURCE,
     SPARES,
     STORE_PAGE,
-    WRITE_ID,
     count_wear,
     empty_arrays,
     erased,
@@ -87,11 +82,11 @@ LOADED_AT_ONCE = 1 << 16
 @lean_kernel
 def apply(row: int, flash: Flash) -> None:
     """Carry out one flash operation of a plan on the physical state, at once."""
-    kind = flash.plan[row, KIND]
+    kind = flash.plan[row].kind
     if kind == ERASE_BLOCK:
-        erased(flash, flash.plan[row, PLACE])
+        erased(flash, flash.plan[row].place)
     elif kind in (PROGRAM_PAGE, STORE_PAGE, MOVE_PAGE):
-        programmed(flash, flash.plan[row, PLACE], flash.plan[row, SOURCE], flash.plan[row, LOGICAL], flash.plan[row, WRITE_ID])
+        programmed(flash, flash.plan[row].place, flash.plan[row].source, flash.plan[row].logical, flash.plan[row].write_id)
 
 
 @kernel_of(types.int64(MAP, FLASH, VECTOR, VECTOR))
@@ -105,7 +100,7 @@ def _write_pages(targets: Narrow, flash: Flash, policies: Policies, programs: In
             return BAD_VICTIM
         for row in range(rows):
             apply(row, flash)
-            programs[0] += flash.plan[row, KIND] in (PROGRAM_PAGE, STORE_PAGE, MOVE_PAGE)
+            programs[0] += flash.plan[row].kind in (PROGRAM_PAGE, STORE_PAGE, MOVE_PAGE)
     return len(targets)
 
 
@@ -137,7 +132,7 @@ class DriveState:
             np.zeros(flash_pages, np.int32),
             np.zeros(parameters.logical_pages, np.int32),
             own,
-            np.zeros((int(control[PLAN_ROWS]), PLAN_COLUMNS), np.int64),
+            empty_table(int(control[PLAN_ROWS]), PLAN),
             empty_buffer(parameters),
         )
         (
@@ -153,12 +148,16 @@ class DriveState:
         vars(copied).update(deepcopy(vars(self), memo))
         return copied
 
-    def plan_page(self, operation: int, page: int, partial: bool) -> list[tuple[int, ...]]:
-        """The flash operations (rows of a plan) that one logical page of a command takes; the logical state changes at once."""
+    def plan_page(self, operation: int, page: int, partial: bool) -> list[Planned]:
+        """The flash operations that one logical page of a command takes; the logical state changes at once."""
         rows = plan_page(operation, page, int(partial), self.flash, self.policies)
         if rows < 0 or self.control[BROKEN]:
             raise self.bad_victim()
-        return [tuple(row) for row in self.plan[:rows].tolist()]
+        return self.planned(rows)
+
+    def planned(self, rows: int) -> list[Planned]:
+        """The first rows of the plan."""
+        return [Planned(*row) for row in self.plan[:rows].tolist()]
 
     def apply_plan(self, rows: int) -> None:
         """Carry out the first rows of the plan at once."""
@@ -218,9 +217,8 @@ class DriveState:
     def write_anew(self, page: int, write_id: int) -> None:
         """Write a page in no time with content that is known by an earlier write id."""
         rows = self.plan_page(WRITE, page, False)
-        for at, row in enumerate(rows):
-            if row[KIND] == PROGRAM_PAGE:
-                self.plan[at, WRITE_ID] = write_id
+        own = self.plan[: len(rows)]
+        own.write_id[own.kind == PROGRAM_PAGE] = write_id
         self.apply_plan(len(rows))
 
     def bad_victim(self) -> FlashsimError:

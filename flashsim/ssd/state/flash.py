@@ -11,10 +11,31 @@ import numpy.typing as npt
 from numba import types
 
 from flashsim.core.array_types import MATRIX, VECTOR
+from flashsim.core.records import Records, record_dtype, table_type
 from flashsim.core.request import Integers
 
 #: The arrays with an entry a page are narrower than the others.
 Narrow = npt.NDArray[np.int32]
+
+
+class Planned(NamedTuple):
+    """A row of a plan, which has the flash operations of one logical page in order; -1 for what an operation has not."""
+
+    kind: int
+    #: A flash page, or the block to erase.
+    place: int
+    #: What a move or a store copies.
+    source: int
+    logical: int
+    write_id: int
+    #: The block that holds the page's older version.
+    superseded: int
+    cause: int
+    #: The row of the plan that must have ended before.
+    needs: int
+
+
+PLAN = record_dtype(int64=" ".join(Planned._fields))
 
 
 class Flash(NamedTuple):
@@ -36,8 +57,8 @@ class Flash(NamedTuple):
     trimmed: Narrow
     #: The translation layer's own table.
     own: Integers
-    #: The flash operations of one logical page, shape (rows, PLAN_COLUMNS).
-    plan: Integers
+    #: PLAN.
+    plan: Records
     #: The write buffer (`flashsim.ssd.state.write_buffer`).
     buffer: Integers
 
@@ -47,4 +68,4 @@ BLOCKS = types.Array(types.int64, 2, "F")
 #: An entry a page.
 MAP = types.Array(types.int32, 1, "C")
 PAGES = types.Array(types.int32, 2, "C")
-FLASH = types.NamedTuple((VECTOR, MATRIX, BLOCKS, MAP, PAGES, MAP, MAP, VECTOR, MATRIX, MATRIX), Flash)
+FLASH = types.NamedTuple((VECTOR, MATRIX, BLOCKS, MAP, PAGES, MAP, MAP, VECTOR, table_type(PLAN), MATRIX), Flash)

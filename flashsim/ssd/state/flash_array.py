@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flashsim.core.kernel import lean_kernel
+from flashsim.core.records import Records
 from flashsim.core.request import Integers
 from flashsim.core.rng import generator
 from flashsim.core.units import NEVER
@@ -32,11 +33,6 @@ from flashsim.ssd.state.geometry import (
 # Kinds of flash operations (docs/decisions/0006; their causes are those of `flashsim.core.spans`); the last two are of the write buffer
 # alone.
 READ_PAGE, ZERO_PAGE, FETCH_PAGE, PROGRAM_PAGE, STORE_PAGE, MOVE_PAGE, ERASE_BLOCK, BUFFER_PAGE, DROP_PAGE = range(9)
-# Columns of a plan, shape (rows, PLAN_COLUMNS): the flash operations of one logical page, in order.  PLACE is a flash page, or the block
-# to erase; SOURCE is what a move or a store copies; SUPERSEDED is the block that holds the page's older version, NEEDS the row of the plan
-# that must have ended before; -1 for none of these.
-KIND, PLACE, SOURCE, LOGICAL, WRITE_ID, SUPERSEDED, CAUSE, NEEDS = range(8)
-PLAN_COLUMNS = 8
 
 # Rows of the pool array, shape (POOL_ROWS + pages of a block + 1, pools).  ACTIVE + s is the block that stream s fills (-1: none is open).
 # ORDER lists the pools in the order of allocation.  QUEUED counts the operations that wait on a die or are at work there (column: the die).
@@ -80,7 +76,7 @@ def lookup(mapping: Narrow, page: int) -> int:
 
 @lean_kernel
 def plan_row(
-    plan: Integers,
+    plan: Records,
     row: int,
     kind: int,
     place: int,
@@ -92,14 +88,15 @@ def plan_row(
     needs: int,
 ) -> int:
     """Note one flash operation; return the number of rows."""
-    plan[row, KIND] = kind
-    plan[row, PLACE] = place
-    plan[row, SOURCE] = source
-    plan[row, LOGICAL] = logical
-    plan[row, WRITE_ID] = write_id
-    plan[row, SUPERSEDED] = superseded
-    plan[row, CAUSE] = cause
-    plan[row, NEEDS] = needs
+    planned = plan[row]
+    planned.kind = kind
+    planned.place = place
+    planned.source = source
+    planned.logical = logical
+    planned.write_id = write_id
+    planned.superseded = superseded
+    planned.cause = cause
+    planned.needs = needs
     return row + 1
 
 

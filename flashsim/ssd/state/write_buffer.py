@@ -12,10 +12,11 @@ import numpy as np
 
 from flashsim.core.errors import RefusedError
 from flashsim.core.kernel import lean_kernel
+from flashsim.core.records import Records
 from flashsim.core.request import Integers
 from flashsim.ssd.parameters import SsdParameters
 from flashsim.ssd.state.flash import Flash
-from flashsim.ssd.state.flash_array import KIND, NEEDS, PROGRAM_PAGE, STORE_PAGE, WRITE_ID
+from flashsim.ssd.state.flash_array import PROGRAM_PAGE, STORE_PAGE
 from flashsim.ssd.state.geometry import ID_BASE, PAGE_SECTORS, SEQUENCE
 from flashsim.ssd.state.pools import next_write_id
 
@@ -159,19 +160,19 @@ def leave_buffer(flash: Flash, entry: int, written: int) -> int:
     unless other ids followed it.
     """
     at = 0
-    while flash.plan[at, KIND] != PROGRAM_PAGE:
+    while flash.plan[at].kind != PROGRAM_PAGE:
         at += 1
     if flash.control[SEQUENCE] == written + 1:
         flash.control[ID_BASE] += 1
-    flash.plan[at, KIND] = STORE_PAGE
-    flash.plan[at, WRITE_ID] = flash.buffer[entry, ENTRY_ID]
+    flash.plan[at].kind = STORE_PAGE
+    flash.plan[at].write_id = flash.buffer[entry, ENTRY_ID]
     remove_entry(flash.buffer, entry)
     return at
 
 
 @lean_kernel
-def first_needed(plan: Integers, at: int) -> int:
+def first_needed(plan: Records, at: int) -> int:
     """The row of a plan that must end first for row `at` to start: the one at the end of its chain of needs."""
-    while plan[at, NEEDS] >= 0:
-        at = plan[at, NEEDS]
+    while plan[at].needs >= 0:
+        at = plan[at].needs
     return at

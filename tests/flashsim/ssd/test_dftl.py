@@ -20,19 +20,7 @@ from flashsim.ssd.ftl import dftl
 from flashsim.ssd.ftl._map_blocks import STORE_ROWS
 from flashsim.ssd.parameters import SsdParameters
 from flashsim.ssd.state.drive_state import DriveState
-from flashsim.ssd.state.flash_array import (
-    CAUSE,
-    FETCH_PAGE,
-    KIND,
-    LOGICAL,
-    MOVE_PAGE,
-    NEEDS,
-    PLACE,
-    PROGRAM_PAGE,
-    READ_PAGE,
-    STORE_PAGE,
-    lookup,
-)
+from flashsim.ssd.state.flash_array import FETCH_PAGE, MOVE_PAGE, PROGRAM_PAGE, READ_PAGE, STORE_PAGE, lookup
 from flashsim.ssd.state.geometry import PLAN_ROWS
 from tests.flashsim.ssd.drives import PAGE, TIES, check_invariants, drive, drive_for, random_drive, served
 
@@ -67,19 +55,17 @@ def test_memory_and_translation_pages_know_the_map(seed: int) -> None:
         number = page // 8
         plan = state.plan_page(operation, page, partial)
         assert len(plan) <= (state.control[PLAN_ROWS] if operation == WRITE else 2 + STORE_ROWS)
-        fetched = [
-            at for at, row in enumerate(plan) if row[KIND] == FETCH_PAGE and row[LOGICAL] == host_pages + number and row[CAUSE] == MAP
-        ]
+        fetched = [at for at, row in enumerate(plan) if row.kind == FETCH_PAGE and row.logical == host_pages + number and row.cause == MAP]
         assert known or fetched or number not in stored
         if operation == TRIM:
             true[page] = -1
         for row in plan:
-            if row[KIND] in (PROGRAM_PAGE, STORE_PAGE, MOVE_PAGE) and row[LOGICAL] < host_pages:
-                true[row[LOGICAL]] = row[PLACE]
-            elif row[KIND] == STORE_PAGE:
-                stored[row[LOGICAL] - host_pages] = true[8 * (row[LOGICAL] - host_pages) :][:8].copy()
-            elif (row[KIND] == READ_PAGE or (row[KIND] == FETCH_PAGE and row[CAUSE] == HOST)) and not known and number in stored:
-                assert row[NEEDS] in fetched
+            if row.kind in (PROGRAM_PAGE, STORE_PAGE, MOVE_PAGE) and row.logical < host_pages:
+                true[row.logical] = row.place
+            elif row.kind == STORE_PAGE:
+                stored[row.logical - host_pages] = true[8 * (row.logical - host_pages) :][:8].copy()
+            elif (row.kind == READ_PAGE or (row.kind == FETCH_PAGE and row.cause == HOST)) and not known and number in stored:
+                assert row.needs in fetched
         state.apply_plan(len(plan))
         memory = cached(state.own)
         for other in range(host_pages):

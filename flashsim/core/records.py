@@ -1,0 +1,45 @@
+"""Tables with named fields: structured arrays that kernels and plain Python read alike, as ``table[row].field`` and ``table.field``.
+
+Kernels compute in int64: what is read from a narrower field and multiplied or shifted is made an ``int`` first, as NumPy would stay narrow
+where Numba widens.  A record of scalars is compiled faster than a vector with a constant for each place.
+"""
+
+from typing import Any
+
+import numpy as np
+from numba import from_dtype, types
+
+#: A table, or one of its rows.
+Records = Any
+
+
+def record_dtype(*before: np.dtype[np.void], **names: str) -> np.dtype[np.void]:
+    """The type of a row: the fields of others, then for each NumPy type the names of its own, the widest types first.
+
+    Examples
+    --------
+    >>> record_dtype(int64="begin end", int8="kind").names
+    ('begin', 'end', 'kind')
+    """
+    others = [(name, other[name]) for other in before for name in other.names or ()]
+    return np.dtype([*others, *((name, kind) for kind, fields in names.items() for name in fields.split())], align=True)
+
+
+def empty_table(rows: int | tuple[int, ...], dtype: np.dtype[np.void]) -> Records:
+    """A table of zeros."""
+    return np.zeros(rows, dtype).view(np.recarray)
+
+
+def empty_record(dtype: np.dtype[np.void]) -> Records:
+    """A record of zeros, for a group's scalars."""
+    return empty_table(1, dtype)[0]
+
+
+def table_type(dtype: np.dtype[np.void]) -> types.Array:
+    """Numba's type of a table."""
+    return types.Array(from_dtype(dtype), 1, "C")
+
+
+def record_of_type(dtype: np.dtype[np.void]) -> types.Record:
+    """Numba's type of a record."""
+    return from_dtype(dtype)
