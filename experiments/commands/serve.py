@@ -18,8 +18,7 @@ from experiments.replaying import preconditioning
 from experiments.runs.outputs import Outputs, write_json
 from experiments.serving import address as addresses
 from experiments.serving.journal import LATE, Journal
-from experiments.serving.session import Ended, serve, warm_up
-from experiments.serving.state import bring_into, check, content_of
+from experiments.serving.session import Ended, bring_into, check, content_of, serve, warm_up
 from flashsim.core.errors import RefusedError
 from flashsim.core.provenance import provenance
 from flashsim.core.units import format_size

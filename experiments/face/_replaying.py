@@ -20,10 +20,9 @@ from experiments.face._operation import working
 from experiments.face._outcome import Outcome, outstanding_frame
 from experiments.presentation.percentiles import SUMMARY
 from experiments.replaying import simulated
-from experiments.replaying.amplification import BELOW_ONE, write_amplification
 from experiments.replaying.comparison import Comparison, recorded
 from experiments.replaying.device_report import PARTS, DeviceReport
-from experiments.replaying.observation import Observation
+from experiments.replaying.observation import BELOW_ONE, Observation, write_amplification
 from experiments.replaying.real import RealSettings, replay_on
 from experiments.replaying.report import over_time
 from experiments.replaying.several import EachDevice, names_of, targets_of

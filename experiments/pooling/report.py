@@ -9,10 +9,10 @@ from matplotlib.figure import Figure
 
 from experiments.pooling.session import Pools
 from experiments.pooling.telling import Ran
-from experiments.presentation.plots import LINES, WIDTH, legend, style, svg
+from experiments.presentation.plots import LINES, MARKED, STROKES, WIDTH, legend, panels, stroke
 from experiments.presentation.report import Report
 from experiments.presentation.section import Section
-from experiments.presentation.tables import Entry, Table
+from experiments.presentation.tables import Entry, Table, percent, same
 from flashsim.core.units import SECONDS, format_duration
 
 EXPLAINED = (
@@ -23,8 +23,6 @@ WORN = (
     "Bytes of flash pages that the SSD programmed, those that its garbage collection moved among them, over the last part of the time. "
     "Years: until all blocks have been erased as often as they last, at that pace day and night, with the blocks of the whole drive."
 )
-_WEAR = ("ssd_programmed_mb_s", "ssd_programmed_per_transaction", "ssd_write_amplification", "ssd_erases_s", "ssd_years")
-_STROKES = ("-", "--", ":", "-.")
 #: Markers of a line, by which it is told apart without its colour.
 _MARKS = 8
 #: Lines of a picture, of which no two look alike.
@@ -34,29 +32,28 @@ _UNITS = ((3600, "h"), (60, "min"), (1, "s"), (1e-3, "ms"))
 
 def runs_table(done: Pools) -> Table:
     """A row a run."""
-    rows: list[list[Entry]] = []
-    metric = next((row["metric"] for row in done.rows() if "metric" in row), None)
-    bare = [number for number, each in enumerate(done.runs) if each.without is None and not each.system.ssd]
-    base = bare[0] if bare else 0
-    first = done.rows()[base]["transactions_s"]
-    for row in done.rows():
-        shares: list[Entry] = [
-            100 * row[name] for name in ("memory_hit_ratio", "ssd_hit_ratio", "used_share", "dirty_share", "invalid_share")
-        ]
-        moved: list[Entry] = [row[name] for name in ("disk_read_mb_s", "disk_written_mb_s", "ssd_read_mb_s", "ssd_written_mb_s")]
-        over = row["transactions_s"] / first if first else None
-        rates: list[Entry] = [row["transactions_s"], row.get("metric_value"), over, row["over_whole"]]
-        rows.append([row["design"], row["without"], *rates, *shares, *moved])
-    header = ["design", "without", "transactions/s", metric or "metric", f"over {done.runs[base].name}", "over whole"]
-    shares_of = ["memory %", "SSD %", "used %", "dirty %", "invalid %"]
-    return Table([*header, *shares_of, "disk read MB/s", "disk written", "SSD read", "SSD written"], rows)
+    rows = done.rows()
+    base = next((number for number, each in enumerate(done.runs) if each.without is None and not each.system.ssd), 0)
+    metric, first = next((row["metric"] for row in rows if "metric" in row), "metric"), rows[base]["transactions_s"]
+    columns = same("design", "without") | {"transactions/s": "transactions_s", metric: "metric_value"}
+    columns |= {f"over {done.runs[base].name}": ("transactions_s", first) if first else "nothing", "over whole": "over_whole"}
+    shares = {
+        "memory": "memory_hit_ratio",
+        "SSD": "ssd_hit_ratio",
+        "used": "used_share",
+        "dirty": "dirty_share",
+        "invalid": "invalid_share",
+    }
+    columns |= {f"{head} %": (name, percent) for head, name in shares.items()}
+    columns |= {"disk read MB/s": "disk_read_mb_s", "disk written": "disk_written_mb_s"}
+    return Table.of(rows, columns | {"SSD read": "ssd_read_mb_s", "SSD written": "ssd_written_mb_s"})
 
 
 def figures_table(done: Pools) -> Table | None:
     """What the benchmark reports, a row a run that came to its end; None where none did, or it reports nothing."""
     told = [each for each in done.runs if each.figures]
-    rows: list[list[Entry]] = [[each.name, *each.figures.values()] for each in told]
-    return Table(["design", *told[0].figures], rows, "figures", 1) if told else None
+    rows = [{"design": each.name} | dict(each.figures) for each in told]
+    return Table.of(rows, same(*rows[0]), title="figures", digits=1) if rows else None
 
 
 def kinds_table(done: Pools) -> Table | None:
@@ -68,24 +65,17 @@ def kinds_table(done: Pools) -> Table | None:
 
 def traffic_table(done: Pools) -> Table:
     """A row a run, device and cause, of those for which pages moved."""
-    rows: list[list[Entry]] = [
-        [each.name, row["device"], row["cause"], row["how"], row["pages_s"], row["mb_s"], row["pages"]]
-        for each in done.runs
-        for row in each.traffic()
-        if row["pages"]
-    ]
-    return Table(["design", "device", "cause", "is", "pages/s", "MB/s", "pages in all"], rows, "traffic")
+    rows = [row | {"design": each.name} for each in done.runs for row in each.traffic() if row["pages"]]
+    rates = {"is": "how", "pages/s": "pages_s", "MB/s": "mb_s", "pages in all": "pages"}
+    return Table.of(rows, same("design", "device", "cause") | rates, title="traffic")
 
 
 def wear_table(done: Pools) -> Table | None:
     """A row a run whose SSD is a simulated flash drive; None if none is."""
-    rows: list[list[Entry]] = [
-        [each.name, row["ssd_written_mb_s"], *(row[name] for name in _WEAR)]
-        for each, row in zip(done.runs, done.rows(), strict=True)
-        if each.is_worn
-    ]
-    header = ["design", "written MB/s", "programmed MB/s", "B a transaction", "write amplification", "erases/s", "years"]
-    return Table(header, rows, "wear") if rows else None
+    rows = [row | {"design": each.name} for each, row in zip(done.runs, done.rows(), strict=True) if each.is_worn]
+    columns = {"design": "design", "written MB/s": "ssd_written_mb_s", "programmed MB/s": "ssd_programmed_mb_s"}
+    columns |= {"B a transaction": "ssd_programmed_per_transaction", "write amplification": "ssd_write_amplification"}
+    return Table.of(rows, columns | {"erases/s": "ssd_erases_s", "years": "ssd_years"}, title="wear") if rows else None
 
 
 def series_frame(done: Pools) -> pd.DataFrame:
@@ -99,27 +89,25 @@ def ramp_up(done: Pools) -> Figure:
 
     Values are means of three intervals, as in the thesis (3.4.2.1).
     """
-    panels = [("transactions_s", "transactions/s", 1)]
+    shown = [("transactions_s", "transactions/s", 1)]
     if any(each.system.ssd for each in done.runs):
-        panels += [("ssd_hit_ratio", "SSD hits, % of misses", 100), ("dirty_share", "dirty, % of SSD", 100)]
+        shown += [("ssd_hit_ratio", "SSD hits, % of misses", 100), ("dirty_share", "dirty, % of SSD", 100)]
     unit, axis = _time_axis(done)
     runs = _drawn(done)
     columns = max(1, min(4, int(WIDTH / (0.5 + 0.065 * max(len(each.name) for each in runs)))))
-    with style():
-        figure = Figure(figsize=(WIDTH, 0.5 + 0.17 * -(-len(runs) // columns) + 1.9 * len(panels)), layout="constrained")
-        every = figure.subplots(len(panels), 1, sharex=True, squeeze=False)[:, 0]
+    height = 0.5 + 0.17 * -(-len(runs) // columns) + 1.9 * len(shown)
+    with panels(height, len(shown), sharex=True, squeeze=False) as (figure, grid):
+        every = grid[:, 0]
         for number, each in enumerate(runs):
             told = pd.DataFrame(each.series())
             smooth = told.rolling(3, center=True, min_periods=1).mean()
-            (colour, marker), stroke = LINES[number % len(LINES)], _STROKES[number // len(LINES) % len(_STROKES)]
             first = len(told) * (number % len(LINES)) // (len(LINES) * _MARKS)
-            drawn = {"color": colour, "linestyle": stroke, "marker": marker, "markersize": 4, "linewidth": 1.2, "label": each.name}
-            for axes, (name, _, factor) in zip(every, panels, strict=True):
+            drawn = stroke(number) | MARKED | {"linewidth": 1.2, "label": each.name}
+            for axes, (name, _, factor) in zip(every, shown, strict=True):
                 if each.system.ssd or name == "transactions_s":
                     axes.plot(told["seconds"] / unit, factor * smooth[name], markevery=(first, -(-len(told) // _MARKS)), **drawn)
-        for axes, (_, label, _) in zip(every, panels, strict=True):
-            axes.set_ylabel(label)
-            axes.set_ylim(0, None)
+        for axes, (_, label, _) in zip(every, shown, strict=True):
+            axes.set(ylabel=label, ylim=(0, None))
         every[-1].set_xlabel(axis)
         legend(figure, every[0], columns)
     return figure
@@ -129,20 +117,17 @@ def traffic(done: Pools) -> Figure:
     """Megabytes a second to and from the disk and the SSD over time, a row a run, on one scale a device (Do, 2012, figure 3.9)."""
     unit, axis = _time_axis(done)
     runs, devices = _drawn(done), ("disk", "ssd") if any(each.system.ssd for each in done.runs) else ("disk",)
-    with style():
-        figure = Figure(figsize=(WIDTH, 0.8 + 1.6 * len(runs)), layout="constrained")
-        rows = figure.subplots(len(runs), len(devices), squeeze=False, sharex=True, sharey="col")
+    with panels(0.8 + 1.6 * len(runs), len(runs), len(devices), squeeze=False, sharex=True, sharey="col") as (figure, rows):
         for row, each in zip(rows, runs, strict=True):
             told = each.series()
             for axes, device in zip(row, devices, strict=True):
                 axes.set_title(f"{each.name}: {device if device == 'disk' else 'SSD' if each.system.ssd else 'no SSD'}", fontsize=9)
-                for (colour, _), how, stroke in zip(LINES, ("read", "written"), _STROKES, strict=False):
+                for (colour, _), how, dashes in zip(LINES, ("read", "written"), STROKES, strict=False):
                     if device == "disk" or each.system.ssd:
                         seconds = [second / unit for second in told["seconds"]]
-                        axes.plot(seconds, told[f"{device}_{how}_mb_s"], color=colour, linestyle=stroke, linewidth=1.2, label=how)
+                        axes.plot(seconds, told[f"{device}_{how}_mb_s"], color=colour, linestyle=dashes, linewidth=1.2, label=how)
         for axes in rows[-1]:  # once all are drawn: there is one scale for all of a device
-            axes.set_ylim(0, None)
-            axes.set_xlabel(axis)
+            axes.set(ylim=(0, None), xlabel=axis)
         figure.supylabel("MB/s", fontsize=9)
         legend(figure, rows[0, 0])
     return figure
@@ -153,9 +138,7 @@ def parts(done: Pools) -> Figure | None:
     told = [(each.name, row["over_whole"]) for each, row in zip(done.runs, done.rows(), strict=True) if row["over_whole"] is not None]
     if not told:
         return None
-    with style():
-        figure = Figure(figsize=(WIDTH, 0.8 + 0.2 * len(told)), layout="constrained")
-        axes = figure.subplots()
+    with panels(0.8 + 0.2 * len(told)) as (figure, axes):
         axes.barh([name.replace("$", r"\$") for name, _ in told], [over for _, over in told], color=LINES[0][0])
         axes.axvline(1, color="#555555", linewidth=0.8)
         axes.margins(y=0.01)
@@ -179,8 +162,8 @@ def write_report(folder: Path, *, done: Pools, origin: Mapping[str, Any]) -> Non
     worth = parts(done)
     tables = [each for each in (runs_table(done), figures_table(done), kinds_table(done)) if each is not None]
     sections = [
-        Section("Over time", pictures={"ramp_up": svg(ramp_up(done)), "traffic": svg(traffic(done))}),
-        Section("Designs", EXPLAINED, tables, {"parts": svg(worth)} if worth else {}),
+        Section("Over time", pictures={"ramp_up": ramp_up(done), "traffic": traffic(done)}),
+        Section("Designs", EXPLAINED, tables, {"parts": worth} if worth else {}),
         Section("Traffic", "Pages that moved in the last part of the time, by device and cause.", [traffic_table(done)]),
     ]
     if (worn := wear_table(done)) is not None:

@@ -14,8 +14,8 @@ from matplotlib.figure import Figure
 from algorithms.extensions.base import extension_design
 from algorithms.replacement.base import replacement_policy
 from experiments.formulas.extension import LAST, Formula, Transacted, last_of, service
-from experiments.presentation.plots import LINES, WIDTH, legend, style
-from experiments.presentation.tables import Entry, Table
+from experiments.presentation.plots import lines, stroke
+from experiments.presentation.tables import Table, same
 from experiments.runs.pool_devices import PoolDevice, Rates
 from flashsim.core.errors import DamagedFileError, InvalidParameterError, UnknownNameError
 from flashsim.core.preset_files import PresetFolder
@@ -266,24 +266,25 @@ def _rounded(frames: float) -> int:
 
 def choices_table(found: Sequence[Choice]) -> Table:
     """A row a budget and design."""
-    rows: list[list[Entry]] = []
-    for each in found:
-        error = each.row()["error"]
-        bought: list[Entry] = [f"{each.budget:,.0f}", each.design, format_size(each.memory), format_size(each.ssd), each.disks]
-        rows.append([*bought, each.formula, each.simulated, None if error is None else f"{error:+.1%}"])
-    return Table(["budget, $", "design", "memory", "SSD", "disks", "formula", "simulated", "error"], rows, digits=0)
+    columns = {
+        "budget, $": ("budget", "{:,.0f}".format),
+        "design": "design",
+        "memory": ("memory", format_size),
+        "SSD": ("ssd", format_size),
+    }
+    columns |= same("disks", "formula", "simulated") | {"error": ("error", "{:+.1%}".format)}
+    return Table.of((each.row() for each in found), columns, digits=0)
 
 
 def choices_figure(found: Sequence[Choice]) -> Figure:
     """Transactions a second over the budget: by formula a line a design, simulated as hollow marks."""
-    with style():
-        figure = Figure(figsize=(WIDTH, 3.2), layout="constrained")
-        axes = figure.subplots()
-        for name, (colour, marker) in zip(dict.fromkeys(each.design for each in found), LINES, strict=False):
-            mine = sorted((each for each in found if each.design == name), key=lambda each: each.budget)
-            axes.plot([each.budget for each in mine], [each.formula for each in mine], color=colour, marker=marker, label=name)
-            known = [(each.budget, each.simulated) for each in mine if each.simulated is not None]
-            axes.plot(*zip(*known, strict=True), "o", color=colour, markerfacecolor="white", markersize=9) if known else None
-        axes.set(xlabel="budget, $", ylabel="transactions/s; simulated: hollow", ylim=(0, None))
-        legend(figure, axes)
+    series = {}
+    for name in dict.fromkeys(each.design for each in found):
+        mine = sorted((each for each in found if each.design == name), key=lambda each: each.budget)
+        series[name] = [each.budget for each in mine], [each.formula for each in mine]
+    figure = lines(series, xlabel="budget, $", ylabel="transactions/s; simulated: hollow", ylim=(0, None))
+    for number, name in enumerate(series):
+        known = [(each.budget, each.simulated) for each in found if each.design == name and each.simulated is not None]
+        look = stroke(number) | {"marker": "o", "linestyle": "", "markerfacecolor": "white", "markersize": 9}
+        figure.axes[0].plot(*zip(*known, strict=True), **look) if known else None
     return figure

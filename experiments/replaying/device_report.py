@@ -10,8 +10,7 @@ import pyarrow as pa
 from experiments.presentation.percentiles import COLUMNS, durations, summary
 from experiments.presentation.tables import Table, same
 from experiments.presentation.trace_tables import outstanding
-from experiments.replaying.amplification import BELOW_ONE, NOT_COLLECTED, by_cause, write_amplification
-from experiments.replaying.observation import Observation
+from experiments.replaying.observation import BELOW_ONE, NOT_COLLECTED, Observation, by_cause, write_amplification
 from flashsim.core.outstanding import OutstandingLevel
 from flashsim.core.request import OPERATIONS, Completions
 from flashsim.core.units import JOULES, MB, MICROJOULES, SECONDS, format_duration, format_size

@@ -140,7 +140,7 @@ def busy_parts(busy: pd.DataFrame) -> Figure:
 
 
 def amplification_over_time(history: pd.DataFrame) -> Figure:
-    """Write amplification by interval, stacked by cause where causes are told apart (columns of `amplification.History`)."""
+    """Write amplification by interval, stacked by cause where causes are told apart (columns of `observation.History`)."""
     with panels(2.8) as (figure, axes):
         causes = [cause for cause in CAUSES if f"write_amplification_{cause}" in history]
         columns = [f"write_amplification_{cause}" for cause in causes] or ["write_amplification"]

@@ -10,9 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from experiments.calibration import cpu_kernel, cpu_user
-from experiments.calibration.cpu_prices import CpuPrices
-from experiments.calibration.cpu_user import Price
+from experiments.calibration import cpu_prices
+from experiments.calibration.cpu_prices import CpuPrices, Price
 from flashsim.core.units import MILLISECONDS
 from flashsim.device.aio import KernelQueue
 from flashsim.execution import cpu
@@ -46,15 +45,15 @@ def test_this_machine_prices_a_join(flashsim: Run, here: Path) -> None:
 def test_the_kernel_is_told_a_call_a_request_and_a_byte_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Requests that take 5 us and 0.5 ns a byte, and 3 us a call, in a loop that takes 1 us for each; sets by two calls."""
 
-    def repeat(call: partial[None], _: int) -> cpu_user.Timed:
+    def repeat(call: partial[None], _: int) -> cpu_prices.Timed:
         call()
         size = call.args[2]
         if isinstance(call.args[0], KernelQueue):
-            return cpu_user.Timed(2 * 3000 + 128 * (5000 + 0.5 * size), 0.3)
-        return cpu_user.Timed(128 * (1000 + (3000 + 5000 + 0.5 * size if size else 0)), 0.1)
+            return cpu_prices.Timed(2 * 3000 + 128 * (5000 + 0.5 * size), 0.3)
+        return cpu_prices.Timed(128 * (1000 + (3000 + 5000 + 0.5 * size if size else 0)), 0.1)
 
-    monkeypatch.setattr(cpu_kernel, "repeat", repeat)
-    request, byte, call = cpu_kernel.kernel_prices(tmp_path, MILLISECONDS)
+    monkeypatch.setattr(cpu_prices, "repeat", repeat)
+    request, byte, call = cpu_prices.kernel_prices(tmp_path, MILLISECONDS)
     assert (request.name, request.value) == ("per_request", pytest.approx(5000))
     assert (byte.name, byte.value) == ("per_byte", pytest.approx(0.5))
     assert (call.name, call.value, call.spread) == ("per_call", pytest.approx(3000), 0.3)
@@ -65,15 +64,15 @@ def test_where_the_kernel_takes_no_sets_a_call_is_part_of_a_request(tmp_path: Pa
     def refuse(_: int) -> None:
         raise OSError(38, "Function not implemented")
 
-    monkeypatch.setattr(cpu_kernel, "repeat", lambda call, _: cpu_user.Timed(128 * (5000 + 0.5 * call.args[2]), 0.1))
-    monkeypatch.setattr(cpu_kernel, "KernelQueue", refuse)
-    assert [price.name for price in cpu_kernel.kernel_prices(tmp_path, MILLISECONDS)] == ["per_request", "per_byte"]
+    monkeypatch.setattr(cpu_prices, "repeat", lambda call, _: cpu_prices.Timed(128 * (5000 + 0.5 * call.args[2]), 0.1))
+    monkeypatch.setattr(cpu_prices, "KernelQueue", refuse)
+    assert [price.name for price in cpu_prices.kernel_prices(tmp_path, MILLISECONDS)] == ["per_request", "per_byte"]
 
 
 def test_the_least_repeat_counts_and_the_median_says_how_they_spread(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = iter([0, 9, 0, 10, 0, 12, 0, 11, 0, 30])
-    monkeypatch.setattr(cpu_user.time, "thread_time_ns", lambda: next(clock))
-    timed = cpu_user.repeat(lambda: None, 0)
+    monkeypatch.setattr(cpu_prices.time, "thread_time_ns", lambda: next(clock))
+    timed = cpu_prices.repeat(lambda: None, 0)
     assert timed.least == 9 and timed.spread == pytest.approx(11 / 9 - 1)
 
 
@@ -116,7 +115,7 @@ def test_a_folder_without_room_is_told(flashsim: Run, here: Path, monkeypatch: p
     def full(*_: int) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("experiments.calibration.cpu_kernel.os.posix_fallocate", full)
+    monkeypatch.setattr("experiments.calibration.cpu_prices.os.posix_fallocate", full)
     result = flashsim("device calibrate --cpu --time 100ms --out new.toml")
     assert result.exit_code == 2 and "No space left" in result.stderr and result.stderr.count("\n") == 1
     assert os.listdir(here) == []
@@ -126,7 +125,7 @@ def test_an_interrupt_leaves_nothing(flashsim: Run, here: Path, monkeypatch: pyt
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("experiments.calibration.cpu_kernel.repeat", interrupted)
+    monkeypatch.setattr("experiments.calibration.cpu_prices.repeat", interrupted)
     result = flashsim("device calibrate --cpu --time 100ms --out new.toml")
     assert result.exit_code == 130
     assert os.listdir(here) == []
@@ -138,7 +137,7 @@ def test_a_file_system_without_direct_io_is_told_in_the_source(tmp_path: Path, m
             raise OSError(22, "Invalid argument")
         return set_flags(file, command, flags)
 
-    set_flags = cpu_kernel.fcntl.fcntl
-    monkeypatch.setattr(cpu_kernel.fcntl, "fcntl", refuse)
-    prices = cpu_kernel.kernel_prices(tmp_path, MILLISECONDS)
+    set_flags = cpu_prices.fcntl.fcntl
+    monkeypatch.setattr(cpu_prices.fcntl, "fcntl", refuse)
+    prices = cpu_prices.kernel_prices(tmp_path, MILLISECONDS)
     assert all("page cache" in price.source and np.isfinite(price.value) for price in prices)

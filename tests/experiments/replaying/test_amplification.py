@@ -10,9 +10,8 @@ import pytest
 
 from experiments.presentation.tables import as_text
 from experiments.replaying import device_report
-from experiments.replaying.amplification import BELOW_ONE, MOST_SAMPLES, NOT_COLLECTED, History, by_cause, write_amplification
 from experiments.replaying.device_report import DeviceReport
-from experiments.replaying.observation import Observation
+from experiments.replaying.observation import BELOW_ONE, MOST_SAMPLES, NOT_COLLECTED, History, Observation, by_cause, write_amplification
 from experiments.replaying.simulated import ReplaySettings, replay
 from experiments.replaying.survey import load, survey
 from flashsim.core.request import READ, WRITE
