@@ -11,24 +11,44 @@ Rows of the tables are found by ``id - base``, so that finished rows can be drop
 
 from typing import NamedTuple
 
+import numpy as np
 from numba import types
 
 from flashsim.core.array_types import MATRIX, VECTOR
 from flashsim.core.kernel import inlined_kernel, lean_kernel
+from flashsim.core.records import Records, empty_record, empty_table, record_dtype, record_of_type, table_type
 from flashsim.core.request import READ, Integers
 from flashsim.core.units import NEVER
+
+# The host's scalars: `able` queues have a waiting command and room for it, and it is the `turn` of one; `rows` and `command_rows` of the
+# tables are in use, the first of which are those of ids `request_base` and `command_base`; of `ordered` ids in `order`, `arrived` are past;
+# `delayed` ids stand in the heap, `finished` are not yet collected, and `collected` are, but still have their rows.
+_SCALARS = record_dtype(
+    int64="now depth able turn arrived delayed finished request_base command_base rows command_rows ordered collected "
+    "read_submission write_submission"
+)
+#: A submission queue; `dispatched` counts commands of the request at its head.
+QUEUE = record_dtype(int64="head tail dispatched in_flight")
+#: `left` is DONE_WITH once the completion was collected.
+HOST_REQUEST = record_dtype(
+    int64="arrival think first_dependent next_dependent first_command commands left tag submitted started completed next_ready queue"
+)
+HOST_COMMAND = record_dtype(int64="owner operation offset length request_flags")
+#: `left` of a request whose completion was collected: its row may be dropped.
+DONE_WITH = -1
 
 
 class Host(NamedTuple):
     """The tables of the host's side."""
 
-    #: The host's numbers, and those of each submission queue.
-    scalars: Integers
-    #: Shape (capacity, REQUEST_COLUMNS), of which ``scalars[ROWS]`` are in use, and so below.
-    requests: Integers
-    #: Shape (capacity, COMMAND_COLUMNS).
-    commands: Integers
-    #: Ids of independent requests in the order of their arrival; the first ``scalars[ARRIVED]`` have arrived.
+    scalars: Records
+    #: QUEUE.
+    queues: Records
+    #: HOST_REQUEST, of which ``scalars.rows`` are in use, and so below.
+    requests: Records
+    #: HOST_COMMAND.
+    commands: Records
+    #: Ids of independent requests in the order of their arrival; the first ``scalars.arrived`` have arrived.
     order: Integers
     #: A heap of times and ids of requests whose dependency is met, and of independent ones that were submitted too late for `order`.
     delayed: Integers
@@ -36,27 +56,23 @@ class Host(NamedTuple):
     finished: Integers
 
 
-HOST_TABLES = types.NamedTuple((VECTOR, MATRIX, MATRIX, VECTOR, MATRIX, VECTOR), Host)
+HOST_TABLES = types.NamedTuple(
+    (record_of_type(_SCALARS), *map(table_type, (QUEUE, HOST_REQUEST, HOST_COMMAND)), VECTOR, MATRIX, VECTOR), Host
+)
 
-# Columns of the request table.
-(
-    ARRIVAL, THINK, FIRST_DEPENDENT, NEXT_DEPENDENT, FIRST_COMMAND, COMMANDS, LEFT, TAG, SUBMITTED, STARTED, COMPLETED, NEXT_READY,
-    QUEUE,
-) = range(13)  # fmt: skip
-REQUEST_COLUMNS = 13
-#: LEFT of a request whose completion was collected: its row may be dropped.
-DONE_WITH = -1
-# Columns of the command table.
-OWNER, OPERATION, OFFSET, LENGTH, FLAGS = range(5)
-COMMAND_COLUMNS = 5
-# Scalars of the host: one int64 array, with those of each submission queue behind.  A queue is known by the place where its own begin.
-(
-    NOW, DEPTH, ABLE, TURN, QUEUES_END, ARRIVED, DELAYED, FINISHED, REQUEST_BASE, COMMAND_BASE, ROWS, COMMAND_ROWS, ORDERED, COLLECTED,
-    READ_SUBMISSION, WRITE_SUBMISSION,
-) = range(16)  # fmt: skip
-FIRST_QUEUE = 16
-HEAD, TAIL, DISPATCHED, IN_FLIGHT = range(4)  # DISPATCHED: commands of the request at the head
-QUEUE_SCALARS = 4
+
+def empty_host(depth: int, queues: int, submission: tuple[int, int], rows: int) -> Host:
+    """The tables of a host that has asked for nothing."""
+    scalars = empty_record(_SCALARS)
+    scalars.depth = depth
+    scalars.read_submission, scalars.write_submission = submission
+    return with_rows(scalars, empty_table(queues, QUEUE), rows, rows)
+
+
+def with_rows(scalars: Records, queues: Records, rows: int, commands: int) -> Host:
+    """Empty tables of so many requests and commands."""
+    arrays = (np.empty(size, np.int64) for size in (rows, (rows, 2), rows))
+    return Host(scalars, queues, empty_table(rows, HOST_REQUEST), empty_table(commands, HOST_COMMAND), *arrays)
 
 
 @inlined_kernel
@@ -112,10 +128,10 @@ def next_arrival(host: Host) -> tuple[int, int]:
     """
     time = NEVER
     request = -1
-    if host.scalars[ARRIVED] < host.scalars[ORDERED]:
-        request = host.order[host.scalars[ARRIVED]]
-        time = host.requests[request - host.scalars[REQUEST_BASE], ARRIVAL]
-    if host.scalars[DELAYED] > 0 and (host.delayed[0, 0] < time or (host.delayed[0, 0] == time and host.delayed[0, 1] < request)):
+    if host.scalars.arrived < host.scalars.ordered:
+        request = host.order[host.scalars.arrived]
+        time = host.requests[request - host.scalars.request_base].arrival
+    if host.scalars.delayed > 0 and (host.delayed[0, 0] < time or (host.delayed[0, 0] == time and host.delayed[0, 1] < request)):
         time = host.delayed[0, 0]
         request = host.delayed[0, 1]
     return time, request
@@ -124,46 +140,46 @@ def next_arrival(host: Host) -> tuple[int, int]:
 @inlined_kernel
 def submission_of(host: Host, row: int) -> int:
     """How long a request, whose commands are entered, is on its way to the device."""
-    command = host.requests[row, FIRST_COMMAND] - host.scalars[COMMAND_BASE]
-    return host.scalars[READ_SUBMISSION] if host.commands[command, OPERATION] == READ else host.scalars[WRITE_SUBMISSION]
+    command = host.requests[row].first_command - host.scalars.command_base
+    return host.scalars.read_submission if host.commands[command].operation == READ else host.scalars.write_submission
 
 
 @inlined_kernel
 def arrive(host: Host) -> None:
     """Let the next arrival happen: the clock moves to it and the request queues."""
     time, request = next_arrival(host)
-    if host.scalars[DELAYED] > 0 and host.delayed[0, 1] == request:
-        host.scalars[DELAYED] = heap_pop(host.delayed, host.scalars[DELAYED])
+    if host.scalars.delayed > 0 and host.delayed[0, 1] == request:
+        host.scalars.delayed = heap_pop(host.delayed, host.scalars.delayed)
     else:
-        host.scalars[ARRIVED] += 1
-    row = request - host.scalars[REQUEST_BASE]
-    host.scalars[NOW] = time
-    host.requests[row, SUBMITTED] = time - submission_of(host, row)
-    host.requests[row, NEXT_READY] = -1
-    queue = host.requests[row, QUEUE]
-    if host.scalars[queue + HEAD] < 0:
-        host.scalars[queue + HEAD] = request
-        host.scalars[ABLE] += host.scalars[queue + IN_FLIGHT] < host.scalars[DEPTH]
+        host.scalars.arrived += 1
+    row = request - host.scalars.request_base
+    host.scalars.now = time
+    host.requests[row].submitted = time - submission_of(host, row)
+    host.requests[row].next_ready = -1
+    queue = host.requests[row].queue
+    if host.queues[queue].head < 0:
+        host.queues[queue].head = request
+        host.scalars.able += host.queues[queue].in_flight < host.scalars.depth
     else:
-        host.requests[host.scalars[queue + TAIL] - host.scalars[REQUEST_BASE], NEXT_READY] = request
-    host.scalars[queue + TAIL] = request
+        host.requests[host.queues[queue].tail - host.scalars.request_base].next_ready = request
+    host.queues[queue].tail = request
 
 
 @inlined_kernel
 def _after(host: Host, queue: int) -> int:
-    return queue + QUEUE_SCALARS if queue + QUEUE_SCALARS < host.scalars[QUEUES_END] else FIRST_QUEUE
+    return queue + 1 if queue + 1 < host.queues.shape[0] else 0
 
 
 @inlined_kernel
 def next_queue(host: Host) -> int:
     """The queue that dispatches next: from the one whose turn it is on, the first with a command that waits and room for it; -1 if none.
 
-    This is asked after every event, so ``host[ABLE]`` counts those queues.
+    This is asked after every event, so ``scalars.able`` counts those queues.
     """
-    if host.scalars[ABLE] == 0:
+    if host.scalars.able == 0:
         return -1
-    queue = host.scalars[TURN]
-    while host.scalars[queue + HEAD] < 0 or host.scalars[queue + IN_FLIGHT] >= host.scalars[DEPTH]:
+    queue = host.scalars.turn
+    while host.queues[queue].head < 0 or host.queues[queue].in_flight >= host.scalars.depth:
         queue = _after(host, queue)
     return queue
 
@@ -171,23 +187,23 @@ def next_queue(host: Host) -> int:
 @inlined_kernel
 def next_command(host: Host, queue: int) -> int:
     """The id of the command that waits first in a queue that is not empty."""
-    return host.requests[host.scalars[queue + HEAD] - host.scalars[REQUEST_BASE], FIRST_COMMAND] + host.scalars[queue + DISPATCHED]
+    return host.requests[host.queues[queue].head - host.scalars.request_base].first_command + host.queues[queue].dispatched
 
 
 @inlined_kernel
 def take_command(host: Host, queue: int) -> int:
     """Dispatch the next command of a queue, which `next_queue` found; return its id."""
     command = next_command(host, queue)
-    row = host.scalars[queue + HEAD] - host.scalars[REQUEST_BASE]
-    if host.scalars[queue + DISPATCHED] == 0:
-        host.requests[row, STARTED] = host.scalars[NOW]
-    host.scalars[queue + DISPATCHED] += 1
-    host.scalars[queue + IN_FLIGHT] += 1
-    if host.scalars[queue + DISPATCHED] == host.requests[row, COMMANDS]:
-        host.scalars[queue + DISPATCHED] = 0
-        host.scalars[queue + HEAD] = host.requests[row, NEXT_READY]
-    host.scalars[ABLE] -= host.scalars[queue + HEAD] < 0 or host.scalars[queue + IN_FLIGHT] == host.scalars[DEPTH]
-    host.scalars[TURN] = _after(host, queue)
+    row = host.queues[queue].head - host.scalars.request_base
+    if host.queues[queue].dispatched == 0:
+        host.requests[row].started = host.scalars.now
+    host.queues[queue].dispatched += 1
+    host.queues[queue].in_flight += 1
+    if host.queues[queue].dispatched == host.requests[row].commands:
+        host.queues[queue].dispatched = 0
+        host.queues[queue].head = host.requests[row].next_ready
+    host.scalars.able -= host.queues[queue].head < 0 or host.queues[queue].in_flight == host.scalars.depth
+    host.scalars.turn = _after(host, queue)
     return command
 
 
@@ -197,88 +213,85 @@ def command_done(host: Host, command: int) -> bool:
 
     Requests that depended on that one are submitted `think` nanoseconds later.  `finished` takes the ids of completed requests.
     """
-    request = host.commands[command - host.scalars[COMMAND_BASE], OWNER]
-    row = request - host.scalars[REQUEST_BASE]
-    queue = host.requests[row, QUEUE]
-    host.scalars[ABLE] += host.scalars[queue + HEAD] >= 0 and host.scalars[queue + IN_FLIGHT] == host.scalars[DEPTH]
-    host.scalars[queue + IN_FLIGHT] -= 1
-    host.requests[row, LEFT] -= 1
-    if host.requests[row, LEFT] > 0:
+    request = host.commands[command - host.scalars.command_base].owner
+    row = request - host.scalars.request_base
+    queue = host.requests[row].queue
+    host.scalars.able += host.queues[queue].head >= 0 and host.queues[queue].in_flight == host.scalars.depth
+    host.queues[queue].in_flight -= 1
+    host.requests[row].left -= 1
+    if host.requests[row].left > 0:
         return False
-    host.requests[row, COMPLETED] = host.scalars[NOW]
-    host.finished[host.scalars[FINISHED]] = request
-    host.scalars[FINISHED] += 1
-    dependent = host.requests[row, FIRST_DEPENDENT]
+    host.requests[row].completed = host.scalars.now
+    host.finished[host.scalars.finished] = request
+    host.scalars.finished += 1
+    dependent = host.requests[row].first_dependent
     while dependent >= 0:
-        other = dependent - host.scalars[REQUEST_BASE]
-        due = host.scalars[NOW] + host.requests[other, THINK] + submission_of(host, other)
-        host.scalars[DELAYED] = heap_push(host.delayed, host.scalars[DELAYED], due, dependent)
-        dependent = host.requests[other, NEXT_DEPENDENT]
+        other = dependent - host.scalars.request_base
+        due = host.scalars.now + host.requests[other].think + submission_of(host, other)
+        host.scalars.delayed = heap_push(host.delayed, host.scalars.delayed, due, dependent)
+        dependent = host.requests[other].next_dependent
     return True
 
 
 @inlined_kernel
 def add_request(host: Host, arrival: int, think: int, tag: int, stream: int) -> int:
     """Enter a request, for which there is room, and return its row; its commands must follow."""
-    row = host.scalars[ROWS]
-    host.scalars[ROWS] += 1
-    queues = (host.scalars[QUEUES_END] - FIRST_QUEUE) // QUEUE_SCALARS
-    host.requests[row, ARRIVAL] = arrival
-    host.requests[row, THINK] = think
-    host.requests[row, TAG] = tag
-    host.requests[row, QUEUE] = FIRST_QUEUE + stream % queues * QUEUE_SCALARS
-    host.requests[row, FIRST_COMMAND] = host.scalars[COMMAND_BASE] + host.scalars[COMMAND_ROWS]
-    host.requests[row, COMMANDS] = host.requests[row, LEFT] = 0
-    host.requests[row, FIRST_DEPENDENT] = host.requests[row, NEXT_DEPENDENT] = host.requests[row, NEXT_READY] = -1
+    row = host.scalars.rows
+    host.scalars.rows += 1
+    host.requests[row].arrival = arrival
+    host.requests[row].think = think
+    host.requests[row].tag = tag
+    host.requests[row].queue = stream % host.queues.shape[0]
+    host.requests[row].first_command = host.scalars.command_base + host.scalars.command_rows
+    host.requests[row].commands = host.requests[row].left = 0
+    host.requests[row].first_dependent = host.requests[row].next_dependent = host.requests[row].next_ready = -1
     return row
 
 
 @inlined_kernel
 def add_command(host: Host, row: int, operation: int, flags: int, offset: int, length: int) -> None:
     """Enter the next command of the request that was entered last."""
-    command = host.scalars[COMMAND_ROWS]
-    host.scalars[COMMAND_ROWS] += 1
-    host.commands[command, OWNER] = host.scalars[REQUEST_BASE] + row
-    host.commands[command, OPERATION] = operation
-    host.commands[command, OFFSET] = offset
-    host.commands[command, LENGTH] = length
-    host.commands[command, FLAGS] = flags
-    host.requests[row, COMMANDS] += 1
-    host.requests[row, LEFT] += 1
+    command = host.scalars.command_rows
+    host.scalars.command_rows += 1
+    host.commands[command].owner = host.scalars.request_base + row
+    host.commands[command].operation = operation
+    host.commands[command].offset = offset
+    host.commands[command].length = length
+    host.commands[command].request_flags = flags
+    host.requests[row].commands += 1
+    host.requests[row].left += 1
 
 
 @inlined_kernel
 def expect(host: Host, row: int) -> None:
     """Let an independent request, entered with when it is submitted, arrive in time: last in `order`, or else by the heap."""
-    request, last = host.scalars[REQUEST_BASE] + row, host.scalars[ORDERED] - 1
-    arrival = host.requests[row, ARRIVAL] = host.requests[row, ARRIVAL] + submission_of(host, row)
-    if last < host.scalars[ARRIVED] or host.requests[host.order[last] - host.scalars[REQUEST_BASE], ARRIVAL] <= arrival:
+    request, last = host.scalars.request_base + row, host.scalars.ordered - 1
+    arrival = host.requests[row].arrival = host.requests[row].arrival + submission_of(host, row)
+    if last < host.scalars.arrived or host.requests[host.order[last] - host.scalars.request_base].arrival <= arrival:
         host.order[last + 1] = request
-        host.scalars[ORDERED] += 1
+        host.scalars.ordered += 1
     else:
-        host.scalars[DELAYED] = heap_push(host.delayed, host.scalars[DELAYED], arrival, request)
+        host.scalars.delayed = heap_push(host.delayed, host.scalars.delayed, arrival, request)
 
 
 @lean_kernel
 def drop_collected(host: Host) -> None:
     """Move rows to the front of the tables, over those of requests whose completions were collected, up to the first other."""
-    requests, commands = host.scalars[ROWS], host.scalars[COMMAND_ROWS]
+    requests, commands = host.scalars.rows, host.scalars.command_rows
     first = 0
-    while first < requests and host.requests[first, LEFT] == DONE_WITH:
+    while first < requests and host.requests[first].left == DONE_WITH:
         first += 1
-    first_command = host.requests[first, FIRST_COMMAND] - host.scalars[COMMAND_BASE] if first < requests else commands
+    first_command = host.requests[first].first_command - host.scalars.command_base if first < requests else commands
     for row in range(first, requests):
-        for column in range(REQUEST_COLUMNS):
-            host.requests[row - first, column] = host.requests[row, column]
+        host.requests[row - first] = host.requests[row]
     for row in range(first_command, commands):
-        for column in range(COMMAND_COLUMNS):
-            host.commands[row - first_command, column] = host.commands[row, column]
-    for index in range(host.scalars[ARRIVED], host.scalars[ORDERED]):
-        host.order[index - host.scalars[ARRIVED]] = host.order[index]
-    host.scalars[ORDERED] -= host.scalars[ARRIVED]
-    host.scalars[ARRIVED] = 0
-    host.scalars[ROWS] -= first
-    host.scalars[COLLECTED] -= first
-    host.scalars[REQUEST_BASE] += first
-    host.scalars[COMMAND_ROWS] -= first_command
-    host.scalars[COMMAND_BASE] += first_command
+        host.commands[row - first_command] = host.commands[row]
+    for index in range(host.scalars.arrived, host.scalars.ordered):
+        host.order[index - host.scalars.arrived] = host.order[index]
+    host.scalars.ordered -= host.scalars.arrived
+    host.scalars.arrived = 0
+    host.scalars.rows -= first
+    host.scalars.collected -= first
+    host.scalars.request_base += first
+    host.scalars.command_rows -= first_command
+    host.scalars.command_base += first_command

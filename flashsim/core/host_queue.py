@@ -1,48 +1,26 @@
 """The queue of a host in front of an engine: requests come in and completions go out, between calls of the compiled loop."""
 
+from typing import Any
+
 import numpy as np
 from numba import types
 
 from flashsim.core.array_types import COMMANDS, COMPLETIONS, REQUESTS, VECTOR
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.host import (
-    ABLE,
-    ARRIVED,
-    COLLECTED,
-    COMMAND_BASE,
-    COMMAND_COLUMNS,
-    COMMAND_ROWS,
-    COMPLETED,
-    DELAYED,
-    DEPTH,
     DONE_WITH,
-    FINISHED,
-    FIRST_DEPENDENT,
-    FIRST_QUEUE,
     HOST_TABLES,
-    LEFT,
-    NEXT_DEPENDENT,
-    NOW,
-    ORDERED,
-    QUEUE_SCALARS,
-    QUEUES_END,
-    READ_SUBMISSION,
-    REQUEST_BASE,
-    REQUEST_COLUMNS,
-    ROWS,
-    STARTED,
-    SUBMITTED,
-    TAG,
-    TURN,
-    WRITE_SUBMISSION,
-    Host,
+    QUEUE,
     add_command,
     add_request,
     drop_collected,
+    empty_host,
     expect,
     next_arrival,
+    with_rows,
 )
 from flashsim.core.kernel import kernel_of, lean_kernel
+from flashsim.core.records import Records, field_views
 from flashsim.core.request import COMMAND, COMPLETION, REQUEST, Commands, Completions, Integers, Requests
 from flashsim.core.state_table import State, StateTable, state_of
 from flashsim.core.units import NEVER
@@ -73,33 +51,38 @@ class HostQueue:
 
     def __init__(self, depth: int, queues: int = 1, submission: tuple[int, int] = (0, 0)) -> None:
         check_queues(depth, queues)
-        self.scalars = np.zeros(FIRST_QUEUE + queues * QUEUE_SCALARS, np.int64)
-        self.scalars[DEPTH] = depth
-        self.scalars[QUEUES_END] = len(self.scalars)
-        self.scalars[[READ_SUBMISSION, WRITE_SUBMISSION]] = submission
+        self.tables = empty_host(depth, queues, submission, _FIRST_ROWS)
+        self.scalars = self.tables.scalars
+        self._see_scalars()
         self._empty_queues()
-        self.tables = _empty_tables(self.scalars, _FIRST_ROWS, _FIRST_ROWS)
         self._table = StateTable(HOST_TABLES)
         self._at = np.zeros(1, np.int64)
 
-    @property
-    def requests(self) -> Integers:
-        """The request table's rows in use, shape (n, REQUEST_COLUMNS)."""
-        return self.tables.requests[: self.scalars[ROWS]]
+    def _see_scalars(self) -> None:
+        self._now, self._rows, self._command_rows, self._finished = field_views(self.scalars, "now", "rows", "command_rows", "finished")
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._see_scalars()
 
     @property
-    def commands(self) -> Integers:
-        """The command table's rows in use, shape (m, COMMAND_COLUMNS)."""
-        return self.tables.commands[: self.scalars[COMMAND_ROWS]]
+    def requests(self) -> Records:
+        """The request table's rows in use, HOST_REQUEST."""
+        return self.tables.requests[: self.scalars.rows]
+
+    @property
+    def commands(self) -> Records:
+        """The command table's rows in use, HOST_COMMAND."""
+        return self.tables.commands[: self.scalars.command_rows]
 
     @property
     def now(self) -> int:
         """The clock, ns."""
-        return int(self.scalars[NOW])
+        return int(self._now[0])
 
     @property
     def outstanding(self) -> int:
-        return int(self.scalars[ROWS] - self.scalars[COLLECTED] - self.scalars[FINISHED])
+        return int(self._rows[0] - self._finished[0] - self.scalars["collected"])
 
     @property
     def next_arrival(self) -> int:
@@ -109,7 +92,7 @@ class HostQueue:
     @property
     def unfinished(self) -> Integers:
         """The ids of requests that have not completed, ascending."""
-        return np.flatnonzero(self.requests[:, LEFT] > 0) + self.scalars[REQUEST_BASE]
+        return np.flatnonzero(self.requests.left > 0) + self.scalars.request_base
 
     def append(self, requests: Requests, commands: Commands, at: int | Integers) -> Integers:
         """Take new requests; return their ids, shape (n,).
@@ -129,7 +112,7 @@ class HostQueue:
             arrivals[0] = min(max(at, -1), NEVER)
         else:
             arrivals = np.ascontiguousarray(np.broadcast_to(at, count), np.int64)
-        rows, command_rows = self.scalars[ROWS] + count, self.scalars[COMMAND_ROWS] + len(commands)
+        rows, command_rows = self._rows[0] + count, self._command_rows[0] + len(commands)
         if rows > len(self.tables.requests) or command_rows > len(self.tables.commands):
             self.make_room(count, len(commands))
         first = _enter(self._table.crossing(self.tables), requests, commands, arrivals)
@@ -140,36 +123,32 @@ class HostQueue:
 
     def collect(self) -> Completions:
         """The requests that completed since the last call, in order of completion, dtype COMPLETION."""
-        completions = np.empty(self.scalars[FINISHED], COMPLETION)
+        completions = np.empty(self._finished[0], COMPLETION)
         _collect(self._table.crossing(self.tables), completions)
         return completions
 
     def clear(self) -> None:
         """Forget all requests that have not completed (a power cut)."""
-        self.scalars[REQUEST_BASE] += self.scalars[ROWS]
-        self.scalars[COMMAND_BASE] += self.scalars[COMMAND_ROWS]
-        self.scalars[[ABLE, ARRIVED, DELAYED, FINISHED, ROWS, COMMAND_ROWS, ORDERED, COLLECTED]] = 0
+        self.scalars.request_base += self.scalars.rows
+        self.scalars.command_base += self.scalars.command_rows
+        for name in ("able", "arrived", "delayed", "finished", "rows", "command_rows", "ordered", "collected"):
+            self.scalars[name] = 0
         self._empty_queues()
 
     def _empty_queues(self) -> None:
-        self.scalars[TURN] = FIRST_QUEUE
-        self.scalars[FIRST_QUEUE:].reshape(-1, QUEUE_SCALARS)[:] = (-1, -1, 0, 0)  # HEAD, TAIL, DISPATCHED, IN_FLIGHT
+        self.scalars.turn = 0
+        self.tables.queues[:] = np.array((-1, -1, 0, 0), QUEUE)  # head, tail, dispatched, in flight
 
     def make_room(self, requests: int = 1, commands: int = 1) -> None:
         """Drop what is done with, and make tables longer that what is left and what comes would fill by more than half."""
         drop_collected(self.tables)
-        needed = (int(self.scalars[ROWS]) + requests, int(self.scalars[COMMAND_ROWS]) + commands)
+        needed = (int(self.scalars.rows) + requests, int(self.scalars.command_rows) + commands)
         had = (len(self.tables.requests), len(self.tables.commands))
         sizes = tuple(max(2 * rows, size) for rows, size in zip(needed, had, strict=True))
         if sizes != had:
-            old, self.tables = self.tables, _empty_tables(self.scalars, *sizes)
-            for table, longer in zip(old[1:], self.tables[1:], strict=True):
+            old, self.tables = self.tables, with_rows(*self.tables[:2], *sizes)
+            for table, longer in zip(old[2:], self.tables[2:], strict=True):
                 longer[: len(table)] = table
-
-
-def _empty_tables(scalars: Integers, rows: int, commands: int) -> Host:
-    sizes = ((rows, REQUEST_COLUMNS), (commands, COMMAND_COLUMNS), (rows,), (rows, 2), (rows,))
-    return Host(scalars, *(np.empty(size, np.int64) for size in sizes))
 
 
 def check_queues(depth: int, queues: int) -> None:
@@ -242,11 +221,11 @@ def _enter(table: State, requests: Requests, commands: Commands, arrivals: Integ
     """Take requests and their commands, for which there is room; return the first one's id, or -1 if something is wrong with them."""
     host = _host_of(table)
     for row in range(arrivals.shape[0]):
-        if arrivals[row] < host.scalars[NOW] or arrivals[row] >= NEVER:
+        if arrivals[row] < host.scalars.now or arrivals[row] >= NEVER:
             return -1
     if _first_impossible(requests) >= 0 or not _in_order(commands, requests.shape[0]):
         return -1
-    first, command = host.scalars[ROWS], 0
+    first, command = host.scalars.rows, 0
     for row in range(requests.shape[0]):
         entered = add_request(
             host, arrivals[row if arrivals.shape[0] > 1 else 0], requests[row]["think"], requests[row]["tag"], int(requests[row]["stream"])
@@ -260,9 +239,9 @@ def _enter(table: State, requests: Requests, commands: Commands, arrivals: Integ
     for row in range(requests.shape[0] - 1, -1, -1):  # backwards, so that the lists of dependents run in order of id
         if requests[row]["dependency"] >= 0:
             before = first + requests[row]["dependency"]
-            host.requests[first + row, NEXT_DEPENDENT] = host.requests[before, FIRST_DEPENDENT]
-            host.requests[before, FIRST_DEPENDENT] = host.scalars[REQUEST_BASE] + first + row
-    return host.scalars[REQUEST_BASE] + first
+            host.requests[first + row].next_dependent = host.requests[before].first_dependent
+            host.requests[before].first_dependent = host.scalars.request_base + first + row
+    return host.scalars.request_base + first
 
 
 @kernel_of(types.int64(VECTOR, COMPLETIONS))
@@ -270,13 +249,13 @@ def _collect(table: State, completions: Completions) -> int:
     host = _host_of(table)
     count = completions.shape[0]
     for index in range(count):
-        row = host.finished[index] - host.scalars[REQUEST_BASE]
+        row = host.finished[index] - host.scalars.request_base
         completions[index]["id"] = host.finished[index]
-        completions[index]["tag"] = host.requests[row, TAG]
-        completions[index]["submitted"] = host.requests[row, SUBMITTED]
-        completions[index]["started"] = host.requests[row, STARTED]
-        completions[index]["completed"] = host.requests[row, COMPLETED]
-        host.requests[row, LEFT] = DONE_WITH
-    host.scalars[FINISHED] = 0
-    host.scalars[COLLECTED] += count
+        completions[index]["tag"] = host.requests[row].tag
+        completions[index]["submitted"] = host.requests[row].submitted
+        completions[index]["started"] = host.requests[row].started
+        completions[index]["completed"] = host.requests[row].completed
+        host.requests[row].left = DONE_WITH
+    host.scalars.finished = 0
+    host.scalars.collected += count
     return count

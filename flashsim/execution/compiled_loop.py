@@ -17,21 +17,7 @@ from numba import types
 
 from flashsim.core.array_types import MATRIX, VECTOR
 from flashsim.core.errors import FlashsimError, InvalidParameterError
-from flashsim.core.host import (
-    COLLECTED,
-    COMMAND_ROWS,
-    DONE_WITH,
-    FINISHED,
-    HOST_TABLES,
-    LEFT,
-    REQUEST_BASE,
-    ROWS,
-    TAG,
-    add_command,
-    add_request,
-    drop_collected,
-    expect,
-)
+from flashsim.core.host import DONE_WITH, HOST_TABLES, add_command, add_request, drop_collected, expect
 from flashsim.core.kernel import address_of, compiled, inlined_kernel, kernel_of, lean_kernel
 from flashsim.core.model import CompiledModel
 from flashsim.core.policies import function_at
@@ -106,9 +92,9 @@ def _send(engines: Integers, devices: Integers, clock: Integers, outbox: Integer
         engine, offset = devices[device, _FIRST] + number % drives, number // drives * stripe + request[_OFFSET] % stripe
         host = _host_of(vector_at(engines[engine, _STATE], engines[engine, _STATE_LENGTH]))[0]
         rows, commands = host.requests.shape[0], host.commands.shape[0]
-        if host.scalars[ROWS] == rows or host.scalars[COMMAND_ROWS] == commands:
+        if host.scalars.rows == rows or host.scalars.command_rows == commands:
             drop_collected(host)
-            if 2 * (host.scalars[ROWS] + 1) > rows or 2 * (host.scalars[COMMAND_ROWS] + 1) > commands:
+            if 2 * (host.scalars.rows + 1) > rows or 2 * (host.scalars.command_rows + 1) > commands:
                 engines[engine, _ROOM] = 0
         if engines[engine, _ROOM] == 0:
             clock[_REASON] = engine
@@ -163,10 +149,10 @@ def _run(
                 continue
             engines[engine, _ADVANCED] = 0
             host = _host_of(vector_at(engines[engine, _STATE], engines[engine, _STATE_LENGTH]))[0]
-            for index in range(host.scalars[FINISHED]):
-                row = host.finished[index] - host.scalars[REQUEST_BASE]
-                device, tag = engines[engine, _DEVICE], host.requests[row, TAG]
-                host.requests[row, LEFT] = DONE_WITH
+            for index in range(host.scalars.finished):
+                row = host.finished[index] - host.scalars.request_base
+                device, tag = engines[engine, _DEVICE], host.requests[row].tag
+                host.requests[row].left = DONE_WITH
                 clock[_COMPLETED] += 1
                 if clock[_LOGGED] < log.shape[0]:
                     log[clock[_LOGGED], 0] = time
@@ -174,8 +160,8 @@ def _run(
                     log[clock[_LOGGED], 2] = tag
                     clock[_LOGGED] += 1
                 clock[_ACTS] = act(state, outbox, time, device, tag)
-            host.scalars[COLLECTED] += host.scalars[FINISHED]
-            host.scalars[FINISHED] = 0
+            host.scalars.collected += host.scalars.finished
+            host.scalars.finished = 0
         while clock[_ACTS] <= time:
             clock[_ACTS] = act(state, outbox, time, -1, 0)
         if outbox[0, 1]:

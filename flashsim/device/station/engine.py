@@ -7,24 +7,7 @@ from numba import types
 
 from flashsim.core.array_types import MATRIX, VECTOR
 from flashsim.core.engine import CompiledEngine
-from flashsim.core.host import (
-    COMMAND_BASE,
-    FINISHED,
-    HOST_TABLES,
-    LENGTH,
-    NOW,
-    OFFSET,
-    OPERATION,
-    OWNER,
-    Host,
-    arrive,
-    command_done,
-    heap_pop,
-    heap_push,
-    next_arrival,
-    next_queue,
-    take_command,
-)
+from flashsim.core.host import HOST_TABLES, Host, arrive, command_done, heap_pop, heap_push, next_arrival, next_queue, take_command
 from flashsim.core.host_queue import HostQueue
 from flashsim.core.kernel import inlined_kernel, kernel_of
 from flashsim.core.model import PowerCut
@@ -59,15 +42,15 @@ _state_of = state_of(_STATE)
 @inlined_kernel
 def _serve(host: Host, station: Station, queue: int) -> None:
     command = take_command(host, queue)
-    row = command - host.scalars[COMMAND_BASE]
-    operation = host.commands[row, OPERATION]
-    time = service_time(station.parameters, host.commands[row, OWNER], operation, host.commands[row, OFFSET], host.commands[row, LENGTH])
+    row = command - host.scalars.command_base
+    operation = host.commands[row].operation
+    time = service_time(station.parameters, host.commands[row].owner, operation, host.commands[row].offset, host.commands[row].length)
     place = station.scalars[_FREE]
     station.scalars[_FREE] = station.places[place]
     station.places[place] = command
     key = station.scalars[_STARTED] << _PLACE_BITS | place
     station.scalars[_STARTED] += 1
-    station.scalars[_BUSY] = heap_push(station.heap, station.scalars[_BUSY], host.scalars[NOW] + time, key)
+    station.scalars[_BUSY] = heap_push(station.heap, station.scalars[_BUSY], host.scalars.now + time, key)
     station.scalars[_READS if operation == READ else _WRITES] += 1
     station.scalars[_BUSY_TIME] += time
 
@@ -75,7 +58,7 @@ def _serve(host: Host, station: Station, queue: int) -> None:
 @inlined_kernel
 def _end_service(host: Host, station: Station) -> None:
     """The server that ends first is free again."""
-    host.scalars[NOW] = station.heap[0, 0]
+    host.scalars.now = station.heap[0, 0]
     place = station.heap[0, 1] & _PLACE_MASK
     station.scalars[_BUSY] = heap_pop(station.heap, station.scalars[_BUSY])
     command = station.places[place]
@@ -96,11 +79,11 @@ def advance(table: State, until: int, wait: int) -> int:
         arrival, _ = next_arrival(host)
         end = station.heap[0, 0] if station.scalars[_BUSY] > 0 else NEVER
         due = min(arrival, end)
-        if host.scalars[FINISHED] >= wait:
+        if host.scalars.finished >= wait:
             return int(due)
         if due > until or due == NEVER:
             if until != NEVER:
-                host.scalars[NOW] = max(host.scalars[NOW], until)
+                host.scalars.now = max(host.scalars.now, until)
             return int(due)
         if arrival <= end:
             arrive(host)

@@ -13,24 +13,8 @@ from numba import types
 from flashsim.core.array_types import MATRIX, VECTOR
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.host import (
-    COLLECTED,
-    COMMAND_BASE,
-    COMMAND_ROWS,
-    COMMANDS,
     DONE_WITH,
-    FINISHED,
-    FIRST_COMMAND,
-    FLAGS,
     HOST_TABLES,
-    LEFT,
-    LENGTH,
-    NOW,
-    OFFSET,
-    OPERATION,
-    OWNER,
-    REQUEST_BASE,
-    ROWS,
-    TAG,
     Host,
     add_command,
     add_request,
@@ -75,10 +59,10 @@ def _has_room(table: State, commands: int) -> bool:
     """Whether a drive's tables have room for another request of so many commands, and are not nearly full then."""
     host, _, _ = _disk_of(table)
     requests, most = host.requests.shape[0], host.commands.shape[0]
-    if host.scalars[ROWS] < requests and host.scalars[COMMAND_ROWS] + commands <= most:
+    if host.scalars.rows < requests and host.scalars.command_rows + commands <= most:
         return True
     drop_collected(host)
-    return bool(2 * (host.scalars[ROWS] + 1) <= requests and 2 * (host.scalars[COMMAND_ROWS] + commands) <= most)
+    return bool(2 * (host.scalars.rows + 1) <= requests and 2 * (host.scalars.command_rows + commands) <= most)
 
 
 @lean_kernel
@@ -89,32 +73,32 @@ def _hand_out(table: State, disks: Any) -> None:
         queue = next_queue(host)
         if queue < 0:
             break
-        command = take_command(host, queue) - host.scalars[COMMAND_BASE]
-        drive = host.commands[command, OFFSET] // each[0]
+        command = take_command(host, queue) - host.scalars.command_base
+        drive = host.commands[command].offset // each[0]
         own, _, _ = _disk_of(disks[drive])
         if drives[drive, _ENTERED] < 0:
-            drives[drive, _ENTERED] = add_request(own, host.scalars[NOW], 0, host.commands[command, OWNER], 0)
+            drives[drive, _ENTERED] = add_request(own, host.scalars.now, 0, host.commands[command].owner, 0)
         add_command(
-            own, drives[drive, _ENTERED], host.commands[command, OPERATION], host.commands[command, FLAGS],
-            host.commands[command, OFFSET] - drive * each[0], host.commands[command, LENGTH],
+            own, drives[drive, _ENTERED], host.commands[command].operation, host.commands[command].request_flags,
+            host.commands[command].offset - drive * each[0], host.commands[command].length,
         )  # fmt: skip
     for drive in range(drives.shape[0]):
         if drives[drive, _ENTERED] >= 0:
             own, _, _ = _disk_of(disks[drive])
             expect(own, drives[drive, _ENTERED])
-            drives[drive, _EVENT] = min(drives[drive, _EVENT], host.scalars[NOW])
+            drives[drive, _EVENT] = min(drives[drive, _EVENT], host.scalars.now)
 
 
 @lean_kernel
 def _take_back(host: Host, own: Host) -> None:
-    for index in range(own.scalars[FINISHED]):
-        row = own.finished[index] - own.scalars[REQUEST_BASE]
-        command = host.requests[own.requests[row, TAG] - host.scalars[REQUEST_BASE], FIRST_COMMAND]
-        for _ in range(own.requests[row, COMMANDS]):
+    for index in range(own.scalars.finished):
+        row = own.finished[index] - own.scalars.request_base
+        command = host.requests[own.requests[row].tag - host.scalars.request_base].first_command
+        for _ in range(own.requests[row].commands):
             command_done(host, command)
-        own.requests[row, LEFT] = DONE_WITH
-    own.scalars[COLLECTED] += own.scalars[FINISHED]
-    own.scalars[FINISHED] = 0
+        own.requests[row].left = DONE_WITH
+    own.scalars.collected += own.scalars.finished
+    own.scalars.finished = 0
 
 
 @kernel_of(types.int64(VECTOR, MATRIX, types.int64, types.int64))
@@ -128,14 +112,14 @@ def advance(table: State, disks: Any, until: int, wait: int) -> int:
             if drives[drive, _EVENT] < drives[which, _EVENT]:
                 which = drive
         due = min(arrival, drives[which, _EVENT])
-        if host.scalars[FINISHED] >= wait:
+        if host.scalars.finished >= wait:
             return int(due)
         if due > until or due == NEVER:
             if until != NEVER:
-                host.scalars[NOW] = until
+                host.scalars.now = until
             return int(due)
         if arrival > due:
-            host.scalars[NOW] = due
+            host.scalars.now = due
             own, _, _ = _disk_of(disks[which])
             drives[which, _EVENT] = _loop_at(numbers[1])(disks[which], due, 1)
             if drives[which, _EVENT] < 0:
@@ -143,7 +127,7 @@ def advance(table: State, disks: Any, until: int, wait: int) -> int:
             _take_back(host, own)
             continue
         for drive in range(drives.shape[0]):
-            if not _has_room(disks[drive], host.requests[request - host.scalars[REQUEST_BASE], COMMANDS]):
+            if not _has_room(disks[drive], host.requests[request - host.scalars.request_base].commands):
                 return _NO_ROOM
         arrive(host)
         _hand_out(table, disks)
@@ -187,7 +171,7 @@ class StripedEngine(StripedDrives[HddEngine]):
             status = advance(self._table.crossing((self._host.tables, self._rows, self._each)), disks, until, NEVER if every else wait)
             if status != _NO_ROOM:
                 break
-            most = int(self._host.requests[:, COMMANDS].max())
+            most = int(self._host.requests.commands.max())
             for drive in self._drives:
                 drive.make_room(most)
         if status < 0:

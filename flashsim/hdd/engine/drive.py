@@ -12,7 +12,7 @@ from numba import types
 from flashsim.core.array_types import VECTOR
 from flashsim.core.engine import CompiledEngine
 from flashsim.core.errors import FlashsimError, InvalidParameterError
-from flashsim.core.host import FINISHED, HOST_TABLES, NOW, Host, arrive, command_done, next_arrival
+from flashsim.core.host import HOST_TABLES, Host, arrive, command_done, next_arrival
 from flashsim.core.host_queue import HostQueue
 from flashsim.core.kernel import kernel_of, spliced_kernel
 from flashsim.core.policies import Policies, policy_vector
@@ -58,16 +58,16 @@ def run(host: Host, disk: Disk, policies: Policies, until: int, wait: int) -> in
         command = disk.state[ACTIVE]
         done = disk.state[BUSY_UNTIL] if command >= 0 else NEVER
         due = min(arrival, done)
-        if host.scalars[FINISHED] >= wait:
+        if host.scalars.finished >= wait:
             return int(due)
         if due > until or due == NEVER:
             if until != NEVER:
-                host.scalars[NOW] = until
+                host.scalars.now = until
             return int(due)
         if arrival <= done:
             arrive(host)
         else:
-            host.scalars[NOW] = done
+            host.scalars.now = done
             disk.state[ACTIVE] = -1
             command_done(host, command)
         status = admit(host, disk, policies)

@@ -2,21 +2,7 @@
 
 from numba import types
 
-from flashsim.core.host import (
-    COMMAND_BASE,
-    FLAGS,
-    HOST_TABLES,
-    LENGTH,
-    NOW,
-    OFFSET,
-    OPERATION,
-    OWNER,
-    REQUEST_BASE,
-    TAG,
-    Host,
-    next_queue,
-    take_command,
-)
+from flashsim.core.host import HOST_TABLES, Host, next_queue, take_command
 from flashsim.core.kernel import compiled_apart, inlined_kernel, lean_kernel, spliced_kernel
 from flashsim.core.policies import Policies
 from flashsim.core.request import READ, WRITE
@@ -28,16 +14,7 @@ from flashsim.hdd.state.disk import DISK, Disk
 from flashsim.hdd.state.geometry import extent_of, piece_first, track_angle, track_of
 from flashsim.hdd.state.layout import SLOT_UNIT, SLOTS
 from flashsim.hdd.state.rotation import passing, revolution_for
-from flashsim.hdd.state.terms import (
-    ACTIVE,
-    BUSY_UNTIL,
-    DIRECTION,
-    DRIVE_COLUMNS,
-    HEADS,
-    ROTATION,
-    SECTOR_SIZE,
-    WAITING_COUNT,
-)
+from flashsim.hdd.state.terms import ACTIVE, BUSY_UNTIL, DIRECTION, DRIVE_COLUMNS, HEADS, ROTATION, SECTOR_SIZE, WAITING_COUNT
 
 #: What `choose` may answer that the engine cannot go on with.
 BAD_CHOICE = -2
@@ -55,24 +32,24 @@ def _leave(disk: Disk, index: int) -> int:
 @compiled_apart(HOST_TABLES, DISK, types.int64)
 @lean_kernel
 def _list_candidates(host: Host, disk: Disk, count: int) -> int:
-    source, source_extent = arm_at(disk, host.scalars[NOW])
+    source, source_extent = arm_at(disk, host.scalars.now)
     for index in range(count):
-        at = disk.waiting[index] - host.scalars[COMMAND_BASE]
+        at = disk.waiting[index] - host.scalars.command_base
         disk.candidates[index, CYLINDER] = source // disk.control[HEADS]
         disk.candidates[index, DELAY] = 0
-        if host.commands[at, OPERATION] in (READ, WRITE):
-            sector = host.commands[at, OFFSET] // disk.control[SECTOR_SIZE]
+        if host.commands[at].operation in (READ, WRITE):
+            sector = host.commands[at].offset // disk.control[SECTOR_SIZE]
             extent = extent_of(disk.extents, sector)
             track = track_of(disk.extents, extent, sector)
-            free = host.scalars[NOW] + overhead_of(
-                disk.control, host.commands[at, OPERATION], host.commands[at, LENGTH] // disk.control[SECTOR_SIZE]
+            free = host.scalars.now + overhead_of(
+                disk.control, host.commands[at].operation, host.commands[at].length // disk.control[SECTOR_SIZE]
             )
-            there = free + move_time(disk, source, source_extent, track, extent, host.commands[at, OPERATION] == WRITE)
+            there = free + move_time(disk, source, source_extent, track, extent, host.commands[at].operation == WRITE)
             index_on_track = sector - piece_first(disk.extents, extent, sector)
             part = track_angle(disk.extents, extent, track, disk.control[HEADS]) + index_on_track * SLOT_UNIT
             offset = passing(part, disk.extents[extent, SLOTS], disk.control[ROTATION])
             disk.candidates[index, CYLINDER] = track // disk.control[HEADS]
-            disk.candidates[index, DELAY] = revolution_for(there, offset, disk.control[ROTATION]) + offset - host.scalars[NOW]
+            disk.candidates[index, DELAY] = revolution_for(there, offset, disk.control[ROTATION]) + offset - host.scalars.now
     return source // disk.control[HEADS]
 
 
@@ -104,12 +81,12 @@ def admit(host: Host, disk: Disk, policies: Policies) -> int:
 def _begin_command(host: Host, disk: Disk, command: int) -> None:
     for column in range(DRIVE_COLUMNS):
         disk.before[column] = disk.state[column]
-    row = command - host.scalars[COMMAND_BASE]
-    first = host.commands[row, OFFSET] // disk.control[SECTOR_SIZE]
-    end = first + host.commands[row, LENGTH] // disk.control[SECTOR_SIZE]
+    row = command - host.scalars.command_base
+    first = host.commands[row].offset // disk.control[SECTOR_SIZE]
+    end = first + host.commands[row].length // disk.control[SECTOR_SIZE]
     disk.state[ACTIVE] = command
-    owner = host.commands[row, OWNER]
+    owner = host.commands[row].owner
     disk.state[BUSY_UNTIL] = serve(
-        disk, owner, host.requests[owner - host.scalars[REQUEST_BASE], TAG], host.commands[row, OPERATION], host.commands[row, FLAGS],
-        first, end, host.scalars[NOW],
+        disk, owner, host.requests[owner - host.scalars.request_base].tag, host.commands[row].operation, host.commands[row].request_flags,
+        first, end, host.scalars.now,
     )  # fmt: skip

@@ -1,20 +1,7 @@
 """A command enters the drive: the translation layer plans it page by page, and its operations take their places in the dies' queues."""
 
 from flashsim.core.array_types import VECTOR
-from flashsim.core.host import (
-    COMMAND_BASE,
-    FLAGS,
-    HEAD,
-    HOST_TABLES,
-    LENGTH,
-    NOW,
-    OFFSET,
-    OPERATION,
-    Host,
-    next_command,
-    next_queue,
-    take_command,
-)
+from flashsim.core.host import HOST_TABLES, Host, next_command, next_queue, take_command
 from flashsim.core.kernel import compiled_apart, inlined_kernel
 from flashsim.core.policies import Policies
 from flashsim.core.request import FLUSH, FORCE_UNIT_ACCESS, READ, SECTOR, TRIM, WRITE, Integers
@@ -170,7 +157,7 @@ def admit(
 def take_command_row(host: Host, flow: Flow, queue: int, timing: Integers, operation: int) -> int:
     """A row for the next command of a submission queue."""
     command = take_row(flow, COMMAND_KIND)
-    flow.operations[command].request = host.scalars[queue + HEAD]
+    flow.operations[command].request = host.queues[queue].head
     flow.operations[command].left = 0
     flow.operations[command].first_part = -1
     flow.operations[command].flush_mark = flow.operations[command].on_its_way = 0
@@ -206,16 +193,16 @@ def dispatch(host: Host, flow: Flow, flash: Flash, times: Times, policies: Polic
     """Admit waiting commands, the submission queues in turn, while those have room; DONE, or why it stopped short."""
     while True:
         if flow.engine.flushing >= 0:
-            status = admit_flush(flow, flash, policies, times.timing, host.scalars[NOW])
+            status = admit_flush(flow, flash, policies, times.timing, host.scalars.now)
             if status != DONE:
                 return status
             continue
         queue = next_queue(host)
         if queue < 0:
             return DONE
-        request = host.scalars[queue + HEAD]
-        row = next_command(host, queue) - host.scalars[COMMAND_BASE]
-        operation, offset, length = host.commands[row, OPERATION], host.commands[row, OFFSET], host.commands[row, LENGTH]
+        request = host.queues[queue].head
+        row = next_command(host, queue) - host.scalars.command_base
+        operation, offset, length = host.commands[row].operation, host.commands[row].offset, host.commands[row].length
         if flow.engine.live + rows_needed(flash, operation, length) > flow.operations.shape[0]:
             return TABLE_FULL
         command = take_command_row(host, flow, queue, times.timing, operation)
@@ -227,7 +214,7 @@ def dispatch(host: Host, flow: Flow, flash: Flash, times: Times, policies: Polic
         if operation == FLUSH and (flash.buffer[0, PLACES] > 0 or times.timing[CONTINUATION] > 0) and not times.timing[POWER_PROTECTED]:
             flow.engine.flushing = command
             continue
-        forced = host.commands[row, FLAGS] & FORCE_UNIT_ACCESS != 0
+        forced = host.commands[row].request_flags & FORCE_UNIT_ACCESS != 0
         through = flash.buffer[0, WRITE_THROUGH] != 0 or forced
         continues = goes_on(flow.engine, flash.control, times, operation, offset, length, forced)
         if continues:
@@ -238,7 +225,7 @@ def dispatch(host: Host, flow: Flow, flash: Flash, times: Times, policies: Polic
             and not admit(flow, flash, times, policies, command, request, operation, offset, length, through, continues)
         ):
             return POLICY_FAILED
-        enter_controller(flow, flash.control, command, host.scalars[NOW])
+        enter_controller(flow, flash.control, command, host.scalars.now)
 
 
 @inlined_kernel

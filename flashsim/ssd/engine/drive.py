@@ -8,7 +8,7 @@ from numba import types
 from flashsim.core.array_types import VECTOR
 from flashsim.core.engine import CompiledEngine
 from flashsim.core.errors import CapacityError
-from flashsim.core.host import FINISHED, HOST_TABLES, NOW, arrive, heap_pop, next_arrival
+from flashsim.core.host import HOST_TABLES, arrive, heap_pop, next_arrival
 from flashsim.core.host_queue import HostQueue
 from flashsim.core.kernel import kernel_of, lean_kernel
 from flashsim.core.model import PowerCut
@@ -67,11 +67,11 @@ def advance(table: State, until: int, wait: int) -> int:
         arrival, _ = next_arrival(host)
         event = next_event(flow)
         due = min(arrival, event)
-        if host.scalars[FINISHED] >= wait:
+        if host.scalars.finished >= wait:
             return int(due)
         if due > until or due == NEVER:
             if until != NEVER:
-                host.scalars[NOW] = max(host.scalars[NOW], until)
+                host.scalars.now = max(host.scalars.now, until)
             return int(due)
         if arrival <= event:
             arrive(host)
@@ -79,7 +79,7 @@ def advance(table: State, until: int, wait: int) -> int:
             row = flow.heap[0, 1] & ROW_MASK
             flow.engine.events = heap_pop(flow.heap, flow.engine.events)
             flow.engine.happened += 1
-            host.scalars[NOW] = event
+            host.scalars.now = event
             happen(host, flow, flash, times, row)
 
 

@@ -7,7 +7,7 @@ last the dies that got free, or got something ready, look for work in the order 
 
 from numba import types
 
-from flashsim.core.host import HOST_TABLES, NOW, Host, command_done
+from flashsim.core.host import HOST_TABLES, Host, command_done
 from flashsim.core.kernel import compiled_apart, inlined_kernel
 from flashsim.core.request import Integers
 from flashsim.core.spans import HOST
@@ -252,7 +252,7 @@ def cells_end(flow: Flow, flash: Flash, times: Times, first: int, now: int) -> N
 @inlined_kernel
 def happen(host: Host, flow: Flow, flash: Flash, times: Times, row: int) -> None:
     """Let one operation's event happen, at the host's clock."""
-    now = host.scalars[NOW]
+    now = host.scalars.now
     phase = flow.operations[row].phase
     if flow.operations[row].kind == COMMAND_KIND:
         note_span(flow, flash.control, flash.control[DIES] + flash.control[CHANNELS] + 1, row, now)

@@ -22,14 +22,7 @@ from flashsim.core.kernel import kernel
 from flashsim.core.request import Integers
 from flashsim.storage.attributes import Attribute, Values, array_from, values_of
 from flashsim.storage.columns import array_of
-from flashsim.storage.page._postgresql import (
-    FIRST_DAY,
-    FIRST_MICROSECOND,
-    NUMERIC_BASE,
-    NUMERIC_NEGATIVE,
-    NUMERIC_SHORT,
-    TYPES,
-)
+from flashsim.storage.page._postgresql import FIRST_DAY, FIRST_MICROSECOND, NUMERIC_BASE, NUMERIC_NEGATIVE, NUMERIC_SHORT, TYPES
 from flashsim.storage.page._postgresql_numerics import decimals
 from flashsim.storage.record import Bytes
 

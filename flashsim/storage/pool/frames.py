@@ -7,21 +7,7 @@ import numpy as np
 from flashsim.core.kernel import inlined_kernel, lean_kernel
 from flashsim.core.policies import Policies
 from flashsim.core.prefetch import prefetch
-from flashsim.core.replacement import (
-    DIRTY,
-    FLAGS,
-    FORGET,
-    KNOWN,
-    NONE,
-    NOW,
-    PINNED,
-    RESIDENT,
-    SIZE,
-    USED,
-    Numbers,
-    PoolState,
-    of_page,
-)
+from flashsim.core.replacement import DIRTY, FLAGS, FORGET, KNOWN, NONE, NOW, PINNED, RESIDENT, SIZE, USED, Numbers, PoolState, of_page
 from flashsim.core.request import Integers
 from flashsim.storage.pool.plain import PlainPool
 from flashsim.storage.pool.reference import TOOK_FREE, WAS_RESIDENT, WRITE_BACK, know_future, refer

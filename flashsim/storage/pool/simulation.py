@@ -11,18 +11,7 @@ from flashsim.core.errors import InvalidParameterError
 from flashsim.core.kernel import kernel_of
 from flashsim.core.policies import Policies
 from flashsim.core.prefetch import prefetch
-from flashsim.core.replacement import (
-    FIRST_PAGE,
-    FLAGS,
-    KNOWN,
-    NEWER,
-    NOW,
-    OLDER,
-    POOL,
-    Numbers,
-    PoolState,
-    ReplacementPolicy,
-)
+from flashsim.core.replacement import FIRST_PAGE, FLAGS, KNOWN, NEWER, NOW, OLDER, POOL, Numbers, PoolState, ReplacementPolicy
 from flashsim.core.request import Integers
 from flashsim.storage.pool.plain import PlainPool
 from flashsim.storage.pool.reference import TOOK_FREE, WAS_RESIDENT, WRITE_BACK, breach, kernels_of, know_future, refer, with_rows

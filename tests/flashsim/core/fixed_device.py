@@ -7,7 +7,7 @@ import heapq
 import numpy as np
 import simpy
 
-from flashsim.core.host import COMMAND_BASE, LENGTH, NOW, OFFSET, OWNER, arrive, command_done, next_arrival, next_queue, take_command
+from flashsim.core.host import arrive, command_done, next_arrival, next_queue, take_command
 from flashsim.core.host_queue import HostQueue
 from flashsim.core.host_specification import OPERATIONS, HostRequest, SpecifiedHost, delay
 from flashsim.core.request import SECTOR, Commands, Completions, Integers, Requests
@@ -45,12 +45,12 @@ class FixedEngine:
             arrival, _ = next_arrival(host.tables)
             end = self._operations[0][0] if self._operations else NEVER
             if min(arrival, end) > until or min(arrival, end) == NEVER:
-                host.scalars[NOW] = host.now if until == NEVER else until
+                host.scalars.now = host.now if until == NEVER else until
                 break
             if arrival <= end:
                 arrive(host.tables)
             else:
-                host.scalars[NOW], _, command = heapq.heappop(self._operations)
+                host.scalars.now, _, command = heapq.heappop(self._operations)
                 completed = bool(command_done(host.tables, command))
             self._admit()
         return host.collect()
@@ -59,10 +59,10 @@ class FixedEngine:
         host = self.host
         while (queue := next_queue(host.tables)) >= 0:
             command = take_command(host.tables, queue)
-            row = host.commands[command - host.scalars[COMMAND_BASE]]
-            end = host.now + service_time(int(row[OFFSET]), int(row[LENGTH]))
+            row = host.commands[command - host.scalars.command_base]
+            end = host.now + service_time(int(row.offset), int(row.length))
             heapq.heappush(self._operations, (end, len(self.admitted), int(command)))
-            self.admitted.append(int(row[OWNER]))
+            self.admitted.append(int(row.owner))
 
 
 class FixedSpecification:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from flashsim.core import host_queue as host_module
 from flashsim.core.errors import InvalidParameterError
-from flashsim.core.host import OWNER, arrive, command_done, heap_pop, heap_push, next_queue, take_command
+from flashsim.core.host import arrive, command_done, heap_pop, heap_push, next_queue, take_command
 from flashsim.core.host_queue import HostQueue, one_command_each
 from flashsim.core.host_specification import SpecifiedHost
 from flashsim.core.request import COMMAND, READ, SECTOR, WRITE, Commands, Integers, Requests, make_requests
@@ -142,7 +142,7 @@ def dispatched(host: HostQueue) -> list[tuple[int, int]]:
     taken = []
     while (queue := next_queue(host.tables)) >= 0:
         command = int(take_command(host.tables, queue))
-        taken.append((command, int(host.commands[command, OWNER])))
+        taken.append((command, int(host.commands[command].owner)))
     return taken
 
 
