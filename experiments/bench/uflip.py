@@ -102,8 +102,10 @@ def run_all(
     for number, (name, run) in enumerate(todo):
         if progress:
             progress(number, len(todo), f"{name} {run.name}")
-        completions = target.measure(run.requests(method.seed), pause)
-        found.append(_summary(name, members[name].PARAMETER, members[name].UNIT, run, completions, method))
+        requests, member = run.requests(method.seed), members[name]
+        completions = target.measure(requests, pause)
+        ignored = start_up(_times(completions)) if method.ignore is None else method.ignore
+        found.append(measured(name, member.PARAMETER, member.UNIT, run.name, run.value, completions, requests["length"], ignored))
     place = {name: number for number, name in enumerate(members)}
     return state, pause, sorted(found, key=lambda one: place[one.benchmark])
 
@@ -152,12 +154,6 @@ def disturbed_until(times: Integers, usual: Integers) -> int:
     late = np.flatnonzero(np.abs(times - reference) > _TOLERANCE * reference)  # of the last window that is off, what puts it off
     inside = late[late < off[-1] + window]
     return int(inside[-1]) + 1 if len(inside) else int(off[-1]) + window
-
-
-def _summary(name: str, parameter: str, unit: str, run: Run, completions: Completions, method: Method) -> Measured:
-    times = _times(completions)
-    ignored = start_up(times) if method.ignore is None else method.ignore
-    return measured(name, parameter, unit, run.name, run.value, completions, run.requests(method.seed)["length"], ignored)
 
 
 def measured(

@@ -1,6 +1,5 @@
 """A pool's misses and write-backs on a device: what references take in virtual time on a simulated one, or by the clock on a real one."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,7 @@ from experiments.runs.drives import DriveInUse, HeldDrive
 from experiments.runs.joining import CPU
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.protocols import Progress, Sink
-from flashsim.core.replacement import FIRST_PAGE, Numbers, ReplacementPolicy
+from flashsim.core.replacement import FIRST_PAGE, ReplacementPolicy
 from flashsim.core.units import SECONDS
 from flashsim.device import presets
 from flashsim.device.access import is_path
@@ -24,9 +23,7 @@ from flashsim.execution.real import run_on_file
 from flashsim.execution.requests import Algorithm, Phase
 from flashsim.execution.run import Run
 from flashsim.execution.simulated import simulate
-from flashsim.storage.heap_file import TupleFile
 from flashsim.storage.pool.buffer_pool import BufferPool
-from flashsim.storage.pool.simulation import Writes
 from flashsim.storage.pool.tokens import token_file
 
 #: References whose misses are found at once.
@@ -122,23 +119,16 @@ class Target:
         file = token_file("pages", trace.pages, page_size)
         manager = BufferManager(BufferPool(policy, frames, (file,), seed), depth=self.depth)
         algorithm = _references(manager, trace, policy.future, warm_up, progress)
-        return Served(self._on_file(self.file, algorithm, file) if self.file else self._simulated(algorithm, file))
-
-    def _simulated(self, algorithm: Algorithm, file: TupleFile) -> Run:
+        size = (file.pages + len(file.layout.reserved_places)) * file.page_size
+        if self.file:
+            with RealDevice(self.file, size, allow_write=self.allow_write, replace=self.force) as device:
+                run = run_on_file(algorithm, [file], device, sink=self.sink)
+                device.remove_if_made()
+            return Served(run)
         drive: HeldDrive = DriveInUse(self.device) if isinstance(self.device, str) else self.device
         cpu = cpus.load(self.cpu) if self.cpu else None
-        machine = Machine([drive.device(_size(file))], cpu, self.sink, drive.load().name, drive.start, drive.full, drive.scale)
-        return simulate(algorithm, [file], [machine])[0]
-
-    def _on_file(self, path: Path, algorithm: Algorithm, file: TupleFile) -> Run:
-        with RealDevice(path, _size(file), allow_write=self.allow_write, replace=self.force) as device:
-            run = run_on_file(algorithm, [file], device, sink=self.sink)
-            device.remove_if_made()
-        return run
-
-
-def _size(file: TupleFile) -> int:
-    return (file.pages + len(file.layout.reserved_places)) * file.page_size
+        machine = Machine([drive.device(size)], cpu, self.sink, drive.load().name, drive.start, drive.full, drive.scale)
+        return Served(simulate(algorithm, [file], [machine])[0])
 
 
 def _references(manager: BufferManager, trace: NumberedTrace, future: bool, warm_up: int, progress: Progress | None) -> Algorithm:
@@ -146,15 +136,11 @@ def _references(manager: BufferManager, trace: NumberedTrace, future: bool, warm
     place[FIRST_PAGE + np.argsort(trace.ids)] = np.arange(trace.pages)
     for name, begin, end in ((_WARM_UP, 0, warm_up), (_REFERENCES, warm_up, trace.references)):
         yield Phase(name)
-        for pages, writes, next_uses, done in _parts(trace, begin, end, future):
-            yield from manager.refer(place[pages], writes, next_uses)
+        for first in range(begin, end, _AT_ONCE):
+            last = min(end, first + _AT_ONCE)
+            pages, writes = trace.part(first, last)
+            yield from manager.refer(place[pages], writes, trace.next_uses(first, last) if future else None)
             if progress is not None:
-                progress(done, trace.references, f"{manager.pool.policy.name} in {manager.pool.frames:,} pages on the device")
+                progress(last, trace.references, f"{manager.pool.policy.name} in {manager.pool.frames:,} pages on the device")
     yield Phase(_FLUSH)
     yield from manager.flush()
-
-
-def _parts(trace: NumberedTrace, begin: int, end: int, future: bool) -> Iterator[tuple[Numbers, Writes | None, Numbers | None, int]]:
-    for first in range(begin, end, _AT_ONCE):
-        last = min(end, first + _AT_ONCE)
-        yield *trace.part(first, last), trace.next_uses(first, last) if future else None, last

@@ -58,7 +58,8 @@ class Step:
     def row(self) -> dict[str, Any]:
         """JSON-ready, with the pages in frames as a text."""
         told = {name: value for name, value in vars(self).items() if name != "dirty"}
-        return told | {"frames": " ".join(_name(page, self.dirty) for page in self.frames)}
+        names = ("-" if page is None else f"{page}*" if page in self.dirty else str(page) for page in self.frames)
+        return told | {"frames": " ".join(names)}
 
 
 def steps(source: ReferenceSource, policies: Sequence[str], frames: int, limit: int, seed: int = 0) -> list[Step]:
@@ -129,7 +130,3 @@ def _panel(axes: Axes, told: Sequence[Step], rows: int) -> None:
 
 def _text(axes: Axes, column: int, row: int, text: str, **more: Any) -> None:
     axes.text(column + 0.5, row + 0.5, text, ha="center", va="center", fontsize=6.5, **more)
-
-
-def _name(page: int | None, dirty: frozenset[int]) -> str:
-    return "-" if page is None else f"{page}*" if page in dirty else str(page)

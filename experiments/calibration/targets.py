@@ -98,7 +98,10 @@ def real_target(
         area = check_area(size or device.size, str(path))
         target = PsyncTarget(device, area)
         if allow_write:
-            _fill(target, progress)
+            for offset in range(0, area, _FILL):
+                target.serve(make_requests(WRITE, offset, _FILL), 0)
+                if progress:
+                    progress(offset + _FILL, area, "writing the area once")
         else:
             _refuse_holes(path, area)
         yield target
@@ -125,10 +128,3 @@ def _refuse_holes(path: Path, area: int) -> None:
             f"device: {path} was not written from {format_size(hole // SECTOR * SECTOR)} on; reads there do not reach the device "
             "(write it first, or add --allow-write)"
         )
-
-
-def _fill(target: Target, progress: Progress | None) -> None:
-    for offset in range(0, target.size, _FILL):
-        target.serve(make_requests(WRITE, offset, _FILL), 0)
-        if progress:
-            progress(offset + _FILL, target.size, "writing the area once")

@@ -7,8 +7,8 @@ from typing import Any
 import pandas as pd
 from matplotlib.figure import Figure
 
+from experiments.pooling.results import DesignResult
 from experiments.pooling.session import Pools
-from experiments.pooling.telling import Ran
 from experiments.presentation.plots import LINES, MARKED, STROKES, WIDTH, legend, panels, stroke
 from experiments.presentation.report import Report
 from experiments.presentation.section import Section
@@ -147,7 +147,7 @@ def parts(done: Pools) -> Figure | None:
     return figure
 
 
-def _drawn(done: Pools) -> Sequence[Ran]:
+def _drawn(done: Pools) -> Sequence[DesignResult]:
     return done.runs if len(done.runs) <= _MOST_LINES else [each for each in done.runs if each.without is None]
 
 

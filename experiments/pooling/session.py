@@ -9,12 +9,12 @@ import numpy as np
 
 from algorithms.extensions.base import DESIGNS, design_parts
 from algorithms.replacement.base import REPLACEMENT, check_replacement_policy, replacement_parts
-from experiments.pooling.telling import INTERVALS, Ran
+from experiments.pooling.results import INTERVALS, DesignResult
 from experiments.replaying.preconditioning import wanted
 from experiments.runs import kept
 from experiments.runs.jobs import Job, Settings, make
 from experiments.runs.pool_devices import PoolDevice
-from experiments.runs.pools import PoolResult, PoolSetup
+from experiments.runs.pools import PoolSetup
 from flashsim.core.activity import activity
 from flashsim.core.compiling import Part, parts_of
 from flashsim.core.errors import InvalidParameterError, RefusedError, UnknownNameError
@@ -141,7 +141,10 @@ class Asked:
     def job(self, design: str, part: str | None, states: Mapping[str, Precondition]) -> Job:
         """The run of one design, whose flash drives are brought into states, which rests on no formula: their occupancy is its argument."""
         setup = self.setup(design, part)
-        preconditions = {purpose: _as_arguments(state) for purpose, state in states.items()}
+        preconditions = {
+            purpose: vars(state) | {"occupancy": None if state.occupancy is None else np.asarray(state.occupancy).tolist()}
+            for purpose, state in states.items()
+        }
         stamps = kept.stamps([self.workload, self.policy, design, *(device.named for device in setup.parts().values())])
         return Job.of(
             run_design, _name(design, part), setup=vars(setup), name=_name(design, part), stamps=stamps, preconditions=preconditions
@@ -166,7 +169,7 @@ class Pools:
 
     asked: Asked
     pages: int
-    runs: Sequence[Ran]
+    runs: Sequence[DesignResult]
     recalled: int = 0
 
     def title(self) -> str:
@@ -176,7 +179,7 @@ class Pools:
         return f"{told}, {format_duration(asked.time)}" + ("" if asked.scale == 1 else f"; all that at scale {asked.scale:g}")
 
     def rows(self) -> list[dict[str, Any]]:
-        """A row a run (`experiments.pooling.telling.Ran.row`), with its transactions over those of the same design with all parts."""
+        """A row a run (`DesignResult.row`), with its transactions over those of the same design with all parts."""
         whole = {each.design: each.row()["transactions_s"] for each in self.runs if each.without is None}
         rows = [each.row() for each in self.runs]
         for row in rows:
@@ -223,14 +226,12 @@ def simulate(asked: Asked, progress: Progress | None = None, settings: Settings 
         jobs = [asked.job(*variant, states) for variant in variants]
         results = make(jobs, settings or Settings(), progress, parts=_parts(asked, devices.values()))
         found, recalled = [results[job] for job in jobs], sum(each.recalled for each in results.made.values())
-    metric, erases = stream.METRIC if isinstance(stream, TransactionWorkload) else None, devices["ssd"].lifetime_erases
+    metric = stream.METRIC if isinstance(stream, TransactionWorkload) else None
+    told = {"metric": metric, "last": asked.last, "lifetime_erases": devices["ssd"].lifetime_erases, "scale": asked.scale}
     runs = [
-        Ran(
-            design, part, system, metric, asked.last, result.counts, result.devices, result.cpu_s, result.ended, erases, asked.scale,
-            result.by_kind, result.figures,
-        )
-        for (design, part), system, result in zip(variants, systems, map(PoolResult.of, found), strict=True)
-    ]  # fmt: skip
+        DesignResult.of(each, design=design, without=part, system=system, **told)
+        for (design, part), system, each in zip(variants, systems, found, strict=True)
+    ]
     return Pools(asked, stream.pages, runs, recalled)
 
 
@@ -245,10 +246,6 @@ def run_design(
     return _run(PoolSetup(**setup), name, states)
 
 
-def _as_arguments(state: Precondition) -> dict[str, Any]:
-    return vars(state) | {"occupancy": None if state.occupancy is None else np.asarray(state.occupancy).tolist()}
-
-
 def _run(setup: PoolSetup, name: str, states: Mapping[str, Precondition], writer: ParquetWriter | None = None) -> dict[str, Any]:
     """What a system did, whose requests are recorded if there is a writer."""
     used = sorted(PURPOSES.index(purpose) for purpose in setup.devices if purpose != "ssd" or _needs_ssd(setup.design))
@@ -257,7 +254,9 @@ def _run(setup: PoolSetup, name: str, states: Mapping[str, Precondition], writer
     with activity(f"running {name}") as progress:
 
         def watch(passed: int, counts: Mapping[str, Integers]) -> None:
-            progress(passed, INTERVALS, Ran(setup.design, None, run.system, None, 1.0, counts, scale=setup.scale).lately())
+            system = run.system
+            last = DesignResult(counts, system.interval, system.ssd, design=setup.design, without=None, system=system, scale=setup.scale)
+            progress(passed, INTERVALS, last.lately())
 
         return run.result(_STEPS, watch).as_dict()
 

@@ -8,7 +8,7 @@ from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from experiments.presentation.plots import LINES, style
+from experiments.presentation.plots import LINES, panels
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.spans import CAUSES, KINDS, Spans, server_names
 from flashsim.core.units import MICROSECONDS
@@ -41,10 +41,9 @@ def draw_pages(drive: Drawn, title: str = "") -> Figure:
     if len(state.spare) > MOST_DRAWN:
         raise InvalidParameterError("flash pages", len(state.spare), f"at most {MOST_DRAWN} can be drawn")
     pools, per_pool = parameters.pools, parameters.blocks_per_plane
-    with style():
-        width, height = max(4.0, 0.34 * per_pool), 0.9 + 0.2 * parameters.pages_per_block
-        figure = Figure(figsize=(min(width, 14.0), min(height, 5.0) * pools), layout="constrained")
-        for pool, axes in enumerate(figure.subplots(pools, 1, squeeze=False)[:, 0]):
+    width, height = max(4.0, 0.34 * per_pool), 0.9 + 0.2 * parameters.pages_per_block
+    with panels(min(height, 5.0) * pools, pools, width=min(width, 14.0), squeeze=False) as (figure, grid):
+        for pool, axes in enumerate(grid[:, 0]):
             _plane(axes, state, slice(pool * per_pool, (pool + 1) * per_pool))
             axes.set_title(pool_name(state, pool), fontsize=8, loc="left", pad=9)
         handles = [Patch(facecolor=colour, edgecolor="black", label=name) for colour, name in zip(PAGE_COLOURS, PAGE_NAMES, strict=True)]
@@ -87,9 +86,7 @@ def draw_spans(spans: Spans, dies: int, channels: int, begin: int = 0, end: int 
     end = int(spans["end"].max(initial=begin + 1)) if end is None else end
     shown = spans[(spans["end"] > begin) & (spans["begin"] < end)]
     names = server_names(dies, channels)
-    with style():
-        figure = Figure(figsize=(10, 0.9 + 0.32 * len(names)), layout="constrained")
-        axes = figure.subplots()
+    with panels(0.9 + 0.32 * len(names), width=10) as (figure, axes):
         for cause in np.unique(shown["cause"]):
             of_cause = shown[shown["cause"] == cause]
             lengths = (of_cause["end"] - of_cause["begin"]) / MICROSECONDS

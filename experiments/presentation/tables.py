@@ -170,7 +170,7 @@ class _Column:
 
     @property
     def least(self) -> int:
-        return max(len(word) for entry in (self.head, *self.entries, "-") for word in _words(entry))
+        return max(len(word) for entry in (self.head, *self.entries, "-") for word in _COUNTS.sub("_", entry).split())
 
     @property
     def readable(self) -> int:
@@ -179,10 +179,6 @@ class _Column:
 
     def lines(self, entry: str, width: int) -> list[str]:
         return [line.rjust(width) if self.numbers else line.ljust(width) for line in wrapped(entry, width).split("\n")]
-
-
-def _words(text: str) -> list[str]:
-    return _COUNTS.sub("_", text).split()
 
 
 def wrapped(text: str, width: int | None, indent: str = "") -> str:

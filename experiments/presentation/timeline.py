@@ -82,7 +82,8 @@ class Timeline:
         """Take requests (`operation`, `offset`, `length`, shape (n,)) that have completed, in order of their ids, after their spans."""
         if not len(completions):
             return
-        spans, self._held = self._ready(int(completions["id"][-1]))
+        ready = self._held["request"] <= completions["id"][-1]
+        spans, self._held = self._held[ready], self._held[~ready]
         groups = _by_request(spans)
         shown = np.flatnonzero((completions["submitted"] < self._end) & (completions["completed"] >= self._begin))
         shown = shown[np.argsort(completions["started"][shown], kind="stable")]
@@ -92,11 +93,6 @@ class Timeline:
             self._write(self._request(request, groups.pop(request[0], [])))
         for left in groups.values():
             self._write(self._part(span) for span in left)
-
-    def _ready(self, last: int) -> tuple[Spans, Spans]:
-        """The held spans of requests up to `last` or of none, and the others."""
-        ready = self._held["request"] <= last
-        return self._held[ready], self._held[~ready]
 
     def _request(self, request: tuple[int, ...], spans: list[tuple[int, ...]]) -> Iterator[str]:
         number, submitted, started, completed, operation, offset, length = request

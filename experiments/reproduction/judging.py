@@ -55,12 +55,11 @@ def _reproduced(paper: Paper, claims: Sequence[Claim], settings: Settings, progr
     jobs = [job for name in run for job in paper.exhibit(name).jobs(chosen_ids, settings)]
     results = make(jobs, settings, progress, paper.translation_layers)
     judgements = [paper.exhibit(claim.exhibit).judge(claim, results) if claim.exhibit else not_attempted(claim) for claim in claims]
-    shown = {name: paper.exhibit(name).sections(results) if name in run else [_not_run(paper, name)] for name in exhibits}
-    return Reproduced(paper, judgements, shown, results)
-
-
-def _not_run(paper: Paper, exhibit: str) -> Section:
-    return Section(paper.exhibit(exhibit).TITLE, f"Not run: it means nothing below scale {paper.least_scales[exhibit]:g}.")
+    shown = {name: paper.exhibit(name).sections(results) for name in run}
+    for name in set(exhibits) - set(run):
+        text = f"Not run: it means nothing below scale {paper.least_scales[name]:g}."
+        shown[name] = [Section(paper.exhibit(name).TITLE, text)]
+    return Reproduced(paper, judgements, {name: shown[name] for name in exhibits}, results)
 
 
 def verdict_table(done: Reproduced, scale: float, *, details: bool) -> Table:

@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from experiments.papers.base import Claim
 from experiments.presentation.report import page
-from experiments.presentation.tables import Table, write_csv
+from experiments.presentation.tables import Table, same, write_csv
 from experiments.reproduction.judging import Reproduced, as_dict, counts, tally
 from experiments.runs.jobs import Job, Made, Settings
 
@@ -22,7 +21,9 @@ def write_report(folder: Path, done: Sequence[Reproduced], settings: Settings) -
     (folder / "report.html").write_text(html(done, settings), encoding="utf-8")
     for one in done:
         prefix = f"{one.paper.name}-"
-        write_csv(_claims_table(one, settings), folder / f"{prefix}claims.csv")
+        rows = [each.as_dict(settings.scale) | {"tally": str(each.tally)} for each in one.judgements]
+        columns = {"claim": "id", "verdict": "shown", "inside": "tally"} | same("published", "measured", "tolerance", "note")
+        write_csv(Table.of(rows, columns), folder / f"{prefix}claims.csv")
         write_csv(_runs_table(one), folder / f"{prefix}runs.csv")
         for section in one.sections:
             section.write_files(folder, prefix)
@@ -34,22 +35,6 @@ def html(done: Sequence[Reproduced], settings: Settings) -> str:
     contents = [part for one in shown for part in one["contents"]]
     title = f"{', '.join(one.paper.name for one in done)} at scale {settings.scale:g}"
     return page("reproduction.html.j2", title, contents, origin, papers=shown, settings=settings, version=origin["flashsim"])
-
-
-def _claims_table(one: Reproduced, settings: Settings) -> Table:
-    rows = [
-        [
-            each.claim.name,
-            each.verdict_at(settings.scale),
-            str(each.tally),
-            each.published,
-            each.measured,
-            each.claim.tolerance,
-            each.note_at(settings.scale),
-        ]
-        for each in one.judgements
-    ]
-    return Table(["claim", "verdict", "inside", "published", "measured", "tolerance", "note"], rows)
 
 
 def _runs_table(one: Reproduced) -> Table:
@@ -101,7 +86,15 @@ def _shown(one: Reproduced, scale: float) -> dict[str, Any]:
         for exhibit, sections in one.exhibits.items()
         if sections
     ]
-    runs_of = {each.claim.id: [by_id[job.id] for job in _jobs(one, each.claim) if job.id in by_id] for each in one.judgements}
+    jobs_of = {
+        each.claim.id: one.paper.exhibit(each.claim.exhibit).jobs([each.claim.id], one.results.settings)
+        for each in one.judgements
+        if each.claim.exhibit
+    }
+    runs_of = {
+        each.claim.id: [by_id[id] for id in dict.fromkeys(job.id for job in jobs_of.get(each.claim.id, ())) if id in by_id]
+        for each in one.judgements
+    }
     contents = [(f"{name}-exhibit-{exhibit}", sections[0].title) for exhibit, sections in one.exhibits.items() if sections]
     return {
         "paper": one.paper,
@@ -113,7 +106,3 @@ def _shown(one: Reproduced, scale: float) -> dict[str, Any]:
         "by_id": by_id,
         "runs_of": runs_of,
     }
-
-
-def _jobs(one: Reproduced, claim: Claim) -> list[Job]:
-    return list(dict.fromkeys(one.paper.exhibit(claim.exhibit).jobs([claim.id], one.results.settings))) if claim.exhibit else []

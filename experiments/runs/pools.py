@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
@@ -259,12 +259,12 @@ class PoolResult:
     counts: Mapping[str, Integers]
     interval: int
     ssd: int
-    by_kind: Mapping[str, Integers]
-    devices: Mapping[str, Sequence[Mapping[str, Any]]]
-    cpu_s: float
-    ended: bool
-    figures: Mapping[str, float]
-    requests: int
+    by_kind: Mapping[str, Integers] = field(default_factory=dict)
+    devices: Mapping[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
+    cpu_s: float = 0.0
+    ended: bool = False
+    figures: Mapping[str, float] = field(default_factory=dict)
+    requests: int = 0
 
     @cached_property
     def seconds(self) -> float:
@@ -295,10 +295,10 @@ class PoolResult:
         return {each.name: getattr(self, each.name) for each in fields(self)} | lists
 
     @classmethod
-    def of(cls, kept: Mapping[str, Any]) -> PoolResult:
-        """From what `as_dict` gave, and `run_pool` returned."""
+    def of(cls, kept: Mapping[str, Any], **more: Any) -> Self:
+        """From what `as_dict` gave, and `run_pool` returned; with more of those who add to it."""
         arrays = {name: {key: np.array(each, np.int64) for key, each in kept[name].items()} for name in ("counts", "by_kind")}
-        return cls(**{each.name: kept[each.name] for each in fields(cls)} | arrays)
+        return cls(**{each.name: kept[each.name] for each in fields(PoolResult)} | arrays | more)
 
 
 def run_pool(setup: Mapping[str, Any]) -> dict[str, Any]:

@@ -34,10 +34,9 @@ from flashsim.device.presets import Preset
 from flashsim.execution.drivers import run
 from flashsim.execution.machine import Machine
 from flashsim.execution.real import needed_size
-from flashsim.execution.run import ConcurrentRun, Run
+from flashsim.execution.run import ConcurrentRun
 from flashsim.storage.heap_file import HeapFile
 from models.disk import Disk
-from models.haas import JoinCost
 from traces.recording import ParquetRecorder
 from traces.replay.base import load_engine
 
@@ -264,14 +263,9 @@ def _foreseen(algorithm: str, preset: Preset, disk: Disk, files: tuple[HeapFile,
         predicted = formula(algorithm, sizes_of(files, setting.memory, algorithm, parameters, cost.result_rows), disk, allocation)
     level = cost.outstanding.as_dict()
     phases, requests = [phase.name for phase in cost.phases], [phase.requests for phase in cost.phases]
-    return Witnesses(algorithm, phases, requests, simulated, _told(cost, predicted), overlap=bool(level and level["max"] > 1))
-
-
-def _told(run: Run | ConcurrentRun, told: JoinCost | None) -> Seconds | None:
-    if told is None:
-        return None
-    known = {phase.name: phase.seconds(told.disk) for phase in told.phases}
-    return [known.get(phase.name, 0.0) for phase in run.phases]
+    known = {phase.name: phase.seconds(predicted.disk) for phase in predicted.phases} if predicted else {}
+    told = [known.get(phase, 0.0) for phase in phases] if predicted else None
+    return Witnesses(algorithm, phases, requests, simulated, told, overlap=bool(level and level["max"] > 1))
 
 
 def _execute(

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import flashsim as fs
+from experiments.pooling.results import DesignResult
 from experiments.pooling.session import Asked, Pools, simulate
-from experiments.pooling.telling import Ran
 from experiments.replaying.preconditioning import wanted
 from experiments.runs.wear import WORN
 from flashsim.core.errors import InvalidParameterError, RefusedError
@@ -82,7 +82,7 @@ def steady() -> Pools:
     return simulate(asked("steady"))
 
 
-def sums(each: Ran) -> dict[str, int]:
+def sums(each: DesignResult) -> dict[str, int]:
     return {name: int(each.counts[name].sum()) for name in (*WORN, "ssd_writes", "transactions")}
 
 

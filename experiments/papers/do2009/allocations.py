@@ -17,7 +17,7 @@ from experiments.formulas.comparison import sizes_of
 from experiments.formulas.drives import drive_of
 from experiments.papers.do2009.every_device import PLACES, SHARE, bytes_needed, with_divisions
 from experiments.papers.do2009.runs import JOINS, LABELS, MEMORY, PAGE_SIZE, Setup, laid_out, too_small
-from experiments.presentation.plots import LINES, WIDTH, legend, style, svg
+from experiments.presentation.plots import LINES, legend, panels
 from experiments.presentation.section import Section
 from experiments.presentation.tables import Entry, Table
 from experiments.runs.jobs import Job, Results, Settings
@@ -133,7 +133,7 @@ def sections(results: Results) -> list[Section]:
             TITLE,
             text,
             [_gains(cells, names), _slower(cells, names), _seconds(cells, names), _not_run(cells)],
-            pictures={"allocations": svg(figure(cells, names))},
+            pictures={"allocations": figure(cells, names)},
         ),
     ]
 
@@ -194,9 +194,8 @@ def _not_run(cells: Cells) -> Table:
 def figure(cells: Cells, names: Sequence[str]) -> Figure:
     """Gains over the buffer pool, a panel each join and a line each kind of device: the median, and the range as a band."""
     kinds = {kind: [name for name in names if presets.load(name).kind == kind] for kind in ("hdd", "ssd")}
-    with style():
-        panels = Figure(figsize=(WIDTH, 4.4), layout="constrained")
-        for axes, join in zip(panels.subplots(2, 2, sharex=True).flat, JOINS, strict=True):
+    with panels(4.4, 2, 2, sharex=True) as (drawn, grid):
+        for axes, join in zip(grid.flat, JOINS, strict=True):
             for (colour, marker), (kind, members) in zip(LINES, kinds.items(), strict=False):
                 gains = [[gain(cells[join, memory].get(name, {})) for name in members] for memory in MEMORY]
                 known = [(memory, [g for g in row if g is not None]) for memory, row in zip(MEMORY, gains, strict=True)]
@@ -207,7 +206,7 @@ def figure(cells: Cells, names: Sequence[str]) -> Figure:
                 axes.fill_between(pools, [min(row) for _, row in known], [max(row) for _, row in known], color=colour, alpha=0.15, lw=0)
             axes.axhline(0, color="#7f7f7f", lw=0.6)
             axes.set_title(LABELS[join], fontsize=10)
-        panels.supxlabel("buffer pool, MB", fontsize=9)
-        panels.supylabel("gain over the buffers of Haas et al., %", fontsize=9)
-        legend(panels, panels.axes[0])
-    return panels
+        drawn.supxlabel("buffer pool, MB", fontsize=9)
+        drawn.supylabel("gain over the buffers of Haas et al., %", fontsize=9)
+        legend(drawn, drawn.axes[0])
+    return drawn

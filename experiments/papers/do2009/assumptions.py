@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 from experiments.papers.do2009.runs import DEVICES, Setup, buffers, laid_out, too_small
-from experiments.runs.drives import DriveInUse, states
+from experiments.runs.drives import states
 from experiments.runs.joining import simulate_join
 from experiments.runs.ships_model import ShipsModel
 from flashsim.core.errors import InvalidParameterError
@@ -37,7 +37,10 @@ def io_seconds(join: str, memory: int, placement: str, scale: float, seed: int, 
     files, setting = laid_out(setup, scale, seed)
     model = ShipsModel(scale) if ships_model else None
     usual = {machine: found[0].in_model(model) for machine, found in states(DEVICES, 1, seed).items()}
-    drives = {"HDD": usual["HDD"]} | {name: _varied(usual["SSD"], *VARIANTS[name]) for name in PLACEMENTS[placement]}
+    drives = {"HDD": usual["HDD"]}
+    for name in PLACEMENTS[placement]:
+        parameters, history = VARIANTS[name]
+        drives[name] = replace(usual["SSD"], changes=parameters, **history)
     try:
         allocation = buffers(setup, scale, *(file.pages for file in files), ships_model=ships_model)
         runs = simulate_join(replace(setting, placement=placement), files, list(drives.values()), allocation=allocation).runs
@@ -45,7 +48,3 @@ def io_seconds(join: str, memory: int, placement: str, scale: float, seed: int, 
         too_small(problem)
         return {}
     return {name: run.total().io_time / SECONDS for name, run in zip(drives, runs, strict=True)}
-
-
-def _varied(drive: DriveInUse, parameters: dict[str, Any], history: dict[str, Any]) -> DriveInUse:
-    return replace(drive, changes=parameters, **history)

@@ -8,7 +8,7 @@ from experiments.formulas.comparison import WHY, relative
 from experiments.papers.base import Cell, Claim, Judgement, Verdict, decided, judge_holds, judge_numbers, load
 from experiments.papers.do2009.measured import Runs
 from experiments.papers.do2009.runs import DEVICES, JOINS, LABELS, MEMORY, Setup, cells, grid_jobs
-from experiments.presentation.plots import Bar, Beside, published_beside_ours, stacked_bars, svg
+from experiments.presentation.plots import Bar, Beside, published_beside_ours, stacked_bars
 from experiments.presentation.section import Section
 from experiments.presentation.tables import Entry, Table
 from experiments.runs.jobs import Results
@@ -82,12 +82,9 @@ def _nested_loops(claim: Claim, grid: Runs) -> list[Cell]:
     cells = []
     for memory in (int(text.removesuffix("MB")) for text in claim.values["large"]):
         bnl, sm, gh, hh = (grid.seconds(Setup(join, memory), "SSD") for join in JOINS)
-        cells += [_less(f"{one} below {other}, {memory} MB", low, high) for one, other, low, high in _pairs(bnl, sm, gh, hh)]
+        pairs = (("BNL below SM", bnl, sm), ("BNL below GH", bnl, gh), ("HH below BNL", hh, bnl))
+        cells += [_less(f"{name}, {memory} MB", low, high) for name, low, high in pairs]
     return cells
-
-
-def _pairs(bnl: float | None, sm: float | None, gh: float | None, hh: float | None) -> list[tuple[str, str, float | None, float | None]]:
-    return [("BNL", "SM", bnl, sm), ("BNL", "GH", bnl, gh), ("HH", "BNL", hh, bnl)]
 
 
 def _sort_and_grace(claim: Claim, grid: Runs) -> list[Cell]:
@@ -116,9 +113,9 @@ def sections(results: Results) -> list[Section]:
         "stands what its text and its slides say of them."
     )
     why = "; ".join(f"{setup.name}: {problem}" for setup in cells() if (problem := grid.problem(setup)))
-    said = svg(published_beside_ours(_beside(grid), "buffer pool, MB", "ratio", share=False))
+    said = published_beside_ours(_beside(grid), "buffer pool, MB", "ratio", share=False)
     return [
-        Section("Join times over the buffer pool (figure 1)", text, pictures={"figure1": svg(figure(grid)), "figure1-ratios": said}),
+        Section("Join times over the buffer pool (figure 1)", text, pictures={"figure1": figure(grid), "figure1-ratios": said}),
         Section("Seconds", f"Not run: {why}" if why else "", [_seconds(grid)], on_terminal=True),
         Section("Formula against simulation", WHY, [_counts(grid)]),
     ]

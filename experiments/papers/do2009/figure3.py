@@ -7,7 +7,7 @@ from experiments.papers.base import Cell, Claim, Judgement, judge_holds, judge_n
 from experiments.papers.do2009.measured import Runs
 from experiments.papers.do2009.page_sizes import page_size_section
 from experiments.papers.do2009.runs import DEVICES, JOINS, LABELS, PAGE_SIZE, PAGE_SIZES_MEMORY, Setup, page_size_grid
-from experiments.presentation.plots import Beside, published_beside_ours, svg
+from experiments.presentation.plots import Beside, published_beside_ours
 from experiments.presentation.section import Section
 from experiments.runs.jobs import Job, Results, Settings
 
@@ -64,5 +64,5 @@ def sections(results: Results) -> list[Section]:
     runs = Runs(results)
     section = page_size_section(runs, page_io=True)
     ratios = _over_blocked(load("do2009").claim("fig3-blocked"), runs)
-    picture = svg(published_beside_ours(ratios, "join, 8 KB pages", "page-sized over blocked"))
+    picture = published_beside_ours(ratios, "join, 8 KB pages", "page-sized over blocked")
     return [replace(section, pictures={**section.pictures, "figure3-ratios": picture})]

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from experiments.papers.do2009.every_device import LESSONS_MEMORY, SHARE, on_every_device
 from experiments.papers.do2009.runs import JOINS, LABELS
-from experiments.presentation.plots import COLOURS, WIDTH, style, svg
+from experiments.presentation.plots import COLOURS, panels
 from experiments.presentation.section import Section
 from experiments.presentation.tables import Entry, Table
 from experiments.runs.jobs import Job, Results, Settings
@@ -74,7 +74,7 @@ def sections(results: Results) -> list[Section]:
         "CPU share %",
     ]
     table = Table(header, rows, "hardware", digits=2)
-    return [Section(TITLE, _told(lessons, results.settings.scale * SHARE), [table], {"hardware": svg(figure(lessons))})]
+    return [Section(TITLE, _told(lessons, results.settings.scale * SHARE), [table], {"hardware": figure(lessons)})]
 
 
 def _told(lessons: Lessons, scale: float) -> str:
@@ -92,9 +92,7 @@ def _told(lessons: Lessons, scale: float) -> str:
 
 def figure(lessons: Lessons) -> Figure:
     """What page-sized I/O costs over blocked I/O on each device, the least and the most over the joins."""
-    with style():
-        picture = Figure(figsize=(WIDTH, 0.28 * len(lessons.devices) + 1.2), layout="constrained")
-        axes = picture.subplots()
+    with panels(0.28 * len(lessons.devices) + 1.2) as (picture, axes):
         for place, name in enumerate(lessons.devices):
             ratios = [lessons.seconds(name, join, "io", page_io=True) / lessons.seconds(name, join, "io") for join in JOINS]
             axes.plot([min(ratios), max(ratios)], [place, place], color=COLOURS[0][0], marker="|", lw=3)

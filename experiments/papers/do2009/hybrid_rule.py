@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 from experiments.papers.do2009.hybrid_runs import JOIN, with_buffers
 from experiments.papers.do2009.runs import DEVICES, MEMORY, PAGE_SIZE, SCALE_FACTOR, Setup, join_setting, too_small
-from experiments.presentation.plots import LINES, WIDTH, legend, style, svg
+from experiments.presentation.plots import LINES, legend, panels
 from experiments.presentation.section import Section
 from experiments.presentation.tables import Entry, Table
 from experiments.runs.jobs import Job, Results, Settings
@@ -92,14 +92,12 @@ def sections(results: Results) -> list[Section]:
         "nothing, and small buffers cost little."
     )
     table = Table(header, rows, "hybrid-rule", digits=2)
-    return [Section(TITLE, text, [table], {"hybrid-rule": svg(figure(results))})]
+    return [Section(TITLE, text, [table], {"hybrid-rule": figure(results)})]
 
 
 def figure(results: Results) -> Figure:
     """What the printed rule loses against the derived one, over the buffer pool."""
-    with style():
-        picture = Figure(figsize=(WIDTH, 3.6), layout="constrained")
-        axes = picture.subplots()
+    with panels(3.6) as (picture, axes):
         for (colour, marker), (what, label) in zip(
             LINES, (("formula", "formula"), ("seconds", "simulated"), ("hidden", "with read-ahead and write-behind")), strict=False
         ):
@@ -108,7 +106,6 @@ def figure(results: Results) -> Figure:
                 more = [100 * share for share in lost.values()]
                 axes.plot(list(lost), more, line, color=colour, marker=marker, label=f"{rule}, {label}")
         axes.axhline(0, color="#7f7f7f", lw=0.6)
-        axes.set_xlabel("buffer pool, MB")
-        axes.set_ylabel("I/O time over the derived rule's, %")
+        axes.set(xlabel="buffer pool, MB", ylabel="I/O time over the derived rule's, %")
         legend(picture, axes, 2)
     return picture

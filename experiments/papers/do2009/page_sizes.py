@@ -2,7 +2,7 @@
 
 from experiments.papers.do2009.measured import Runs
 from experiments.papers.do2009.runs import DEVICES, LABELS, page_size_grid
-from experiments.presentation.plots import Bar, stacked_bars, svg
+from experiments.presentation.plots import Bar, stacked_bars
 from experiments.presentation.section import Section
 from experiments.presentation.tables import Entry, Table
 
@@ -24,5 +24,5 @@ def page_size_section(runs: Runs, page_io: bool) -> Section:
     header = ["machine", "join", "page, KB", "formula I/O", "I/O", "user", "kernel", "total"]
     text = f"A buffer pool of 500 MB and {kind} I/O: I/O time (dark) and CPU time (light), in seconds; the dot is the formula's I/O time."
     table = Table(header, rows, f"figure{number}", runs=made)
-    pictures = {f"figure{number}": svg(stacked_bars(panels))}
+    pictures = {f"figure{number}": stacked_bars(panels)}
     return Section(f"Join times over the page size, {kind} I/O (figure {number})", text, [table], pictures)

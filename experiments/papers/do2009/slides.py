@@ -7,7 +7,7 @@ import numpy as np
 from experiments.papers.base import Cell, Claim, Judgement, decided, judge_numbers, load
 from experiments.papers.do2009.measured import Runs
 from experiments.papers.do2009.runs import DEVICES, JOINS, Setup
-from experiments.presentation.plots import Beside, published_beside_ours, svg
+from experiments.presentation.plots import Beside, published_beside_ours
 from experiments.presentation.section import Section
 from experiments.presentation.tables import Entry, Table
 from experiments.runs.jobs import Job, Results, Settings
@@ -29,20 +29,17 @@ def jobs(claims: Collection[str], settings: Settings) -> list[Job]:
 
 
 def judge(claim: Claim, results: Results) -> Judgement:
-    return _judge_erases(claim) if claim.id == "slides-erase" else _judge_ratios(claim, Runs(results))
+    if claim.id == "slides-erase":
+        return _judge_erases(claim)
+    rows = beside(claim, Runs(results))  # smallest with smallest: the transcript of the slides scrambles their order
+    numbers = [(f"{machine}, number {place}", published, ours) for machine, row in rows.items() for place, published, ours in row.numbers()]
+    return judge_numbers(claim, numbers)
 
 
 def ratios(grid: Runs, machine: str) -> list[float | None]:
     """CPU over I/O seconds of the four joins, by buffer pool."""
     found = [grid.get(Setup(join, memory), machine) for memory in _MEMORY for join in JOINS]
     return [one.total.cpu / one.total.io if one else None for one in found]
-
-
-def _judge_ratios(claim: Claim, grid: Runs) -> Judgement:
-    """Compare as sets, smallest with smallest: the transcript of the slides scrambles their order."""
-    rows = beside(claim, grid)
-    numbers = [(f"{machine}, number {place}", published, ours) for machine, row in rows.items() for place, published, ours in row.numbers()]
-    return judge_numbers(claim, numbers)
 
 
 def beside(claim: Claim, grid: Runs) -> dict[str, Beside]:
@@ -116,8 +113,6 @@ def sections(results: Results) -> list[Section]:
     rows: list[list[Entry]] = [[setup.join, setup.memory, *line] for setup, *line in zip(setups, *values.values(), strict=True)]
     header = ["join", "MB", *(f"{machine}: CPU over I/O" for machine in DEVICES)]
     table = Table(header, rows, "slides", digits=2, runs=[grid.run(setup) for setup in setups])
-    picture = svg(
-        published_beside_ours(beside(load("do2009").claim("slides-cpu-ratio"), grid), "place among the eight", "CPU over I/O time")
-    )
+    picture = published_beside_ours(beside(load("do2009").claim("slides-cpu-ratio"), grid), "place among the eight", "CPU over I/O time")
     text = "The slides' order is not known, so the eight ratios of a machine are compared smallest with smallest."
     return [Section("CPU against I/O time (slides, pages 16 and 17)", text, [table], {"slides": picture})]

@@ -15,7 +15,6 @@ from experiments.runs.nominal import disk_of
 from flashsim.core.units import MIB
 from flashsim.device import presets
 from models import optimum
-from models.allocation.buffers import GraceAllocation, HybridAllocation
 from models.allocation.grace_hash import grace_hash
 from models.allocation.hybrid_hash import hybrid_hash
 from models.allocation.nested_loops import nested_loops
@@ -52,7 +51,8 @@ def judge(claim: Claim, results: Results) -> Judgement:
         judged += _against_minimum(claim.limits["pages"], memory, pages, disk)
         grace = grace_hash(R_PAGES, S_PAGES, pages)
         hybrid = hybrid_hash(R_PAGES, S_PAGES, pages, disk.latency_ratio)
-        for name, values in (("grace-hash", _grace(grace)), ("hybrid-hash", _hybrid(hybrid))):
+        buffers = [grace.buckets, grace.output, grace.input, grace.phase2_input]
+        for name, values in (("grace-hash", buffers), ("hybrid-hash", [hybrid.input, hybrid.buckets])):
             published = list(claim.published[name][row])
             judged.append(Cell(f"{name} {memory} MB", str(published), str(values), values == published))
     outside = [cell.name for cell in judged if not cell.inside]
@@ -71,14 +71,6 @@ def _against_minimum(limit: float, memory: int, pages: int, disk: Disk) -> list[
     sorting = partial(optimum.sort_merge_cost, r_pages=R_PAGES, s_pages=S_PAGES, memory=pages, access_ratio=x)
     best = {"bnl": optimum.continuous(nested, pages), "sort-merge": optimum.continuous(sorting, pages / 2)}
     return [Cell(f"{join} {memory} MB", round(best[join], 2), closed[join], abs(closed[join] - best[join]) <= limit) for join in closed]
-
-
-def _grace(allocation: GraceAllocation) -> list[int]:
-    return [allocation.buckets, allocation.output, allocation.input, allocation.phase2_input]
-
-
-def _hybrid(allocation: HybridAllocation) -> list[int]:
-    return [allocation.input, allocation.buckets]
 
 
 def sections(results: Results) -> list[Section]:

@@ -1,11 +1,9 @@
 """Table 3: speedups of I/O times and of total times, SSD over HDD."""
 
-from collections.abc import Mapping
-
 from experiments.papers.base import Claim, Judgement, judge_numbers, load, traced
 from experiments.papers.do2009.measured import Runs
 from experiments.papers.do2009.runs import JOINS, MEMORY, Setup, cells, grid_jobs
-from experiments.presentation.plots import Beside, published_beside_ours, svg
+from experiments.presentation.plots import Beside, published_beside_ours
 from experiments.presentation.section import Section
 from experiments.presentation.tables import Entry, Table
 from experiments.runs.jobs import Results
@@ -23,7 +21,8 @@ def judge(claim: Claim, results: Results) -> Judgement:
     rows = beside(claim, grid)
     numbers = [(f"{join} {memory} MB", published, ours) for join, row in rows.items() for memory, published, ours in row.numbers()]
     runs = {f"{setup.join} {setup.memory} MB": [grid.run(setup)] for setup in cells()}
-    return traced(judge_numbers(claim, numbers, _by_join(rows)), runs)
+    by_join = ", ".join(f"{join} {len(row.places) - len(row.outside())}" for join, row in rows.items())
+    return traced(judge_numbers(claim, numbers, f"cells inside, of 6: {by_join}"), runs)
 
 
 def beside(claim: Claim, grid: Runs) -> dict[str, Beside]:
@@ -36,11 +35,6 @@ def beside(claim: Claim, grid: Runs) -> dict[str, Beside]:
     return found
 
 
-def _by_join(rows: Mapping[str, Beside]) -> str:
-    parts = [f"{join} {len(row.places) - len(row.outside())}" for join, row in rows.items()]
-    return f"cells inside, of 6: {', '.join(parts)}"
-
-
 def sections(results: Results) -> list[Section]:
     grid, paper = Runs(results), load("do2009")
     kinds = {name: beside(paper.claim(name), grid) for name in _WHAT}
@@ -51,7 +45,7 @@ def sections(results: Results) -> list[Section]:
     header = ["join", "MB", "I/O published", "ours", "error %", "join published", "ours", "error %"]
     table = Table(header, rows, "table3", runs=[grid.run(setup) for setup in cells()])
     pictures = {
-        name: svg(published_beside_ours(kind, "buffer pool, MB", f"{word}, HDD over SSD"))
+        name: published_beside_ours(kind, "buffer pool, MB", f"{word}, HDD over SSD")
         for (name, kind), word in zip(kinds.items(), ("I/O time", "time of the join"), strict=True)
     }
     text = "How many times as long a join takes on the HDD as on the SSD: its I/O, and all of it."

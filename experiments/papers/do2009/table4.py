@@ -3,7 +3,7 @@
 from experiments.papers.base import Claim, Judgement, judge_numbers, load, traced
 from experiments.papers.do2009.measured import Runs
 from experiments.papers.do2009.runs import MEMORY, Setup, grid_jobs
-from experiments.presentation.plots import Beside, published_beside_ours, svg
+from experiments.presentation.plots import Beside, published_beside_ours
 from experiments.presentation.section import Section
 from experiments.presentation.tables import Entry, Table
 from experiments.runs.jobs import Results
@@ -52,6 +52,6 @@ def sections(results: Results) -> list[Section]:
     rows: list[list[Entry]] = [[name, *line] for name, row in phases.items() for line in zip(MEMORY, *row.columns(), strict=True)]
     runs = [grid.run(Setup(ROWS[name][0], memory)) for name in ROWS for memory in MEMORY]
     table = Table(["phase", "MB", "published", "ours", "error %"], rows, "table4", runs=runs)
-    picture = svg(published_beside_ours(phases, "buffer pool, MB", "I/O time, HDD over SSD"))
+    picture = published_beside_ours(phases, "buffer pool, MB", "I/O time, HDD over SSD")
     text = "How many times as long the I/O of a phase takes on the HDD as on the SSD."
     return [Section("I/O speedups by phase, SSD over HDD (table 4)", text, [table], {"table4": picture})]

@@ -10,7 +10,7 @@ from experiments.papers.base import Claim, Judgement, judge_numbers, load, trace
 from experiments.papers.do2009.cpu_fit import CALIBRATION_ROWS, ROWS
 from experiments.papers.do2009.measured import Runs
 from experiments.papers.do2009.runs import DEVICES, PAGE_SIZES_MEMORY, Setup
-from experiments.presentation.plots import Beside, published_beside_ours, svg
+from experiments.presentation.plots import Beside, published_beside_ours
 from experiments.presentation.section import Section
 from experiments.presentation.tables import Entry, Table
 from experiments.runs.jobs import Job, Results, Settings
@@ -78,5 +78,5 @@ def sections(results: Results) -> list[Section]:
         "constant a request and a little a byte. Both were fitted to the rows of 8 and 32 KB."
     )
     table = Table(header, rows, "table5", digits=1, runs=[grid.run(setup(kilobytes)) for kilobytes in ROWS])
-    picture = svg(published_beside_ours(times, "page, KB", "CPU time, s", share=False))
+    picture = published_beside_ours(times, "page, KB", "CPU time, s", share=False)
     return [Section("CPU times of block nested loops (table 5)", text, [table], {"table5": picture})]

@@ -137,15 +137,11 @@ def judged(claim: Claim, cells: dict[str, list[Cell]], note: str = "") -> Judgem
         verdict = Verdict.FITTED if claim.values.get("always") else Verdict.REPRODUCED
     elif any(holds.values()):
         verdict = Verdict.FITTED
-    named = [_with(cell, f"{name}: {cell.name}") for name, found in cells.items() for cell in found]
+    named = [replace(cell, name=f"{name}: {cell.name}") for name, found in cells.items() for cell in found]
     values: list[Entry] = [cell.published for cell in next(iter(cells.values()))]
     published = ", ".join(map(_shown, values))
     measured = "; ".join(f"{name}: {', '.join(_shown(cell.measured) for cell in found)}" for name, found in cells.items())
     return Judgement(claim, verdict, published, measured, named, note)
-
-
-def _with(cell: Cell, name: str) -> Cell:
-    return Cell(name, cell.published, cell.measured, cell.inside, cell.runs)
 
 
 def _shown(value: Entry) -> str:

@@ -7,7 +7,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from experiments.papers.do2012.runs import DESIGNS, DISKS, STEADY, Disks, Runs
-from experiments.presentation.plots import series_over, svg
+from experiments.presentation.plots import series_over
 from experiments.presentation.section import Section
 from experiments.presentation.tables import Entry, Table
 from experiments.runs.pools import PoolResult, PoolSetup
@@ -63,7 +63,7 @@ def ramp_up(title: str, name: str, panels: Mapping[str, Mapping[str, PoolSetup]]
                 frames.append(pd.DataFrame({"panel": panel, "hours": hours, "design": label, "transactions/s": rates}))
     if not frames:
         return []
-    picture = svg(series_over(pd.concat(frames), "hours", "transactions/s", "design", ["panel"], "hours"))
+    picture = series_over(pd.concat(frames), "hours", "transactions/s", "design", ["panel"], "hours")
     return [Section(title, f"Means over {smoothed * every:g} minutes.", pictures={name: picture})]
 
 
@@ -97,5 +97,5 @@ def traffic(title: str, name: str, setup: PoolSetup, runs: Runs) -> list[Section
         pd.DataFrame({"device": device, "hours": hours, "direction": direction, "MB/s": megabytes(series, device, direction)})
         for device, direction in TRAFFIC
     ]
-    picture = svg(series_over(pd.concat(frames), "hours", "MB/s", "direction", ["device"], "hours"))
+    picture = series_over(pd.concat(frames), "hours", "MB/s", "direction", ["device"], "hours")
     return [Section(title, f"Intervals of {setup.interval / MINUTES:g} minutes.", pictures={name: picture})]

@@ -7,7 +7,7 @@ import pandas as pd
 
 from experiments.papers.base import Cell
 from experiments.papers.li2009.runs import BASIC, LABELS, Setup
-from experiments.presentation.plots import series_over, svg
+from experiments.presentation.plots import series_over
 from experiments.presentation.section import Section
 from experiments.presentation.tables import Table
 from experiments.runs.jobs import Job, Results, Settings
@@ -84,5 +84,5 @@ def curves(points: Sequence[Point], seconds: Callable[[Setup, float], float | No
     wide = frame.pivot_table("I/O time, s", ["figure", axis], "method", sort=False).reset_index()
     shown = wide if wide["figure"].nunique() > 1 else wide.drop(columns="figure")
     table = Table(list(shown.columns), shown.astype(object).values.tolist(), name, digits=3)
-    picture = svg(series_over(frame, axis, "I/O time, s", "method", ["figure"], axis))
+    picture = series_over(frame, axis, "I/O time, s", "method", ["figure"], axis)
     return [Section(title, "I/O seconds.", [table], {name: picture}, on_terminal=True)]

@@ -6,7 +6,7 @@ import pandas as pd
 
 from experiments.papers.base import Cell, Claim
 from experiments.papers.shin2016.runs import DEVICES, LABELS, Setup
-from experiments.presentation.plots import series_over, svg
+from experiments.presentation.plots import series_over
 from experiments.presentation.section import Section
 from experiments.presentation.tables import Entry, Table
 from experiments.runs.jobs import Results
@@ -87,8 +87,8 @@ def curves(
     for drive in DEVICES:
         header += [f"{drive} original, s", "N-Hash, s", "times as fast"]
     pictures = {
-        f"{name}-{what}": svg(
-            series_over(pd.DataFrame(found, columns=["drive", "MB", "line", what]), "MB", what, "line", ["drive"], "memory, MB")
+        f"{name}-{what}": series_over(
+            pd.DataFrame(found, columns=["drive", "MB", "line", what]), "MB", what, "line", ["drive"], "memory, MB"
         )
         for what, found in (("speedup", speedups), ("seconds", seconds))
     }

@@ -9,7 +9,7 @@ from statistics import median
 from experiments.papers.base import Cell, Claim, Judgement, decided, judge_holds, load, not_attempted, traced
 from experiments.papers.shin2016.measured import Runs, near
 from experiments.papers.shin2016.runs import DEVICES, LABELS, METHODS, N_HASH, PAGE_SIZE, TRADITIONAL, grace_setup
-from experiments.presentation.plots import Beside, published_beside_ours, svg
+from experiments.presentation.plots import Beside, published_beside_ours
 from experiments.presentation.section import Section
 from experiments.presentation.tables import Entry, Table
 from experiments.runs.jobs import Job, Results, Settings
@@ -101,6 +101,6 @@ def sections(results: Results) -> list[Section]:
         [drive, memory, kinds[memory], column, published, ours, 100 * ((ours or 0) / published - 1)]
         for drive, memory, column, published, ours in found
     ]
-    picture = svg(published_beside_ours(panels, "memory, MB", "seconds", share=False))
+    picture = published_beside_ours(panels, "memory, MB", "seconds", share=False)
     told = "Drives and CPU are calibrated from the rows of 5 and 200 MB alone; those between are predictions. Seconds are as at scale 1."
     return [parameters, Section("Seconds and speedups (table 1)", told, [Table(header, lines, "table1")], {"table1": picture})]

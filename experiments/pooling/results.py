@@ -1,13 +1,12 @@
-"""What one system of pools did over virtual time: rates, hit ratios, shares of the SSD, and traffic by device and cause."""
+"""What a system of pools did over virtual time: rates, hit ratios, shares of the SSD, and traffic by device and cause."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from experiments.runs.pools import PoolResult
 from experiments.runs.wear import WORN, wear
-from flashsim.core.request import Integers
 from flashsim.core.units import HOURS, MB, SECONDS, format_duration
 from flashsim.execution.pooled.system import PoolSystem
 from traces.transactions.base import Metric
@@ -25,52 +24,33 @@ _TRAFFIC = (
 )
 
 
-@dataclass(frozen=True)
-class Ran:
-    """A run.
+@dataclass(frozen=True, kw_only=True)
+class DesignResult(PoolResult):
+    """What a design did.
 
     Parameters
     ----------
     design, without
-        Its design, and the part of the SSD manager that it was without, None for none.
+        The design, and the part of the SSD manager that it was without, None for none.
     system
-        What ran.
+        The system of pools.
     metric
         What the workload reports, if it counts transactions of a kind.
     last
         The share of the time, at its end, over which rates are told.
-    counts
-        By what was counted (`flashsim.execution.pooled.system.COUNTED`, and `experiments.runs.wear.WORN` of a simulated SSD), a number an
-        interval.
-    devices
-        What drives counted, by what devices are for.
-    cpu_s
-        Processor seconds that it took.
-    ended
-        Whether there were no more transactions.
     lifetime_erases
         That the SSD's blocks last together, 0 where that is not known.
     scale
         At which it ran: times are told as they are at scale 1.
-    by_kind
-        Transactions of each kind, a number an interval; empty where all are of one kind.
-    figures
-        What the benchmark reports of a run to its end, by name.
     """
 
     design: str
     without: str | None
     system: PoolSystem
-    metric: Metric | None
-    last: float
-    counts: Mapping[str, Integers]
-    devices: Mapping[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
-    cpu_s: float = 0.0
-    ended: bool = False
+    metric: Metric | None = None
+    last: float = 1.0
     lifetime_erases: int = 0
     scale: float = 1.0
-    by_kind: Mapping[str, Integers] = field(default_factory=dict)
-    figures: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -79,10 +59,6 @@ class Ran:
     @property
     def is_worn(self) -> bool:
         return WORN[0] in self.counts
-
-    @property
-    def seconds(self) -> float:
-        return self.system.interval / SECONDS
 
     def _part(self) -> slice:
         """The last intervals; of a recorded trace that has ended, of those in which anything was asked."""
@@ -94,15 +70,15 @@ class Ran:
         sums = {name: values[part] if each else values[part].sum() for name, values in self.counts.items()}
         length = self.seconds * (1 if each else part.stop - part.start)
         missed = sums["references"] - sums["hits"] - sums["created"]
-        frames = max(1, self.system.ssd)
+        frames = max(1, self.ssd)
         ends = {
             name: self.counts[name][part] if each else self.counts[name][part].mean() for name in ("ssd_used", "ssd_newer", "ssd_invalid")
         }
         told = {
             "transactions_s": sums["transactions"] / length,
-            "memory_hit_ratio": _share(sums["hits"], sums["references"]),
-            "ssd_hit_ratio": _share(sums["ssd_reads"], missed),
-            "newer_share_of_ssd_reads": _share(sums["ssd_reads_newer"], sums["ssd_reads"]),
+            "memory_hit_ratio": sums["hits"] / np.maximum(1, sums["references"]),
+            "ssd_hit_ratio": sums["ssd_reads"] / np.maximum(1, missed),
+            "newer_share_of_ssd_reads": sums["ssd_reads_newer"] / np.maximum(1, sums["ssd_reads"]),
             "used_share": ends["ssd_used"] / frames,
             "dirty_share": ends["ssd_newer"] / frames,
             "invalid_share": ends["ssd_invalid"] / frames,
@@ -121,7 +97,7 @@ class Ran:
         told: dict[str, Any] = {name: float(value) for name, value in self._ratios(part).items()}
         named: dict[str, Any] = {"design": self.design, "without": self.without, "transactions_s": told.pop("transactions_s")}
         if self.metric is not None:
-            counted, length = int(self.by_kind[self.metric.kind][part].sum()), (part.stop - part.start) * self.system.interval
+            counted, length = int(self.by_kind[self.metric.kind][part].sum()), (part.stop - part.start) * self.interval
             named |= {"metric": self.metric.name, "metric_value": self.metric.of(counted, length)}
         named |= self.figures
         if self.is_worn:
@@ -155,7 +131,7 @@ class Ran:
         length = self.seconds * (part.stop - part.start)
         rows = []
         for device, cause, how, counted, but in _TRAFFIC:
-            if device == "SSD" and not self.system.ssd:
+            if device == "SSD" and not self.ssd:
                 continue
             pages = self.counts[counted] - (self.counts[but] if but else 0)
             rate = int(pages[part].sum()) / length
@@ -168,9 +144,5 @@ class Ran:
         count = len(self.counts["transactions"])
         told = self._ratios(slice(count - 1, count))
         shares = f"memory {told['memory_hit_ratio']:.0%}, SSD {told['ssd_hit_ratio']:.0%}, dirty {told['dirty_share']:.0%}"
-        now = format_duration(round(count * self.system.interval / self.scale))
+        now = format_duration(round(count * self.interval / self.scale))
         return f"{now}: {told['transactions_s']:,.0f} tx/s, hits: {shares}"
-
-
-def _share(of: Any, all_of_them: Any) -> Any:
-    return of / np.maximum(1, all_of_them)
