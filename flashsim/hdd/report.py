@@ -9,7 +9,7 @@ import numpy as np
 from flashsim.core.model import PowerCut
 from flashsim.core.request import Integers
 
-#: Counters of a drive, in the order of the columns in `hdd.state.terms`; times in ns, distances in cylinders.  Seeks are those to the start
+#: Counters of a drive; times in ns, distances in cylinders.  Seeks are those to the start
 #: of a stream (a read miss, a destage), settling included; the waits are for the first sector of such a stream.
 COUNTERS = (
     "reads", "writes", "flushes", "read_bytes", "written_bytes", "read_hits", "seeks", "seek_time", "seek_cylinders",

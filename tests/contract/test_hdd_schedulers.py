@@ -9,10 +9,11 @@ import pytest
 
 from flashsim.core.errors import FlashsimError, MissingFileError, UnknownNameError
 from flashsim.core.kernel import compiled
+from flashsim.core.records import empty_table
 from flashsim.core.request import READ, make_requests
 from flashsim.core.rng import generator
 from flashsim.hdd.engine.drive import HddEngine
-from flashsim.hdd.scheduler.base import CANDIDATE_COLUMNS, CYLINDER, DELAY, FAMILY
+from flashsim.hdd.scheduler.base import CANDIDATE, FAMILY
 from flashsim.hdd.specification.drive import HddSpecification
 from tests.flashsim.hdd.drives import SECTOR, random_workload, serve, small_drive
 
@@ -29,9 +30,9 @@ def choose(candidates, count, cylinder, direction):
 
 def table(cylinders: list[int], delays: list[int] | None = None) -> np.ndarray[tuple[int, int], np.dtype[np.int64]]:
     """Candidates at these cylinders, with rows to spare."""
-    candidates = np.zeros((len(cylinders) + 2, CANDIDATE_COLUMNS), np.int64)
-    candidates[: len(cylinders), CYLINDER] = cylinders
-    candidates[: len(cylinders), DELAY] = delays or 0
+    candidates = empty_table(len(cylinders) + 2, CANDIDATE)
+    candidates[: len(cylinders)].cylinder = cylinders
+    candidates[: len(cylinders)].delay = delays or 0
     return candidates
 
 

@@ -34,7 +34,7 @@ from flashsim.core.state_table import ADVANCE, State, StateTable, state_of
 from flashsim.core.units import NEVER
 from flashsim.device.striped.drives import StripedDrives
 from flashsim.device.striping import Striping
-from flashsim.hdd.engine.drive import STATE, HddEngine
+from flashsim.hdd.engine.drive import ENGINE, HddEngine
 from flashsim.hdd.engine.drive import advance as advance_disk
 from flashsim.hdd.parameters import HddParameters
 from flashsim.hdd.report import HddPowerCut
@@ -50,7 +50,7 @@ _EVENT, _ENTERED = range(2)
 #: The array's own queue, the rows of its drives, and the capacity of each with the address of their loop.
 _ARRAY = types.Tuple((HOST_TABLES, MATRIX, VECTOR))
 _array_of = state_of(_ARRAY)
-_disk_of = state_of(STATE)
+_disk_of = state_of(ENGINE)
 _loop_at = function_at(types.FunctionType(ADVANCE))
 
 

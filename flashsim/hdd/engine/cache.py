@@ -22,37 +22,7 @@ from flashsim.hdd.engine.segments import destaged, fill, hit, interruptible, rea
 from flashsim.hdd.engine.stream import begin, extend, sector_end, stop
 from flashsim.hdd.engine.transfer import count_crossing, overhead_of, read_out, sectors_to_start
 from flashsim.hdd.engine.write_back import serve_write
-from flashsim.hdd.state.disk import DISK, Disk
-from flashsim.hdd.state.terms import (
-    AFTER,
-    BUS_READ,
-    COMPLETE_READ,
-    CURRENT,
-    DATA_PREPARATION,
-    DISCONNECT_READ,
-    FLUSHES,
-    HITS_WHILE_WRITING,
-    KEEP_READ,
-    LAST_END,
-    LEAST,
-    LIMIT,
-    READ_AHEAD_AGAIN,
-    READ_AHEAD_LEAST,
-    READ_AHEAD_ON_HIT,
-    READ_BYTES,
-    READ_HIT,
-    READ_HITS,
-    READ_MISS,
-    READ_PRECEDING,
-    READING,
-    READS,
-    RESELECT_FIRST,
-    REST,
-    SEGMENT_END,
-    SEGMENT_FIRST,
-    STREAM,
-    WRITING,
-)
+from flashsim.hdd.state.disk import DISK, READING, WRITING, Disk
 
 
 @spliced_kernel
@@ -64,7 +34,7 @@ def serve(disk: Disk, request: int, tag: int, operation: int, flags: int, first:
     if operation == WRITE:
         return serve_write(disk, request, tag, first, end, flags & FORCE_UNIT_ACCESS != 0, time)
     if operation == FLUSH:
-        disk.state[FLUSHES] += 1
+        disk.counters.flushes += 1
         return destaged(disk, time)
     return time  # a trim means nothing to magnetic media
 
@@ -72,19 +42,21 @@ def serve(disk: Disk, request: int, tag: int, operation: int, flags: int, first:
 @spliced_kernel
 def serve_read(disk: Disk, first: int, end: int, time: int) -> int:
     """Serve a read that the drive takes up at `time`; return when it completes."""
-    count_crossing(disk, READS, READ_BYTES, end - first, disk.control[BUS_READ])
+    count_crossing(disk, end - first, disk.control.bus_read)
+    disk.counters.reads += 1
+    disk.counters.read_bytes += (end - first) * disk.control.sector_size
     fill(disk, time)
-    after = disk.state[AFTER]
-    busy = disk.state[STREAM] == WRITING and disk.state[REST] > time
-    reselection = disk.control[RESELECT_FIRST] + disk.control[DATA_PREPARATION]
-    away = time + disk.control[READ_MISS + after] + disk.control[DISCONNECT_READ + after]
+    after = disk.state.after
+    busy = disk.state.stream == WRITING and disk.state.rest > time
+    reselection = disk.control.reselect_first + disk.control.data_preparation
+    away = time + disk.control.read_miss[after] + disk.control.disconnect_read[after]
     row = hit(disk, first, end)
     if row >= 0:
-        disk.state[READ_HITS] += 1
-        link = time + disk.control[READ_HIT + after] + disk.control[DATA_PREPARATION]
-        if busy and disk.control[HITS_WHILE_WRITING] == 0:
-            link = max(away, disk.state[REST]) + reselection
-        arrived = disk.segments[row, SEGMENT_END]
+        disk.counters.read_hits += 1
+        link = time + disk.control.read_hit[after] + disk.control.data_preparation
+        if busy and disk.control.hits_while_writing == 0:
+            link = max(away, disk.state.rest) + reselection
+        arrived = disk.segments[row].end
         link = max(link, _go_on(disk, row, end, time))
     else:
         row = victim(disk)
@@ -93,15 +65,15 @@ def serve_read(disk: Disk, first: int, end: int, time: int) -> int:
         link = max(away, sector_end(disk, last)) + reselection
         arrived = first
     use(disk, row)
-    if disk.state[CURRENT] == row:
-        disk.state[LEAST] = min(disk.state[LIMIT], end + disk.control[READ_AHEAD_LEAST])
+    if disk.state.current == row:
+        disk.state.least = min(disk.state.limit, end + disk.control.read_ahead_least)
     done = read_out(disk, first, end, arrived, link)
-    if disk.control[KEEP_READ] == 0:
-        disk.segments[row, SEGMENT_FIRST] = end
-        disk.segments[row, SEGMENT_END] = max(end, disk.segments[row, SEGMENT_END])
-    disk.state[AFTER] = 0
-    disk.state[LAST_END] = end
-    return done + disk.control[COMPLETE_READ]
+    if disk.control.keep_read == 0:
+        disk.segments[row].first = end
+        disk.segments[row].end = max(end, disk.segments[row].end)
+    disk.state.after = 0
+    disk.state.last_end = end
+    return done + disk.control.complete_read
 
 
 @compiled_apart(DISK, types.int64, types.int64, types.int64)
@@ -111,21 +83,21 @@ def _go_on(disk: Disk, row: int, end: int, time: int) -> int:
 
     For read-ahead alone the mechanism does not wait until it can leave its stream.
     """
-    limit = read_limit(disk, end, disk.segments[row, SEGMENT_FIRST])
+    limit = read_limit(disk, end, disk.segments[row].first)
     stopped = interruptible(disk, time)
-    if row == disk.state[CURRENT] and disk.state[STREAM] == READING:
-        streams = disk.state[REST] > time
-        if streams or disk.control[READ_AHEAD_ON_HIT] == 1 or end > disk.state[LIMIT]:
-            goes = time if streams else time + disk.control[READ_MISS + disk.state[AFTER]]
+    if row == disk.state.current and disk.state.stream == READING:
+        streams = disk.state.rest > time
+        if streams or disk.control.read_ahead_on_hit == 1 or end > disk.state.limit:
+            goes = time if streams else time + disk.control.read_miss[disk.state.after]
             extend(disk, limit, goes, goes)
         return time
-    reached = disk.segments[row, SEGMENT_END]
-    if reached < end or (stopped == time and disk.control[READ_AHEAD_AGAIN] == 1 and reached < limit):
+    reached = disk.segments[row].end
+    if reached < end or (stopped == time and disk.control.read_ahead_again == 1 and reached < limit):
         _stream_into(disk, row, reached, limit, time, False)
         return stopped if reached < end else time
-    if stopped == time and disk.state[STREAM] == READING:
+    if stopped == time and disk.state.stream == READING:
         stop(disk, time)
-        disk.state[CURRENT] = -1
+        disk.state.current = -1
     return time
 
 
@@ -134,9 +106,9 @@ def _stream_into(disk: Disk, row: int, first: int, limit: int, time: int, fresh:
     """Let the mechanism read from `first` on into a segment, in place of what that holds (`fresh`) or behind it."""
     stopped = interruptible(disk, time)
     fill(disk, stopped)
-    moves = max(stopped, time + disk.control[READ_MISS + disk.state[AFTER]])
+    moves = max(stopped, time + disk.control.read_miss[disk.state.after])
     before = begin(disk, READING, first, limit, stopped, moves, moves)
     if fresh:
-        disk.segments[row, SEGMENT_FIRST] = first - before if disk.control[READ_PRECEDING] == 1 else first
-    disk.segments[row, SEGMENT_END] = first
-    disk.state[CURRENT] = row
+        disk.segments[row].first = first - before if disk.control.read_preceding == 1 else first
+    disk.segments[row].end = first
+    disk.state.current = row

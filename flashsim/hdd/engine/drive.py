@@ -16,35 +16,27 @@ from flashsim.core.host import HOST_TABLES, Host, arrive, command_done, next_arr
 from flashsim.core.host_queue import HostQueue
 from flashsim.core.kernel import kernel_of, spliced_kernel
 from flashsim.core.policies import Policies, policy_vector
+from flashsim.core.records import Records, empty_record, empty_table
 from flashsim.core.request import Commands, Completions, Integers, Requests
 from flashsim.core.state_table import ADVANCE, State, state_of
 from flashsim.core.units import NEVER
 from flashsim.hdd import report
-from flashsim.hdd.engine.control import control_row
+from flashsim.hdd.description import BOUNDS, HEAD_ORDERS
 from flashsim.hdd.engine.queueing import admit
 from flashsim.hdd.engine.stream import position
 from flashsim.hdd.parameters import HddParameters
-from flashsim.hdd.scheduler.base import CANDIDATE_COLUMNS, CHOOSE
-from flashsim.hdd.state import terms
-from flashsim.hdd.state.disk import DISK, Disk
-from flashsim.hdd.state.layout import TRACK, extent_table
+from flashsim.hdd.scheduler.base import CANDIDATE, CHOOSE
+from flashsim.hdd.state.disk import CONTROL, COUNTERS, DISK, FIELDS, PAIRS, SEGMENT, SHARE_UNIT, STATE, WRITE_BEHIND, WRITING, Disk
+from flashsim.hdd.state.layout import extent_table
 from flashsim.hdd.state.seek import seek_curve
-from flashsim.hdd.state.terms import (
-    ACTIVE,
-    BUSY_UNTIL,
-    DRIVE_COLUMNS,
-    RING_COUNT,
-    RING_END,
-    RING_FIRST,
-    RING_HEAD,
-    RING_REQUEST,
-    STREAM,
-    WRITING,
-)
+
+_SIZES = ("read_ahead", "read_ahead_least", "segment_size", "write_behind", "command_size")
+_SHARES = ("read_start", "write_start")
+_NAMES = {"head_order": HEAD_ORDERS, "read_ahead_bound": BOUNDS}
 
 #: What a disk's loop works on: its host's queue, the disk, and its policies.
-STATE = types.Tuple((HOST_TABLES, DISK, VECTOR))
-_state_of = state_of(STATE)
+ENGINE = types.Tuple((HOST_TABLES, DISK, VECTOR))
+_state_of = state_of(ENGINE)
 
 
 @spliced_kernel
@@ -55,8 +47,8 @@ def run(host: Host, disk: Disk, policies: Policies, until: int, wait: int) -> in
     """
     while True:
         arrival, _ = next_arrival(host)
-        command = disk.state[ACTIVE]
-        done = disk.state[BUSY_UNTIL] if command >= 0 else NEVER
+        command = disk.state.active
+        done = disk.state.busy_until if command >= 0 else NEVER
         due = min(arrival, done)
         if host.scalars.finished >= wait:
             return int(due)
@@ -68,7 +60,7 @@ def run(host: Host, disk: Disk, policies: Policies, until: int, wait: int) -> in
             arrive(host)
         else:
             host.scalars.now = done
-            disk.state[ACTIVE] = -1
+            disk.state.active = -1
             command_done(host, command)
         status = admit(host, disk, policies)
         if status != 0:
@@ -80,6 +72,23 @@ def advance(table: State, until: int, wait: int) -> int:
     """`run`, as Python calls it."""
     host, disk, policies = _state_of(table)
     return run(host, disk, policies, until, wait)
+
+
+def control_of(parameters: HddParameters) -> Records:
+    """CONTROL: the parameters in ns, sectors, and millionths of shares."""
+    values = {name: getattr(parameters, name) for name in FIELDS}
+    for name in _SIZES:
+        values[name] //= parameters.sector_size
+    for name in _SHARES:
+        values[name] = round(values[name] * SHARE_UNIT)
+    for name, known in _NAMES.items():
+        values[name] = known.index(values[name])
+    values["bus_read"] = max(parameters.bus_read, parameters.bulk_transfer)
+    values["bus_write"] = max(parameters.bus_write, parameters.bulk_transfer)
+    control = empty_record(CONTROL)
+    for name in CONTROL.names or ():
+        control[name] = (values[f"{name}_after_read"], values[f"{name}_after_write"]) if name in PAIRS else int(values[name])
+    return control
 
 
 class HddEngine(CompiledEngine):
@@ -99,29 +108,29 @@ class HddEngine(CompiledEngine):
     def __init__(self, parameters: HddParameters) -> None:
         self.parameters = parameters
         self._policies = policy_vector({CHOOSE: parameters.scheduler})
-        super().__init__(HostQueue(parameters.queue_depth), advance, STATE)
+        super().__init__(HostQueue(parameters.queue_depth), advance, ENGINE)
         # Every write in the ring has a sector in the buffer, but for those that a command not yet acknowledged pushes out.
         writes = parameters.write_behind // parameters.sector_size + 2
         self._disk = Disk(
-            control_row(parameters),
-            np.zeros(DRIVE_COLUMNS, np.int64),
-            np.zeros(DRIVE_COLUMNS, np.int64),
+            control_of(parameters),
+            empty_record(STATE),
+            empty_table(1, STATE),
+            empty_record(COUNTERS),
             extent_table(parameters),
             seek_curve(parameters),
-            np.zeros((parameters.segments, terms.SEGMENT_COLUMNS), np.int64),
-            np.zeros((writes, terms.RING_COLUMNS), np.int64),
+            empty_table(parameters.segments, SEGMENT),
+            empty_table(writes, WRITE_BEHIND),
             np.zeros(parameters.queue_depth, np.int64),
-            np.zeros((parameters.queue_depth, CANDIDATE_COLUMNS), np.int64),
+            empty_table(parameters.queue_depth, CANDIDATE),
         )
         self._power_up()
 
     def _power_up(self) -> None:
-        state = self._disk.state
-        state[: terms.READS] = 0
-        state[[terms.CURRENT, ACTIVE]] = -1
-        state[terms.DIRECTION] = 1
-        state[terms.ARM] = self._disk.extents[0, TRACK]
-        self._disk.segments[:] = 0
+        state = empty_record(STATE)
+        state.current = state.active = -1
+        state.direction = 1
+        state.arm = self._disk.extents[0].track
+        self._disk = self._disk._replace(state=state, segments=empty_table(self.parameters.segments, SEGMENT))
 
     @property
     def capacity(self) -> int:
@@ -131,7 +140,7 @@ class HddEngine(CompiledEngine):
     def next_event(self) -> int:
         """When something happens next; see `core.model.DeviceModel.next_event`."""
         state = self._disk.state
-        return min(int(state[BUSY_UNTIL]) if state[ACTIVE] >= 0 else NEVER, self._host.next_arrival)
+        return min(int(state.busy_until) if state.active >= 0 else NEVER, self._host.next_arrival)
 
     def submit(self, requests: Requests, commands: Commands, at: int | Integers) -> Integers:
         """Take requests, split into commands, that arrive at `at`; return their ids (see `core.host_queue.HostQueue.append`)."""
@@ -176,15 +185,15 @@ class HddEngine(CompiledEngine):
 
     def _unsettled(self, at: int) -> list[report.Unsettled]:
         """Request, its tag, address and length of the writes in the buffer that are not wholly on the media at `at`."""
-        disk = self._disk._replace(state=self._disk.before) if self._disk.state[ACTIVE] >= 0 else self._disk
-        if disk.state[STREAM] != WRITING:
+        disk = self._disk._replace(state=self._disk.before[0]) if self._disk.state.active >= 0 else self._disk
+        if disk.state.stream != WRITING:
             return []
         durable = position(disk, at, False)
-        slots = (disk.state[RING_HEAD] + np.arange(disk.state[RING_COUNT])) % len(disk.ring)
+        slots = (disk.state.ring_head + np.arange(disk.state.ring_count)) % len(disk.ring)
         size = self.parameters.sector_size
-        left = disk.ring[slots][disk.ring[slots, RING_END] > durable].tolist()
-        return [(row[RING_REQUEST], row[terms.RING_TAG], row[RING_FIRST] * size, (row[RING_END] - row[RING_FIRST]) * size) for row in left]
+        left = disk.ring[slots][disk.ring[slots].end > durable].tolist()
+        return [(request, tag, first * size, (end - first) * size) for first, end, request, tag in left]
 
     def statistics(self) -> dict[str, Any]:
         """Counters since the drive was made (`hdd.report.COUNTERS`); a command counts from the moment it starts."""
-        return report.statistics(dict(zip(report.COUNTERS, self._disk.state[terms.READS :].tolist(), strict=True)))
+        return report.statistics(dict(zip(report.COUNTERS, self._disk.counters.tolist(), strict=True)))

@@ -6,41 +6,14 @@ revolution's start says when any sector of the piece does; the next piece follow
 a wait for its first slot.  The limit may be moved on.  If the stream has not rested, nothing changes; otherwise it starts again at the old
 limit.  Of a drive's state only the piece that was being transferred at the last command is kept (`catch_up`).
 
-What is kept stands in `hdd.state.disk.Disk`; columns in `hdd.state.terms` and `hdd.state.layout`.
+What is kept stands in `hdd.state.disk.Disk`.
 """
 
 from flashsim.core.kernel import inlined_kernel, lean_kernel
-from flashsim.hdd.state.disk import Disk
+from flashsim.hdd.state.disk import IDLE, WRITING, Disk
 from flashsim.hdd.state.geometry import extent_of, head_of, piece_first, track_angle, track_of
-from flashsim.hdd.state.layout import END, HELD, SLOT_UNIT, SLOTS
+from flashsim.hdd.state.layout import SLOT_UNIT
 from flashsim.hdd.state.rotation import passing, revolution_for, slots_ended
-from flashsim.hdd.state.terms import (
-    ANGLE,
-    ARM,
-    ARM_EXTENT,
-    BASE,
-    EXTENT,
-    HEAD_ORDER,
-    HEAD_SWITCH,
-    HEADS,
-    IDLE,
-    LEAST,
-    LIMIT,
-    PIECE_END,
-    PIECE_TRACK,
-    PIVOT,
-    REST,
-    ROTATION,
-    SEEK_CYLINDERS,
-    SEEK_TIME,
-    SEEKS,
-    STREAM,
-    WAIT_TIME,
-    WAITS,
-    WRITE_MOVE,
-    WRITE_SETTLE,
-    WRITING,
-)
 
 
 @inlined_kernel
@@ -48,40 +21,40 @@ def move_time(disk: Disk, source: int, source_extent: int, target: int, target_e
     """Nanoseconds from one track to another: of a seek and a change of head the longer, and settling for a write."""
     if source == target:
         return 0
-    heads = disk.control[HEADS]
+    heads = disk.control.heads
     time = disk.seeks[abs(source // heads - target // heads)]
-    order = disk.control[HEAD_ORDER]
+    order = disk.control.head_order
     if head_of(disk.extents, source_extent, source, heads, order) != head_of(disk.extents, target_extent, target, heads, order):
-        time = max(time, disk.control[HEAD_SWITCH])
-    return max(0, time + disk.control[WRITE_SETTLE]) if writing else time
+        time = max(time, disk.control.head_switch)
+    return max(0, time + disk.control.write_settle) if writing else time
 
 
 @inlined_kernel
 def _next_piece(disk: Disk, extent: int, track: int, sector: int, left: int, writing: bool) -> tuple[int, int, int, int, int]:
     """The piece that begins with a sector, reached from a track that is left at a time: extent, track, its end, angle and revolution."""
-    following = extent if sector < disk.extents[extent, END] else extent + 1
+    following = extent if sector < disk.extents[extent].end else extent + 1
     target = track_of(disk.extents, following, sector)
-    angle = track_angle(disk.extents, following, target, disk.control[HEADS])
+    angle = track_angle(disk.extents, following, target, disk.control.heads)
     there = left + move_time(disk, track, extent, target, following, writing)
-    base = revolution_for(there, passing(angle, disk.extents[following, SLOTS], disk.control[ROTATION]), disk.control[ROTATION])
-    return following, target, sector + disk.extents[following, HELD], angle, base
+    base = revolution_for(there, passing(angle, disk.extents[following].slots, disk.control.rotation), disk.control.rotation)
+    return following, target, sector + disk.extents[following].held, angle, base
 
 
 @lean_kernel
 def passage(disk: Disk, sector: int, edge: int) -> int:
     """When the start (edge 0) or end (edge 1) of a sector, not before the pivot, passes the head while streaming."""
     extent, track, first, end = (
-        disk.state[EXTENT],
-        disk.state[PIECE_TRACK],
-        disk.state[PIVOT],
-        disk.state[PIECE_END],
+        disk.state.extent,
+        disk.state.piece_track,
+        disk.state.pivot,
+        disk.state.piece_end,
     )
-    angle, base = disk.state[ANGLE], disk.state[BASE]
+    angle, base = disk.state.angle, disk.state.revolution
     while sector >= end:
-        left = base + passing(angle + (end - first) * SLOT_UNIT, disk.extents[extent, SLOTS], disk.control[ROTATION])
+        left = base + passing(angle + (end - first) * SLOT_UNIT, disk.extents[extent].slots, disk.control.rotation)
         first = end
-        extent, track, end, angle, base = _next_piece(disk, extent, track, first, left, disk.state[STREAM] == WRITING)
-    return base + passing(angle + (sector - first + edge) * SLOT_UNIT, disk.extents[extent, SLOTS], disk.control[ROTATION])
+        extent, track, end, angle, base = _next_piece(disk, extent, track, first, left, disk.state.stream == WRITING)
+    return base + passing(angle + (sector - first + edge) * SLOT_UNIT, disk.extents[extent].slots, disk.control.rotation)
 
 
 @inlined_kernel
@@ -93,40 +66,40 @@ def sector_end(disk: Disk, sector: int) -> int:
 @lean_kernel
 def position(disk: Disk, time: int, keep: bool) -> int:
     """The first sector that the stream has not transferred at `time`.  With `keep` the piece it lies in becomes the drive's."""
-    if time >= disk.state[REST]:
-        return disk.state[LIMIT]
+    if time >= disk.state.rest:
+        return disk.state.limit
     extent, track, first, end = (
-        disk.state[EXTENT],
-        disk.state[PIECE_TRACK],
-        disk.state[PIVOT],
-        disk.state[PIECE_END],
+        disk.state.extent,
+        disk.state.piece_track,
+        disk.state.pivot,
+        disk.state.piece_end,
     )
-    angle, base = disk.state[ANGLE], disk.state[BASE]
+    angle, base = disk.state.angle, disk.state.revolution
     while True:
-        slots = slots_ended(time - base, angle, disk.extents[extent, SLOTS], disk.control[ROTATION])
+        slots = slots_ended(time - base, angle, disk.extents[extent].slots, disk.control.rotation)
         if first + slots < end:
             break
-        left = base + passing(angle + (end - first) * SLOT_UNIT, disk.extents[extent, SLOTS], disk.control[ROTATION])
+        left = base + passing(angle + (end - first) * SLOT_UNIT, disk.extents[extent].slots, disk.control.rotation)
         first = end
-        extent, track, end, angle, base = _next_piece(disk, extent, track, first, left, disk.state[STREAM] == WRITING)
+        extent, track, end, angle, base = _next_piece(disk, extent, track, first, left, disk.state.stream == WRITING)
     if keep:
-        disk.state[EXTENT], disk.state[PIECE_TRACK], disk.state[PIVOT], disk.state[PIECE_END] = (
+        disk.state.extent, disk.state.piece_track, disk.state.pivot, disk.state.piece_end = (
             extent,
             track,
             first,
             end,
         )
-        disk.state[ANGLE], disk.state[BASE] = angle, base
+        disk.state.angle, disk.state.revolution = angle, base
     return first + max(0, slots)
 
 
 @inlined_kernel
 def arm_at(disk: Disk, time: int) -> tuple[int, int]:
     """Track and extent of the arm: where the stream's next sector is, and at rest still where the last one was."""
-    if disk.state[STREAM] == IDLE:
-        return disk.state[ARM], disk.state[ARM_EXTENT]
+    if disk.state.stream == IDLE:
+        return disk.state.arm, disk.state.arm_extent
     sector = position(disk, time, False)
-    if sector == disk.state[LIMIT]:
+    if sector == disk.state.limit:
         sector -= 1
     extent = extent_of(disk.extents, sector)
     return track_of(disk.extents, extent, sector), extent
@@ -137,15 +110,15 @@ def _start(disk: Disk, extent: int, sector: int, time: int) -> int:
     """Let the transfer begin at a sector, on whose track the arm is, not before `time`; return the rotational wait."""
     track = track_of(disk.extents, extent, sector)
     first = piece_first(disk.extents, extent, sector)
-    angle = track_angle(disk.extents, extent, track, disk.control[HEADS]) + (sector - first) * SLOT_UNIT
-    offset = passing(angle, disk.extents[extent, SLOTS], disk.control[ROTATION])
-    disk.state[PIVOT] = sector
-    disk.state[PIECE_END] = first + disk.extents[extent, HELD]
-    disk.state[EXTENT] = extent
-    disk.state[PIECE_TRACK] = track
-    disk.state[ANGLE] = angle
-    disk.state[BASE] = revolution_for(time, offset, disk.control[ROTATION])
-    return disk.state[BASE] + offset - time
+    angle = track_angle(disk.extents, extent, track, disk.control.heads) + (sector - first) * SLOT_UNIT
+    offset = passing(angle, disk.extents[extent].slots, disk.control.rotation)
+    disk.state.pivot = sector
+    disk.state.piece_end = first + disk.extents[extent].held
+    disk.state.extent = extent
+    disk.state.piece_track = track
+    disk.state.angle = angle
+    disk.state.revolution = revolution_for(time, offset, disk.control.rotation)
+    return disk.state.revolution + offset - time
 
 
 @lean_kernel
@@ -159,42 +132,42 @@ def begin(disk: Disk, stream: int, first: int, limit: int, time: int, moves: int
     target = track_of(disk.extents, extent, first)
     move = move_time(disk, source, source_extent, target, extent, stream == WRITING)
     if stream == WRITING:
-        move = max(move, disk.control[WRITE_MOVE])
-    distance = abs(source // disk.control[HEADS] - target // disk.control[HEADS])
+        move = max(move, disk.control.write_move)
+    distance = abs(source // disk.control.heads - target // disk.control.heads)
     if distance > 0:
-        disk.state[SEEKS] += 1
-        disk.state[SEEK_TIME] += move
-        disk.state[SEEK_CYLINDERS] += distance
-    disk.state[STREAM] = stream
+        disk.counters.seeks += 1
+        disk.counters.seek_time += move
+        disk.counters.seek_cylinders += distance
+    disk.state.stream = stream
     wait = _start(disk, extent, first, max(moves + move, ready))
-    disk.state[WAITS] += 1
-    disk.state[WAIT_TIME] += wait
-    disk.state[LIMIT] = limit
-    disk.state[LEAST] = first
-    disk.state[REST] = sector_end(disk, limit - 1)
-    return min(first - piece_first(disk.extents, extent, first), wait * disk.extents[extent, SLOTS] // disk.control[ROTATION])
+    disk.counters.waits += 1
+    disk.counters.wait_time += wait
+    disk.state.limit = limit
+    disk.state.least = first
+    disk.state.rest = sector_end(disk, limit - 1)
+    return min(first - piece_first(disk.extents, extent, first), wait * disk.extents[extent].slots // disk.control.rotation)
 
 
 @lean_kernel
 def extend(disk: Disk, limit: int, time: int, ready: int) -> None:
     """Move the stream's limit on; beyond the old one the mechanism goes from `time` on, and writes what is there at `ready`."""
-    if limit <= disk.state[LIMIT]:
+    if limit <= disk.state.limit:
         return
-    next_sector = disk.state[LIMIT]
+    next_sector = disk.state.limit
     last_extent = extent_of(disk.extents, next_sector - 1)
-    extent = last_extent if next_sector < disk.extents[last_extent, END] else last_extent + 1
+    extent = last_extent if next_sector < disk.extents[last_extent].end else last_extent + 1
     source = track_of(disk.extents, last_extent, next_sector - 1)
     target = track_of(disk.extents, extent, next_sector)
-    move = move_time(disk, source, last_extent, target, extent, disk.state[STREAM] == WRITING)
-    earliest = max(max(time, disk.state[REST]) + move, ready)
+    move = move_time(disk, source, last_extent, target, extent, disk.state.stream == WRITING)
+    earliest = max(max(time, disk.state.rest) + move, ready)
     if earliest > passage(disk, next_sector, 0):
         _start(disk, extent, next_sector, earliest)
-    disk.state[LIMIT] = limit
-    disk.state[REST] = sector_end(disk, limit - 1)
+    disk.state.limit = limit
+    disk.state.rest = sector_end(disk, limit - 1)
 
 
 @inlined_kernel
 def stop(disk: Disk, time: int) -> None:
     """Leave the stream at `time`; the arm stays where it is, or goes on to where it was going."""
-    disk.state[ARM], disk.state[ARM_EXTENT] = arm_at(disk, time)
-    disk.state[STREAM] = IDLE
+    disk.state.arm, disk.state.arm_extent = arm_at(disk, time)
+    disk.state.stream = IDLE

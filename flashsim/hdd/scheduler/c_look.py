@@ -1,16 +1,15 @@
 """C-LOOK, the one-way elevator: inwards as long as commands lie there, then on from the outermost one."""
 
 from flashsim.core.kernel import lean_kernel
-from flashsim.core.request import Integers
-from flashsim.hdd.scheduler.base import CYLINDER
+from flashsim.core.records import Records
 
 
 @lean_kernel
-def choose(candidates: Integers, count: int, cylinder: int, direction: int) -> int:
+def choose(candidates: Records, count: int, cylinder: int, direction: int) -> int:
     """The nearest command inwards, or if there is none the outermost one; of equals the one that came first."""
     best = 0
     for row in range(1, count):
-        place, best_place = candidates[row, CYLINDER], candidates[best, CYLINDER]
+        place, best_place = candidates[row].cylinder, candidates[best].cylinder
         if (place >= cylinder) != (best_place >= cylinder):
             if place >= cylinder:
                 best = row

@@ -1,14 +1,13 @@
 """Shortest seek time first; of equally near commands the one that came first."""
 
 from flashsim.core.kernel import lean_kernel
-from flashsim.core.request import Integers
-from flashsim.hdd.scheduler.base import CYLINDER
+from flashsim.core.records import Records
 
 
 @lean_kernel
-def choose(candidates: Integers, count: int, cylinder: int, direction: int) -> int:
+def choose(candidates: Records, count: int, cylinder: int, direction: int) -> int:
     best = 0
     for row in range(1, count):
-        if abs(candidates[row, CYLINDER] - cylinder) < abs(candidates[best, CYLINDER] - cylinder):
+        if abs(candidates[row].cylinder - cylinder) < abs(candidates[best].cylinder - cylinder):
             best = row
     return best

@@ -7,19 +7,19 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import simpy
 
 from flashsim.core.errors import FlashsimError
 from flashsim.core.host_specification import DISPATCH, OPERATIONS, HostRequest, delay
+from flashsim.core.records import empty_table
 from flashsim.core.request import FLUSH, FORCE_UNIT_ACCESS, READ, WRITE, Integers
 from flashsim.hdd import report
 from flashsim.hdd.parameters import HddParameters
-from flashsim.hdd.scheduler.base import CANDIDATE_COLUMNS, CYLINDER, FAMILY
+from flashsim.hdd.scheduler.base import CANDIDATE, FAMILY
 from flashsim.hdd.specification.mechanism import Mechanism, Steps
+from flashsim.hdd.state.disk import SHARE_UNIT
 from flashsim.hdd.state.geometry import Geometry
 from flashsim.hdd.state.link import crossing_time
-from flashsim.hdd.state.terms import SHARE_UNIT
 
 QueuedCommand = tuple[HostRequest, int, int]  # with the first sector, and the one after the last
 
@@ -116,9 +116,9 @@ class Controller:
             mechanism = self.mechanism
             position = mechanism.position
             arm = self.geometry.locate(position - (position == mechanism.limit)) if mechanism.limit > 0 else mechanism.arm
-            candidates = np.zeros((self.parameters.queue_depth, CANDIDATE_COLUMNS), np.int64)
+            candidates = empty_table(self.parameters.queue_depth, CANDIDATE)
             for row, (request, first, end) in enumerate(seen):
-                candidates[row, CYLINDER] = arm.cylinder
+                candidates[row].cylinder = arm.cylinder
                 if request.operation in (READ, WRITE):
                     place = self.geometry.locate(first)
                     overhead = self.parameters.overhead_of(request.operation, (end - first) * self.parameters.sector_size)
@@ -127,8 +127,8 @@ class Controller:
             index = int(self._choose(candidates, len(seen), arm.cylinder, self._direction))
             if not 0 <= index < len(seen):
                 raise FlashsimError(f"{FAMILY.kind}: '{self.parameters.scheduler}' chose a command that does not wait")
-            if candidates[index, CYLINDER] != arm.cylinder:
-                self._direction = 1 if candidates[index, CYLINDER] > arm.cylinder else -1
+            if candidates[index].cylinder != arm.cylinder:
+                self._direction = 1 if candidates[index].cylinder > arm.cylinder else -1
         return self.waiting.pop(index)
 
     # Reads.

@@ -1,33 +1,85 @@
-"""The arrays of a disk as one thing, which kernels take; `terms` and `layout` say what their columns mean."""
+"""The tables of a disk as kernels take them: its constants and state, where sectors lie, and what its buffer holds."""
 
 from typing import NamedTuple
 
+import numpy as np
 from numba import types
 
-from flashsim.core.array_types import MATRIX, VECTOR
+from flashsim.core.array_types import VECTOR
+from flashsim.core.records import Records, record_dtype, record_of_type, table_type
 from flashsim.core.request import Integers
+from flashsim.hdd import report
+from flashsim.hdd.scheduler.base import CANDIDATE
+from flashsim.hdd.state.layout import EXTENT
+
+#: Shares are kept in millionths.
+SHARE_UNIT = 1_000_000
+
+#: Parameters that kernels know.
+FIELDS = (
+    "rotation", "heads", "head_order", "head_switch", "write_settle", "write_move", "sector_size", "sectors",
+    "link_rate", "bus_read", "bus_write", "hold_reads", "read_start", "read_start_least", "write_start", "write_start_most",
+    "overhead", "command_size", "read_hit_after_read", "read_hit_after_write", "read_miss_after_read", "read_miss_after_write",
+    "write_hit_after_read", "write_hit_after_write", "write_miss_after_read", "write_miss_after_write",
+    "data_preparation", "reselect_first", "reselect_other", "disconnect_read_after_read", "disconnect_read_after_write",
+    "disconnect_write", "complete_read", "complete_write", "extra_disconnect", "extra_command", "extra_disconnect_first", "extra_pause",
+    "extra_disconnect_second", "extra_seek_delay",
+    "read_ahead", "read_ahead_least", "read_ahead_bound", "read_ahead_on_hit", "read_ahead_again", "segment_size", "keep_read",
+    "next_hits", "partial_hits", "hits_while_writing", "read_preceding", "own_write_segment", "read_written", "write_behind",
+)  # fmt: skip
+#: Of these pairs, ``..._after_read`` and ``..._after_write``, kernels have two numbers each, by whether the last command was a write.
+PAIRS = ("read_hit", "read_miss", "write_hit", "write_miss", "disconnect_read")
+CONTROL = np.dtype([*((name, np.int64) for name in FIELDS if "_after_" not in name), *((name, np.int64, 2) for name in PAIRS)], align=True)
+
+#: What the mechanism streams.
+IDLE, READING, WRITING = range(3)
+
+# The stream: what it does; where the arm is while there is none, as track and extent; the piece of a track being transferred, as first
+# sector, the one after the last, extent, track, angle of the first sector in parts of a slot, and revolution; the sector after the stream's
+# last, when that is reached, and the sector before which nothing else interrupts it.
+_STREAM = "stream arm arm_extent pivot piece_end extent piece_track angle revolution limit rest least "
+# The segment that the stream fills (-1: none) and the clock of their uses; 0 if the last command that moved data was a read, 1 if a write,
+# and the sector after it; the ring of acknowledged writes.
+_BUFFER = "current uses after last_end ring_head ring_count "
+# The command being served (-1: none), when it completes, how many wait, and which way the arm moves.
+_COMMAND = "active busy_until waiting_count direction"
+STATE = record_dtype(int64=_STREAM + _BUFFER + _COMMAND)
+COUNTERS = record_dtype(int64=" ".join(report.COUNTERS))
+#: A segment of the buffer: the sectors in it, and when it was last used.
+SEGMENT = record_dtype(int64="first end used")
+#: An acknowledged write that is not on the media.
+WRITE_BEHIND = record_dtype(int64="first end request tag")
 
 
 class Disk(NamedTuple):
     """The state of a drive."""
 
-    #: The drive's numbers.
-    control: Integers
-    #: How the drive is once its active command is served, and how it was before that.
-    state: Integers
-    before: Integers
-    #: Where sectors lie (`flashsim.hdd.state.layout`).
-    extents: Integers
+    #: CONTROL.
+    control: Records
+    #: STATE, as it is once the active command is served.
+    state: Records
+    #: A table of one row: STATE before the active command.
+    before: Records
+    #: COUNTERS.
+    counters: Records
+    #: EXTENT: where sectors lie.
+    extents: Records
     #: The seek curve.
     seeks: Integers
-    #: Segments of the buffer.
-    segments: Integers
-    #: Writes in the buffer.
-    ring: Integers
+    #: SEGMENT.
+    segments: Records
+    #: WRITE_BEHIND, a ring.
+    ring: Records
     #: Commands that wait, in the order in which they came.
     waiting: Integers
-    #: Room for what a scheduler looks at.
-    candidates: Integers
+    #: CANDIDATE: room for what a scheduler looks at.
+    candidates: Records
 
 
-DISK = types.NamedTuple((VECTOR, VECTOR, VECTOR, MATRIX, VECTOR, MATRIX, MATRIX, VECTOR, MATRIX), Disk)
+DISK = types.NamedTuple(
+    (
+        *map(record_of_type, (CONTROL, STATE)), table_type(STATE), record_of_type(COUNTERS), table_type(EXTENT), VECTOR,
+        *map(table_type, (SEGMENT, WRITE_BEHIND)), VECTOR, table_type(CANDIDATE),
+    ),
+    Disk,
+)  # fmt: skip

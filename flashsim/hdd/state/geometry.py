@@ -6,41 +6,29 @@ from typing import NamedTuple
 import numpy as np
 
 from flashsim.core.kernel import inlined_kernel
+from flashsim.core.records import Records
 from flashsim.core.request import Integers
 from flashsim.hdd.description import HEAD_ORDERS, DriveDescription
-from flashsim.hdd.state.layout import (
-    CYLINDER_SKEW,
-    END,
-    FIRST,
-    HELD,
-    OFFSET,
-    SLOT,
-    SLOT_UNIT,
-    SLOTS,
-    TRACK,
-    TRACK_SKEW,
-    ZONE_TRACK,
-    extent_table,
-)
+from flashsim.hdd.state.layout import SLOT_UNIT, Extent, extents_of
 
 _TURNING_IN_ZONE, _TURNING = HEAD_ORDERS.index("turning-in-zone"), HEAD_ORDERS.index("turning")
 
 
 def sectors_by_cylinder(parameters: DriveDescription) -> Integers:
     count = np.zeros(parameters.cylinders * parameters.heads, np.int64)
-    for row in extent_table(parameters):
-        count[row[TRACK] : row[TRACK] + (row[END] - row[FIRST]) // row[HELD]] += row[HELD]
+    for row in extents_of(parameters):
+        count[row.track : row.track + (row.end - row.first) // row.held] += row.held
     return count.reshape(-1, parameters.heads).sum(axis=1)
 
 
 @inlined_kernel
-def extent_of(extents: Integers, sector: int) -> int:
+def extent_of(extents: Records, sector: int) -> int:
     """The row of the extent of a sector."""
     low = 0
     high = extents.shape[0] - 1
     while low < high:
         middle = (low + high) >> 1
-        if sector < extents[middle, END]:
+        if sector < extents[middle].end:
             high = middle
         else:
             low = middle + 1
@@ -48,69 +36,69 @@ def extent_of(extents: Integers, sector: int) -> int:
 
 
 @inlined_kernel
-def track_of(extents: Integers, extent: int, sector: int) -> int:
+def track_of(extents: Records, extent: int, sector: int) -> int:
     """The track of a sector of an extent, counted over the drive; divided by the heads it is the cylinder."""
-    return extents[extent, TRACK] + (sector - extents[extent, FIRST]) // extents[extent, HELD]
+    return extents[extent].track + (sector - extents[extent].first) // extents[extent].held
 
 
 @inlined_kernel
-def piece_first(extents: Integers, extent: int, sector: int) -> int:
+def piece_first(extents: Records, extent: int, sector: int) -> int:
     """The first sector of an extent's part of the track that holds a sector."""
-    return sector - (sector - extents[extent, FIRST]) % extents[extent, HELD]
+    return sector - (sector - extents[extent].first) % extents[extent].held
 
 
 @inlined_kernel
-def track_angle(extents: Integers, extent: int, track: int, heads: int) -> int:
+def track_angle(extents: Records, extent: int, track: int, heads: int) -> int:
     """Where a track's first numbered slot of an extent begins, in parts of a slot, 0 <= angle < one revolution."""
-    within = track - extents[extent, ZONE_TRACK]
+    within = track - extents[extent].zone_track
     cylinder = within // heads
     switches = within - cylinder  # one less in each cylinder than it has heads
-    angle = extents[extent, OFFSET] + switches * extents[extent, TRACK_SKEW] + cylinder * extents[extent, CYLINDER_SKEW]
-    return (angle + extents[extent, SLOT] * SLOT_UNIT) % (extents[extent, SLOTS] * SLOT_UNIT)
+    angle = extents[extent].offset + switches * extents[extent].track_skew + cylinder * extents[extent].cylinder_skew
+    return (angle + extents[extent].slot * SLOT_UNIT) % (extents[extent].slots * SLOT_UNIT)
 
 
 @inlined_kernel
-def head_of(extents: Integers, extent: int, track: int, heads: int, order: int) -> int:
+def head_of(extents: Records, extent: int, track: int, heads: int, order: int) -> int:
     head = track % heads
     turns = 0
     if order == _TURNING_IN_ZONE:
-        turns = (track - extents[extent, ZONE_TRACK]) // heads
+        turns = (track - extents[extent].zone_track) // heads
     elif order == _TURNING:
         turns = track // heads
     return heads - 1 - head if turns % 2 == 1 else head
 
 
 @inlined_kernel
-def track_bounds(extents: Integers, sector: int) -> tuple[int, int]:
+def track_bounds(extents: Records, sector: int) -> tuple[int, int]:
     """The first sector of a sector's track, and the one after the last, counting sectors whose numbers follow one another."""
     extent = extent_of(extents, sector)
     track = track_of(extents, extent, sector)
     first = piece_first(extents, extent, sector)
-    end = first + extents[extent, HELD]
+    end = first + extents[extent].held
     before = extent - 1
-    while before >= 0 and first == extents[before, END] and track_of(extents, before, first - 1) == track:
-        first -= extents[before, HELD]
+    while before >= 0 and first == extents[before].end and track_of(extents, before, first - 1) == track:
+        first -= extents[before].held
         before -= 1
     after = extent + 1
-    while after < extents.shape[0] and end == extents[after, FIRST] and extents[after, TRACK] == track:
-        end += extents[after, HELD]
+    while after < extents.shape[0] and end == extents[after].first and extents[after].track == track:
+        end += extents[after].held
         after += 1
     return first, end
 
 
 @inlined_kernel
-def cylinder_end(extents: Integers, sector: int, heads: int) -> int:
+def cylinder_end(extents: Records, sector: int, heads: int) -> int:
     """The sector after the last of a sector's cylinder, counting sectors whose numbers follow one another."""
     extent = extent_of(extents, sector)
     cylinder = track_of(extents, extent, sector) // heads
-    end = piece_first(extents, extent, sector) + extents[extent, HELD]
+    end = piece_first(extents, extent, sector) + extents[extent].held
     while True:
-        if end == extents[extent, END]:
+        if end == extents[extent].end:
             extent += 1
         if extent == extents.shape[0] or track_of(extents, extent, end) // heads != cylinder:
             return end
         tracks = (cylinder + 1) * heads - track_of(extents, extent, end)
-        end = min(extents[extent, END], end + tracks * extents[extent, HELD])
+        end = min(extents[extent].end, end + tracks * extents[extent].held)
 
 
 class Place(NamedTuple):
@@ -150,21 +138,21 @@ class Geometry:
     def __init__(self, parameters: DriveDescription) -> None:
         self.heads = parameters.heads
         self.order = parameters.head_order
-        self.extents: list[list[int]] = extent_table(parameters).tolist()
-        self._ends = [row[END] for row in self.extents]
+        self.extents: list[Extent] = extents_of(parameters)
+        self._ends = [row.end for row in self.extents]
 
     def locate(self, sector: int) -> Place:
         """The place of a sector, by walking from zone to cylinder to track."""
         row = self.extents[bisect_right(self._ends, sector)]
-        track_in_extent, index = divmod(sector - row[FIRST], row[HELD])
-        track = row[TRACK] + track_in_extent
+        track_in_extent, index = divmod(sector - row.first, row.held)
+        track = row.track + track_in_extent
         cylinder, head = divmod(track, self.heads)
-        own_cylinder, own_head = divmod(track - row[ZONE_TRACK], self.heads)
-        skew = row[OFFSET] + own_cylinder * ((self.heads - 1) * row[TRACK_SKEW] + row[CYLINDER_SKEW]) + own_head * row[TRACK_SKEW]
-        part = (skew + row[SLOT] * SLOT_UNIT) % (row[SLOTS] * SLOT_UNIT) + index * SLOT_UNIT
+        own_cylinder, own_head = divmod(track - row.zone_track, self.heads)
+        skew = row.offset + own_cylinder * ((self.heads - 1) * row.track_skew + row.cylinder_skew) + own_head * row.track_skew
+        part = (skew + row.slot * SLOT_UNIT) % (row.slots * SLOT_UNIT) + index * SLOT_UNIT
         turned = {"first": 0, "turning-in-zone": own_cylinder, "turning": cylinder}[self.order] % 2
         first = sector - index
-        return Place(track, cylinder, self.heads - 1 - head if turned else head, part, row[SLOTS], first, first + row[HELD])
+        return Place(track, cylinder, self.heads - 1 - head if turned else head, part, row.slots, first, first + row.held)
 
     def track_bounds(self, sector: int) -> tuple[int, int]:
         place = self.locate(sector)

@@ -23,18 +23,35 @@ from typing import NamedTuple
 
 import numpy as np
 
-from flashsim.core.request import Integers
+from flashsim.core.records import Records, record_dtype
 from flashsim.hdd.description import DriveDescription
 from flashsim.hdd.state.seek import seek_curve
 
 #: Slots are counted in millionths, since skews need not be whole sectors.
 SLOT_UNIT = 1_000_000
 
-# Columns of the table of extents: first sector and the one after the last; the track of the first (counted over the drive), sectors that
-# each track holds, the slot of the first of them, and slots of the track; the first track of the zone, the place of its first slot, and how
-# much later each track, and beyond that each cylinder, starts, all three in parts of a slot.
-FIRST, END, TRACK, HELD, SLOT, SLOTS, ZONE_TRACK, OFFSET, TRACK_SKEW, CYLINDER_SKEW = range(10)
-EXTENT_COLUMNS = 10
+
+class Extent(NamedTuple):
+    """A run of equal tracks."""
+
+    #: The first sector and the one after the last.
+    first: int
+    end: int
+    #: Of the first sector, counted over the drive.
+    track: int
+    #: Sectors that each track holds, the slot of the first of them, and slots of the track.
+    held: int
+    slot: int
+    slots: int
+    #: The first track of the zone.
+    zone_track: int
+    #: In parts of a slot: the place of the zone's first slot, and how much later each track, and beyond that each cylinder, starts.
+    offset: int
+    track_skew: int
+    cylinder_skew: int
+
+
+EXTENT = record_dtype(int64=" ".join(Extent._fields))
 
 Run = tuple[int, int]  # a position in the zone, in slots, and a number of sectors
 
@@ -80,20 +97,26 @@ def _slots(duration: int, slots: int, rotation: int) -> int:
     return -(-duration * slots // rotation) * SLOT_UNIT
 
 
-def extent_table(parameters: DriveDescription) -> Integers:
-    """The extents of a drive in the order of their sectors, shape (extents, EXTENT_COLUMNS)."""
-    rows: list[list[int]] = []
+def extents_of(parameters: DriveDescription) -> list[Extent]:
+    """The extents of a drive in the order of their sectors."""
+    rows: list[Extent] = []
     sector = 0
     for number, zone in enumerate(zones_of(parameters)):
         zone_track = zone.first_cylinder * parameters.heads
         for track, slot, held, tracks, shift in _pieces(parameters, number, zone):
-            shape = [held, slot, zone.slots, zone_track, zone.offset + shift * SLOT_UNIT, zone.track_skew, zone.cylinder_skew]
-            if rows and rows[-1][HELD:] == shape and rows[-1][TRACK] + (sector - rows[-1][FIRST]) // held == zone_track + track:
-                rows[-1][END] += held * tracks
+            shape = (held, slot, zone.slots, zone_track, zone.offset + shift * SLOT_UNIT, zone.track_skew, zone.cylinder_skew)
+            end, last = sector + held * tracks, rows[-1] if rows else None
+            if last and last[3:] == shape and last.track + (sector - last.first) // held == zone_track + track:
+                rows[-1] = last._replace(end=end)
             else:
-                rows.append([sector, sector + held * tracks, zone_track + track, *shape])
-            sector += held * tracks
-    return np.array(rows, np.int64).reshape(-1, EXTENT_COLUMNS)
+                rows.append(Extent(sector, end, zone_track + track, *shape))
+            sector = end
+    return rows
+
+
+def extent_table(parameters: DriveDescription) -> Records:
+    """`extents_of` for kernels, EXTENT."""
+    return np.array(extents_of(parameters), EXTENT).view(np.recarray)
 
 
 def sectors_of(parameters: DriveDescription) -> int:

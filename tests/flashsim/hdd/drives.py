@@ -20,7 +20,7 @@ from flashsim.hdd.engine.drive import HddEngine
 from flashsim.hdd.parameters import HddParameters
 from flashsim.hdd.scheduler.base import FAMILY
 from flashsim.hdd.specification.drive import HddSpecification
-from flashsim.hdd.state.terms import FIELDS
+from flashsim.hdd.state.disk import FIELDS
 
 SECTOR = 512
 

@@ -13,7 +13,7 @@ from flashsim.hdd.description import SPARING
 from flashsim.hdd.parameters import HddParameters
 from flashsim.hdd.state import geometry as kernels
 from flashsim.hdd.state.geometry import Geometry, sectors_by_cylinder
-from flashsim.hdd.state.layout import HELD, SLOT, SLOT_UNIT, SLOTS, extent_table, sectors_of, zones_of
+from flashsim.hdd.state.layout import SLOT_UNIT, Extent, extent_table, extents_of, sectors_of, zones_of
 from flashsim.hdd.state.rotation import passing, revolution_for, slots_ended
 from tests.flashsim.hdd.drives import deep_drive, random_drive, small_drive
 
@@ -51,9 +51,9 @@ def naive_places(drive: HddParameters) -> list[tuple[int, int]]:
     return found
 
 
-def slot_of(drive: HddParameters, extents: list[list[int]], sector: int) -> int:
-    row = next(row for row in extents if sector < row[1])
-    return row[SLOT] + (sector - row[0]) % row[HELD]
+def slot_of(drive: HddParameters, extents: list[Extent], sector: int) -> int:
+    row = next(row for row in extents if sector < row.end)
+    return row.slot + (sector - row.first) % row.held
 
 
 @pytest.mark.parametrize("seed", range(60))
@@ -61,7 +61,7 @@ def test_sectors_lie_where_a_naive_numbering_puts_them(seed: int) -> None:
     drive = deep_drive(seed)
     expected = naive_places(drive)
     assert sectors_of(drive) == len(expected)
-    locator, extents = Geometry(drive), extent_table(drive).tolist()
+    locator, extents = Geometry(drive), extents_of(drive)
     assert [(locator.locate(sector).track, slot_of(drive, extents, sector)) for sector in range(len(expected))] == expected
     assert len(set(expected)) == len(expected)
     assert int(sectors_by_cylinder(drive).sum()) == len(expected)
@@ -93,9 +93,9 @@ def test_kernels_find_what_the_walk_finds(seed: int) -> None:
         first = kernels.piece_first(extents, extent, sector)
         angle = kernels.track_angle(extents, extent, track, drive.heads)
         order = ("first", "turning-in-zone", "turning").index(drive.head_order)
-        assert (track, first, first + extents[extent, HELD]) == (place.track, place.first, place.end)
+        assert (track, first, first + extents[extent].held) == (place.track, place.first, place.end)
         assert kernels.head_of(extents, extent, track, drive.heads, order) == place.head
-        assert (angle + (sector - first) * SLOT_UNIT, extents[extent, SLOTS]) == (place.part, place.slots)
+        assert (angle + (sector - first) * SLOT_UNIT, extents[extent].slots) == (place.part, place.slots)
         assert kernels.track_bounds(extents, sector) == locator.track_bounds(sector)
         assert kernels.cylinder_end(extents, sector, drive.heads) == locator.cylinder_end(sector)
 

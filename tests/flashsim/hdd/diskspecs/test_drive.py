@@ -15,7 +15,7 @@ from flashsim.core.rng import generator
 from flashsim.device import presets
 from flashsim.hdd.diskspecs.drive import ImportedDrive, read
 from flashsim.hdd.parameters import HddParameters
-from flashsim.hdd.state.layout import END, FIRST, HELD, SLOT, TRACK, extent_table
+from flashsim.hdd.state.layout import extents_of
 from tests.flashsim.hdd.diskspecs.drive_files import MODEL, write_drive
 
 MICROSECOND = 1000
@@ -49,12 +49,12 @@ def test_sectors_lie_where_the_layout_says(tmp_path: Path) -> None:
     """Of eight tracks of 20 the first is empty, number 3 slipped, and one of two spares still unused: 100 sectors; 30 in the inner zone."""
     drive = parameters_of(write_drive(tmp_path))
     assert drive.capacity == (100 + 30) * 512
-    extents = extent_table(drive)
+    extents = extents_of(drive)
     placed = {}
     for row in extents:
-        for sector in range(row[FIRST], row[END]):
-            track, slot = divmod(sector - row[FIRST], row[HELD])
-            placed[sector] = (int(row[TRACK] + track), int(row[SLOT] + slot))
+        for sector in range(row.first, row.end):
+            track, slot = divmod(sector - row.first, row.held)
+            placed[sector] = (int(row.track + track), int(row.slot + slot))
     assert len(placed) == 130
     outer = [(track, slot) for track in (1, 2, 4, 5, 6) for slot in range(20)]
     inner = [(track, slot) for track in (10, 13, 12) for slot in range(10)]  # the second track is defect, and moved to the spare
