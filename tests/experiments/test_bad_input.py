@@ -115,7 +115,7 @@ BAD = {
     changed(device="./disk.img", placement="two-disks") + " --allow-write": "one disk",
     changed(device="./disk.img", placement="ext3") + " --allow-write": "a file system of its own",
     changed(r="control.csv"): "control.csv",
-    changed(r="view.sqlite:v"): "view",
+    changed(r="view.sqlite:v"): "v cannot be read: no such table: main.absent",
     changed(r="cut.sqlite:t"): "truncated",
     changed(r="texts.sqlite:t"): "no SQLite database",
     changed(r="full/"): "source: 'full/'",
@@ -312,7 +312,7 @@ def files(here: Path) -> Path:
         pq.write_table(pa.table(column), here / f"{name}.parquet")
     (here / "texts.sqlite").write_text("no database " * 20)
     with closing(sqlite3.connect(here / "view.sqlite")) as database:
-        database.executescript("create table t (k); create table u (k); create view v as select * from t; vacuum")
+        database.executescript("create table t (k); create table u (k); create view v as select * from absent; vacuum")
     (here / "cut.sqlite").write_bytes((here / "view.sqlite").read_bytes()[:5000])
     for name, text in (("ragged", "a,b\n1\n"), ("twice", "a,a\n1,2\n"), ("empty", ""), ("control", "a,b\n\x1b[31m\x07\n")):
         (here / f"{name}.csv").write_text(text)

@@ -43,16 +43,18 @@ def ours(path: Path) -> list[tuple[Any, ...]] | None:
 
 
 def theirs(path: Path) -> list[tuple[Any, ...]] | None:
-    """The rows that SQLite reads, or None if it finds damage."""
+    """The rows that SQLite reads in order of row id, or None if it finds damage, in what holds them together too."""
     with closing(sqlite3.connect(path)) as connection:
         try:
+            if any(told.startswith("***") for (told,) in connection.execute("PRAGMA integrity_check(t)")):
+                return None
             return connection.execute("SELECT * FROM t NOT INDEXED ORDER BY rowid").fetchall()
         except (sqlite3.Error, UnicodeError, MemoryError):
             return None
 
 
 def check(path: Path) -> bool:
-    """Whether flashsim refuses; where it does not, SQLite reads the same rows, so that the damage lies outside them or cannot be seen."""
+    """Whether flashsim refuses; else SQLite finds the table sound and reads the same rows: the damage lies outside or cannot be seen."""
     found = ours(path)
     assert found is None or repr(found) == repr(theirs(path))
     return found is None

@@ -5,21 +5,48 @@ Source: "Database File Format", section 1.6 (sqlite.org/fileformat2.html).
 """
 
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
+from flashsim.core.errors import DamagedFileError
 from flashsim.core.kernel import kernel
 from flashsim.core.request import Integers
 from flashsim.storage.page.sqlite import LOCAL_MARGIN
 from flashsim.storage.record import Bytes, byte_at, get_varint
-from flashsim.storage.source._sqlite_file import Database
 
 Flags = npt.NDArray[np.bool_]
 
 _LEAF, _INTERIOR = 13, 5
 _FIRST_PAGE_HEADER = 100
 _DEEPEST = 20
+
+
+@dataclass(frozen=True)
+class Database:
+    """The pages of a database.
+
+    Parameters
+    ----------
+    path
+        For messages.
+    pages
+        Shape (pages, page size); page number 1 is row 0.
+    usable
+        Bytes of a page that SQLite uses.
+    """
+
+    path: Path
+    pages: Bytes
+    usable: int
+
+    def damaged(self, what: str) -> DamagedFileError:
+        return DamagedFileError(f"{self.path}: {what}")
+
+    def is_table(self, root: int) -> bool:
+        """Whether the tree at a page is of rows with row ids."""
+        return 0 < root <= len(self.pages) and self.pages[root - 1, _FIRST_PAGE_HEADER * (root == 1)] in (_LEAF, _INTERIOR)
 
 
 @dataclass(frozen=True)
