@@ -61,7 +61,7 @@ def _page_sized(phase: PhaseCounts) -> PhaseCounts:
     # Those that are handed over at once stay so many calls.
     together = writes.pages - (writes.requests - writes.together) if writes.together else 0
     writes = replace(writes, requests=writes.pages, together=max(0, together))
-    return replace(phase, reads=replace(phase.reads, requests=phase.reads.pages), writes=writes)
+    return replace(phase, reads=replace(phase.reads, requests=phase.reads.pages + phase.reads.further), writes=writes)
 
 
 def counts(algorithm: str, sizes: Sizes, allocation: Allocation, page_io: bool = False) -> tuple[PhaseCounts, ...]:

@@ -4,7 +4,8 @@ A page graph has a vertex a page and an edge a pair that must be in memory toget
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -171,7 +172,37 @@ def cardenas(pages: float, chosen: float) -> float:
     return float(pages * -math.expm1(chosen * math.log1p(-1 / pages))) if pages > 1 else min(float(pages), chosen)
 
 
-def least_recently_used(files: Sequence[tuple[float, float, float]], frames: int, passing: float = 0.0) -> float:
+class Asked(NamedTuple):
+    """Tuples of a file that are asked for in no order.
+
+    Attributes
+    ----------
+    pages, each
+        Of the file, and the tuples on one.
+    tuples, times
+        How many tuples are asked for, whichever they are, and how often each of them.
+    """
+
+    pages: float
+    each: float
+    tuples: float
+    times: float = 1.0
+
+    def untouched(self, time: float) -> float:
+        """The probability that a tuple is not asked for within a share of all time."""
+        wanted = min(1.0, self.tuples / self.pages / self.each)
+        return 1 - wanted + wanted * (1 - time) ** self.times
+
+    def distinct(self, time: float) -> float:
+        """Pages that are asked for within it."""
+        return self.pages - self.pages * self.untouched(time) ** self.each
+
+    def misses(self, time: float) -> float:
+        """Requests for pages that were not asked for within so much time before."""
+        return self.tuples * self.times * self.untouched(time) ** (self.each - 1) * (1 - time) ** (self.times - 1)
+
+
+def least_recently_used(files: Iterable[Sequence[float]], frames: int, passing: float = 0.0) -> float:
     """The expected fetches if tuples of several files are asked for in no order, and frames hold the pages asked for last.
 
     A page stays until as many others have been asked for as there are frames, which is about as long for all pages (Che, Tung and Wang,
@@ -180,7 +211,7 @@ def least_recently_used(files: Sequence[tuple[float, float, float]], frames: int
     Parameters
     ----------
     files
-        Of each, its pages, the tuples on a page, and how many tuples are asked for, whichever they are.
+        What is asked for of each (`Asked`).
     passing
         Pages of others that are asked for once meanwhile, as by a scan.
 
@@ -189,16 +220,16 @@ def least_recently_used(files: Sequence[tuple[float, float, float]], frames: int
     >>> round(least_recently_used([(100, 10**4, 10**6)] * 2, 200)), round(least_recently_used([(100, 10, 1000)] * 2, 100))
     (200, 1100)
     """
-    shares = [(pages, max(1.0, each, asked / pages), asked) for pages, each, asked in files if pages]
+    asked = [Asked(*file) for file in files if file[0] and file[2]]
+    asked = [file._replace(each=max(1.0, file.each, file.tuples / file.pages)) for file in asked]
 
     def distinct(time: float) -> float:
-        return time * passing + sum(pages - pages * (1 - time * asked / pages / each) ** each for pages, each, asked in shares)
+        return time * passing + sum(file.distinct(time) for file in asked)
 
     if distinct(1) <= frames:
         return distinct(1)
     stays = float(brentq(lambda time: distinct(time) - frames, 0, 1))
-    misses = sum(asked * (1 - stays * asked / pages / each) ** (each - 1) for pages, each, asked in shares)
-    return frames + (1 - stays) * (passing + misses)
+    return frames + (1 - stays) * (passing + sum(file.misses(stays) for file in asked))
 
 
 def _check(pages: int, edges: int, frames: int) -> None:

@@ -119,13 +119,14 @@ class JoinOutcome(Outcome):
         """A row a device and phase, the total last: what ran beside what the formula of Haas, Carey and Livny says.
 
         ``formula_io_measured_seek_s`` takes the mean seek that was measured in the place of the nominal one. NaN where the formula says
-        nothing: of real devices, of phases that it does not have, and for algorithms that name no formula.
+        nothing: of real devices, of phases that it does not have, and for algorithms that name no formula.  The total's difference is of
+        phases that it has; what others took is ``io_left_out_s``.
         """
         rows = []
         for run, compared in zip(self.result.runs, compare_join(self.result), strict=True):
             for row in compared:
                 told = row.as_dict()
-                seconds = {f"{name}_s": told.pop(name) for name in ("io", "formula_io", "formula_io_measured_seek")}
+                seconds = {f"{name}_s": told.pop(name) for name in ("io", "formula_io", "formula_io_measured_seek", "io_left_out")}
                 kept = {name: told[name] for name in ("phase", "requests", "formula_requests", "pages", "formula_pages")}
                 rows.append({"device": run.machine, **kept, **seconds, "io_difference": told["io_difference"]})
         made = frame(rows)
@@ -192,7 +193,7 @@ class JoinOutcome(Outcome):
             counted = " Smaller pages of buckets are counted as they are, but by the formula as the relations' pages."
             sizes = counted if self.smaller_buckets else ""
             yield from (comparison_table(compared), "")
-            yield Explanation(f"Formula (Haas et al.) with {rates}, {written}.{seeks} {why(self.result.setting.algorithm)}{sizes}")
+            yield Explanation(f"Formula (Haas et al.) with {rates}, {written}.{seeks} {why(self.result.setting.algorithm, compared[-1])}{sizes}")
 
     def _draw(self) -> Figure:
         from experiments.presentation.plots import Bar, stacked_bars

@@ -61,9 +61,10 @@ def formula(algorithm: str, sizes: Sizes, disk: Disk, allocation: Allocation, *,
     return JoinCost(algorithm, allocation, disk, counts(named, sizes, allocation, page_io)) if named else None
 
 
-def why(algorithm: str) -> str:
-    """Why the counts of a join's formula and of a run may differ."""
-    return f"{WHY} {WHY_LATE}" if JOINS.load(algorithm).FETCHES else WHY
+def why(algorithm: str, whole: Compared) -> str:
+    """Why the counts of a join's formula and of a run may differ, and which phases its whole leaves out of the comparison."""
+    left_out = f" The total is compared without {', '.join(whole.phases_left_out)}: there is no formula." if whole.phases_left_out else ""
+    return f"{WHY} {WHY_LATE}{left_out}" if JOINS.load(algorithm).FETCHES else WHY + left_out
 
 
 def check_formula(algorithm: str) -> None:
@@ -91,7 +92,13 @@ def with_measured_seek(join: JoinCost, total: PhaseSeconds) -> JoinCost | None:
 
 @dataclass(frozen=True)
 class Compared:
-    """One phase, or the whole of a join, in a simulation and by the formula; times are seconds, None where the formula has nothing."""
+    """One phase, or the whole of a join, in a simulation and by the formula; times are seconds, None where the formula has nothing.
+
+    Parameters
+    ----------
+    phases_left_out, requests_left_out, pages_left_out, io_left_out
+        Of the whole: phases for which there is no formula, and what they asked for.  The others are held against it.
+    """
 
     phase: str
     requests: int
@@ -103,16 +110,22 @@ class Compared:
     formula_pages: int | None
     formula_io: float | None
     formula_io_measured_seek: float | None
+    phases_left_out: tuple[str, ...] = ()
+    requests_left_out: int = 0
+    pages_left_out: int = 0
+    io_left_out: float = 0.0
+
+    def difference(self, name: str) -> float | None:
+        """By how much of the formula's ``requests``, ``pages`` or ``io`` the simulation is above it."""
+        return relative(getattr(self, name) - getattr(self, f"{name}_left_out"), getattr(self, f"formula_{name}"))
 
     def as_dict(self) -> dict[str, Entry]:
-        differences = {
-            f"{name}_difference": relative(getattr(self, name), getattr(self, f"formula_{name}")) for name in ("requests", "pages", "io")
-        }
+        differences = {f"{name}_difference": self.difference(name) for name in ("requests", "pages", "io")}
         return vars(self) | differences
 
 
 def compare(measured: Sequence[PhaseSeconds], join: JoinCost | None) -> list[Compared]:
-    """Every phase beside the formula's of that name, and the total, which is the last."""
+    """Every phase beside the formula's of that name, and the total, which is the last and compared over phases that have a formula."""
     *phases, total = measured
     sought = with_measured_seek(join, total) if join else None
     told = {phase.name: phase for phase in join.phases} if join else {}
@@ -126,8 +139,13 @@ def compare(measured: Sequence[PhaseSeconds], join: JoinCost | None) -> list[Com
                 counted.seconds(sought.disk) if counted and sought else None,
             )
         )
-    whole = (join.requests, join.pages, join.seconds) if join else None
-    return [*rows, _compared(total, whole, sought.seconds if sought else None)]
+    if join is None:
+        return [*rows, _compared(total, None, None)]
+    left_out = [phase for phase in phases if phase.phase not in told]
+    whole = _compared(total, (join.requests, join.pages, join.seconds), sought.seconds if sought else None)
+    requests, pages, io = (sum(getattr(phase, name) for phase in left_out) for name in ("requests", "pages", "io"))
+    names = tuple(phase.phase for phase in left_out)
+    return [*rows, replace(whole, phases_left_out=names, requests_left_out=requests, pages_left_out=pages, io_left_out=io)]
 
 
 def _compared(row: PhaseSeconds, told: tuple[int, int, float] | None, measured_seek: float | None) -> Compared:
@@ -163,7 +181,7 @@ def comparison_table(rows: Sequence[Compared], title: str = "") -> Table:
     header += ["formula requests", "formula pages", "formula I/O s", "with measured seek", "I/O differs by"]
     body: list[list[Entry]] = []
     for row in rows:
-        difference = relative(row.io, row.formula_io)
+        difference = row.difference("io")
         shown = None if difference is None else f"{100 * difference:+.1f} %"
         told: list[Entry] = [row.formula_requests, row.formula_pages, row.formula_io, row.formula_io_measured_seek, shown]
         body.append([row.phase, row.requests, row.pages, row.io, row.cpu, row.total, *told])

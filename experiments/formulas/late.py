@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from algorithms.digests import digest_pages
+from algorithms.digests import digest_layout
 from algorithms.joins.base import JOINS, JoinParameters
 from algorithms.late_fetch import Side
 from algorithms.minipages import key_column, part_bytes
@@ -38,13 +38,13 @@ def late_sizes(algorithm: str, files: tuple[HeapFile, HeapFile], parameters: Joi
     """
     r, s = (_side(file, other) for file, other in zip(files, reversed(files), strict=True))
     if "columns" in JOINS.load(algorithm).OPTIONS:
-        r, s = (_by_column(side, file, parameters.wanted(label), results) for side, file, label in zip((r, s), files, "RS", strict=True))
+        r, s = (_by_column(side, file, parameters.wanted(label)) for side, file, label in zip((r, s), files, "RS", strict=True))
     least = JOINS.load(parameters.first).STREAMS_IN
     return Late(
         r,
         s,
         results,
-        _index_pages(files[0], results),
+        -(-results // _entries_a_page(files[0])),
         formula_of(parameters.first),
         Path(parameters.first).stem if parameters.first.endswith(".py") else parameters.first,
         parameters.fetch,
@@ -56,23 +56,26 @@ def late_sizes(algorithm: str, files: tuple[HeapFile, HeapFile], parameters: Joi
     )
 
 
-def _index_pages(file: HeapFile, entries: int, more: int = 0) -> int:
-    """Pages of a join index, with so many bytes more an entry."""
-    layout = Layout(FixedRows("join index", {"key": 4, "row": 4}, more), file.page_size, file.layout.page_format)
-    entry = int(layout.cell_sizes(keyed(np.zeros(1, np.int64), np.zeros(1, np.int64)))[0])
-    return -(-entries // (layout.room // entry))
+def _entries_a_page(file: HeapFile, more: int = 0) -> int:
+    """Entries of a join index that a page holds, with so many bytes more each."""
+    return _a_page(Layout(FixedRows("join index", {"key": 4, "row": 4}, more), file.page_size, file.layout.page_format))
+
+
+def _a_page(layout: Layout) -> int:
+    """Tuples of one size that a page holds."""
+    return layout.room // int(layout.cell_sizes(keyed(np.zeros(1, np.int64), np.zeros(1, np.int64)))[0])
 
 
 def _side(file: HeapFile, other: HeapFile) -> LateSide:
     codes = file.relation.codes
-    joined = np.isin(codes, other.relation.codes) & (codes != NULL_KEY)
-    return LateSide(file.tuples, int(np.count_nonzero(joined)), digest_pages(file))
+    has_key = codes != NULL_KEY
+    joined = np.isin(codes, other.relation.codes) & has_key
+    return LateSide(file.tuples, int(np.count_nonzero(has_key)), int(np.count_nonzero(joined)), _a_page(digest_layout(file)))
 
 
-def _by_column(side: LateSide, file: HeapFile, wanted: tuple[str, ...] | None, results: int) -> LateSide:
+def _by_column(side: LateSide, file: HeapFile, wanted: tuple[str, ...] | None) -> LateSide:
     """The same of a relation whose columns lie apart."""
     keys, fetched = key_column(file, page_io=False), Side("", file, wanted)
     scan = Parts(len(keys.parts), part_bytes(keys.parts) / file.page_size)
-    fetch = Parts(1 if fetched.parts is None else len(fetched.parts), fetched.page_bytes / file.page_size)
-    carried = _index_pages(file, results, fetched.width)
-    return replace(side, key_pages=keys.pages, keys=scan, wanted=fetch, carried=carried)
+    fetch = Parts(1 if fetched.parts is None else len(fetched.parts), fetched.page_bytes / file.page_size, fetched.parts is None)
+    return replace(side, key_pages=keys.pages, keys=scan, wanted=fetch, carried_a_page=_entries_a_page(file, fetched.width))

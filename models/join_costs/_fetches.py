@@ -1,16 +1,23 @@
-"""What joins that fetch rows late have in common: pages with rows that join, scans of keys, and fetches by a join index.
+"""What joins that fetch rows late have in common: scans of keys, files that chance fills, and fetches by a join index.
 
 RARE-join and FlashJoin are counted by bytes of minipages: a scan of keys, what their join writes and reads again, the join index where it
 does not fit in memory, and each page that is needed once; how many those are is the expected number that random rows lie on (Yao).
 """
 
 import math
-from fractions import Fraction
+from collections.abc import Iterator
+from heapq import heapify, heappop, heappush
+
+import numpy as np
+from scipy.stats import binom
 
 from flashsim.core.errors import InvalidParameterError
-from models.allocation.buffers import GraceAllocation, LateAllocation
-from models.join_costs.base import FORMULAS, Late, LateSide, Parts, PhaseCounts, Sizes, Traffic, ceil_div, in_parts
+from models.allocation.buffers import HybridAllocation, LateAllocation, SimpleHashAllocation, exact
+from models.join_costs.base import FORMULAS, Late, LateSide, Parts, PhaseCounts, Sizes, Traffic, ceil_div
 from models.page_fetching import yao
+
+#: Beyond so many standard deviations a file has no tuples, or all of them.
+_DEVIATIONS = 8
 
 
 def late_of(sizes: Sizes) -> Late:
@@ -25,33 +32,64 @@ def pages_with_joined(pages: int, side: LateSide) -> float:
     return yao(side.rows, side.rows / pages, side.joined) if pages and side.rows else 0.0
 
 
+def pages_by_chance(tuples: int, a_page: int, share: float = 1.0) -> Iterator[tuple[int, float]]:
+    """How many pages a file may have that each of some tuples goes to with one probability, and how probable that is.
+
+    Examples
+    --------
+    >>> [(pages, round(chance, 3)) for pages, chance in pages_by_chance(20, 10, 0.5)]
+    [(0, 0.0), (1, 0.588), (2, 0.412)]
+    """
+    apart = _DEVIATIONS * math.sqrt(tuples * share * (1 - share))
+    least, most = (math.ceil(bound / a_page) for bound in (max(0.0, tuples * share - apart), min(tuples, tuples * share + apart)))
+    at_most = binom.cdf(a_page * np.arange(least, most + 1), tuples, share)
+    yield from zip(range(least, most + 1), np.diff(at_most, prepend=0.0).tolist(), strict=True)
+
+
+def file_pages(tuples: int, a_page: int, share: float = 1.0) -> float:
+    """The expected number of them; the last page need not be full.
+
+    Examples
+    --------
+    >>> file_pages(100, 10), file_pages(101, 10), round(file_pages(100, 10, 0.5), 2)
+    (10.0, 11.0, 5.45)
+    """
+    return sum(pages * chance for pages, chance in pages_by_chance(tuples, a_page, share))
+
+
 def parts_read(pages: int, parts: Parts, seeks: int) -> Traffic:
-    return Traffic(seeks, pages * parts.requests, pages, pages * (1 - parts.share))
+    return Traffic(seeks, pages * parts.requests, pages, pages * (1 - parts.share), further=pages * (parts.requests - 1))
 
 
-def keys_joined(kernel: str, sizes: Sizes, late: Late, memory: int) -> list[PhaseCounts]:
-    """A join of keys with row ids by its own formula, for which minipages of both relations are scanned in the place of base files."""
+def keys_joined(kernel: str, sizes: Sizes, late: Late, memory: int) -> tuple[list[PhaseCounts], float]:
+    """A join of keys with row ids by its own formula, for which minipages of both relations are scanned in the place of base files.
+
+    Returns
+    -------
+    list of PhaseCounts, float
+        Its phases, and the share of the results that the first of several finds.
+    """
     keys = Sizes(late.r.key_pages, late.s.key_pages, late.r.digests, late.s.digests, memory, sizes.fudge)
     formula = FORMULAS.load(kernel)
-    try:
-        buffers = formula.allocate(keys, late.latency_ratio, late.access_ratio)
-    except InvalidParameterError:
-        if kernel != "grace-hash":
-            raise
-        buffers = GraceAllocation(memory - 1, 1, 1, 1, memory - 1)  # as many buckets as there can be, which are divided again
+    buffers = formula.allocate(keys, late.latency_ratio, late.access_ratio)
     first, *rest = formula.counts(keys, buffers)
     scans = 1 if rest or first.writes.pages else (first.reads.pages - keys.r) // max(1, keys.s)
     more = first.reads.pages - keys.r - scans * keys.s
     again = Traffic(0, math.ceil(first.reads.requests * more / max(1, first.reads.pages)), more)
     scanned = parts_read(sizes.r, late.r.keys, 1) + parts_read(scans * sizes.s, late.s.keys, scans)
-    return [PhaseCounts(first.name, scanned + again, first.writes), *rest]
+    kept = buffers.workspace / exact(sizes.fudge) if isinstance(buffers, HybridAllocation | SimpleHashAllocation) else 0
+    return [PhaseCounts(first.name, scanned + again, first.writes), *rest], float(kept) / max(1, keys.r)
 
 
-def with_fetches(phases: list[PhaseCounts], sizes: Sizes, a: LateAllocation, *, sort_again: bool) -> tuple[PhaseCounts, ...]:
+def with_fetches(
+    phases: list[PhaseCounts], found_first: float, sizes: Sizes, a: LateAllocation, *, sort_again: bool
+) -> tuple[PhaseCounts, ...]:
     """Phases of a join of keys, the join index that it writes if memory does not hold it, and the fetches.
 
     Parameters
     ----------
+    found_first
+        The share of the results that the first of several phases finds; the last one finds the others.
     sort_again
         Entries with what was fetched are sorted, as far as they do not fit, rather than written by ranges of pages.
     """
@@ -64,18 +102,115 @@ def with_fetches(phases: list[PhaseCounts], sizes: Sizes, a: LateAllocation, *, 
     other = next((label for label in wanted if label != at), None)
     needed = {label: math.ceil(pages_with_joined(*sides[label])) for label in wanted}
     fetches = {label: parts_read(needed[label], sides[label][1].wanted, needed[label]) for label in wanted}
-    spilled, fan_in = late.index if late.index > a.index else 0, (memory - 1) // 2
-    runs = ceil_div(spilled, a.index)
-    merged = in_parts(spilled, Fraction(max(1, fan_in), max(1, runs)), runs)
-    *before, last = phases
-    written = PhaseCounts(last.name, last.reads, last.writes + Traffic(runs, runs, spilled))
-    found = fetches[at] + Traffic(merged, merged, spilled)
-    free = memory - 1 - (runs or late.index)
+    fan_in = (memory - 1) // 2
+    index = _SortedRuns(late.index, a.index)
+    phases = _with_index(phases, found_first, index)
+    settled = index.settled(memory, fan_in)
+    free = memory - 1 - (len(index.runs) or late.index)
     if other is None or needed[other] * sides[other][1].wanted.share <= free:
-        rest = [PhaseCounts(f"fetch {other}", fetches[other])] if other else []
-        return (*before, written, *rest, PhaseCounts(f"fetch {at}", found))
-    carried, room = sides[at][1].carried, memory - 1 - fan_in
-    carried = 0 if sort_again and carried <= room else carried
-    put, taken = (ceil_div(carried, room), in_parts(carried, memory, ceil_div(carried, room))) if sort_again else (carried, carried)
-    aside, again = Traffic(put, put, carried), Traffic(taken, taken, carried)
-    return (*before, written, PhaseCounts(f"fetch {at}", found, aside), PhaseCounts(f"fetch {other}", fetches[other] + again))
+        rest = [PhaseCounts(f"fetch {other}", _neighbours(fetches[other], needed[other], *sides[other]))] if other else []
+        here = PhaseCounts(f"fetch {at}", fetches[at] + settled.reads + index.read(1), settled.writes)
+        return (*phases, *rest, here)
+    here = PhaseCounts(f"fetch {at}", fetches[at] + settled.reads + index.read(fan_in), settled.writes)
+    room, carried = memory - 1 - fan_in, sides[at][1].carried_a_page
+    if sort_again:
+        again = _SortedRuns(ceil_div(late.results, carried), room)
+        here = PhaseCounts(here.name, here.reads, here.writes + again.written_early)
+        settled = again.settled(memory, fan_in)
+        return (*phases, here, PhaseCounts(f"fetch {other}", fetches[other] + settled.reads + again.read(1), settled.writes))
+    ranges = ceil_div(needed[other], max(1, math.floor((memory - 1) / sides[other][1].wanted.share + 1e-9)))
+    put, taken, aside = _distributed(late.results, carried, ranges, room, memory - 1, ranges)
+    here = PhaseCounts(here.name, here.reads, here.writes + _by_page(put))
+    there = _neighbours(fetches[other], needed[other], *sides[other], ranges)
+    return (*phases, here, PhaseCounts(f"fetch {other}", there + _by_page(taken), _by_page(aside)))
+
+
+class _SortedRuns:
+    """Entries in the order of row ids: in memory if they fit there, or else in runs, of which the last is written after the last entry.
+
+    Parameters
+    ----------
+    pages
+        That they take.
+    memory
+        Pages of a run.
+    """
+
+    def __init__(self, pages: int, memory: int) -> None:
+        whole, rest = divmod(pages - 1, memory)
+        self.runs = [*[memory] * whole, rest + 1] if pages > memory else []
+
+    @property
+    def written_early(self) -> Traffic:
+        """All runs but the last."""
+        early = self.runs[:-1]
+        return Traffic(len(early), len(early), sum(early))
+
+    def settled(self, memory: int, fan_in: int) -> PhaseCounts:
+        """Write the last run, and merge the shortest ones until they can be merged at a time."""
+        reads, writes = Traffic(), Traffic(1, 1, self.runs[-1]) if self.runs else Traffic()
+        heapify(self.runs)
+        while len(self.runs) > fan_in:
+            merged = [heappop(self.runs) for _ in range(min(len(self.runs) - fan_in + 1, memory - 1))]
+            share, pages = memory // (len(merged) + 1), sum(merged)
+            requests = sum(ceil_div(run, share) for run in merged)
+            reads += Traffic(requests, requests, pages)
+            writes += Traffic(ceil_div(pages, share), ceil_div(pages, share), pages)
+            heappush(self.runs, pages)
+        return PhaseCounts("settle", reads, writes)
+
+    def read(self, memory: int) -> Traffic:
+        """Merge all runs at a time, which share so many pages and have at least one each."""
+        share = max(1, memory // max(1, len(self.runs)))
+        requests = sum(ceil_div(run, share) for run in self.runs)
+        return Traffic(requests, requests, sum(self.runs))
+
+
+def _with_index(phases: list[PhaseCounts], found_first: float, index: _SortedRuns) -> list[PhaseCounts]:
+    """Phases that find results write runs of the join index."""
+    early = index.written_early
+    share = found_first if len(phases) > 1 else 0.0
+    begun = int(share * sum(index.runs) / index.runs[0]) if index.runs else 0
+    first = Traffic(begun, begun, begun * max(index.runs, default=0))
+    last = Traffic(early.seeks - begun, early.requests - begun, early.pages - first.pages)
+    added = {0: first} if len(phases) > 1 else {}
+    added[len(phases) - 1] = last
+    return [PhaseCounts(phase.name, phase.reads, phase.writes + added.get(number, Traffic())) for number, phase in enumerate(phases)]
+
+
+def _neighbours(fetches: Traffic, needed: int, pages: int, side: LateSide, ranges: int = 1) -> Traffic:
+    """Pages that are fetched in order, range by range; a request reads those that follow one another, if they are read whole."""
+    if not side.wanted.whole or not needed:
+        return fetches
+    requests = round(needed - max(0, needed - ranges) * needed / pages)
+    return Traffic(requests, requests, fetches.pages, fetches.spared)
+
+
+def _distributed(entries: int, a_page: int, ranges: int, most: int, later: int, all_ranges: int) -> tuple[float, float, float]:
+    """Pages of entries that are put into files by ranges of pages, then read from these, and, of files of several ranges, written again.
+
+    Parameters
+    ----------
+    entries, a_page
+        How many there are in all ranges, and how many a page holds.
+    ranges, all_ranges
+        Those that are divided, and all.
+    most, later
+        Files at a time, and whenever a file is divided again.
+    """
+    files = min(ranges, most)
+    put = taken = again = 0.0
+    whole, rest = divmod(ranges, max(1, files))
+    for size, count in ((whole, files - rest), (whole + 1, rest)):
+        if count:
+            pages = file_pages(entries, a_page, size / all_ranges)
+            put, taken = put + count * pages, taken + count * pages
+            if size > 1:
+                below = _distributed(entries, a_page, size, later, later, all_ranges)
+                taken, again = taken + count * below[1], again + count * (below[0] + below[2])
+    return put, taken, again
+
+
+def _by_page(pages: float) -> Traffic:
+    """Pages that are moved one at a time."""
+    return Traffic(round(pages), round(pages), round(pages))

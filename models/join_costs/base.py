@@ -26,7 +26,8 @@ from models.disk import Disk
 class Traffic:
     """Seeks, requests and pages moved in one direction; `spared` are the pages that those parts would make which are left out of them.
 
-    Of the requests, `together` are handed over along with another, and do not wait for themselves.
+    Of the requests, `together` are handed over along with another, and do not wait for themselves; `further` read a second or later part of
+    a page.
     """
 
     seeks: int = 0
@@ -34,6 +35,7 @@ class Traffic:
     pages: int = 0
     spared: float = 0.0
     together: int = 0
+    further: int = 0
 
     def __add__(self, other: Traffic) -> Traffic:
         return Traffic(
@@ -42,6 +44,7 @@ class Traffic:
             self.pages + other.pages,
             self.spared + other.spared,
             self.together + other.together,
+            self.further + other.further,
         )
 
 
@@ -70,10 +73,11 @@ class PhaseCounts:
 
 @dataclass(frozen=True)
 class Parts:
-    """What is read of a page: so many requests, for a share of its bytes."""
+    """What is read of a page: so many requests, for a share of its bytes; of `whole` pages a request may read several."""
 
     requests: int = 1
     share: float = 1.0
+    whole: bool = False
 
 
 @dataclass(frozen=True)
@@ -82,25 +86,31 @@ class LateSide:
 
     Parameters
     ----------
-    rows, joined
-        How many it has, and how many of these are in the result.
-    digests
-        Pages that their keys take with row ids.
+    rows, keyed, joined
+        How many it has, how many of these have a key, and how many are in the result.
+    digests_a_page
+        Keys with row ids that a page holds.
     key_pages
         Pages of memory that these take as they are scanned.
     keys, wanted
         What a scan reads of a page, and what a fetch.
-    carried
-        Pages of the join index with what is fetched of this relation.
+    carried_a_page
+        Entries of the join index with what is fetched of this relation that a page holds.
     """
 
     rows: int
+    keyed: int
     joined: int
-    digests: int
+    digests_a_page: int
     key_pages: int = 0
     keys: Parts = Parts()
     wanted: Parts = Parts()
-    carried: int = 0
+    carried_a_page: int = 1
+
+    @property
+    def digests(self) -> int:
+        """Pages that keys take with row ids."""
+        return ceil_div(self.keyed, self.digests_a_page)
 
 
 @dataclass(frozen=True)

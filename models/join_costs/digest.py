@@ -61,11 +61,11 @@ def _naive(sizes: Sizes, late: Late, digests: Sizes, buffers: Allocation) -> flo
     frames = sizes.memory - (late.streams_in or 1)
     sides = sorted(((sizes.r, late.r), (sizes.s, late.s)), key=lambda side: side[1].digests)
     (pages, hashed), (scanned_pages, scanned) = sides
-    each = hashed.rows / max(1, pages)
+    each, often = hashed.rows / max(1, pages), late.results / max(1, hashed.joined)
     match buffers:
         case NestedLoopsAllocation():
             chunks = max(1, buffers.chunks(digests.r, digests.fudge))
-            found = pages / chunks, each, late.results / chunks
+            found = pages / chunks, each, hashed.joined / chunks, often
             return chunks * least_recently_used([found], frames, cardenas(scanned_pages, scanned.joined / chunks))
         case GraceAllocation():
             shares = [1 / buffers.buckets] * buffers.buckets
@@ -80,7 +80,7 @@ def _naive(sizes: Sizes, late: Late, digests: Sizes, buffers: Allocation) -> flo
                 [(pages, each, hashed.joined), (scanned_pages, scanned.rows / max(1, scanned_pages), scanned.joined)], frames
             )
     return least_recently_used(
-        [(pages, each, late.results)], frames, sum(cardenas(scanned_pages, scanned.joined * share) for share in shares)
+        [(pages, each, hashed.joined, often)], frames, sum(cardenas(scanned_pages, scanned.joined * share) for share in shares)
     )
 
 
