@@ -193,7 +193,8 @@ class JoinOutcome(Outcome):
             counted = " Smaller pages of buckets are counted as they are, but by the formula as the relations' pages."
             sizes = counted if self.smaller_buckets else ""
             yield from (comparison_table(compared), "")
-            yield Explanation(f"Formula (Haas et al.) with {rates}, {written}.{seeks} {why(self.result.setting.algorithm, compared[-1])}{sizes}")
+            parts = why(self.result.setting.algorithm, compared[-1])
+            yield Explanation(f"Formula (Haas et al.) with {rates}, {written}.{seeks} {parts}{sizes}")
 
     def _draw(self) -> Figure:
         from experiments.presentation.plots import Bar, stacked_bars

@@ -61,12 +61,6 @@ def formula(algorithm: str, sizes: Sizes, disk: Disk, allocation: Allocation, *,
     return JoinCost(algorithm, allocation, disk, counts(named, sizes, allocation, page_io)) if named else None
 
 
-def why(algorithm: str, whole: Compared) -> str:
-    """Why the counts of a join's formula and of a run may differ, and which phases its whole leaves out of the comparison."""
-    left_out = f" The total is compared without {', '.join(whole.phases_left_out)}: there is no formula." if whole.phases_left_out else ""
-    return f"{WHY} {WHY_LATE}{left_out}" if JOINS.load(algorithm).FETCHES else WHY + left_out
-
-
 def check_formula(algorithm: str) -> None:
     """Refuse a join that names a formula which cannot be had, before it is run."""
     if named := formula_of(algorithm):
@@ -122,6 +116,12 @@ class Compared:
     def as_dict(self) -> dict[str, Entry]:
         differences = {f"{name}_difference": self.difference(name) for name in ("requests", "pages", "io")}
         return vars(self) | differences
+
+
+def why(algorithm: str, whole: Compared) -> str:
+    """Why the counts of a join's formula and of a run may differ, and which phases its whole leaves out of the comparison."""
+    left_out = f" The total is compared without {', '.join(whole.phases_left_out)}: there is no formula." if whole.phases_left_out else ""
+    return f"{WHY} {WHY_LATE}{left_out}" if JOINS.load(algorithm).FETCHES else WHY + left_out
 
 
 def compare(measured: Sequence[PhaseSeconds], join: JoinCost | None) -> list[Compared]:

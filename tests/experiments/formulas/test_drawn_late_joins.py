@@ -3,8 +3,6 @@
 The page is docs/explanation/page_fetching.md, "Where formula and run part".
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter, defaultdict
 from collections.abc import Sequence
