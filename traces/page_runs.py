@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from flashsim.core.references import BATCH
 from flashsim.core.request import Integers
+from flashsim.core.transactions import BATCH
 
 #: Pages of one device; they are numbered one device after the other, without overlap up to an exbibyte each of 4 KiB.
 _DEVICE_SHIFT = 48

@@ -10,8 +10,8 @@ import numpy as np
 
 from flashsim.core.errors import DamagedFileError, FlashsimError, InvalidParameterError, MissingFileError, UnknownNameError
 from flashsim.core.protocols import Progress
-from flashsim.core.references import BATCH, ReferenceBatches, References
 from flashsim.core.request import READ, WRITE
+from flashsim.core.transactions import BATCH, ReferenceBatches, References
 from flashsim.core.units import KIB, MIB, format_size
 from traces.excerpt import Excerpt, Source, recognised
 from traces.format.base import FORMATS, candidates

@@ -9,10 +9,10 @@ import numpy as np
 from flashsim.core.compiling import Part
 from flashsim.core.kernel import compiled, pointer_to
 from flashsim.core.members import Family
+from flashsim.core.parameters import whole_numbers
 from flashsim.core.policies import compiled_member
 from flashsim.core.replacement import Parameter
 from flashsim.core.source_files import source_tree
-from flashsim.core.whole_numbers import whole_numbers
 from flashsim.execution.pooled.system import ExtensionDesign
 from flashsim.storage.extension.design import DESIGN_KERNELS
 from flashsim.storage.extension.state import FIRST_PARAMETER, OWN_NUMBER

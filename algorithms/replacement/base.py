@@ -15,10 +15,10 @@ from flashsim.core.compiling import Part
 from flashsim.core.errors import FlashsimError, in_one_line
 from flashsim.core.kernel import compiled, pointer_to
 from flashsim.core.members import Family
+from flashsim.core.parameters import whole_numbers
 from flashsim.core.policies import Policies, compiled_member
 from flashsim.core.replacement import FIRST_PARAMETER, KERNELS, OWN_NUMBER, Parameter, ReplacementPolicy, leave_ring, nothing
 from flashsim.core.source_files import source_tree
-from flashsim.core.whole_numbers import whole_numbers
 
 
 class Replacement(Protocol):

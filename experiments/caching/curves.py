@@ -22,9 +22,9 @@ from flashsim.core.errors import InvalidParameterError
 from flashsim.core.miss_curves import CONFIDENCE, LEAST_PAGES, PARTS, LruCurve, MissCurve, Steps, steps_of
 from flashsim.core.priority_stack import next_uses, stack_distances
 from flashsim.core.protocols import Progress
-from flashsim.core.references import References
 from flashsim.core.replacement import FIRST_PAGE, ReplacementPolicy
 from flashsim.core.sampling import parts_of, sampled_rows
+from flashsim.core.transactions import References
 from flashsim.core.working_sets import WorkingSetCurve, WorkingSets
 
 LRU, OPT, MRU = "lru", "opt", "mru"

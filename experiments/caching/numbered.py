@@ -19,9 +19,9 @@ from flashsim.core.errors import CapacityError, InvalidParameterError
 from flashsim.core.kernel import lean_kernel
 from flashsim.core.page_numbers import PageNumbers
 from flashsim.core.protocols import Progress
-from flashsim.core.references import BATCH, References
 from flashsim.core.replacement import FIRST_PAGE, NEVER_AGAIN, WRITES, Numbers
 from flashsim.core.request import Integers
+from flashsim.core.transactions import BATCH, References
 from flashsim.core.units import format_size
 from flashsim.storage.pool.simulation import Writes
 

@@ -18,11 +18,10 @@ from flashsim.device.access import is_path
 from flashsim.device.file import RealDevice
 from flashsim.execution import cpu as cpus
 from flashsim.execution.buffer_manager import BufferManager
+from flashsim.execution.drivers import run
 from flashsim.execution.machine import Machine
-from flashsim.execution.real import run_on_file
 from flashsim.execution.requests import Algorithm, Phase
 from flashsim.execution.run import Run
-from flashsim.execution.simulated import simulate
 from flashsim.storage.pool.buffer_pool import BufferPool
 from flashsim.storage.pool.tokens import token_file
 
@@ -122,13 +121,13 @@ class Target:
         size = (file.pages + len(file.layout.reserved_places)) * file.page_size
         if self.file:
             with RealDevice(self.file, size, allow_write=self.allow_write, replace=self.force) as device:
-                run = run_on_file(algorithm, [file], device, sink=self.sink)
+                (cost,) = run(lambda: algorithm, [file], device, sink=self.sink)
                 device.remove_if_made()
-            return Served(run)
+            return Served(cost)
         drive: HeldDrive = DriveInUse(self.device) if isinstance(self.device, str) else self.device
         cpu = cpus.load(self.cpu) if self.cpu else None
         machine = Machine([drive.device(size)], cpu, self.sink, drive.load().name, drive.start, drive.full, drive.scale)
-        return Served(simulate(algorithm, [file], [machine])[0])
+        return Served(run(lambda: algorithm, [file], [machine])[0])
 
 
 def _references(manager: BufferManager, trace: NumberedTrace, future: bool, warm_up: int, progress: Progress | None) -> Algorithm:

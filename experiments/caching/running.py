@@ -18,8 +18,8 @@ from experiments.caching.sizes import PoolSize
 from flashsim.core.compiling import Compilation, parts_of
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.protocols import Progress
-from flashsim.core.references import BATCH
 from flashsim.core.replacement import FIRST_PAGE, NEVER_AGAIN, ReplacementPolicy
+from flashsim.core.transactions import BATCH
 from flashsim.core.units import MICROSECONDS, SECONDS, parse_count
 from flashsim.storage.pool.simulation import Counts, Simulation, simulation
 

@@ -13,8 +13,8 @@ from experiments.caching.running import Run, Setting, compilation, policy_names,
 from experiments.caching.sizes import MOST_FRAMES, parse_sizes, pool_sizes
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.protocols import Progress
-from flashsim.core.references import ReferenceBatches
 from flashsim.core.sampling import sampled_rows
+from flashsim.core.transactions import ReferenceBatches
 from flashsim.core.units import NEVER, format_size
 
 

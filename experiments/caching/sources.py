@@ -18,11 +18,11 @@ from experiments.caching.session import ReferenceSource
 from experiments.runs.joining import BUFFERS_FOR_REAL, JoinSetting, check_names, divide, lay_out, memory_pages, open_pair
 from flashsim.core.errors import InvalidParameterError, UnknownNameError
 from flashsim.core.parameters import count, size, text
-from flashsim.core.references import BATCH, ReferenceBatches, References
 from flashsim.core.request import Integers
+from flashsim.core.transactions import BATCH, ReferenceBatches, References
 from flashsim.core.units import KIB
 from flashsim.device import presets
-from flashsim.execution.trace_only import trace_only
+from flashsim.execution.drivers import run
 from traces.excerpt import excerpt
 from traces.page_trace import page_trace
 from traces.recording import ParquetRecorder
@@ -42,7 +42,7 @@ class ArrayTrace:
     Parameters
     ----------
     pages, writes
-        As of `flashsim.core.references.References`.
+        As of `flashsim.core.transactions.References`.
     """
 
     name: str
@@ -154,7 +154,7 @@ class JoinTrace:
         parameters, allocation = divide(setting, (r, s), presets.load(join.buffers_for))
         with tempfile.TemporaryDirectory() as folder:
             with ParquetRecorder(Path(folder) / "join.parquet") as recorder:
-                trace_only(plan(setting.algorithm, r, s, parameters, allocation), (r, s), recorder)
+                run(lambda: plan(setting.algorithm, r, s, parameters, allocation), (r, s), sink=recorder)
             yield from page_trace(recorder.path, join.page_size).batches()
 
 

@@ -30,7 +30,7 @@ from experiments.runs.partial_files import final_name
 from flashsim.core.activity import activity
 from flashsim.core.compiling import cores
 from flashsim.core.errors import InvalidParameterError, RefusedError
-from flashsim.core.references import ReferenceBatches
+from flashsim.core.transactions import ReferenceBatches
 from flashsim.core.units import parse_count
 from traces.page_trace import keep as keep_references
 from traces.page_trace import page_trace

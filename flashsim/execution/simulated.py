@@ -5,17 +5,137 @@ passed, and the CPU goes on when the last request of a batch has completed.
 """
 
 from collections.abc import Sequence
+from itertools import accumulate, pairwise
+
+import numpy as np
 
 from flashsim.core.errors import InvalidParameterError
+from flashsim.core.request import COMPLETION, REQUEST, Completions, Integers, Requests
+from flashsim.core.units import MIB
+from flashsim.execution.cpu import UserTime, kernel_times, kernel_times_at_once
 from flashsim.execution.driver import ResultRows, drive
-from flashsim.execution.file_access import FileAccess
-from flashsim.execution.gathering import Gathering
+from flashsim.execution.file_access import FileAccess, Group, labels
 from flashsim.execution.machine import Machine, load
 from flashsim.execution.requests import Algorithm, Cpu
 from flashsim.execution.run import Run
 from flashsim.storage.content import ColumnContent
 from flashsim.storage.heap_file import HeapFile
 from flashsim.storage.volume import Volume
+
+#: So many requests, or bytes, are not gathered further: what a device takes for a submission no longer shows, and its tables stay small.
+_GATHERED, _BYTES_GATHERED = 1024, 512 * MIB
+
+
+class Gathering:
+    """Groups of requests on their way to several machines.
+
+    Parameters
+    ----------
+    machines, runs
+        Who serves them, and where their times are noted: a run a machine.
+    """
+
+    def __init__(self, machines: Sequence[Machine], runs: Sequence[Run]) -> None:
+        self._machines = list(zip(machines, runs, strict=True))
+        self._user = {id(machine.cpu): UserTime(machine.cpu) for machine in machines}
+        self._groups: list[Group] = []
+        self._at_once = False  # whether what is gathered is one set of requests that go at once
+        self._requests = self._bytes = 0
+
+    def cpu(self, work: Cpu) -> None:
+        """Let user time pass."""
+        spent = {key: user.pass_by(work) for key, user in self._user.items()}
+        for machine, run in self._machines:
+            run.phase.user_time += spent[id(machine.cpu)]
+
+    def add(self, groups: Sequence[Group]) -> None:
+        """Take requests, which every machine serves when there is no more to gather; several groups are of different devices."""
+        count = sum(len(group.extents.lengths) for group in groups)
+        if not count:
+            return
+        at_once = groups[0].at_once and count > 1
+        if self._groups and (at_once or groups[0].extents.device != self._groups[0].extents.device):
+            self.serve()
+        self._groups += groups
+        self._at_once = at_once
+        self._requests += count
+        self._bytes += sum(int(group.extents.lengths.sum()) for group in groups)
+        for user in self._user.values():
+            user.gather()
+        if at_once or self._requests >= _GATHERED or self._bytes >= _BYTES_GATHERED:
+            self.serve()
+
+    def serve(self) -> None:
+        if not self._groups:
+            return
+        requests, ends = _chain(self._groups, self._at_once)
+        firsts = np.array([0, *([] if self._at_once else ends[:-1])])
+        before = {key: user.take(firsts, len(requests)) for key, user in self._user.items()}
+        for machine, run in self._machines:
+            self._on_machine(machine, run, requests.copy() if len(self._machines) > 1 else requests, before[id(machine.cpu)], ends)
+        self._groups, self._requests, self._bytes = [], 0, 0
+
+    def settle(self) -> None:
+        """Serve what was gathered, and let the user time after it pass."""
+        self.serve()
+        for machine, _ in self._machines:
+            machine.now += self._user[id(machine.cpu)].since
+        for user in self._user.values():
+            user.since = 0
+
+    def _on_machine(self, machine: Machine, run: Run, requests: Requests, user_times: Integers, ends: list[int]) -> None:
+        """Serve requests that begin when the machine's last ones have completed, each after its own user and kernel time."""
+        phase = run.phase
+        if self._at_once:
+            kernel = kernel_times_at_once(machine.cpu, machine.devices, self._groups)
+        else:
+            kernel = kernel_times(machine.cpu, machine.devices[requests["device"][0]], requests["length"])
+        first = requests["dependency"] < 0
+        thinks = user_times + kernel
+        requests["offset"] += machine.start
+        requests["think"] = np.where(first, 0, thinks)
+        begin = machine.now + int(thinks[first].sum())
+        completions = _serve(machine, requests, begin)
+        machine.now = int(completions["completed"].max())
+        phase.kernel_time += int(kernel.sum())
+        phase.io_time += machine.now - begin - int(requests["think"].sum())
+        run.outstanding.add(completions["submitted"], completions["completed"])
+        if machine.sink is None:
+            return
+        requests["think"] = np.where(first, 0, kernel)
+        if self._at_once:
+            machine.sink.record(requests, completions, labels(self._groups))
+            return
+        for start, end, group in zip([0, *ends], ends, self._groups, strict=False):  # as the algorithm asked for them
+            requests["dependency"][start:end] -= start
+            requests["think"][start] = 0
+            machine.sink.record(requests[start:end], completions[start:end], group.label)
+
+
+def _serve(machine: Machine, requests: Requests, begin: int) -> Completions:
+    numbers = requests["device"]
+    bounds = [0, *(np.flatnonzero(np.diff(numbers)) + 1).tolist(), len(requests)]
+    if len(bounds) == 2:
+        return machine.devices[numbers[0]].serve(requests, begin, settle=False)
+    completions = np.empty(len(requests), COMPLETION)
+    for start, end in pairwise(bounds):
+        completions[start:end] = machine.devices[numbers[start]].serve(requests[start:end], begin, settle=False)
+    return completions
+
+
+def _chain(groups: Sequence[Group], at_once: bool) -> tuple[Requests, list[int]]:
+    """The requests of groups, each after the one before it unless they all come at once; and where each group ends."""
+    counts = [len(group.extents.lengths) for group in groups]
+    ends = list(accumulate(counts))
+    if len(groups) == 1 or at_once:
+        return np.concatenate([group.requests() for group in groups]), ends
+    requests = np.zeros(ends[-1], REQUEST)
+    requests["device"] = groups[0].extents.device
+    requests["operation"] = np.repeat([group.operation for group in groups], counts)
+    requests["offset"] = np.concatenate([group.extents.offsets for group in groups])
+    requests["length"] = np.concatenate([group.extents.lengths for group in groups])
+    requests["dependency"] = np.arange(-1, ends[-1] - 1)
+    return requests, ends
 
 
 class Simulated(FileAccess):

@@ -16,9 +16,9 @@ from flashsim.core.outstanding import OutstandingLevel
 from flashsim.core.protocols import Label, Sink
 from flashsim.core.request import COMPLETION, Completions, Requests
 from flashsim.core.units import NEVER
+from flashsim.execution.cpu import kernel_times, kernel_times_at_once
 from flashsim.execution.file_access import FileAccess, Group, labels
 from flashsim.execution.machine import Machine
-from flashsim.execution.pricing import kernel_times, kernel_times_at_once
 from flashsim.execution.requests import HOST, Algorithm, Cpu, Strand
 from flashsim.execution.run import Run
 from flashsim.storage.content import ColumnContent

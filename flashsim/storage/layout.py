@@ -4,6 +4,7 @@ That follows from the tuples' sizes alone, so that the elided form (`flashsim.st
 """
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from types import MethodType
 
 import numpy as np
@@ -64,7 +65,7 @@ class Layout:
             bound = f"a row of {self.row_format.title} takes {largest} B of the {most} B that a page holds of one row"
             raise CapacityError(f"page size: {self.page_size} B, but {bound}")
 
-    @property
+    @cached_property
     def room(self) -> int:
         return self._pages.room(self.row_format, self.page_size)
 

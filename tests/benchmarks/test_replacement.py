@@ -16,8 +16,8 @@ import pytest
 from algorithms.replacement.base import replacement_policy
 from experiments.caching.numbered import NumberedTrace
 from flashsim.core.kernel import compiled
-from flashsim.core.references import BATCH, References
 from flashsim.core.replacement import NEVER_AGAIN
+from flashsim.core.transactions import BATCH, References
 from flashsim.storage.pool.simulation import Counts, PlainSimulation, PoolSimulation, Simulation
 from tests.peak_memory import PEAK_MEMORY
 
@@ -157,7 +157,7 @@ import sys
 import numpy as np
 from algorithms.replacement.base import replacement_policy
 from experiments.caching.numbered import NumberedTrace
-from flashsim.core.references import References
+from flashsim.core.transactions import References
 from flashsim.storage.pool.simulation import Simulation
 
 STEP = 1 << 16

@@ -27,6 +27,8 @@ NAMES = JOINS.names()
 #: Joins that make buckets, by each of the ways to do so but the usual one.
 BUCKETS = [(name, method) for name in NAMES if "partition" in JOINS.load(name).OPTIONS for method in PARTITIONING.names()]
 WAYS = [(name, "traditional") for name in NAMES] + [way for way in BUCKETS if way[1] != "traditional"]
+#: Joins that fetch rows for their results once keys have met.
+FETCHING = [name for name in NAMES if {"columns", "fetch"} & set(JOINS.load(name).OPTIONS)]
 EXTREMES = [NULL_KEY, NULL_KEY + 1, -(1 << 40), -1, 0, 1, (1 << 31) - 1, 1 << 53, (1 << 63) - 2, (1 << 63) - 1]
 
 
@@ -77,6 +79,8 @@ def test_the_classic_joins_are_members():
 @example(np.full(150, NULL_KEY), np.full(150, NULL_KEY), 9, False, None)
 @example(np.arange(150)[::-1].copy(), np.arange(150)[::-1].copy(), 9, True, None)
 def test_rows_equal_the_oracle_s(name, method, left, right, memory, page_io, seed):
+    if name in FETCHING and len(oracle(left, right)) > 4000:  # rows are fetched for each result: fewer rows of the same keys
+        left, right = left[:60], right[:60]
     files = relations(name, left, right, seed)
     outcome = outcome_or_refusal(name, *files, JoinParameters(memory, page_io=page_io, partition=method))
     if outcome is None:

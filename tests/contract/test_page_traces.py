@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 from flashsim.core.errors import DamagedFileError, InvalidParameterError
-from flashsim.core.references import References
+from flashsim.core.transactions import References
 from traces.format import FORMATS, load_format
 from traces.page_format import PAGE_FORMATS
 from traces.page_trace import page_trace

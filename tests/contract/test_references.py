@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from flashsim.core.errors import InvalidParameterError, UnknownNameError
-from flashsim.core.references import BATCH
+from flashsim.core.transactions import BATCH
 from traces.references import GENERATORS, generated
 
 #: What each member needs.

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from experiments.caching import numbered
 from experiments.caching.numbered import NumberedTrace
 from flashsim.core.errors import CapacityError
-from flashsim.core.references import References
+from flashsim.core.transactions import References
 from tests.contract.pools import next_uses
 
 

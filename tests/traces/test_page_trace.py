@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from flashsim.core.errors import DamagedFileError, FlashsimError, InvalidParameterError, MissingFileError, UnknownNameError
-from flashsim.core.references import BATCH
 from flashsim.core.request import FLUSH, READ, TRIM, WRITE
+from flashsim.core.transactions import BATCH
 from flashsim.core.units import KIB
 from traces.excerpt import Excerpt
 from traces.page_format import lines

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from flashsim.core.references import ReferenceBatches, References
+from flashsim.core.transactions import ReferenceBatches, References
 from traces.format import _text
 from traces.page_format.base import PageExample
 from traces.page_runs import expanded

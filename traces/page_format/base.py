@@ -11,7 +11,7 @@ from typing import NamedTuple, Protocol
 
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.members import Family, optional
-from flashsim.core.references import ReferenceBatches
+from flashsim.core.transactions import ReferenceBatches
 
 
 class PageExample(NamedTuple):

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow.compute as pc
 
 from flashsim.core.errors import DamagedFileError, InvalidParameterError
-from flashsim.core.references import ReferenceBatches, References
+from flashsim.core.transactions import ReferenceBatches, References
 from traces.format import _text
 from traces.format import csv as requests
 from traces.page_format import _ids

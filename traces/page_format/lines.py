@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pyarrow.csv
 
-from flashsim.core.references import ReferenceBatches, References
+from flashsim.core.transactions import ReferenceBatches, References
 from traces.format import _packed, _text
 from traces.page_format import _ids
 from traces.page_format.base import PageExample

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from flashsim.core.references import ReferenceBatches, References
+from flashsim.core.transactions import ReferenceBatches, References
 from traces.format import _oracle_records
 from traces.format._oracle_records import recognise as recognise
 from traces.page_format.base import PageExample

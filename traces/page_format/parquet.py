@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from flashsim.core.errors import DamagedFileError
-from flashsim.core.references import BATCH, ReferenceBatches, References
+from flashsim.core.transactions import BATCH, ReferenceBatches, References
 from traces.page_format import _ids
 from traces.schema import SCHEMA
 

@@ -14,9 +14,9 @@ import numpy as np
 from flashsim.core.errors import InvalidParameterError, UnknownNameError
 from flashsim.core.members import Family
 from flashsim.core.parameters import build, check_once, count, number
-from flashsim.core.references import BATCH, ReferenceBatches, References
 from flashsim.core.request import Integers
 from flashsim.core.rng import generator
+from flashsim.core.transactions import BATCH, ReferenceBatches, References
 from flashsim.core.units import parse_count
 
 Declared = TypeVar("Declared")

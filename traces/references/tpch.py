@@ -25,9 +25,9 @@ import numpy as np
 
 from flashsim.core.errors import UnknownNameError
 from flashsim.core.parameters import number, size, text
-from flashsim.core.references import BATCH, ReferenceBatches, References
 from flashsim.core.request import Integers
 from flashsim.core.rng import generator
+from flashsim.core.transactions import BATCH, ReferenceBatches, References
 from flashsim.core.units import KIB
 from traces.references.base import Generated
 

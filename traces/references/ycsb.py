@@ -16,9 +16,9 @@ import numpy as np
 
 from flashsim.core.errors import UnknownNameError
 from flashsim.core.parameters import count, text
-from flashsim.core.references import ReferenceBatches, References
 from flashsim.core.request import Integers
 from flashsim.core.rng import generator
+from flashsim.core.transactions import ReferenceBatches, References
 from traces.page_runs import expanded
 from traces.references._zipf import Zipf
 from traces.references.base import MOST_PAGES, Generated

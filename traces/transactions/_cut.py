@@ -7,10 +7,9 @@ from typing import Protocol
 import numpy as np
 
 from flashsim.core.page_numbers import PageNumbers
-from flashsim.core.references import ReferenceBatches, References
 from flashsim.core.replacement import FIRST_PAGE
 from flashsim.core.request import Integers
-from flashsim.core.transactions import COUNT, FIRST, MARKS, WRITES, Transactions
+from flashsim.core.transactions import COUNT, FIRST, MARKS, WRITES, ReferenceBatches, References, Transactions
 
 
 def cut(references: Integers, each: int, kind: int) -> Transactions:

@@ -19,8 +19,8 @@ from flashsim.core.protocols import Label
 from flashsim.core.request import Completions, Requests
 from flashsim.core.units import MIB
 from flashsim.device.block_layer import command_counts
+from flashsim.execution.drivers import run
 from flashsim.execution.requests import Work
-from flashsim.execution.trace_only import trace_only
 from flashsim.storage.heap_file import heap_file
 from flashsim.storage.source.do2009 import SEED
 
@@ -86,8 +86,9 @@ def count(join: str, memory: int, scale: float = 1.0, seed: int = SEED) -> Count
     """
     r, s = (lay_out(relation, PAGE_SIZE) for relation in relations(scale, seed))
     sink = _Commands()
-    run = trace_only(plan(join, r, s, JoinParameters(round(memory * scale * MIB / PAGE_SIZE))), [r, s], sink)
-    return Counted(run.total().work, sink.commands, sink.bytes)
+    parameters = JoinParameters(round(memory * scale * MIB / PAGE_SIZE))
+    (cost,) = run(lambda: plan(join, r, s, parameters), [r, s], sink=sink)
+    return Counted(cost.total().work, sink.commands, sink.bytes)
 
 
 def temporary_pages(scale: float = 1.0, seed: int = SEED) -> list[int]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from algorithms.joins.base import plan
@@ -10,8 +11,8 @@ from experiments.runs.joining import divide
 from flashsim.core.units import GIB, SECONDS
 from flashsim.device import presets
 from flashsim.device.device import Device
+from flashsim.execution.drivers import run
 from flashsim.execution.machine import Machine
-from flashsim.execution.simulated import simulate
 from models.allocation.buffers import HybridAllocation
 
 JOIN = "hybrid-hash"
@@ -28,8 +29,8 @@ def with_buffers(memory: int, rules: Mapping[str, Mapping[str, int]], scale: flo
     parameters = divide(setting, files, presets.load(DEVICES["HDD"]))[0]
     found = {}
     for rule, buffers in rules.items():
-        algorithm = plan(JOIN, *files, parameters, HybridAllocation(**buffers))
-        plain, usual = (run.total() for run in simulate(algorithm, files, _machines(), placement=_PLACEMENT))
+        algorithm = partial(plan, JOIN, *files, parameters, HybridAllocation(**buffers))
+        plain, usual = (cost.total() for cost in run(algorithm, files, _machines(), placement=_PLACEMENT))
         found[rule] = {"seconds": plain.io_time / SECONDS, "hidden": usual.io_time / SECONDS, "seeks": plain.seeks}
     return found
 

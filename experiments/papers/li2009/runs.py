@@ -19,10 +19,10 @@ from flashsim.core.request import READ, Completions, Integers, Requests
 from flashsim.core.rng import generator
 from flashsim.core.units import KIB, SECONDS
 from flashsim.device import presets
+from flashsim.execution.drivers import run
 from flashsim.execution.machine import Machine
 from flashsim.execution.requests import Algorithm
 from flashsim.execution.run import Run
-from flashsim.execution.simulated import simulate
 from flashsim.storage.columns import column_of
 from flashsim.storage.heap_file import HeapFile, heap_file
 from flashsim.storage.relation import Relation
@@ -146,8 +146,7 @@ def execute(
     """A join on drives like the paper's, with some parameters changed: what it cost each, and what the first one counted."""
     machines = [Machine([DriveInUse(DEVICE, changes).device(0)]) for changes in drives]
     machines[0].sink = sink
-    runs = simulate(algorithm, files, machines)
-    return runs, machines[0].devices[0].statistics()
+    return list(run(lambda: algorithm, files, machines)), machines[0].devices[0].statistics()
 
 
 def algorithm_of(setup: Setup, files: tuple[HeapFile, HeapFile], scale: float, **graph: Any) -> Algorithm:

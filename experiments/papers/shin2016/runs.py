@@ -19,9 +19,9 @@ from flashsim.core.units import SECONDS
 from flashsim.device import presets
 from flashsim.device.device import Device
 from flashsim.execution import cpu as cpus
+from flashsim.execution.drivers import run
 from flashsim.execution.machine import Machine
 from flashsim.execution.requests import Algorithm, Phase, Read, Request, rewrite
-from flashsim.execution.simulated import simulate
 from flashsim.storage.attributes import Attribute
 from flashsim.storage.columns import column_of
 from flashsim.storage.heap_file import HeapFile, heap_file
@@ -128,12 +128,12 @@ def run_partition(setup: Mapping[str, Any], scale: float, seed: int, devices: Ma
 def on_drives(setup: Setup, drives: Mapping[str, presets.Preset], scale: float, seed: int) -> dict[str, Any]:
     file, cpu = orders(scale, seed), cpus.load(CPU)
     timed = {name: TimedDrive(preset) for name, preset in drives.items()}
-    runs = simulate(algorithm_of(setup, file), [file], [Machine([drive], cpu, name=name) for name, drive in timed.items()])
+    machines = [Machine([drive], cpu, name=name) for name, drive in timed.items()]
     found: dict[str, Any] = {}
-    for run in runs:
-        total, drive = run.total(), timed[run.machine]
+    for cost in run(lambda: algorithm_of(setup, file), [file], machines):
+        total, drive = cost.total(), timed[cost.machine]
         times = {"total": total.total_time, "read": drive.read_time, "write": drive.write_time, "cpu": total.cpu_time}
-        found[run.machine] = {name: time / SECONDS for name, time in times.items()} | {"reads": total.reads, "writes": total.writes}
+        found[cost.machine] = {name: time / SECONDS for name, time in times.items()} | {"reads": total.reads, "writes": total.writes}
     return found
 
 
