@@ -9,11 +9,7 @@ Source: Haas, Carey and Livny, "SEEKing the Truth About Ad Hoc Join Costs", UW-M
 from dataclasses import dataclass, replace
 
 from flashsim.core.errors import InvalidParameterError
-from models.allocation.buffers import (
-    FUDGE,
-    Allocation,
-    check,
-)
+from models.allocation.buffers import FUDGE, Allocation, check
 from models.disk import Disk
 from models.join_costs.base import FORMULAS, PhaseCounts, Sizes, Traffic, allocate
 

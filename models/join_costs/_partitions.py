@@ -1,9 +1,6 @@
 """What the hash joins that partition read and write."""
 
-from models.allocation.buffers import (
-    HybridAllocation,
-    exact,
-)
+from models.allocation.buffers import HybridAllocation, exact
 from models.allocation.sub_buffers import sub_buffer_pages
 from models.flush_patterns import n_hash
 from models.join_costs.base import PhaseCounts, Sizes, Traffic, ceil_div, in_parts, written

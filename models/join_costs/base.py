@@ -15,10 +15,7 @@ from typing import Any, Protocol
 from flashsim.core.errors import FlashsimError
 from flashsim.core.members import Family, optional
 from flashsim.core.units import MILLISECONDS_A_SECOND
-from models.allocation.buffers import (
-    FUDGE,
-    Allocation,
-)
+from models.allocation.buffers import FUDGE, Allocation
 from models.disk import Disk
 
 

@@ -1,8 +1,6 @@
 """Block nested loops."""
 
-from models.allocation.buffers import (
-    NestedLoopsAllocation,
-)
+from models.allocation.buffers import NestedLoopsAllocation
 from models.allocation.nested_loops import nested_loops
 from models.join_costs.base import PhaseCounts, Sizes, Traffic, ceil_div
 

@@ -1,8 +1,6 @@
 """Hybrid hash."""
 
-from models.allocation.buffers import (
-    HybridAllocation,
-)
+from models.allocation.buffers import HybridAllocation
 from models.allocation.hybrid_hash import hybrid_hash
 from models.join_costs._partitions import partitioned
 from models.join_costs.base import Sizes

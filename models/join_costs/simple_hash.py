@@ -3,10 +3,7 @@
 import math
 from dataclasses import replace
 
-from models.allocation.buffers import (
-    SimpleHashAllocation,
-    exact,
-)
+from models.allocation.buffers import SimpleHashAllocation, exact
 from models.allocation.simple_hash import simple_hash
 from models.join_costs.base import PhaseCounts, Sizes, Traffic, ceil_div, written
 
