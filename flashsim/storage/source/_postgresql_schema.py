@@ -5,6 +5,7 @@ was dropped keeps its place in the rows.
 Source: "CREATE TABLE", "ALTER TABLE" and "Data Types" of PostgreSQL's manual.
 """
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
@@ -12,12 +13,23 @@ import pyarrow as pa
 
 from flashsim.storage.page._postgresql import TYPES
 from flashsim.storage.source._postgresql_values import Column, constant
-from flashsim.storage.source._sql import Token, dialect, items, tokens
 
-#: What SQLite does not have: what psql itself obeys, texts between dollars, and texts with escapes (which no default here needs).
-_POSTGRESQL = dialect(
-    r"(?P<obeyed>(?:^|(?<=\n))\\[^\n]*)|(?P<dollars>\$(?P<tag>\w*)\$.*?\$(?P=tag)\$)|(?P<escaped>[eE]'(?:[^'\\]|\\.|'')*')|(?P<operator>\^)"
+#: What psql itself obeys, constants, names, white space and comments, and what is none of these; defaults need no texts with escapes.
+_TOKEN = re.compile(
+    r"""(?P<obeyed>(?:^|(?<=\n))\\[^\n]*)
+    |(?P<dollars>\$(?P<tag>\w*)\$.*?\$(?P=tag)\$)
+    |(?P<escaped>[eE]'(?:[^'\\]|\\.|'')*')
+    |(?P<operator>\^)
+    |(?P<space>[ \t\n\f\r]+|--[^\n]*(?:\n|$)|/\*.*?(?:\*/|$))
+    |(?P<bits>[xX]'[0-9A-Fa-f]*')
+    |(?P<string>'(?:[^']|'')*')
+    |(?P<quoted>"(?:[^"]|"")*"|`(?:[^`]|``)*`|\[[^\]]*\])
+    |(?P<number>0[xX][0-9A-Fa-f](?:_?[0-9A-Fa-f])*|(?:\d(?:_?\d)*(?:\.(?:\d(?:_?\d)*)?)?|\.\d(?:_?\d)*)(?:[eE][+-]?\d(?:_?\d)*)?)
+    |(?P<word>[A-Za-z_\u0080-\U0010ffff][\w$\u0080-\U0010ffff]*)
+    |(?P<mark>.)""",
+    re.VERBOSE | re.DOTALL | re.ASCII,
 )
+_MARKS = set("()+-*/%,.;<>=!|&~?:@#$")
 _NAMES = {
     "smallint": "int2",
     "smallserial": "int2",
@@ -59,6 +71,17 @@ _LARGEST_MODIFIER = 10_485_760
 _SINGLE = 24
 
 
+@dataclass(frozen=True)
+class Token:
+    """A piece of SQL: its kind, and its text without quotes."""
+
+    kind: str
+    text: str
+
+    def is_word(self, *words: str) -> bool:
+        return self.kind == "word" and self.text.encode().upper().decode() in words
+
+
 @dataclass
 class TableDefinition:
     """What statements define: a table's name and its columns in the order in which rows hold them, dropped ones too."""
@@ -77,7 +100,7 @@ class TableDefinition:
 def parse_table(text: str, wanted: str = "") -> TableDefinition:
     """The table that statements create, or the one of a name among several; other statements are passed over."""
     statements: list[list[Token]] = [[]]
-    for token in tokens(text, _POSTGRESQL):
+    for token in _tokens(text):
         if token == Token("mark", ";"):
             statements.append([])
         else:
@@ -104,7 +127,7 @@ def _created_at(statement: list[Token]) -> int:
 def _columns(table: str, parts: list[Token], at: int) -> list[Column]:
     if at == len(parts) or parts[at] != Token("mark", "("):
         raise ValueError(f"table {table} is created from another, but a definition lists all columns")
-    described, closing = items(parts, at)
+    described, closing = _items(parts, at)
     if any(part.is_word("INHERITS", "OF") for part in parts[closing:]) or any(item[0].is_word("LIKE") for item in described):
         raise ValueError(f"table {table} has columns of another, but a definition lists all of them")
     columns = [_column(item, table) for item in described if not item[0].is_word(*_TABLE_CONSTRAINTS)]
@@ -119,7 +142,7 @@ def _alter(parts: list[Token], table: TableDefinition) -> None:
     name, at = _name(parts, _after(parts, _after(parts, 2, "IF", "EXISTS"), "ONLY"))
     if name != table.name:
         return
-    actions, _ = items([*parts, Token("mark", ")")], at - 1)
+    actions, _ = _items([*parts, Token("mark", ")")], at - 1)
     for action in actions:
         rest = action[_after(action, 1, "COLUMN") :]
         if not rest:
@@ -144,6 +167,42 @@ def _alter_column(table: TableDefinition, place: int, change: list[Token]) -> No
         table.columns[place] = replace(new, nullable=column.nullable)
     elif words[1:] == ["NOT", "NULL"]:
         table.columns[place] = replace(column, nullable=words[0] == "DROP")
+
+
+def _tokens(text: str) -> list[Token]:
+    """The tokens of statements, without white space and comments."""
+    found = []
+    for match in _TOKEN.finditer(text):
+        kind, written = str(match.lastgroup), match[0]
+        if kind == "space":
+            continue
+        if kind == "mark" and written not in _MARKS:
+            raise ValueError(f"{written!r} is no part of a statement")
+        if kind == "string":
+            written = written[1:-1].replace("''", "'")
+        elif kind == "quoted":
+            written = written[1:-1] if written[0] == "[" else written[1:-1].replace(written[0] * 2, written[0])
+        elif kind == "number":
+            written = written.replace("_", "")
+        found.append(Token(kind, written))
+    return found
+
+
+def _items(parts: list[Token], opening: int) -> tuple[list[list[Token]], int]:
+    """What stands between the commas of a parenthesis, and where it closes."""
+    found: list[list[Token]] = [[]]
+    depth = 1
+    for index in range(opening + 1, len(parts)):
+        token = parts[index]
+        if token.kind == "mark" and token.text in "()":
+            depth += 1 if token.text == "(" else -1
+            if depth == 0:
+                return [item for item in found if item], index
+        if depth == 1 and token == Token("mark", ","):
+            found.append([])
+        else:
+            found[-1].append(token)
+    raise ValueError("unbalanced parentheses")
 
 
 def _after(parts: list[Token], at: int, *words: str) -> int:
