@@ -1,16 +1,19 @@
-"""Curves of misses by size, of all references or of a sample of pages: of all sizes in one pass where that can be, else of some sizes.
+"""Curves of misses by size, of all references or of a sample of pages, and their report: of all sizes in one pass where that can be.
 
 Any policy runs in miniature over a sample of the pages, in a pool that is as much smaller (Waldspurger, Saemundsson, Ahmad, Park: Cache
 modeling and optimization using miniature simulations, USENIX ATC 2017).  By how much parts of the sample, each with a pool of its own,
 disagree tells the error.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
 
 from algorithms.replacement.base import replacement_policy
 from experiments.caching.numbered import NumberedTrace
@@ -18,6 +21,10 @@ from experiments.caching.running import Setting, compilation, policy_names, run
 from experiments.caching.session import Asked, ReferenceSource
 from experiments.caching.sizes import PoolSize, parse_sizes, pool_sizes
 from experiments.caching.sources import ArrayTrace
+from experiments.presentation.plots import LINES, legend, panels, stroke
+from experiments.presentation.report import Report
+from experiments.presentation.section import Section
+from experiments.presentation.tables import Entry, Table
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.miss_curves import CONFIDENCE, LEAST_PAGES, PARTS, LruCurve, MissCurve, Steps, steps_of
 from flashsim.core.priority_stack import next_uses, stack_distances
@@ -25,11 +32,14 @@ from flashsim.core.protocols import Progress
 from flashsim.core.replacement import FIRST_PAGE, ReplacementPolicy
 from flashsim.core.sampling import parts_of, sampled_rows
 from flashsim.core.transactions import References
+from flashsim.core.units import format_size
 from flashsim.core.working_sets import WorkingSetCurve, WorkingSets
 
 LRU, OPT, MRU = "lru", "opt", "mru"
 #: A stack of priorities takes time in proportion to the pages, and memory to the references: larger ones are simulated at each size.
 _STACKED_PAGES, _STACKED_REFERENCES = 1 << 14, 1 << 24
+#: Points of a line that is known at all sizes.
+_POINTS = 1000
 
 
 @dataclass(frozen=True)
@@ -207,3 +217,88 @@ def _steps(
             misses = np.array([each.counts.misses for each in runs[place :: len(simulated)]])
             found[policy.name] = Steps(frames, references - scale * misses)
     return found
+
+
+def title(told: Curves) -> str:
+    return f"{told.trace}: {told.references:,} references to {told.pages:,} pages of {format_size(told.page_size)}"
+
+
+def explained(told: Curves) -> str:
+    passed, others = ", ".join(told.one_pass), ", ".join(name for name in told.curves if name not in told.one_pass)
+    how = f"In one pass, of all sizes: {passed or 'none'}." + (f" Simulated at each size: {others}." if others else "")
+    if told.rate == 1:
+        return f"{how} All pages were looked at: exact."
+    return f"{how} Estimated from {told.rate:.3g} of the pages, ± half the width of {CONFIDENCE:.0%} intervals."
+
+
+def curves_table(told: Curves) -> Table:
+    """A row a size, a column a policy: its miss ratio, with what it may be off."""
+    columns: list[list[Entry]] = [[size.label for size in told.sizes], [size.frames for size in told.sizes]]
+    for curve in told.curves.values():
+        ratios, errors = (100 * values for values in (curve.ratio(_frames(told)), curve.error(_frames(told))))
+        shown = (f"{ratio:.3f} ± {error:.3f}" for ratio, error in zip(ratios, errors, strict=True))
+        columns.append(ratios.tolist() if told.rate == 1 else [*shown])
+    return Table(["size", "pages", *(f"{name} miss %" for name in told.curves)], zip(*columns, strict=True), digits=3)
+
+
+def _frames(told: Curves) -> np.ndarray[Any, np.dtype[np.int64]]:
+    return np.array([size.frames for size in told.sizes])
+
+
+def locality_table(told: Curves, sets: WorkingSetCurve) -> Table:
+    """Working sets by window, and percentiles of reuse distances where LRU's curve tells them."""
+    last = int(sets.windows[-1])
+    windows = [10**power for power in range(1, len(str(last))) if 10**power < last] + [last]
+    rows: list[list[Entry]] = [
+        [f"working set of {window:,} references", min(window, float(np.interp(window, sets.windows, sets.pages)))] for window in windows
+    ]
+    rows += [
+        [f"reuse distance, {share[1:]} % of those referenced again", float(pages)]
+        for share, pages in told.as_dict().get("reuse", {}).items()
+    ]
+    return Table(["on average", "pages"], rows, digits=1)
+
+
+def sets_frame(sets: WorkingSetCurve) -> pd.DataFrame:
+    """A row a window of references: pages in it on average, and the share of references to pages that are not in the one before them."""
+    return pd.DataFrame({"window": sets.windows, "pages": sets.pages, "miss_ratio": sets.miss_ratio})
+
+
+def steps_frame(curve: MissCurve) -> pd.DataFrame:
+    """A row a size at which there are fewer misses: its miss ratio and what that may be off."""
+    return pd.DataFrame({"pages": curve.sizes, "miss_ratio": curve.ratio(curve.sizes), "error": curve.error(curve.sizes)})
+
+
+def picture(told: Curves, sets: WorkingSetCurve) -> Figure:
+    """Miss ratios over the size, and working sets over the window."""
+    with panels(5.6, 2) as (figure, (above, below)):
+        for number, (name, curve) in enumerate(told.curves.items()):
+            look, passed = stroke(number), name in told.one_pass
+            frames = np.unique(np.geomspace(1, max(2, told.pages), _POINTS).astype(np.int64)) if passed else _frames(told)
+            ratios, errors = curve.ratio(frames), curve.error(frames)
+            above.plot(frames, ratios, markersize=4, label=name, **look | ({"marker": ""} if passed else {}))
+            above.fill_between(frames, ratios - errors, ratios + errors, color=look["color"], alpha=0.2, linewidth=0)
+        above.set(xscale="log", xlabel="pool, pages", ylabel="miss ratio", ylim=(0, 1.02))
+        below.plot(sets.windows, sets.pages, color=LINES[0][0])
+        below.set(xscale="log", yscale="log", xlabel="window, references", ylabel="working set, pages")
+        legend(figure, above)
+    return figure
+
+
+def as_dict(told: Curves, sets: WorkingSetCurve) -> dict[str, Any]:
+    """JSON-ready: the curves at the sizes that were asked for, the one of LRU at all sizes, and working sets."""
+    lru = {"lru": steps_frame(told.curves[LRU]).to_dict("list")} if LRU in told.one_pass else {}
+    return told.as_dict() | {"all_sizes": lru, "working_sets": sets_frame(sets).to_dict("list")}
+
+
+def write_report(folder: Path, *, told: Curves, sets: WorkingSetCurve, origin: Mapping[str, Any]) -> None:
+    """Fill a folder with ``report.html``, tables (CSV) and the picture (SVG)."""
+    pd.DataFrame(told.rows()).to_csv(folder / "curves.csv", index=False)
+    sets_frame(sets).to_csv(folder / "working_sets.csv", index=False)
+    sections = [
+        Section("Pictures", pictures={"curves": picture(told, sets)}),
+        Section("Miss ratios", explained(told), [curves_table(told)]),
+        Section("Locality", tables=[locality_table(told, sets)]),
+    ]
+    figures = [("references", f"{told.references:,}"), ("pages", f"{told.pages:,}")]
+    Report(told.trace, title(told), figures, sections, origin).write(folder)

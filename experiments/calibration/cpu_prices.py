@@ -56,6 +56,17 @@ _BUFFERS, _BUFFER_PAGES = 8, 64
 _SORTED = 4
 #: At least so many repeats, however long they take.
 _REPEATS = 5
+#: Sizes of requests: none, a page, and the largest command.
+_SIZES = (0, 4 * KIB, 128 * KIB)
+#: Reads and writes that are timed at a time, at places as far apart as the largest, and the file that holds them.
+_REQUESTS = 128
+_AREA = _REQUESTS * _SIZES[-1]
+#: Calls that hand over as many requests: a set of reads, and one of writes.
+_SETS = 2
+_COMMENTS = (
+    "Measured on one machine by flashsim device calibrate --cpu: its own operations on tuples, and requests to a file.",
+    "The kernel's prices are those of that file's device, for either kind.",
+)
 
 
 @dataclass(frozen=True)
@@ -166,15 +177,6 @@ class _Operations:
         return [Price(kind.value, timed[kind.value].least / units[kind][0], timed[kind.value].spread, units[kind][1]) for kind in Work]
 
 
-#: Sizes of requests: none, a page, and the largest command.
-_SIZES = (0, 4 * KIB, 128 * KIB)
-#: Reads and writes that are timed at a time, at places as far apart as the largest, and the file that holds them.
-_REQUESTS = 128
-_AREA = _REQUESTS * _SIZES[-1]
-#: Calls that hand over as many requests: a set of reads, and one of writes.
-_SETS = 2
-
-
 def kernel_prices(folder: Path, duration: int, progress: Progress | None = None) -> list[Price]:
     """The price of a request, of a byte and of a call, measured for about `duration` ns in all; without sets of requests no call's.
 
@@ -252,12 +254,6 @@ def _serve_at_once(queue: KernelQueue, file: int, size: int) -> None:
     places, memory = np.arange(0, _AREA, _SETS * _SIZES[-1]), aligned_buffer(size)
     for number, operation in enumerate((READ, WRITE)):
         all_at_once(queue, Batch(file, operation, places + number * _SIZES[-1], np.full(len(places), size), memory))
-
-
-_COMMENTS = (
-    "Measured on one machine by flashsim device calibrate --cpu: its own operations on tuples, and requests to a file.",
-    "The kernel's prices are those of that file's device, for either kind.",
-)
 
 
 @dataclass(frozen=True)

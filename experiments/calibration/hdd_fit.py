@@ -7,8 +7,7 @@ from scipy.optimize import nnls
 
 from experiments.bench.targets import Target
 from experiments.calibration.fitting import Estimate, Floats
-from experiments.calibration.rotating import Spinning
-from experiments.calibration.tracks import Platters, Skews, Zone
+from experiments.calibration.rotating import Platters, Skews, Spinning, Zone
 from flashsim.core.parameters import build
 from flashsim.core.protocols import Progress
 from flashsim.core.request import READ, make_requests
@@ -21,6 +20,11 @@ _SEEKS = 40
 _HIT_SIZES, _HITS = (1, 32, 64, 128, 192), 9
 #: How far ahead is looked for what was read ahead.
 _MOST_AHEAD = 32 * MIB
+#: Places that are looked at for zones, and distances of seeks; fewer where time is short.
+_PLACES, _DISTANCES = (8, 48), (8, 24)
+#: Turns that a look at a place, or at a distance, takes about.
+_TURNS_OF_PLACE, _TURNS_OF_DISTANCE = 90, 160
+_ASSUMED_OVERHEAD = 100 * MICROSECONDS
 
 
 @dataclass(frozen=True)
@@ -141,13 +145,6 @@ def _ahead(platters: Platters, distance: int, size: int, wait: int, repeats: int
     completions = platters.target.measure(requests, 0)[1::2]
     times: Floats = (completions["completed"] - completions["submitted"]).astype(np.float64)
     return times
-
-
-#: Places that are looked at for zones, and distances of seeks; fewer where time is short.
-_PLACES, _DISTANCES = (8, 48), (8, 24)
-#: Turns that a look at a place, or at a distance, takes about.
-_TURNS_OF_PLACE, _TURNS_OF_DISTANCE = 90, 160
-_ASSUMED_OVERHEAD = 100 * MICROSECONDS
 
 
 @dataclass(frozen=True)

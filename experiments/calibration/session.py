@@ -15,7 +15,7 @@ from experiments.calibration.cells import cells
 from experiments.calibration.fitting import UNTOLD, Estimate, Floats
 from experiments.calibration.measure import Measured, measure
 from experiments.calibration.rotating import Spinning, rotation_of
-from experiments.calibration.simulate import simulated, workload
+from experiments.calibration.ssd_fit import simulated, workload
 from flashsim.core.protocols import Progress
 from flashsim.core.request import OPERATIONS, READ, WRITE
 from flashsim.core.units import MB, format_duration

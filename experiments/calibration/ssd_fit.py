@@ -12,16 +12,20 @@ from dataclasses import dataclass
 import numpy as np
 
 from experiments.calibration.fitting import Estimate, Floats, Model, Solution, estimates, solve
-from experiments.calibration.measure import Measured
-from experiments.calibration.simulate import Workload, simulated, workload
+from experiments.calibration.measure import Measured, samples, undisturbed
 from flashsim.core.parameters import build
 from flashsim.core.protocols import Progress
-from flashsim.core.request import READ, WRITE
+from flashsim.core.request import READ, WRITE, Integers, Requests
 from flashsim.core.units import GB, GIB, KIB, MB, MIB, MILLISECONDS, SECONDS
 from flashsim.device.device import Device
 from flashsim.device.presets import Preset
 from flashsim.ssd.parameters import SsdParameters
 
+#: Calls of a cell that are simulated, at most.
+_MOST_CALLS = 200
+#: Between calls: so many times as long as a call, or any request alone, took on the measured device, and a little.
+_GAP = 20
+#: Bytes of a flash page, and of a page of the calls' count.
 PAGE = 4 * KIB
 #: Of the simulated drive, while fitting: enough for random places, little enough to be loaded anew for each trial.
 _AREA = 32 * MIB
@@ -45,6 +49,55 @@ _COARSE, _FINE = (256, 4), (8192, 8)
 _AS_WELL, _COMPARED = 1.25, 2.5
 #: Structures that show the cells to this mean square, 1 %, are as good as any.
 _EXACT = 1e-4
+
+
+@dataclass(frozen=True)
+class Workload:
+    """The first calls of some cells as they were measured, and when each request arrives.
+
+    Parameters
+    ----------
+    calls
+        Of each cell, the ranges of its calls' requests.
+    """
+
+    cells: Sequence[Measured]
+    requests: Requests
+    arrival: Integers
+    calls: list[list[tuple[int, int]]]
+
+
+def workload(cells: Sequence[Measured], area: int, seed: int, pages: int) -> Workload:
+    """As many calls of each cell as move about `pages` pages of 4 KiB, one at least, within the first `area` bytes."""
+    requests: list[Requests] = []
+    arrival: list[Integers] = []
+    calls: list[list[tuple[int, int]]] = []
+    now = first = 0
+    alone = max((one.time for one in cells if one.cell.depth == 1), default=0.0)  # a sequential call may begin with a random access
+    for one in cells:
+        count = int(np.clip(pages * PAGE / (one.cell.batch_bytes * one.cell.chain), 1, _MOST_CALLS))
+        ranges = []
+        for number in range(count):
+            call = one.cell.requests(area, seed, number // 8, number % 8)
+            call["dependency"] += np.where(call["dependency"] >= 0, first, 0)
+            ranges.append((first, first + len(call)))
+            requests.append(call)
+            arrival.append(np.full(len(call), now))
+            first += len(call)
+            now += int(_GAP * max(one.time * one.cell.chain, alone)) + MILLISECONDS
+        calls.append(ranges)
+    return Workload(cells, np.concatenate(requests), np.concatenate(arrival), calls)
+
+
+def simulated(device: Device, work: Workload) -> Floats:
+    """What the cells show on a drive, ns, shape (cells,)."""
+    completions = device.serve(work.requests, device.now + work.arrival)
+    return np.array(
+        [
+            undisturbed(np.concatenate([samples(one.cell, completions[begin:end]) for begin, end in ranges]))
+            for one, ranges in zip(work.cells, work.calls, strict=True)
+        ]
+    )
 
 
 @dataclass(frozen=True)

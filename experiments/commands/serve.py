@@ -16,9 +16,8 @@ from experiments.presentation.progress import progress_bar
 from experiments.presentation.terminal import say
 from experiments.replaying import preconditioning
 from experiments.runs.outputs import Outputs, write_json
-from experiments.serving import address as addresses
 from experiments.serving.journal import LATE, Journal
-from experiments.serving.session import Ended, bring_into, check, content_of, serve, warm_up
+from experiments.serving.session import Ended, at_path, at_port, bring_into, check, content_of, serve, warm_up
 from flashsim.core.errors import RefusedError
 from flashsim.core.provenance import provenance
 from flashsim.core.units import format_size
@@ -86,9 +85,9 @@ def serve_device(
         target = outputs.file("--json", json) if json else None
         trace_target = outputs.file("--trace", trace) if trace else None
         if port is not None:
-            place = addresses.at_port(port, listen or _LOOPBACK)
+            place = at_port(port, listen or _LOOPBACK)
         else:
-            place = addresses.at_path(socket or Path(open_files.enter_context(tempfile.TemporaryDirectory()), "drive.sock"), force)
+            place = at_path(socket or Path(open_files.enter_context(tempfile.TemporaryDirectory()), "drive.sock"), force)
         open_files.enter_context(place)
         held = open_files.enter_context(closing(content_of(content, device, read_only)))
         with progress_bar("filling") as progress:

@@ -58,7 +58,7 @@ def validate_hdd(
         flashsim validate hdd --drive toshiba-5400-320gb --trace measured.trace
         flashsim validate hdd --drive toshiba-5400-320gb --trace measured.trace --json v.json --out-dir validated
     """
-    from experiments.validation import ablation, closed_loop, comparison  # their libraries take a while to load
+    from experiments.validation import closed_loop, comparison  # their libraries take a while to load
 
     with Outputs(force) as outputs, progress_bar("replaying") as progress:
         outputs.spare("--trace", trace)
@@ -69,7 +69,7 @@ def validate_hdd(
             raise RefusedError(f"--drive: {preset.name} is no hard disk")
         loop = closed_loop.run(preset, trace, progress=progress)
         groups = comparison.compare(loop)
-        parts = dict(ablation.ablate(preset, trace, progress)) if ablate else {}
+        parts = dict(comparison.ablate(preset, trace, progress)) if ablate else {}
         origin = provenance({"drive": drive, "trace": trace.name})
         if target:
             told = {"drive": preset.name, "trace": trace.name, "demerit_ms": groups[0].demerit}
@@ -78,13 +78,13 @@ def validate_hdd(
             told |= {"ablation_demerit_ms": parts} if ablate else {}
             write_json(target, told | {"provenance": origin})
         if folder:
-            others = [ablation.ablation_table(parts)] if parts else []
+            others = [comparison.ablation_table(parts)] if parts else []
             comparison.write_report(folder, f"{trace.name} on {preset.name}", loop, groups, others, origin)
     say(f"{trace.name} on {preset.name}: {comparison.headline(groups)}\n")
     say(comparison.summary_table(groups), "")
     say(comparison.percentile_table(groups))
     if parts:
-        say("", ablation.ablation_table(parts))
+        say("", comparison.ablation_table(parts))
     for note in preset.notes:
         say(f"note: {note}")
 

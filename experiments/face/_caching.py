@@ -10,7 +10,8 @@ from typing import Any
 import pandas as pd
 from matplotlib.figure import Figure
 
-from experiments.caching import curve_report, report, stepping
+from experiments.caching import curves as miss_curves
+from experiments.caching import report, stepping
 from experiments.caching.comparison import METHOD, Comparison, with_optimum
 from experiments.caching.confidence import WINDOWS
 from experiments.caching.curves import Curves, curves, working_sets
@@ -140,7 +141,7 @@ class CurveOutcome(Outcome):
     FILES = (TABLE, PICTURE, REPORT)
 
     def __init__(self, told: Curves, sets: WorkingSetCurve, provenance: dict[str, Any] | None = None) -> None:
-        super().__init__(curve_report.title(told), provenance)
+        super().__init__(miss_curves.title(told), provenance)
         self.told, self.sets = told, sets
 
     def summary(self) -> pd.DataFrame:
@@ -149,28 +150,28 @@ class CurveOutcome(Outcome):
 
     def as_dict(self) -> dict[str, Any]:
         """The result JSON-ready."""
-        return curve_report.as_dict(self.told, self.sets)
+        return miss_curves.as_dict(self.told, self.sets)
 
     def printed(self) -> Iterator[Part]:
         """The curves and working sets."""
-        yield from (f"{self.title}\n", curve_report.curves_table(self.told), "", curve_report.locality_table(self.told, self.sets), "")
-        yield Explanation(curve_report.explained(self.told))
+        yield from (f"{self.title}\n", miss_curves.curves_table(self.told), "", miss_curves.locality_table(self.told, self.sets), "")
+        yield Explanation(miss_curves.explained(self.told))
 
     def _write_report(self, folder: Path) -> None:
-        curve_report.write_report(folder, told=self.told, sets=self.sets, origin=self.provenance)
+        miss_curves.write_report(folder, told=self.told, sets=self.sets, origin=self.provenance)
 
     def all_sizes(self, policy: str = "lru") -> pd.DataFrame:
         """A row a size at which a policy misses less than with one page less, of those whose curve took one pass."""
         if policy not in self.told.one_pass:
             raise UnknownNameError("curve of all sizes", policy, self.told.one_pass)
-        return curve_report.steps_frame(self.told.curves[policy])
+        return miss_curves.steps_frame(self.told.curves[policy])
 
     def working_sets(self) -> pd.DataFrame:
         """A row a window of references: the pages in it on average, and the share of references to pages not in the one before."""
-        return curve_report.sets_frame(self.sets)
+        return miss_curves.sets_frame(self.sets)
 
     def _draw(self) -> Figure:
-        return curve_report.picture(self.told, self.sets)
+        return miss_curves.picture(self.told, self.sets)
 
 
 class CacheComparison(Outcome):

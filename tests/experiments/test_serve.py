@@ -20,7 +20,7 @@ from typer.testing import CliRunner, Result
 
 from experiments.command_line import app
 from experiments.commands.serve import serve_device
-from experiments.serving.address import at_path
+from experiments.serving.session import at_path
 from flashsim.core.rng import generator
 from flashsim.device.nbd.server import MAXIMUM_CONNECTIONS
 from tests.experiments.conftest import Run

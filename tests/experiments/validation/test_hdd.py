@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 from experiments.validation import closed_loop
-from experiments.validation.ablation import PARTS
-from experiments.validation.comparison import ByClass, compare, headline
+from experiments.validation.comparison import PARTS, ByClass, compare, headline
 from flashsim.core.request import READ, WRITE, make_requests
 from flashsim.core.rng import generator
 from flashsim.device import presets
