@@ -36,7 +36,7 @@ def runs_table(done: Pools) -> Table:
     base = next((number for number, each in enumerate(done.runs) if each.without is None and not each.system.ssd), 0)
     metric, first = next((row["metric"] for row in rows if "metric" in row), "metric"), rows[base]["transactions_s"]
     columns = same("design", "without") | {"transactions/s": "transactions_s", metric: "metric_value"}
-    columns |= {f"over {done.runs[base].name}": ("transactions_s", first) if first else "nothing", "over whole": "over_whole"}
+    columns |= ({f"over {done.runs[base].name}": ("transactions_s", first)} if first else {}) | {"over whole": "over_whole"}
     shares = {
         "memory": "memory_hit_ratio",
         "SSD": "ssd_hit_ratio",

@@ -67,9 +67,9 @@ class Table(pd.DataFrame):
         """
 
         def entry(record: Mapping[str, Any], column: Any) -> Entry:
-            name, how = (column, 1) if isinstance(column, str) else column
+            name, how = (column, None) if isinstance(column, str) else column
             value: Any = record.get(name)
-            if value is None or how == 1:
+            if value is None or how is None:
                 return value
             return how(value) if callable(how) else value / how
 

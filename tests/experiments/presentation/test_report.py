@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 from experiments.bench.report import write_report as write_bench_report
 from experiments.bench.uflip import Measured
-from experiments.presentation.plots import legend, style, svg
+from experiments.presentation.plots import STEPS, legend, lines, style, svg
 from experiments.presentation.report import Report, cards
 from experiments.presentation.section import Section
 from experiments.presentation.tables import Table
@@ -43,6 +43,14 @@ def test_words_of_files_are_words_and_nothing_else() -> None:
     ]
     page = whole(Report(HOSTILE, HOSTILE, [(HOSTILE, HOSTILE)], sections, {"trace": HOSTILE}).html())
     assert page.words.count("<script>alert('$x$ $y$')</script>") >= 10 and page.tags["img"] == 0
+
+
+def test_lines_are_told_apart_and_a_section_takes_figures() -> None:
+    figure = lines({str(number): ([0, 1], [number, number]) for number in range(12)}, xlabel="time, s")
+    looks = {(line.get_color(), line.get_marker(), line.get_linestyle()) for line in figure.axes[0].lines}
+    assert len(looks) == 12 and len(figure.legends[0].texts) == 12
+    assert Section("Lines", pictures={"lines": figure}).pictures["lines"].startswith("<svg")
+    assert not lines({"": ([0, 1], [1, 2])}, line=STEPS).legends
 
 
 def test_dollars_in_the_names_of_runs_begin_no_formula() -> None:
