@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from heapq import heapify, heappop, heappush
 from time import perf_counter_ns
 
 import numpy as np
@@ -12,11 +13,10 @@ from flashsim.core.protocols import Progress
 from flashsim.core.request import WRITE, Integers
 from flashsim.core.rng import generator
 from flashsim.core.units import MIB, MILLISECONDS
-from flashsim.device.aio import Queue, closed_loop
+from flashsim.device.aio import AT_ONCE, Queue, call_next, closed_loop, wait_until
 from flashsim.device.batch import Batch
 from flashsim.device.direct_memory import Bytes, aligned_buffer
 from flashsim.device.file import RealDevice
-from traces.replay import _pacing
 from traces.replay.base import BACK, Observer, column, replayed
 from traces.schema import Batches
 
@@ -82,12 +82,12 @@ class _Run:
         if self.pace == "asap":
             return told(partial(closed_loop, depth=self.depth))
         if self.pace == "timed":
-            return told(partial(_pacing.timed, due=due))
+            return told(partial(timed, due=due))
         dependency, think = column(batch, "dependency"), column(batch, "think")
         before = (dependency >= 0) & (dependency < self._done)
         due[before] = self._last[dependency[before] - (self._done - len(self._last))] + think[before] + zero
         within = np.where(dependency >= self._done, dependency - self._done, -1)
-        return told(partial(_pacing.thinking, dependency=within, think=think, due=due))
+        return told(partial(thinking, dependency=within, think=think, due=due))
 
     def _look(self, work: Batch) -> None:
         if self.progress and perf_counter_ns() >= self._next_tell:
@@ -114,3 +114,76 @@ def _ahead(batches: Batches) -> Iterator[pa.RecordBatch]:
         while (batch := coming.result()) is not None:
             coming = reader.submit(next, batches, None)
             yield batch
+
+
+def timed(to: Queue, batch: Batch, due: Integers, look: Callable[[], None]) -> None:
+    """Submit each request when it is due, or as soon as the queue has room for it.
+
+    Parameters
+    ----------
+    due
+        ns of `time.perf_counter_ns`, ascending, shape (n,).
+    look
+        Is called after each wait.
+    """
+    count = len(batch)
+    while batch.completed < count:
+        ready = int(np.searchsorted(due, perf_counter_ns(), "right")) - batch.submitted
+        room = min(AT_ONCE, to.depth - batch.outstanding)
+        if min(ready, room) > 0:
+            to.submit(batch, min(ready, room))
+            to.reap(batch, 0, 0)
+        elif room > 0 and batch.submitted < count:
+            wait_until(to, batch, int(due[batch.submitted]))
+        else:
+            to.reap(batch, 1)
+        look()
+
+
+def thinking(to: Queue, batch: Batch, dependency: Integers, think: Integers, due: Integers, look: Callable[[], None]) -> None:
+    """Submit each request so long after the one it waits for has completed; those that are due at once by one call.
+
+    Parameters
+    ----------
+    dependency
+        Which request of the batch, an earlier one, each waits for; -1: none.  Shape (n,).
+    think
+        ns from that completion on, shape (n,).
+    due
+        When those that wait for none are due, ns of `time.perf_counter_ns`, or at once if that is over; filled in for the others.
+        Shape (n,).
+    look
+        Is called after each wait.
+    """
+    count = len(batch)
+    by_awaited = np.argsort(dependency, kind="stable")
+    begins = np.searchsorted(dependency[by_awaited], np.arange(count + 1)).tolist()
+    waiting, thinks = by_awaited.tolist(), think.tolist()
+    np.maximum(due, perf_counter_ns(), out=due)
+    coming = [(int(due[row]), row) for row in waiting[: begins[0]]]
+    heapify(coming)
+    done = 0
+    while done < count:
+        rows: list[int] = []
+        now, room = perf_counter_ns(), to.depth - batch.outstanding
+        while coming and len(rows) < room and coming[0][0] <= now:
+            rows.append(heappop(coming)[1])
+        if len(rows) == 1 and not coming and not batch.outstanding:  # as whoever waits for every request does
+            batch.put_next(rows)
+            call_next(batch, rows[0], batch.call(rows[0]))
+        elif rows:
+            batch.put_next(rows)
+            before = batch.submitted
+            to.submit(batch, len(rows))
+            for row in rows[batch.submitted - before :]:
+                heappush(coming, (int(due[row]), row))
+        elif coming and room:
+            wait_until(to, batch, coming[0][0])
+        else:
+            to.reap(batch, 1)
+        for row, at in batch.completions_since(done):
+            for child in waiting[begins[row] : begins[row + 1]]:
+                due[child] = at + thinks[child]
+                heappush(coming, (at + thinks[child], child))
+            done += 1
+        look()

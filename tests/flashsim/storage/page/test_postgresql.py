@@ -18,7 +18,7 @@ from flashsim.core.errors import CapacityError, DamagedFileError, InvalidParamet
 from flashsim.storage.columns import without_unions
 from flashsim.storage.heap_file import heap_file
 from flashsim.storage.layout import Layout
-from flashsim.storage.page import PAGE_FORMATS, _postgresql_relation
+from flashsim.storage.page import PAGE_FORMATS, postgresql
 from flashsim.storage.page.postgresql import MOST_ROWS
 from flashsim.storage.relation import Relation
 from flashsim.storage.rows import FixedRows, Tuples, keyed
@@ -87,8 +87,8 @@ def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def test_segments_are_read_as_one_relation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_postgresql_relation, "SEGMENT", 3 * 8192)
-    monkeypatch.setattr(_postgresql_relation, "_BYTES_AT_ONCE", 8192)
+    monkeypatch.setattr(postgresql, "SEGMENT", 3 * 8192)
+    monkeypatch.setattr(postgresql, "_BYTES_AT_ONCE", 8192)
     table = pa.table({"k": range(5000), "text": ["some words"] * 5000})
     file = lay_out_rows(TableRecords("t", table), 8192, "postgresql")
     MEMBER.write_files(file, tmp_path)
