@@ -10,13 +10,14 @@ from inspect import Parameter, Signature, signature
 from pathlib import Path
 from typing import Annotated, Any, get_type_hints
 
+import pandas as pd
 import typer
 
 from experiments.commands.shared import CommandWithExamples, Force, command_help
 from experiments.commands.values import completes
 from experiments.face._fields import Field
 from experiments.face._operation import fields, parsed, perform
-from experiments.face._outcome import JSON, File, Outcome
+from experiments.face._outcome import JSON, File, Listing, Outcome
 from experiments.presentation.terminal import say
 from experiments.runs.outputs import Outputs
 from flashsim.core.errors import FlashsimWarning, InvalidParameterError
@@ -24,30 +25,32 @@ from flashsim.core.preset_files import printable
 from flashsim.storage.source import source_file
 
 
-def command(function: Callable[..., Outcome], name: str, app: typer.Typer | None = None) -> Any:
+def command(function: Callable[..., Outcome | pd.DataFrame], name: str, app: typer.Typer | None = None) -> Any:
     """A command of an operation, in a group or by itself."""
-    operation: Callable[..., Outcome] = function.__wrapped__  # type: ignore[attr-defined]
+    operation: Callable[..., Outcome | pd.DataFrame] = function.__wrapped__  # type: ignore[attr-defined]
     declared = fields(operation)
-    files = {_variable(each): each for each in (*get_type_hints(operation)["return"].FILES, JSON)}
+    files = {_variable(each): each for each in (*getattr(get_type_hints(operation)["return"], "FILES", ()), JSON)}
 
     def run(**given: Any) -> None:
         arguments = {each.name: each.default for each in signature(operation).parameters.values() if each.kind is not Parameter.VAR_KEYWORD}
         with Outputs(given["force"]) as outputs, warnings_as_lines():
             for argument, field in declared.items():
-                for one in _read(given[argument]) if field.reads else ():
+                for one in field.reads(given) if callable(field.reads) else _read(given[argument]) if field.reads else ():
                     outputs.spare(field.called(argument), one)
             for argument, field in declared.items():
-                value = given[argument]
+                value = field.fixed(given) if field.fixed else given[argument]
                 arguments[argument] = outputs.file(field.called(argument), value) if field.writes and value else value
             targets = [(file, _target(outputs, file, given[each]), given[each]) for each, file in files.items() if given[each]]
             outcome = perform(operation, parsed(operation, arguments, lambda each, field: field.called(each)))
+            outcome = outcome if isinstance(outcome, Outcome) else Listing.of(outcome)
             say(*outcome.printed())
             for file, target, named in targets:
                 file.write(outcome, target, named)
         if outcome.status:
             raise typer.Exit(outcome.status)
 
-    made = {each: _parameter(each, field, signature(operation).parameters[each].default) for each, field in declared.items()}
+    defaults = {name: each.default for name, each in signature(operation).parameters.items()}
+    made = {each: _parameter(each, field, defaults[each]) for each, field in declared.items() if not field.fixed}
     for each, file in files.items():
         option = typer.Option(file.option, metavar=file.metavar, help=file.help)
         made[each] = Parameter(each, Parameter.KEYWORD_ONLY, default=None, annotation=Annotated[Path | None, option])
@@ -84,6 +87,7 @@ def _parameter(name: str, field: Field, default: Any) -> Parameter:
     }
     option = typer.Argument(**more) if field.argument else typer.Option(*field.options(name), **more)
     typed: Any = Path if field.writes else field.typed
+    default = Parameter.empty if field.needed else default
     if field.several:
         typed = list[typed]
         default = [default] if isinstance(default, str) else list(default) if isinstance(default, tuple) and default else default

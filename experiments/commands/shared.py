@@ -10,76 +10,10 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from experiments.commands.values import completes, filled
-from flashsim.core.units import parse_size
+from experiments.commands.values import filled
 
 JsonFile = Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Also write the result as JSON.")]
-YesDestroy = Annotated[
-    str | None, typer.Option("--yes-destroy", metavar="/dev/NAME", help="The block device that --allow-write destroys, by name.")
-]
 Force = Annotated[bool, typer.Option("--force", help="Replace output files that exist.")]
-
-PageFormatName = Annotated[
-    str | None,
-    typer.Option(
-        metavar="FORMAT",
-        help="How pages hold rows: one of {page_formats}; or a Python file. By default sqlite, or what the join needs.",
-        autocompletion=completes("page_formats"),
-    ),
-]
-FirstJoin = Annotated[
-    str | None,
-    typer.Option(metavar="JOIN", help="What digest joins the digests with; sort-merge by default.", autocompletion=completes("joins")),
-]
-FetchStrategyName = Annotated[
-    str | None,
-    typer.Option(
-        metavar="STRATEGY",
-        help="How digest fetches rows, one of {strategies}, planned by default; or a Python file.",
-        autocompletion=completes("strategies"),
-    ),
-]
-CacheShare = Annotated[float | None, typer.Option(help="Of graph-based: room for k (d + 1) pages, d the largest degree; 1 by default.")]
-FetchPolicy = Annotated[
-    str | None,
-    typer.Option(
-        "--policy",
-        metavar="POLICY",
-        help="Of pooled: which page is replaced, such as lirs or lru-k:k=3, of {policies}; or a Python file. lru by default.",
-        autocompletion=completes("policies"),
-    ),
-]
-KernelJoin = Annotated[
-    str | None,
-    typer.Option(metavar="JOIN", help="What flash-join joins keys with; hybrid-hash by default.", autocompletion=completes("joins")),
-]
-ColumnNames = Annotated[
-    str | None, typer.Option(metavar="LIST", help="Columns of the result, such as R.c_name,S.o_totalprice, for rare and flash-join.")
-]
-PartitionMethodName = Annotated[
-    str | None,
-    typer.Option(
-        "--partition",
-        metavar="METHOD",
-        help="How grace-hash and hybrid-hash make buckets, one of {partition_methods}, traditional by default; or a Python file.",
-        autocompletion=completes("partition_methods"),
-    ),
-]
-SubBuffer = Annotated[
-    str | None, typer.Option("--sub-buffer", metavar="SIZE", help="Of n-hash: how output buffers are divided; 8KiB where they are larger.")
-]
-Strands = Annotated[int | None, typer.Option("--strands", metavar="K", help="Of para-hash: how many work together; 1 by default.")]
-Cores = Annotated[int | None, typer.Option("--cores", metavar="C", help="Of a simulated machine; by default those of the CPU preset.")]
-
-
-def sub_buffer_size(told: str | None) -> int | None:
-    """Bytes of a sub-buffer, if one is asked for."""
-    return None if told is None else parse_size(told, "--sub-buffer")
-
-
-def column_names(told: str | None) -> tuple[str, ...] | None:
-    """The names in a list of columns, if there is one."""
-    return None if told is None else tuple(told.split(","))
 
 
 def command_help(docstring: str) -> str:

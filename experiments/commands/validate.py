@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
+import pandas as pd
 import typer
 
-from experiments.commands.shared import CommandWithExamples, Force, Group, JsonFile
-from experiments.commands.validate_joins import joins
-from experiments.commands.values import completes
-from experiments.presentation.progress import progress_bar
-from experiments.presentation.terminal import say
-from experiments.runs.outputs import Outputs, write_json
+from experiments.commands.declared import command
+from experiments.commands.shared import Group
+from experiments.face._fields import Flag, Name
+from experiments.face._operation import operation
+from experiments.face._outcome import REPORT, Outcome
+from experiments.face.compare import compare
+from experiments.presentation.terminal import Part
+from experiments.validation import closed_loop, comparison
+from flashsim.core.activity import activity
 from flashsim.core.errors import RefusedError
-from flashsim.core.provenance import provenance
 from flashsim.device import presets
 
 app = typer.Typer(cls=Group, rich_markup_mode=None, add_completion=False)
@@ -30,24 +34,46 @@ def validate() -> None:
     """
 
 
-@app.command("hdd", cls=CommandWithExamples)
-def validate_hdd(
-    drive: Annotated[
-        str,
-        typer.Option(
-            metavar="PRESET",
-            help="A preset's name, a TOML file, or DiskSim's FILE.parv.",
-            autocompletion=completes("presets"),
-        ),
-    ],
-    trace: Annotated[Path, typer.Option(metavar="FILE", help="A closed loop with measured times, such as DiskSim's validation traces.")],
-    out_dir: Annotated[
-        Path | None, typer.Option("--out-dir", metavar="DIR", help="Write report.html, tables (CSV) and the picture (SVG).")
-    ] = None,
-    ablate: Annotated[bool, typer.Option("--ablate", help="Also run the model without each of its parts in turn.")] = False,
-    json: JsonFile = None,
-    force: Force = False,
-) -> None:
+class ClosedLoopOutcome(Outcome):
+    """A drive's model under the requests that were measured on the drive."""
+
+    FILES = (REPORT,)
+
+    def __init__(self, preset: presets.Preset, trace: Path, loop: Any, groups: Any, parts: dict[str, Any], ablated: bool) -> None:
+        super().__init__(f"{trace.name} on {preset.name}: {comparison.headline(groups)}")
+        self.preset, self.trace, self.loop, self.groups, self.parts, self.ablated = preset, trace, loop, groups, parts, ablated
+
+    def summary(self) -> pd.DataFrame:
+        """A row a group of requests: means of both, and the demerit."""
+        return comparison.summary_table(self.groups)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The result JSON-ready."""
+        told = {"drive": self.preset.name, "trace": self.trace.name, "demerit_ms": self.groups[0].demerit}
+        told |= {"by_class": vars(comparison.ByClass.of(self.groups))}
+        told |= {"groups": {group.name: group.as_dict() for group in self.groups}, "notes": list(self.preset.notes)}
+        return told | ({"ablation_demerit_ms": self.parts} if self.ablated else {})
+
+    def printed(self) -> Iterator[Part]:
+        """Means, percentiles and demerits."""
+        yield from (f"{self.title}\n", comparison.summary_table(self.groups), "", comparison.percentile_table(self.groups))
+        if self.parts:
+            yield from ("", comparison.ablation_table(self.parts))
+        yield from (f"note: {note}" for note in self.preset.notes)
+
+    def _write_report(self, folder: Path) -> None:
+        others = [comparison.ablation_table(self.parts)] if self.parts else []
+        title = f"{self.trace.name} on {self.preset.name}"
+        comparison.write_report(folder, title, self.loop, self.groups, others, self.provenance)
+
+
+@operation
+def hdd(
+    *,
+    drive: Annotated[str, Name("A preset's name, a TOML file, or DiskSim's FILE.parv.", "PRESET", completes=("presets",))],
+    trace: Annotated[str, Name("A closed loop with measured times, such as DiskSim's validation traces.", "FILE", reads=True)],
+    ablate: Annotated[bool, Flag("Also run the model without each of its parts in turn.")] = False,
+) -> ClosedLoopOutcome:
     """Run the requests that were measured on a drive on its model, and compare the response times.
 
     A closed loop: the next request comes its think time after the simulated completion. Printed are means, percentiles and the demerit
@@ -58,35 +84,14 @@ def validate_hdd(
         flashsim validate hdd --drive toshiba-5400-320gb --trace measured.trace
         flashsim validate hdd --drive toshiba-5400-320gb --trace measured.trace --json v.json --out-dir validated
     """
-    from experiments.validation import closed_loop, comparison  # their libraries take a while to load
-
-    with Outputs(force) as outputs, progress_bar("replaying") as progress:
-        outputs.spare("--trace", trace)
-        target = outputs.file("--json", json) if json else None
-        folder = outputs.folder("--out-dir", out_dir) if out_dir else None
-        preset = presets.load(drive)
-        if preset.kind != "hdd":
-            raise RefusedError(f"--drive: {preset.name} is no hard disk")
-        loop = closed_loop.run(preset, trace, progress=progress)
-        groups = comparison.compare(loop)
-        parts = dict(comparison.ablate(preset, trace, progress)) if ablate else {}
-        origin = provenance({"drive": drive, "trace": trace.name})
-        if target:
-            told = {"drive": preset.name, "trace": trace.name, "demerit_ms": groups[0].demerit}
-            told |= {"by_class": vars(comparison.ByClass.of(groups))}
-            told |= {"groups": {group.name: group.as_dict() for group in groups}, "notes": list(preset.notes)}
-            told |= {"ablation_demerit_ms": parts} if ablate else {}
-            write_json(target, told | {"provenance": origin})
-        if folder:
-            others = [comparison.ablation_table(parts)] if parts else []
-            comparison.write_report(folder, f"{trace.name} on {preset.name}", loop, groups, others, origin)
-    say(f"{trace.name} on {preset.name}: {comparison.headline(groups)}\n")
-    say(comparison.summary_table(groups), "")
-    say(comparison.percentile_table(groups))
-    if parts:
-        say("", comparison.ablation_table(parts))
-    for note in preset.notes:
-        say(f"note: {note}")
+    preset, measured = presets.load(drive), Path(trace)
+    if preset.kind != "hdd":
+        raise RefusedError(f"--drive: {preset.name} is no hard disk")
+    with activity("replaying") as progress:
+        loop = closed_loop.run(preset, measured, progress=progress)
+        parts = dict(comparison.ablate(preset, measured, progress)) if ablate else {}
+    return ClosedLoopOutcome(preset, measured, loop, comparison.compare(loop), parts, ablate)
 
 
-app.command("joins", cls=CommandWithExamples)(joins)
+command(hdd, "hdd", app)
+command(compare, "joins", app)

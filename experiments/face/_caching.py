@@ -217,12 +217,18 @@ class CacheComparison(Outcome):
 
 
 def compared(source: ReferenceSource, asked: Asked, told: dict[str, Any] | None = None) -> CacheComparison:
-    names = policy_names(asked.policies)
-    if len(names) < 2:
-        raise InvalidParameterError("policy", ", ".join(names) or "none", "a comparison needs at least two")
+    names = at_least_two(asked.policies)
     with activity("simulating policies") as progress:
         done = simulate(source, replace(asked, policies=with_optimum(names), windows=WINDOWS), progress)
     return CacheComparison(Comparison(done), told)
+
+
+def at_least_two(policies: Sequence[str]) -> list[str]:
+    """The names of policies that are compared."""
+    names = policy_names(policies)
+    if len(names) < 2:
+        raise InvalidParameterError("policy", ", ".join(names) or "none", "a comparison needs at least two")
+    return names
 
 
 def curve_of(source: ReferenceSource, asked: Asked, sample: Any, told: dict[str, Any] | None = None) -> CurveOutcome:

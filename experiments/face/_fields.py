@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -41,11 +41,15 @@ class Field:
     several
         Whether the option may be repeated.
     reads, writes
-        Whether it names a file that must not be written besides, or one that is made.
+        Whether it names a file that must not be written besides (or which files, of all that is given), or one that is made.
     told
         Whether it changes what comes out, and so belongs to the provenance.
     switch
         The parameter that it is of what the operation hands many on to (`experiments.face._operation.switches`).
+    fixed
+        What the command gives without an option, of all that it was given.
+    needed
+        Whether the command has no default.
     """
 
     help: str
@@ -57,10 +61,12 @@ class Field:
     python: str = ""
     argument: bool = False
     several: bool = False
-    reads: bool = False
+    reads: bool | Callable[[Mapping[str, Any]], Iterable[Path]] = False
     writes: bool = False
     told: bool = True
     switch: str = ""
+    fixed: Callable[[Mapping[str, Any]], Any] | None = None
+    needed: bool = False
 
     def options(self, name: str) -> list[str]:
         """The names of the option of a parameter."""
@@ -107,6 +113,12 @@ def cpu_name(value: Any, parameter: str) -> str | None:
     return None if value is None or value == "none" else text(value, parameter)
 
 
+def a_duration(value: Any, parameter: str) -> Any:
+    """A time with a unit, as it was given."""
+    duration(value, parameter)
+    return value
+
+
 Name = partial(Field, parse=text)
 Names = partial(Field, parse=each(text), several=True)
 Size = partial(Field, metavar="SIZE", parse=size)
@@ -148,6 +160,37 @@ Precondition = Annotated[
     str | None,
     Name("Of a simulated drive: empty, sequential[:SHARE], random[:SHARE] or steady, and ,erases=MEAN[:SPREAD] for worn blocks.", "STATE"),
 ]
+
+# Which part of a trace (`traces.excerpt.excerpt`).
+TraceFormat = Annotated[
+    str | None,
+    Name(
+        "The trace's format, if its content does not tell: {formats}.",
+        "NAME|FILE.py",
+        completes=("formats",),
+        option="--format --from",
+    ),
+]
+TraceColumns = Annotated[
+    str | None,
+    Name("Columns of a CSV file, such as time=Stamp:ms,offset=LBA:sectors,length=Size:bytes.", "ROLE=NAME:UNIT,..."),
+]
+TraceDevices = Annotated[Any, Count("Only requests of this device of the trace; may be repeated.", parse=each(least(0)), several=True)]
+Start = Annotated[str | None, Duration("Only from so long after the first request, such as 10s.", parse=a_duration)]
+Window = Annotated[str | None, Duration("Only so long, from --start or the first request on.", parse=a_duration)]
+Speed = Annotated[
+    float,
+    Number(
+        "Let requests arrive, and programs think, X times as fast.",
+        metavar="X",
+        parse=a_number("a number is needed, such as 2 for twice as fast"),
+    ),
+]
+
+# What is done with a device's requests.
+Timeline = Annotated[Any, Target("Write a timeline that Perfetto opens (trace-event format).", "FILE.json[.gz]")]
+TimelineFrom = Annotated[Any, Duration("Begin the timeline at this time, such as 1.5s.")]
+TimelineTo = Annotated[Any, Duration("End the timeline at this time.")]
 
 # What joins take: those that fetch rows, and those that make buckets.
 FirstJoin = Annotated[str | None, Name("What digest joins the digests with; sort-merge by default.", "JOIN", completes=("joins",))]

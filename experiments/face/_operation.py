@@ -42,7 +42,7 @@ def operation(function: Callable[P, R]) -> Callable[P, R]:
     def called(*args: P.args, **kwargs: P.kwargs) -> R:
         bound = declared.bind(*args, **kwargs)
         bound.apply_defaults()
-        with in_words_of_python():
+        with in_words_of_python(function):
             return perform(function, parsed(function, bound.arguments, lambda name, field: name))
 
     plain = [each.replace(annotation=_plain(function, each)) for each in declared.parameters.values()]
@@ -134,12 +134,14 @@ def _dedented(docstring: str) -> str:
 
 
 @contextmanager
-def in_words_of_python() -> Iterator[None]:
-    """Refusals name arguments in the place of options."""
+def in_words_of_python(function: Callable[..., Any] | None = None) -> Iterator[None]:
+    """Refusals name arguments in the place of options, those of an operation by what it calls them."""
     try:
         yield
     except FlashsimError as problem:
-        problem.args = (in_python(str(problem)), *problem.args[1:])
+        declared = fields(function) if function else {}
+        known = {option.removeprefix("--"): name for name, field in declared.items() for option in field.options(name)}
+        problem.args = (in_python(str(problem), known), *problem.args[1:])
         raise
 
 
@@ -150,16 +152,20 @@ def working(what: str) -> Iterator[Progress]:
         yield progress
 
 
-#: Options of commands that here have a value, or another name.
+#: Options of commands that are told to be given, and have a value here.
 _ARGUMENTS = {"wrap": "wrap=True", "allow-write": "allow_write=True", "force": "force=True"}
 
 
-def in_python(message: str) -> str:
-    """A message that names options of commands, with arguments in their place.
+def in_python(message: str, known: Mapping[str, str] = {}) -> str:
+    """A message that names options of commands, with arguments in their place; `known` says what some are called.
 
     Examples
     --------
     >>> in_python("device: writing would destroy 1 MiB in a.bin; allow it with --allow-write")
     'device: writing would destroy 1 MiB in a.bin; allow it with allow_write=True'
     """
-    return re.sub(r"--([a-z][a-z-]*)", lambda found: _ARGUMENTS.get(found[1], found[1].replace("-", "_")), message)
+
+    def argument(option: re.Match[str]) -> str:
+        return (_ARGUMENTS | {name: known[name] for name in known if name not in _ARGUMENTS}).get(option[1], option[1].replace("-", "_"))
+
+    return re.sub(r"--([a-z][a-z-]*)", argument, message)

@@ -159,6 +159,13 @@ class Listing(Outcome):
         super().__init__(next((part for part in parts if isinstance(part, str)), ""), {})
         self.parts, self.rows, self.told = parts, rows, told
 
+    @classmethod
+    def of(cls, table: pd.DataFrame) -> Listing:
+        """A table, under the line that its attribute ``lead`` holds; JSON-ready is what ``told`` does."""
+        lead = [f"{table.attrs['lead']}\n"] if "lead" in table.attrs else []
+        rows = [{str(name): value for name, value in row.items()} for row in table.to_dict("records")]
+        return cls([*lead, table], rows, table.attrs.get("told"))
+
     def summary(self) -> pd.DataFrame:
         """A row each."""
         return frame(self.rows)

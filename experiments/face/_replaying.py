@@ -1,197 +1,110 @@
-"""A trace, or requests that were asked for, on a drive: run, watched, and told as frames."""
+"""What devices showed under a trace, or under requests that were asked for, as frames."""
 
 from __future__ import annotations
 
-import shutil
-import tempfile
-import weakref
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
-import pyarrow.parquet as pq
 from matplotlib.figure import Figure
 
-from experiments.face._operation import working
-from experiments.face._outcome import Outcome, outstanding_frame
+from experiments.face._drive_run import DriveRun
+from experiments.face._outcome import REPORT, Outcome, outstanding_frame
 from experiments.presentation.percentiles import SUMMARY
-from experiments.replaying import simulated
-from experiments.replaying.comparison import Comparison, recorded
-from experiments.replaying.device_report import PARTS, DeviceReport
-from experiments.replaying.observation import BELOW_ONE, Observation, write_amplification
-from experiments.replaying.real import RealSettings, replay_on
-from experiments.replaying.report import over_time
-from experiments.replaying.several import EachDevice, names_of, targets_of
+from experiments.presentation.terminal import Part
+from experiments.replaying import several
+from experiments.replaying.device_report import PARTS
+from experiments.replaying.report import over_time, write_report
 from experiments.replaying.survey import Survey
-from flashsim.core.provenance import provenance
-from flashsim.core.request import OPERATIONS
-from flashsim.core.units import MB, MICROSECONDS, SECONDS, format_duration
-from flashsim.device.device import Device
-from traces.excerpt import Excerpt, Source
-from traces.parquet_writer import ParquetWriter
-
-#: A run on a drive without counters over time is told in so many intervals.
-_INTERVALS = 100
-
-
-@dataclass(eq=False)
-class DriveRun:
-    """What one drive showed under one run of requests.
-
-    Parameters
-    ----------
-    statistics
-        By how much the drive's counters grew.
-    folder
-        Holds the requests with their times, and is removed with the run.
-    moved
-        Requests that were wrapped around.
-    comparison
-        Of a real device: beside what was recorded, if the trace knows that.
-    """
-
-    device: str
-    report: DeviceReport
-    statistics: dict[str, Any]
-    folder: Path
-    page_size: int | None
-    moved: int = 0
-    comparison: Comparison | None = None
-
-    def __post_init__(self) -> None:
-        weakref.finalize(self, shutil.rmtree, self.folder, ignore_errors=True)
-
-    @property
-    def trace(self) -> Path:
-        """The requests with their times, as a trace file."""
-        return self.folder / "replayed.parquet"
-
-    @cached_property
-    def requests(self) -> pd.DataFrame:
-        """A row a request."""
-        columns = ["operation", "offset", "length", "arrival", "started", "completed"]
-        told = pq.read_table(self.trace, columns=columns).to_pandas()
-        names = told["operation"].map(dict(enumerate(OPERATIONS))).astype(pd.CategoricalDtype(list(OPERATIONS)))
-        times = {
-            "queueing_us": (told["started"] - told["arrival"]) / MICROSECONDS,
-            "service_us": (told["completed"] - told["started"]) / MICROSECONDS,
-            "latency_us": (told["completed"] - told["arrival"]) / MICROSECONDS,
-        }
-        return pd.DataFrame({"time_s": told["arrival"] / SECONDS, "operation": names, **told[["offset", "length"]], **times})
-
-    @property
-    def amplification(self) -> dict[str, float]:
-        """Flash bytes over host bytes, in all and by cause; empty of a disk, and before the first write."""
-        return (write_amplification(self.statistics, self.page_size) if self.page_size else None) or {}
-
-    def timeline(self) -> pd.DataFrame:
-        """A row an interval: requests, rate, latencies, and write amplification of a flash drive."""
-        requests = self.requests
-        history = self.report.observation.history if self.report.observation else None
-        counted = history.as_frame() if history else pd.DataFrame()
-        completed = requests["time_s"] + requests["latency_us"] * MICROSECONDS / SECONDS
-        if len(counted):
-            edges = np.append(counted["begin"], counted["time"].iloc[-1]) / SECONDS
-        else:
-            edges = np.linspace(requests["time_s"].min(), completed.max() + 1e-9, min(_INTERVALS, len(requests)) + 1)
-        place = np.clip(np.searchsorted(edges, completed, side="left") - 1, 0, len(edges) - 2)
-        groups = pd.DataFrame({"place": place, "length": requests["length"], "latency": requests["latency_us"]}).groupby("place")
-        every = np.arange(len(edges) - 1)
-        latency = groups["latency"]
-        seconds = np.diff(edges)
-        told = pd.DataFrame({"begin_s": edges[:-1], "end_s": edges[1:]})
-        told["requests"] = groups.size().reindex(every, fill_value=0).to_numpy()
-        told["mb_per_s"] = groups["length"].sum().reindex(every, fill_value=0).to_numpy() / MB / seconds
-        for name, values in (("mean", latency.mean()), ("p50", latency.median()), ("p99", latency.quantile(0.99)), ("max", latency.max())):
-            told[f"{name}_us"] = values.reindex(every).to_numpy()
-        for name in counted.columns:
-            if str(name).startswith("write_amplification"):
-                told[str(name)] = counted[name].to_numpy()
-        return told
-
-
-def run_on(
-    device: Device, trace: Source, settings: simulated.ReplaySettings, what: Survey, limit: int | None, asked: Mapping[str, Any]
-) -> DriveRun:
-    """Replay a trace on a drive as it stands, and watch it."""
-    folder = Path(tempfile.mkdtemp(prefix="flashsim-"))
-    before = device.statistics()
-    observation = Observation(device)
-    report = DeviceReport(device.preset, observation)
-    flash = device.preset.flash
-    run = DriveRun(device.name, report, {}, folder, flash.page_size if flash else None)
-    with working(f"simulating {device.name}") as progress, ParquetWriter(run.trace, provenance(dict(asked))) as writer:
-        keep = simulated.observers(report.add, observation.add, lambda batch, completions: writer.write(batch))
-        run.moved = simulated.replay(trace, device, settings, what, keep, limit, progress, observation)
-    run.statistics = grown(before, device.statistics())
-    return run
-
-
-def run_on_file(target: Path, trace: Source, settings: RealSettings, what: Survey, limit: int | None, asked: Mapping[str, Any]) -> DriveRun:
-    """Replay a trace on a real file or block device."""
-    report = DeviceReport()
-    run = DriveRun(str(target), report, {}, Path(tempfile.mkdtemp(prefix="flashsim-")), None)
-    with working(f"replaying on {target}") as progress, ParquetWriter(run.trace, provenance(dict(asked))) as writer:
-        keep = simulated.observers(report.add, lambda batch, completions: writer.write(batch))
-        run.moved = replay_on(trace, target, settings, what, keep, limit, progress).moved
-    then = recorded(trace, limit)
-    run.comparison = Comparison("replayed", report, {"recorded": then}) if then else None
-    return run
-
-
-def run_on_files(
-    paths: Mapping[str, Path], trace: Source, settings: RealSettings, what: Survey, limit: int | None, asked: Mapping[str, Any]
-) -> list[DriveRun]:
-    """Replay each device of a trace on a real file or block device of its own."""
-    to, names = targets_of(paths, what), names_of(what)
-    each = EachDevice(names)
-    told = provenance({**asked, "device": {name: str(path) for name, path in paths.items()}})
-    runs = []
-    with working("replaying on files") as progress, tempfile.TemporaryDirectory(prefix="flashsim-") as folder:
-        whole = Path(folder) / "replayed.parquet"
-        with ParquetWriter(whole, told) as writer:
-            keep = simulated.observers(each.add, lambda batch, completions: writer.write(batch))
-            moved = replay_on(trace, to, settings, what, keep, limit, progress).moved
-        compared = each.beside(trace, limit)
-        for number, name in names.items():
-            place = Path(tempfile.mkdtemp(prefix="flashsim-"))
-            runs.append(DriveRun(name, each.reports[name], {}, place, None, moved, compared[name]))
-            with ParquetWriter(runs[-1].trace, told) as writer:
-                for batch in Excerpt(whole, devices=(number,)).batches():
-                    writer.write(batch)
-    return runs
-
-
-def grown(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
-    """By how much counters have grown; what is no number stays as it is.
-
-    Examples
-    --------
-    >>> grown({"reads": 2, "die_busy_ns": [1, 2]}, {"reads": 5, "die_busy_ns": [4, 2], "name": "x"})
-    {'reads': 3, 'die_busy_ns': [3, 0], 'name': 'x'}
-    """
-    found: dict[str, Any] = {}
-    for name, value in after.items():
-        then = before.get(name)
-        if isinstance(value, list) and isinstance(then, list):
-            found[name] = [now - earlier for now, earlier in zip(value, then, strict=True)]
-        elif isinstance(value, int | float) and isinstance(then, int | float):
-            found[name] = value - then
-        else:
-            found[name] = value
-    return found
+from flashsim.core.units import MB, MICROSECONDS, SECONDS, format_duration, format_size
 
 
 class ReplayOutcome(Outcome):
-    """What one drive or several showed under the same requests."""
+    """What one device or several showed under the same requests.
 
-    def __init__(self, title: str, provenance: dict[str, Any], runs: Sequence[DriveRun]) -> None:
+    Parameters
+    ----------
+    name, pace
+        The trace, and how its requests came, in words.
+    what
+        What the trace is like.
+    together
+        Whether each device of the trace had one of its own.
+    """
+
+    FILES = (REPORT,)
+
+    def __init__(
+        self,
+        title: str,
+        provenance: dict[str, Any],
+        runs: Sequence[DriveRun],
+        name: str = "",
+        pace: str = "",
+        what: Survey | None = None,
+        together: bool = False,
+    ) -> None:
         super().__init__(title, provenance)
         self.runs = list(runs)
+        self.name, self.pace, self.what, self.together = name, pace, what, together
+
+    def as_dict(self) -> dict[str, Any]:
+        """The result JSON-ready: of one device what it showed, of several that by name."""
+        first = self.runs[0]
+        told = {run.device: run.as_dict() for run in self.runs}
+        beside: dict[str, Any] = {}
+        if first.done and first.lateness:
+            done = first.done
+            beside = {"engine": done.how, "moved": done.moved, "widened": done.widened, "holes": done.holes}
+            beside["lateness"] = first.lateness.as_dict()
+        return beside | (told[first.device] if len(told) == 1 and not self.together else {"devices": told})
+
+    def printed(self) -> Iterator[Part]:
+        """What every device showed, and what was changed of the requests."""
+        by = f" by {self.runs[0].done.how}" if self.runs[0].done else ""
+        if self.together:
+            yield f"{self.name} on {len(self.runs)} devices{by}, {self.pace}"
+            yield from self._changed(self.runs[0], "the files")
+            yield from ("", several.table({run.device: run.comparison for run in self.runs if run.comparison}))
+            return
+        for number, run in enumerate(self.runs):
+            yield from [""] * bool(number)
+            yield f"{self.name} on {run.device}{by}, {self.pace}: {format_duration(run.report.duration)}"
+            if run.state:
+                yield f"state before: {run.state}"
+            yield from self._changed(run, run.device)
+            if self.what and self.what.devices > 1:
+                yield f"the trace is of {self.what.devices} devices; all were replayed on this one (--device-number chooses)"
+            if run.moved and self.what:
+                end = f" {format_size(run.drive.capacity)}" if run.drive else " end"
+                yield f"{run.moved:,} of {self.what.requests:,} requests lay beyond the device's{end} and were wrapped around"
+            for table in run.tables():
+                yield from ("", table)
+
+    def _changed(self, run: DriveRun, where: str) -> Iterator[Part]:
+        if run.done is None or run.lateness is None or self.what is None:
+            return
+        parameters = self.provenance["parameters"]
+        if not self.pace.startswith("as fast") and parameters.get("engine") in (None, "builtin"):
+            yield str(run.lateness)
+        if run.done.holes:
+            yield f"{format_size(run.done.holes)} of {where} were never written: reading them moves no data"
+        if run.done.widened:
+            yield f"{run.done.widened:,} of {self.what.requests:,} requests were widened to whole blocks"
+
+    def _write_report(self, folder: Path) -> None:
+        for run in self.runs:
+            place, title = folder, f"{self.name} on {run.device}"
+            lead = f"Replayed on the real device by {run.done.how}; {self.pace}." if run.done else f"Simulated; {self.pace}."
+            lead += f" State before: {run.state}." if run.state else ""
+            if self.together and run.done:
+                title, lead = f"{self.name}, {run.device}", f"Replayed with its other devices by {run.done.how}; {self.pace}."
+            if self.together or len(self.runs) > 1:
+                place = folder / run.device
+                place.mkdir()
+            write_report(place, title, lead, run.report, self.provenance, run.statistics, run.blocks, run.comparison)
 
     def summary(self) -> pd.DataFrame:
         """A row a drive and operation: requests, rates, latencies (us), and on a flash drive the write amplification of the run."""
@@ -200,7 +113,7 @@ class ReplayOutcome(Outcome):
             for row in run.report.as_frame().to_dict("records"):
                 told = {"device": run.device, "operation": row["operation"], "requests": row["requests"]}
                 told |= {"seconds": run.report.duration / SECONDS, "iops": row["iops"], "mb_per_s": row["bytes_per_second"] / MB}
-                told |= {f"{name}_us": row[f"latency_{name}"] / MICROSECONDS for name in ("mean", "p50", "p99", "max")}
+                told |= {f"{name}_us": row[f"latency_{name}"] / MICROSECONDS for name in ("mean", "p50", "p99", "p99.9", "max")}
                 rows.append(told | {"write_amplification": run.amplification.get("total", np.nan)})
         return pd.DataFrame(rows)
 
@@ -263,9 +176,15 @@ class ReplayOutcome(Outcome):
 
 
 def titled(what: str, runs: Sequence[DriveRun], state: str = "") -> str:
-    """One line: what was run, on what, for how long."""
+    """One line: what was run, on what, for how long, and what must be known of it."""
     places = ", ".join(f"{run.device} {format_duration(run.report.duration)}" for run in runs)
     moved = max(run.moved for run in runs)
     wrapped = f"{moved:,} requests wrapped around" if moved else ""
-    below = BELOW_ONE if any(run.amplification.get("total", 1) < 1 for run in runs) else ""
-    return "; ".join(filter(None, (f"{what}: {places}", state, wrapped, below)))
+    notes = dict.fromkeys(note for run in runs for note in run.notes)
+    return "; ".join(filter(None, (f"{what}: {places}", state, wrapped, *notes)))
+
+
+def paced(pace: str, depth: int) -> str:
+    """How requests come, in words."""
+    words = {"timed": "at the trace's times", "think": "with the trace's dependencies and think times"}
+    return words.get(pace, f"as fast as it goes with {depth} outstanding")

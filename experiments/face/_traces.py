@@ -40,6 +40,12 @@ class Traced:
         self.trace, self.part = trace, part
 
 
+def part_of(trace: Any, **part: Any) -> Traced:
+    """A trace and which part of it, or which part of a part."""
+    told = {name: value for name, value in part.items() if value is not None}
+    return Traced(trace.trace, {**trace.part, **told}) if isinstance(trace, Traced) else Traced(trace, told)
+
+
 @contextmanager
 def trace_file(trace: Any, parameter: str = "trace") -> Iterator[Excerpt]:
     """A trace, or a part of it, as a file, made for the while if it is a frame.

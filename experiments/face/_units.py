@@ -110,33 +110,3 @@ def several(value: Any, parameter: str) -> list[Any]:
     if not found:
         raise InvalidParameterError(parameter, repr(value), "at least one is needed")
     return found
-
-
-def late_options(first: Any, fetch: Any, k: Any, policy: Any, kernel: Any, columns: Any) -> dict[str, Any]:
-    """What joins that fetch rows are told, None for what is usual.
-
-    Raises
-    ------
-    InvalidParameterError
-        A name that is no text, or k that is no number.
-    """
-    named = {"first": first, "fetch": fetch, "policy": policy, "kernel": kernel}
-    told: dict[str, Any] = {name: None if value is None else text(value, name) for name, value in named.items()}
-    told["k"] = None if k is None else number(k, "k", "it must be a number")
-    told["columns"] = None if columns is None else tuple(text(each, "columns") for each in several(columns, "columns"))
-    return told
-
-
-def partition_options(partition: Any, sub_buffer: Any, strands: Any) -> dict[str, Any]:
-    """What joins that make buckets are told, None for what is usual.
-
-    Raises
-    ------
-    InvalidParameterError
-        A name that is no text, a size without a unit, or strands that are no whole number of at least 1.
-    """
-    return {
-        "partition": None if partition is None else text(partition, "partition"),
-        "sub_buffer": None if sub_buffer is None else size(sub_buffer, "sub_buffer"),
-        "strands": None if strands is None else count(strands, "strands"),
-    }

@@ -17,7 +17,7 @@ from experiments.caching.session import Asked, ReferenceSource, simulate
 from experiments.caching.sizes import parse_share
 from experiments.caching.sources import A_TRACE, of_text, of_values
 from experiments.face import _fields as fields
-from experiments.face._caching import CacheComparison, CacheOutcome, CurveOutcome, compared, curve_of, size_text
+from experiments.face._caching import CacheComparison, CacheOutcome, CurveOutcome, at_least_two, compared, curve_of, size_text
 from experiments.face._devices import device_of
 from experiments.face._fields import Count, Field, Name, Names, each
 from experiments.face._operation import operation, origin
@@ -186,7 +186,8 @@ def comparison(
         flashsim cache compare pages.txt lru arc sieve --size 1%..80%
         flashsim cache compare scan:pages=2000,references=1e5 lru 2q --size 10% --warm-up 10% --json told.json
     """
-    asked = Asked([*(policies or []), *(policy or [])], size, page_size, warm_up, limit, seed, jobs or cores(), sample)
+    names = at_least_two([*(policies or []), *(policy or [])])
+    asked = Asked(names, size, page_size, warm_up, limit, seed, jobs or cores(), sample)
     return compared(_source(trace, asked, format, columns), asked)
 
 

@@ -1,26 +1,31 @@
-"""``fs.calibrate``: a preset from micro-benchmarks of a real file or block device."""
+"""``flashsim device calibrate`` and ``fs.calibrate``: a preset from micro-benchmarks of a device, or of this machine's CPU."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import pandas as pd
 from matplotlib.figure import Figure
 
 from experiments.calibration import report
+from experiments.calibration.cpu_prices import CpuPrices, measure
 from experiments.calibration.session import Calibration
 from experiments.calibration.session import calibrate as run
 from experiments.calibration.targets import open_target
-from experiments.face._operation import working
-from experiments.face._outcome import Outcome
-from experiments.face._units import count, duration, text
-from experiments.face._units import size as _size
+from experiments.face import _fields as fields
+from experiments.face._fields import Duration, Flag, Name, Size, Target
+from experiments.face._operation import operation
+from experiments.face._outcome import REPORT, Outcome
+from experiments.face._units import text
 from experiments.presentation.plots import scatter_beside
+from experiments.presentation.terminal import Explanation, Part
+from experiments.runs.partial_files import final_name
+from flashsim.core.activity import activity
 from flashsim.core.errors import InvalidParameterError, RefusedError
-from flashsim.core.provenance import provenance
-from flashsim.core.units import MICROSECONDS
+from flashsim.core.units import MICROSECONDS, SECONDS, format_duration, format_size
 
 
 class CalibrationOutcome(Outcome):
@@ -32,10 +37,27 @@ class CalibrationOutcome(Outcome):
         As it was measured and fitted.
     """
 
-    def __init__(self, title: str, provenance: dict[str, Any], done: Calibration) -> None:
-        super().__init__(title, provenance)
+    FILES = (REPORT,)
+
+    def __init__(self, done: Calibration, written: bool) -> None:
+        super().__init__(report.summary(done))
         self.done = done
         self.preset = done.preset
+        self.lead = f"{done.device}, {format_size(done.size)}; {'read and written' if written else 'only read'}"
+
+    def as_dict(self) -> dict[str, Any]:
+        """The result JSON-ready."""
+        return self.done.as_dict()
+
+    def printed(self) -> Iterator[Part]:
+        """What was measured and simulated, and how well they agree."""
+        yield f"{self.lead}\n"
+        for held_out in (False, True):
+            yield from (report.cells_table(self.done, held_out), "")
+        yield from (report.summary(self.done), "", Explanation(report.note(self.done)))
+
+    def _write_report(self, folder: Path) -> None:
+        report.write_report(folder, self.done, self.lead, self.provenance)
 
     def summary(self) -> pd.DataFrame:
         """A row a micro-benchmark: measured and simulated (us), the noise of the measurement, and whether it was held out of the fit."""
@@ -65,53 +87,107 @@ class CalibrationOutcome(Outcome):
             raise InvalidParameterError("path", str(target), "a preset's file ends in .toml")
         if target.exists() and not force:
             raise RefusedError(f"path: {target} exists; force=True replaces it")
-        target.write_text(self.done.text(), encoding="utf-8")
+        target.write_text(self.text(), encoding="utf-8")
         return target
+
+    def text(self) -> str:
+        """The preset, as a TOML file has it."""
+        return self.done.text()
 
     def _draw(self) -> Figure:
         return scatter_beside(self.summary(), "measured_us", "simulated_us", "held_out", ("held out", "fitted"))
 
 
+class CpuOutcome(CalibrationOutcome):
+    """Prices of this machine's work; `save` writes a CPU preset."""
+
+    def __init__(self, done: CpuPrices) -> None:
+        Outcome.__init__(self, "prices of this machine's CPU")
+        self.prices = done
+
+    def summary(self) -> pd.DataFrame:
+        """A row a price: nanoseconds, their spread, and where it comes from."""
+        return self.prices.table()
+
+    def as_dict(self) -> dict[str, Any]:
+        """The prices JSON-ready."""
+        return self.prices.as_dict()
+
+    def printed(self) -> Iterator[Part]:
+        """The prices."""
+        yield self.prices.table()
+
+    def text(self) -> str:
+        """The preset."""
+        return self.prices.text()
+
+    def _write_report(self, folder: Path) -> None:
+        raise InvalidParameterError("--out-dir", "given", "--cpu measures this machine, and no device")
+
+
+@operation
 def calibrate(
-    path: str | PathLike[str],
+    path: Annotated[
+        str | PathLike[str] | None,
+        Name(
+            "A real file or block device; or a preset, which shows how well the method finds it again.",
+            "PATH",
+            argument=True,
+            reads=True,
+        ),
+    ] = None,
     *,
-    size: str | None = None,
-    time: str = "1min",
-    allow_write: bool = False,
-    yes_destroy: str | None = None,
-    force: bool = False,
-    seed: int = 0,
+    out: Annotated[Any, Target("The preset to write.", "PRESET.toml", needed=True)] = None,
+    cpu: Annotated[bool, Flag("Measure this machine's CPU instead of a device.")] = False,
+    size: Annotated[Any, Size("How much of the device is used, such as 4GiB.")] = None,
+    time: Annotated[Any, Duration("How long to measure, about: 1min of a device, 10s of a CPU.")] = None,
+    allow_write: Annotated[bool, Flag("Measure writes too: what the device holds is lost.")] = False,
+    yes_destroy: fields.YesDestroy = None,
+    seed: Annotated[int, fields.Count("Of places and order, or of tuples.", parse=fields.least(0))] = 0,
+    force: fields.Force = False,
 ) -> CalibrationOutcome:
     """Measure a device with micro-benchmarks, and fit a preset that shows the same figures when it is simulated.
 
-    Parameters
-    ----------
-    path
-        A real file (made, if writing is allowed and there is none) or block device; or a preset, which shows how well it is found again.
-    size
-        How much of the device is used, such as ``"4GiB"``.
-    time
-        How long to measure, about.
-    allow_write, yes_destroy, force
-        Whether writes are measured too, which destroys what the path holds; which block device that is; whether a file is overwritten.
-    seed
-        Of places and order.
+    The device is only read (O_DIRECT), unless --allow-write is given; then a file that does not exist is made and removed again. Whether it
+    turns is decided by the data: a disk gets its rotation, zones, heads, seeks, cache and link; anything else the controller's and the
+    dies' times, the dies at work side by side, and the link. Some cells are held out of the fit, to judge what it predicts.
 
-    Raises
-    ------
-    RefusedError, FlashsimError
-        The device may not be written to, has no direct I/O, or is too small.
+    With --cpu, flashsim's own operations on tuples are timed, and the kernel's work on a temporary file beside the preset.
+
+    Examples::
+
+        flashsim device calibrate ./disk.bin --allow-write --size 64MiB --time 200ms --out mine.toml
+        flashsim device calibrate seagate-st3300655lc --time 30s --out found-again.toml --json calibration.json
+        flashsim device calibrate --cpu --time 1s --out my-cpu.toml
 
     Examples
     --------
     >>> import flashsim as fs
     >>> fs.calibrate("./disk.bin", size="64MiB", time="2s", allow_write=True).save("mine.toml")  # doctest: +SKIP
     """
-    name, used = text(path, "path"), None if size is None else _size(size, "size")
-    lasts = duration(time, "time")
-    with (
-        working("measuring") as progress,
-        open_target(name, used, allow_write=allow_write, replace=force, destroy=yes_destroy, progress=progress) as target,
-    ):
-        done = run(target, "calibrated", time=lasts, write=allow_write, seed=count(seed, "seed", 0), progress=progress)
-    return CalibrationOutcome(report.summary(done), provenance({"path": name, "time": time, "size": done.size}, seed), done)
+    lasts = time or (10 if cpu else 60) * SECONDS
+    if not SECONDS // 10 <= lasts <= 3600 * SECONDS:
+        raise InvalidParameterError("--time", format_duration(lasts), "it must be in [100ms, 60min]")
+    if out is not None and not final_name(out).endswith(".toml"):
+        raise InvalidParameterError("--out", final_name(out), "a preset's file ends in .toml")
+    name = Path(final_name(out)).stem if out else "calibrated"
+    if cpu:
+        given = {"PATH": path, "--size": size and format_size(size), "--allow-write": "given" * allow_write, "--yes-destroy": yes_destroy}
+        for option, value in given.items():
+            if value:
+                raise InvalidParameterError(option, value, "--cpu measures this machine, and no device")
+        with activity("measuring") as progress:
+            done: CalibrationOutcome = CpuOutcome(
+                measure(name, out.parent if out else Path(), duration=lasts, seed=seed, progress=progress)
+            )
+    else:
+        if path is None:
+            raise InvalidParameterError("PATH", "none", "a device is needed, or --cpu")
+        with (
+            activity("measuring") as progress,
+            open_target(str(path), size, allow_write=allow_write, replace=force, destroy=yes_destroy, progress=progress) as target,
+        ):
+            done = CalibrationOutcome(run(target, name, time=lasts, write=allow_write, seed=seed, progress=progress), allow_write)
+    if out is not None:
+        out.write_text(done.text(), encoding="utf-8")
+    return done

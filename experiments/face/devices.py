@@ -1,27 +1,23 @@
-"""``fs.devices``: the presets, or all values of one."""
+"""``flashsim device list``, ``flashsim device show`` and ``fs.devices``: the presets, or all values of one."""
 
 from __future__ import annotations
 
+from typing import Annotated, Any
+
 import pandas as pd
 
-from experiments.face._units import text
+from experiments.face._fields import Name
+from experiments.face._operation import operation
 from flashsim.core.parameters import describe
 from flashsim.core.units import GB
-from flashsim.device import presets
+from flashsim.device import cited, engines, presets
 
 
-def devices(preset: str | None = None) -> pd.DataFrame:
+@operation
+def devices(
+    preset: Annotated[str | None, Name("A preset's name, or a TOML file.", "PRESET", completes=("presets",))] = None,
+) -> pd.DataFrame:
     """The device presets, a row each; or of one preset a row a value, with its meaning and its source.
-
-    Parameters
-    ----------
-    preset
-        A name or the path of a TOML file.
-
-    Raises
-    ------
-    UnknownNameError
-        There is no such preset.
 
     Examples
     --------
@@ -35,6 +31,40 @@ def devices(preset: str | None = None) -> pd.DataFrame:
         found = [presets.load(name) for name in presets.names()]
         rows = [(each.name, each.kind, each.capacity / GB, each.title) for each in found]
         return pd.DataFrame(rows, columns=["preset", "kind", "capacity_gb", "title"])
-    chosen = presets.load(text(preset, "preset"))
-    values = [(name, value, meaning, chosen.sources.get(name, "default")) for name, value, meaning in describe(chosen.parameters)]
+    values = [
+        (name if kind == "parameters" else f"{kind} {name}", each["shown"], each["meaning"], each.get("source", "derived"))
+        for kind, facts in facts_of(presets.load(preset)).items()
+        for name, each in facts.items()
+    ]
     return pd.DataFrame(values, columns=["parameter", "value", "meaning", "source"])
+
+
+def facts_of(chosen: presets.Preset) -> dict[str, dict[str, dict[str, Any]]]:
+    """What there is to say of a preset, by kind and name: a value, as it is shown, what it means and where it comes from.
+
+    ``parameters``; ``array``, how many drives there are, where it is more than one, and how bytes are spread over them; ``derived``, what
+    follows from the values of a flash drive; ``cited``, the figures that it is meant to show; and ``energy``.
+    """
+    engines.check_policies(chosen)
+    told = {
+        "parameters": _described(chosen.parameters, chosen.sources),
+        "array": _described(chosen.array, chosen.array_sources),
+        "derived": {},
+        "cited": {
+            name: {"value": value, "shown": cited.show(name, value), "meaning": cited.meaning(name), "source": chosen.cited_sources[name]}
+            for name, value in chosen.cited.given().items()
+        },
+        "energy": _described(chosen.energy, chosen.energy_sources),
+    }
+    if chosen.flash is not None:
+        value = chosen.flash.effective_overprovisioning
+        meaning = "flash pages outside spare blocks and gc_reserve, over those that the address space covers, less 1"
+        told["derived"]["effective_overprovisioning"] = {"value": value, "shown": f"{value:.2%}", "meaning": meaning}
+    return told
+
+
+def _described(parameters: Any, sources: Any) -> dict[str, dict[str, Any]]:
+    return {
+        name: {"value": getattr(parameters, name), "shown": shown, "meaning": meaning, "source": sources.get(name, "default")}
+        for name, shown, meaning in (describe(parameters) if parameters else ())
+    }

@@ -8,7 +8,9 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from experiments.face._replaying import ReplayOutcome, run_on, titled
+from experiments.face._drive_run import Kept, run_on
+from experiments.face._operation import in_words_of_python
+from experiments.face._replaying import ReplayOutcome, paced, titled
 from experiments.face._traces import drawn, trace_file
 from experiments.face._units import count, size, text
 from experiments.replaying.preconditioning import bring_into
@@ -152,6 +154,7 @@ class Drive:
         """
         return self._moved(READ, random, sequential, request, depth, within, seed)
 
+    @in_words_of_python()
     def replay(self, trace: Any, *, pace: str | None = None, depth: int = 1, limit: int | None = None, wrap: bool = False) -> ReplayOutcome:
         """Send a trace to the drive.
 
@@ -181,9 +184,12 @@ class Drive:
             settings = ReplaySettings(what.pace() if pace is None else pace, count(depth, "depth"), wrap)
             asked = {"trace": name, "device": self.name, "state": self.state, "limit": limit, **vars(settings)}
             self._used = True
-            run = run_on(self.device, source, settings, what, limit, asked)
-        return ReplayOutcome(titled(f"{name} replayed ({settings.pace})", [run], self.told), provenance(asked, self.seed), [run])
+            made = provenance(asked, self.seed)
+            run = run_on(self.device, source, settings, what, limit, Kept(made), self.told)
+        title = titled(f"{name} replayed ({settings.pace})", [run], self.told)
+        return ReplayOutcome(title, made, [run], name, paced(settings.pace, depth), what)
 
+    @in_words_of_python()
     def _moved(
         self, operation: int, random: str | None, sequential: str | None, request: str, depth: int, within: str | None, seed: int
     ) -> ReplayOutcome:
@@ -207,9 +213,10 @@ class Drive:
         asked = {"device": self.name, "state": self.state, verb: moved, "pattern": name, "request": each, "depth": depth, "within": span}
         with drawn(pattern, moved // each, count(seed, "seed", 0), name) as path:
             self._used = True
-            run = run_on(self.device, path, settings, survey(path), None, asked)
-        title = titled(f"{format_size(moved)} {verb} {'at random' if name == 'random' else 'in order'}", [run], self.told)
-        return ReplayOutcome(title, provenance(asked, seed), [run])
+            made, what = provenance(asked, seed), survey(path)
+            run = run_on(self.device, path, settings, what, None, Kept(made), self.told)
+        words = f"{format_size(moved)} {verb} {'at random' if name == 'random' else 'in order'}"
+        return ReplayOutcome(titled(words, [run], self.told), made, [run], words, paced("asap", depth), what)
 
     def __repr__(self) -> str:
         title = self.device.preset.title

@@ -1,54 +1,44 @@
-"""``fs.export``: a table's pages as files that another program reads."""
+"""``flashsim export`` and ``fs.export``: a relation's pages as files that another program reads."""
 
 from __future__ import annotations
 
-from os import PathLike
 from pathlib import Path
+from typing import Annotated, Any
 
 import pandas as pd
 
-from experiments.face._operation import working
+from experiments.face import _fields as fields
+from experiments.face._fields import Field, Name, Size
+from experiments.face._operation import operation, origin
 from experiments.face._tables import Table, source
-from experiments.face._units import size, text
+from experiments.presentation.tables import Table as Shown
 from experiments.runs.exporting import export_relation, lay_out_rows
 from experiments.runs.outputs import Outputs
+from flashsim.core.activity import activity
 
 
+@operation
 def export(
-    table: Table,
-    folder: str | PathLike[str],
+    table: Annotated[
+        Table,
+        Field("The relation, as flashsim join takes it.", "SOURCE", argument=True, python="Or a DataFrame, or an Arrow table."),
+    ],
+    folder: Annotated[str | Any, Name("Where to put the files.", "FOLDER", option="--out")],
     *,
-    page_format: str = "postgresql",
-    page_size: str = "8KiB",
-    force: bool = False,
+    page_format: Annotated[str, Name("postgresql or sqlite; or a Python file.", "FORMAT", completes=("page_formats",))] = "postgresql",
+    page_size: Annotated[Any, Size("A server reads the size it was built with.")] = "8KiB",
+    force: fields.Force = False,
 ) -> pd.DataFrame:
-    """Write the pages that hold a table as files that another program reads.
+    r"""Write the pages that hold a relation as files that another program reads.
 
-    Parameters
-    ----------
-    table
-        A DataFrame, an Arrow table, a path, or a source such as ``tpch:orders@0.1``.
-    folder
-        Where the files come; it is made, or empty.
-    page_format
-        ``postgresql``: a table's file, in segments of 1 GiB, beside a ``.sql`` that creates the table. In place of that table's file in a
-        cluster that is shut down, a server shows its rows. ``sqlite``: a database.
-    page_size
-        Of a page; a server reads the size that it was built with, which is nearly always ``"8KiB"``.
-    force
-        Replace files that exist.
+    In PostgreSQL's format that is a table's file (and FILE.1 and so on beyond 1 GiB), with FILE.sql, which creates the table. Where it
+    takes the place of that table's file in a cluster that is shut down, the server shows its rows. In SQLite's format it is a database.
 
-    Returns
-    -------
-    DataFrame
-        A row a file: its name and bytes.
+    Examples::
 
-    Raises
-    ------
-    SchemaError, CapacityError
-        The format does not hold such a column, or row.
-    RefusedError
-        No other program reads such pages, or the folder holds files.
+        flashsim export tpch:orders@0.01 --out exported
+        flashsim export tpch:orders@0.01 --out database --page-format sqlite \
+            --page-size 4KiB
 
     Examples
     --------
@@ -57,9 +47,12 @@ def export(
     ...     fs.export({"k": [1, 2]}, folder).values.tolist()
     [['table', 8192], ['table.sql', 39]]
     """
-    told = source(table, "table")
-    with working("writing") as progress, Outputs(force) as outputs:
-        place = outputs.folder("folder", Path(text(folder, "folder")))
-        file = lay_out_rows(told, size(page_size, "page_size"), text(page_format, "page_format"))
-        files = export_relation(file, place, progress).files
-    return pd.DataFrame({"file": list(files), "bytes": list(files.values())})
+    with Outputs(force) as outputs:
+        place = outputs.folder("--out", Path(folder))
+        file = lay_out_rows(source(table, "table"), page_size, page_format)
+        with activity("writing") as progress:
+            exported = export_relation(file, place, progress)
+    made = Shown(["file", "bytes"], exported.files.items())
+    lead = f"{file.name}: {file.tuples:,} rows on {file.pages:,} pages of {file.layout.page_title}, in {folder}"
+    made.attrs |= {"lead": lead, "told": exported.as_dict() | {"provenance": origin()}}
+    return made

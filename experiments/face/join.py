@@ -228,7 +228,9 @@ def join(
         ),
     ],
     memory: Annotated[Any, Size("The buffer pool, such as 10MiB.")],
-    algorithm: Annotated[str, Name("One of {joins}; or a Python file.", "ALGORITHM", completes=("joins",), argument=True)] = "hybrid-hash",
+    algorithm: Annotated[
+        str, Name("One of {joins}; or a Python file.", "ALGORITHM", completes=("joins",), argument=True, needed=True)
+    ] = "hybrid-hash",
     page_size: fields.PageSize = "8KiB",
     page_format: fields.PageFormat = None,
     io: Annotated[str, Field("Requests of whole buffers, or of single pages.", "[blocked|page]", choice("blocked", "page"))] = "blocked",

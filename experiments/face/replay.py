@@ -1,63 +1,122 @@
-"""``fs.replay``: a trace on one device or several."""
+"""``flashsim trace replay`` and ``fs.replay``: a trace on one device or several."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+from experiments.face import _fields as fields
 from experiments.face._devices import device_of
+from experiments.face._drive_run import DriveRun, Kept, TimelineFile, load_unless_too_small, run_on, run_on_file, run_on_files
+from experiments.face._fields import Count, Field, Flag, Name, Target, each
+from experiments.face._operation import operation, origin
 from experiments.face._outcome import point_of
-from experiments.face._replaying import DriveRun, ReplayOutcome, run_on, run_on_file, run_on_files, titled
-from experiments.face._traces import trace_file
-from experiments.face._units import count, several, text
+from experiments.face._replaying import ReplayOutcome, paced, titled
+from experiments.face._traces import part_of, trace_file
+from experiments.face._units import several, text
+from experiments.face.trace import Trace
+from experiments.replaying import preconditioning
 from experiments.replaying.real import RealSettings
+from experiments.replaying.several import assigned
 from experiments.replaying.simulated import ReplaySettings
-from experiments.replaying.survey import Survey, load, survey
-from flashsim.core.provenance import provenance
+from experiments.replaying.survey import Survey, survey
+from flashsim.core.activity import activity
+from flashsim.core.errors import RefusedError
+from flashsim.device import presets
 from flashsim.device.access import is_path
 from flashsim.device.device import Device
 from traces.excerpt import Excerpt
 from traces.replay.base import load_engine
 
 
+def _devices(value: Any, parameter: str) -> Any:
+    """Devices, each by itself; or paths by the names of the devices of a trace."""
+    if isinstance(value, Mapping) and "preset" not in value:
+        return {text(name, "device"): Path(text(path, "device")) for name, path in value.items()}
+    many = several(value, parameter)
+    if any(isinstance(one, str) and assigned([one]) for one in many):
+        return assigned([text(one, parameter) for one in many])
+    return [device_of(one) for one in many]
+
+
+@operation
 def replay(
-    trace: Any,
-    device: Any,
+    trace: Trace,
+    device: Annotated[
+        Any,
+        Field(
+            "A preset, its TOML file, or a real file or block device; several, each by itself; or for each device of a trace such a path, "
+            "as disk=./disk.bin.",
+            "DEVICE",
+            _devices,
+            ("presets",),
+            option="--on",
+            several=True,
+            reads=True,
+            python='Or an `fs.drive`, which is left as it is; or ``{"disk": "./disk.bin"}``.',
+        ),
+    ],
     *,
-    pace: str | None = None,
-    depth: int = 1,
-    limit: int | None = None,
-    wrap: bool = False,
-    writes_as_reads: bool = False,
-    allow_write: bool = False,
-    yes_destroy: str | Sequence[str] | None = None,
-    force: bool = False,
+    pace: Annotated[str | None, Name("When requests arrive; by default as the trace knows.", "asap|timed|think")] = None,
+    depth: Annotated[int, Count("With asap: how many requests are outstanding.")] = 1,
+    out: Annotated[Any, Target("Write the replayed requests with their times.", "TRACE.parquet")] = None,
+    limit: Annotated[int | None, Count("Only the first N requests.")] = None,
+    format: fields.TraceFormat = None,
+    columns: fields.TraceColumns = None,
+    device_number: fields.TraceDevices = None,
+    start: fields.Start = None,
+    window: fields.Window = None,
+    speed: fields.Speed = 1,
+    timeline: fields.Timeline = None,
+    timeline_from: fields.TimelineFrom = None,
+    timeline_to: fields.TimelineTo = None,
+    wrap: Annotated[bool, Flag("Wrap requests beyond the device's end around.", option="--wrap --scale-offsets")] = False,
+    empty: Annotated[bool, Flag("Begin with an empty device; otherwise what is read was written before.")] = False,
+    precondition: fields.Precondition = None,
+    engine: Annotated[str | None, Name("What replays on a real device, of {engines} (builtin).", "NAME", completes=("engines",))] = None,
+    against: Annotated[str | None, Name("Also simulate what is replayed on a real device.", "PRESET", completes=("presets",))] = None,
+    writes_as_reads: Annotated[bool, Flag("Read on a real device what the trace writes.")] = False,
+    widen: Annotated[bool, Flag("Widen requests to whole blocks of a real device.")] = False,
+    buffered: Annotated[bool, Flag("Go through the page cache, where there is no direct I/O.")] = False,
+    allow_write: fields.AllowWrite = False,
+    yes_destroy: Annotated[
+        Any,
+        Field(
+            "A block device that --allow-write destroys, by name.",
+            "/dev/NAME",
+            each(text),
+            option="--yes-destroy",
+            several=True,
+            told=False,
+        ),
+    ] = None,
+    force: fields.Force = False,
+    requests: Annotated[bool, Field("Keep every request with its times.", fixed=lambda given: False, told=False)] = True,
+    pauses: Annotated[
+        bool,
+        Field(
+            "Watch a flash drive's pauses by garbage collection.",
+            fixed=lambda given: bool(given["json_"] or given["out_dir_"]),
+            told=False,
+        ),
+    ] = False,
 ) -> ReplayOutcome:
-    """Replay a trace on one device or several, each by itself.
+    """Replay a trace on a simulated or real device and report what it showed.
 
-    Parameters
-    ----------
-    trace
-        A file of any format that `fs.trace` knows, or a frame with columns operation, offset and length (bytes).
-    device
-        A preset or several: then what the trace reads was written before, and nothing else. Or an `fs.drive`, which is left as it is,
-        or the path of a real file or block device, which is only read unless writing is allowed. Or for each device of the trace such a
-        path, as ``{"disk": "./disk.bin", "ssd": "./ssd.bin"}``: then requests wait for those of other devices too.
-    pace, depth, limit, wrap
-        See `Drive.replay`.
-    writes_as_reads, allow_write, yes_destroy, force
-        Of a real device: whether what the trace writes is read instead; or may be written, which destroys what it holds; which block
-        devices these are; and whether a file that exists is overwritten.
+    With --precondition a simulated drive begins in that state, and nothing else is written before. A real file or block device is only
+    read, past the page cache; if the trace writes, take --writes-as-reads or --allow-write. The latencies that the trace has recorded, and
+    those of --against, stand beside the real ones.
 
-    Raises
-    ------
-    UnknownNameError
-        There is no such preset.
-    MissingFileError, DamagedFileError, SchemaError
-        The trace is not there, or cannot be read.
-    CapacityError
-        It reaches beyond a device's end.
+    Examples::
+
+        flashsim trace replay bnl.parquet --on intel-x25e-64gb
+        flashsim trace replay bnl.parquet --on toshiba-5400-320gb --pace asap --depth 4 --json bnl.json
+        flashsim trace replay bnl.parquet --on mtron-msd-sata3025-16gb --precondition random:0.8
+        flashsim trace replay bnl.parquet --on ocz-core-60gb --out-dir shown --timeline bnl.json.gz --timeline-to 10ms
+        flashsim trace replay bnl.parquet --on ./disk.bin --allow-write --against ocz-core-60gb
+        flashsim trace replay bnl.parquet --on intel-x25e-64gb --device-number 0 --window 500ms --speed 2
+        flashsim trace replay pool.parquet --on disk=./disk.bin --on ssd=./ssd.bin --on log=./log.bin --allow-write
 
     Examples
     --------
@@ -67,51 +126,77 @@ def replay(
     >>> told.summary()["requests"].tolist()
     [3, 3]
     """
-    limit = None if limit is None else count(limit, "limit")
-    with trace_file(trace) as source:
+    real_only = {"--engine": engine, "--against": against, "--writes-as-reads": writes_as_reads, "--widen": widen, "--buffered": buffered}
+    real_only |= {"--allow-write": allow_write, "--yes-destroy": yes_destroy}
+    simulated_only = {"--timeline": timeline, "--empty": empty, "--precondition": precondition}
+    together = isinstance(device, Mapping)
+    real = [one for one in device if together or (isinstance(one, str) and is_path(one))]
+    if real:
+        _refuse(simulated_only, f"{real[0]} is no preset")
+    if len(real) < len(device):
+        _refuse(real_only, f"{next(one for one in device if one not in real)} is a preset")
+    if together:
+        _refuse({"--against": against}, "one simulated drive does not stand for several devices")
+    if timeline and len(device) > 1:
+        raise RefusedError("--timeline: it shows one device")
+    if empty and precondition:
+        raise RefusedError("--empty: --precondition says in which state the drive begins; take one of them")
+    kept = Kept(origin(), out, requests, pauses, TimelineFile.of(timeline, timeline_from, timeline_to))
+    if against:
+        presets.load(against)
+    part = {"format_name": format, "columns": columns, "device_number": device_number, "start": start, "window": window, "speed": speed}
+    with trace_file(part_of(trace, **part)) as source:
         what, name = survey(source, limit), source.name
-        settings = ReplaySettings(what.pace() if pace is None else pace, count(depth, "depth"), wrap)
-        asked = {"trace": name, "limit": limit, **vars(settings)}
-        paced = settings.pace if pace or settings.pace in load_engine("builtin").PACES else "asap"
-        real = RealSettings(
-            paced,
-            settings.depth,
-            "builtin",
-            wrap,
-            writes_as_reads=writes_as_reads,
-            allow_write=allow_write,
-            replace=force,
-            destroy=yes_destroy,
-        )
-        if isinstance(device, Mapping):
-            paths = {text(name, "device"): Path(text(path, "device")) for name, path in device.items()}
-            runs = run_on_files(paths, source, real, what, limit, asked)
+        on_real = None
+        if real:
+            knows = what.pace() if what.pace() in load_engine(engine or "builtin").PACES else "asap"
+            on_real = RealSettings(
+                pace or knows, depth, engine or "builtin", wrap, widen, writes_as_reads, allow_write, force, yes_destroy, buffered
+            )
+        if on_real and together:
+            runs, used = run_on_files(device, source, on_real, what, limit, kept), on_real.pace
         else:
-            runs = [_on_one(each, source, settings, real, what, limit, asked) for each in several(device, "device")]
-    title = titled(f"{name} replayed ({settings.pace})", runs)
-    return ReplayOutcome(title, provenance(asked | {"devices": [run.device for run in runs]}), runs)
+            used = on_real.pace if on_real else pace or what.pace()
+            runs = [
+                run_on_file(Path(one), source, on_real, what, limit, kept, against)
+                if on_real and one in real
+                else _simulated(one, source, ReplaySettings(used, depth, wrap), what, limit, kept, empty, precondition)
+                for one in device
+            ]
+    title = titled(f"{name} replayed ({used})", runs)
+    return ReplayOutcome(title, origin(), runs, name, paced(used, depth), what, together)
 
 
-def _on_one(
+def _refuse(given: Mapping[str, Any], why: str) -> None:
+    for option, value in given.items():
+        if value:
+            raise RefusedError(f"{option}: {why}")
+
+
+def _simulated(
     device: Any,
     source: Excerpt,
     settings: ReplaySettings,
-    real: RealSettings,
     what: Survey,
     limit: int | None,
-    asked: Mapping[str, Any],
+    kept: Kept,
+    empty: bool,
+    precondition: str | None,
 ) -> DriveRun:
-    """On a drive, a preset's or one that there is, or a file."""
-    given = device_of(device)
-    if isinstance(given, str) and is_path(given):
-        return run_on_file(Path(given), source, real, what, limit, {**asked, "device": given})
-    if isinstance(given, str):
-        drive = Device.open(given)
-        if what.reach <= drive.capacity or settings.scale_offsets:
-            load(drive, what)
-    else:
-        drive = given.copy().device
-    return run_on(drive, source, settings, what, limit, {**asked, "device": drive.name})
+    """On a preset's drive, or one that there is."""
+    if not isinstance(device, str):
+        _refuse({"--precondition": precondition, "--empty": empty}, f"{device.name} has a state of its own")
+        return run_on(device.copy().device, source, settings, what, limit, kept)
+    preset = presets.load(device)
+    if precondition:
+        preconditioning.wanted(precondition, preset)  # refuse before anything is compiled
+    drive, state = Device(preset), ""
+    if precondition:
+        with activity(f"preparing {drive.name}") as progress:
+            state = preconditioning.bring_into(drive, precondition, progress=progress)
+    elif not empty:
+        load_unless_too_small(drive, what, wrap=settings.scale_offsets)
+    return run_on(drive, source, settings, what, limit, kept, state, used=False)
 
 
 #: One run of a sweep.

@@ -1,31 +1,40 @@
-"""``fs.reproduce``: a paper's runs made again, and its claims judged."""
+"""``flashsim reproduce`` and ``fs.reproduce``: a paper's runs made again, and its claims judged."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from html import escape
-from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from experiments.face._operation import working
-from experiments.face._outcome import Outcome
-from experiments.face._units import count, number, text
-from experiments.papers.base import PAPERS
+from experiments.face import _fields as fields
+from experiments.face._fields import Field, Flag, Name, Number, a_number
+from experiments.face._operation import operation
+from experiments.face._outcome import Listing, Outcome
+from experiments.papers.base import PAPERS, load
 from experiments.presentation.plots import scatter_beside
 from experiments.presentation.section import Section
-from experiments.presentation.tables import as_text
-from experiments.reproduction.judging import Reproduced, as_dict, summary
+from experiments.presentation.tables import Table, as_text
+from experiments.presentation.terminal import Explanation, Part
+from experiments.reproduction.judging import Reproduced, as_dict, differing, share, summary, tally, verdict_table
 from experiments.reproduction.judging import reproduce as reproduce_papers
 from experiments.reproduction.report import write_report
 from experiments.runs.jobs import SHIPS_MODEL, Settings
 from experiments.runs.outputs import Outputs
-from flashsim.core.errors import InvalidParameterError, UnknownNameError
+from flashsim.core.activity import activity
+from flashsim.core.errors import InvalidParameterError, RefusedError, UnknownNameError
+
+#: So many cells outside the tolerance are named on a terminal; the report names all.
+_NAMED = 3
+#: The first words of the first lines take so many characters.
+_HEAD = 15
 
 
 class ExhibitShown:
@@ -66,10 +75,16 @@ class ReproductionOutcome(Outcome):
         Judgements, exhibits and runs.
     """
 
-    def __init__(self, title: str, provenance: dict[str, Any], done: Sequence[Reproduced], settings: Settings) -> None:
-        super().__init__(title, provenance)
+    def __init__(self, done: Sequence[Reproduced], settings: Settings, seconds: float, place: str | None, details: bool) -> None:
+        super().__init__(
+            "; ".join(
+                f"{one.paper.title} ({one.paper.reference}), {one.paper.scale_in_words(settings)}: {summary(one, settings.scale)}"
+                for one in done
+            ),
+            as_dict(done, settings)["provenance"],
+        )
         self.done = list(done)
-        self.settings = settings
+        self.settings, self.seconds, self.place, self.details = settings, seconds, place, details
 
     def summary(self) -> pd.DataFrame:
         """A row a claim: its verdict at this scale, how many of its published numbers are inside, and both numbers in a line each."""
@@ -109,19 +124,17 @@ class ReproductionOutcome(Outcome):
             raise UnknownNameError("exhibit", name, every)
         return ExhibitShown(every[name])
 
-    def report(self, folder: str | PathLike[str], *, force: bool = False) -> Path:
-        """Write ``report.html``, every table (CSV) and every picture (SVG) into a folder; return the page's path.
+    def as_dict(self) -> dict[str, Any]:
+        """The result JSON-ready."""
+        return as_dict(self.done, self.settings)
 
-        Raises
-        ------
-        RefusedError
-            The folder is not empty, and its files may not be replaced.
-        FlashsimError
-            It cannot be written.
-        """
-        with Outputs(force) as outputs:
-            write_report(outputs.folder("folder", Path(folder)), self.done, self.settings)
-        return Path(folder) / "report.html"
+    def printed(self) -> Iterator[Part]:
+        """Five lines a paper, the verdicts, and if asked for everything that a terminal can show."""
+        for one in self.done:
+            yield from _printed(one, self.settings, self.seconds, self.place, self.details)
+
+    def _write_report(self, folder: Path) -> None:
+        write_report(folder, self.done, self.settings)
 
     def _draw(self) -> Figure:
         cells = self.cells()
@@ -130,56 +143,128 @@ class ReproductionOutcome(Outcome):
         return scatter_beside(numbers, "published", "measured", "inside", ("inside", "outside"))
 
 
+def _listed(given: Mapping[str, Any]) -> bool:
+    """Whether the command lists the papers, because none is named."""
+    for option in ("out", "strict", "cluster"):
+        if given[option] and not given["target"]:
+            raise RefusedError(f"--{option}: no paper is named; flashsim reproduce lists them")
+    return not given["target"]
+
+
+@operation
 def reproduce(
-    target: str | None = None,
+    target: Annotated[
+        str | None,
+        Name(
+            "What to reproduce, of {papers}; without it, they are listed.",
+            "[PAPER[/CLAIM]]",
+            completes=("papers", "claims"),
+            argument=True,
+            python="`fs.papers` lists them.",
+        ),
+    ] = None,
     *,
-    scale: float = 1.0,
-    jobs: int | None = None,
-    cluster: str | None = None,
-    seed: int = 2009,
-    fresh: bool = False,
-    devices: str = SHIPS_MODEL,
-) -> ReproductionOutcome:
-    """Make a paper's runs again, and judge its claims; runs are kept, so that what was interrupted goes on where it stopped.
+    scale: Annotated[
+        float,
+        Number(
+            "Multiplies tuples and memory, above 0 and up to 1.",
+            metavar="F",
+            parse=a_number("a number above 0 and up to 1 is needed"),
+        ),
+    ] = 1.0,
+    jobs: fields.Jobs = None,
+    cluster: fields.Cluster = None,
+    out: Annotated[str | os.PathLike[str] | None, Name("Write report.html, tables (CSV) and pictures (SVG).", "DIR")] = None,
+    details: Annotated[bool, Flag("Also print the main tables, both numbers of claims, and causes.")] = False,
+    strict: Annotated[bool, Flag("Exit with 1 if a claim differs.", python="As `status` says.")] = False,
+    devices: Annotated[
+        str,
+        Name(
+            "Below scale 1: ships-model (drives and file system shrink with tuples and memory, so that ratios stay) or as-they-are.",
+            "NAME",
+        ),
+    ] = SHIPS_MODEL,
+    seed: Annotated[int, fields.Count("Of the generated relations.", parse=fields.least(0))] = 2009,
+    fresh: fields.Fresh = False,
+    force: fields.Force = False,
+    listed: Annotated[bool, Field("List the papers instead.", fixed=_listed, told=False)] = False,
+) -> ReproductionOutcome | Listing:
+    """Make a paper's runs again, and judge every claim: reproduced, fitted, differs or not attempted.
 
-    Parameters
-    ----------
-    target
-        ``PAPER`` or ``PAPER/CLAIM``; `fs.papers` lists them.
-    scale
-        Multiplies tuples and memory, above 0 and up to 1.
-    jobs
-        Processes that work at the same time; one a core by default.
-    cluster
-        The address of a Dask scheduler whose workers make the runs instead.
-    seed
-        Of the generated relations.
-    fresh
-        Whether what is kept of earlier runs is left unused.
-    devices
-        Below scale 1: ``"ships-model"`` (drives and file system shrink too, so that ratios stay) or ``"as-they-are"``.
+    Printed are what ran, what holds and what does not, and every verdict with how many of its published numbers are inside their tolerance;
+    --details and --out say more. Without a paper, the papers are listed. Results are kept, so that an interrupted run goes on where it
+    stopped. The exit code is 0 whatever the verdicts, unless --strict is given.
 
-    Raises
-    ------
-    UnknownNameError
-        There is no such paper or claim, or nothing of that name becomes of devices.
-    InvalidParameterError
-        No paper is named; a scale or a number of jobs out of bounds.
+    Examples::
+
+        flashsim reproduce
+        flashsim reproduce do2009 --scale 0.01 --details
+        flashsim reproduce do2009/table3-io --scale 0.01 --json table3.json
+        flashsim reproduce do2009 --scale 0.01 --out results/do2009
 
     Examples
     --------
     >>> import flashsim as fs
     >>> told = fs.reproduce("do2009/table3-io", scale=0.01)  # doctest: +SKIP
     """
+    if listed:
+        return _papers()
     if target is None:
         named = ", ".join(PAPERS.names())
         raise InvalidParameterError("target", "not given", f"a paper is needed, of {named}, or a claim of one; fs.papers() lists them")
-    chosen, multiplied = text(target, "target"), number(scale, "scale", "a number above 0 and up to 1 is needed")
-    processes, drawn = os.cpu_count() or 1 if jobs is None else count(jobs, "jobs"), count(seed, "seed", 0)
-    settings = Settings(multiplied, processes, drawn, fresh, cluster, text(devices, "devices"))
-    with working("runs") as progress:
-        done = reproduce_papers(chosen, settings, progress)
-    title = "; ".join(
-        f"{one.paper.title} ({one.paper.reference}), {one.paper.scale_in_words(settings)}: {summary(one, scale)}" for one in done
-    )
-    return ReproductionOutcome(title, as_dict(done, settings)["provenance"], done, settings)
+    settings, begun = Settings(scale, jobs or os.cpu_count() or 1, seed, fresh, cluster, devices), time.monotonic()
+    with ExitStack() as stack:
+        folder = stack.enter_context(Outputs(force)).folder("--out", Path(out)) if out else None
+        with activity("runs") as progress:
+            done = reproduce_papers(target, settings, progress)
+        if folder:
+            write_report(folder, done, settings)
+    outcome = ReproductionOutcome(done, settings, time.monotonic() - begun, str(out) if out else None, details)
+    outcome.status = int(strict and differing(done))
+    return outcome
+
+
+def _papers() -> Listing:
+    """The papers that can be reproduced, how long they take, and how to ask for one."""
+    papers = [load(name) for name in PAPERS.names()]
+    listed = [{"name": each.name, "title": each.title, "reference": each.reference, "takes": each.takes} for each in papers]
+    table = Table(["paper", "claims", "title", "takes"], [[each.name, len(each.claims), each.title, each.takes] for each in papers])
+    hints = ["Run one:   flashsim reproduce PAPER --scale 0.1 --out DIR", "One claim: flashsim reproduce PAPER/CLAIM, such as"]
+    claims = [{"claims": [claim.id for claim in each.claims]} for each in papers]
+    told = {"papers": [one | two for one, two in zip(listed, claims, strict=True)]}
+    return Listing([table, "", *hints, *(f"           {each.claims[0].name}" for each in papers)], listed, told)
+
+
+def _printed(one: Reproduced, settings: Settings, seconds: float, out: str | None, details: bool) -> Iterator[Part]:
+    """Five lines, the verdicts, and if asked for everything that a terminal can show."""
+    scale = settings.scale
+    made = one.results.made.values()
+    kept = sum(run.recalled for run in made)
+    for head, text in (
+        ("What ran", f"{one.paper.name} at {one.paper.scale_in_words(settings)}: {len(made)} runs for {len(one.judgements)} claims"),
+        ("What holds", f"{share(one, scale, holding=True)}; {tally([one])} published numbers"),
+        ("What does not", share(one, scale, holding=False)),
+        ("How long", f"{seconds:.0f} s; {len(made) - kept} runs were made, {kept} kept from before"),
+        ("Where to look", f"{out}/report.html" if out else "--details, or --out DIR for a report, DIR/report.html"),
+    ):
+        yield f"{head:<{_HEAD}}{text}"
+    yield from ("", verdict_table(one, scale, details=details))
+    if details:
+        yield from _details(one, settings)
+
+
+def _details(one: Reproduced, settings: Settings) -> Iterator[Part]:
+    scale = settings.scale
+    yield from ("", f"{one.paper.title} ({one.paper.reference}), {one.paper.scale_in_words(settings)}", "")
+    for section in one.sections:
+        if section.on_terminal:
+            yield from section.tables
+            yield from (Explanation(section.text), "")
+    notes = dict.fromkeys(each.note_at(scale) for each in one.judgements)
+    for note in filter(None, notes):
+        claims = ", ".join(each.claim.id for each in one.judgements if each.note_at(scale) == note)
+        yield Explanation(f"{claims}: {note}", "  ")
+    for each in one.judgements:
+        if outside := each.outside():
+            more = f" and {len(outside) - _NAMED} more" if len(outside) > _NAMED else ""
+            yield Explanation(f"{each.claim.id}: outside are {'; '.join(outside[:_NAMED])}{more}", "  ")

@@ -1,29 +1,43 @@
-"""``fs.trace``: what a trace says of its workload, in frames, and the trace in another format."""
+"""``flashsim trace info`` and ``fs.trace``: what a trace says of its workload, in frames, and the trace in another format."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import pandas as pd
 import pyarrow as pa
 from matplotlib.figure import Figure
 
-from experiments.face._operation import working
-from experiments.face._outcome import Outcome
-from experiments.face._traces import Traced, trace_file
-from experiments.face._units import count, duration, number, several, text
-from experiments.presentation import trace_plots
+from experiments.face import _fields as fields
+from experiments.face._fields import Field, Name, Target
+from experiments.face._operation import operation, working
+from experiments.face._outcome import REPORT, Listing, Outcome
+from experiments.face._traces import Traced, part_of, trace_file
+from experiments.presentation import trace_plots, trace_tables
+from experiments.presentation.terminal import Part
+from experiments.runs.partial_files import final_name
+from flashsim.core.activity import activity
 from flashsim.core.errors import RefusedError
-from flashsim.core.provenance import provenance
 from flashsim.core.request import OPERATIONS
 from flashsim.core.units import SECONDS
 from traces import information
 from traces.conversion import Conversion
 from traces.conversion import convert as convert_file
 from traces.excerpt import requests_of
+
+Trace = Annotated[
+    Any,
+    Field(
+        "A trace of any format; the format is told by its content.",
+        "FILE",
+        argument=True,
+        reads=True,
+        python="Or a frame with columns operation, offset and length (bytes), or an `fs.trace`.",
+    ),
+]
 
 
 class TraceOutcome(Outcome, Traced):
@@ -39,8 +53,10 @@ class TraceOutcome(Outcome, Traced):
         What `traces.information.describe` says.
     """
 
-    def __init__(self, title: str, provenance: dict[str, Any], trace: Any, part: Mapping[str, Any], told: dict[str, Any]) -> None:
-        Outcome.__init__(self, title, provenance)
+    FILES = (REPORT,)
+
+    def __init__(self, title: str, trace: Any, part: Mapping[str, Any], told: dict[str, Any]) -> None:
+        Outcome.__init__(self, title)
         Traced.__init__(self, trace, part)
         self.told = told
 
@@ -52,6 +68,19 @@ class TraceOutcome(Outcome, Traced):
             for name, told in self.told["operations"].items()
         ]
         return pd.DataFrame(rows)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The result JSON-ready."""
+        return self.told
+
+    def printed(self) -> Iterator[Part]:
+        """The format, and what there is to say of the requests."""
+        yield f"format: {self.told['format']}"
+        for table in trace_tables.tables(self.told):
+            yield from ("", table)
+
+    def _write_report(self, folder: Path) -> None:
+        trace_plots.write_report(folder, self.title.partition(" (")[0], self.told, self.provenance)
 
     def requests(self) -> pd.DataFrame:
         """A row a request, with the columns of a trace; operations by name."""
@@ -88,40 +117,24 @@ class TraceOutcome(Outcome, Traced):
         return trace_plots.share_by_size(trace_plots.sizes_frame(self.told))
 
 
+@operation
 def trace(
-    trace: Any,
+    trace: Trace,
     *,
-    format: str | None = None,
-    columns: str | None = None,
-    device_number: int | Sequence[int] | None = None,
-    start: str | None = None,
-    window: str | None = None,
-    speed: float = 1,
+    format: fields.TraceFormat = None,
+    columns: fields.TraceColumns = None,
+    device_number: fields.TraceDevices = None,
+    start: fields.Start = None,
+    window: fields.Window = None,
+    speed: fields.Speed = 1,
 ) -> TraceOutcome:
-    """What a trace says of its workload.
+    """Summarise a trace: format, requests, sizes, sequentiality, footprint, working set, reuse distances, and times.
 
-    Parameters
-    ----------
-    trace
-        A file of any format (Parquet as flashsim records it, blktrace, blkparse, fio's logs, MSR, SPC, DiskSim, MQSim and others), or a
-        frame with columns operation, offset and length (bytes).
-    format
-        The file's format, or a Python file that reads it, where its content does not tell.
-    columns
-        Columns of a CSV file, such as ``"time=Stamp:ms,offset=LBA:sectors,length=Size:bytes"``.
-    device_number
-        Only requests of this device of the trace, or these.
-    start, window
-        Only from so long after the first request, and only so long, such as ``"10s"``.
-    speed
-        How many times as fast requests arrive.
+    Examples::
 
-    Raises
-    ------
-    MissingFileError, DamagedFileError, SchemaError
-        It is not there, or cannot be read.
-    InvalidParameterError
-        There is no such part of it.
+        flashsim trace info bnl.parquet
+        flashsim trace info bnl.parquet --json bnl.json --out-dir shown
+        flashsim trace info requests.csv --columns time=Stamp:ms,offset=LBA:sectors,length=Size:bytes
 
     Examples
     --------
@@ -129,23 +142,38 @@ def trace(
     >>> fs.trace(pd.DataFrame({"operation": ["read", "write"], "offset": [0, 4096], "length": 4096})).summary()["operation"].tolist()
     ['read', 'write']
     """
-    for value, name in ((start, "start"), (window, "window")):
-        if value is not None:
-            duration(value, name)
-    part = {
-        "format_name": None if format is None else text(format, "format"),
-        "columns": None if columns is None else text(columns, "columns"),
-        "device_number": None
-        if device_number is None
-        else [count(each, "device_number", 0) for each in several(device_number, "device_number")],
-        "start": start,
-        "window": window,
-        "speed": number(speed, "speed", "a number is needed, such as 2 for twice as fast"),
-    }
-    traced = Traced(trace, part)
-    with working("reading") as progress, trace_file(traced) as source:
+    part = {"format_name": format, "columns": columns, "device_number": device_number, "start": start, "window": window, "speed": speed}
+    traced = part_of(trace, **part)
+    with activity("reading") as progress, trace_file(traced) as source:
         told = information.describe(source, progress)
         name = source.name if isinstance(trace, str | PathLike) else "frame"
     lasts = f" over {told['duration'] / SECONDS:,.3g} s" if told["duration"] else ""
-    title = f"{name} ({told['format']}): {told['requests']:,} requests{lasts}"
-    return TraceOutcome(title, provenance({"trace": name} | part), trace, part, told)
+    return TraceOutcome(f"{name} ({told['format']}): {told['requests']:,} requests{lasts}", traced.trace, traced.part, told)
+
+
+@operation
+def convert(
+    trace: Trace,
+    target: Annotated[Any, Target("The file to write.", "OUT", argument=True)],
+    *,
+    to: Annotated[str, Name("The format to write, of {writable}; or a Python file.", "FORMAT", completes=("writable",))],
+    format: fields.TraceFormat = None,
+    columns: fields.TraceColumns = None,
+    device_number: fields.TraceDevices = None,
+    start: fields.Start = None,
+    window: fields.Window = None,
+    speed: fields.Speed = 1,
+) -> Listing:
+    """Write a trace in another format, and say what that format does not hold.
+
+    Examples::
+
+        flashsim trace convert bnl.parquet bnl.iolog --to fio-iolog
+        flashsim trace convert bnl.parquet bnl.csv --to spc
+        flashsim trace convert bnl.parquet first.parquet --to parquet --window 2s --device-number 0
+    """
+    part = {"format_name": format, "columns": columns, "device_number": device_number, "start": start, "window": window, "speed": speed}
+    with activity("converting") as progress, trace_file(part_of(trace, **part)) as source:
+        done = convert_file(source, target, to, progress)
+    told = {"file": final_name(target), "format": to, "requests": done.requests}
+    return Listing([f"{done.requests:,} requests in {told['file']}", *done.lines(to)], [told])

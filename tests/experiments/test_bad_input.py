@@ -219,7 +219,7 @@ BAD = {
     "cache simulate broken.parquet": "broken.parquet",
     "cache simulate foreign.csv": "--columns",
     "cache simulate foreign.csv --columns page=x": "line 1: no column is x; name one with --columns page=NAME",
-    "cache keep kept.txt --out kept.txt": "--force",
+    "cache keep kept.txt --out kept.txt": "--out: kept.txt is also what TRACE names",
     "cache keep kept.txt --out pages --to arc": "it can only be read; lines and parquet can be written",
     "cache keep kept.txt --out pages --to liens": "page trace format: 'liens' is unknown; did you mean lines",
     "cache compare bare.csv lru": "policy: lru, but a comparison needs at least two",

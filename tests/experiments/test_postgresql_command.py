@@ -43,7 +43,7 @@ def test_a_command_and_python_join_it(file: Path, here: Path, flashsim: Run) -> 
     assert flashsim(LINE).exit_code == 0
     joined = fs.join("pg:16385", "tpch:customer@0.01", on="k=c_custkey", device="ocz-core-60gb", memory="256KiB")
     assert sorted(joined.rows()["k"]) == [5, 5, 300]
-    result = flashsim(LINE.replace("ocz-core-60gb", "16385 --allow-write"))
+    result = flashsim(LINE.replace("ocz-core-60gb", "16385 --allow-write --force"))
     assert result.exit_code == 2 and "would be overwritten" in result.stderr
 
 

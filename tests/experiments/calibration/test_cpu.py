@@ -90,7 +90,7 @@ def test_a_preset_holds_the_prices_with_their_sources(tmp_path: Path) -> None:
 
 REFUSED = {
     "--cpu ocz-core-60gb --out new.toml": "PATH: ocz-core-60gb",
-    "--cpu --size 1GiB --out new.toml": "--size: 1GiB",
+    "--cpu --size 1GiB --out new.toml": "--size: 1 GiB",
     "--cpu --allow-write --out new.toml": "--allow-write",
     "--cpu --yes-destroy /dev/null --out new.toml": "--yes-destroy: /dev/null",
     "--cpu --out new.txt": "ends in .toml",

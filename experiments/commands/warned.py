@@ -1,3 +1,0 @@
-"""Bridge."""
-
-from experiments.commands.declared import warnings_as_lines as warnings_as_lines
