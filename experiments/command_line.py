@@ -13,7 +13,7 @@ import typer
 from typer.core import TyperCommand
 
 from experiments import commands, face
-from experiments.commands.shared import CommandWithExamples, Group, command_help, with_examples
+from experiments.commands.shared import Group, command_help, with_examples
 from experiments.presentation.progress import screen
 from experiments.runs import interrupts
 from flashsim import __version__
@@ -23,7 +23,7 @@ from flashsim.core.preset_files import ALLOW_CODE, printable
 #: Usage errors of Typer derive from this class, whose home differs between its versions.
 _ClickException: Any = typer.BadParameter.__mro__[2]
 
-#: The subcommands: a module of `experiments.commands`, with a function of its name that is the command or heads its `app`; or an operation.
+#: The subcommands: a module of `experiments.commands`, whose `app` a function of its name heads; or an operation.
 _COMMANDS = ("reproduce", "join", "fetch", "export", "device", "trace", "cache", "pool", "validate", "doctor")
 
 #: Bad input, and anything else that flashsim refuses.
@@ -105,14 +105,8 @@ def _module(name: str) -> Path:
 
 
 def _imported(name: str) -> Any:
-    room = _module(name).parent.name
-    module = import_module(f"experiments.{room}.{name}")
-    part = getattr(module, "app", None)
-    if room == "face":
-        part = import_module("experiments.commands.declared").command(getattr(module, name), name)
-    elif part is None:
-        part = typer.Typer(rich_markup_mode=None, add_completion=False)
-        part.command(name, cls=CommandWithExamples)(getattr(module, name))
+    module = import_module(f"experiments.{_module(name).parent.name}.{name}")
+    part = getattr(module, "app", None) or import_module("experiments.commands.declared").command(getattr(module, name), name)
     command = typer.main.get_command(part)
     command.name = name
     return command

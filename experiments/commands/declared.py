@@ -13,7 +13,7 @@ from typing import Annotated, Any, get_type_hints
 import pandas as pd
 import typer
 
-from experiments.commands.shared import CommandWithExamples, Force, command_help
+from experiments.commands.shared import CommandWithExamples, command_help
 from experiments.commands.values import completes
 from experiments.face._fields import Field
 from experiments.face._operation import fields, parsed, perform
@@ -23,6 +23,8 @@ from experiments.runs.outputs import Outputs
 from flashsim.core.errors import FlashsimWarning, InvalidParameterError
 from flashsim.core.preset_files import printable
 from flashsim.storage.source import source_file
+
+_FORCE = Annotated[bool, typer.Option("--force", help="Replace output files that exist.")]
 
 
 def command(function: Callable[..., Outcome | pd.DataFrame], name: str, app: typer.Typer | None = None) -> Any:
@@ -54,7 +56,7 @@ def command(function: Callable[..., Outcome | pd.DataFrame], name: str, app: typ
     for each, file in files.items():
         option = typer.Option(file.option, metavar=file.metavar, help=file.help)
         made[each] = Parameter(each, Parameter.KEYWORD_ONLY, default=None, annotation=Annotated[Path | None, option])
-    made.setdefault("force", Parameter("force", Parameter.KEYWORD_ONLY, default=False, annotation=Force))
+    made.setdefault("force", Parameter("force", Parameter.KEYWORD_ONLY, default=False, annotation=_FORCE))
     run.__signature__ = Signature(list(made.values()))  # type: ignore[attr-defined]
     run.__annotations__ = {each: parameter.annotation for each, parameter in made.items()}
     run.__doc__ = command_help(operation.__doc__ or "")

@@ -7,9 +7,9 @@ from typing import Annotated, Any
 
 import typer
 
-from experiments.commands import serve
 from experiments.commands.declared import command
-from experiments.commands.shared import CommandWithExamples, Group
+from experiments.commands.serve import serve_device
+from experiments.commands.shared import Group
 from experiments.face._fields import Field, Name, Target
 from experiments.face._operation import operation
 from experiments.face._outcome import Listing
@@ -122,6 +122,6 @@ for operation_, name in (
     (import_diskspecs, "import-diskspecs"),
     (bench, "bench"),
     (calibrate, "calibrate"),
+    (serve_device, "serve"),
 ):
     command(operation_, name, app)
-app.command("serve", cls=CommandWithExamples)(serve.serve_device)

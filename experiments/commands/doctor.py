@@ -13,10 +13,11 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
-from experiments.commands.shared import Force, JsonFile
-from experiments.runs.outputs import Outputs, write_json
+from experiments.face._fields import Flag
+from experiments.face._operation import operation
+from experiments.face._outcome import Listing
+from experiments.presentation.tables import Table
+from flashsim.core.units import format_size
 
 #: Libraries whose versions matter, and extras with what they are for.
 _LIBRARIES = ("numpy", "numba", "llvmlite", "scipy", "pyarrow", "pandas", "simpy", "joblib", "typer")
@@ -31,11 +32,10 @@ _PROGRAMS = {
 }
 
 
+@operation
 def doctor(
-    compile: Annotated[bool, typer.Option("--compile", help="Compile all engines now, rather than when they are first used.")] = False,
-    json: JsonFile = None,
-    force: Force = False,
-) -> None:
+    compile: Annotated[bool, Flag("Compile all engines now, rather than when they are first used.")] = False,
+) -> Listing:
     """Show versions, what is compiled, how large the cache is, and which other programs are there to judge.
 
     Examples::
@@ -43,28 +43,23 @@ def doctor(
         flashsim doctor
         flashsim doctor --compile --json doctor.json
     """
-    from experiments.presentation.tables import Table
-    from experiments.presentation.terminal import say
-    from flashsim.core.units import format_size
-
-    with Outputs(force) as outputs:
-        target = outputs.file("--json", json) if json else None
-        if compile:
-            _compile()
-        found = _examined()
-        if target:
-            write_json(target, found)
+    if compile:
+        _compile()
+    found = _examined()
     system, cache = found["system"], found["cache"]
-    say(f"flashsim {system['flashsim']}, Python {system['python']} on {system['machine']}, {system['cores']} cores\n")
-    say(Table(["library", "version"], list(found["libraries"].items())), "")
-    say(Table(["engine", "compiled", "of"], [[name, *counts.values()] for name, counts in found["engines"].items()]))
     where = "" if cache["writable"] else "; nothing can be written there, so every process compiles anew"
     age = f", from {cache['oldest']} to {cache['newest']}" if cache["files"] else ""
-    say(f"cache: {cache['folder']}, {format_size(cache['bytes'])} in {cache['files']:,} files{age}{where}")
-    if any(counts["compiled"] < counts["of"] for counts in found["engines"].values()):
-        say("what is missing is compiled when it is first used; or now: flashsim doctor --compile")
     rows = [[name, each["version"] or ("missing" if not each["found"] else "found"), each["for"]] for name, each in found["others"].items()]
-    say("", Table(["beside it", "found", "for"], rows))
+    parts: list[Any] = [
+        f"flashsim {system['flashsim']}, Python {system['python']} on {system['machine']}, {system['cores']} cores\n",
+        Table(["library", "version"], list(found["libraries"].items())),
+        "",
+        Table(["engine", "compiled", "of"], [[name, *counts.values()] for name, counts in found["engines"].items()]),
+        f"cache: {cache['folder']}, {format_size(cache['bytes'])} in {cache['files']:,} files{age}{where}",
+    ]
+    if any(counts["compiled"] < counts["of"] for counts in found["engines"].values()):
+        parts.append("what is missing is compiled when it is first used; or now: flashsim doctor --compile")
+    return Listing([*parts, "", Table(["beside it", "found", "for"], rows)], [{"name": row[0], "found": row[1]} for row in rows], found)
 
 
 def _compile() -> None:

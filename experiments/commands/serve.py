@@ -6,20 +6,17 @@ import sys
 import tempfile
 from contextlib import ExitStack, closing
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
-import typer
-
-from experiments.commands.shared import Force, JsonFile
-from experiments.commands.values import completes
-from experiments.presentation.progress import progress_bar
+from experiments.face import _fields as fields
+from experiments.face._fields import Count, Field, Flag, Name, Number, Target
+from experiments.face._operation import operation, origin
+from experiments.face._outcome import Listing
 from experiments.presentation.terminal import say
-from experiments.replaying import preconditioning
-from experiments.runs.outputs import Outputs, write_json
 from experiments.serving.journal import LATE, Journal
 from experiments.serving.session import Ended, at_path, at_port, bring_into, check, content_of, serve, warm_up
-from flashsim.core.errors import RefusedError
-from flashsim.core.provenance import provenance
+from flashsim.core.activity import activity
+from flashsim.core.errors import InvalidParameterError, RefusedError
 from flashsim.core.units import format_size
 from flashsim.device import presets
 from flashsim.device.device import Device
@@ -30,34 +27,22 @@ from traces.parquet_writer import ParquetWriter
 _LOOPBACK = "127.0.0.1"
 
 
+@operation
 def serve_device(
-    preset: Annotated[
-        str,
-        typer.Argument(
-            metavar="PRESET",
-            help="A preset's name, or a TOML file.",
-            autocompletion=completes("presets"),
-        ),
-    ],
-    socket: Annotated[Path | None, typer.Option("--socket", metavar="PATH", help="Listen on a socket in the file system.")] = None,
-    port: Annotated[int | None, typer.Option("--port", metavar="N", min=0, max=65535, help="Listen on a TCP port; 0: any.")] = None,
-    listen: Annotated[
-        str | None, typer.Option("--listen", metavar="ADDRESS", help="With --port: where. Whoever reaches it may read and write.")
-    ] = None,
-    run: Annotated[str | None, typer.Option("--run", metavar="COMMAND", help="Serve while this shell command runs; it finds $uri.")] = None,
-    time_scale: Annotated[
-        float, typer.Option("--time-scale", metavar="F", help="Real seconds a simulated second; 0: no latency is imposed.")
-    ] = 1.0,
-    read_only: Annotated[bool, typer.Option("--read-only", help="Refuse writes.")] = False,
-    content: Annotated[
-        Path | None, typer.Option("--content", metavar="FILE", help="Keep what the drive holds in this file, made if it is not there.")
-    ] = None,
-    trace: Annotated[Path | None, typer.Option("--trace", metavar="TRACE.parquet", help="Record every request.")] = None,
-    empty: Annotated[bool, typer.Option("--empty", help="Begin with an empty flash drive; otherwise it was written in order.")] = False,
-    precondition: preconditioning.Asked = None,
-    json: JsonFile = None,
-    force: Force = False,
-) -> None:
+    preset: Annotated[str, Name("A preset's name, or a TOML file.", "PRESET", completes=("presets",), argument=True)],
+    *,
+    socket: Annotated[str | None, Name("Listen on a socket in the file system.", "PATH")] = None,
+    port: Annotated[int | None, Count("Listen on a TCP port; 0: any.", parse=fields.least(0))] = None,
+    listen: Annotated[str | None, Name("With --port: where. Whoever reaches it may read and write.", "ADDRESS")] = None,
+    run: Annotated[str | None, Field("Serve while this shell command runs; it finds $uri.", "COMMAND")] = None,
+    time_scale: Annotated[float, Number("Real seconds a simulated second; 0: no latency is imposed.", metavar="F")] = 1.0,
+    read_only: Annotated[bool, Flag("Refuse writes.")] = False,
+    content: Annotated[str | None, Name("Keep what the drive holds in this file, made if it is not there.", "FILE", reads=True)] = None,
+    trace: Annotated[Any, Target("Record every request.", "TRACE.parquet")] = None,
+    empty: Annotated[bool, Flag("Begin with an empty flash drive; otherwise it was written in order.")] = False,
+    precondition: fields.Precondition = None,
+    force: fields.Force = False,
+) -> Listing:
     """Serve a simulated drive to programs that speak NBD, such as fio, nbdcopy and nbdfuse, and report what they asked of it.
 
     It holds what is written to it, and takes the simulated drive's time for everything, to the precision of this machine. It serves at most
@@ -75,27 +60,24 @@ def serve_device(
         raise RefusedError("--listen: it needs a --port")
     if socket is None and port is None and not run:
         raise RefusedError("--socket: where shall clients find the drive? Give --socket or --port (or --run with a command)")
-    with Outputs(force) as outputs, ExitStack() as open_files:
+    if port is not None and port > 65535:
+        raise InvalidParameterError("--port", port, "it must be at most 65535")
+    with ExitStack() as open_files:
         chosen = presets.load(preset)
         check_scale(time_scale)
         check(chosen, empty, precondition)
         device = Device(chosen)
-        if content:
-            outputs.spare("--content", content)
-        target = outputs.file("--json", json) if json else None
-        trace_target = outputs.file("--trace", trace) if trace else None
         if port is not None:
             place = at_port(port, listen or _LOOPBACK)
         else:
-            place = at_path(socket or Path(open_files.enter_context(tempfile.TemporaryDirectory()), "drive.sock"), force)
+            own = Path(socket) if socket else Path(open_files.enter_context(tempfile.TemporaryDirectory()), "drive.sock")
+            place = at_path(own, force)
         open_files.enter_context(place)
-        held = open_files.enter_context(closing(content_of(content, device, read_only)))
-        with progress_bar("filling") as progress:
+        held = open_files.enter_context(closing(content_of(Path(content) if content else None, device, read_only)))
+        with activity("filling") as progress:
             state = bring_into(device, held, empty, precondition, progress)
         warm_up(device.preset)
-        asked = {"device": device.name, "time_scale": time_scale, "read_only": read_only, "empty": empty, "precondition": precondition}
-        writer = open_files.enter_context(ParquetWriter(trace_target, provenance(asked))) if trace_target else None
-        journal = Journal(device.preset, writer)
+        journal = Journal(device.preset, open_files.enter_context(ParquetWriter(trace, origin())) if trace else None)
 
         def ready() -> None:
             say(f"{device.name}, {format_size(device.capacity)}, {_paced(time_scale)}, at {place.uri}")
@@ -105,15 +87,11 @@ def serve_device(
 
         ended = serve(device, held, place, journal, scale=time_scale, read_only=read_only, command=run, ready=ready)
         journal.close()
-        statistics = device.statistics()
-        if target:
-            told = {"session": vars(ended), **journal.as_dict(statistics), "state": state, "provenance": provenance(asked)}
-            write_json(target, told)
-    say(_told(ended, journal))
-    for table in journal.tables(statistics):
-        say("", table)
-    if ended.status:
-        raise typer.Exit(ended.status)
+    statistics = device.statistics()
+    told = {"session": vars(ended), **journal.as_dict(statistics), "state": state, "provenance": origin()}
+    done = Listing([_told(ended, journal), *(part for table in journal.tables(statistics) for part in ("", table))], [vars(ended)], told)
+    done.status = ended.status or 0
+    return done
 
 
 def _paced(scale: float) -> str:

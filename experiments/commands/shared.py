@@ -1,19 +1,14 @@
-"""What several commands share: options, and help texts whose examples keep their lines."""
+"""Commands and groups of commands whose help texts hold examples, which keep their lines."""
 
 from __future__ import annotations
 
 import re
 from inspect import cleandoc
-from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import typer
 from typer.core import TyperCommand, TyperGroup
 
 from experiments.commands.values import filled
-
-JsonFile = Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Also write the result as JSON.")]
-Force = Annotated[bool, typer.Option("--force", help="Replace output files that exist.")]
 
 
 def command_help(docstring: str) -> str:

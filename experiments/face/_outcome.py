@@ -163,8 +163,10 @@ class Listing(Outcome):
     def of(cls, table: pd.DataFrame) -> Listing:
         """A table, under the line that its attribute ``lead`` holds; JSON-ready is what ``told`` does."""
         lead = [f"{table.attrs['lead']}\n"] if "lead" in table.attrs else []
+        shown = table.copy()
+        shown.attrs = {name: value for name, value in table.attrs.items() if name not in ("lead", "told")}
         rows = [{str(name): value for name, value in row.items()} for row in table.to_dict("records")]
-        return cls([*lead, table], rows, table.attrs.get("told"))
+        return cls([*lead, shown], rows, table.attrs.get("told"))
 
     def summary(self) -> pd.DataFrame:
         """A row each."""

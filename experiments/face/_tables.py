@@ -42,13 +42,6 @@ def source(value: Any, parameter: str) -> Source:
         ``tpch:customer@0.1``, ``do2009:orders@3``, a path, a DataFrame, whatever has Arrow's stream interface, or columns by name.
     parameter
         Which relation it is.
-
-    Raises
-    ------
-    SchemaError
-        Columns that cannot be stored, or whose names are no texts or are not unique.
-    FlashsimError
-        A source or file that does not exist or cannot be read.
     """
     if isinstance(value, str | PathLike):
         return open_source(text(value, parameter))
@@ -62,13 +55,6 @@ def arrow_table(value: Any, parameter: str, needed: str = A_TABLE) -> pa.Table:
     ----------
     needed
         What is told where it is nothing of the kind.
-
-    Raises
-    ------
-    InvalidParameterError
-        It is nothing of the kind.
-    SchemaError
-        Its columns have no texts for names, share one, mix types, or hold numbers too large for 64 bits.
     """
     import pandas as pd
 
@@ -101,13 +87,7 @@ def _of_pandas(frame: pd.DataFrame, parameter: str) -> pa.Table:
 
 
 def key(on: Any, parameter: str = "on") -> str:
-    """The key as ``COLUMN`` or ``R_COLUMN=S_COLUMN``, also from a list of just one such.
-
-    Raises
-    ------
-    InvalidParameterError
-        It is something else.
-    """
+    """The key as ``COLUMN`` or ``R_COLUMN=S_COLUMN``, also from a list of just one such."""
     if isinstance(on, list | tuple) and len(on) == 1:
         on = on[0]
     if not isinstance(on, str):

@@ -48,13 +48,7 @@ def part_of(trace: Any, **part: Any) -> Traced:
 
 @contextmanager
 def trace_file(trace: Any, parameter: str = "trace") -> Iterator[Excerpt]:
-    """A trace, or a part of it, as a file, made for the while if it is a frame.
-
-    Raises
-    ------
-    InvalidParameterError, SchemaError
-        It is neither the path of a file nor a frame of requests.
-    """
+    """A trace, or a part of it, as a file, made for the while if it is a frame."""
     trace, part = (trace.trace, trace.part) if isinstance(trace, Traced) else (trace, {})
     if isinstance(trace, str | PathLike):
         yield excerpt(Path(text(trace, parameter)), **part)
@@ -67,15 +61,7 @@ def trace_file(trace: Any, parameter: str = "trace") -> Iterator[Excerpt]:
 
 
 def as_trace(frame: pd.DataFrame, parameter: str = "trace") -> pa.Table:
-    """Requests as a trace, numbered anew; one that waited for a request which the frame does not have waits for none.
-
-    Raises
-    ------
-    SchemaError
-        Columns that are missing, or hold no whole numbers; two requests of one number.
-    UnknownNameError
-        An operation or a column that there is not.
-    """
+    """Requests as a trace, numbered anew; one that waited for a request which the frame does not have waits for none."""
     missing = [name for name in _NEEDED if name not in frame]
     if missing:
         raise SchemaError(f"{parameter}: the frame has no column {missing[0]}; a request needs {', '.join(_NEEDED)} (bytes)")
@@ -121,13 +107,7 @@ def _numbers(values: pd.Series[Any], column: str, parameter: str) -> pa.Array:
 
 @contextmanager
 def drawn(pattern: Pattern, requests: int, seed: int, parameter: str) -> Iterator[Path]:
-    """Requests of one pattern as a trace file.
-
-    Raises
-    ------
-    CapacityError
-        They are so many that drawing them takes more memory than is free.
-    """
+    """Requests of one pattern as a trace file."""
     needed, free = requests * _DRAWING, free_memory()
     if free is not None and needed > free:
         told = f"{requests:,} requests of {format_size(pattern.size)} take {format_size(needed)} of memory"

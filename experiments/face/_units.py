@@ -14,11 +14,6 @@ from flashsim.core.units import parse_duration, parse_size
 def size(value: Any, parameter: str) -> int:
     """Bytes of a size with a unit.
 
-    Raises
-    ------
-    InvalidParameterError
-        It is no text with a unit: whether 64 are bytes, pages or MiB nobody knows.
-
     Examples
     --------
     >>> size("64MiB", "memory")
@@ -29,11 +24,6 @@ def size(value: Any, parameter: str) -> int:
 
 def duration(value: Any, parameter: str) -> int:
     """Nanoseconds of a time with a unit.
-
-    Raises
-    ------
-    InvalidParameterError
-        It is no text with a unit.
 
     Examples
     --------
@@ -50,13 +40,7 @@ def _parsed(value: Any, parameter: str, bound: str, parse: Callable[[str, str], 
 
 
 def count(value: Any, parameter: str, least: int = 1) -> int:
-    """A whole number, at least so large.
-
-    Raises
-    ------
-    InvalidParameterError
-        It is another thing, or smaller.
-    """
+    """A whole number, at least so large."""
     if isinstance(value, bool) or not hasattr(value, "__index__"):
         raise InvalidParameterError(parameter, repr(value), f"a whole number of at least {least} is needed")
     if value.__index__() < least:
@@ -65,26 +49,14 @@ def count(value: Any, parameter: str, least: int = 1) -> int:
 
 
 def number(value: Any, parameter: str, bound: str) -> float:
-    """A number, whole or not.
-
-    Raises
-    ------
-    InvalidParameterError
-        It is another thing; the bound is told.
-    """
+    """A number, whole or not."""
     if isinstance(value, bool) or not isinstance(value, Real):
         raise InvalidParameterError(parameter, repr(value), bound)
     return float(value)
 
 
 def text(value: Any, parameter: str) -> str:
-    """A name, or a path as text.
-
-    Raises
-    ------
-    InvalidParameterError
-        It is neither.
-    """
+    """A name, or a path as text."""
     if isinstance(value, PathLike):
         value = fspath(value)
     if not isinstance(value, str) or not value:
@@ -94,11 +66,6 @@ def text(value: Any, parameter: str) -> str:
 
 def several(value: Any, parameter: str) -> list[Any]:
     """One thing as a list of one; a list, a tuple or another collection as a list.
-
-    Raises
-    ------
-    InvalidParameterError
-        The collection is empty.
 
     Examples
     --------

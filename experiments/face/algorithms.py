@@ -28,11 +28,6 @@ def algorithms(family: str = "joins") -> pd.DataFrame:
         ``"joins"``; ``"partitioning"``, the ways in which hash joins make buckets; ``"replacement"``, the policies of `fs.cache`; or
         ``"extensions"``, the designs of `fs.pool`. The last three have no formulas.
 
-    Raises
-    ------
-    UnknownNameError
-        It is none of these.
-
     Examples
     --------
     >>> import flashsim as fs

@@ -73,15 +73,7 @@ class CalibrationOutcome(Outcome):
         return pd.DataFrame([vars(one) for one in self.done.estimates])
 
     def save(self, path: str | PathLike[str], *, force: bool = False) -> Path:
-        """Write the preset as a TOML file, which is then a device by its path.
-
-        Raises
-        ------
-        InvalidParameterError
-            The file's name does not end in .toml.
-        RefusedError
-            It exists, and may not be replaced.
-        """
+        """Write the preset as a TOML file, which is then a device by its path."""
         target = Path(text(path, "path"))
         if target.suffix != ".toml":
             raise InvalidParameterError("path", str(target), "a preset's file ends in .toml")

@@ -66,13 +66,7 @@ class Drive:
         return deepcopy(self)
 
     def recipe(self) -> dict[str, Any]:
-        """What it takes to make the drive again.
-
-        Raises
-        ------
-        RefusedError
-            It has been used since.
-        """
+        """What it takes to make the drive again."""
         if self._used:
             raise RefusedError(f"device: {self.name} has been used since it was made; give its name, or a new fs.drive(...)")
         return {"preset": self.preset, "state": self.state, "seed": self.seed}
@@ -116,13 +110,6 @@ class Drive:
             The first so many bytes of the drive, if not all of it.
         seed
             Of the places.
-
-        Raises
-        ------
-        InvalidParameterError
-            A number without a unit; neither amount, or both; sizes that do not fit each other.
-        CapacityError
-            So many requests that this machine's memory cannot hold them.
 
         Examples
         --------
@@ -244,13 +231,6 @@ def drive(preset: str | PathLike[str], state: str = "full", *, seed: int = 0) ->
     -------
     Drive
         Its methods `write`, `read` and `replay` change it; a join runs on a copy.
-
-    Raises
-    ------
-    UnknownNameError
-        There is no such preset or state.
-    RefusedError
-        The drive cannot be brought into the state.
 
     Examples
     --------

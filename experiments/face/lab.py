@@ -49,11 +49,6 @@ def lab(pages: int = LAB_PAGES, **choices: Any) -> Lab:
     **choices
         Other values, such as ``gc="fifo"``, ``gc="my_policy.py"`` or ``ftl="fast"`` (`flashsim.ssd.parameters.SsdParameters`).
 
-    Raises
-    ------
-    InvalidParameterError, UnknownNameError, FlashsimError
-        Impossible values, or policies that cannot be loaded.
-
     Examples
     --------
     >>> import flashsim as fs

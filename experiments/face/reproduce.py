@@ -112,13 +112,7 @@ class ReproductionOutcome(Outcome):
         return pd.DataFrame(rows, columns=["claim", "cell", "published", "measured", "inside"])
 
     def exhibit(self, name: str) -> ExhibitShown:
-        """A table or figure of the paper, such as ``"table3"``, beside ours.
-
-        Raises
-        ------
-        UnknownNameError
-            There is none, or it was not asked for.
-        """
+        """A table or figure of the paper, such as ``"table3"``, beside ours."""
         every = {key: list(sections) for one in self.done for key, sections in one.exhibits.items()}
         if name not in every:
             raise UnknownNameError("exhibit", name, every)

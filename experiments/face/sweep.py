@@ -117,13 +117,6 @@ def sweep(function: Swept, *, jobs: int | None = None, cluster: str | None = Non
     **arguments
         Of the function; a list is an axis.
 
-    Raises
-    ------
-    InvalidParameterError
-        The function is none that can be swept; nothing varies.
-    FlashsimError
-        Every combination was refused, or there is no such cluster.
-
     Examples
     --------
     >>> import flashsim as fs

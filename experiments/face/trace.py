@@ -97,15 +97,7 @@ class TraceOutcome(Outcome, Traced):
         return pd.DataFrame({name: self.told["reuse"].get(name, []) for name in ("cache", "served")})
 
     def convert(self, target: str | PathLike[str], to: str, *, force: bool = False) -> Conversion:
-        """Write the trace in another format; what that format does not hold is told.
-
-        Raises
-        ------
-        RefusedError
-            The file exists, and may not be replaced.
-        FlashsimError
-            There is no such format, it cannot hold a request, or the file cannot be written.
-        """
+        """Write the trace in another format; what that format does not hold is told."""
         if Path(target).exists() and not force:
             raise RefusedError(f"target: {target} exists; force=True replaces it")
         with trace_file(self) as path, working("converting") as progress:

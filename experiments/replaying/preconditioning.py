@@ -2,9 +2,6 @@
 
 import re
 from dataclasses import replace
-from typing import Annotated
-
-import typer
 
 from flashsim.core.errors import InvalidParameterError, RefusedError, UnknownNameError
 from flashsim.core.protocols import Progress
@@ -13,16 +10,6 @@ from flashsim.device.presets import Preset
 from flashsim.ssd.ftl import base as ftl_family
 from flashsim.ssd.setup.precondition import FILLS, Precondition, Preconditioned
 from models.occupancy import occupancy
-
-#: The option of commands that measure a simulated drive.
-Asked = Annotated[
-    str | None,
-    typer.Option(
-        "--precondition",
-        metavar="STATE",
-        help="Of a simulated drive: empty, sequential[:SHARE], random[:SHARE] or steady, and ,erases=MEAN[:SPREAD] for worn blocks.",
-    ),
-]
 
 _FORM = re.compile(r"(?P<fill>[^:,]+)(:(?P<share>[^:,]+))?(,erases=(?P<mean>[^:,]+)(:(?P<spread>[^:,]+))?)?")
 
