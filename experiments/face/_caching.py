@@ -52,10 +52,6 @@ class CacheOutcome(Outcome):
         """A row a size and policy: hits, misses by kind, write-backs, bytes, and processor microseconds a reference (``reference_us``)."""
         return pd.DataFrame(self.done.rows())
 
-    def as_dict(self) -> dict[str, Any]:
-        """The result JSON-ready."""
-        return self.done.as_dict()
-
     def printed(self) -> Iterator[Part]:
         """What every policy did, and what a device did for it."""
         yield from (f"{self.title}\n", report.runs_table(self.done), "", Explanation(report.EXPLAINED))

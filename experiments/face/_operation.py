@@ -112,8 +112,10 @@ def described(value: Any) -> Any:
 def _plain(function: Callable[..., Any], parameter: Parameter) -> Any:
     """An annotation without its field; of a parsed value what is given."""
     hint = get_type_hints(function, include_extras=True)[parameter.name]
-    kind = (get_args(hint) or (hint,))[0] if hasattr(hint, "__metadata__") else hint
-    kind = str if kind is Any and parameter.name in fields(function) and fields(function)[parameter.name].parse else kind
+    field = fields(function).get(parameter.name)
+    kind = get_args(hint)[0] if field else hint
+    if kind is Any and field and field.parse and not field.several:
+        kind = str if parameter.default is not None else str | None
     return kind.__name__ if isinstance(kind, type) else str(kind).replace("typing.", "")
 
 

@@ -83,6 +83,8 @@ class Outcome(ABC):
     SWEPT: ClassVar[tuple[str, ...]] = ("summary",)
     #: What the command exits with.
     status = 0
+    #: What was found, where that says itself what is written as JSON.
+    done: Any = None
 
     def __init__(self, title: str, provenance: dict[str, Any] | None = None) -> None:
         self.title = title
@@ -94,6 +96,9 @@ class Outcome(ABC):
 
     def as_dict(self) -> dict[str, Any]:
         """The result JSON-ready, as the command writes it."""
+        if self.done is not None:
+            told: dict[str, Any] = self.done.as_dict()
+            return told
         return {"rows": self.summary().to_dict("records")}
 
     def printed(self) -> Iterator[Part]:

@@ -44,10 +44,6 @@ class BenchOutcome(Outcome):
         self.done = done
         self.lead = f"{done.device}, {format_size(done.size)}; state: {done.state}; {format_duration(done.pause)} between runs"
 
-    def as_dict(self) -> dict[str, Any]:
-        """The result JSON-ready."""
-        return self.done.as_dict()
-
     def printed(self) -> Iterator[Part]:
         """Nominal figures beside those that are cited, and every benchmark's tables."""
         yield f"{self.lead}\n"

@@ -45,10 +45,6 @@ class CalibrationOutcome(Outcome):
         self.preset = done.preset
         self.lead = f"{done.device}, {format_size(done.size)}; {'read and written' if written else 'only read'}"
 
-    def as_dict(self) -> dict[str, Any]:
-        """The result JSON-ready."""
-        return self.done.as_dict()
-
     def printed(self) -> Iterator[Part]:
         """What was measured and simulated, and how well they agree."""
         yield f"{self.lead}\n"

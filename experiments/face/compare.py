@@ -55,10 +55,6 @@ class ComparisonOutcome(Outcome):
         super().__init__(report.conditions(done))
         self.done = done
 
-    def as_dict(self) -> dict[str, Any]:
-        """The result JSON-ready."""
-        return self.done.as_dict()
-
     def printed(self) -> Iterator[Part]:
         """What every witness says, how noisy the real file is, and what the columns mean."""
         yield from (Explanation(self.title), "", report.table(self.done), "", report.noise_table(self.done), "")

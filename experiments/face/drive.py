@@ -214,7 +214,7 @@ class Drive:
         return f"<p>{html.escape(repr(self)[1:-1])}</p>"
 
 
-def drive(preset: str | PathLike[str], state: str = "full", *, seed: int = 0) -> Drive:
+def drive(preset: str | PathLike[str], state: str = "full", *, precondition: str | None = None, seed: int = 0) -> Drive:
     """A simulated drive in a known state.
 
     Parameters
@@ -224,6 +224,8 @@ def drive(preset: str | PathLike[str], state: str = "full", *, seed: int = 0) ->
     state
         ``"new"``, ``"full"`` (written in order), ``"random"`` (written at random) or ``"steady"`` (as long random writes leave it);
         ``"random:0.8"`` for a share, and ``",erases=1000:50"`` behind it for worn blocks. A disk is the same in all of them.
+    precondition
+        The same by the words of commands, such as ``"sequential"`` for ``"full"``.
     seed
         Of all that is drawn.
 
@@ -239,7 +241,7 @@ def drive(preset: str | PathLike[str], state: str = "full", *, seed: int = 0) ->
     >>> new.name, new.told
     ('intel-x25e-64gb', 'empty')
     """
-    name, wanted = text(preset, "preset"), text(state, "state")
+    name, wanted = text(preset, "preset"), text(precondition or state, "state")
     if is_path(name) and not name.endswith(".parv"):
         raise RefusedError(f"preset: {name} is a real file; fs.join, fs.replay and fs.compare take its path as their device")
     device = Device.open(name)

@@ -57,10 +57,6 @@ class PoolOutcome(Outcome):
         self.done = done
         self.seconds = seconds
 
-    def as_dict(self) -> dict[str, Any]:
-        """The result JSON-ready."""
-        return self.done.as_dict()
-
     def printed(self) -> Iterator[Part]:
         """What every system did, what went to its devices, and what has worn."""
         done, recalled = self.done, self.done.recalled

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from experiments.face import _fields as fields
-from experiments.face._devices import device_of
+from experiments.face._devices import device_of, preset_of
 from experiments.face._drive_run import DriveRun, Kept, TimelineFile, load_unless_too_small, run_on, run_on_file, run_on_files
 from experiments.face._fields import Count, Field, Flag, Name, Target, each
 from experiments.face._operation import operation, origin
@@ -131,10 +131,10 @@ def replay(
     simulated_only = {"--timeline": timeline, "--empty": empty, "--precondition": precondition}
     together = isinstance(device, Mapping)
     real = [one for one in device if together or (isinstance(one, str) and is_path(one))]
-    if real:
+    if not real:
+        _refuse(real_only, f"{preset_of(device[0])} is a preset")
+    elif len(real) == len(device):
         _refuse(simulated_only, f"{real[0]} is no preset")
-    if len(real) < len(device):
-        _refuse(real_only, f"{next(one for one in device if one not in real)} is a preset")
     if together:
         _refuse({"--against": against}, "one simulated drive does not stand for several devices")
     if timeline and len(device) > 1:
