@@ -99,7 +99,7 @@ def run_all(
     grid.check(target.size, target.least)
     names = [name for name in operations(only) if write or name != "write"]
     state = target.enforce_state(method.share, method.seed) if write else "as found: nothing is written"
-    todo, found = list(product(names, grid.levels, grid.sizes)), []
+    todo, runs = list(product(names, grid.levels, grid.sizes)), []
     for number, (name, level, size) in enumerate(todo):
         if progress:
             progress(number, len(todo), f"{name} {format_size(size)}, {level} at once")
@@ -108,5 +108,5 @@ def run_all(
         completions = target.together(make_requests(OPERATIONS[name], places * size, size), level, method.pause or 0)
         begins, ends = (completions[column].astype(np.int64).reshape(-1, level) for column in ("submitted", "completed"))
         ignored = start_up(ends.max(axis=1) - begins.min(axis=1)) * level if method.ignore is None else min(method.ignore, count - 1)
-        found.append(measured(name, "I/O size", "bytes", str(level), size, completions, np.full(count, size), ignored))
-    return state, method.pause or 0, found
+        runs.append(measured(name, "I/O size", "bytes", str(level), size, completions, np.full(count, size), ignored))
+    return state, method.pause or 0, runs

@@ -55,7 +55,7 @@ def figures(preset: Preset, only: Sequence[str] | None = None, seed: int = 0) ->
         A figure that is not declared there, or that a drive of this kind does not have.
     """
     cited = preset.cited.given()
-    found = []
+    every = []
     known = [name for name in NAMES if preset.kind == "hdd" or name not in MECHANICAL]
     for name in known if only is None else only:
         if name not in known:
@@ -63,8 +63,8 @@ def figures(preset: Preset, only: Sequence[str] | None = None, seed: int = 0) ->
         device = Device(preset, maximum_command=_COMMAND)
         area = min(max(_AREA, 16 * _buffer(device)), device.capacity) // _COMMAND * _COMMAND
         device.load(0, area)
-        found.append(Figure(name, _MEASUREMENTS[name](device, area, seed), cited.get(name), preset.cited_sources.get(name, "")))
-    return found
+        every.append(Figure(name, _MEASUREMENTS[name](device, area, seed), cited.get(name), preset.cited_sources.get(name, "")))
+    return every
 
 
 def _bandwidth(operation: int) -> Callable[[Device, int, int], float]:

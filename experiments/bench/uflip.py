@@ -98,16 +98,16 @@ def run_all(
     todo.sort(key=lambda pair: pair[1].writes)  # stable: otherwise in order
     state = target.enforce_state(method.share, method.seed) if setting.write else "as found: nothing is written"
     pause = probed_pause(target, setting, method.seed) if method.pause is None else method.pause
-    found = []
+    runs = []
     for number, (name, run) in enumerate(todo):
         if progress:
             progress(number, len(todo), f"{name} {run.name}")
         requests, member = run.requests(method.seed), members[name]
         completions = target.measure(requests, pause)
         ignored = start_up(_times(completions)) if method.ignore is None else method.ignore
-        found.append(measured(name, member.PARAMETER, member.UNIT, run.name, run.value, completions, requests["length"], ignored))
+        runs.append(measured(name, member.PARAMETER, member.UNIT, run.name, run.value, completions, requests["length"], ignored))
     place = {name: number for number, name in enumerate(members)}
-    return state, pause, sorted(found, key=lambda one: place[one.benchmark])
+    return state, pause, sorted(runs, key=lambda one: place[one.benchmark])
 
 
 def probed_pause(target: Target, setting: Setting, seed: int) -> int:

@@ -28,18 +28,18 @@ class Pair:
 
     def row(self) -> dict[str, Any]:
         """JSON-ready; the difference of hit ratios as a share."""
-        told, size = self.difference, self.first.size
+        difference, size = self.difference, self.first.size
         names = (self.first.policy, self.second.policy)
         return {
             "size": size.label,
             "pages": size.frames,
             "policy": names[0],
             "against": names[1],
-            "difference": told.mean,
-            "half_width": told.half,
-            "windows": told.windows,
-            "independent": told.independent,
-            "better": {1: names[0], -1: names[1], 0: None}[told.sign],
+            "difference": difference.mean,
+            "half_width": difference.half,
+            "windows": difference.windows,
+            "independent": difference.independent,
+            "better": {1: names[0], -1: names[1], 0: None}[difference.sign],
         }
 
 
@@ -71,8 +71,12 @@ class Comparison:
         """By how much more often one policy hits than another at a size."""
         for each in self.pairs:
             if each.first.size.frames == frames and {each.first.policy, each.second.policy} == {first, second}:
-                told = each.difference
-                return told if each.first.policy == first else Interval(-told.mean, told.half, told.windows, told.independent)
+                difference = each.difference
+                return (
+                    difference
+                    if each.first.policy == first
+                    else Interval(-difference.mean, difference.half, difference.windows, difference.independent)
+                )
         return Interval(0.0, 0.0, 0, True)
 
     def best(self) -> list[dict[str, Any]]:

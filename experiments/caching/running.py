@@ -239,5 +239,5 @@ def _of_all(sampled: Floats, references: int) -> Counts:
 
     Hot pages are few, and a sample has too many or too few of them: SHARDS-adj (Waldspurger, Park, Garthwaite, Ahmad, FAST 2015).
     """
-    told = Counts(*map(round, sampled.tolist()))
-    return told._replace(references=references, hits=max(0, references - told.misses))
+    counts = Counts(*map(round, sampled.tolist()))
+    return counts._replace(references=references, hits=max(0, references - counts.misses))

@@ -124,7 +124,7 @@ def pool_sizes(written: Sequence[tuple[_Amount, ...]], distinct: int, page_size:
     page_size
         Bytes.
     """
-    found: dict[int, PoolSize] = {}
+    pools: dict[int, PoolSize] = {}
     for ends in written:
         for amount in ends:
             if amount.unit == "bytes" and not page_size <= amount.amount <= page_size * MOST_FRAMES:
@@ -134,5 +134,5 @@ def pool_sizes(written: Sequence[tuple[_Amount, ...]], distinct: int, page_size:
         for step in steps:
             amount = _Amount(ends[0].unit, float(step))
             frames = amount.frames(distinct, page_size)
-            found.setdefault(frames, PoolSize(amount.label, frames))
-    return sorted(found.values(), key=lambda size: size.frames)
+            pools.setdefault(frames, PoolSize(amount.label, frames))
+    return sorted(pools.values(), key=lambda size: size.frames)

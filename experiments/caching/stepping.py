@@ -57,9 +57,9 @@ class Step:
 
     def row(self) -> dict[str, Any]:
         """JSON-ready, with the pages in frames as a text."""
-        told = {name: value for name, value in vars(self).items() if name != "dirty"}
+        row = {name: value for name, value in vars(self).items() if name != "dirty"}
         names = ("-" if page is None else f"{page}*" if page in self.dirty else str(page) for page in self.frames)
-        return told | {"frames": " ".join(names)}
+        return row | {"frames": " ".join(names)}
 
 
 def steps(source: ReferenceSource, policies: Sequence[str], frames: int, limit: int, seed: int = 0) -> list[Step]:

@@ -231,22 +231,22 @@ def _disk(target: Target, spinning: Spinning, zones: list[Zone], skews: Skews, i
 
 def _estimates(spinning: Spinning, curve: SeekCurve, cylinders: int) -> list[Estimate]:
     width = 1.96 * curve.error / np.sqrt(max(1, len(curve.distances) - 3))
-    told = [Estimate("rotation", spinning.period, spinning.period - 1.96 * spinning.error, spinning.period + 1.96 * spinning.error)]
+    estimates = [Estimate("rotation", spinning.period, spinning.period - 1.96 * spinning.error, spinning.period + 1.96 * spinning.error)]
     for name, value in (
         ("seek single", curve.single),
         ("seek average", curve.average(cylinders)),
         ("seek full", curve.full(cylinders)),
     ):
-        told.append(Estimate(name, value, max(1.0, value - width), value + width))
-    return told
+        estimates.append(Estimate(name, value, max(1.0, value - width), value + width))
+    return estimates
 
 
 def _findings(zones: list[Zone], skews: Skews, inside: Electronics, curve: SeekCurve) -> list[str]:
-    found = [f"{len(zones)} zones of {zones[0].per_track} to {zones[-1].per_track} sectors a track"]
+    findings = [f"{len(zones)} zones of {zones[0].per_track} to {zones[-1].per_track} sectors a track"]
     if skews.heads:
-        found.append(f"{skews.heads} heads: skews of {skews.track:.1%} of a turn, and every {skews.heads} tracks {skews.cylinder:.1%}")
+        findings.append(f"{skews.heads} heads: skews of {skews.track:.1%} of a turn, and every {skews.heads} tracks {skews.cylinder:.1%}")
     else:
-        found.append("heads cannot be told: all tracks follow with one skew")
-    found.append(f"read-ahead of {format_size(inside.read_ahead)}" if inside.read_ahead else "no read-ahead was seen")
-    found.append(f"seeks are known to {format_duration(round(float(np.median(curve.widths))))} each")
-    return found
+        findings.append("heads cannot be told: all tracks follow with one skew")
+    findings.append(f"read-ahead of {format_size(inside.read_ahead)}" if inside.read_ahead else "no read-ahead was seen")
+    findings.append(f"seeks are known to {format_duration(round(float(np.median(curve.widths))))} each")
+    return findings

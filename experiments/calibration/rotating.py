@@ -161,15 +161,15 @@ class Platters:
 
     def zones(self, most: int) -> list[Zone]:
         """The zones, from looks at `most` places: evenly first, then between neighbours that differ."""
-        found = {int(place): self.per_track(int(place)) for place in np.linspace(0, self.sectors - 1, most // 2 + 1)}
+        per_track = {int(place): self.per_track(int(place)) for place in np.linspace(0, self.sectors - 1, most // 2 + 1)}
         for _ in range(most - most // 2):
-            places = sorted(found)
-            gaps = [(high - low, low, high) for low, high in pairwise(places) if not _alike(found[low], found[high])]
+            places = sorted(per_track)
+            gaps = [(high - low, low, high) for low, high in pairwise(places) if not _alike(per_track[low], per_track[high])]
             if not gaps:
                 break
             _, low, high = max(gaps)
-            found[(low + high) // 2] = self.per_track((low + high) // 2)
-        return _merged(found, self.sectors)
+            per_track[(low + high) // 2] = self.per_track((low + high) // 2)
+        return _merged(per_track, self.sectors)
 
     def skews(self, per_track: int) -> Skews:
         """The skews and heads at the begin of the device, where a track has `per_track` sectors."""

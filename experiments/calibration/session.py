@@ -96,7 +96,7 @@ class Calibration:
             name: {"median": float(np.median(np.abs(found))), "worst": float(np.max(np.abs(found)))}
             for name, found in (("fitted", self.errors(False)), ("held_out", self.errors(True)))
         }
-        told = [vars(one) | {"relative": one.relative} for one in self.estimates]
+        estimates = [vars(one) | {"relative": one.relative} for one in self.estimates]
         return {
             "device": self.device,
             "size": self.size,
@@ -104,7 +104,7 @@ class Calibration:
             "cells": rows,
             "errors": errors,
             "noise": self.noise,
-            "estimates": told,
+            "estimates": estimates,
             "findings": self.findings,
         }
 
@@ -170,8 +170,8 @@ def _shown(preset: Preset, measured: Sequence[Measured], seed: int) -> Floats:
 
 
 def _untold(estimates: Sequence[Estimate]) -> list[str]:
-    found = [one.name for one in estimates if one.high >= one.value * UNTOLD * 0.99]
-    return [f"the measurements do not tell: {', '.join(found)}"] if found else []
+    names = [one.name for one in estimates if one.high >= one.value * UNTOLD * 0.99]
+    return [f"the measurements do not tell: {', '.join(names)}"] if names else []
 
 
 def _dated(text: str, device: str) -> str:
@@ -179,7 +179,7 @@ def _dated(text: str, device: str) -> str:
 
 
 def _ssd_sources(fitted: ssd_fit.SsdFit, device: str, written: bool) -> dict[str, str]:
-    told = {one.name: _dated(f"measured ({shown_interval(one)})", device) for one in fitted.estimates}
+    measured = {one.name: _dated(f"measured ({shown_interval(one)})", device) for one in fitted.estimates}
     assumed = "assumed: cannot be told from outside in a few minutes"
     reads = {"read": "read die time", "link_read_rate": "link read rate", "read_latency": "read overhead"}
     writes = {"program": "write die time", "link_write_rate": "link write rate", "write_latency": "write overhead"}
@@ -189,8 +189,8 @@ def _ssd_sources(fitted: ssd_fit.SsdFit, device: str, written: bool) -> dict[str
     )  # fmt: skip
     sources["capacity"] = _dated("measured: what was used", device)
     sources["channels"] = sources["queue_depth"] = _dated("measured: best fit of bandwidth over depth", device)
-    sources |= {key: told[value] for key, value in reads.items()}
-    sources |= {key: told[value] if written else "assumed: as for reads; writes were not measured" for key, value in writes.items()}
+    sources |= {key: measured[value] for key, value in reads.items()}
+    sources |= {key: measured[value] if written else "assumed: as for reads; writes were not measured" for key, value in writes.items()}
     return sources
 
 

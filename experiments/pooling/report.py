@@ -51,8 +51,8 @@ def runs_table(done: Pools) -> Table:
 
 def figures_table(done: Pools) -> Table | None:
     """What the benchmark reports, a row a run that came to its end; None where none did, or it reports nothing."""
-    told = [each for each in done.runs if each.figures]
-    rows = [{"design": each.name} | dict(each.figures) for each in told]
+    ended = [each for each in done.runs if each.figures]
+    rows = [{"design": each.name} | dict(each.figures) for each in ended]
     return Table.of(rows, same(*rows[0]), title="figures", digits=1) if rows else None
 
 
@@ -99,13 +99,13 @@ def ramp_up(done: Pools) -> Figure:
     with panels(height, len(shown), sharex=True, squeeze=False) as (figure, grid):
         every = grid[:, 0]
         for number, each in enumerate(runs):
-            told = pd.DataFrame(each.series())
-            smooth = told.rolling(3, center=True, min_periods=1).mean()
-            first = len(told) * (number % len(LINES)) // (len(LINES) * _MARKS)
+            series = pd.DataFrame(each.series())
+            smooth = series.rolling(3, center=True, min_periods=1).mean()
+            first = len(series) * (number % len(LINES)) // (len(LINES) * _MARKS)
             drawn = stroke(number) | MARKED | {"linewidth": 1.2, "label": each.name}
             for axes, (name, _, factor) in zip(every, shown, strict=True):
                 if each.system.ssd or name == "transactions_s":
-                    axes.plot(told["seconds"] / unit, factor * smooth[name], markevery=(first, -(-len(told) // _MARKS)), **drawn)
+                    axes.plot(series["seconds"] / unit, factor * smooth[name], markevery=(first, -(-len(series) // _MARKS)), **drawn)
         for axes, (_, label, _) in zip(every, shown, strict=True):
             axes.set(ylabel=label, ylim=(0, None))
         every[-1].set_xlabel(axis)
@@ -119,13 +119,13 @@ def traffic(done: Pools) -> Figure:
     runs, devices = _drawn(done), ("disk", "ssd") if any(each.system.ssd for each in done.runs) else ("disk",)
     with panels(0.8 + 1.6 * len(runs), len(runs), len(devices), squeeze=False, sharex=True, sharey="col") as (figure, rows):
         for row, each in zip(rows, runs, strict=True):
-            told = each.series()
+            series = each.series()
             for axes, device in zip(row, devices, strict=True):
                 axes.set_title(f"{each.name}: {device if device == 'disk' else 'SSD' if each.system.ssd else 'no SSD'}", fontsize=9)
                 for (colour, _), how, dashes in zip(LINES, ("read", "written"), STROKES, strict=False):
                     if device == "disk" or each.system.ssd:
-                        seconds = [second / unit for second in told["seconds"]]
-                        axes.plot(seconds, told[f"{device}_{how}_mb_s"], color=colour, linestyle=dashes, linewidth=1.2, label=how)
+                        seconds = [second / unit for second in series["seconds"]]
+                        axes.plot(seconds, series[f"{device}_{how}_mb_s"], color=colour, linestyle=dashes, linewidth=1.2, label=how)
         for axes in rows[-1]:  # once all are drawn: there is one scale for all of a device
             axes.set(ylim=(0, None), xlabel=axis)
         figure.supylabel("MB/s", fontsize=9)
@@ -135,11 +135,11 @@ def traffic(done: Pools) -> Figure:
 
 def parts(done: Pools) -> Figure | None:
     """What designs do without a part of the SSD manager, over what they do with all; None if none was left out."""
-    told = [(each.name, row["over_whole"]) for each, row in zip(done.runs, done.rows(), strict=True) if row["over_whole"] is not None]
-    if not told:
+    shares = [(each.name, row["over_whole"]) for each, row in zip(done.runs, done.rows(), strict=True) if row["over_whole"] is not None]
+    if not shares:
         return None
-    with panels(0.8 + 0.2 * len(told)) as (figure, axes):
-        axes.barh([name.replace("$", r"\$") for name, _ in told], [over for _, over in told], color=LINES[0][0])
+    with panels(0.8 + 0.2 * len(shares)) as (figure, axes):
+        axes.barh([name.replace("$", r"\$") for name, _ in shares], [over for _, over in shares], color=LINES[0][0])
         axes.axvline(1, color="#555555", linewidth=0.8)
         axes.margins(y=0.01)
         axes.invert_yaxis()

@@ -74,7 +74,7 @@ class DesignResult(PoolResult):
         ends = {
             name: self.counts[name][part] if each else self.counts[name][part].mean() for name in ("ssd_used", "ssd_newer", "ssd_invalid")
         }
-        told = {
+        rates = {
             "transactions_s": sums["transactions"] / length,
             "memory_hit_ratio": sums["hits"] / np.maximum(1, sums["references"]),
             "ssd_hit_ratio": sums["ssd_reads"] / np.maximum(1, missed),
@@ -84,35 +84,35 @@ class DesignResult(PoolResult):
             "invalid_share": ends["ssd_invalid"] / frames,
         }
         page = self.system.page_size / MB / length
-        told["disk_read_mb_s"], told["disk_written_mb_s"] = page * sums["disk_pages_read"], page * sums["disk_pages_written"]
-        told["ssd_read_mb_s"] = page * (sums["ssd_reads"] + sums["cleaner_reads"])
-        told["ssd_written_mb_s"] = page * sums["ssd_writes"]
+        rates["disk_read_mb_s"], rates["disk_written_mb_s"] = page * sums["disk_pages_read"], page * sums["disk_pages_written"]
+        rates["ssd_read_mb_s"] = page * (sums["ssd_reads"] + sums["cleaner_reads"])
+        rates["ssd_written_mb_s"] = page * sums["ssd_writes"]
         if self.is_worn:
-            told["ssd_programmed_mb_s"] = sums["flash_programmed"] / MB / length
-        return told
+            rates["ssd_programmed_mb_s"] = sums["flash_programmed"] / MB / length
+        return rates
 
     def row(self) -> dict[str, Any]:
         """Rates and shares over the last part of the time, and counts over all of it; JSON-ready."""
         part = self._part()
-        told: dict[str, Any] = {name: float(value) for name, value in self._ratios(part).items()}
-        named: dict[str, Any] = {"design": self.design, "without": self.without, "transactions_s": told.pop("transactions_s")}
+        rates: dict[str, Any] = {name: float(value) for name, value in self._ratios(part).items()}
+        named: dict[str, Any] = {"design": self.design, "without": self.without, "transactions_s": rates.pop("transactions_s")}
         if self.metric is not None:
             counted, length = int(self.by_kind[self.metric.kind][part].sum()), (part.stop - part.start) * self.interval
             named |= {"metric": self.metric.name, "metric_value": self.metric.of(counted, length)}
         named |= self.figures
         if self.is_worn:
             worn = {name: float(self.counts[name][part].sum()) for name in (*WORN, "transactions")}
-            told |= wear(worn, (part.stop - part.start) * self.seconds, self.lifetime_erases)
+            rates |= wear(worn, (part.stop - part.start) * self.seconds, self.lifetime_erases)
         sums = {name: int(values.sum()) for name, values in self.counts.items() if name not in ("ssd_used", "ssd_newer", "ssd_invalid")}
-        return named | told | sums | {"told_over_s": (part.stop - part.start) * self.seconds / self.scale, "cpu_s": self.cpu_s}
+        return named | rates | sums | {"told_over_s": (part.stop - part.start) * self.seconds / self.scale, "cpu_s": self.cpu_s}
 
     def series(self) -> dict[str, list[float]]:
         """Rates and shares in each interval, and the hours and seconds at which it ends."""
         count = len(self.counts["transactions"])
-        told = self._ratios(slice(0, count), each=True)
+        rates = self._ratios(slice(0, count), each=True)
         seconds = self.seconds / self.scale * np.arange(1, count + 1)
-        told = {"hours": seconds * SECONDS / HOURS, "seconds": seconds} | told
-        return {name: np.asarray(values, np.float64).tolist() for name, values in told.items()}
+        rates = {"hours": seconds * SECONDS / HOURS, "seconds": seconds} | rates
+        return {name: np.asarray(values, np.float64).tolist() for name, values in rates.items()}
 
     def kinds(self) -> list[dict[str, Any]]:
         """Transactions a second over the last part of the time and their share, by kind, and transactions in all."""
@@ -121,8 +121,8 @@ class DesignResult(PoolResult):
         rows = []
         for kind, counted in self.by_kind.items():
             ended = int(counted[part].sum())
-            told = {"transactions_s": ended / length, "share": ended / max(1, int(self.counts["transactions"][part].sum()))}
-            rows.append({"design": self.design, "without": self.without, "kind": kind} | told | {"transactions": int(counted.sum())})
+            rates = {"transactions_s": ended / length, "share": ended / max(1, int(self.counts["transactions"][part].sum()))}
+            rows.append({"design": self.design, "without": self.without, "kind": kind} | rates | {"transactions": int(counted.sum())})
         return rows
 
     def traffic(self) -> list[dict[str, Any]]:
@@ -135,14 +135,14 @@ class DesignResult(PoolResult):
                 continue
             pages = self.counts[counted] - (self.counts[but] if but else 0)
             rate = int(pages[part].sum()) / length
-            told = {"design": self.design, "without": self.without, "device": device, "cause": cause, "how": how}
-            rows.append(told | {"pages_s": rate, "mb_s": rate * self.system.page_size / MB, "pages": int(pages.sum())})
+            row = {"design": self.design, "without": self.without, "device": device, "cause": cause, "how": how}
+            rows.append(row | {"pages_s": rate, "mb_s": rate * self.system.page_size / MB, "pages": int(pages.sum())})
         return rows
 
     def lately(self) -> str:
         """The last interval in words, for those who wait."""
         count = len(self.counts["transactions"])
-        told = self._ratios(slice(count - 1, count))
-        shares = f"memory {told['memory_hit_ratio']:.0%}, SSD {told['ssd_hit_ratio']:.0%}, dirty {told['dirty_share']:.0%}"
+        rates = self._ratios(slice(count - 1, count))
+        shares = f"memory {rates['memory_hit_ratio']:.0%}, SSD {rates['ssd_hit_ratio']:.0%}, dirty {rates['dirty_share']:.0%}"
         now = format_duration(round(count * self.interval / self.scale))
-        return f"{now}: {told['transactions_s']:,.0f} tx/s, hits: {shares}"
+        return f"{now}: {rates['transactions_s']:,.0f} tx/s, hits: {shares}"

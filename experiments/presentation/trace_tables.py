@@ -30,9 +30,9 @@ def tables(summary: dict[str, Any]) -> list[Table]:
 
 def _operations(summary: dict[str, Any]) -> Table:
     rows: list[list[Entry]] = []
-    for name, told in _named(summary).items():
-        sizes = [format_size(round(told["size"][key])) for key in ("mean", *_PERCENTILES)]
-        rows.append([name, told["requests"], format_size(told["bytes"]), *sizes])
+    for name, operation in _named(summary).items():
+        sizes = [format_size(round(operation["size"][key])) for key in ("mean", *_PERCENTILES)]
+        rows.append([name, operation["requests"], format_size(operation["bytes"]), *sizes])
     return Table(["operation", "requests", "bytes", "mean size", *_HEADS], rows)
 
 
@@ -43,20 +43,20 @@ def _named(summary: dict[str, Any]) -> dict[str, Any]:
 
 
 def _times(summary: dict[str, Any]) -> Table:
-    spreads = {f"latency of {name}s": told["latency"] for name, told in _named(summary).items() if "latency" in told}
+    spreads = {f"latency of {name}s": operation["latency"] for name, operation in _named(summary).items() if "latency" in operation}
     if summary["between"]:
         spreads["from one arrival to the next"] = summary["between"]
     rows: list[list[Entry]] = [
-        [name, *(format_duration(round(told[key])) for key in ("mean", *_PERCENTILES))] for name, told in spreads.items()
+        [name, *(format_duration(round(spread[key])) for key in ("mean", *_PERCENTILES))] for name, spread in spreads.items()
     ]
     return Table(["time", "mean", *_HEADS], rows)
 
 
-def outstanding(told: dict[str, Any] | None) -> Table:
+def outstanding(level: dict[str, Any] | None) -> Table:
     """How many requests were outstanding (`flashsim.core.outstanding.OutstandingLevel.as_dict`); empty where nothing is timed."""
-    if told is None:
+    if level is None:
         return Table([], [])
-    row: list[Entry] = ["over time", told["mean"], *(told[name] for name in ("p50", "p90", "p99", "max")), f"{100 * told['idle']:.1f} %"]
+    row: list[Entry] = ["over time", level["mean"], *(level[name] for name in ("p50", "p90", "p99", "max")), f"{100 * level['idle']:.1f} %"]
     return Table(["requests outstanding", "mean", "50 %", "90 %", "99 %", "max", "time with none"], [row])
 
 
@@ -83,17 +83,19 @@ def _facts(summary: dict[str, Any]) -> Table:
 
 
 def _windows(summary: dict[str, Any]) -> Table:
-    told = summary["over_time"]
-    if not told:
+    windows = summary["over_time"]
+    if not windows:
         return Table([], [])
     rows: list[list[Entry]] = []
-    step = -(-len(told["requests"]) // _MOST_ROWS)
-    for number in range(0, len(told["requests"]), step):
-        begin = number * told["length"]
-        when = format_duration(begin) if told["unit"] == "ns" else f"{begin:,}"
-        rows.append([when, told["requests"][number], *(format_size(told[key][number]) for key in ("bytes", "working_set", "footprint"))])
-    length = format_duration(told["length"]) if told["unit"] == "ns" else f"{told['length']:,} requests"
-    error = f"distinct bytes are estimates, ± {100 * told['standard_error']:.1f} %"
+    step = -(-len(windows["requests"]) // _MOST_ROWS)
+    for number in range(0, len(windows["requests"]), step):
+        begin = number * windows["length"]
+        when = format_duration(begin) if windows["unit"] == "ns" else f"{begin:,}"
+        rows.append(
+            [when, windows["requests"][number], *(format_size(windows[key][number]) for key in ("bytes", "working_set", "footprint"))]
+        )
+    length = format_duration(windows["length"]) if windows["unit"] == "ns" else f"{windows['length']:,} requests"
+    error = f"distinct bytes are estimates, ± {100 * windows['standard_error']:.1f} %"
     some = "" if step == 1 else f"; shown is one window of {step}"
     header = ["window begins at", "requests", "bytes", "distinct bytes", "distinct since the begin"]
     return Table(header, rows, note=f"windows of {length}; {error}{some}")
@@ -101,26 +103,26 @@ def _windows(summary: dict[str, Any]) -> Table:
 
 def _reuse(summary: dict[str, Any]) -> Table:
     """What caches of several sizes would serve, up to the first that serves all that can be."""
-    told = summary["reuse"]
-    if not told or not told["distance"]:
+    reuse = summary["reuse"]
+    if not reuse or not reuse["distance"]:
         return Table([], [])
     rows: list[list[Entry]] = [
-        [format_size(size), f"{100 * share:.1f} %"] for size, share in zip(told["cache"], told["served"], strict=True)
+        [format_size(size), f"{100 * share:.1f} %"] for size, share in zip(reuse["cache"], reuse["served"], strict=True)
     ]
-    sample = "" if told["rate"] == 1 else f", from a sample of 1 in {round(1 / told['rate']):,} pages"
+    sample = "" if reuse["rate"] == 1 else f", from a sample of 1 in {round(1 / reuse['rate']):,} pages"
     distances = ", ".join(
-        f"{head} {format_size(told['distance'][key])}" for key, head in (("p50", "median"), ("p90", "90 %"), ("p99", "99 %"))
+        f"{head} {format_size(reuse['distance'][key])}" for key, head in (("p50", "median"), ("p90", "90 %"), ("p99", "99 %"))
     )
-    note = f"{told['references']:,} references to pages of {format_size(told['page'])}{sample}; reuse distance: {distances}"
+    note = f"{reuse['references']:,} references to pages of {format_size(reuse['page'])}{sample}; reuse distance: {distances}"
     return Table(["LRU cache of", "references served"], rows[-_MOST_ROWS:], note=note)
 
 
 def _by_length(summary: dict[str, Any]) -> Table:
-    told = summary["over_time"].get("by_length")
-    if not told or len(told["length"]) < 2:
+    windows = summary["over_time"].get("by_length")
+    if not windows or len(windows["length"]) < 2:
         return Table([], [])
-    shown = [format_duration(length) if summary["over_time"]["unit"] == "ns" else f"{length:,} requests" for length in told["length"]]
-    sizes = ([format_size(size) for size in told[name]] for name in ("mean", "most"))
+    shown = [format_duration(length) if summary["over_time"]["unit"] == "ns" else f"{length:,} requests" for length in windows["length"]]
+    sizes = ([format_size(size) for size in windows[name]] for name in ("mean", "most"))
     rows: list[list[Entry]] = [list(row) for row in zip(shown, *sizes, strict=True)]
     return Table(["windows of", "distinct bytes, mean", "most"], rows)
 

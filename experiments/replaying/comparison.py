@@ -75,11 +75,11 @@ class Comparison:
 
     def as_dict(self) -> dict[str, Any]:
         """JSON-ready, by run: ``duration`` (ns), and ``operations`` with what `rows` have (ns)."""
-        told: dict[str, Any] = {name: {"duration": report.duration, "operations": {}} for name, report in self.runs.items()}
+        runs: dict[str, Any] = {name: {"duration": report.duration, "operations": {}} for name, report in self.runs.items()}
         for row in self.rows():
             kept = {key: value for key, value in row.items() if key not in ("run", "operation", "duration")}
-            told[row["run"]]["operations"][row["operation"]] = kept
-        return told
+            runs[row["run"]]["operations"][row["operation"]] = kept
+        return runs
 
     def table(self) -> Table:
         """The same for a terminal; all operations of a run have a row if there are several."""
@@ -99,9 +99,9 @@ class Comparison:
 
 def by_operation(report: DeviceReport) -> dict[str, Histogram]:
     """Latencies by operation, of those that occurred, and of all."""
-    every, found = Histogram(), {}
+    every, latencies = Histogram(), {}
     for name, parts in zip(OPERATIONS, report.times, strict=True):
         if parts["latency"].count:
-            found[name] = parts["latency"]
+            latencies[name] = parts["latency"]
             every.merge(parts["latency"])
-    return found | {ALL: every}
+    return latencies | {ALL: every}

@@ -105,7 +105,7 @@ class DeviceReport:
         operations = {row["operation"]: {key: row[key] for key in row if key != "operation"} for row in frame.to_dict("records")}
         seconds = self.duration / SECONDS
         requests, moved = (int(frame[name].sum()) if len(frame) else 0 for name in ("requests", "bytes"))
-        told = {
+        result = {
             "duration": self.duration,
             "active": self.active,
             "requests": requests,
@@ -118,7 +118,7 @@ class DeviceReport:
             **self._flash(statistics),
             "statistics": statistics,
         }
-        plain: dict[str, Any] = _plain(told)
+        plain: dict[str, Any] = _plain(result)
         return plain
 
     def _flash(self, statistics: dict[str, Any]) -> dict[str, Any]:
@@ -141,21 +141,21 @@ class DeviceReport:
 
     def by_section(self, statistics: dict[str, Any]) -> dict[str, Table]:
         """The tables by what they tell of; the last has the device's counters."""
-        told = self.as_dict(statistics)
-        operations = [{"operation": name} | row for name, row in told["operations"].items()]
+        figures = self.as_dict(statistics)
+        operations = [{"operation": name} | row for name, row in figures["operations"].items()]
         times = [{"operation": row["operation"], "time": part} | durations(row, f"{part}_") for row in operations for part in PARTS]
         rates = {"requests/s": "iops", "MB/s": ("bytes_per_second", MB)}
         tables = {
             "Rates": Table.of(operations, {**same("operation", "requests"), "bytes": ("bytes", format_size)} | rates),
             "Latencies": Table.of(times, same("operation", "time", *COLUMNS)),
         }
-        if told["outstanding"]:
-            tables["Outstanding level"] = outstanding(told["outstanding"])
-        if told["busy_shares"]:
-            shares = [[part, f"{100 * share:.1f} %"] for part, share in _summary(told["busy_shares"])]
+        if figures["outstanding"]:
+            tables["Outstanding level"] = outstanding(figures["outstanding"])
+        if figures["busy_shares"]:
+            shares = [[part, f"{100 * share:.1f} %"] for part, share in _summary(figures["busy_shares"])]
             tables["Busy parts"] = Table(["part", "busy"], shares)
-        counters = [[key, value] for key, value in told["statistics"].items() if isinstance(value, int | float)]
-        return tables | _flash_tables(told) | {"Counters of the device": Table(["device", "value"], counters)}
+        counters = [[key, value] for key, value in figures["statistics"].items() if isinstance(value, int | float)]
+        return tables | _flash_tables(figures) | {"Counters of the device": Table(["device", "value"], counters)}
 
 
 def busy_shares(statistics: dict[str, Any], duration: int) -> dict[str, Any]:
@@ -174,25 +174,25 @@ def busy_shares(statistics: dict[str, Any], duration: int) -> dict[str, Any]:
     return shares
 
 
-def _flash_tables(told: dict[str, Any]) -> dict[str, Table]:
+def _flash_tables(figures: dict[str, Any]) -> dict[str, Table]:
     """Tables of what only flash drives have: write amplification, pauses and energy."""
     tables = {}
-    if told.get("write_amplification"):
-        notes = [BELOW_ONE] if told["write_amplification"]["total"] < 1 else []
-        notes += [NOT_COLLECTED] if told["statistics"]["flash_erases"] == 0 else []
-        amplified = [[cause, value] for cause, value in told["write_amplification"].items() if value]
+    if figures.get("write_amplification"):
+        notes = [BELOW_ONE] if figures["write_amplification"]["total"] < 1 else []
+        notes += [NOT_COLLECTED] if figures["statistics"]["flash_erases"] == 0 else []
+        amplified = [[cause, value] for cause, value in figures["write_amplification"].items() if value]
         tables["Write amplification"] = Table(["programs for", "write amplification"], amplified, digits=3, note="; ".join(notes))
-    if told.get("gc_pauses"):
-        pauses = told["gc_pauses"]
+    if figures.get("gc_pauses"):
+        pauses = figures["gc_pauses"]
         row = {"GC pauses of dies": pauses["pauses"], "total": format_duration(pauses["total"])} | durations(pauses)
         tables["Pauses"] = Table.of([row], same(*row))
-    if told.get("energy") and told["energy"]["total"]:
-        spent = told["energy"]
+    if figures.get("energy") and figures["energy"]["total"]:
+        spent = figures["energy"]
         rows = [[part, energy, f"{100 * energy / spent['total']:.1f} %"] for part, energy in spent.items()]
-        mean, each = spent["total"] / (told["duration"] / SECONDS), spent["total"] / told["requests"] * (JOULES // MICROJOULES)
+        mean, each = spent["total"] / (figures["duration"] / SECONDS), spent["total"] / figures["requests"] * (JOULES // MICROJOULES)
         note = f"{mean:.3f} W on average, {each:,.1f} uJ a request"
         tables["Energy"] = Table(["energy", "J", "share"], rows, digits=6, note=note)
-    elif "energy" in told:
+    elif "energy" in figures:
         tables["Energy"] = Table(["energy"], [["no energy figures"]])
     return tables
 

@@ -63,15 +63,15 @@ def write_report(
 
 def _figures(report: DeviceReport, statistics: dict[str, Any]) -> list[tuple[str, str]]:
     """What a reader looks for first."""
-    told = report.as_dict(statistics)
-    figures = [("time", format_duration(told["duration"])), ("requests", f"{told['requests']:,}")]
-    if told["iops"]:
-        figures += [("requests a second", f"{told['iops']:,.0f}"), ("MB/s", f"{told['bytes_per_second'] / MB:,.1f}")]
-    for name, row in told["operations"].items():
+    result = report.as_dict(statistics)
+    figures = [("time", format_duration(result["duration"])), ("requests", f"{result['requests']:,}")]
+    if result["iops"]:
+        figures += [("requests a second", f"{result['iops']:,.0f}"), ("MB/s", f"{result['bytes_per_second'] / MB:,.1f}")]
+    for name, row in result["operations"].items():
         figures.append((f"{name}: mean latency", format_duration(round(row["latency_mean"]))))
         figures.append((f"{name}: 99 % within", format_duration(round(row["latency_p99"]))))
-    if told.get("write_amplification"):
-        figures.append(("write amplification", f"{told['write_amplification']['total']:.2f}"))
+    if result.get("write_amplification"):
+        figures.append(("write amplification", f"{result['write_amplification']['total']:.2f}"))
     return figures
 
 

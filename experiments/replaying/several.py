@@ -31,17 +31,17 @@ def assigned(texts: Sequence[str]) -> dict[str, Path] | None:
     >>> assigned(["disk=./disk.bin", "1=/dev/sdb"])
     {'disk': PosixPath('disk.bin'), '1': PosixPath('/dev/sdb')}
     """
-    found: dict[str, Path] = {}
+    paths: dict[str, Path] = {}
     for text in texts:
         name, sign, path = text.partition("=")
         if not (name and sign and path) or os.sep in name:
             if len(texts) == 1:
                 return None
             raise InvalidParameterError("on", text, "of several each is NAME=PATH: a device of the trace, and its file or block device")
-        if name in found:
-            raise InvalidParameterError("on", text, f"{name} has {found[name]} already")
-        found[name] = Path(path)
-    return found
+        if name in paths:
+            raise InvalidParameterError("on", text, f"{name} has {paths[name]} already")
+        paths[name] = Path(path)
+    return paths
 
 
 def targets_of(paths: Mapping[str, Path], what: Survey) -> dict[int, Path]:
@@ -50,17 +50,17 @@ def targets_of(paths: Mapping[str, Path], what: Survey) -> dict[int, Path]:
     for name in paths:
         if name not in names.values() and name not in map(str, names):
             raise UnknownNameError("device of the trace", name, [*names.values()])
-    found = {number: path for number, name in names.items() if (path := paths.get(name, paths.get(str(number)))) is not None}
+    targets = {number: path for number, name in names.items() if (path := paths.get(name, paths.get(str(number)))) is not None}
     for number, name in names.items():
         if name != str(number) and name in paths and str(number) in paths and str(number) not in names.values():
             raise InvalidParameterError("on", f"{number}={paths[str(number)]}", f"device {number} is {name}, and has {paths[name]} already")
-        if number not in found:
+        if number not in targets:
             raise InvalidParameterError("on", f"nothing for {name}", f"add {name}=PATH, or leave that device of the trace out")
     owners: dict[Path, str] = {}
-    for number, path in found.items():
+    for number, path in targets.items():
         if (other := owners.setdefault(path.resolve(), names[number])) != names[number]:
             raise InvalidParameterError("on", f"{names[number]}={path}", f"{other} has that file: they would write over each other")
-    return found
+    return targets
 
 
 class EachDevice:
@@ -89,11 +89,11 @@ class EachDevice:
         then = EachDevice(self._names)
         for batch in limited(requests_of(source), limit):
             then.add(*known(batch))
-        found = {}
+        comparisons = {}
         for name, report in self.reports.items():
             others = {"recorded": then.reports[name]} if then.reports[name].duration else {}
-            found[name] = Comparison("replayed", report, others)
-        return found
+            comparisons[name] = Comparison("replayed", report, others)
+        return comparisons
 
 
 def table(compared: Mapping[str, Comparison]) -> Table:

@@ -72,8 +72,8 @@ def noise_table(done: JoinsValidated) -> Table:
     rows.append(
         ["all", format_size(sum(one.bytes for one in done.joins)), *("" for _ in columns), *(_agreement(done.joins) for _ in engines)]
     )
-    told = f"noise: how far the totals of {done.setting.repeats} repeats lie apart; of each request the shortest time counts"
-    return Table(["join", "bytes moved", *columns, *engines], rows, note=told if columns else "")
+    note = f"noise: how far the totals of {done.setting.repeats} repeats lie apart; of each request the shortest time counts"
+    return Table(["join", "bytes moved", *columns, *engines], rows, note=note if columns else "")
 
 
 def _agreement(joins: Sequence[Witnesses]) -> str | None:
