@@ -23,10 +23,10 @@ from flashsim.core.activity import activity
 from flashsim.core.errors import RefusedError
 from flashsim.core.request import OPERATIONS
 from flashsim.core.units import SECONDS
-from traces import information
 from traces.conversion import Conversion
 from traces.conversion import convert as convert_file
 from traces.excerpt import requests_of
+from traces.summary import information
 
 Trace = Annotated[
     Any,
@@ -50,7 +50,7 @@ class TraceOutcome(Outcome, Traced):
     part
         Which part of it (`traces.excerpt.excerpt`).
     told
-        What `traces.information.describe` says.
+        What `traces.summary.information.describe` says.
     """
 
     FILES = (REPORT,)

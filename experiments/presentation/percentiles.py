@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from flashsim.core.units import format_duration
-from traces.histogram import Histogram
+from traces.summary.histogram import Histogram
 
 PERCENTILES = (50, 90, 99, 99.9, 99.99)
 #: Names of what `summary` gives.

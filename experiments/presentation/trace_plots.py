@@ -16,7 +16,7 @@ from flashsim.core.units import GIB, KIB, MIB, MICROSECONDS, SECONDS
 
 
 def write_report(folder: Path, title: str, summary: dict[str, Any], origin: dict[str, Any]) -> None:
-    """Fill a folder with a report of what `traces.information.describe` told, pictures only where there is more than one value to show."""
+    """Fill a folder with a report of what `describe` told, pictures only where there is more than one value to show."""
     sizes = sizes_frame(summary)
     sizes.to_csv(folder / "sizes.csv", index=False)
     pictures = {"sizes": share_by_size(sizes)} if sizes["bytes"].nunique() > 1 else {}

@@ -14,7 +14,7 @@ _MOST_ROWS = 12
 
 
 def tables(summary: dict[str, Any]) -> list[Table]:
-    """The tables of what `traces.information.describe` told; none is empty."""
+    """The tables of what `traces.summary.information.describe` told; none is empty."""
     every = [
         _operations(summary),
         _times(summary),

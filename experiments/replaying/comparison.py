@@ -15,7 +15,7 @@ from experiments.replaying.survey import column, limited
 from flashsim.core.request import COMPLETION, OPERATIONS, Completions
 from flashsim.core.units import format_duration
 from traces.excerpt import Source, requests_of
-from traces.histogram import Histogram
+from traces.summary.histogram import Histogram
 
 #: All operations together.
 ALL = "all"

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flashsim.core.errors import InvalidParameterError
-from traces.histogram import Histogram
+from traces.summary.histogram import Histogram
 
 Shares = npt.NDArray[np.float64]
 

@@ -16,7 +16,7 @@ from flashsim.core.request import OPERATIONS, Completions
 from flashsim.core.units import JOULES, MB, MICROJOULES, SECONDS, format_duration, format_size
 from flashsim.device.presets import Preset
 from flashsim.ssd.energy import energy_of
-from traces.histogram import Histogram
+from traces.summary.histogram import Histogram
 
 #: The parts of a request's time: from arrival to dispatch, from there to the end, and both.
 PARTS = ("queueing", "service", "latency")

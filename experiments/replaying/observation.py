@@ -14,7 +14,7 @@ from flashsim.core.request import Completions
 from flashsim.core.spans import CAUSES, GC, MERGE, SPAN, WEAR, Spans
 from flashsim.core.units import MILLISECONDS, NEVER
 from flashsim.device.device import Device
-from traces.histogram import Histogram
+from traces.summary.histogram import Histogram
 
 #: Samples are thinned to half when there are so many.
 MOST_SAMPLES = 256

@@ -17,7 +17,7 @@ from experiments.replaying.device_report import DeviceReport
 from flashsim.core.spans import CAUSES
 from flashsim.core.units import MB, MILLISECONDS, SECONDS, format_duration
 from flashsim.ssd.state.block_map import BlockMap
-from traces.histogram import Histogram
+from traces.summary.histogram import Histogram
 
 #: A distribution of fewer requests, and a history of fewer intervals, say less than the table beside them.
 _LEAST_REQUESTS, _LEAST_INTERVALS = 20, 3

@@ -12,10 +12,10 @@ from flashsim.core.protocols import Progress
 from flashsim.core.request import READ, SECTOR, Integers
 from flashsim.core.units import MIB
 from flashsim.device.device import Device
-from traces.clock import Clock
-from traces.distinct import Footprint
 from traces.excerpt import Source, path_of, requests_of
 from traces.schema import Batches, unknown_columns
+from traces.summary.clock import Clock
+from traces.summary.distinct import Footprint
 
 #: Requests that are in memory at once, and the distance over which a request may wait for an earlier one.
 WINDOW = 1 << 16
@@ -29,7 +29,7 @@ _MOST_PLACES = 1 << 20
 class Survey:
     """What a first pass over a trace tells.
 
-    `reach` is where the furthest request ends, `read` what is read, shape (n, 2); `bursts` warns of coarse times (`traces.clock`), and
+    `reach` is where the furthest request ends, `read` what is read, shape (n, 2); `bursts` warns of coarse times, and
     `unknown` are columns that the trace's source did not tell.  `reaches` and `labels` are, by number of the device, where the furthest of
     its requests ends, and what the first one is called.
     """

@@ -13,9 +13,9 @@ from flashsim.core.errors import FlashsimError
 from flashsim.core.request import COMPLETION, OPERATIONS
 from flashsim.device.nbd.drive import Served
 from flashsim.device.presets import Preset
-from traces.histogram import Histogram
 from traces.parquet_writer import ParquetWriter
 from traces.schema import make_batch
+from traces.summary.histogram import Histogram
 
 #: A reply is late if it leaves more than this share of the request's time after it was due.
 LATE = 0.1

@@ -22,8 +22,8 @@ from traces.conversion import convert
 from traces.excerpt import Excerpt
 from traces.format import FORMATS, load_format, read_trace, recognise, writable
 from traces.format.base import candidates, load_writable
-from traces.information import describe
 from traces.schema import SCHEMA, make_batch
+from traces.summary.information import describe
 
 #: Requests that stand in for the example of a format which is written and brings none.
 _WRITTEN = [(READ, 0, 512, None), (READ, 512, 512, None)]

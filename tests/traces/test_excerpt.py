@@ -11,10 +11,10 @@ import pytest
 
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.units import MILLISECONDS, SECONDS
-from traces.clock import Clock
 from traces.excerpt import Excerpt, requests_of
 from traces.format.base import load_writable
 from traces.schema import SCHEMA, make_batch
+from traces.summary.clock import Clock
 
 
 @pytest.fixture

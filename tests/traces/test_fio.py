@@ -17,8 +17,8 @@ from flashsim.core.request import FLUSH, READ, WRITE
 from tests.experiments.conftest import SMALL_JOIN
 from traces.conversion import convert
 from traces.format.base import load_writable, read_trace
-from traces.information import describe
 from traces.schema import make_batch
+from traces.summary.information import describe
 
 pytestmark = pytest.mark.skipif(not shutil.which("fio"), reason="fio is not installed")
 VERSIONS = ["fio-iolog", "fio-iolog-v2"]

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from flashsim.core.errors import DamagedFileError, FlashsimError, MissingFileError
 from flashsim.core.request import COMPLETION, READ, WRITE, make_requests
-from traces.distinct import Footprint
-from traces.information import describe
 from traces.recording import ParquetRecorder
 from traces.schema import open_trace, provenance_of
+from traces.summary.distinct import Footprint
+from traces.summary.information import describe
 
 
 def _completions(*rows: tuple[int, int, int]) -> np.ndarray:

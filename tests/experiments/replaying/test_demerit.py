@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from experiments.replaying.demerit import demerit, histogram_demerit
 from flashsim.core.errors import InvalidParameterError
-from traces.histogram import Histogram
+from traces.summary.histogram import Histogram
 
 TIMES = st.lists(st.integers(0, 10**10), min_size=1, max_size=30)
 

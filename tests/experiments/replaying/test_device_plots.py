@@ -14,7 +14,7 @@ from experiments.presentation.plots import svg
 from experiments.replaying.report import amplification_over_time, block_heat, busy_parts, latencies
 from flashsim.ssd.state.block_map import BlockMap
 from tests.experiments.conftest import Run
-from traces.histogram import Histogram
+from traces.summary.histogram import Histogram
 
 ROOT = Path(__file__).parents[3]
 

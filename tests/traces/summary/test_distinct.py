@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from traces.distinct import PAGE, Touched, estimate, new_sketches, sketch, standard_error
+from traces.summary.distinct import PAGE, Touched, estimate, new_sketches, sketch, standard_error
 
 _RANGES = st.lists(st.tuples(st.integers(0, 2), st.integers(0, 70), st.integers(0, 40), st.integers(0, 2)), max_size=12)
 

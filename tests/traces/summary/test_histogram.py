@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from traces.histogram import Histogram
+from traces.summary.histogram import Histogram
 
 
 @given(st.lists(st.integers(0, 2**50), min_size=1, max_size=300), st.sampled_from([0, 50, 90, 99.9, 100]))

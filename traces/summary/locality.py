@@ -13,9 +13,9 @@ from flashsim.core.request import Integers
 from flashsim.core.reuse import FIRST
 from flashsim.core.sampling import SampledDistances
 from flashsim.core.units import MIB
-from traces.distinct import PAGE
-from traces.histogram import Histogram
 from traces.page_runs import expanded, pages_touched
+from traces.summary.distinct import PAGE
+from traces.summary.histogram import Histogram
 
 #: Of a longer request so much counts: what reads more at once does not come back to it in a cache.
 _LONGEST = 16 * MIB

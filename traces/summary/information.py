@@ -9,13 +9,13 @@ from flashsim.core.outstanding import OutstandingLevel
 from flashsim.core.protocols import Progress
 from flashsim.core.request import FLUSH, OPERATIONS, READ, WRITE, Integers
 from flashsim.core.units import GIB, MILLISECONDS
-from traces import distinct
-from traces.clock import Clock
-from traces.distinct import Touched
 from traces.excerpt import Source, recognised
-from traces.histogram import Histogram
-from traces.locality import Locality
 from traces.schema import open_trace, provenance_of, unknown_columns
+from traces.summary import distinct
+from traces.summary.clock import Clock
+from traces.summary.distinct import Touched
+from traces.summary.histogram import Histogram
+from traces.summary.locality import Locality
 
 _PERCENTILES = (50, 90, 99, 99.9)
 #: Labels, and sizes of an operation, that are counted one by one; those that come later are counted together, as "(others)".
@@ -39,7 +39,7 @@ def describe(source: Source, progress: Progress | None = None) -> dict[str, Any]
         ``outstanding`` (`flashsim.core.outstanding.OutstandingLevel.as_dict`; None where nothing is timed);
         ``backward`` (arrivals before the one before, which count as 0 in ``between``); ``step`` (ns, of which all arrivals are multiples)
         and ``bursts``, a warning where that is coarse; ``unknown`` (columns that are not in the file, such as ``operation``);
-        ``reuse`` (`traces.locality.Locality.as_dict`); ``over_time`` (`OverTime`);
+        ``reuse`` (`traces.summary.locality.Locality.as_dict`); ``over_time`` (`OverTime`);
         ``provenance``.
     """
     whole = recognised(source)
@@ -192,7 +192,7 @@ class OverTime:
     """How a trace goes over time, in constant memory: at most 128 windows, which are joined in pairs as the trace grows longer.
 
     Time is that of arrivals (`unit` is ``"ns"``), or, where the first request has none, the number of the request (``"requests"``).  A
-    window knows how many requests and bytes it had, its working set (the distinct pages of 4 KiB, by a sketch: `traces.distinct`), and
+    window knows how many requests and bytes it had, its working set (the distinct pages of 4 KiB, by a sketch), and
     where on the device its requests began.
     """
 
@@ -249,7 +249,7 @@ class OverTime:
             self._place_shift += 1
 
     def as_dict(self) -> dict[str, Any]:
-        """What `traces.information.describe` says of the windows; empty of a trace without requests."""
+        """What `traces.summary.information.describe` says of the windows; empty of a trace without requests."""
         if not self.unit:
             return {}
         used = (self._reach >> self._shift) + 1

@@ -15,9 +15,9 @@ import pytest
 from flashsim.core.request import FLUSH, READ, TRIM, WRITE
 from tests.peak_memory import PEAK_MEMORY
 from traces.format.base import load_writable
-from traces.information import describe
-from traces.locality import Locality
 from traces.schema import make_batch
+from traces.summary.information import describe
+from traces.summary.locality import Locality
 
 
 def _trace(path: Path, count: int, **more: Any) -> dict[str, Any]:
@@ -150,7 +150,7 @@ from pathlib import Path
 import numpy as np
 from traces.conversion import convert
 from traces.format.base import load_writable
-from traces.information import describe
+from traces.summary.information import describe
 from traces.schema import make_batch
 
 def batches(count, step=1 << 17):
