@@ -14,7 +14,6 @@ from flashsim.core.spans import CAUSES, KINDS, Spans, server_names
 from flashsim.core.units import MICROSECONDS
 from flashsim.ssd.lab.picture import FREE_PAGE, MARKS, PAGE_NAMES, block_letters, logical_pages, page_states, pool_name
 from flashsim.ssd.state.drive_state import DriveState
-from flashsim.ssd.state.flash_array import ERASES
 
 #: White, blue, grey, light blue, red: free, valid, invalid, on its way, torn.
 PAGE_COLOURS = ("#ffffff", "#5b8fc7", "#bfbfbf", "#c6dcf2", "#c00000")
@@ -66,7 +65,7 @@ def _plane(axes: Axes, state: DriveState, own: slice) -> None:
             axes.text(block + 0.5, page + 0.5, told, ha="center", va="center", fontsize=5.5)
         names = [f"{own.start + block}\n{letter}" for block, letter in enumerate(block_letters(state)[own])]
         axes.set_xticks(np.arange(blocks) + 0.5, names, fontsize=6)
-        for block, erases in enumerate(state.blocks[ERASES, own]):
+        for block, erases in enumerate(state.blocks.erases[own]):
             axes.text(block + 0.5, pages + 0.15, str(erases), ha="center", va="bottom", fontsize=5, color="#7f7f7f")
     axes.tick_params(length=0)
     axes.set_yticks([])

@@ -17,7 +17,6 @@ from flashsim.ssd.ftl.base import FAMILY, SPECIAL
 from flashsim.ssd.specification.drive import SsdSpecification
 from flashsim.ssd.state.drive_state import DriveState
 from flashsim.ssd.state.flash_array import ERASE_BLOCK, FETCH_PAGE, MOVE_PAGE, PROGRAM_PAGE, READ_PAGE, STORE_PAGE, ZERO_PAGE, lookup
-from flashsim.ssd.state.geometry import PLAN_ROWS
 from tests.flashsim.ssd.drives import check_invariants, drive, drive_for, random_drive, random_workload, served
 
 
@@ -34,7 +33,7 @@ def test_plans(name: str, seed: int) -> None:
         page, operation = int(random.integers(geometry.logical_pages)), int(random.choice([READ, WRITE, WRITE, WRITE, TRIM]))
         partial = operation == WRITE and bool(random.random() < 0.3)
         plan = state.plan_page(operation, page, partial)
-        assert len(plan) <= state.control[PLAN_ROWS]
+        assert len(plan) <= state.control.plan_rows
         kinds = [row.kind for row in plan]
         fetches = [row for row in plan if row.kind == FETCH_PAGE and row.cause == HOST]
         for row in plan:

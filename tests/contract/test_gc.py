@@ -15,22 +15,20 @@ from flashsim.core.rng import generator
 from flashsim.ssd.engine.drive import SsdEngine
 from flashsim.ssd.gc.base import FAMILY, VICTIM
 from flashsim.ssd.specification.drive import SsdSpecification
-from flashsim.ssd.state.flash_array import AFTER, CLOSED_BLOCK, OLDEST, STATE, VALID
-from flashsim.ssd.state.geometry import SEQUENCE
+from flashsim.ssd.state.flash_array import CLOSED_BLOCK
 from flashsim.ssd.state.pools import close_block, join_ring, leave_ring
 from tests.flashsim.ssd.drives import PAGE, check_invariants, drive, random_workload, served
 
 MINE = '''
 from flashsim.core.kernel import kernel
-from flashsim.ssd.state.flash_array import CLOSED_BLOCK, STATE, VALID
-from flashsim.ssd.state.geometry import BLOCKS_PER_POOL, PAGES_PER_BLOCK
+from flashsim.ssd.state.flash_array import CLOSED_BLOCK
 
 
 @kernel
 def victim(flash, collector):
     """The closed block of the highest number that has an invalid page."""
-    block = (collector + 1) * flash.control[BLOCKS_PER_POOL] - 1
-    while flash.blocks[STATE, block] != CLOSED_BLOCK or flash.blocks[VALID, block] == flash.control[PAGES_PER_BLOCK]:
+    block = (collector + 1) * flash.control.blocks_per_pool - 1
+    while flash.blocks[block].state != CLOSED_BLOCK or flash.blocks[block].valid == flash.control.pages_per_block:
         block -= 1
     return block
 '''
@@ -49,12 +47,12 @@ def test_the_victim_is_closed_and_gains_a_page(name: str) -> None:
         before = state.blocks.copy()
         for pool in range(parameters.pools):
             own = slice(pool * parameters.blocks_per_plane, (pool + 1) * parameters.blocks_per_plane)
-            if not np.any((before[STATE, own] == CLOSED_BLOCK) & (before[VALID, own] < parameters.pages_per_block)):
+            if not np.any((before.state[own] == CLOSED_BLOCK) & (before.valid[own] < parameters.pages_per_block)):
                 continue
             block = VICTIM.function(name)(state.flash, pool)
             assert own.start <= block < own.stop
-            assert state.blocks[STATE, block] == CLOSED_BLOCK
-            assert blind or state.blocks[VALID, block] < parameters.pages_per_block
+            assert state.blocks.state[block] == CLOSED_BLOCK
+            assert blind or state.blocks.valid[block] < parameters.pages_per_block
         assert np.array_equal(state.blocks, before)
     check_invariants(engine)
 
@@ -63,12 +61,12 @@ def chosen_on(name: str, valid: list[int], changed: list[int], **changes: int) -
     """Twenty victims of a die whose blocks 1, 2, ... were closed in this order, with so many valid pages, and last changed then."""
     state = SsdEngine(drive(gc=name, channels=1, capacity=8 * PAGE, **changes)).state
     for block in np.argsort(changed, kind="stable") + 1:
-        state.blocks[VALID, block] = valid[block - 1]
+        state.blocks.valid[block] = valid[block - 1]
         close_block(state.flash, int(block), changed[block - 1])
     for block in range(1, len(valid) + 1):  # in order of closing
-        leave_ring(state.flash, OLDEST, AFTER, 0, block)
-        join_ring(state.flash, OLDEST, AFTER, 0, block)
-    state.control[SEQUENCE] = 99
+        state.pools[0].oldest = leave_ring(state.blocks, state.pools[0].oldest, block)
+        state.pools[0].oldest = join_ring(state.blocks, state.pools[0].oldest, block)
+    state.control.sequence = 99
     return [int(VICTIM.function(name)(state.flash, 0)) for _ in range(20)]
 
 
@@ -174,13 +172,12 @@ def test_a_policy_that_only_finds_wholly_valid_blocks(tmp_path: Path) -> None:
     path = tmp_path / "blind.py"
     path.write_text(
         MINE.replace("@kernel", "ROUNDS = 3\n\n\n@kernel")
-        .replace("blocks[VALID, block] == flash.control[PAGES_PER_BLOCK]:", "blocks[VALID, block] != flash.control[PAGES_PER_BLOCK]:")
+        .replace("blocks[block].valid == flash.control.pages_per_block:", "blocks[block].valid != flash.control.pages_per_block:")
         .replace(
             "        block -= 1",
-            "        block -= 1\n        if block < collector * flash.control[BLOCKS_PER_POOL]:"
-            "\n            return flash.pools[OLDEST, collector]",
+            "        block -= 1\n        if block < collector * flash.control.blocks_per_pool:"
+            "\n            return flash.pools[collector].oldest",
         )
-        .replace("import CLOSED_BLOCK,", "import CLOSED_BLOCK, OLDEST,")
     )
     parameters = drive(gc=str(path))
     requests, at = random_workload(7, parameters, 150)

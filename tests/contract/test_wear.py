@@ -14,25 +14,24 @@ from flashsim.core.rng import generator
 from flashsim.ssd.engine.drive import SsdEngine
 from flashsim.ssd.parameters import SsdParameters
 from flashsim.ssd.specification.drive import SsdSpecification
-from flashsim.ssd.state.flash_array import AFTER, CLOSED_BLOCK, CYCLES, FIRST_FREE, FREE, STATE, WEAR_HAND
+from flashsim.ssd.state.flash_array import CLOSED_BLOCK
 from flashsim.ssd.wear.base import FAMILY, LEVELS, OPENS
 from tests.flashsim.ssd.drives import PAGE, check_invariants, drive, random_workload, ring, served
 
 MINE = '''
 from flashsim.core.kernel import kernel
-from flashsim.ssd.state.flash_array import BEFORE, FIRST_FREE, OLDEST
 
 
 @kernel
 def opens(flash, pool):
     """The block that was freed last."""
-    return flash.blocks[BEFORE, flash.pools[FIRST_FREE, pool]]
+    return flash.blocks[flash.pools[pool].first_free].before
 
 
 @kernel
 def levels(flash, collector):
     """The block that was closed first."""
-    return flash.pools[OLDEST, collector]
+    return flash.pools[collector].oldest
 '''
 
 #: How far blocks may drift apart before static wear levelling moves data.
@@ -70,16 +69,16 @@ def test_opens_names_a_free_block_and_levels_a_closed_one(name: str, shared: boo
         state = engine.state
         pools, blocks = state.pools.copy(), state.blocks.copy()
         for pool in range(parameters.pools):
-            if state.pools[FREE, pool] == 0:  # another plane has the free blocks that all share
+            if state.pools.free[pool] == 0:  # another plane has the free blocks that all share
                 assert shared
                 continue
-            assert OPENS.function(name)(state.flash, pool) in ring(pools, blocks, FIRST_FREE, AFTER, pool)
+            assert OPENS.function(name)(state.flash, pool) in ring(pools.first_free[pool], blocks.after, blocks.before)
         for collector in range(1 if shared else parameters.pools):
-            per_pool = blocks.shape[1] if shared else parameters.blocks_per_plane
+            per_pool = len(blocks) if shared else parameters.blocks_per_plane
             named.append(int(LEVELS.function(name)(state.flash, collector)))
-            assert named[-1] == -1 or blocks[STATE, named[-1]] == CLOSED_BLOCK
+            assert named[-1] == -1 or blocks.state[named[-1]] == CLOSED_BLOCK
             assert named[-1] == -1 or named[-1] // per_pool == collector
-        pools[WEAR_HAND] = state.pools[WEAR_HAND]
+        pools.wear_hand = state.pools.wear_hand
         assert np.array_equal(state.pools, pools) and np.array_equal(state.blocks, blocks)
     assert (max(named) >= 0) == (name == "static")
     check_invariants(engine)
@@ -88,7 +87,7 @@ def test_opens_names_a_free_block_and_levels_a_closed_one(name: str, shared: boo
 def spread(engine: SsdEngine) -> int:
     """The most and the least erases of a block of one pool are so far apart."""
     pools = 1 if engine.parameters.gc_pool == "shared" else engine.parameters.pools
-    return int(np.ptp(engine.state.blocks[CYCLES].reshape(pools, -1), axis=1).max())
+    return int(np.ptp(engine.state.blocks.cycles.reshape(pools, -1), axis=1).max())
 
 
 @pytest.mark.parametrize("shared", [False, True])
@@ -100,8 +99,8 @@ def test_hot_and_cold_data_wear_blocks_evenly_only_if_cold_data_move(streams: in
     """
     changes = {"gc_streams": streams, "gc_reserve": streams + 1, "shared": shared}
     engines = {name: overwritten(name, **changes) for name in ("none", "dynamic", "static")}
-    deviation = {name: engine.state.blocks[CYCLES].std() for name, engine in engines.items()}
-    assert all(engines[name].state.blocks[CYCLES].min() == 0 for name in ("none", "dynamic"))
+    deviation = {name: engine.state.blocks.cycles.std() for name, engine in engines.items()}
+    assert all(engines[name].state.blocks.cycles.min() == 0 for name in ("none", "dynamic"))
     assert deviation["none"] >= deviation["dynamic"] > 5 * deviation["static"]
     for engine in (engines["static"], overwritten("static", rounds=240, **changes)):
         assert spread(engine) <= (4 if streams == 1 else 2) * GAP
@@ -129,9 +128,9 @@ def test_steps_do_not_grow_with_the_drive(name: str) -> None:
     steps = []
     for blocks in (256, 2048):
         engine = overwritten(name, blocks=blocks, rounds=1)
-        before, erased = engine.statistics()["victim_steps"], engine.state.blocks[CYCLES].sum()
+        before, erased = engine.statistics()["victim_steps"], engine.state.blocks.cycles.sum()
         overwrite(engine, 3)
-        steps.append((engine.statistics()["victim_steps"] - before) / (engine.state.blocks[CYCLES].sum() - erased))
+        steps.append((engine.statistics()["victim_steps"] - before) / (engine.state.blocks.cycles.sum() - erased))
     assert steps[1] <= 1.05 * steps[0]
 
 
@@ -170,14 +169,14 @@ def test_a_policy_from_a_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("flash.blocks[BEFORE, flash.pools[FIRST_FREE, pool]]", "-1", r"'.*mine\.py' opened a block that is not free"),
+        ("flash.blocks[flash.pools[pool].first_free].before", "-1", r"'.*mine\.py' opened a block that is not free"),
         (
-            "flash.blocks[BEFORE, flash.pools[FIRST_FREE, pool]]",
-            "flash.pools[FIRST_FREE, 1 - pool]",
+            "flash.blocks[flash.pools[pool].first_free].before",
+            "flash.pools[1 - pool].first_free",
             r"'.*mine\.py' opened a block that is not free",
         ),
-        ("pools[OLDEST, collector]", "pools[FIRST_FREE, collector]", r"'.*mine\.py' levelled a block that is not closed"),
-        ("pools[OLDEST, collector]", "pools[OLDEST, 1 - collector]", r"'.*mine\.py' levelled a block that is not closed"),
+        ("pools[collector].oldest", "pools[collector].first_free", r"'.*mine\.py' levelled a block that is not closed"),
+        ("pools[collector].oldest", "pools[1 - collector].oldest", r"'.*mine\.py' levelled a block that is not closed"),
     ],
 )
 def test_a_policy_that_breaks_the_contract(old: str, new: str, message: str, tmp_path: Path) -> None:

@@ -16,8 +16,7 @@ from flashsim.ssd.engine.drive import SsdEngine
 from flashsim.ssd.ftl.base import FAMILY
 from flashsim.ssd.parameters import SsdParameters
 from flashsim.ssd.specification.drive import SsdSpecification
-from flashsim.ssd.state.flash_array import FREE, LOG_BLOCK, STATE
-from flashsim.ssd.state.geometry import READ_ONLY, SEQUENCE
+from flashsim.ssd.state.flash_array import LOG_BLOCK
 from tests.flashsim.ssd.drives import PAGE, check_invariants, drive, drive_for, random_drive, served
 from tests.property.test_ssd_equality import assert_same_state
 from tests.property.test_ssd_power_cut import allowed_versions, durable_changes
@@ -54,8 +53,8 @@ def test_a_cut_at_every_moment(name: str, seed: int, planes: int) -> None:
         check_invariants(engine)
         allowed = allowed_versions(parameters, requests, before, set(done.tolist()), parameters.logical_pages + 1)
         assert all(engine.version(page) in versions for page, versions in enumerate(allowed)), f"cut at {cut}"
-        assert not (engine.state.blocks[STATE] == LOG_BLOCK).any()
-        assert (engine.state.pools[FREE] >= parameters.gc_reserve + max(1, parameters.log_blocks)).all()
+        assert not (engine.state.blocks.state == LOG_BLOCK).any()
+        assert (engine.state.pools.free >= parameters.gc_reserve + max(1, parameters.log_blocks)).all()
         if cut % 100 == 5:
             pages = generator(cut, "pages").permutation(parameters.logical_pages)
             served(engine, make_requests(WRITE, pages * PAGE, PAGE), engine.now)
@@ -71,7 +70,7 @@ def test_a_drive_that_wears_out_keeps_what_it_holds(name: str, seed: int) -> Non
     parameters = replace(parameters, endurance=6, endurance_spread=0.3, seed=seed, write_buffer=0, power_protected=False)
     engine, specification = SsdEngine(parameters), SsdSpecification(parameters)
     newest, last_id, batch = np.zeros(parameters.logical_pages, np.int64), 0, 0
-    while not engine.state.control[READ_ONLY]:
+    while not engine.state.control.read_only:
         batch += 1
         pages = generator(seed, "pages", batch).integers(0, parameters.logical_pages, 12)
         requests = make_requests(WRITE, pages * PAGE, PAGE)
@@ -104,18 +103,18 @@ def test_cuts_while_blocks_wear_out(name: str) -> None:
         engine = SsdEngine(parameters)
         for cut in range(8):
             before = np.array([engine.version(page) for page in range(parameters.logical_pages)])
-            first_id = int(engine.state.control[SEQUENCE]) + 1
+            first_id = int(engine.state.control.sequence) + 1
             end = engine.now + int(generator(seed, "cut", cut).integers(0, 10_000))
             ids = engine.submit(requests, one_command_each(requests), engine.now)
             with contextlib.suppress(ReadOnlyDeviceError):
                 done = engine.advance(end, every=True)["id"] - ids[0]
-            if engine.state.control[READ_ONLY]:
+            if engine.state.control.read_only:
                 break
             engine.power_cut(end)
             check_invariants(engine)
             durable = durable_changes(parameters, requests, set(done.tolist()))
             allowed = allowed_versions(parameters, requests, before, durable, first_id)
             assert all(engine.version(page) in versions for page, versions in enumerate(allowed)), f"seed {seed}, cut {cut}"
-            assert not engine.state.control[READ_ONLY]
+            assert not engine.state.control.read_only
         retired += engine.statistics()["retired_blocks"]
     assert retired > 30

@@ -14,7 +14,6 @@ from flashsim.ssd.engine.drive import SsdEngine
 from flashsim.ssd.ftl.base import FAMILY
 from flashsim.ssd.parameters import SsdParameters
 from flashsim.ssd.specification.drive import SsdSpecification
-from flashsim.ssd.state.geometry import ID_BASE, SEQUENCE
 from tests.flashsim.ssd.drives import PAGE, check_invariants, drive_for, random_drive, random_workload, served
 from tests.property.test_ssd_equality import assert_same_state
 
@@ -83,7 +82,7 @@ def test_what_survives(seed: int, ftl: str) -> None:
     for _ in range(3):
         began = engine.now
         cut = began + int(random.integers(0, last + 1))
-        first_id = int(engine.state.control[SEQUENCE] - engine.state.control[ID_BASE]) + 1
+        first_id = int(engine.state.control.sequence - engine.state.control.id_base) + 1
         before = np.array([engine.version(page) for page in range(parameters.logical_pages)])
         done = []
         for model in (engine, specification):

@@ -24,8 +24,7 @@ from flashsim.ssd.ftl.base import FAMILY
 from flashsim.ssd.parameters import SsdParameters
 from flashsim.ssd.state.drive_state import DriveState, apply
 from flashsim.ssd.state.flash import Planned
-from flashsim.ssd.state.flash_array import ERASE_BLOCK, MOVE_PAGE, PROGRAM_PAGE, READ_PAGE, SPARE_OWNER, STORE_PAGE, ZERO_PAGE
-from flashsim.ssd.state.geometry import READ_ONLY, REFUSED, SEQUENCE
+from flashsim.ssd.state.flash_array import ERASE_BLOCK, MOVE_PAGE, PROGRAM_PAGE, READ_PAGE, STORE_PAGE, ZERO_PAGE
 from flashsim.ssd.state.pools import next_write_id
 from flashsim.ssd.state.recovery import recover
 from tests.flashsim.ssd.drives import PAGE, check_invariants, drive_for, in_part_continued, random_drive, random_workload
@@ -71,15 +70,15 @@ class StateMachine(RuleBasedStateMachine):
             if row.kind == PROGRAM_PAGE:
                 self.newest[row.logical] = row.write_id  # an erase later in the plan may take the version before
             if row.source >= 0:
-                assert state.spare[row.source] > 0 and state.pages[row.source, SPARE_OWNER] == row.logical + 1
+                assert state.spare[row.source] > 0 and state.pages[row.source].spare_owner == row.logical + 1
         elif row.kind == ERASE_BLOCK:
             for flash_page in range(place * per_block, (place + 1) * per_block):
-                owner, write_id = state.pages[flash_page, SPARE_OWNER], state.spare[flash_page]
+                owner, write_id = state.pages[flash_page].spare_owner, state.spare[flash_page]
                 if write_id > 0 and owner <= len(self.newest) and write_id == self.newest[owner - 1]:  # it was copied
-                    assert ((state.spare == write_id) & (state.pages[:, SPARE_OWNER] == owner)).sum() > 1
+                    assert ((state.spare == write_id) & (state.pages.spare_owner == owner)).sum() > 1
 
     def write_one(self, page: int, partial: bool) -> None:
-        if self.state.control[READ_ONLY]:
+        if self.state.control.read_only:
             return
         assert self.plan(WRITE, page, partial).count(PROGRAM_PAGE) == 1
         self.newest[page] = self.state.version(page)
@@ -142,7 +141,7 @@ class EngineMachine(RuleBasedStateMachine):
         """Requests of all kinds, to their end or until the power fails."""
         requests, at = random_workload(seed, self.parameters, count)
         requests["dependency"], requests["stream"] = -1, 0
-        before, first_id, began = np.array(self.versions()), int(self.engine.state.control[SEQUENCE]) + 1, self.engine.now
+        before, first_id, began = np.array(self.versions()), int(self.engine.state.control.sequence) + 1, self.engine.now
         at = np.sort(at) + began
         ids = self.engine.submit(requests, one_command_each(requests), at)
         cut = NEVER if share is None else began + int(share * 100 * count)
@@ -207,13 +206,13 @@ def assert_every_cut_keeps_what_was_durable(seed: int, ftl: str, *, only: Contai
         for page in generator(seed, "worn").integers(0, max(1, parameters.logical_pages // 3), 4 * parameters.logical_pages).tolist():
             engine.load(page * PAGE, PAGE)
     before = np.array([engine.version(page) for page in range(parameters.logical_pages)])
-    first_id = int(engine.state.control[SEQUENCE]) + 1
+    first_id = int(engine.state.control.sequence) + 1
     ids = engine.submit(requests, one_command_each(requests), engine.now)
     whole = copy.deepcopy(engine)
     step(whole, NEVER)
-    refused = int(whole.state.control[REFUSED])
+    refused = int(whole.state.control.refused)
     assert not in_order or refused or whole.statistics()["continued_writes"] > 3
-    assert whole.statistics()["refused_writes"] == refused and (refused == 0 or whole.state.control[READ_ONLY])
+    assert whole.statistics()["refused_writes"] == refused and (refused == 0 or whole.state.control.read_only)
     accepted = requests.copy()
     writes = np.flatnonzero(requests["operation"] == WRITE)
     accepted["operation"][writes[len(writes) - refused :]] = READ

@@ -4,6 +4,7 @@ from flashsim.core.array_types import VECTOR
 from flashsim.core.host import HOST_TABLES, Host, next_command, next_queue, take_command
 from flashsim.core.kernel import compiled_apart, inlined_kernel
 from flashsim.core.policies import Policies
+from flashsim.core.records import Records
 from flashsim.core.request import FLUSH, FORCE_UNIT_ACCESS, READ, SECTOR, TRIM, WRITE, Integers
 from flashsim.ssd.engine.buffering import await_destaging, destage, drop_entry, fill_entry, read_entry
 from flashsim.ssd.engine.continuation import goes_on, read_ahead, write_behind
@@ -14,9 +15,7 @@ from flashsim.ssd.engine.queueing import add_operations
 from flashsim.ssd.ftl.base import translate_of
 from flashsim.ssd.state.drive_state import BUFFER_HITS, BUFFER_OVERWRITES, FLUSHES, READ_BYTES, READS, TRIMS, WRITE_BYTES, WRITES
 from flashsim.ssd.state.flash import FLASH, Flash
-from flashsim.ssd.state.geometry import BROKEN, CHANNELS, DIES, MAP_PAGES, PAGE_SECTORS, PLAN_ROWS, READ_ONLY, REFUSED
 from flashsim.ssd.state.pools import next_write_id
-from flashsim.ssd.state.timing import CONTINUATION, POWER_PROTECTED, READ_OVERHEAD, WRITE_OVERHEAD
 from flashsim.ssd.state.write_buffer import (
     OLDEST_ENTRY,
     PLACES,
@@ -61,9 +60,9 @@ def admit_page(
     continues: bool,
 ) -> bool:
     """Plan one page of a command that the write buffer has no part in; False if a policy broke its contract."""
-    partial = 0 if sectors == flash.control[PAGE_SECTORS] else 1
+    partial = 0 if sectors == flash.control.page_sectors else 1
     rows = translate_of(policies)(operation, page, partial, flash, policies)
-    if rows < 0 or flash.control[BROKEN]:
+    if rows < 0 or flash.control.broken:
         return False
     if continues and operation == READ:
         read_ahead(flash.plan, rows, times.counters)
@@ -127,16 +126,16 @@ def admit(
     continues: bool,
 ) -> bool:
     """Plan the pages of a command, in order; False if a policy broke its contract.  Only whole flash pages are trimmed."""
-    size = flash.control[PAGE_SECTORS] * SECTOR
+    size = flash.control.page_sectors * SECTOR
     end = offset + length
     page = offset // size
     while page * size < end:
         first = max(offset, page * size)
         sectors = (min(end, (page + 1) * size) - first) // SECTOR
-        if operation == WRITE and flash.control[READ_ONLY]:
-            flash.control[REFUSED] += 1
+        if operation == WRITE and flash.control.read_only:
+            flash.control.refused += 1
             break
-        if operation == TRIM and sectors < flash.control[PAGE_SECTORS]:
+        if operation == TRIM and sectors < flash.control.page_sectors:
             page += 1
             continue
         if flash.buffer[0, PLACES] > 0:
@@ -154,7 +153,7 @@ def admit(
 
 
 @inlined_kernel
-def take_command_row(host: Host, flow: Flow, queue: int, timing: Integers, operation: int) -> int:
+def take_command_row(host: Host, flow: Flow, queue: int, timing: Records, operation: int) -> int:
     """A row for the next command of a submission queue."""
     command = take_row(flow, COMMAND_KIND)
     flow.operations[command].request = host.queues[queue].head
@@ -162,22 +161,22 @@ def take_command_row(host: Host, flow: Flow, queue: int, timing: Integers, opera
     flow.operations[command].first_part = -1
     flow.operations[command].flush_mark = flow.operations[command].on_its_way = 0
     flow.operations[command].host_command = take_command(host, queue)
-    flow.operations[command].overhead = timing[READ_OVERHEAD] if operation == READ else timing[WRITE_OVERHEAD]
+    flow.operations[command].overhead = timing.read_overhead if operation == READ else timing.write_overhead
     return command
 
 
 @inlined_kernel
-def enter_controller(flow: Flow, control: Integers, command: int, now: int) -> None:
-    if acquire(flow, control[DIES] + control[CHANNELS] + 1, command, now):
+def enter_controller(flow: Flow, control: Records, command: int, now: int) -> None:
+    if acquire(flow, control.dies + control.channels + 1, command, now):
         schedule(flow, command, WAITING, now + flow.operations[command].overhead)
 
 
 @inlined_kernel
-def admit_flush(flow: Flow, flash: Flash, policies: Policies, timing: Integers, now: int) -> int:
+def admit_flush(flow: Flow, flash: Flash, policies: Policies, timing: Records, now: int) -> int:
     """Plan to write all that the buffer holds, and let the flush wait for it; DONE, or why it stopped short."""
     command = flow.engine.flushing
     while flash.buffer[0, WAITING_ENTRIES] > 0:
-        if flow.engine.live + flash.control[PLAN_ROWS] > flow.operations.shape[0]:
+        if flow.engine.live + flash.control.plan_rows > flow.operations.shape[0]:
             return TABLE_FULL
         if not destage(flow, flash, policies, timing, command, flow.operations[command].request, flash.buffer[0, OLDEST_ENTRY], False):
             return POLICY_FAILED
@@ -206,19 +205,19 @@ def dispatch(host: Host, flow: Flow, flash: Flash, times: Times, policies: Polic
         if flow.engine.live + rows_needed(flash, operation, length) > flow.operations.shape[0]:
             return TABLE_FULL
         command = take_command_row(host, flow, queue, times.timing, operation)
-        if operation == WRITE and flash.control[READ_ONLY]:
-            flash.control[REFUSED] += 1
+        if operation == WRITE and flash.control.read_only:
+            flash.control.refused += 1
             length = 0
         else:
             count_command(times.counters, operation, length)
-        if operation == FLUSH and (flash.buffer[0, PLACES] > 0 or times.timing[CONTINUATION] > 0) and not times.timing[POWER_PROTECTED]:
+        if operation == FLUSH and (flash.buffer[0, PLACES] > 0 or times.timing.continuation > 0) and not times.timing.power_protected:
             flow.engine.flushing = command
             continue
         forced = host.commands[row].request_flags & FORCE_UNIT_ACCESS != 0
         through = flash.buffer[0, WRITE_THROUGH] != 0 or forced
         continues = goes_on(flow.engine, flash.control, times, operation, offset, length, forced)
         if continues:
-            flow.operations[command].overhead = times.timing[CONTINUATION]
+            flow.operations[command].overhead = times.timing.continuation
         if (
             operation != FLUSH
             and length > 0
@@ -231,7 +230,7 @@ def dispatch(host: Host, flow: Flow, flash: Flash, times: Times, policies: Polic
 @inlined_kernel
 def rows_needed(flash: Flash, operation: int, length: int) -> int:
     """The most rows of the operation table that a command can take; a flush asks for them as it goes."""
-    touched = length // (flash.control[PAGE_SECTORS] * SECTOR) + 2
-    if operation == WRITE or (operation != FLUSH and (flash.control[MAP_PAGES] > 0 or flash.buffer[0, PLACES] > 0)):
-        return touched * (flash.control[PLAN_ROWS] + 1) + 1
+    touched = length // (flash.control.page_sectors * SECTOR) + 2
+    if operation == WRITE or (operation != FLUSH and (flash.control.map_pages > 0 or flash.buffer[0, PLACES] > 0)):
+        return touched * (flash.control.plan_rows + 1) + 1
     return (touched if operation != FLUSH else 0) + 1

@@ -11,7 +11,6 @@ from flashsim.ssd.engine.queueing import add_operations, add_part
 from flashsim.ssd.ftl.base import translate_of
 from flashsim.ssd.state.flash import Flash
 from flashsim.ssd.state.flash_array import BUFFER_PAGE, DROP_PAGE, ZERO_PAGE
-from flashsim.ssd.state.geometry import BROKEN, SEQUENCE
 from flashsim.ssd.state.write_buffer import ARRIVED, ENTRY_ID, FILLING, PAGE, first_needed, is_whole, leave_buffer, remove_entry
 
 
@@ -78,14 +77,14 @@ def mark_transfers(operations: Records, last: int, taken_by: int) -> None:
 
 
 @lean_kernel
-def destage(flow: Flow, flash: Flash, policies: Policies, timing: Integers, command: int, request: int, entry: int, is_part: bool) -> bool:
+def destage(flow: Flow, flash: Flash, policies: Policies, timing: Records, command: int, request: int, entry: int, is_part: bool) -> bool:
     """Plan to write an entry's page to flash, once it has come; False if a policy broke its contract.
 
     With `is_part` the command waits for that.
     """
-    written, partial = flash.control[SEQUENCE], 0 if is_whole(flash, entry) else 1
+    written, partial = flash.control.sequence, 0 if is_whole(flash, entry) else 1
     rows = translate_of(policies)(WRITE, flash.buffer[entry, PAGE], partial, flash, policies)
-    if rows < 0 or flash.control[BROKEN]:
+    if rows < 0 or flash.control.broken:
         return False
     at = leave_buffer(flash, entry, written)
     first = first_needed(flash.plan, at)

@@ -15,24 +15,22 @@ from flashsim.core.request import READ, SECTOR, WRITE, Integers
 from flashsim.ssd.engine.flow import Flow, Times
 from flashsim.ssd.state.drive_state import CONTINUED_READS, CONTINUED_WRITES, READS_FOR
 from flashsim.ssd.state.flash_array import PROGRAM_PAGE, READ_PAGE, ZERO_PAGE
-from flashsim.ssd.state.geometry import PAGE_SECTORS
-from flashsim.ssd.state.timing import CONTINUATION, CONTINUATION_LIMIT, CONTINUATION_PAGES
 
 
 @inlined_kernel
-def goes_on(engine: Records, control: Integers, times: Times, operation: int, offset: int, length: int, forced: bool) -> bool:
+def goes_on(engine: Records, control: Records, times: Times, operation: int, offset: int, length: int, forced: bool) -> bool:
     """Whether a command goes on from the last one of its operation; note and count it."""
-    if times.timing[CONTINUATION] == 0 or length == 0 or operation not in (READ, WRITE):
+    if times.timing.continuation == 0 or length == 0 or operation not in (READ, WRITE):
         return False
     last = engine.read_end if operation == READ else engine.write_end
-    follows = last == offset and length <= times.timing[CONTINUATION_LIMIT]
+    follows = last == offset and length <= times.timing.continuation_limit
     if operation == READ:
         engine.read_end = offset + length
     else:
         engine.write_end = offset + length
-        size = control[PAGE_SECTORS] * SECTOR
+        size = control.page_sectors * SECTOR
         whole = offset % size == 0 and length % size == 0
-        follows = follows and whole and not forced and engine.held + length // size <= times.timing[CONTINUATION_PAGES]
+        follows = follows and whole and not forced and engine.held + length // size <= times.timing.continuation_pages
     if follows:
         times.counters[CONTINUED_READS if operation == READ else CONTINUED_WRITES] += 1
     return follows

@@ -3,7 +3,6 @@
 from flashsim.core.host import heap_push
 from flashsim.core.kernel import inlined_kernel
 from flashsim.core.records import Records
-from flashsim.core.request import Integers
 from flashsim.ssd.engine.flow import Flow
 from flashsim.ssd.engine.operations import IN_CELLS, IN_PROGRAM, ON_CHANNEL, ROW_BITS, acquire, join_queue, reads_of
 from flashsim.ssd.engine.span_log import note_span
@@ -18,19 +17,7 @@ from flashsim.ssd.state.flash_array import (
     STORE_PAGE,
     ZERO_PAGE,
 )
-from flashsim.ssd.state.geometry import BLOCKS_PER_POOL, DIES, PAGES_PER_BLOCK, channel_of, die_of_block
-from flashsim.ssd.state.timing import (
-    CACHE_PROGRAM,
-    CELL_ERASE,
-    CELL_READ,
-    MULTI_PLANE,
-    READ_PRIORITY,
-    RESUME,
-    SUSPEND_ERASE,
-    SUSPEND_LIMIT,
-    SUSPEND_PROGRAM,
-    TRANSFER,
-)
+from flashsim.ssd.state.geometry import channel_of, die_of_block
 
 
 @inlined_kernel
@@ -42,16 +29,16 @@ def schedule(flow: Flow, row: int, phase: int, time: int) -> None:
 
 
 @inlined_kernel
-def use_channel(flow: Flow, timing: Integers, row: int, now: int) -> None:
+def use_channel(flow: Flow, timing: Records, row: int, now: int) -> None:
     """The channel is the operation's: move a page, or out and back in for a move."""
     pages = 2 if flow.operations[row].kind == MOVE_PAGE else 1
-    schedule(flow, row, ON_CHANNEL, now + pages * timing[TRANSFER])
+    schedule(flow, row, ON_CHANNEL, now + pages * timing.transfer)
 
 
 @inlined_kernel
-def ask_channel(flow: Flow, control: Integers, timing: Integers, row: int, now: int) -> None:
+def ask_channel(flow: Flow, control: Records, timing: Records, row: int, now: int) -> None:
     flow.operations[row].phase = ON_CHANNEL
-    if acquire(flow, control[DIES] + channel_of(control, flow.operations[row].die), row, now):
+    if acquire(flow, control.dies + channel_of(control, flow.operations[row].die), row, now):
         use_channel(flow, timing, row, now)
 
 
@@ -70,7 +57,7 @@ def wake(flow: Flow, die: int) -> None:
 
 
 @inlined_kernel
-def satisfy(flow: Flow, timing: Integers, row: int) -> None:
+def satisfy(flow: Flow, timing: Records, row: int) -> None:
     """One thing that an operation waited for has happened; with the last it is ready for its die, or for the link."""
     flow.operations[row].waits -= 1
     if flow.operations[row].waits > 0:
@@ -82,13 +69,13 @@ def satisfy(flow: Flow, timing: Integers, row: int) -> None:
             flow.operations[flow.engine.last_ready].next_waiting = row
         flow.engine.last_ready = row
         return
-    if flow.operations[row].kind == READ_PAGE and timing[READ_PRIORITY]:
+    if flow.operations[row].kind == READ_PAGE and timing.read_priority:
         join_queue(flow, reads_of(flow, flow.operations[row].die), row)
     wake(flow, flow.operations[row].die)
 
 
 @inlined_kernel
-def satisfy_followers(flow: Flow, timing: Integers, row: int) -> None:
+def satisfy_followers(flow: Flow, timing: Records, row: int) -> None:
     """An operation has ended: tell those that wait for it."""
     follower = flow.operations[row].first_follower
     while follower >= 0:
@@ -101,7 +88,7 @@ def satisfy_followers(flow: Flow, timing: Integers, row: int) -> None:
 
 
 @inlined_kernel
-def open_gate(flow: Flow, control: Integers, timing: Integers, block: int, number: int) -> None:
+def open_gate(flow: Flow, control: Records, timing: Records, block: int, number: int) -> None:
     """The operation of that number no longer keeps a block from being erased: the erase admitted next after it may go on."""
     if number > flow.gates[block].last_erase:
         flow.gates[block].holders -= 1
@@ -121,14 +108,14 @@ def same_work(kind: int, other: int) -> bool:
 
 
 @inlined_kernel
-def works_with(operations: Records, control: Integers, first: int, row: int) -> bool:
+def works_with(operations: Records, control: Records, first: int, row: int) -> bool:
     """Whether a ready operation joins those chained from `first`: of one kind, on a plane of its own, at the same page of its block."""
     kind, place = operations[first].kind, operations[row].place
     if operations[row].waits > 0 or not same_work(kind, operations[row].kind):
         return False
-    if kind != ERASE_BLOCK and (operations[first].place - place) % control[PAGES_PER_BLOCK] != 0:
+    if kind != ERASE_BLOCK and (operations[first].place - place) % control.pages_per_block != 0:
         return False
-    size = control[BLOCKS_PER_POOL] if kind == ERASE_BLOCK else control[BLOCKS_PER_POOL] * control[PAGES_PER_BLOCK]
+    size = control.blocks_per_pool if kind == ERASE_BLOCK else control.blocks_per_pool * control.pages_per_block
     member = first
     while member >= 0:
         if operations[member].place // size == place // size:
@@ -138,13 +125,13 @@ def works_with(operations: Records, control: Integers, first: int, row: int) -> 
 
 
 @inlined_kernel
-def take_work(flow: Flow, control: Integers, timing: Integers, number: int) -> int:
+def take_work(flow: Flow, control: Records, timing: Records, number: int) -> int:
     """Take the first operation off a die's queue, with those behind it that work together with it, chained by `next_in_die`."""
     queue = flow.queues[number]
     first = last = queue.head
     queue.head = flow.operations[first].next_in_die
     flow.operations[first].next_in_die = -1
-    while timing[MULTI_PLANE] and queue.head >= 0 and works_with(flow.operations, control, first, queue.head):
+    while timing.multi_plane and queue.head >= 0 and works_with(flow.operations, control, first, queue.head):
         row = queue.head
         queue.head = flow.operations[row].next_in_die
         flow.operations[row].next_in_die = -1
@@ -154,29 +141,29 @@ def take_work(flow: Flow, control: Integers, timing: Integers, number: int) -> i
 
 
 @inlined_kernel
-def start(flow: Flow, control: Integers, timing: Integers, die: int, row: int, now: int) -> None:
+def start(flow: Flow, control: Records, timing: Records, die: int, row: int, now: int) -> None:
     """The die is the operation's and those chained to it; what is in the cache register held it before, until it ends."""
     flow.servers[die].busy = row + 1
     if flow.servers[die].cached == 0:
         flow.servers[die].since = now
     kind = flow.operations[row].kind
     if kind == ERASE_BLOCK:
-        schedule(flow, row, IN_CELLS, now + timing[CELL_ERASE])
+        schedule(flow, row, IN_CELLS, now + timing.erase)
     elif kind in (PROGRAM_PAGE, STORE_PAGE):
         ask_channel(flow, control, timing, row, now)
     else:
-        schedule(flow, row, IN_CELLS, now + timing[CELL_READ])
+        schedule(flow, row, IN_CELLS, now + timing.read)
 
 
 @inlined_kernel
-def interrupt(flow: Flow, control: Integers, timing: Integers, die: int, now: int) -> bool:
+def interrupt(flow: Flow, control: Records, timing: Records, die: int, now: int) -> bool:
     """Suspend what the die does, if a read may interrupt it and it does not end just now; whether the die is free."""
     row = flow.servers[die].busy - 1
     phase = flow.operations[row].phase
     erasing = flow.operations[row].kind == ERASE_BLOCK and phase == IN_CELLS
-    if not (erasing and timing[SUSPEND_ERASE]) and not (phase == IN_PROGRAM and timing[SUSPEND_PROGRAM]):
+    if not (erasing and timing.suspend_erase) and not (phase == IN_PROGRAM and timing.suspend_program):
         return False
-    if flow.operations[row].interrupted == timing[SUSPEND_LIMIT] or flow.operations[row].due == now:
+    if flow.operations[row].interrupted == timing.suspend_limit or flow.operations[row].due == now:
         return False
     flow.operations[row].interrupted += 1
     flow.operations[row].left_over = flow.operations[row].due - now
@@ -187,7 +174,7 @@ def interrupt(flow: Flow, control: Integers, timing: Integers, die: int, now: in
 
 
 @inlined_kernel
-def leave(flow: Flow, control: Integers, die: int, cached: bool, now: int) -> None:
+def leave(flow: Flow, control: Records, die: int, cached: bool, now: int) -> None:
     """The operation at work, or the one in the cache register, gives up its die, which the other holds from now."""
     server = flow.servers[die]
     note_span(flow, control, die, (server.cached if cached else server.busy) - 1, now)
@@ -200,7 +187,7 @@ def leave(flow: Flow, control: Integers, die: int, cached: bool, now: int) -> No
 
 
 @inlined_kernel
-def pass_to_cache(flow: Flow, control: Integers, timing: Integers, die: int, now: int) -> None:
+def pass_to_cache(flow: Flow, control: Records, timing: Records, die: int, now: int) -> None:
     """The page that was read moves to the cache register, and from there over the channel; the cells may go on."""
     flow.servers[die].cached = flow.servers[die].busy
     flow.servers[die].busy = 0
@@ -226,14 +213,14 @@ def may_fill_cache(flow: Flow, die: int) -> bool:
 
 
 @inlined_kernel
-def look_for_work(flow: Flow, control: Integers, timing: Integers, die: int, now: int) -> None:
+def look_for_work(flow: Flow, control: Records, timing: Records, die: int, now: int) -> None:
     """Start what comes next: reads that overtake, then what they interrupted, then the first of the others if it is ready.
 
     While a page that was read leaves through the cache register, only reads start; while one is programmed, the next may come there.
     """
     reads = flow.queues[reads_of(flow, die)].head >= 0
     if flow.servers[die].busy != 0 and not (reads and interrupt(flow, control, timing, die, now)):
-        if timing[CACHE_PROGRAM] and may_fill_cache(flow, die):
+        if timing.cache_program and may_fill_cache(flow, die):
             row = take_work(flow, control, timing, die)
             flow.servers[die].cached = row + 1
             ask_channel(flow, control, timing, row, now)
@@ -248,14 +235,14 @@ def look_for_work(flow: Flow, control: Integers, timing: Integers, die: int, now
         flow.servers[die].suspended = 0
         flow.servers[die].busy = row + 1
         flow.servers[die].since = now
-        schedule(flow, row, flow.operations[row].phase, now + flow.operations[row].left_over + timing[RESUME])
+        schedule(flow, row, flow.operations[row].phase, now + flow.operations[row].left_over + timing.resume)
     elif flow.queues[die].head >= 0 and flow.operations[flow.queues[die].head].waits == 0:
         row = take_work(flow, control, timing, die)
         start(flow, control, timing, die, row, now)
 
 
 @inlined_kernel
-def let_dies_work(flow: Flow, control: Integers, timing: Integers, now: int) -> None:
+def let_dies_work(flow: Flow, control: Records, timing: Records, now: int) -> None:
     """All dies that were woken look for work, in the order in which they were woken."""
     while flow.engine.first_woken >= 0:
         die = flow.engine.first_woken

@@ -25,11 +25,9 @@ from flashsim.ssd.engine.span_log import is_full, taken_spans
 from flashsim.ssd.parameters import SsdParameters
 from flashsim.ssd.state.drive_state import DriveState, ids_needed, ids_of_command, statistics_with_times
 from flashsim.ssd.state.flash import FLASH
-from flashsim.ssd.state.flash_array import BUFFER_PAGE, ERASE_BLOCK, PROGRAM_PAGE, QUEUED, STORE_PAGE, erased
-from flashsim.ssd.state.geometry import REFUSED
+from flashsim.ssd.state.flash_array import BUFFER_PAGE, ERASE_BLOCK, PROGRAM_PAGE, STORE_PAGE, erased
 from flashsim.ssd.state.recovery import recover
 from flashsim.ssd.state.write_buffer import ARRIVED, ENTRY_ID, PAGE, PLACES, waiting_entries
-from flashsim.ssd.state.write_ids import ids_left
 
 _FIRST_ROWS = 1024
 _SPAN_ROWS = 65536
@@ -100,7 +98,7 @@ class SsdEngine(CompiledEngine):
     def __init__(self, parameters: SsdParameters) -> None:
         self.parameters = parameters
         self.state = DriveState(parameters)
-        self._times = Times(self.state.timing.scalars(), self.state.timing.links(), self.state.counters)
+        self._times = Times(self.state.timing.record(), self.state.timing.links(), self.state.counters)
         self._spans: list[Spans] = []
         submission = (parameters.read_submission, parameters.write_submission)
         super().__init__(HostQueue(parameters.queue_depth, parameters.queues, submission), advance, _STATE)
@@ -138,15 +136,15 @@ class SsdEngine(CompiledEngine):
 
     def submit(self, requests: Requests, commands: Commands, at: int | Integers) -> Integers:
         needed = ids_needed(self.state, requests, commands)
-        if ids_left(self.state.control) < needed:
+        if self.state.ids_left < needed:
             self._renumber(needed)
         return super().submit(requests, commands, at)
 
     def advance(self, until: int = NEVER, *, every: bool = False, wait: int = 1) -> Completions:
         """Let time pass; see `flashsim.core.model.DeviceModel.advance`."""
         self._run(until, NEVER if every else wait)
-        if self.state.control[REFUSED] > self._refused:
-            self._refused = int(self.state.control[REFUSED])
+        if self.state.refused > self._refused:
+            self._refused = self.state.refused
             raise self.state.read_only()
         return self._host.collect()
 
@@ -157,9 +155,9 @@ class SsdEngine(CompiledEngine):
     def room_for(self, longest: int) -> int:
         super().room_for(longest)
         needed = ids_of_command(self.state, longest)
-        if ids_left(self.state.control) < _COMMANDS_AT_ONCE * needed:
+        if self.state.ids_left < _COMMANDS_AT_ONCE * needed:
             self._renumber(_COMMANDS_AT_ONCE * needed)
-        return int(ids_left(self.state.control)) // needed
+        return self.state.ids_left // needed
 
     def recover(self, status: int) -> None:
         if status == POLICY_FAILED:
@@ -222,7 +220,7 @@ class SsdEngine(CompiledEngine):
         self._flow = self._idle(before.log)
         self._flow.servers.busy_ns = before.servers.busy_ns
         self._flow.engine.spans, self._flow.engine.recording = before.engine.spans, before.engine.recording
-        self.state.pools[QUEUED] = 0
+        self.state.pools.queued = 0
         recover(self.state)
         self.state.write_out(arrived)
         return PowerCut(self.now, lost)

@@ -9,7 +9,7 @@ from numba import types
 
 from flashsim.core.host import HOST_TABLES, Host, command_done
 from flashsim.core.kernel import compiled_apart, inlined_kernel
-from flashsim.core.request import Integers
+from flashsim.core.records import Records
 from flashsim.core.spans import HOST
 from flashsim.ssd.engine.buffering import arrive, forget_flush
 from flashsim.ssd.engine.dies import (
@@ -36,22 +36,20 @@ from flashsim.ssd.state.flash_array import (
     FETCH_PAGE,
     MOVE_PAGE,
     PROGRAM_PAGE,
-    QUEUED,
     READ_PAGE,
     STORE_PAGE,
     erased,
     programmed,
     started,
 )
-from flashsim.ssd.state.geometry import CHANNELS, COPYBACK, DIES, block_of, channel_of
-from flashsim.ssd.state.timing import CACHE_PROGRAM, CACHE_READ, CELL_PROGRAM, READ_PRIORITY
+from flashsim.ssd.state.geometry import block_of, channel_of
 
 
 @inlined_kernel
 def done_with_die(flow: Flow, flash: Flash, die: int, cached: bool, row: int, now: int) -> None:
     """The operations chained from `row`, at work or in the cache register, are done with their die, which may look for work."""
     while row >= 0:
-        flash.pools[QUEUED, die] -= 1
+        flash.pools[die].queued -= 1
         row = flow.operations[row].next_in_die
     leave(flow, flash.control, die, cached, now)
     wake(flow, die)
@@ -93,9 +91,9 @@ def destaged(host: Host, flow: Flow, number: int) -> None:
 
 
 @inlined_kernel
-def overhead_ends(flow: Flow, times: Times, control: Integers, row: int, now: int) -> None:
+def overhead_ends(flow: Flow, times: Times, control: Records, row: int, now: int) -> None:
     """The controller has dealt with a command: its operations go on."""
-    following = release(flow, control[DIES] + control[CHANNELS] + 1, now)
+    following = release(flow, control.dies + control.channels + 1, now)
     if following >= 0:
         schedule(flow, following, WAITING, now + flow.operations[following].overhead)
     part = flow.operations[row].first_part
@@ -110,7 +108,7 @@ def overhead_ends(flow: Flow, times: Times, control: Integers, row: int, now: in
 @inlined_kernel
 def link_ends(flow: Flow, flash: Flash, times: Times, row: int, now: int) -> bool:
     """Bytes have passed over the link; whether the operation is done with that."""
-    following = release(flow, flash.control[DIES] + flash.control[CHANNELS], now)
+    following = release(flow, flash.control.dies + flash.control.channels, now)
     if following >= 0:
         use_link(flow, times.links, following, now)
     if flow.operations[row].kind == BUFFER_PAGE:
@@ -125,14 +123,14 @@ def link_ends(flow: Flow, flash: Flash, times: Times, row: int, now: int) -> boo
 
 
 @inlined_kernel
-def begin_program(flow: Flow, spare: Narrow, timing: Integers, die: int, now: int) -> None:
+def begin_program(flow: Flow, spare: Narrow, timing: Records, die: int, now: int) -> None:
     """All pages of the operations at work are in their registers: into the cells with them; the next may come to the cache register."""
     first = row = flow.servers[die].busy - 1
     while row >= 0:
         started(spare, flow.operations[row].place)
         row = flow.operations[row].next_in_die
-    schedule(flow, first, IN_PROGRAM, now + timing[CELL_PROGRAM])
-    if timing[CACHE_PROGRAM]:
+    schedule(flow, first, IN_PROGRAM, now + timing.program)
+    if timing.cache_program:
         wake(flow, die)
 
 
@@ -142,10 +140,10 @@ def read_ends(flow: Flow, flash: Flash, times: Times, row: int, now: int) -> Non
     die, other = flow.operations[row].die, flow.operations[row].next_in_die
     times.counters[READS_FOR + flow.operations[row].cause] += 1
     if other >= 0:
-        flash.pools[QUEUED, die] -= 1
+        flash.pools[die].queued -= 1
         flow.servers[die].busy = other + 1
         ask_channel(flow, flash.control, times.timing, other, now)
-    elif times.timing[CACHE_READ]:
+    elif times.timing.cache_read:
         done_with_die(flow, flash, die, True, row, now)
         if flow.servers[die].busy != 0 and flow.operations[flow.servers[die].busy - 1].phase == WAITING:
             pass_to_cache(flow, flash.control, times.timing, die, now)
@@ -156,7 +154,7 @@ def read_ends(flow: Flow, flash: Flash, times: Times, row: int, now: int) -> Non
         satisfy_followers(flow, times.timing, row)
         give_row(flow, row)
         return
-    if times.timing[READ_PRIORITY]:
+    if times.timing.read_priority:
         open_gate(flow, flash.control, times.timing, block_of(flash.control, flow.operations[row].place), flow.operations[row].id)
     ask_link(flow, flash.control, times.links, row, now)
 
@@ -165,7 +163,7 @@ def read_ends(flow: Flow, flash: Flash, times: Times, row: int, now: int) -> Non
 def channel_ends(flow: Flow, flash: Flash, times: Times, row: int, now: int) -> None:
     """A page has passed over a channel: reads leave the die; programs begin once the pages of all planes are there."""
     die = flow.operations[row].die
-    following = release(flow, flash.control[DIES] + channel_of(flash.control, die), now)
+    following = release(flow, flash.control.dies + channel_of(flash.control, die), now)
     if following >= 0:
         use_channel(flow, times.timing, following, now)
     flow.engine.held -= flow.operations[row].is_behind
@@ -223,10 +221,10 @@ def on_flash(host: Host, flow: Flow, flash: Flash, times: Times, row: int, now: 
 @inlined_kernel
 def cells_end(flow: Flow, flash: Flash, times: Times, first: int, now: int) -> None:
     """Pages are in their registers, or blocks are erased."""
-    if flow.operations[first].kind == MOVE_PAGE and flash.control[COPYBACK]:
+    if flow.operations[first].kind == MOVE_PAGE and flash.control.copyback:
         begin_program(flow, flash.spare, times.timing, flow.operations[first].die, now)
         return
-    if times.timing[CACHE_READ] and flow.operations[first].kind in (READ_PAGE, FETCH_PAGE):
+    if times.timing.cache_read and flow.operations[first].kind in (READ_PAGE, FETCH_PAGE):
         if flow.servers[flow.operations[first].die].cached == 0:
             pass_to_cache(flow, flash.control, times.timing, flow.operations[first].die, now)
         else:
@@ -255,21 +253,21 @@ def happen(host: Host, flow: Flow, flash: Flash, times: Times, row: int) -> None
     now = host.scalars.now
     phase = flow.operations[row].phase
     if flow.operations[row].kind == COMMAND_KIND:
-        note_span(flow, flash.control, flash.control[DIES] + flash.control[CHANNELS] + 1, row, now)
+        note_span(flow, flash.control, flash.control.dies + flash.control.channels + 1, row, now)
         overhead_ends(flow, times, flash.control, row, now)
         if flow.operations[row].flush_mark > 0:
             flow.operations[row].left -= 1
         if flow.operations[row].left == 0:
             finish_command(host, flow, row)
     elif phase == ON_LINK:
-        note_span(flow, flash.control, flash.control[DIES] + flash.control[CHANNELS], row, now)
+        note_span(flow, flash.control, flash.control.dies + flash.control.channels, row, now)
         is_part = flow.operations[row].kind != BUFFER_PAGE or flow.operations[row].is_part
         if link_ends(flow, flash, times, row, now) and not is_part:
             give_row(flow, row)
         elif flow.operations[row].phase == ON_LINK or flow.operations[row].is_behind:
             finish_part(host, flow, row)
     elif phase == ON_CHANNEL:
-        note_span(flow, flash.control, flash.control[DIES] + channel_of(flash.control, flow.operations[row].die), row, now)
+        note_span(flow, flash.control, flash.control.dies + channel_of(flash.control, flow.operations[row].die), row, now)
         channel_ends(flow, flash, times, row, now)
     elif phase == IN_PROGRAM:
         program_ends(flow, flash, times, row, now)

@@ -9,6 +9,7 @@ from flashsim.core.records import Records, record_dtype, record_of_type, table_t
 from flashsim.core.request import Integers
 from flashsim.core.spans import SPAN
 from flashsim.ssd.state.flash import PLAN
+from flashsim.ssd.state.timing import TIMING
 
 # A row of the operation table begins with the fields of a plan's row.  `waits` counts what must happen before the operation is ready for
 # its die: the controller, or for a write its link transfer; what it needs; for an erase the programs that supersede a page of the block and
@@ -75,8 +76,8 @@ class Flow(NamedTuple):
 class Times(NamedTuple):
     """How long things take, and how often they happened."""
 
-    #: Durations and limits (`flashsim.ssd.state.timing`).
-    timing: Integers
+    #: TIMING.
+    timing: Records
     #: How long so many sectors take on the host link, out of the drive and into it, shape (2, sectors of a page + 1).
     links: Integers
     #: `flashsim.ssd.state.drive_state.COUNTERS`.
@@ -87,4 +88,4 @@ FLOW = types.NamedTuple(
     (record_of_type(ENGINE), MATRIX, *map(table_type, (SPAN, OPERATION, SERVER, QUEUE, GATE))),
     Flow,
 )
-TIMES = types.NamedTuple((VECTOR, MATRIX, VECTOR), Times)
+TIMES = types.NamedTuple((record_of_type(TIMING), MATRIX, VECTOR), Times)

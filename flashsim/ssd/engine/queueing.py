@@ -2,14 +2,12 @@
 
 from flashsim.core.kernel import inlined_kernel
 from flashsim.core.records import Records
-from flashsim.core.request import Integers
 from flashsim.ssd.engine.dies import pending_program
 from flashsim.ssd.engine.flow import Flow
 from flashsim.ssd.engine.operations import follow, follow_program, join_queue, take_row
 from flashsim.ssd.state.flash import Flash
-from flashsim.ssd.state.flash_array import ERASE_BLOCK, MOVE_PAGE, PROGRAM_PAGE, QUEUED, READ_PAGE, STORE_PAGE, ZERO_PAGE
+from flashsim.ssd.state.flash_array import ERASE_BLOCK, MOVE_PAGE, PROGRAM_PAGE, READ_PAGE, STORE_PAGE, ZERO_PAGE
 from flashsim.ssd.state.geometry import block_of, die_of_block
-from flashsim.ssd.state.timing import READ_PRIORITY
 
 
 @inlined_kernel
@@ -29,7 +27,7 @@ def add_part(operations: Records, command: int, row: int) -> None:
 
 
 @inlined_kernel
-def enter_die(flow: Flow, flash: Flash, timing: Integers, row: int) -> None:
+def enter_die(flow: Flow, flash: Flash, timing: Records, row: int) -> None:
     """Give an operation its place in the queue of its die, and let it wait for what must come before.
 
     A read that may overtake gets its place when it is ready.  It reads the flash page that the map named at its admission: it waits for a
@@ -38,8 +36,8 @@ def enter_die(flow: Flow, flash: Flash, timing: Integers, row: int) -> None:
     kind, place = flow.operations[row].kind, flow.operations[row].place
     block = place if kind == ERASE_BLOCK else block_of(flash.control, place)
     die = flow.operations[row].die = die_of_block(flash.control, block)
-    flash.pools[QUEUED, die] += 1
-    if kind == READ_PAGE and timing[READ_PRIORITY]:
+    flash.pools[die].queued += 1
+    if kind == READ_PAGE and timing.read_priority:
         flow.gates[block].holders += 1
         awaited = pending_program(flow, die, place) if flow.gates[block].pending > 0 else -1
         if awaited >= 0:
@@ -55,7 +53,7 @@ def enter_die(flow: Flow, flash: Flash, timing: Integers, row: int) -> None:
 
 
 @inlined_kernel
-def add_operations(flow: Flow, flash: Flash, timing: Integers, rows: int, command: int, request: int, sectors: int) -> None:
+def add_operations(flow: Flow, flash: Flash, timing: Records, rows: int, command: int, request: int, sectors: int) -> None:
     """Give the planned operations of one logical page their ids, their command and their places in the queues of dies."""
     for at in range(rows):
         kind = flash.plan[at].kind

@@ -5,23 +5,21 @@ import numpy as np
 from flashsim.core import spans as span_kinds
 from flashsim.core.kernel import inlined_kernel
 from flashsim.core.records import Records
-from flashsim.core.request import Integers
 from flashsim.core.spans import HOST, SPAN, Spans
 from flashsim.ssd.engine.flow import Flow
 from flashsim.ssd.engine.operations import COMMAND_KIND
 from flashsim.ssd.state.flash_array import ERASE_BLOCK, FETCH_PAGE, MOVE_PAGE, READ_PAGE
-from flashsim.ssd.state.geometry import DIES
 
 _READ, _PROGRAM, _ERASE = span_kinds.READ, span_kinds.PROGRAM, span_kinds.ERASE
 _MOVE, _FETCH, _TRANSFER, _COMMAND = span_kinds.MOVE, span_kinds.FETCH, span_kinds.TRANSFER, span_kinds.COMMAND
 
 
 @inlined_kernel
-def kind_of_span(control: Integers, operations: Records, server: int, row: int) -> int:
+def kind_of_span(control: Records, operations: Records, server: int, row: int) -> int:
     kind = operations[row].kind
     if kind == COMMAND_KIND:
         return _COMMAND
-    if server >= control[DIES]:
+    if server >= control.dies:
         return _TRANSFER
     if kind == READ_PAGE:
         return _READ
@@ -33,7 +31,7 @@ def kind_of_span(control: Integers, operations: Records, server: int, row: int) 
 
 
 @inlined_kernel
-def note_span(flow: Flow, control: Integers, server: int, row: int, now: int) -> None:
+def note_span(flow: Flow, control: Records, server: int, row: int, now: int) -> None:
     """An operation gives up a server that it has held for a while, if only for a nanosecond (it may be interrupted at once)."""
     if flow.engine.recording == 0 or flow.servers[server].since == now:
         return
@@ -50,9 +48,9 @@ def note_span(flow: Flow, control: Integers, server: int, row: int, now: int) ->
 
 
 @inlined_kernel
-def is_full(flow: Flow, control: Integers) -> bool:
+def is_full(flow: Flow, control: Records) -> bool:
     """Whether one more event could need more rows than there are: it may free one part of each kind, and interrupt every die."""
-    return flow.engine.recording != 0 and flow.engine.spans + control[DIES] + 4 > flow.log.shape[0]
+    return flow.engine.recording != 0 and flow.engine.spans + control.dies + 4 > flow.log.shape[0]
 
 
 def taken_spans(flow: Flow) -> Spans:

@@ -9,27 +9,14 @@ one fetch and one store, whatever the drive does.
 
 from flashsim.core.kernel import lean_kernel
 from flashsim.core.policies import Policies
+from flashsim.core.records import Records
 from flashsim.core.request import Integers
 from flashsim.core.spans import MAP
 from flashsim.ssd.ftl._map_cache import MAP_BLOCKS, REGIONS, STORES, make_clean
 from flashsim.ssd.state.collection import next_valid
 from flashsim.ssd.state.flash import Flash
-from flashsim.ssd.state.flash_array import (
-    ERASE_BLOCK,
-    FETCH_PAGE,
-    FIRST_FREE,
-    FREE_PAGES,
-    MAP_BLOCK,
-    MOVE_PAGE,
-    OWNER,
-    STATE,
-    STORE_PAGE,
-    VALID,
-    WRITTEN,
-    lookup,
-    plan_row,
-)
-from flashsim.ssd.state.geometry import ID_BASE, LOGICAL_PAGES, PAGES_PER_BLOCK, POOLS, READ_ONLY, SEQUENCE, pool_of_block
+from flashsim.ssd.state.flash_array import ERASE_BLOCK, FETCH_PAGE, MAP_BLOCK, MOVE_PAGE, STORE_PAGE, lookup, plan_row
+from flashsim.ssd.state.geometry import pool_of_block
 from flashsim.ssd.state.pools import choose_free, claim_block, collector_of, drop_page, map_page, recycle_block
 
 # Fields of a plane's region in the vector `own`: the place of the block that is being filled, the place of the one that is being emptied
@@ -59,20 +46,20 @@ def region_of(own: Integers, pool: int) -> int:
 @lean_kernel
 def claim(flash: Flash, pool: int, place: int, block: int) -> None:
     claim_block(flash, block)
-    flash.pools[FREE_PAGES, collector_of(flash.control, pool)] -= flash.control[PAGES_PER_BLOCK]
-    flash.blocks[STATE, block] = MAP_BLOCK
+    flash.pools[collector_of(flash.control, pool)].free_pages -= flash.control.pages_per_block
+    flash.blocks[block].state = MAP_BLOCK
     flash.own[region_of(flash.own, pool) + FIRST_BLOCK + place] = block
 
 
 @lean_kernel
 def claim_region(flash: Flash) -> None:
     """Take the blocks of every plane, the first free ones."""
-    for pool in range(flash.control[POOLS]):
+    for pool in range(flash.control.pools):
         region = region_of(flash.own, pool)
         flash.own[region + FILLED] = 0
         flash.own[region + EMPTIED] = -1
         for place in range(flash.own[MAP_BLOCKS]):
-            claim(flash, pool, place, flash.pools[FIRST_FREE, pool])
+            claim(flash, pool, place, flash.pools[pool].first_free)
 
 
 @lean_kernel
@@ -81,24 +68,24 @@ def open_next(flash: Flash, region: int) -> None:
     empties, opened, fewest = 0, -1, -1
     for place in range(flash.own[MAP_BLOCKS]):
         block = flash.own[region + FIRST_BLOCK + place]
-        if flash.blocks[WRITTEN, block] == 0:
+        if flash.blocks[block].written == 0:
             empties, opened = empties + 1, place
-        elif fewest < 0 or flash.blocks[VALID, block] < flash.blocks[VALID, flash.own[region + FIRST_BLOCK + fewest]]:
+        elif fewest < 0 or flash.blocks[block].valid < flash.blocks[flash.own[region + FIRST_BLOCK + fewest]].valid:
             fewest = place
     flash.own[region + FILLED] = opened
     if empties == 1:
         flash.own[region + EMPTIED] = fewest
-        flash.own[region + NEXT_PAGE] = flash.own[region + FIRST_BLOCK + fewest] * flash.control[PAGES_PER_BLOCK]
+        flash.own[region + NEXT_PAGE] = flash.own[region + FIRST_BLOCK + fewest] * flash.control.pages_per_block
 
 
 @lean_kernel
 def place_map_page(flash: Flash, region: int, page: int) -> int:
     """Give a translation page the next flash page of its region; return it."""
     block = flash.own[region + FIRST_BLOCK + flash.own[region + FILLED]]
-    if flash.blocks[WRITTEN, block] == flash.control[PAGES_PER_BLOCK]:
+    if flash.blocks[block].written == flash.control.pages_per_block:
         open_next(flash, region)
         block = flash.own[region + FIRST_BLOCK + flash.own[region + FILLED]]
-    flash_page = block * flash.control[PAGES_PER_BLOCK] + flash.blocks[WRITTEN, block]
+    flash_page = block * flash.control.pages_per_block + flash.blocks[block].written
     map_page(flash, flash_page, page)
     return flash_page
 
@@ -113,40 +100,40 @@ def clean_up(flash: Flash, policies: Policies, row: int, region: int) -> int:
     if place < 0:
         return row
     victim = flash.own[region + FIRST_BLOCK + place]
-    if flash.blocks[VALID, victim] > 0:
+    if flash.blocks[victim].valid > 0:
         flash_page = next_valid(flash, flash.own[region + NEXT_PAGE])
         flash.own[region + NEXT_PAGE] = flash_page + 1
-        page = int(flash.pages[flash_page, OWNER]) - 1
+        page = int(flash.pages[flash_page].owner) - 1
         drop_page(flash, page)
         target = place_map_page(flash, region, page)
         row = plan_row(flash.plan, row, MOVE_PAGE, target, flash_page, page, 0, victim, MAP, -1)
-    if flash.blocks[VALID, victim] == 0:
+    if flash.blocks[victim].valid == 0:
         flash.own[region + EMPTIED] = -1
         row = plan_row(flash.plan, row, ERASE_BLOCK, victim, -1, -1, 0, -1, MAP, -1)
         recycle_block(flash, victim)
-        if not flash.control[READ_ONLY]:
+        if not flash.control.read_only:
             pool = pool_of_block(flash.control, victim)
             claim(flash, pool, place, choose_free(flash, policies, pool))
     return row
 
 
 @lean_kernel
-def last_write_id(control: Integers) -> int:
+def last_write_id(control: Records) -> int:
     """The write id that a copy of a translation page carries: that of what the host wrote or trimmed last, so that ids count the host's.
 
     Copies of one id may be of different age.  Recovery writes all anew, so that it need not know.
     """
-    return control[SEQUENCE] - control[ID_BASE]
+    return control.sequence - control.id_base
 
 
 @lean_kernel
 def store_map_page(flash: Flash, policies: Policies, row: int, number: int) -> int:
     """Plan to write translation page `number` anew, with all that memory knows; the number of rows.  A read-only drive writes nothing."""
-    if flash.control[READ_ONLY]:
+    if flash.control.read_only:
         return row
-    region = region_of(flash.own, number % flash.control[POOLS])
+    region = region_of(flash.own, number % flash.control.pools)
     row = clean_up(flash, policies, row, region)
-    page, fetch = flash.control[LOGICAL_PAGES] + number, -1
+    page, fetch = flash.control.logical_pages + number, -1
     if lookup(flash.mapping, page) >= 0:
         fetch = row
         row = plan_row(flash.plan, row, FETCH_PAGE, lookup(flash.mapping, page), -1, page, 0, -1, MAP, -1)

@@ -3,9 +3,9 @@
 Consecutive logical pages go to consecutive planes, in the order of allocation; each plane divides its share into *logical blocks* of as
 many pages as an erase block has::
 
-    plane          = pools[ORDER, page % POOLS]
-    logical block  = page // POOLS // PAGES_PER_BLOCK     of the plane
-    offset         = page // POOLS % PAGES_PER_BLOCK
+    plane          = pools[page % pools].order
+    logical block  = page // pools // pages_per_block     of the plane
+    offset         = page // pools % pages_per_block
 
 The logical blocks of one number, over all planes, are a superblock striped over the channels.  Every plane works by itself, so merges never
 leave a die.  A *data block* has each page at its offset, so that a logical block needs one number of memory; pages are programmed in
@@ -20,24 +20,13 @@ import numpy as np
 from flashsim.core.errors import InvalidParameterError, RefusedError
 from flashsim.core.kernel import lean_kernel
 from flashsim.core.policies import Policies
+from flashsim.core.records import Records
 from flashsim.core.request import Integers
 from flashsim.core.spans import HOST, MERGE
 from flashsim.ssd.parameters import SsdParameters
 from flashsim.ssd.state.flash import Flash
-from flashsim.ssd.state.flash_array import (
-    DATA_BLOCK,
-    ERASE_BLOCK,
-    FETCH_PAGE,
-    FREE_PAGES,
-    MOVE_PAGE,
-    ORDER,
-    PROGRAM_PAGE,
-    STATE,
-    WRITTEN,
-    lookup,
-    plan_row,
-)
-from flashsim.ssd.state.geometry import LOGICAL_PAGES, PAGES_PER_BLOCK, POOLS, block_of, pool_of_block
+from flashsim.ssd.state.flash_array import DATA_BLOCK, ERASE_BLOCK, FETCH_PAGE, MOVE_PAGE, PROGRAM_PAGE, lookup, plan_row
+from flashsim.ssd.state.geometry import block_of, pool_of_block
 from flashsim.ssd.state.pools import choose_free, claim_block, drop_page, map_page, next_write_id, recycle_block
 
 # The table `own`: how many logical blocks a plane has; then the data block of each (-1: none), plane by plane in the order of allocation;
@@ -85,40 +74,40 @@ def check_merging(parameters: SsdParameters, name: str, extra: int) -> None:
 @lean_kernel
 def logical_block_of(flash: Flash, page: int) -> int:
     """The number of a page's logical block, over all planes: its place in the table after DATA."""
-    return page % flash.control[POOLS] * flash.own[LOGICAL_BLOCKS] + page // flash.control[POOLS] // flash.control[PAGES_PER_BLOCK]
+    return page % flash.control.pools * flash.own[LOGICAL_BLOCKS] + page // flash.control.pools // flash.control.pages_per_block
 
 
 @lean_kernel
-def offset_of(control: Integers, page: int) -> int:
-    return page // control[POOLS] % control[PAGES_PER_BLOCK]
+def offset_of(control: Records, page: int) -> int:
+    return page // control.pools % control.pages_per_block
 
 
 @lean_kernel
 def page_at(flash: Flash, logical: int, offset: int) -> int:
     """The logical page at an offset of a logical block; the last blocks may end in numbers that are no page."""
-    index = logical % flash.own[LOGICAL_BLOCKS] * flash.control[PAGES_PER_BLOCK] + offset
-    return index * flash.control[POOLS] + logical // flash.own[LOGICAL_BLOCKS]
+    index = logical % flash.own[LOGICAL_BLOCKS] * flash.control.pages_per_block + offset
+    return index * flash.control.pools + logical // flash.own[LOGICAL_BLOCKS]
 
 
 @lean_kernel
 def place_of(flash: Flash, logical: int, offset: int) -> int:
     """The flash page that holds the page at an offset of a logical block, or -1."""
     page = page_at(flash, logical, offset)
-    return lookup(flash.mapping, page) if page < flash.control[LOGICAL_PAGES] else -1
+    return lookup(flash.mapping, page) if page < flash.control.logical_pages else -1
 
 
 @lean_kernel
 def pool_of(flash: Flash, logical: int) -> int:
-    return flash.pools[ORDER, logical // flash.own[LOGICAL_BLOCKS]]
+    return flash.pools[logical // flash.own[LOGICAL_BLOCKS]].order
 
 
 @lean_kernel
 def fields_of(flash: Flash, logical: int) -> int:
     """Where the table has what the layer keeps of a logical block's plane."""
-    numbers = (flash.own.size - DATA) // flash.control[POOLS]
+    numbers = (flash.own.size - DATA) // flash.control.pools
     return (
         DATA
-        + flash.own[LOGICAL_BLOCKS] * flash.control[POOLS]
+        + flash.own[LOGICAL_BLOCKS] * flash.control.pools
         + logical // flash.own[LOGICAL_BLOCKS] * (numbers - flash.own[LOGICAL_BLOCKS])
     )
 
@@ -127,8 +116,8 @@ def fields_of(flash: Flash, logical: int) -> int:
 def use_block(flash: Flash, block: int, state: int) -> None:
     """Make a free block a data or log block; its pages count as free no more, whatever it will hold."""
     claim_block(flash, block)
-    flash.blocks[STATE, block] = state
-    flash.pools[FREE_PAGES, pool_of_block(flash.control, block)] -= flash.control[PAGES_PER_BLOCK]
+    flash.blocks[block].state = state
+    flash.pools[pool_of_block(flash.control, block)].free_pages -= flash.control.pages_per_block
 
 
 @lean_kernel
@@ -159,7 +148,7 @@ def gather(flash: Flash, row: int, logical: int, first: int, end: int, target: i
         source = place_of(flash, logical, offset)
         if source < 0 or block_of(flash.control, source) == target:
             continue
-        page, place = page_at(flash, logical, offset), target * flash.control[PAGES_PER_BLOCK] + offset
+        page, place = page_at(flash, logical, offset), target * flash.control.pages_per_block + offset
         drop_page(flash, page)
         map_page(flash, place, page)
         row = plan_row(flash.plan, row, MOVE_PAGE, place, source, page, 0, -1, MERGE, -1)
@@ -176,11 +165,11 @@ def discard(flash: Flash, row: int, block: int) -> int:
 @lean_kernel
 def can_take_in(flash: Flash, logical: int, block: int) -> bool:
     """Whether a block has valid pages at their offsets only, and all others of the logical block fit behind them."""
-    for offset in range(flash.control[PAGES_PER_BLOCK]):
+    for offset in range(flash.control.pages_per_block):
         place = place_of(flash, logical, offset)
-        if place < 0 or place == block * flash.control[PAGES_PER_BLOCK] + offset:
+        if place < 0 or place == block * flash.control.pages_per_block + offset:
             continue
-        if block_of(flash.control, place) == block or offset < flash.blocks[WRITTEN, block]:
+        if block_of(flash.control, place) == block or offset < flash.blocks[block].written:
             return False
     return True
 
@@ -195,8 +184,8 @@ def merge(flash: Flash, policies: Policies, row: int, logical: int, log: int) ->
     target = log
     if log < 0 or not can_take_in(flash, logical, log):
         target = take_block(flash, policies, pool_of_block(flash.control, data), DATA_BLOCK)
-    row = gather(flash, row, logical, 0, flash.control[PAGES_PER_BLOCK], target)
-    flash.blocks[STATE, target] = DATA_BLOCK
+    row = gather(flash, row, logical, 0, flash.control.pages_per_block, target)
+    flash.blocks[target].state = DATA_BLOCK
     flash.own[DATA + logical] = target
     row = discard(flash, row, data)
     if log >= 0 and log != target:

@@ -14,8 +14,7 @@ import numpy as np
 
 from flashsim.ssd.ftl._merging import DATA, LOGICAL_BLOCKS, page_at, place_of, pool_of, use_block
 from flashsim.ssd.state.drive_state import DriveState
-from flashsim.ssd.state.flash_array import CLOSED_BLOCK, CYCLES, DATA_BLOCK, LIMIT, RETIRED_BLOCK, STATE, VALID, WRITTEN, erased, programmed
-from flashsim.ssd.state.geometry import READ_ONLY
+from flashsim.ssd.state.flash_array import CLOSED_BLOCK, DATA_BLOCK, RETIRED_BLOCK, erased, programmed
 from flashsim.ssd.state.pools import choose_free, drop_page, map_page, recycle_block
 
 
@@ -23,12 +22,12 @@ def recover_merging(state: DriveState) -> None:
     """Rebuild the table of data blocks; what a layer keeps of each plane is empty.  No block wears out meanwhile."""
     blocks = state.blocks
     state.own[DATA:] = -1
-    blocks[STATE, blocks[STATE] == CLOSED_BLOCK] = DATA_BLOCK
-    if state.control[READ_ONLY]:
+    blocks.state[blocks.state == CLOSED_BLOCK] = DATA_BLOCK
+    if state.control.read_only:
         return
-    limits = blocks[LIMIT].copy()
-    blocks[LIMIT] = 0
-    discard_empty(state, np.flatnonzero(blocks[STATE] == DATA_BLOCK).tolist())
+    limits = blocks.limit.copy()
+    blocks.limit = 0
+    discard_empty(state, np.flatnonzero(blocks.state == DATA_BLOCK).tolist())
     sources: dict[int, list[int]] = {}
     homes: dict[int, int] = {}
     for logical, block, private in adopt_data_blocks(state):
@@ -37,9 +36,9 @@ def recover_merging(state: DriveState) -> None:
     for logical in sorted(homes, key=lambda logical: (homes[logical] < 0, logical)):  # those that need a free block come last
         write_back(state, logical, homes[logical])
         discard_empty(state, sources[logical])
-    for retired in np.flatnonzero((blocks[STATE] == RETIRED_BLOCK) & (blocks[WRITTEN] > 0)).tolist():
+    for retired in np.flatnonzero((blocks.state == RETIRED_BLOCK) & (blocks.written > 0)).tolist():
         erase_in_place(state, retired)
-    blocks[LIMIT] = limits
+    blocks.limit = limits
 
 
 def adopt_data_blocks(state: DriveState) -> list[tuple[int, int, bool]]:
@@ -47,12 +46,12 @@ def adopt_data_blocks(state: DriveState) -> list[tuple[int, int, bool]]:
 
     For the other logical blocks: each block that holds valid pages of one, and whether it holds no others and can be used on.
     """
-    per_block, pools, count = state.parameters.pages_per_block, state.parameters.pools, state.blocks.shape[1]
+    per_block, pools, count = state.parameters.pages_per_block, state.parameters.pools, len(state.blocks)
     page = np.flatnonzero(state.mapping)
     place = state.mapping[page].astype(np.int64) - 1
     logical, offset = page % pools * state.own[LOGICAL_BLOCKS] + page // pools // per_block, page // pools % per_block
     logicals, blocks = np.divmod(np.unique(logical * count + place // per_block), count)
-    private = (np.bincount(blocks, minlength=count) == 1) & (state.blocks[STATE] == DATA_BLOCK)
+    private = (np.bincount(blocks, minlength=count) == 1) & (state.blocks.state == DATA_BLOCK)
     in_order = np.bincount(place[place % per_block != offset] // per_block, minlength=count) == 0
     stays = (np.bincount(logicals)[logicals] == 1) & (private & in_order)[blocks]
     state.own[DATA + logicals[stays]] = blocks[stays]
@@ -83,14 +82,14 @@ def write_back(state: DriveState, logical: int, home: int) -> None:
 
 def erase_in_place(state: DriveState, block: int) -> None:
     """Erase a block that stays in the state that it is in."""
-    state.blocks[CYCLES, block] += 1
-    state.blocks[WRITTEN, block] = 0
+    state.blocks.cycles[block] += 1
+    state.blocks.written[block] = 0
     erased(state.flash, block)
 
 
 def discard_empty(state: DriveState, candidates: list[int]) -> None:
     """Erase and free those blocks that hold no valid page."""
     for block in candidates:
-        if state.blocks[STATE, block] == DATA_BLOCK and state.blocks[VALID, block] == 0:
+        if state.blocks.state[block] == DATA_BLOCK and state.blocks.valid[block] == 0:
             erased(state.flash, block)
             recycle_block(state.flash, block)

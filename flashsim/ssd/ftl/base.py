@@ -6,7 +6,7 @@ A member defines one function, decorated with `flashsim.core.kernel.lean_kernel`
 
 It is called for each flash page of the host's address space that a command touches, in order, when the command is admitted.  It changes the
 logical state at once and notes in `plan` the flash operations that this takes, in order (docs/decisions/0006 says what a row means); it
-returns their number, at most ``control[PLAN_ROWS]``, or BAD_VICTIM.  `flash` are the drive's arrays (`flashsim.ssd.state.flash`), named
+returns their number, at most ``control.plan_rows``, or BAD_VICTIM.  `flash` are the drive's arrays (`flashsim.ssd.state.flash`), named
 below without it; `policies` is handed on to what asks them.  `operation` is READ, WRITE or TRIM; `partial`
 says that a write covers only part of the flash page.
 

@@ -35,8 +35,7 @@ from flashsim.ssd.ftl._merging_recovery import recover_merging
 from flashsim.ssd.parameters import SsdParameters
 from flashsim.ssd.state.drive_state import DriveState
 from flashsim.ssd.state.flash import Flash
-from flashsim.ssd.state.flash_array import DATA_BLOCK, LOG_BLOCK, READ_PAGE, WRITTEN, ZERO_PAGE, lookup, plan_row
-from flashsim.ssd.state.geometry import PAGES_PER_BLOCK, POOLS, SEQUENCE
+from flashsim.ssd.state.flash_array import DATA_BLOCK, LOG_BLOCK, READ_PAGE, ZERO_PAGE, lookup, plan_row
 from flashsim.ssd.state.pools import drop_page
 
 COLLECTS = False
@@ -71,15 +70,15 @@ def translate(operation: int, page: int, partial: int, flash: Flash, policies: P
     if operation == TRIM:
         drop_page(flash, page)
         return 0
-    logical, offset, per_block, row = logical_block_of(flash, page), offset_of(flash.control, page), flash.control[PAGES_PER_BLOCK], 0
+    logical, offset, per_block, row = logical_block_of(flash, page), offset_of(flash.control, page), flash.control.pages_per_block, 0
     if flash.own[DATA + logical] < 0:
         flash.own[DATA + logical] = take_block(flash, policies, pool_of(flash, logical), DATA_BLOCK)
     log = flash.own[log_entry(flash, logical)]
-    if log >= 0 and flash.blocks[WRITTEN, flash.own[log + BLOCK]] == per_block:
+    if log >= 0 and flash.blocks[flash.own[log + BLOCK]].written == per_block:
         row = end_log(flash, policies, row, log)
         log = -1
     data = flash.own[DATA + logical]
-    if log < 0 and offset >= flash.blocks[WRITTEN, data]:
+    if log < 0 and offset >= flash.blocks[data].written:
         return write_page(flash, row, page, partial, data * per_block + offset)
     if log < 0:
         log = next_log(flash, logical)
@@ -88,8 +87,8 @@ def translate(operation: int, page: int, partial: int, flash: Flash, policies: P
         flash.own[log + BLOCK] = take_block(flash, policies, pool_of(flash, logical), LOG_BLOCK)
         flash.own[log + OWNED_BY] = logical
         flash.own[log_entry(flash, logical)] = log
-    flash.own[log + USED] = flash.control[SEQUENCE]
-    place = flash.own[log + BLOCK] * per_block + flash.blocks[WRITTEN, flash.own[log + BLOCK]]
+    flash.own[log + USED] = flash.control.sequence
+    place = flash.own[log + BLOCK] * per_block + flash.blocks[flash.own[log + BLOCK]].written
     return write_page(flash, row, page, partial, place)
 
 
@@ -103,7 +102,7 @@ def log_entry(flash: Flash, logical: int) -> int:
 def next_log(flash: Flash, logical: int) -> int:
     """A log of the plane that is not in use, or the one that was written least recently."""
     first = fields_of(flash, logical) + flash.own[LOGICAL_BLOCKS]
-    end = first + (flash.own.size - DATA) // flash.control[POOLS] - 2 * flash.own[LOGICAL_BLOCKS]
+    end = first + (flash.own.size - DATA) // flash.control.pools - 2 * flash.own[LOGICAL_BLOCKS]
     best = first
     for log in range(first, end, LOG_NUMBERS):
         if flash.own[log + BLOCK] < 0:

@@ -39,8 +39,7 @@ from flashsim.ssd.ftl._merging_recovery import recover_merging
 from flashsim.ssd.parameters import SsdParameters
 from flashsim.ssd.state.drive_state import DriveState
 from flashsim.ssd.state.flash import Flash
-from flashsim.ssd.state.flash_array import DATA_BLOCK, READ_PAGE, VALID, WRITTEN, ZERO_PAGE, lookup, plan_row
-from flashsim.ssd.state.geometry import PAGES_PER_BLOCK
+from flashsim.ssd.state.flash_array import DATA_BLOCK, READ_PAGE, ZERO_PAGE, lookup, plan_row
 from flashsim.ssd.state.pools import drop_page
 
 COLLECTS = False
@@ -76,12 +75,12 @@ def translate(operation: int, page: int, partial: int, flash: Flash, policies: P
     if flash.own[DATA + logical] < 0:
         flash.own[DATA + logical] = take_block(flash, policies, pool_of(flash, logical), DATA_BLOCK)
     newest = flash.own[at + REPLACEMENT] if flash.own[at + REPLACED] == logical else flash.own[DATA + logical]
-    if offset < flash.blocks[WRITTEN, newest]:
+    if offset < flash.blocks[newest].written:
         return break_order(flash, policies, page, partial)
     row = 0
     if newest != flash.own[DATA + logical]:
         row = gather(flash, row, logical, 0, offset, newest)
-    row = write_page(flash, row, page, partial, newest * flash.control[PAGES_PER_BLOCK] + offset)
+    row = write_page(flash, row, page, partial, newest * flash.control.pages_per_block + offset)
     return end_if_empty(flash, row, at)
 
 
@@ -98,11 +97,11 @@ def break_order(flash: Flash, policies: Policies, page: int, partial: int) -> in
     old = flash.own[DATA + logical]
     new = take_block(flash, policies, pool_of(flash, logical), DATA_BLOCK)
     row = gather(flash, row, logical, 0, offset, new)
-    row = write_page(flash, row, page, partial, new * flash.control[PAGES_PER_BLOCK] + offset)
+    row = write_page(flash, row, page, partial, new * flash.control.pages_per_block + offset)
     if was_there:
         flash.own[at + REPLACEMENT], flash.own[at + REPLACED] = new, logical
         return end_if_empty(flash, row, at)
-    row = gather(flash, row, logical, offset + 1, flash.control[PAGES_PER_BLOCK], new)
+    row = gather(flash, row, logical, offset + 1, flash.control.pages_per_block, new)
     flash.own[DATA + logical] = new
     return discard(flash, row, old)
 
@@ -110,7 +109,7 @@ def break_order(flash: Flash, policies: Policies, page: int, partial: int) -> in
 @lean_kernel
 def end_if_empty(flash: Flash, row: int, at: int) -> int:
     """Let a plane's replacement block take its place if the old one has no valid page left; the number of rows."""
-    if flash.own[at + REPLACED] < 0 or flash.blocks[VALID, flash.own[DATA + flash.own[at + REPLACED]]] > 0:
+    if flash.own[at + REPLACED] < 0 or flash.blocks[flash.own[DATA + flash.own[at + REPLACED]]].valid > 0:
         return row
     old = flash.own[DATA + flash.own[at + REPLACED]]
     flash.own[DATA + flash.own[at + REPLACED]] = flash.own[at + REPLACEMENT]

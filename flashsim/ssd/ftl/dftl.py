@@ -59,25 +59,19 @@ from flashsim.ssd.state.collection import make_room
 from flashsim.ssd.state.flash import Flash
 from flashsim.ssd.state.flash_array import (
     BAD_VICTIM,
-    CYCLES,
     FETCH_PAGE,
     MOVE_PAGE,
-    POOL_VALID,
     PROGRAM_PAGE,
     READ_PAGE,
     RETIRED_BLOCK,
-    SPARE_OWNER,
-    STATE,
     STORE_PAGE,
-    VALID,
-    WRITTEN,
     ZERO_PAGE,
     erased,
     lookup,
     plan_row,
     programmed,
 )
-from flashsim.ssd.state.geometry import LOGICAL_PAGES, POOL_LIMIT, READ_ONLY, collection_rows, moves_of_a_write, pool_of_block
+from flashsim.ssd.state.geometry import collection_rows, moves_of_a_write, pool_of_block
 from flashsim.ssd.state.pools import collector_of, drop_page, free_block, next_pool, next_write_id, place_page, takes_writes
 from flashsim.ssd.state.recovery import rebuild_pools, restore_reserve
 
@@ -105,12 +99,12 @@ def look_up(flash: Flash, policies: Policies, page: int) -> int:
     if is_full_of_dirt(flash.own):
         leaving = flash.own[entry_field(oldest(flash.own), PAGE)]
         row = store_map_page(flash, policies, row, leaving // flash.own[COVERED])
-    number = flash.control[LOGICAL_PAGES] + page // flash.own[COVERED]
+    number = flash.control.logical_pages + page // flash.own[COVERED]
     if lookup(flash.mapping, number) >= 0:
         flash.own[FETCHED] = row
         row = plan_row(flash.plan, row, FETCH_PAGE, lookup(flash.mapping, number), -1, number, 0, -1, MAP, -1)
     if not is_full_of_dirt(flash.own):  # it is still on a drive that is read-only
-        bring_in_run(flash.own, page, flash.control[LOGICAL_PAGES])
+        bring_in_run(flash.own, page, flash.control.logical_pages)
     return row
 
 
@@ -227,7 +221,7 @@ def own_table(parameters: SsdParameters) -> Integers:
 
 
 def prepare(state: DriveState) -> None:
-    state.control[POOL_LIMIT] = limit_left(state.parameters)
+    state.control.pool_limit = limit_left(state.parameters)
     claim_region(state.flash)
 
 
@@ -238,10 +232,10 @@ def recover(state: DriveState) -> None:
     """
     control, mapping, own = state.control, state.mapping, state.own
     forget_entries(own)
-    if not control[READ_ONLY]:
+    if not control.read_only:
         clear_map_blocks(state)
     rebuild_pools(state)
-    if control[READ_ONLY]:
+    if control.read_only:
         return
     claim_region(state.flash)
     host_pages = state.parameters.logical_pages
@@ -258,16 +252,16 @@ def clear_map_blocks(state: DriveState) -> None:
     The latter may have been blocks for translation pages as well, and a plane may have no other block free for these.
     """
     per_block, blocks, host_pages = state.parameters.pages_per_block, state.blocks, state.parameters.logical_pages
-    of_map = (state.spare > 0) & (state.pages[:, SPARE_OWNER] > host_pages)
+    of_map = (state.spare > 0) & (state.pages.spare_owner > host_pages)
     state.mapping[host_pages:] = 0
-    is_torn = (blocks[WRITTEN] > 0) & (state.spare <= 0).reshape(-1, per_block).all(axis=1)
+    is_torn = (blocks.written > 0) & (state.spare <= 0).reshape(-1, per_block).all(axis=1)
     for block in np.flatnonzero(of_map.reshape(-1, per_block).any(axis=1) | is_torn).tolist():
         pool = pool_of_block(state.control, block)
-        state.pools[POOL_VALID, collector_of(state.control, pool)] -= blocks[VALID, block]
-        blocks[VALID, block] = 0
-        if blocks[STATE, block] != RETIRED_BLOCK:
+        state.pools.pool_valid[collector_of(state.control, pool)] -= blocks.valid[block]
+        blocks.valid[block] = 0
+        if blocks.state[block] != RETIRED_BLOCK:
             erased(state.flash, block)
-            blocks[CYCLES, block] += 1  # no block wears out meanwhile: it retires when it is erased next
+            blocks.cycles[block] += 1  # no block wears out meanwhile: it retires when it is erased next
             free_block(state.flash, block)
 
 

@@ -38,8 +38,7 @@ from flashsim.ssd.parameters import SsdParameters
 from flashsim.ssd.state.collection import next_valid
 from flashsim.ssd.state.drive_state import DriveState
 from flashsim.ssd.state.flash import Flash
-from flashsim.ssd.state.flash_array import DATA_BLOCK, LOG_BLOCK, OWNER, READ_PAGE, VALID, WRITTEN, ZERO_PAGE, lookup, plan_row
-from flashsim.ssd.state.geometry import PAGES_PER_BLOCK, POOLS, READ_ONLY
+from flashsim.ssd.state.flash_array import DATA_BLOCK, LOG_BLOCK, READ_PAGE, ZERO_PAGE, lookup, plan_row
 from flashsim.ssd.state.pools import drop_page
 
 COLLECTS = False
@@ -86,11 +85,11 @@ def translate(operation: int, page: int, partial: int, flash: Flash, policies: P
     pool, at = pool_of(flash, logical), fields_of(flash, logical)
     if flash.own[DATA + logical] < 0:
         flash.own[DATA + logical] = take_block(flash, policies, pool, DATA_BLOCK)
-    follows = flash.own[at + OWNED_BY] == logical and offset == flash.blocks[WRITTEN, flash.own[at + SEQUENTIAL]]
+    follows = flash.own[at + OWNED_BY] == logical and offset == flash.blocks[flash.own[at + SEQUENTIAL]].written
     if flash.own[at + OWNED_BY] == logical and not follows:
         row = end_sequential(flash, policies, row, at)
     target = flash.own[at + SEQUENTIAL] if follows else flash.own[DATA + logical]
-    if offset < flash.blocks[WRITTEN, target]:
+    if offset < flash.blocks[target].written:
         if offset == 0:
             row = end_sequential(flash, policies, row, at)
             flash.own[at + SEQUENTIAL] = target = take_block(flash, policies, pool, LOG_BLOCK)
@@ -98,18 +97,18 @@ def translate(operation: int, page: int, partial: int, flash: Flash, policies: P
         else:
             row = make_room_in_logs(flash, policies, row, pool, at)
             target = flash.own[at + RANDOM + flash.own[at + LAST]]
-            offset = flash.blocks[WRITTEN, target]
-    return write_page(flash, row, page, partial, target * flash.control[PAGES_PER_BLOCK] + offset)
+            offset = flash.blocks[target].written
+    return write_page(flash, row, page, partial, target * flash.control.pages_per_block + offset)
 
 
 @lean_kernel
 def make_room_in_logs(flash: Flash, policies: Policies, row: int, pool: int, at: int) -> int:
     """See to it that the last log block for random writes of a plane has a free page; the number of rows."""
     last = flash.own[at + LAST]
-    if last >= 0 and flash.blocks[WRITTEN, flash.own[at + RANDOM + last]] < flash.control[PAGES_PER_BLOCK]:
+    if last >= 0 and flash.blocks[flash.own[at + RANDOM + last]].written < flash.control.pages_per_block:
         return row
-    most = (flash.own.size - DATA) // flash.control[POOLS] - flash.own[LOGICAL_BLOCKS] - RANDOM - 1
-    if last + 1 == most and not flash.control[READ_ONLY]:
+    most = (flash.own.size - DATA) // flash.control.pools - flash.own[LOGICAL_BLOCKS] - RANDOM - 1
+    if last + 1 == most and not flash.control.read_only:
         row = reclaim(flash, policies, row, at)
     flash.own[at + LAST] += 1
     flash.own[at + RANDOM + flash.own[at + LAST]] = take_block(flash, policies, pool, LOG_BLOCK)
@@ -120,13 +119,13 @@ def make_room_in_logs(flash: Flash, policies: Policies, row: int, pool: int, at:
 def reclaim(flash: Flash, policies: Policies, row: int, at: int) -> int:
     """Plan to empty and erase the log block that was opened first, but stop if the drive runs out of blocks; the number of rows."""
     log = flash.own[at + RANDOM]
-    place = next_valid(flash, log * flash.control[PAGES_PER_BLOCK])
-    while place >= 0 and not flash.control[READ_ONLY]:
-        logical = logical_block_of(flash, int(flash.pages[place, OWNER]) - 1)
+    place = next_valid(flash, log * flash.control.pages_per_block)
+    while place >= 0 and not flash.control.read_only:
+        logical = logical_block_of(flash, int(flash.pages[place].owner) - 1)
         in_order = logical == flash.own[at + OWNED_BY]
         row = end_sequential(flash, policies, row, at) if in_order else merge(flash, policies, row, logical, -1)
         place = next_valid(flash, place)
-    if flash.blocks[VALID, log] == 0:
+    if flash.blocks[log].valid == 0:
         row = discard(flash, row, log)
         for entry in range(at + RANDOM, at + RANDOM + flash.own[at + LAST]):
             flash.own[entry] = flash.own[entry + 1]

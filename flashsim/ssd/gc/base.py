@@ -6,16 +6,16 @@ A member defines one function, decorated with `flashsim.core.kernel.lean_kernel`
 
 `flash` are the drive's arrays (`flashsim.ssd.state.flash`), of which a policy needs `control`, `pools` and `blocks`, named so below.
 
-It is asked when free pages have run low.  `collector` is the column of `pools` in which closed blocks are counted: that of the pool (the
+It is asked when free pages have run low.  `collector` is the row of `pools` in which closed blocks are counted: that of the pool (the
 plane) that must collect, or 0 where all pools of the drive share their collection.  It returns the number of a closed block
-(``blocks[STATE, block] == CLOSED_BLOCK``) of that pool, or of any, with at least one invalid page (``blocks[VALID, block]`` below the
+(``blocks[block].state == CLOSED_BLOCK``) of that pool, or of any, with at least one invalid page (``blocks[block].valid`` below the
 pages of a block); there always is one.  The arrays are described in `flashsim.ssd.state.geometry` (control) and
-`flashsim.ssd.state.flash_array`.  Besides scanning them, a policy can follow the rings of closed blocks: ``pools[OLDEST, collector]`` and
-on by ``blocks[AFTER, block]`` in the order of closing, ``pools[WITH_VALID + v, collector]`` and on by ``blocks[PEER_AFTER, block]`` those
+`flashsim.ssd.state.flash`.  Besides scanning them, a policy can follow the rings of closed blocks: ``pools[collector].oldest`` and
+on by ``blocks[block].after`` in the order of closing, ``by_valid[collector, v]`` and on by ``blocks[block].peer_after`` those
 with v valid pages.
 
-It must not change `blocks`.  It may raise ``pools[LEAST_VALID, collector]`` to the least count, take numbers from ``control[GC_DRAWS]``,
-and should add the blocks and lists that it looks at to ``control[GC_STEPS]``.
+It must not change `blocks`.  It may raise ``pools[collector].least_valid`` to the least count, take numbers from ``control.gc_draws``,
+and should add the blocks and lists that it looks at to ``control.gc_steps``.
 
 A member that may also return a block without an invalid page defines ``ROUNDS``, at least 2: how many times it is asked for one write.
 If the last answer has no invalid page either, the closed block with the fewest valid pages is taken.  Every round lengthens the table of

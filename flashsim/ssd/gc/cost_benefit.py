@@ -9,20 +9,18 @@ and then the one that changed longest ago.
 
 from flashsim.core.kernel import lean_kernel
 from flashsim.ssd.state.flash import Flash
-from flashsim.ssd.state.flash_array import CHANGED, WITH_VALID
-from flashsim.ssd.state.geometry import GC_STEPS, PAGES_PER_BLOCK, SEQUENCE
 
 
 @lean_kernel
 def victim(flash: Flash, collector: int) -> int:
     """The closed block with the highest benefit over cost: of those with one count of valid pages the first is the oldest."""
-    per_block = flash.control[PAGES_PER_BLOCK]
+    per_block = flash.control.pages_per_block
     best, best_gain, best_valid = -1, 0, 1
     for valid in range(per_block):
-        block = flash.pools[WITH_VALID + valid, collector]
-        flash.control[GC_STEPS] += 1
+        block = flash.by_valid[collector, valid]
+        flash.control.gc_steps += 1
         if block >= 0:
-            gain = (per_block - valid) * (flash.control[SEQUENCE] + 1 - flash.blocks[CHANGED, block])
+            gain = (per_block - valid) * (flash.control.sequence + 1 - flash.blocks[block].changed)
             if gain * best_valid > best_gain * valid:
                 best, best_gain, best_valid = block, gain, valid
             if valid == 0:

@@ -7,8 +7,6 @@ same block may be drawn twice.  The parameter `gc_choices` says how many are dra
 from flashsim.core.kernel import lean_kernel
 from flashsim.ssd.gc._draw import BLIND_ROUNDS, draw_closed
 from flashsim.ssd.state.flash import Flash
-from flashsim.ssd.state.flash_array import VALID
-from flashsim.ssd.state.geometry import GC_CHOICES
 
 ROUNDS = BLIND_ROUNDS
 
@@ -17,8 +15,8 @@ ROUNDS = BLIND_ROUNDS
 def victim(flash: Flash, collector: int) -> int:
     """The block with the fewest valid pages among those drawn."""
     best = draw_closed(flash, collector)
-    for _ in range(flash.control[GC_CHOICES] - 1):
+    for _ in range(flash.control.gc_choices - 1):
         block = draw_closed(flash, collector)
-        if flash.blocks[VALID, block] < flash.blocks[VALID, best]:
+        if flash.blocks[block].valid < flash.blocks[best].valid:
             best = block
     return best

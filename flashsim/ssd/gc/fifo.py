@@ -2,8 +2,6 @@
 
 from flashsim.core.kernel import lean_kernel
 from flashsim.ssd.state.flash import Flash
-from flashsim.ssd.state.flash_array import OLDEST
-from flashsim.ssd.state.geometry import GC_STEPS
 
 #: Cold data fill whole blocks, which are copied in turn.  Under uniform writes with 32 pages a block and 7 % over-provisioning one victim
 #: in eighty is wholly valid.
@@ -13,5 +11,5 @@ ROUNDS = 8
 @lean_kernel
 def victim(flash: Flash, collector: int) -> int:
     """The closed block that comes first in the order of closing."""
-    flash.control[GC_STEPS] += 1
-    return flash.pools[OLDEST, collector]
+    flash.control.gc_steps += 1
+    return flash.pools[collector].oldest

@@ -48,7 +48,6 @@ from flashsim.ssd.state.flash_array import (
     erased,
     started,
 )
-from flashsim.ssd.state.geometry import PLAN_ROWS, READ_ONLY, REFUSED
 from flashsim.ssd.state.pools import next_write_id
 from flashsim.ssd.state.recovery import recover
 
@@ -235,10 +234,10 @@ class LabDrive:
             raise InvalidParameterError("page", page, f"the drive has logical pages 0 to {self.pages - 1}")
         if self._pending:
             raise RefusedError(f"{OPERATIONS[operation]}: {len(self._pending)} flash operations of the last plan are pending (step)")
-        if operation == WRITE and state.control[READ_ONLY]:
-            state.control[REFUSED] += 1
+        if operation == WRITE and state.control.read_only:
+            state.control.refused += 1
             raise state.read_only()
-        state.make_ids(int(state.control[PLAN_ROWS]))
+        state.make_ids(int(state.control.plan_rows))
         self._plan = self._planned(state.plan_page(operation, page, partial))
         self._pending = deque(range(len(self._plan)))
         if operation == TRIM:

@@ -12,23 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flashsim.ssd.state.drive_state import DriveState
-from flashsim.ssd.state.flash_array import (
-    ACTIVE_BLOCK,
-    CLOSED_BLOCK,
-    CYCLES,
-    DATA_BLOCK,
-    ERASES,
-    FREE_BLOCK,
-    LOG_BLOCK,
-    OWNER,
-    RETIRED_BLOCK,
-    SPARE_BLOCK,
-    STATE,
-    TORN,
-    VALID,
-    VICTIM,
-    WRITTEN,
-)
+from flashsim.ssd.state.flash_array import ACTIVE_BLOCK, CLOSED_BLOCK, DATA_BLOCK, FREE_BLOCK, LOG_BLOCK, RETIRED_BLOCK, SPARE_BLOCK, TORN
 
 # What a flash page can be.  An invalid one waits for the erase of its block: its content is superseded or trimmed, or it was passed over.
 # A page on its way is mapped, but its program has not ended.
@@ -53,9 +37,9 @@ def page_states(state: DriveState) -> npt.NDArray[np.int8]:
     spare = state.spare.reshape(-1, per_block)
     mapped = np.zeros(spare.shape, bool)
     mapped.flat[state.mapping[state.mapping > 0] - 1] = True
-    written = np.arange(per_block) < state.blocks[WRITTEN][:, None]
+    written = np.arange(per_block) < state.blocks.written[:, None]
     # What a block held before an erase that is planned and has not ended is still there.
-    whole = (spare > 0) & (state.blocks[CYCLES] == state.blocks[ERASES])[:, None]
+    whole = (spare > 0) & (state.blocks.cycles == state.blocks.erases)[:, None]
     states = np.where(written | (spare != 0), INVALID_PAGE, FREE_PAGE)
     states[spare == TORN] = TORN_PAGE
     states[mapped] = np.where(whole, VALID_PAGE, PAGE_ON_ITS_WAY)[mapped]
@@ -66,13 +50,13 @@ def logical_pages(state: DriveState) -> npt.NDArray[np.int32]:
     """The logical page that each mapped flash page holds, -1 for the others, shape (blocks, pages of a block)."""
     flash_pages = state.mapping[state.mapping > 0] - 1
     held = np.full(len(state.spare), -1, np.int32)
-    held[flash_pages] = state.pages[flash_pages, OWNER] - 1
+    held[flash_pages] = state.pages[flash_pages].owner - 1
     return held.reshape(-1, state.parameters.pages_per_block)
 
 
 def block_letters(state: DriveState) -> list[str]:
-    letters = [BLOCK_LETTERS[int(standing)] for standing in state.blocks[STATE]]
-    for victim in state.pools[VICTIM]:
+    letters = [BLOCK_LETTERS[int(standing)] for standing in state.blocks.state]
+    for victim in state.pools.victim:
         if victim >= 0:
             letters[victim] = EMPTIED_LETTER
     return letters
@@ -100,7 +84,7 @@ def picture(state: DriveState, legend: bool = True) -> str:
 
 def _cells(state: DriveState) -> list[str]:
     rows = ["".join(MARKS[page] for page in block) for block in page_states(state)]
-    valid, erases = state.blocks[VALID], state.blocks[ERASES]
+    valid, erases = state.blocks.valid, state.blocks.erases
     widths = [len(str(most)) for most in (len(rows) - 1, state.parameters.pages_per_block, max(9, int(erases.max())))]
     return [
         f"{block:{widths[0]}} {letter} {row} {valid[block]:{widths[1]}} {erases[block]:{widths[2]}}"

@@ -12,8 +12,7 @@ from flashsim.core.rng import generator
 from flashsim.ssd.setup.steady_state import Occupancy, lay_out
 from flashsim.ssd.state.drive_state import LOADED_AT_ONCE, DriveState
 from flashsim.ssd.state.flash import Narrow
-from flashsim.ssd.state.flash_array import ERASES, LIMIT, RETIRED_BLOCK, SPARE_BLOCK, STATE, WEAR_HAND
-from flashsim.ssd.state.geometry import GC_DRAWS, ID_BASE, NEXT_POOL, READ_ONLY, SEQUENCE
+from flashsim.ssd.state.flash_array import RETIRED_BLOCK, SPARE_BLOCK
 from flashsim.ssd.state.recovery import recover
 
 #: What `Precondition.fill` may be.
@@ -113,7 +112,7 @@ def precondition(state: DriveState, how: Precondition, outstanding: int = 0, pro
     """Bring a drive into a known state, in no time and outside its counters (but for the erases of its blocks)."""
     if outstanding:
         raise RefusedError(f"precondition: {outstanding} requests are outstanding, but a drive is preconditioned while it is idle")
-    if state.control[READ_ONLY]:
+    if state.control.read_only:
         raise state.read_only()
     if how.occupancy is not None and not state.layer.PLACES_FREELY:
         raise RefusedError(f"occupancy: ftl '{state.parameters.ftl}' does not place pages freely; without it, the drive is filled in order")
@@ -163,8 +162,9 @@ def hot_cold(logical_pages: int, writes: float, data: float, seed: int = 0) -> W
 def _forget(state: DriveState) -> None:
     """Erase all pages and begin to count anew, so that nothing but the blocks' erases depends on what was done before."""
     state.spare[:] = state.trimmed[:] = 0
-    state.control[[SEQUENCE, ID_BASE, NEXT_POOL, GC_DRAWS]] = 0
-    state.pools[WEAR_HAND] = 0
+    for name in ("sequence", "id_base", "next_pool", "gc_draws"):
+        state.control[name] = 0
+    state.pools.wear_hand = 0
 
 
 def _filled(logical_pages: int, how: Precondition) -> Narrow:
@@ -178,21 +178,21 @@ def _filled(logical_pages: int, how: Precondition) -> Narrow:
 def _age(state: DriveState, mean: float, how: Precondition) -> None:
     """Set the erases of an erased drive's blocks; retire those that cannot have had so many, as long as there are spare blocks."""
     blocks, parameters = state.blocks, state.parameters
-    in_use = ~np.isin(blocks[STATE], (RETIRED_BLOCK, SPARE_BLOCK))
-    drawn = mean + how.erases_spread * generator(how.seed, "erases").standard_normal(blocks.shape[1])
+    in_use = ~np.isin(blocks.state, (RETIRED_BLOCK, SPARE_BLOCK))
+    drawn = mean + how.erases_spread * generator(how.seed, "erases").standard_normal(len(blocks))
     erases = np.maximum(np.rint(drawn), 0).astype(np.int64)
-    blocks[ERASES] = np.where(in_use, erases, blocks[ERASES])
-    waiting = np.flatnonzero(in_use & (blocks[LIMIT] > 0) & (blocks[ERASES] >= blocks[LIMIT])).tolist()
+    blocks.erases = np.where(in_use, erases, blocks.erases)
+    waiting = np.flatnonzero(in_use & (blocks.limit > 0) & (blocks.erases >= blocks.limit)).tolist()
     for block in waiting:  # grows by the spares that wear out as well
         first = block // parameters.blocks_per_plane * parameters.blocks_per_plane
-        spares = np.flatnonzero(blocks[STATE, first : first + parameters.blocks_per_plane] == SPARE_BLOCK)
+        spares = np.flatnonzero(blocks.state[first : first + parameters.blocks_per_plane] == SPARE_BLOCK)
         if not len(spares):
             raise RefusedError(f"erases: with a mean of {mean:g} a plane has no spare block left, and the drive would be read-only")
         spare = first + int(spares[0])
-        blocks[STATE, spare] = blocks[STATE, block]
-        blocks[ERASES, spare] += blocks[ERASES, block] - blocks[LIMIT, block]
-        blocks[STATE, block], blocks[ERASES, block] = RETIRED_BLOCK, blocks[LIMIT, block]
-        if blocks[ERASES, spare] >= blocks[LIMIT, spare]:
+        blocks.state[spare] = blocks.state[block]
+        blocks.erases[spare] += blocks.erases[block] - blocks.limit[block]
+        blocks.state[block], blocks.erases[block] = RETIRED_BLOCK, blocks.limit[block]
+        if blocks.erases[spare] >= blocks.limit[spare]:
             waiting.append(spare)
 
 

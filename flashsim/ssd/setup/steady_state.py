@@ -12,8 +12,7 @@ from flashsim.core.kernel import lean_kernel
 from flashsim.core.request import Integers
 from flashsim.ssd.state.drive_state import DriveState
 from flashsim.ssd.state.flash import Narrow
-from flashsim.ssd.state.flash_array import ORDER, RETIRED_BLOCK, SPARE_BLOCK, SPARE_OWNER, STATE
-from flashsim.ssd.state.geometry import SEQUENCE
+from flashsim.ssd.state.flash_array import RETIRED_BLOCK, SPARE_BLOCK
 from flashsim.ssd.state.recovery import recover
 
 #: Shares of closed blocks with 0, 1, ... valid pages, shape (pages of a block + 1,), or (ages, pages of a block + 1) from the oldest.
@@ -41,9 +40,9 @@ def lay_out(state: DriveState, occupancy: Occupancy, random: np.random.Generator
     check_occupancy(occupancy, per_block, sum(map(len, own)) / closed.size)
     counts = np.stack([_counts(occupancy, closed.shape[1], len(pages), per_block) for pages in own])
     # Write ids in the order of closing, over all planes; one id before them all belongs to the copies that are no longer valid.
-    invalid_id = int(state.control[SEQUENCE]) + 1
+    invalid_id = int(state.control.sequence) + 1
     first_ids = (invalid_id + 1 + np.cumsum(counts.T.ravel()) - counts.T.ravel()).reshape(counts.T.shape).T
-    state.control[SEQUENCE] = invalid_id + counts.sum()
+    state.control.sequence = invalid_id + counts.sum()
     for pool in range(parameters.pools):
         owners = own[pool] if len(own[pool]) else np.zeros(1, np.int32)
         draws = random.random(closed.shape[1] * per_block, np.float32)
@@ -75,7 +74,7 @@ def _pages_of_pools(state: DriveState, random: np.random.Generator) -> list[Narr
         random.shuffle(pages)
     turns = [pages[turn :: parameters.pools].copy() for turn in range(parameters.pools)]
     own = [np.zeros(0, np.int32)] * parameters.pools
-    for turn, pool in enumerate(state.pools[ORDER]):
+    for turn, pool in enumerate(state.pools.order):
         if parameters.allocation == "static":
             random.shuffle(turns[turn])
         own[pool] = turns[turn]
@@ -85,7 +84,7 @@ def _pages_of_pools(state: DriveState, random: np.random.Generator) -> list[Narr
 def _closed_blocks(state: DriveState, random: np.random.Generator) -> Integers:
     """The blocks to fill, shape (pools, blocks of a pool outside its reserve), each row in random order; the order of closing."""
     parameters = state.parameters
-    in_use = ~np.isin(state.blocks[STATE], (RETIRED_BLOCK, SPARE_BLOCK))
+    in_use = ~np.isin(state.blocks.state, (RETIRED_BLOCK, SPARE_BLOCK))
     blocks = np.flatnonzero(in_use).reshape(parameters.pools, parameters.good_blocks)
     return random.permuted(blocks, axis=1)[:, parameters.gc_reserve :]
 
@@ -121,11 +120,11 @@ def _write_blocks(
             draw = float(draws[number * per_block + place])
             if draw * (per_block - place) < left:  # every choice of places is as likely (Knuth, TAOCP 3.4.2, algorithm S)
                 spare[flash_page] = write_id
-                pages[flash_page, SPARE_OWNER] = owners[valid_page] + 1
+                pages[flash_page].spare_owner = owners[valid_page] + 1
                 left -= 1
                 write_id += 1
                 valid_page += 1
             else:
                 spare[flash_page] = invalid_id
-                pages[flash_page, SPARE_OWNER] = owners[older % len(owners)] + 1
+                pages[flash_page].spare_owner = owners[older % len(owners)] + 1
                 older += 1

@@ -10,7 +10,6 @@ from flashsim.core.request import FORCE_UNIT_ACCESS, READ, WRITE
 from flashsim.ssd.specification.parts import Command, Drive, Operation, Steps
 from flashsim.ssd.state.drive_state import BUFFER_HITS, BUFFER_OVERWRITES
 from flashsim.ssd.state.flash_array import BUFFER_PAGE, DROP_PAGE, ZERO_PAGE
-from flashsim.ssd.state.geometry import SEQUENCE
 from flashsim.ssd.state.write_buffer import (
     ARRIVED,
     ENTRY_ID,
@@ -96,7 +95,7 @@ class SpecifiedBuffer:
 
     def _destage(self, command: Command, entry: int) -> Operation:
         state = self.state
-        written, partial = int(state.control[SEQUENCE]), not is_whole(state.flash, entry)
+        written, partial = int(state.control.sequence), not is_whole(state.flash, entry)
         rows = len(state.plan_page(WRITE, int(state.buffer[entry, PAGE]), partial))
         at = leave_buffer(state.flash, entry, written)
         first = first_needed(state.plan, at)

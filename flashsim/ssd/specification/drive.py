@@ -12,11 +12,9 @@ from flashsim.ssd.parameters import SsdParameters
 from flashsim.ssd.specification.model import EventModel
 from flashsim.ssd.specification.parts import Die, Shared
 from flashsim.ssd.state.drive_state import ids_needed, statistics_with_times
-from flashsim.ssd.state.flash_array import ERASE_BLOCK, QUEUED, erased
-from flashsim.ssd.state.geometry import REFUSED
+from flashsim.ssd.state.flash_array import ERASE_BLOCK, erased
 from flashsim.ssd.state.recovery import recover
 from flashsim.ssd.state.write_buffer import ARRIVED, ENTRY_ID, waiting_entries
-from flashsim.ssd.state.write_ids import ids_left
 
 
 class SsdSpecification(EventModel):
@@ -48,7 +46,7 @@ class SsdSpecification(EventModel):
     def submit(self, requests: Requests, commands: Commands, at: int | Integers) -> Integers:
         """Take requests, split into commands; see `flashsim.core.host_queue.HostQueue.append`."""
         needed = ids_needed(self.state, requests, commands)
-        if ids_left(self.state.control) < needed:
+        if self.state.ids_left < needed:
             self._renumber(needed)
         ids = self.host.append(requests, commands, at)
         self._unfinished.update(ids.tolist())
@@ -57,8 +55,8 @@ class SsdSpecification(EventModel):
     def advance(self, until: int = NEVER, *, every: bool = False, wait: int = 1) -> Completions:
         """Let time pass; see `flashsim.core.model.DeviceModel.advance`."""
         self._run(until, NEVER if every else wait)
-        if self.state.control[REFUSED] > self._refused:
-            self._refused = int(self.state.control[REFUSED])
+        if self.state.control.refused > self._refused:
+            self._refused = int(self.state.control.refused)
             raise self.state.read_only()
         completions = self.host.collect()
         self._unfinished.difference_update(completions["id"].tolist())
@@ -117,7 +115,7 @@ class SsdSpecification(EventModel):
             for operation in (*die.suspended, *die.at_work):
                 if operation.kind == ERASE_BLOCK:  # finished when power is back
                     erased(self.state.flash, operation.block)
-        self.state.pools[QUEUED] = 0
+        self.state.pools.queued = 0
         busy = [server.busy_ns for server in self._servers()]
         self._power_up(self.now)
         for server, nanoseconds in zip(self._servers(), busy, strict=True):

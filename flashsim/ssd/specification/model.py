@@ -59,14 +59,13 @@ from flashsim.ssd.state.flash_array import (
     FETCH_PAGE,
     MOVE_PAGE,
     PROGRAM_PAGE,
-    QUEUED,
     READ_PAGE,
     STORE_PAGE,
     ZERO_PAGE,
     erased,
     programmed,
 )
-from flashsim.ssd.state.geometry import READ_ONLY, REFUSED, block_of, die_of_block
+from flashsim.ssd.state.geometry import block_of, die_of_block
 from flashsim.ssd.state.pools import next_write_id
 
 
@@ -107,8 +106,8 @@ class EventModel:
     def _admit(self, request: HostRequest, offset: int, length: int) -> None:
         command = Command(self, self._number(), request)
         control, size, operation = self.state.control, self.parameters.page_size, request.operation
-        if operation == WRITE and control[READ_ONLY]:
-            control[REFUSED] += 1
+        if operation == WRITE and control.read_only:
+            control.refused += 1
             length = 0
         else:
             self._count(operation, length)
@@ -117,8 +116,8 @@ class EventModel:
         for page in range(offset // size, -(-end // size)) if operation != FLUSH and length else ():
             first = max(offset, page * size)
             sectors = (min(end, (page + 1) * size) - first) // SECTOR
-            if operation == WRITE and control[READ_ONLY]:
-                control[REFUSED] += 1
+            if operation == WRITE and control.read_only:
+                control.refused += 1
                 break
             if operation == TRIM and sectors < self.parameters.sectors_per_page:
                 continue  # only whole flash pages can be trimmed
@@ -183,7 +182,7 @@ class EventModel:
         control, kind = self.state.control, operation.kind
         operation.block = operation.place if kind == ERASE_BLOCK else block_of(control, operation.place)
         die = operation.die = self.dies[die_of_block(control, operation.block)]
-        self.state.pools[QUEUED, die.number] += 1
+        self.state.pools.queued[die.number] += 1
         if kind == READ_PAGE and self.parameters.read_priority:
             self.holders.setdefault(operation.block, []).append(operation)
             pending = die.pending_program(operation.place)

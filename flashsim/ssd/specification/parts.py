@@ -13,7 +13,7 @@ from flashsim.core.host_specification import OPERATIONS, HostRequest, SpecifiedH
 from flashsim.ssd.parameters import SsdParameters
 from flashsim.ssd.state.drive_state import DriveState
 from flashsim.ssd.state.flash import Planned
-from flashsim.ssd.state.flash_array import ERASE_BLOCK, FETCH_PAGE, MOVE_PAGE, PROGRAM_PAGE, QUEUED, READ_PAGE, STORE_PAGE, started
+from flashsim.ssd.state.flash_array import ERASE_BLOCK, FETCH_PAGE, MOVE_PAGE, PROGRAM_PAGE, READ_PAGE, STORE_PAGE, started
 from flashsim.ssd.state.geometry import channel_of, pool_of_block
 from flashsim.ssd.state.timing import SsdTiming
 
@@ -251,7 +251,7 @@ class Die:
             self.wake()
         for operation in group:
             yield from self.channel.use(timing.transfer, operation.number)
-            pools[QUEUED, self.number] -= 1
+            pools.queued[self.number] -= 1
             if operation is group[-1]:
                 self._leave()
             self.drive.read_out(operation)
@@ -274,7 +274,7 @@ class Die:
             if self.drive.parameters.cache_program:
                 self.wake()
             yield from self._in_cells(timing.program, first)
-        state.pools[QUEUED, self.number] -= len(group)
+        state.pools.queued[self.number] -= len(group)
         self.drive.changed(group, self._leave)
 
     def _in_cells(self, duration: int, first: Operation) -> Steps:

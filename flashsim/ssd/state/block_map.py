@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from flashsim.core.request import Integers
 from flashsim.ssd.state.drive_state import DriveState
-from flashsim.ssd.state.flash_array import ERASES, RETIRED_BLOCK, STATE, VALID, WRITTEN
+from flashsim.ssd.state.flash_array import RETIRED_BLOCK
 
 
 @dataclass(frozen=True)
@@ -24,5 +24,5 @@ class BlockMap:
 def block_map(state: DriveState) -> BlockMap:
     parameters = state.parameters
     shape = (parameters.dies, parameters.blocks_per_die)
-    valid, written, erases, standing = (state.blocks[row].reshape(shape).copy() for row in (VALID, WRITTEN, ERASES, STATE))
+    valid, written, erases, standing = (state.blocks[name].reshape(shape).copy() for name in ("valid", "written", "erases", "state"))
     return BlockMap(valid, written, erases, standing == RETIRED_BLOCK, parameters.pages_per_block)

@@ -10,42 +10,8 @@ from flashsim.core.prefetch import prefetch
 from flashsim.core.spans import GC, WEAR
 from flashsim.ssd.gc.base import victim_of
 from flashsim.ssd.state.flash import Flash
-from flashsim.ssd.state.flash_array import (
-    BAD_VICTIM,
-    CLOSED_BLOCK,
-    COLLECTING,
-    ERASE_BLOCK,
-    FETCH_PAGE,
-    FREE_PAGES,
-    MOVE_PAGE,
-    OWNER,
-    STATE,
-    STORE_PAGE,
-    VALID,
-    VICTIM,
-    VICTIM_CAUSE,
-    VICTIM_PAGE,
-    WRITTEN,
-    lookup,
-    plan_row,
-)
-from flashsim.ssd.state.geometry import (
-    BROKEN,
-    BROKEN_LEVELS,
-    BROKEN_VICTIM,
-    GC_ROUNDS,
-    LEAST_PAGES,
-    PAGES_PER_BLOCK,
-    READ_ONLY,
-    SHARED,
-    SLICING,
-    START_PAGES,
-    STOP_PAGES,
-    STREAMS,
-    block_of,
-    die_of_page,
-    pool_of_block,
-)
+from flashsim.ssd.state.flash_array import BAD_VICTIM, CLOSED_BLOCK, ERASE_BLOCK, FETCH_PAGE, MOVE_PAGE, STORE_PAGE, lookup, plan_row
+from flashsim.ssd.state.geometry import BROKEN_LEVELS, BROKEN_VICTIM, block_of, die_of_page, pool_of_block
 from flashsim.ssd.state.pools import (
     collector_of,
     drop_page,
@@ -65,9 +31,9 @@ def move_page(flash: Flash, policies: Policies, row: int, pool: int, flash_page:
 
     Within a die that is one operation, between dies a fetch and a store.
     """
-    page = int(flash.pages[flash_page, OWNER]) - 1
+    page = int(flash.pages[flash_page].owner) - 1
     block = drop_page(flash, page)
-    target = place_page(flash, policies, pool, flash.control[STREAMS] - 1, page)
+    target = place_page(flash, policies, pool, flash.control.streams - 1, page)
     if die_of_page(flash.control, target) == die_of_page(flash.control, flash_page):
         return plan_row(flash.plan, row, MOVE_PAGE, target, flash_page, page, 0, -1, cause, -1)
     row = plan_row(flash.plan, row, FETCH_PAGE, flash_page, -1, page, 0, -1, cause, -1)
@@ -78,9 +44,9 @@ def move_page(flash: Flash, policies: Policies, row: int, pool: int, flash_page:
 def next_valid(flash: Flash, flash_page: int) -> int:
     """The first valid page of a block at `flash_page` or after it, or -1."""
     block = block_of(flash.control, flash_page)
-    end = block * flash.control[PAGES_PER_BLOCK] + flash.blocks[WRITTEN, block]
+    end = block * flash.control.pages_per_block + flash.blocks[block].written
     while flash_page < end:
-        page = int(flash.pages[flash_page, OWNER]) - 1
+        page = int(flash.pages[flash_page].owner) - 1
         if page >= 0 and lookup(flash.mapping, page) == flash_page:
             return flash_page
         flash_page += 1
@@ -90,20 +56,20 @@ def next_valid(flash: Flash, flash_page: int) -> int:
 @lean_kernel
 def is_due(flash: Flash, collector: int) -> bool:
     """Whether to reclaim a victim: free pages ran low, or more are wanted once collection has begun, and something is to be gained."""
-    free = flash.pools[FREE_PAGES, collector]
-    if free <= flash.control[START_PAGES]:
-        flash.pools[COLLECTING, collector] = 1
-    elif flash.pools[COLLECTING, collector] != 0:
+    free = flash.pools[collector].free_pages
+    if free <= flash.control.start_pages:
+        flash.pools[collector].collecting = 1
+    elif flash.pools[collector].collecting != 0:
         emptiest = emptiest_block(flash, collector)
-        gains = emptiest >= 0 and flash.blocks[VALID, emptiest] < flash.control[PAGES_PER_BLOCK]
-        flash.pools[COLLECTING, collector] = gains and free <= flash.control[STOP_PAGES]
-    return flash.pools[COLLECTING, collector] != 0
+        gains = emptiest >= 0 and flash.blocks[emptiest].valid < flash.control.pages_per_block
+        flash.pools[collector].collecting = gains and free <= flash.control.stop_pages
+    return flash.pools[collector].collecting != 0
 
 
 @lean_kernel
 def is_closed(flash: Flash, collector: int, block: int) -> bool:
     """Whether a number that a policy returned is that of a closed block which counts in this column."""
-    if block < 0 or block >= flash.blocks.shape[1] or flash.blocks[STATE, block] != CLOSED_BLOCK:
+    if block < 0 or block >= flash.blocks.shape[0] or flash.blocks[block].state != CLOSED_BLOCK:
         return False
     return collector_of(flash.control, pool_of_block(flash.control, block)) == collector
 
@@ -113,11 +79,11 @@ def choose(flash: Flash, policies: Policies, collector: int, rounds_left: int) -
     """The block to reclaim next: the policy's, or the emptiest after its last round; BAD_VICTIM if the policy breaks its contract."""
     chosen = victim_of(policies)(flash, collector)
     closed = is_closed(flash, collector, chosen)
-    if closed and (rounds_left > 0 or flash.blocks[VALID, chosen] < flash.control[PAGES_PER_BLOCK]):
+    if closed and (rounds_left > 0 or flash.blocks[chosen].valid < flash.control.pages_per_block):
         return chosen
-    if closed and flash.control[GC_ROUNDS] > 1:
+    if closed and flash.control.gc_rounds > 1:
         return emptiest_block(flash, collector)
-    flash.control[BROKEN] = BROKEN_VICTIM
+    flash.control.broken = BROKEN_VICTIM
     return BAD_VICTIM
 
 
@@ -125,38 +91,38 @@ def choose(flash: Flash, policies: Policies, collector: int, rounds_left: int) -
 def begin(flash: Flash, collector: int, block: int, cause: int) -> None:
     """Make a closed block the one that is being emptied; where its pages are mapped, which is all over the map, will be looked up soon."""
     withdraw_block(flash, block)
-    first = block * flash.control[PAGES_PER_BLOCK]
-    flash.pools[VICTIM, collector] = block
-    flash.pools[VICTIM_PAGE, collector] = first
-    flash.pools[VICTIM_CAUSE, collector] = cause
-    for flash_page in range(first, first + flash.blocks[WRITTEN, block]):
-        prefetch(flash.mapping, int(flash.pages[flash_page, OWNER]) - 1)
+    first = block * flash.control.pages_per_block
+    flash.pools[collector].victim = block
+    flash.pools[collector].victim_page = first
+    flash.pools[collector].victim_cause = cause
+    for flash_page in range(first, first + flash.blocks[block].written):
+        prefetch(flash.mapping, int(flash.pages[flash_page].owner) - 1)
 
 
 @lean_kernel
 def pace(flash: Flash, collector: int) -> int:
     """How many pages of the victim to move now: all, or in slices as many as let free pages last until it is empty."""
-    valid = flash.blocks[VALID, flash.pools[VICTIM, collector]]
-    if not flash.control[SLICING]:
+    valid = flash.blocks[flash.pools[collector].victim].valid
+    if not flash.control.slicing:
         return valid
-    spare = flash.pools[FREE_PAGES, collector] - flash.control[LEAST_PAGES] - valid
+    spare = flash.pools[collector].free_pages - flash.control.least_pages - valid
     return max(1, -(-valid // max(1, spare)))
 
 
 @lean_kernel
 def empty_victim(flash: Flash, policies: Policies, row: int, pool: int, collector: int) -> int:
     """Plan the next moves of the victim, and its erase once it is empty; the number of rows."""
-    block, cause = flash.pools[VICTIM, collector], flash.pools[VICTIM_CAUSE, collector]
-    if flash.control[SHARED] and not takes_writes(flash, pool):  # victims before used up its free blocks
+    block, cause = flash.pools[collector].victim, flash.pools[collector].victim_cause
+    if flash.control.shared and not takes_writes(flash, pool):  # victims before used up its free blocks
         pool = next_pool(flash, 0)
     for _ in range(pace(flash, collector)):
-        flash_page = next_valid(flash, flash.pools[VICTIM_PAGE, collector])
+        flash_page = next_valid(flash, flash.pools[collector].victim_page)
         if flash_page < 0:
             break
         row = move_page(flash, policies, row, pool, flash_page, cause)
-        flash.pools[VICTIM_PAGE, collector] = flash_page + 1
-    if flash.blocks[VALID, block] == 0:
-        flash.pools[VICTIM, collector] = -1
+        flash.pools[collector].victim_page = flash_page + 1
+    if flash.blocks[block].valid == 0:
+        flash.pools[collector].victim = -1
         recycle_block(flash, block)
         row = plan_row(flash.plan, row, ERASE_BLOCK, block, -1, -1, 0, -1, cause, -1)
     return row
@@ -169,9 +135,9 @@ def make_room(flash: Flash, policies: Policies, row: int, pool: int) -> int:
     Once READ_ONLY is set nothing more is reclaimed; the write in hand still fits what the pool has free.
     """
     collector = collector_of(flash.control, pool)
-    rounds_left, enough = flash.control[GC_ROUNDS], False
-    while not flash.control[READ_ONLY] and not enough:
-        if flash.pools[VICTIM, collector] < 0:
+    rounds_left, enough = flash.control.gc_rounds, False
+    while not flash.control.read_only and not enough:
+        if flash.pools[collector].victim < 0:
             if not is_due(flash, collector):
                 break
             rounds_left = max(0, rounds_left - 1)
@@ -179,16 +145,16 @@ def make_room(flash: Flash, policies: Policies, row: int, pool: int) -> int:
             if chosen < 0:
                 return BAD_VICTIM
             begin(flash, collector, chosen, GC)
-        cause, free = flash.pools[VICTIM_CAUSE, collector], flash.pools[FREE_PAGES, collector]
+        cause, free = flash.pools[collector].victim_cause, flash.pools[collector].free_pages
         row = empty_victim(flash, policies, row, pool, collector)
-        if flash.pools[VICTIM, collector] >= 0:
+        if flash.pools[collector].victim >= 0:
             break
-        enough = flash.pools[FREE_PAGES, collector] > (flash.control[LEAST_PAGES] if flash.control[SLICING] else free)
-        cold = levels_of(policies)(flash, collector) if cause == GC and enough and not flash.control[READ_ONLY] else -1
+        enough = flash.pools[collector].free_pages > (flash.control.least_pages if flash.control.slicing else free)
+        cold = levels_of(policies)(flash, collector) if cause == GC and enough and not flash.control.read_only else -1
         if cold >= 0 and not is_closed(flash, collector, cold):
-            flash.control[BROKEN] = BROKEN_LEVELS
+            flash.control.broken = BROKEN_LEVELS
         elif cold >= 0:
             begin(flash, collector, cold, WEAR)
-            if not flash.control[SLICING]:
+            if not flash.control.slicing:
                 row = empty_victim(flash, policies, row, pool, collector)
     return row

@@ -13,7 +13,7 @@ from flashsim.core.array_types import COMMANDS, REQUESTS, VECTOR
 from flashsim.core.errors import FlashsimError, InvalidParameterError, ReadOnlyDeviceError, RefusedError
 from flashsim.core.kernel import kernel_of, lean_kernel
 from flashsim.core.policies import Policies, Policy, policy_vector
-from flashsim.core.records import empty_table
+from flashsim.core.records import empty_table, field_views
 from flashsim.core.request import COMMAND, FLUSH, OPERATIONS, READ, REQUEST, SECTOR, WRITE, Commands, Integers, Requests
 from flashsim.core.spans import CAUSES
 from flashsim.ssd.ftl import base as ftl_family
@@ -21,14 +21,12 @@ from flashsim.ssd.ftl.base import TRANSLATE, plan_page, translate_of
 from flashsim.ssd.gc import base as gc_family
 from flashsim.ssd.gc.base import VICTIM
 from flashsim.ssd.parameters import SsdParameters
-from flashsim.ssd.state.flash import FLASH, MAP, PLAN, Flash, Narrow, Planned
+from flashsim.ssd.state.flash import FLASH, FLASH_PAGE, MAP, PLAN, Flash, Narrow, Planned
 from flashsim.ssd.state.flash_array import (
     BAD_VICTIM,
     ERASE_BLOCK,
     MOVE_PAGE,
-    PAGE_COLUMNS,
     PROGRAM_PAGE,
-    SPARES,
     STORE_PAGE,
     count_wear,
     empty_arrays,
@@ -36,28 +34,10 @@ from flashsim.ssd.state.flash_array import (
     lookup,
     programmed,
 )
-from flashsim.ssd.state.geometry import (
-    AT_FEWEST,
-    AT_MOST,
-    BROKEN,
-    BROKEN_LEVELS,
-    BROKEN_OPENS,
-    ERASE_SQUARES,
-    ERASE_SUM,
-    FEWEST,
-    GC_STEPS,
-    IN_USE,
-    MAP_PAGES,
-    MOST,
-    PLAN_ROWS,
-    READ_ONLY,
-    REFUSED,
-    RETIRED,
-    control_array,
-)
+from flashsim.ssd.state.geometry import BROKEN_LEVELS, BROKEN_OPENS, control_of
 from flashsim.ssd.state.timing import timing_of
 from flashsim.ssd.state.write_buffer import ENTRY_ID, PAGE, clear_buffer, empty_buffer, find_entry, waiting_entries
-from flashsim.ssd.state.write_ids import ids_left, renumber
+from flashsim.ssd.state.write_ids import LAST_WRITE_ID, ids_left, renumber
 from flashsim.ssd.wear.base import LEVELS, OPENS
 
 # Counters: what the host asked for, then flash pages read and programmed and blocks erased, by cause.
@@ -93,10 +73,10 @@ def apply(row: int, flash: Flash) -> None:
 def _write_pages(targets: Narrow, flash: Flash, policies: Policies, programs: Integers) -> int:
     """Write logical pages in no time, adding up flash programs in ``programs[0]``; how many were written, or BAD_VICTIM."""
     for number in range(len(targets)):
-        if flash.control[READ_ONLY] or ids_left(flash.control) < flash.control[PLAN_ROWS]:
+        if flash.control.read_only or ids_left(flash.control) < flash.control.plan_rows:
             return number
         rows = translate_of(policies)(WRITE, int(targets[number]), 0, flash, policies)
-        if rows < 0 or flash.control[BROKEN]:
+        if rows < 0 or flash.control.broken:
             return BAD_VICTIM
         for row in range(rows):
             apply(row, flash)
@@ -119,7 +99,7 @@ class DriveState:
         chosen = policies_of(parameters)
         policy, self.policies = chosen[VICTIM], policy_vector(chosen)
         map_pages, plan_rows = self.layer.map_pages(parameters), self.layer.plan_rows(parameters)
-        control = control_array(parameters, gc_family.rounds_of(policy), map_pages, plan_rows)
+        control = control_of(parameters, gc_family.rounds_of(policy), map_pages, plan_rows)
         own: Any = self.layer.own_table(parameters)
         if not isinstance(own, np.ndarray) or own.dtype != np.int64 or own.ndim != 1:
             raise FlashsimError(f"flash translation layer: own_table of '{parameters.ftl}' must return an int64 vector")
@@ -128,16 +108,18 @@ class DriveState:
             control,
             *empty_arrays(parameters),
             np.zeros(parameters.logical_pages + map_pages, np.int32),
-            np.zeros((flash_pages, PAGE_COLUMNS), np.int32),
+            empty_table(flash_pages, FLASH_PAGE),
             np.zeros(flash_pages, np.int32),
             np.zeros(parameters.logical_pages, np.int32),
             own,
-            empty_table(int(control[PLAN_ROWS]), PLAN),
+            empty_table(int(control.plan_rows), PLAN),
             empty_buffer(parameters),
         )
         (
-            self.control, self.pools, self.blocks, self.mapping, self.pages, self.spare, self.trimmed, self.own, self.plan, self.buffer,
+            self.control, self.pools, self.active, self.by_valid, self.blocks, self.mapping, self.pages, self.spare, self.trimmed, self.own,
+            self.plan, self.buffer,
         ) = self.flash  # fmt: skip
+        self._see_scalars()
         count_wear(self.control, self.blocks)
         self.counters = np.zeros(len(COUNTERS), np.int64)
         self.layer.prepare(self)
@@ -146,12 +128,26 @@ class DriveState:
         memo[id(self.layer)] = self.layer
         copied = memo[id(self)] = object.__new__(type(self))
         vars(copied).update(deepcopy(vars(self), memo))
+        copied._see_scalars()
         return copied
+
+    def _see_scalars(self) -> None:
+        self._sequence, self._id_base, self._refused = field_views(self.control, "sequence", "id_base", "refused")
+
+    @property
+    def ids_left(self) -> int:
+        """How many pages can be written and trimmed before write ids must be renumbered."""
+        return LAST_WRITE_ID - int(self._sequence[0] - self._id_base[0])
+
+    @property
+    def refused(self) -> int:
+        """Write commands that the drive refused since it is read-only."""
+        return int(self._refused[0])
 
     def plan_page(self, operation: int, page: int, partial: bool) -> list[Planned]:
         """The flash operations that one logical page of a command takes; the logical state changes at once."""
         rows = plan_page(operation, page, int(partial), self.flash, self.policies)
-        if rows < 0 or self.control[BROKEN]:
+        if rows < 0 or self.control.broken:
             raise self.bad_victim()
         return self.planned(rows)
 
@@ -186,9 +182,9 @@ class DriveState:
         """Write whole logical pages in no time and outside the counters, one after another; return how many flash pages were programmed."""
         programs = np.zeros(1, np.int64)
         while len(targets):
-            if self.control[READ_ONLY]:
+            if self.control.read_only:
                 raise self.read_only()
-            self.make_ids(int(self.control[PLAN_ROWS]))
+            self.make_ids(int(self.control.plan_rows))
             done = _write_pages(targets, self.flash, self.policies, programs)
             if done == BAD_VICTIM:
                 raise self.bad_victim()
@@ -197,7 +193,7 @@ class DriveState:
 
     def make_ids(self, count: int, oldest_in_flight: int | None = None) -> int:
         """Check that `count` pages can be written and trimmed; returns by how much the write ids in flight, from that one on, shrink."""
-        if ids_left(self.control) >= count:
+        if self.ids_left >= count:
             return 0
         return renumber(self.control, self.spare, self.trimmed, count, oldest_in_flight)
 
@@ -222,17 +218,17 @@ class DriveState:
         self.apply_plan(len(rows))
 
     def bad_victim(self) -> FlashsimError:
-        """The error for a policy that breaks its contract (``control[BROKEN]`` says which)."""
+        """The error for a policy that breaks its contract (``control.broken`` says which)."""
         parameters = self.parameters
-        if self.control[BROKEN] == BROKEN_OPENS:
+        if self.control.broken == BROKEN_OPENS:
             return FlashsimError(f"wear levelling policy: '{parameters.wear}' opened a block that is not free, or not of that plane")
-        if self.control[BROKEN] == BROKEN_LEVELS:
+        if self.control.broken == BROKEN_LEVELS:
             return FlashsimError(f"wear levelling policy: '{parameters.wear}' levelled a block that is not closed")
         return FlashsimError(f"garbage collection policy: '{parameters.gc}' chose a block that is not closed or has no invalid page")
 
     def read_only(self) -> ReadOnlyDeviceError:
         """The error for writes to a drive whose blocks ran out."""
-        refused = int(self.control[REFUSED])
+        refused = self.refused
         return ReadOnlyDeviceError(
             f"drive: read-only, as a plane has no spare block left; refused so far: {refused} write commands; reads go on"
         )
@@ -262,24 +258,24 @@ class DriveState:
         programmed_bytes = numbers["flash_programs"] * self.parameters.page_size
         numbers["write_amplification"] = programmed_bytes / numbers["host_write_bytes"] if numbers["host_write_bytes"] else float("nan")
         numbers |= self._wear()
-        numbers["victim_steps"] = int(self.control[GC_STEPS])
-        kept = self.parameters.logical_pages + int(self.control[MAP_PAGES])
+        numbers["victim_steps"] = int(self.control.gc_steps)
+        kept = self.parameters.logical_pages + int(self.control.map_pages)
         numbers["effective_overprovisioning"] = self.parameters.usable_pages / kept - 1
         return numbers | self.layer.statistics(self)
 
     def _wear(self) -> dict[str, Any]:
         """Erases of the blocks in use, retired and spare blocks, refused writes, and the share of endurance that is left."""
-        control, read_only = self.control, bool(self.control[READ_ONLY])
-        if not control[AT_FEWEST] or not control[AT_MOST]:  # nobody has as few, or as many, any more
+        control, read_only = self.control, bool(self.control.read_only)
+        if not control.at_fewest or not control.at_most:  # nobody has as few, or as many, any more
             count_wear(control, self.blocks)
-        in_use, total, squares = (int(control[scalar]) for scalar in (IN_USE, ERASE_SUM, ERASE_SQUARES))
+        in_use, total, squares = (int(number) for number in (control.in_use, control.erase_sum, control.erase_squares))
         deviation = math.sqrt(in_use * squares - total * total) / in_use
         wear: dict[str, Any] = {
-            "block_erases": {"min": int(control[FEWEST]), "max": int(control[MOST]), "mean": total / in_use, "std": deviation},
-            "retired_blocks": int(control[RETIRED]),
-            "spare_blocks": int(self.pools[SPARES].sum()),
+            "block_erases": {"min": int(control.fewest), "max": int(control.most), "mean": total / in_use, "std": deviation},
+            "retired_blocks": int(control.retired),
+            "spare_blocks": int(self.pools.spares.sum()),
             "read_only": read_only,
-            "refused_writes": int(self.control[REFUSED]),
+            "refused_writes": self.refused,
         }
         if self.parameters.endurance:
             wear["remaining_life"] = 0.0 if read_only else max(0.0, 1 - wear["block_erases"]["mean"] / self.parameters.endurance)
@@ -312,7 +308,7 @@ def ids_of_command(state: DriveState, length: int) -> int:
 
 
 def _ids_of_page(state: DriveState) -> int:
-    return int(state.control[PLAN_ROWS]) if state.control[MAP_PAGES] else 2
+    return int(state.control.plan_rows) if state.control.map_pages else 2
 
 
 @kernel_of(types.int64(REQUESTS, COMMANDS, types.int64, types.int64))

@@ -1,7 +1,6 @@
 """The arrays of a drive's flash as one thing, which kernels take; `flashsim.ssd.state.flash_array` says what their rows and columns mean.
 
-What is looked up at random blocks, `blocks`, lies block by block in memory: a write asks for seven rows of one block, and on large drives a
-single row outgrows the processor's caches.
+A block's fields lie together in memory: a write asks for seven of one block, and on large drives the table outgrows the processor's caches.
 """
 
 from typing import NamedTuple
@@ -11,8 +10,9 @@ import numpy.typing as npt
 from numba import types
 
 from flashsim.core.array_types import MATRIX, VECTOR
-from flashsim.core.records import Records, record_dtype, table_type
+from flashsim.core.records import Records, record_dtype, record_of_type, table_type
 from flashsim.core.request import Integers
+from flashsim.ssd.state.geometry import CONTROL
 
 #: The arrays with an entry a page are narrower than the others.
 Narrow = npt.NDArray[np.int32]
@@ -38,19 +38,41 @@ class Planned(NamedTuple):
 PLAN = record_dtype(int64=" ".join(Planned._fields))
 
 
+# A pool's free and spare blocks: how many, and the first of their rings; the pool of its number in the order of allocation; the operations
+# that wait on a die or are at work there (row: the die).
+_FREE = "free first_free spares first_spare order queued "
+# What garbage collection looks at, in row 0 where pools share it: free pages (of free and active blocks), valid pages, whether it is at
+# work, the block that it empties (-1: none), the next flash page to look at there, and why; the block that was freed last, and where static
+# wear levelling looks next; the first of the closed blocks in the order in which they were closed (-1: none).  No closed block has fewer
+# valid pages than `least_valid`.
+_COLLECTED = "free_pages pool_valid collecting victim victim_page victim_cause freed wear_hand oldest least_valid"
+POOL = record_dtype(int64=_FREE + _COLLECTED)
+#: `written` is the page up to which the block is filled.  `erases` is what the block has gone through, `cycles` what was planned, `limit`
+#: what it can take (0: no end).  `after` and `before` link a block in the free, the spare or the closed ring, `peer_after` and
+#: `peer_before` in that of its count; `changed` is the number of the write up to which pages were placed in or lost from the closed block.
+BLOCK = record_dtype(int64="state valid peer_after peer_before changed written after before erases cycles limit")
+#: One more than the logical page, 0 for none: as mapped, and as the page's spare area says.
+FLASH_PAGE = record_dtype(int32="owner spare_owner")
+
+
 class Flash(NamedTuple):
     """The state of a drive's flash, logical and physical."""
 
-    #: Geometry and the scalars that allocation goes by (`flashsim.ssd.state.geometry`).
-    control: Integers
-    #: Planes as keepers of their blocks, shape (rows, pools).
-    pools: Integers
-    #: Shape (BLOCK_ROWS, blocks), in Fortran order.
-    blocks: Integers
+    #: CONTROL: geometry, and the scalars that allocation goes by.
+    control: Records
+    #: POOL: planes as keepers of their blocks.
+    pools: Records
+    #: The block that each of the two streams of a pool fills, shape (pools, 2); -1 where none is open.
+    active: Integers
+    #: Rings of the closed blocks of a pool by their valid pages, shape (pools, pages of a block + 1): the one whose count changed longest
+    #: ago (-1: none).
+    by_valid: Integers
+    #: BLOCK.
+    blocks: Records
     #: One more than the flash page of each logical page, 0 for none.
     mapping: Narrow
-    #: Shape (flash pages, PAGE_COLUMNS).
-    pages: Narrow
+    #: FLASH_PAGE, of each flash page.
+    pages: Records
     #: The write id of what each flash page holds: 0 erased, TORN unreadable.
     spare: Narrow
     #: The write id of each logical page's last trim.
@@ -63,9 +85,12 @@ class Flash(NamedTuple):
     buffer: Integers
 
 
-#: Shape (rows, blocks), in Fortran order.
-BLOCKS = types.Array(types.int64, 2, "F")
 #: An entry a page.
 MAP = types.Array(types.int32, 1, "C")
-PAGES = types.Array(types.int32, 2, "C")
-FLASH = types.NamedTuple((VECTOR, MATRIX, BLOCKS, MAP, PAGES, MAP, MAP, VECTOR, table_type(PLAN), MATRIX), Flash)
+FLASH = types.NamedTuple(
+    (
+        record_of_type(CONTROL), table_type(POOL), MATRIX, MATRIX, table_type(BLOCK), MAP, table_type(FLASH_PAGE), MAP, MAP, VECTOR,
+        table_type(PLAN), MATRIX,
+    ),
+    Flash,
+)  # fmt: skip

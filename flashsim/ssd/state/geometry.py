@@ -13,31 +13,24 @@ A *pool* is a plane as the keeper of its blocks: they are taken, filled and recl
 import numpy as np
 
 from flashsim.core.kernel import lean_kernel
+from flashsim.core.records import Records, empty_record, record_dtype
 from flashsim.core.request import SECTOR, Integers
 from flashsim.ssd.parameters import SsdParameters
 
-# The control array.  First the geometry; MAP_PAGES are the translation pages, whose logical numbers follow LOGICAL_PAGES.
-(
-    PAGES_PER_BLOCK, BLOCKS_PER_POOL, PLANES, DIES, CHANNELS, POOLS, LOGICAL_PAGES, MAP_PAGES, PAGE_SECTORS,
-) = range(9)  # fmt: skip
-# Then what allocation goes by: how a plane is chosen, the next in turn, how many streams, how many valid pages a pool may hold; the pages
-# written and trimmed so far, and how many of these numbers the write ids leave out (`write_ids`); whether blocks ran out, so
-# that the drive takes no more writes, and how many it refused; which policy broke its contract.
-(
-    ALLOCATION, NEXT_POOL, STREAMS, POOL_LIMIT, SEQUENCE, ID_BASE, READ_ONLY, REFUSED, BROKEN,
-) = range(9, 18)  # fmt: skip
-# Then what garbage collection goes by: whether pools share it, moves stay within a chip and victims are emptied in slices; free pages at
-# which a pool starts, up to which it goes on, and below which it must not fall; blocks that d-choices draws, victims that one write may
-# reclaim, draws made, blocks and lists looked at for a victim.  PLAN_ROWS is the most flash operations that one logical page can take.
-(
-    SHARED, COPYBACK, SLICING, START_PAGES, STOP_PAGES, LEAST_PAGES, GC_CHOICES, GC_ROUNDS, GC_DRAWS, GC_STEPS, WEAR_GAP, PLAN_ROWS,
-) = range(18, 30)  # fmt: skip
-# Then the wear of the blocks in use, those that are neither spare nor retired: how many they are, the sum of their erases and of the
-# squares; a number that none of them is below and how many have it, a number that none is above and how many have it; the retired blocks.
-(
-    IN_USE, ERASE_SUM, ERASE_SQUARES, FEWEST, AT_FEWEST, MOST, AT_MOST, RETIRED,
-) = range(30, 38)  # fmt: skip
-CONTROL_SCALARS = 38
+# The geometry; `map_pages` are the translation pages, whose logical numbers follow `logical_pages`.
+_GEOMETRY = "pages_per_block blocks_per_pool planes dies channels pools logical_pages map_pages page_sectors "
+# What allocation goes by: how a plane is chosen, the next in turn, how many streams, how many valid pages a pool may hold; the pages
+# written and trimmed so far, and how many of these numbers the write ids leave out (`write_ids`); whether blocks ran out, so that the drive
+# takes no more writes, and how many it refused; which policy broke its contract.
+_ALLOCATION = "allocation next_pool streams pool_limit sequence id_base read_only refused broken "
+# What garbage collection goes by: whether pools share it, moves stay within a chip and victims are emptied in slices; free pages at which a
+# pool starts, up to which it goes on, and below which it must not fall; blocks that d-choices draws, victims that one write may reclaim,
+# draws made, blocks and lists looked at for a victim.  `plan_rows` is the most flash operations that one logical page can take.
+_COLLECTION = "shared copyback slicing start_pages stop_pages least_pages gc_choices gc_rounds gc_draws gc_steps wear_gap plan_rows "
+# The wear of the blocks in use, those that are neither spare nor retired: how many they are, the sum of their erases and of the squares; a
+# number that none of them is below and how many have it, a number that none is above and how many have it; the retired blocks.
+_WEAR = "in_use erase_sum erase_squares fewest at_fewest most at_most retired"
+CONTROL = record_dtype(int64=_GEOMETRY + _ALLOCATION + _COLLECTION + _WEAR)
 
 # How a plane is chosen for a write.
 ROUND_ROBIN, STATIC, DYNAMIC = range(3)
@@ -45,33 +38,33 @@ ROUND_ROBIN, STATIC, DYNAMIC = range(3)
 BROKEN_VICTIM, BROKEN_OPENS, BROKEN_LEVELS = range(1, 4)
 
 
-def control_array(parameters: SsdParameters, gc_rounds: int, map_pages: int, plan_rows: int) -> Integers:
-    """The control array of an empty drive, shape (CONTROL_SCALARS,); the other arguments are as in `gc.base` and `ftl.base`."""
+def control_of(parameters: SsdParameters, gc_rounds: int, map_pages: int, plan_rows: int) -> Records:
+    """CONTROL of an empty drive; the other arguments are as in `gc.base` and `ftl.base`."""
     per_block, shared = parameters.pages_per_block, parameters.gc_pool == "shared"
     together = parameters.pools if shared else 1
-    control = np.zeros(CONTROL_SCALARS, np.int64)
-    control[PAGES_PER_BLOCK] = per_block
-    control[BLOCKS_PER_POOL] = parameters.blocks_per_plane
-    control[PLANES] = parameters.planes_per_die
-    control[DIES] = parameters.dies
-    control[CHANNELS] = parameters.channels
-    control[POOLS] = parameters.pools
-    control[LOGICAL_PAGES] = parameters.logical_pages
-    control[MAP_PAGES] = map_pages
-    control[PAGE_SECTORS] = parameters.page_size // SECTOR
-    control[ALLOCATION] = {"round-robin": ROUND_ROBIN, "static": STATIC, "dynamic": DYNAMIC}[parameters.allocation]
-    control[STREAMS] = parameters.gc_streams
-    control[POOL_LIMIT] = parameters.pool_limit
-    control[SHARED] = shared
-    control[COPYBACK] = parameters.gc_copyback
-    control[SLICING] = parameters.gc_slicing
-    control[START_PAGES] = parameters.gc_reserve * per_block * together
-    control[STOP_PAGES] = max(parameters.gc_stop, parameters.gc_reserve) * per_block * together
-    control[LEAST_PAGES] = control[START_PAGES] - per_block
-    control[GC_CHOICES] = parameters.gc_choices
-    control[GC_ROUNDS] = gc_rounds
-    control[WEAR_GAP] = parameters.wear_gap
-    control[PLAN_ROWS] = max(plan_rows, collection_rows(parameters, gc_rounds))
+    control = empty_record(CONTROL)
+    control.pages_per_block = per_block
+    control.blocks_per_pool = parameters.blocks_per_plane
+    control.planes = parameters.planes_per_die
+    control.dies = parameters.dies
+    control.channels = parameters.channels
+    control.pools = parameters.pools
+    control.logical_pages = parameters.logical_pages
+    control.map_pages = map_pages
+    control.page_sectors = parameters.page_size // SECTOR
+    control.allocation = {"round-robin": ROUND_ROBIN, "static": STATIC, "dynamic": DYNAMIC}[parameters.allocation]
+    control.streams = parameters.gc_streams
+    control.pool_limit = parameters.pool_limit
+    control.shared = shared
+    control.copyback = parameters.gc_copyback
+    control.slicing = parameters.gc_slicing
+    control.start_pages = parameters.gc_reserve * per_block * together
+    control.stop_pages = max(parameters.gc_stop, parameters.gc_reserve) * per_block * together
+    control.least_pages = control.start_pages - per_block
+    control.gc_choices = parameters.gc_choices
+    control.gc_rounds = gc_rounds
+    control.wear_gap = parameters.wear_gap
+    control.plan_rows = max(plan_rows, collection_rows(parameters, gc_rounds))
     return control
 
 
@@ -102,25 +95,25 @@ def pool_order(parameters: SsdParameters) -> Integers:
 
 
 @lean_kernel
-def block_of(control: Integers, flash_page: int) -> int:
-    return flash_page // control[PAGES_PER_BLOCK]
+def block_of(control: Records, flash_page: int) -> int:
+    return flash_page // control.pages_per_block
 
 
 @lean_kernel
-def pool_of_block(control: Integers, block: int) -> int:
-    return block // control[BLOCKS_PER_POOL]
+def pool_of_block(control: Records, block: int) -> int:
+    return block // control.blocks_per_pool
 
 
 @lean_kernel
-def die_of_block(control: Integers, block: int) -> int:
-    return block // (control[BLOCKS_PER_POOL] * control[PLANES])
+def die_of_block(control: Records, block: int) -> int:
+    return block // (control.blocks_per_pool * control.planes)
 
 
 @lean_kernel
-def die_of_page(control: Integers, flash_page: int) -> int:
+def die_of_page(control: Records, flash_page: int) -> int:
     return die_of_block(control, block_of(control, flash_page))
 
 
 @lean_kernel
-def channel_of(control: Integers, die: int) -> int:
-    return die % control[CHANNELS]
+def channel_of(control: Records, die: int) -> int:
+    return die % control.channels

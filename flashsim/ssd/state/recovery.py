@@ -13,32 +13,16 @@ from flashsim.core.kernel import lean_kernel
 from flashsim.ssd.state.drive_state import DriveState
 from flashsim.ssd.state.flash import Flash
 from flashsim.ssd.state.flash_array import (
-    ACTIVE,
     ACTIVE_BLOCK,
-    AFTER,
     CLOSED_BLOCK,
-    CYCLES,
-    ERASES,
-    FIRST_SPARE,
-    FREE,
     FREE_BLOCK,
-    FREE_PAGES,
-    LIMIT,
-    OWNER,
-    POOL_VALID,
     RETIRED_BLOCK,
     SPARE_BLOCK,
-    SPARE_OWNER,
-    SPARES,
-    STATE,
-    VALID,
-    WRITTEN,
     count_wear,
     erased,
     forget_blocks,
     lookup,
 )
-from flashsim.ssd.state.geometry import ID_BASE, READ_ONLY, SHARED
 from flashsim.ssd.state.pools import (
     close_block,
     collector_of,
@@ -75,8 +59,8 @@ def rebuild_map(state: DriveState) -> None:
 @lean_kernel
 def _map_newest(flash: Flash) -> None:
     for flash_page in range(len(flash.spare)):
-        flash.pages[flash_page, OWNER] = flash.pages[flash_page, SPARE_OWNER]
-        write_id, page = flash.spare[flash_page], int(flash.pages[flash_page, SPARE_OWNER]) - 1
+        flash.pages[flash_page].owner = flash.pages[flash_page].spare_owner
+        write_id, page = flash.spare[flash_page], int(flash.pages[flash_page].spare_owner) - 1
         if write_id <= 0 or (page < len(flash.trimmed) and write_id <= flash.trimmed[page]):
             continue
         other = lookup(flash.mapping, page)
@@ -88,22 +72,22 @@ def count_blocks(state: DriveState) -> None:
     """Set each block's fill, valid pages and planned erases from the flash; a block that holds something is closed, or retired."""
     per_block, blocks = state.parameters.pages_per_block, state.blocks
     used = (state.spare != 0).reshape(-1, per_block)
-    blocks[WRITTEN] = np.where(used.any(axis=1), per_block - np.argmax(used[:, ::-1], axis=1), 0)
+    blocks.written = np.where(used.any(axis=1), per_block - np.argmax(used[:, ::-1], axis=1), 0)
     mapped = state.mapping[state.mapping > 0].astype(np.int64) - 1
-    blocks[VALID] = np.bincount(mapped // per_block, minlength=blocks.shape[1])
-    blocks[CYCLES] = blocks[ERASES]
-    in_use = (blocks[STATE] != RETIRED_BLOCK) & (blocks[STATE] != SPARE_BLOCK)
-    blocks[STATE] = np.where(in_use, np.where(blocks[WRITTEN] > 0, CLOSED_BLOCK, FREE_BLOCK), blocks[STATE])
-    forget_blocks(state.parameters, state.pools)
+    blocks.valid = np.bincount(mapped // per_block, minlength=len(blocks))
+    blocks.cycles = blocks.erases
+    in_use = (blocks.state != RETIRED_BLOCK) & (blocks.state != SPARE_BLOCK)
+    blocks.state = np.where(in_use, np.where(blocks.written > 0, CLOSED_BLOCK, FREE_BLOCK), blocks.state)
+    forget_blocks(state.parameters, state.pools, state.active, state.by_valid)
     for pool in range(state.parameters.pools):
         own = blocks_of(state, pool)
         at = collector_of(state.control, pool)
-        state.pools[POOL_VALID, at] += blocks[VALID, own].sum()
-        for block in own[blocks[STATE, own] == FREE_BLOCK]:
+        state.pools.pool_valid[at] += blocks.valid[own].sum()
+        for block in own[blocks.state[own] == FREE_BLOCK]:
             free_block(state.flash, int(block))
-        for block in own[blocks[STATE, own] == SPARE_BLOCK]:
-            join_ring(state.flash, FIRST_SPARE, AFTER, pool, int(block))
-            state.pools[SPARES, pool] += 1
+        for block in own[blocks.state[own] == SPARE_BLOCK]:
+            state.pools[pool].first_spare = join_ring(blocks, state.pools[pool].first_spare, int(block))
+            state.pools.spares[pool] += 1
 
 
 def blocks_of(state: DriveState, pool: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
@@ -118,15 +102,15 @@ def rebuild_pools(state: DriveState) -> None:
     order = []
     for pool in range(state.parameters.pools):
         own = blocks_of(state, pool)
-        closed = own[blocks[STATE, own] == CLOSED_BLOCK]
-        partly = closed[blocks[WRITTEN, closed] < per_block]
+        closed = own[blocks.state[own] == CLOSED_BLOCK]
+        partly = closed[blocks.written[closed] < per_block]
         for stream, block in enumerate(partly[: state.parameters.gc_streams]):
-            blocks[STATE, block] = ACTIVE_BLOCK
-            state.pools[ACTIVE + stream, pool] = block
-            state.pools[FREE_PAGES, collector_of(state.control, pool)] += per_block - blocks[WRITTEN, block]
-        order += closed[blocks[STATE, closed] == CLOSED_BLOCK].tolist()
+            blocks.state[block] = ACTIVE_BLOCK
+            state.active[pool, stream] = block
+            state.pools.free_pages[collector_of(state.control, pool)] += per_block - blocks.written[block]
+        order += closed[blocks.state[closed] == CLOSED_BLOCK].tolist()
     for block in sorted(order, key=lambda block: newest[block]):
-        close_block(state.flash, block, int(newest[block] + state.control[ID_BASE]))
+        close_block(state.flash, block, int(newest[block] + state.control.id_base))
 
 
 def restore_reserve(state: DriveState) -> None:
@@ -137,31 +121,31 @@ def restore_reserve(state: DriveState) -> None:
     one that is past its limit retires when it is reclaimed next.
     """
     control, pools, blocks = state.control, state.pools, state.blocks
-    if control[READ_ONLY]:
+    if control.read_only:
         return
-    limits = blocks[LIMIT].copy()
-    blocks[LIMIT] = 0
+    limits = blocks.limit.copy()
+    blocks.limit = 0
     taken: list[tuple[int, int]] = []
-    for retired in np.flatnonzero((blocks[STATE] == RETIRED_BLOCK) & (blocks[WRITTEN] > 0)).tolist():
+    for retired in np.flatnonzero((blocks.state == RETIRED_BLOCK) & (blocks.written > 0)).tolist():
         taken += _emptied(state, retired)
-        blocks[WRITTEN, retired] = 0
-        blocks[CYCLES, retired] += 1
+        blocks.written[retired] = 0
+        blocks.cycles[retired] += 1
     for pool in range(state.parameters.pools):
-        own = slice(None) if control[SHARED] else slice(pool, pool + 1)
-        while pools[FREE, own].mean() < state.parameters.gc_reserve:
+        own = slice(None) if control.shared else slice(pool, pool + 1)
+        while pools.free[own].mean() < state.parameters.gc_reserve:
             block = emptiest_block(state.flash, collector_of(control, pool))
             withdraw_block(state.flash, block)
             taken += _emptied(state, block)
             recycle_block(state.flash, block)
     for page, write_id in taken:
         state.write_anew(page, write_id)
-    blocks[LIMIT] = limits
+    blocks.limit = limits
 
 
 def _emptied(state: DriveState, block: int) -> list[tuple[int, int]]:
     per_block, taken = state.parameters.pages_per_block, []
     for flash_page in range(block * per_block, (block + 1) * per_block):
-        page = int(state.pages[flash_page, OWNER]) - 1
+        page = int(state.pages[flash_page].owner) - 1
         if page >= 0 and lookup(state.mapping, page) == flash_page:
             taken.append((page, int(state.spare[flash_page])))
             drop_page(state.flash, page)

@@ -5,14 +5,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from flashsim.core.errors import InvalidParameterError
+from flashsim.core.records import Records, empty_record, record_dtype
 from flashsim.core.request import SECTOR, Integers
 from flashsim.core.units import format_duration, transfer_time
 from flashsim.ssd.parameters import SsdParameters
 
-# The timing array of the engine: durations, and how dies order their work.
-CELL_READ, CELL_PROGRAM, CELL_ERASE, TRANSFER, READ_OVERHEAD, WRITE_OVERHEAD, RESUME = range(7)
-READ_PRIORITY, SUSPEND_PROGRAM, SUSPEND_ERASE, SUSPEND_LIMIT, MULTI_PLANE, POWER_PROTECTED, CACHE_READ, CACHE_PROGRAM = range(7, 15)
-CONTINUATION, CONTINUATION_LIMIT, CONTINUATION_PAGES = range(15, 18)
+#: What the engine knows of `SsdTiming`: durations, and how dies order their work.
+TIMING = record_dtype(
+    int64="read program erase transfer read_overhead write_overhead resume read_priority suspend_program suspend_erase suspend_limit "
+    "multi_plane power_protected cache_read cache_program continuation continuation_limit continuation_pages"
+)
 
 
 @dataclass(frozen=True)
@@ -44,12 +46,11 @@ class SsdTiming:
     link_read: tuple[int, ...]
     link_write: tuple[int, ...]
 
-    def scalars(self) -> Integers:
-        """The durations of a step and the rules of the dies, indexed by CELL_READ to CONTINUATION_PAGES."""
-        durations = (self.read, self.program, self.erase, self.transfer, self.read_overhead, self.write_overhead, self.resume)
-        rules = (self.read_priority, self.suspend_program, self.suspend_erase, self.suspend_limit, self.multi_plane, self.power_protected)
-        continuation = (self.continuation, self.continuation_limit, self.continuation_pages)
-        return np.array([*durations, *rules, self.cache_read, self.cache_program, *continuation], np.int64)
+    def record(self) -> Records:
+        timing = empty_record(TIMING)
+        for name in TIMING.names or ():
+            timing[name] = getattr(self, name)
+        return timing
 
     def links(self) -> Integers:
         """Link times, shape (2, sectors of a page + 1): reads, then writes; column 0 has a command's own."""

@@ -17,7 +17,6 @@ from flashsim.core.request import Integers
 from flashsim.ssd.parameters import SsdParameters
 from flashsim.ssd.state.flash import Flash
 from flashsim.ssd.state.flash_array import PROGRAM_PAGE, STORE_PAGE
-from flashsim.ssd.state.geometry import ID_BASE, PAGE_SECTORS, SEQUENCE
 from flashsim.ssd.state.pools import next_write_id
 
 # Scalars, in row 0: how many pages the buffer holds (0: there is none), how many entries may wait, how many do, the oldest and the newest,
@@ -149,7 +148,7 @@ def enter_buffer(flash: Flash, entry: int, page: int, mask: int) -> int:
 @lean_kernel
 def is_whole(flash: Flash, entry: int) -> bool:
     """Whether the buffer holds all sectors of an entry's page."""
-    return flash.buffer[entry, SECTOR_MASK] == sector_mask(0, flash.control[PAGE_SECTORS])
+    return flash.buffer[entry, SECTOR_MASK] == sector_mask(0, flash.control.page_sectors)
 
 
 @lean_kernel
@@ -162,8 +161,8 @@ def leave_buffer(flash: Flash, entry: int, written: int) -> int:
     at = 0
     while flash.plan[at].kind != PROGRAM_PAGE:
         at += 1
-    if flash.control[SEQUENCE] == written + 1:
-        flash.control[ID_BASE] += 1
+    if flash.control.sequence == written + 1:
+        flash.control.id_base += 1
     flash.plan[at].kind = STORE_PAGE
     flash.plan[at].write_id = flash.buffer[entry, ENTRY_ID]
     remove_entry(flash.buffer, entry)

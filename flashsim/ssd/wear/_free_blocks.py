@@ -2,8 +2,6 @@
 
 from flashsim.core.kernel import lean_kernel
 from flashsim.ssd.state.flash import Flash
-from flashsim.ssd.state.flash_array import AFTER, CYCLES, FIRST_FREE
-from flashsim.ssd.state.geometry import GC_STEPS
 
 #: The most blocks that one decision compares.  A drive in use has a few free blocks a plane; one that is being filled has many, and it does
 #: not pay to compare them all.
@@ -24,12 +22,12 @@ def most_worn_free(flash: Flash, pool: int) -> int:
 
 @lean_kernel
 def _first_of_most(flash: Flash, pool: int, sign: int) -> int:
-    best = block = flash.pools[FIRST_FREE, pool]
+    best = block = flash.pools[pool].first_free
     for _ in range(LOOKED_AT - 1):
-        flash.control[GC_STEPS] += 1
-        block = flash.blocks[AFTER, block]
-        if block == flash.pools[FIRST_FREE, pool]:
+        flash.control.gc_steps += 1
+        block = flash.blocks[block].after
+        if block == flash.pools[pool].first_free:
             break
-        if sign * flash.blocks[CYCLES, block] > sign * flash.blocks[CYCLES, best]:
+        if sign * flash.blocks[block].cycles > sign * flash.blocks[best].cycles:
             best = block
     return best

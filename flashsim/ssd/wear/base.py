@@ -7,17 +7,16 @@ A member defines two functions, decorated with `flashsim.core.kernel.lean_kernel
 
 `flash` are the drive's arrays (`flashsim.ssd.state.flash`), of which a policy needs `control`, `pools` and `blocks`, named so below.
 
-`opens` names the free block of a pool to fill next; there always is one.  The free blocks stand in a ring from ``pools[FIRST_FREE, pool]``
-on by ``blocks[AFTER, block]``, the one that was freed first in front.
+`opens` names the free block of a pool to fill next; there always is one.  The free blocks stand in a ring from ``pools[pool].first_free``
+on by ``blocks[block].after``, the one that was freed first in front.
 
-`levels` is asked after each victim that garbage collection has reclaimed; ``pools[FREED, collector]`` is that block, or the spare that took
+`levels` is asked after each victim that garbage collection has reclaimed; ``pools[collector].freed`` is that block, or the spare that took
 its place.  It names a closed block whose pages are to move, so that a block that was hardly erased comes into use, or -1 for none.
-`collector` is the column of `pools` in which the closed blocks are counted:
-the pool's own, or 0 where all pools share their collection; they stand in a ring from ``pools[OLDEST, collector]`` on by ``blocks[AFTER,
-block]``.
+`collector` is the row of `pools` in which the closed blocks are counted: the pool's own, or 0 where all pools share their collection; they
+stand in a ring from ``pools[collector].oldest`` on by ``blocks[block].after``.
 
-Neither may change `pools` or `blocks`, but for ``pools[WEAR_HAND, collector]``; both should add the blocks that they look at to
-``control[GC_STEPS]``.  ``blocks[CYCLES, block]`` counts a block's erases, planned ones included.
+Neither may change `pools` or `blocks`, but for ``pools[collector].wear_hand``; both should add the blocks that they look at to
+``control.gc_steps``.  ``blocks[block].cycles`` counts a block's erases, planned ones included.
 """
 
 from collections.abc import Callable

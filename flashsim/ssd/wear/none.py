@@ -2,13 +2,12 @@
 
 from flashsim.core.kernel import lean_kernel
 from flashsim.ssd.state.flash import Flash
-from flashsim.ssd.state.flash_array import FIRST_FREE
 
 
 @lean_kernel
 def opens(flash: Flash, pool: int) -> int:
     """The block that was freed first."""
-    return flash.pools[FIRST_FREE, pool]
+    return flash.pools[pool].first_free
 
 
 @lean_kernel

@@ -10,17 +10,16 @@ settles at a few times the gap.
 from flashsim.core.kernel import lean_kernel
 from flashsim.core.spans import WEAR
 from flashsim.ssd.state.flash import Flash
-from flashsim.ssd.state.flash_array import ACTIVE, CLOSED_BLOCK, CYCLES, FREED, STATE, VICTIM, VICTIM_CAUSE, WEAR_HAND
-from flashsim.ssd.state.geometry import BLOCKS_PER_POOL, GC_STEPS, SHARED, STREAMS, WEAR_GAP
+from flashsim.ssd.state.flash_array import CLOSED_BLOCK
 from flashsim.ssd.wear._free_blocks import LOOKED_AT, least_worn_free, most_worn_free
 
 
 @lean_kernel
 def opens(flash: Flash, pool: int) -> int:
     """The free block with the fewest erases, or with the most for cold data; among equals the one that was freed first."""
-    collector = 0 if flash.control[SHARED] else pool
-    levelling = flash.pools[VICTIM, collector] >= 0 and flash.pools[VICTIM_CAUSE, collector] == WEAR
-    if levelling and flash.control[STREAMS] > 1 and flash.pools[ACTIVE + flash.control[STREAMS] - 1, pool] < 0:
+    collector = 0 if flash.control.shared else pool
+    levelling = flash.pools[collector].victim >= 0 and flash.pools[collector].victim_cause == WEAR
+    if levelling and flash.control.streams > 1 and flash.active[pool, flash.control.streams - 1] < 0:
         return most_worn_free(flash, pool)
     return least_worn_free(flash, pool)
 
@@ -28,12 +27,12 @@ def opens(flash: Flash, pool: int) -> int:
 @lean_kernel
 def levels(flash: Flash, collector: int) -> int:
     """The least worn of the closed blocks looked at, if it is `wear_gap` erases behind; the hand moves on."""
-    count = flash.blocks.shape[1] if flash.control[SHARED] else flash.control[BLOCKS_PER_POOL]
-    best, fewest = -1, flash.blocks[CYCLES, flash.pools[FREED, collector]] - flash.control[WEAR_GAP] + 1
+    count = flash.blocks.shape[0] if flash.control.shared else flash.control.blocks_per_pool
+    best, fewest = -1, flash.blocks[flash.pools[collector].freed].cycles - flash.control.wear_gap + 1
     for _ in range(min(LOOKED_AT, count)):
-        flash.control[GC_STEPS] += 1
-        block = collector * count + flash.pools[WEAR_HAND, collector]
-        flash.pools[WEAR_HAND, collector] = (flash.pools[WEAR_HAND, collector] + 1) % count
-        if flash.blocks[STATE, block] == CLOSED_BLOCK and flash.blocks[CYCLES, block] < fewest:
-            best, fewest = block, flash.blocks[CYCLES, block]
+        flash.control.gc_steps += 1
+        block = collector * count + flash.pools[collector].wear_hand
+        flash.pools[collector].wear_hand = (flash.pools[collector].wear_hand + 1) % count
+        if flash.blocks[block].state == CLOSED_BLOCK and flash.blocks[block].cycles < fewest:
+            best, fewest = block, flash.blocks[block].cycles
     return best

@@ -16,7 +16,6 @@ from flashsim.core.spans import CAUSES
 from flashsim.ssd.engine.drive import SsdEngine
 from flashsim.ssd.lab.drive import LabDrive, lab_parameters
 from flashsim.ssd.lab.picture import page_states
-from flashsim.ssd.state.flash_array import ERASES
 
 
 def used_drive(**changes: int) -> LabDrive:
@@ -41,7 +40,7 @@ def test_every_page_is_a_cell_of_its_state() -> None:
             if block // 32 == pool:
                 assert numbers[block % 32, offset] == str(page)
         erases = [text.get_text() for text in axes.texts if text.get_position()[1] > 8]
-        assert erases == [str(count) for count in drive.state.blocks[ERASES, 32 * pool : 32 * (pool + 1)]]
+        assert erases == [str(count) for count in drive.state.blocks.erases[32 * pool : 32 * (pool + 1)]]
         labels = [label.get_text().split("\n")[0] for label in axes.get_xticklabels()]
         assert labels == [str(block) for block in range(32 * pool, 32 * (pool + 1))]
     assert svg(figure) == svg(draw_pages(drive, "a drive"))

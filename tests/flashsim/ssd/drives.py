@@ -19,36 +19,7 @@ from flashsim.ssd.ftl.base import FAMILY as FTL_FAMILY
 from flashsim.ssd.gc.base import FAMILY as GC_FAMILY
 from flashsim.ssd.parameters import SsdParameters
 from flashsim.ssd.specification.drive import SsdSpecification
-from flashsim.ssd.state.flash_array import (
-    ACTIVE,
-    ACTIVE_BLOCK,
-    AFTER,
-    BEFORE,
-    CHANGED,
-    CLOSED_BLOCK,
-    ERASES,
-    FIRST_FREE,
-    FIRST_SPARE,
-    FREE,
-    FREE_BLOCK,
-    FREE_PAGES,
-    LEAST_VALID,
-    OLDEST,
-    OWNER,
-    PEER_AFTER,
-    PEER_BEFORE,
-    POOL_VALID,
-    RETIRED_BLOCK,
-    SPARE_BLOCK,
-    SPARE_OWNER,
-    SPARES,
-    STATE,
-    VALID,
-    VICTIM,
-    WITH_VALID,
-    WRITTEN,
-)
-from flashsim.ssd.state.geometry import LEAST_PAGES, READ_ONLY, START_PAGES
+from flashsim.ssd.state.flash_array import ACTIVE_BLOCK, CLOSED_BLOCK, FREE_BLOCK, RETIRED_BLOCK, SPARE_BLOCK
 from flashsim.ssd.wear.base import FAMILY as WEAR_FAMILY
 
 Model = SsdEngine | SsdSpecification
@@ -184,31 +155,33 @@ def check_invariants(model: Model) -> None:
     mapped = state.mapping[state.mapping > 0] - 1
     assert len(np.unique(mapped)) == len(mapped)  # injective
     owners = np.flatnonzero(state.mapping)
-    assert np.array_equal(state.pages[mapped, OWNER] - 1, owners)
-    assert np.array_equal(state.pages[mapped, SPARE_OWNER] - 1, owners)  # what the spare area says
+    assert np.array_equal(state.pages[mapped].owner - 1, owners)
+    assert np.array_equal(state.pages[mapped].spare_owner - 1, owners)  # what the spare area says
     assert (state.spare[mapped] > 0).all()
     blocks = state.blocks
     used = (state.spare != 0).reshape(-1, per_block)
     # Filled up to WRITTEN; layers that collect pass no page over: free, valid and invalid pages make up the whole.
-    assert np.array_equal(blocks[WRITTEN], np.where(used, np.arange(1, per_block + 1), 0).max(axis=1))
+    assert np.array_equal(blocks.written, np.where(used, np.arange(1, per_block + 1), 0).max(axis=1))
     if model.parameters.gc != "none":
-        assert np.array_equal(used.sum(axis=1), blocks[WRITTEN])
-    assert np.array_equal(np.bincount(mapped // per_block, minlength=blocks.shape[1]), blocks[VALID])
+        assert np.array_equal(used.sum(axis=1), blocks.written)
+    assert np.array_equal(np.bincount(mapped // per_block, minlength=len(blocks)), blocks.valid)
     pools, shared = model.parameters.pools, model.parameters.gc_pool == "shared"
-    state_of = blocks[STATE].reshape(pools, -1)
-    victims = state.pools[VICTIM][state.pools[VICTIM] >= 0]  # being emptied
-    assert (blocks[STATE, victims] == FREE_BLOCK).all()
+    state_of = blocks.state.reshape(pools, -1)
+    victims = state.pools.victim[state.pools.victim >= 0]  # being emptied
+    assert (blocks.state[victims] == FREE_BLOCK).all()
     emptied = np.bincount(victims // model.parameters.blocks_per_plane, minlength=pools)
-    streams = state.pools[ACTIVE : ACTIVE + 2]
+    streams = state.active.T
     assert np.array_equal((state_of == ACTIVE_BLOCK).sum(axis=1), (streams >= 0).sum(axis=0))  # active blocks, as known
-    assert np.array_equal((state_of == FREE_BLOCK).sum(axis=1), state.pools[FREE] + emptied)  # free blocks, as counted
-    assert np.array_equal((state_of == SPARE_BLOCK).sum(axis=1), state.pools[SPARES])
-    room = np.where(streams >= 0, per_block - blocks[WRITTEN, streams], 0).sum(axis=0)
-    for row, counted in ((FREE_PAGES, state.pools[FREE] * per_block + room), (POOL_VALID, blocks[VALID].reshape(pools, -1).sum(axis=1))):
-        assert np.array_equal(state.pools[row], np.where(np.arange(pools) == 0, counted.sum(), 0) if shared else counted)
-    if not state.control[READ_ONLY]:
+    assert np.array_equal((state_of == FREE_BLOCK).sum(axis=1), state.pools.free + emptied)  # free blocks, as counted
+    assert np.array_equal((state_of == SPARE_BLOCK).sum(axis=1), state.pools.spares)
+    room = np.where(streams >= 0, per_block - blocks.written[streams], 0).sum(axis=0)
+    valid = blocks.valid.reshape(pools, -1).sum(axis=1)
+    for told, counted in ((state.pools.free_pages, state.pools.free * per_block + room), (state.pools.pool_valid, valid)):
+        assert np.array_equal(told, np.where(np.arange(pools) == 0, counted.sum(), 0) if shared else counted)
+    if not state.control.read_only:
         assert (
-            state.pools[FREE_PAGES, : 1 if shared else pools] >= state.control[LEAST_PAGES if model.parameters.gc_slicing else START_PAGES]
+            state.pools.free_pages[: 1 if shared else pools]
+            >= (state.control.least_pages if model.parameters.gc_slicing else state.control.start_pages)
         ).all()
     check_wear(model)
     for pool in range(pools):
@@ -219,23 +192,22 @@ def check_invariants(model: Model) -> None:
 
 def check_wear(model: Model) -> None:
     """The wear that the drive tells is that of its blocks in use, looked at one by one."""
-    states, told = model.state.blocks[STATE], model.state.statistics()
-    erases = model.state.blocks[ERASES, (states != RETIRED_BLOCK) & (states != SPARE_BLOCK)]
+    states, told = model.state.blocks.state, model.state.statistics()
+    erases = model.state.blocks.erases[(states != RETIRED_BLOCK) & (states != SPARE_BLOCK)]
     found = told["block_erases"]
     assert (found["min"], found["max"], found["mean"]) == (erases.min(), erases.max(), erases.mean())
     assert np.isclose(found["std"], erases.std(), rtol=1e-9, atol=0)
     assert told["retired_blocks"] == (states == RETIRED_BLOCK).sum()
 
 
-def ring(pools: Integers, blocks: Integers, start: int, links: int, pool: int) -> list[int]:
+def ring(first: int, after: Integers, before: Integers) -> list[int]:
     """The blocks of a ring, in order; each link has its opposite."""
-    first = int(pools[start, pool])
-    found = [first] if first >= 0 else []
-    while found and (block := int(blocks[links, found[-1]])) != first:
+    found = [int(first)] if first >= 0 else []
+    while found and (block := int(after[found[-1]])) != first:
         assert block not in found
         found.append(block)
-    for block, after in zip(found, found[1:] + found[:1], strict=True):
-        assert blocks[links + 1, after] == block
+    for block, following in zip(found, found[1:] + found[:1], strict=True):
+        assert before[following] == block
     return found
 
 
@@ -243,22 +215,19 @@ def check_rings(model: Model, pool: int) -> None:
     """The free and the spare blocks of a pool stand in their rings."""
     pools, blocks, per_pool = model.state.pools, model.state.blocks, model.parameters.blocks_per_plane
     own = np.arange(pool * per_pool, (pool + 1) * per_pool)
-    free = (blocks[STATE, own] == FREE_BLOCK) & (blocks[WRITTEN, own] == 0) & ~np.isin(own, pools[VICTIM])
-    assert sorted(ring(pools, blocks, FIRST_FREE, AFTER, pool)) == own[free].tolist()
-    assert sorted(ring(pools, blocks, FIRST_SPARE, AFTER, pool)) == own[blocks[STATE, own] == SPARE_BLOCK].tolist()
+    free = (blocks.state[own] == FREE_BLOCK) & (blocks.written[own] == 0) & ~np.isin(own, pools.victim)
+    assert sorted(ring(pools.first_free[pool], blocks.after, blocks.before)) == own[free].tolist()
+    assert sorted(ring(pools.first_spare[pool], blocks.after, blocks.before)) == own[blocks.state[own] == SPARE_BLOCK].tolist()
 
 
 def check_closed(model: Model, collector: int) -> None:
     """The closed blocks of a pool, or of all where they share their collection, stand in their rings."""
     pools, blocks, per_pool = model.state.pools, model.state.blocks, model.parameters.blocks_per_plane
-    assert (BEFORE, PEER_BEFORE) == (AFTER + 1, PEER_AFTER + 1)
-    own = (
-        np.arange(blocks.shape[1]) if model.parameters.gc_pool == "shared" else np.arange(collector * per_pool, (collector + 1) * per_pool)
-    )
-    assert sorted(ring(pools, blocks, OLDEST, AFTER, collector)) == own[blocks[STATE, own] == CLOSED_BLOCK].tolist()
+    own = np.arange(len(blocks)) if model.parameters.gc_pool == "shared" else np.arange(collector * per_pool, (collector + 1) * per_pool)
+    assert sorted(ring(pools.oldest[collector], blocks.after, blocks.before)) == own[blocks.state[own] == CLOSED_BLOCK].tolist()
     for valid in range(model.parameters.pages_per_block + 1):
-        peers = own[(blocks[STATE, own] == CLOSED_BLOCK) & (blocks[VALID, own] == valid)]
-        found = ring(pools, blocks, WITH_VALID + valid, PEER_AFTER, collector)
+        peers = own[(blocks.state[own] == CLOSED_BLOCK) & (blocks.valid[own] == valid)]
+        found = ring(model.state.by_valid[collector, valid], blocks.peer_after, blocks.peer_before)
         assert sorted(found) == peers.tolist()
-        assert np.all(np.diff(blocks[CHANGED, found]) >= 0)  # the one that changed longest ago first
-        assert not found or pools[LEAST_VALID, collector] <= valid
+        assert np.all(np.diff(blocks.changed[found]) >= 0)  # the one that changed longest ago first
+        assert not found or pools.least_valid[collector] <= valid

@@ -7,7 +7,6 @@ import pytest
 from flashsim.core.request import TRIM, WRITE
 from flashsim.core.rng import generator
 from flashsim.ssd.state.drive_state import DriveState
-from flashsim.ssd.state.flash_array import COLLECTING, OLDEST
 from tests.flashsim.ssd.drives import drive
 
 
@@ -20,12 +19,12 @@ def test_a_drive_that_was_trimmed_while_it_collects(seed: int) -> None:
     def do(operation: int, page: int) -> None:
         state.apply_plan(len(state.plan_page(operation, page, False)))
 
-    while state.pools[COLLECTING, 0] == 0:
+    while state.pools.collecting[0] == 0:
         do(WRITE, int(random.integers(0, 15)))
     none_closed = False
     for page in range(15):
         do(TRIM, page)
     for _ in range(40):
         do(WRITE, int(random.integers(0, 2)))
-        none_closed |= bool(state.pools[OLDEST, 0] < 0)
+        none_closed |= bool(state.pools.oldest[0] < 0)
     assert none_closed

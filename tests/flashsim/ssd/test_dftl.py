@@ -21,7 +21,6 @@ from flashsim.ssd.ftl._map_blocks import STORE_ROWS
 from flashsim.ssd.parameters import SsdParameters
 from flashsim.ssd.state.drive_state import DriveState
 from flashsim.ssd.state.flash_array import FETCH_PAGE, MOVE_PAGE, PROGRAM_PAGE, READ_PAGE, STORE_PAGE, lookup
-from flashsim.ssd.state.geometry import PLAN_ROWS
 from tests.flashsim.ssd.drives import PAGE, TIES, check_invariants, drive, drive_for, random_drive, served
 
 
@@ -54,7 +53,7 @@ def test_memory_and_translation_pages_know_the_map(seed: int) -> None:
         known, partial = page in cached(state.own), operation == WRITE and bool(random.random() < 0.3)
         number = page // 8
         plan = state.plan_page(operation, page, partial)
-        assert len(plan) <= (state.control[PLAN_ROWS] if operation == WRITE else 2 + STORE_ROWS)
+        assert len(plan) <= (state.control.plan_rows if operation == WRITE else 2 + STORE_ROWS)
         fetched = [at for at, row in enumerate(plan) if row.kind == FETCH_PAGE and row.logical == host_pages + number and row.cause == MAP]
         assert known or fetched or number not in stored
         if operation == TRIM:

@@ -16,7 +16,7 @@ from flashsim.ssd.parameters import SsdParameters
 from flashsim.ssd.specification.drive import SsdSpecification
 from flashsim.ssd.state import drive_state
 from flashsim.ssd.state.drive_state import DriveState
-from flashsim.ssd.state.flash_array import CYCLES, LIMIT, RETIRED_BLOCK, SPARE_BLOCK, SPARES, STATE, count_wear
+from flashsim.ssd.state.flash_array import RETIRED_BLOCK, SPARE_BLOCK, count_wear
 from tests.flashsim.ssd.drives import PAGE, Model, check_invariants, check_wear, drive, served
 
 MODELS = pytest.mark.parametrize("model", [SsdEngine, SsdSpecification])
@@ -59,16 +59,16 @@ def test_bad_blocks_and_limits_are_those_of_the_seed() -> None:
     assert np.array_equal(states[0].blocks, states[1].blocks)
     assert not np.array_equal(states[0].blocks, states[2].blocks)
     for state in states:
-        planes = state.blocks[STATE].reshape(2, 10)
+        planes = state.blocks.state.reshape(2, 10)
         assert ((planes == RETIRED_BLOCK).sum(axis=1) == 1).all() and ((planes == SPARE_BLOCK).sum(axis=1) == 1).all()
         assert state.statistics()["retired_blocks"] == state.statistics()["spare_blocks"] == 2
 
 
 def test_limits_have_the_mean_and_spread_that_was_asked_for() -> None:
-    limits = DriveState(drive(endurance=1000, endurance_spread=0.1, blocks_per_plane=5000)).blocks[LIMIT]
+    limits = DriveState(drive(endurance=1000, endurance_spread=0.1, blocks_per_plane=5000)).blocks.limit
     assert abs(limits.mean() - 1000) < 4 * 100 / np.sqrt(len(limits))
     assert abs(limits.std() - 100) < 4 * 100 / np.sqrt(2 * len(limits))
-    assert set(DriveState(drive(endurance=7)).blocks[LIMIT]) == {7} and set(DriveState(drive()).blocks[LIMIT]) == {0}
+    assert set(DriveState(drive(endurance=7)).blocks.limit) == {7} and set(DriveState(drive()).blocks.limit) == {0}
 
 
 @MODELS
@@ -77,9 +77,9 @@ def test_a_worn_drive_keeps_what_it_holds(model: type[Model]) -> None:
     written = worn_out(device)
     assert versions(device) == written
     numbers, state = device.statistics(), device.state
-    assert numbers["read_only"] and numbers["remaining_life"] == 0 and state.pools[SPARES].min() == 0
-    retired = state.blocks[STATE] == RETIRED_BLOCK
-    assert np.array_equal(retired & (state.blocks[CYCLES] > 0), (state.blocks[CYCLES] >= state.blocks[LIMIT]))
+    assert numbers["read_only"] and numbers["remaining_life"] == 0 and state.pools.spares.min() == 0
+    retired = state.blocks.state == RETIRED_BLOCK
+    assert np.array_equal(retired & (state.blocks.cycles > 0), (state.blocks.cycles >= state.blocks.limit))
     assert numbers["retired_blocks"] == retired.sum() > 2 * 2
     check_invariants(device)
     served(device, make_requests(READ, np.arange(40) * PAGE, PAGE))
@@ -132,7 +132,7 @@ def test_a_drive_that_wears_out_in_the_middle_of_a_large_write(model: type[Model
 def test_power_cuts_wear_nothing_out() -> None:
     """What recovery erases is counted, but retires no block: a drive that loses power again and again still takes writes."""
     device = SsdEngine(short_lived(endurance=10_000, endurance_spread=0.0))
-    device.state.blocks[LIMIT] = 3
+    device.state.blocks.limit = 3
     for seed in range(60):
         requests = make_requests(WRITE, generator(seed, "pages").integers(0, 40, 4) * PAGE, PAGE)
         device.submit(requests, one_command_each(requests), device.now)
@@ -146,7 +146,7 @@ def test_power_cuts_wear_nothing_out() -> None:
         device.power_cut(before + 100)
         assert device.statistics()["retired_blocks"] == worn >= retired
         check_invariants(device)
-    assert (device.state.blocks[LIMIT] == 3).all()
+    assert (device.state.blocks.limit == 3).all()
 
 
 def test_state_a_flash_page_takes_at_most_24_bytes() -> None:

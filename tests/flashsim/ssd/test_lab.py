@@ -27,7 +27,6 @@ from flashsim.ssd.lab.picture import (
     picture,
 )
 from flashsim.ssd.state.drive_state import DriveState
-from flashsim.ssd.state.flash_array import VALID, WRITTEN
 from tests.flashsim.ssd.drives import check_invariants
 
 MERGING: dict[str, Any] = {"gc": "none", "allocation": "static"}
@@ -126,8 +125,8 @@ def test_pages_of_all_states_make_up_the_flash(layer: str) -> None:
         (drive.trim if random.random() < 0.1 else drive.write)(page)
     states, held = page_states(drive.state), logical_pages(drive.state)
     assert not np.isin(states, [PAGE_ON_ITS_WAY, TORN_PAGE]).any()
-    assert np.array_equal((states == VALID_PAGE).sum(axis=1), drive.state.blocks[VALID])
-    assert np.array_equal((states != FREE_PAGE).sum(axis=1), drive.state.blocks[WRITTEN])
+    assert np.array_equal((states == VALID_PAGE).sum(axis=1), drive.state.blocks.valid)
+    assert np.array_equal((states != FREE_PAGE).sum(axis=1), drive.state.blocks.written)
     assert (states == INVALID_PAGE).any()
     assert np.array_equal(np.sort(held[held >= 0]), np.flatnonzero(drive.state.mapping))
     assert np.array_equal(held >= 0, states == VALID_PAGE)

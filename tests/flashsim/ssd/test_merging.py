@@ -12,7 +12,7 @@ from flashsim.core.errors import InvalidParameterError, RefusedError
 from flashsim.core.request import TRIM, WRITE, make_requests
 from flashsim.ssd.engine.drive import SsdEngine
 from flashsim.ssd.ftl.base import FAMILY
-from flashsim.ssd.state.flash_array import DATA_BLOCK, LOG_BLOCK, STATE
+from flashsim.ssd.state.flash_array import DATA_BLOCK, LOG_BLOCK
 from tests.flashsim.ssd.drives import PAGE, check_invariants, drive, drive_for, served
 
 PER_BLOCK = 4  # of the drives here
@@ -154,8 +154,8 @@ def test_pages_that_were_never_written_need_no_log(name: str, log_blocks: int) -
     """In offset order they go to the data block, also when some are passed over."""
     engine = logged(name, log_blocks, written=0)
     assert costs(engine, [0, 4, 2, 5, 3, 7]) == (0, 0)
-    assert (engine.state.blocks[STATE] == DATA_BLOCK).sum() == 2
-    assert (engine.state.blocks[STATE] == LOG_BLOCK).sum() == 0
+    assert (engine.state.blocks.state == DATA_BLOCK).sum() == 2
+    assert (engine.state.blocks.state == LOG_BLOCK).sum() == 0
 
 
 @pytest.mark.parametrize(("name", "cost"), [("block", (0, 1)), ("bast", (0, 0)), ("fast", (0, 0))])

@@ -19,8 +19,7 @@ from flashsim.ssd.parameters import SsdParameters
 from flashsim.ssd.setup.precondition import Precondition, Preconditioned, hot_cold, precondition
 from flashsim.ssd.setup.steady_state import lay_out
 from flashsim.ssd.specification.drive import SsdSpecification
-from flashsim.ssd.state.flash_array import AFTER, CLOSED_BLOCK, ERASES, LIMIT, OLDEST, RETIRED_BLOCK, SPARE_BLOCK, STATE, VALID
-from flashsim.ssd.state.geometry import ID_BASE, SEQUENCE
+from flashsim.ssd.state.flash_array import CLOSED_BLOCK, RETIRED_BLOCK, SPARE_BLOCK
 from models.occupancy import occupancy
 from models.write_amplification import d_choices, fifo, fifo_hot_cold, greedy, random
 from tests.flashsim.ssd.drives import PAGE, TIES, Model, check_invariants, drive, drive_for, random_drive, random_workload, ring, served
@@ -124,8 +123,8 @@ def test_pages_lie_where_allocation_puts_them(allocation: str) -> None:
     assert np.bincount(pool).max() - np.bincount(pool).min() <= 1
     in_place = (pool == np.arange(len(pool)) % 2).mean()
     assert in_place == 1 if allocation == "static" else abs(in_place - 0.5) < 0.02
-    for own in state.blocks[:, : parameters.blocks_per_plane], state.blocks[:, parameters.blocks_per_plane :]:
-        counts = np.bincount(own[VALID, own[STATE] == CLOSED_BLOCK], minlength=65)
+    for own in state.blocks[: parameters.blocks_per_plane], state.blocks[parameters.blocks_per_plane :]:
+        counts = np.bincount(own.valid[own.state == CLOSED_BLOCK], minlength=65)
         assert np.abs(np.cumsum(counts) - 500 * np.cumsum(shares)).max() < 2  # blocks
 
 
@@ -133,7 +132,7 @@ def test_the_oldest_blocks_of_fifo_are_the_emptiest() -> None:
     parameters = large("fifo", 1.2)
     state = SsdEngine(parameters).state
     lay_out(state, occupancy("fifo", 1 + parameters.effective_overprovisioning, 64), generator(0, "layout"))
-    valid = state.blocks[VALID, ring(state.pools, state.blocks, OLDEST, AFTER, 0)]
+    valid = state.blocks.valid[ring(state.pools[0].oldest, state.blocks.after, state.blocks.before)]
     tenths = valid.reshape(10, -1).mean(axis=1)
     assert (np.diff(tenths) > 0).all()
     assert np.diff(valid).min() < 0  # not sorted: the counts of one age vary
@@ -186,7 +185,8 @@ def test_the_same_seed_gives_the_same_state_whatever_was_before() -> None:
     fresh, used, other = SsdEngine(parameters), SsdEngine(parameters), SsdEngine(parameters)
     used.load(0, parameters.capacity // 2 // PAGE * PAGE)
     into(used, Precondition("random", seed=3))
-    used.state.control[[SEQUENCE, ID_BASE]] += 1 << 40  # as if write ids had been renumbered
+    used.state.control.sequence += 1 << 40
+    used.state.control.id_base += 1 << 40  # as if write ids had been renumbered
     for engine, seed in ((fresh, 1), (used, 1), (other, 2)):
         into(engine, steady(parameters, seed=seed, erases=0))
     for name in ("mapping", "spare", "blocks", "pools"):
@@ -199,12 +199,12 @@ def test_aged_blocks() -> None:
     engine = SsdEngine(replace(parameters, blocks_per_plane=562))
     into(engine, Precondition("random", erases=950, erases_spread=20))
     blocks = engine.state.blocks
-    retired = blocks[STATE] == RETIRED_BLOCK
+    retired = blocks.state == RETIRED_BLOCK
     assert 0 < retired.sum() < 120
-    assert (blocks[ERASES, retired] == blocks[LIMIT, retired]).all()
-    assert (blocks[ERASES, ~retired] < blocks[LIMIT, ~retired]).all()
-    assert (blocks[STATE] == SPARE_BLOCK).sum() == 120 - retired.sum()
-    normal = blocks[ERASES, ~retired & (blocks[ERASES] > 500)]
+    assert (blocks.erases[retired] == blocks.limit[retired]).all()
+    assert (blocks.erases[~retired] < blocks.limit[~retired]).all()
+    assert (blocks.state == SPARE_BLOCK).sum() == 120 - retired.sum()
+    normal = blocks.erases[~retired & (blocks.erases > 500)]
     assert normal.mean() == pytest.approx(950, abs=3)
     check_invariants(engine)
     with pytest.raises(RefusedError, match="erases: with a mean of 1100"):

@@ -9,7 +9,6 @@ from flashsim.core.errors import CapacityError
 from flashsim.core.rng import generator
 from flashsim.ssd.engine.drive import SsdEngine
 from flashsim.ssd.state.drive_state import DriveState
-from flashsim.ssd.state.geometry import ID_BASE, SEQUENCE
 from flashsim.ssd.state.recovery import recover
 from flashsim.ssd.state.write_ids import LAST_WRITE_ID, ids_left, renumber
 from tests.flashsim.ssd.drives import PAGE, check_invariants, drive
@@ -26,12 +25,12 @@ def test_a_drive_goes_on_past_the_end(gc: str) -> None:
     """Two drives of one workload, one of which starts a little before the last id."""
     parameters = drive(gc=gc)
     fresh, old = SsdEngine(parameters), SsdEngine(parameters)
-    old.state.control[SEQUENCE] = LAST_WRITE_ID - 500
+    old.state.control.sequence = LAST_WRITE_ID - 500
     for page in generator(1, "pages").integers(0, parameters.logical_pages, 1500).tolist():
         for engine in (fresh, old):
             engine.load(page * PAGE, PAGE)
-    assert old.state.control[ID_BASE] > 0
-    assert old.state.control[SEQUENCE] > LAST_WRITE_ID
+    assert old.state.control.id_base > 0
+    assert old.state.control.sequence > LAST_WRITE_ID
     assert old.state.spare.max() < 2000
     assert ranks(fresh.state) == ranks(old.state)
     for engine in (fresh, old):
@@ -46,7 +45,7 @@ def test_order_stays_and_ids_in_flight_keep_their_distances() -> None:
     state = DriveState(drive())
     for array in (state.spare, state.trimmed):
         array[:] = random.choice([-1, 0, 5, 70, 1000, 2000, 2**30, 2**31 - 20], len(array))
-    state.control[SEQUENCE] = LAST_WRITE_ID - 3
+    state.control.sequence = LAST_WRITE_ID - 3
     before = [state.spare.copy(), state.trimmed.copy()]
     shift = state.make_ids(100, oldest_in_flight=2**31 - 30)
     assert shift == 2**31 - 31 - 5
@@ -61,9 +60,9 @@ def test_order_stays_and_ids_in_flight_keep_their_distances() -> None:
 def test_more_ids_than_there_are_is_refused() -> None:
     state = DriveState(drive())
     state.spare[:8] = np.arange(1, 9)
-    state.control[SEQUENCE] = LAST_WRITE_ID
+    state.control.sequence = LAST_WRITE_ID
     with pytest.raises(CapacityError, match=f"write ids: 8 are in use, and {LAST_WRITE_ID} more do not fit"):
         renumber(state.control, state.spare, state.trimmed, LAST_WRITE_ID, None)
-    assert state.control[ID_BASE] == 0
+    assert state.control.id_base == 0
     assert renumber(state.control, state.spare, state.trimmed, LAST_WRITE_ID - 8, None) == LAST_WRITE_ID - 8
     assert state.spare[:8].tolist() == list(range(1, 9))

@@ -8,7 +8,6 @@ import pytest
 from flashsim.core.host_queue import one_command_each
 from flashsim.ssd.engine.drive import SsdEngine
 from flashsim.ssd.specification.drive import SsdSpecification
-from flashsim.ssd.state.geometry import ID_BASE, SEQUENCE
 from flashsim.ssd.state.write_ids import LAST_WRITE_ID
 from tests.flashsim.ssd.drives import Model, check_invariants, random_drive, random_workload
 
@@ -31,13 +30,13 @@ def test_renumbering_in_flight(model: type[Model], seed: int) -> None:
     outcome = []
     for bound in (0, LAST_WRITE_ID - 60):
         device = model(parameters)
-        device.state.control[SEQUENCE] += bound
+        device.state.control.sequence += bound
         parts = [device.submit(requests[:20], one_command_each(requests[:20]), at[:20])]
         parts.append(device.advance(int(at[20]), every=True)["completed"])
         device.submit(requests[20:], one_command_each(requests[20:]), np.maximum(at[20:], device.now))
         parts.append(device.advance(every=True)["completed"])
         device.settle()
-        assert (device.state.control[ID_BASE] > LAST_WRITE_ID // 2) == (bound > 0)
+        assert (device.state.control.id_base > LAST_WRITE_ID // 2) == (bound > 0)
         check_invariants(device)
         outcome.append(([part.tolist() for part in parts], versions_in_order(device)))
         device.power_cut(device.now)
