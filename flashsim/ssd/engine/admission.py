@@ -5,7 +5,7 @@ from flashsim.core.host import HOST_TABLES, Host, next_command, next_queue, take
 from flashsim.core.kernel import compiled_apart, inlined_kernel
 from flashsim.core.policies import Policies
 from flashsim.core.records import Records
-from flashsim.core.request import FLUSH, FORCE_UNIT_ACCESS, READ, SECTOR, TRIM, WRITE, Integers
+from flashsim.core.request import FLUSH, FORCE_UNIT_ACCESS, READ, SECTOR, TRIM, WRITE
 from flashsim.ssd.engine.buffering import await_destaging, destage, drop_entry, fill_entry, read_entry
 from flashsim.ssd.engine.continuation import goes_on, read_ahead, write_behind
 from flashsim.ssd.engine.dies import schedule
@@ -13,37 +13,26 @@ from flashsim.ssd.engine.flow import FLOW, TIMES, Flow, Times
 from flashsim.ssd.engine.operations import COMMAND_KIND, WAITING, acquire, take_row
 from flashsim.ssd.engine.queueing import add_operations
 from flashsim.ssd.ftl.base import translate_of
-from flashsim.ssd.state.drive_state import BUFFER_HITS, BUFFER_OVERWRITES, FLUSHES, READ_BYTES, READS, TRIMS, WRITE_BYTES, WRITES
 from flashsim.ssd.state.flash import FLASH, Flash
 from flashsim.ssd.state.pools import next_write_id
-from flashsim.ssd.state.write_buffer import (
-    OLDEST_ENTRY,
-    PLACES,
-    SECTOR_MASK,
-    THRESHOLD,
-    WAITING_ENTRIES,
-    WRITE_THROUGH,
-    enter_buffer,
-    find_entry,
-    sector_mask,
-)
+from flashsim.ssd.state.write_buffer import enter_buffer, find_entry, sector_mask
 
 # Why the engine stopped.
 DONE, TABLE_FULL, POLICY_FAILED, LOG_FULL = 0, -1, -2, -3
 
 
 @inlined_kernel
-def count_command(counters: Integers, operation: int, length: int) -> None:
+def count_command(counters: Records, operation: int, length: int) -> None:
     if operation == READ:
-        counters[READS] += 1
-        counters[READ_BYTES] += length
+        counters.host_reads += 1
+        counters.host_read_bytes += length
     elif operation == WRITE:
-        counters[WRITES] += 1
-        counters[WRITE_BYTES] += length
+        counters.host_writes += 1
+        counters.host_write_bytes += length
     elif operation == TRIM:
-        counters[TRIMS] += 1
+        counters.host_trims += 1
     else:
-        counters[FLUSHES] += 1
+        counters.host_flushes += 1
 
 
 @inlined_kernel
@@ -90,24 +79,24 @@ def admit_buffered(
 
     A write `through` the buffer is acknowledged when it is programmed.
     """
-    entry, done = find_entry(flash.buffer, page), True
+    entry, done = find_entry(flash, page), True
     if operation == WRITE:
-        times.counters[BUFFER_OVERWRITES] += entry >= 0
+        times.counters.buffer_overwrites += entry >= 0
         is_new = entry < 0
         entry = enter_buffer(flash, entry, page, sector_mask(first, sectors))
-        fill_entry(flow, flash.buffer, command, request, entry, sectors, is_new, not through)
-        leaving = entry if through else flash.buffer[0, OLDEST_ENTRY]
-        if through or flash.buffer[0, WAITING_ENTRIES] > flash.buffer[0, THRESHOLD]:
+        fill_entry(flow, flash.entries, command, request, entry, sectors, is_new, not through)
+        leaving = entry if through else flash.buffer.oldest
+        if through or flash.buffer.waiting > flash.buffer.threshold:
             done = destage(flow, flash, policies, times.timing, command, request, leaving, through)
         return done
-    if entry >= 0 and operation == READ and sector_mask(first, sectors) & ~flash.buffer[entry, SECTOR_MASK] == 0:
-        times.counters[BUFFER_HITS] += 1
-        read_entry(flow, flash.buffer, command, request, entry, sectors)
+    if entry >= 0 and operation == READ and sector_mask(first, sectors) & ~flash.entries[entry].sector_mask == 0:
+        times.counters.buffer_read_hits += 1
+        read_entry(flow, flash.entries, command, request, entry, sectors)
         return True
     if entry >= 0 and operation == READ:
         done = destage(flow, flash, policies, times.timing, command, request, entry, False)
     elif entry >= 0:
-        drop_entry(flow, flash.buffer, command, request, entry)
+        drop_entry(flow, flash, command, request, entry)
     return done and admit_page(flow, flash, times, policies, command, request, operation, page, sectors, False)
 
 
@@ -138,7 +127,7 @@ def admit(
         if operation == TRIM and sectors < flash.control.page_sectors:
             page += 1
             continue
-        if flash.buffer[0, PLACES] > 0:
+        if flash.buffer.places > 0:
             done = admit_buffered(
                 flow, flash, times, policies, command, request, operation, page, (first - page * size) // SECTOR, sectors, through
             )
@@ -175,10 +164,10 @@ def enter_controller(flow: Flow, control: Records, command: int, now: int) -> No
 def admit_flush(flow: Flow, flash: Flash, policies: Policies, timing: Records, now: int) -> int:
     """Plan to write all that the buffer holds, and let the flush wait for it; DONE, or why it stopped short."""
     command = flow.engine.flushing
-    while flash.buffer[0, WAITING_ENTRIES] > 0:
+    while flash.buffer.waiting > 0:
         if flow.engine.live + flash.control.plan_rows > flow.operations.shape[0]:
             return TABLE_FULL
-        if not destage(flow, flash, policies, timing, command, flow.operations[command].request, flash.buffer[0, OLDEST_ENTRY], False):
+        if not destage(flow, flash, policies, timing, command, flow.operations[command].request, flash.buffer.oldest, False):
             return POLICY_FAILED
     flow.engine.flushing = -1
     await_destaging(flow, command)
@@ -210,11 +199,11 @@ def dispatch(host: Host, flow: Flow, flash: Flash, times: Times, policies: Polic
             length = 0
         else:
             count_command(times.counters, operation, length)
-        if operation == FLUSH and (flash.buffer[0, PLACES] > 0 or times.timing.continuation > 0) and not times.timing.power_protected:
+        if operation == FLUSH and (flash.buffer.places > 0 or times.timing.continuation > 0) and not times.timing.power_protected:
             flow.engine.flushing = command
             continue
         forced = host.commands[row].request_flags & FORCE_UNIT_ACCESS != 0
-        through = flash.buffer[0, WRITE_THROUGH] != 0 or forced
+        through = flash.buffer.write_through != 0 or forced
         continues = goes_on(flow.engine, flash.control, times, operation, offset, length, forced)
         if continues:
             flow.operations[command].overhead = times.timing.continuation
@@ -231,6 +220,6 @@ def dispatch(host: Host, flow: Flow, flash: Flash, times: Times, policies: Polic
 def rows_needed(flash: Flash, operation: int, length: int) -> int:
     """The most rows of the operation table that a command can take; a flush asks for them as it goes."""
     touched = length // (flash.control.page_sectors * SECTOR) + 2
-    if operation == WRITE or (operation != FLUSH and (flash.control.map_pages > 0 or flash.buffer[0, PLACES] > 0)):
+    if operation == WRITE or (operation != FLUSH and (flash.control.map_pages > 0 or flash.buffer.places > 0)):
         return touched * (flash.control.plan_rows + 1) + 1
     return (touched if operation != FLUSH else 0) + 1

@@ -3,7 +3,7 @@
 from flashsim.core.kernel import lean_kernel
 from flashsim.core.policies import Policies
 from flashsim.core.records import Records
-from flashsim.core.request import WRITE, Integers
+from flashsim.core.request import WRITE
 from flashsim.core.spans import HOST
 from flashsim.ssd.engine.flow import Flow
 from flashsim.ssd.engine.operations import follow, take_row
@@ -11,7 +11,7 @@ from flashsim.ssd.engine.queueing import add_operations, add_part
 from flashsim.ssd.ftl.base import translate_of
 from flashsim.ssd.state.flash import Flash
 from flashsim.ssd.state.flash_array import BUFFER_PAGE, DROP_PAGE, ZERO_PAGE
-from flashsim.ssd.state.write_buffer import ARRIVED, ENTRY_ID, FILLING, PAGE, first_needed, is_whole, leave_buffer, remove_entry
+from flashsim.ssd.state.write_buffer import first_needed, is_whole, leave_buffer, remove_entry
 
 
 @lean_kernel
@@ -28,39 +28,39 @@ def add_transfer(flow: Flow, kind: int, command: int, request: int, page: int, s
 
 
 @lean_kernel
-def fill_entry(flow: Flow, buffer: Integers, command: int, request: int, entry: int, sectors: int, is_new: bool, is_part: bool) -> None:
+def fill_entry(flow: Flow, entries: Records, command: int, request: int, entry: int, sectors: int, is_new: bool, is_part: bool) -> None:
     """The host's bytes are to come over the link into an entry, after those that are still to come there."""
-    row = add_transfer(flow, BUFFER_PAGE, command, request, buffer[entry, PAGE], sectors)
-    before = buffer[entry, FILLING]
+    row = add_transfer(flow, BUFFER_PAGE, command, request, entries[entry].page, sectors)
+    before = entries[entry].filling
     flow.operations[row].entry = entry
     flow.operations[row].before = before
-    flow.operations[row].write_id = buffer[entry, ENTRY_ID]
+    flow.operations[row].write_id = entries[entry].write_id
     flow.operations[row].needs_room = is_new
     flow.operations[row].is_part = is_part
     flow.operations[row].destaged_by = -1
     flow.operations[command].left += is_part
     if before >= 0:
         follow(flow.operations, before, row)
-    buffer[entry, FILLING] = row
+    entries[entry].filling = row
 
 
 @lean_kernel
-def read_entry(flow: Flow, buffer: Integers, command: int, request: int, entry: int, sectors: int) -> None:
+def read_entry(flow: Flow, entries: Records, command: int, request: int, entry: int, sectors: int) -> None:
     """The host reads what an entry holds, once it has come."""
-    row = add_transfer(flow, ZERO_PAGE, command, request, buffer[entry, PAGE], sectors)
+    row = add_transfer(flow, ZERO_PAGE, command, request, entries[entry].page, sectors)
     flow.operations[command].left += 1
-    if buffer[entry, FILLING] >= 0:
-        follow(flow.operations, buffer[entry, FILLING], row)
+    if entries[entry].filling >= 0:
+        follow(flow.operations, entries[entry].filling, row)
 
 
 @lean_kernel
-def drop_entry(flow: Flow, buffer: Integers, command: int, request: int, entry: int) -> None:
+def drop_entry(flow: Flow, flash: Flash, command: int, request: int, entry: int) -> None:
     """A trimmed page need not be written; its room is free once its bytes have come."""
-    row = add_transfer(flow, DROP_PAGE, command, request, buffer[entry, PAGE], 0)
-    if buffer[entry, FILLING] >= 0:
-        follow(flow.operations, buffer[entry, FILLING], row)
-        mark_transfers(flow.operations, buffer[entry, FILLING], row)
-    remove_entry(buffer, entry)
+    row = add_transfer(flow, DROP_PAGE, command, request, flash.entries[entry].page, 0)
+    if flash.entries[entry].filling >= 0:
+        follow(flow.operations, flash.entries[entry].filling, row)
+        mark_transfers(flow.operations, flash.entries[entry].filling, row)
+    remove_entry(flash, entry)
 
 
 @lean_kernel
@@ -83,14 +83,14 @@ def destage(flow: Flow, flash: Flash, policies: Policies, timing: Records, comma
     With `is_part` the command waits for that.
     """
     written, partial = flash.control.sequence, 0 if is_whole(flash, entry) else 1
-    rows = translate_of(policies)(WRITE, flash.buffer[entry, PAGE], partial, flash, policies)
+    rows = translate_of(policies)(WRITE, flash.entries[entry].page, partial, flash, policies)
     if rows < 0 or flash.control.broken:
         return False
     at = leave_buffer(flash, entry, written)
     first = first_needed(flash.plan, at)
     add_operations(flow, flash, timing, rows, command, request, 0)
-    store, filling = flash.plan[at].needs, flash.buffer[entry, FILLING]
-    flow.operations[store].arrived_id = flash.buffer[entry, ARRIVED]
+    store, filling = flash.plan[at].needs, flash.entries[entry].filling
+    flow.operations[store].arrived_id = flash.entries[entry].arrived
     flow.operations[store].command = command if is_part else -1
     flow.operations[command].left += is_part
     flow.engine.destaging += 1
@@ -101,16 +101,16 @@ def destage(flow: Flow, flash: Flash, policies: Policies, timing: Records, comma
 
 
 @lean_kernel
-def arrive(operations: Records, buffer: Integers, row: int) -> None:
+def arrive(operations: Records, entries: Records, row: int) -> None:
     """A page has come over the link: note it in its entry, or with what took the entry away."""
     taken_by = operations[row].destaged_by
     if taken_by >= 0:
         operations[taken_by].arrived_id = operations[row].write_id
         return
     entry = operations[row].entry
-    buffer[entry, ARRIVED] = operations[row].write_id
-    if buffer[entry, FILLING] == row:
-        buffer[entry, FILLING] = -1
+    entries[entry].arrived = operations[row].write_id
+    if entries[entry].filling == row:
+        entries[entry].filling = -1
 
 
 @lean_kernel

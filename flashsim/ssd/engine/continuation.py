@@ -11,9 +11,8 @@ What a command goes on from is the one admitted last, whether that has ended or 
 
 from flashsim.core.kernel import inlined_kernel
 from flashsim.core.records import Records
-from flashsim.core.request import READ, SECTOR, WRITE, Integers
+from flashsim.core.request import READ, SECTOR, WRITE
 from flashsim.ssd.engine.flow import Flow, Times
-from flashsim.ssd.state.drive_state import CONTINUED_READS, CONTINUED_WRITES, READS_FOR
 from flashsim.ssd.state.flash_array import PROGRAM_PAGE, READ_PAGE, ZERO_PAGE
 
 
@@ -32,17 +31,18 @@ def goes_on(engine: Records, control: Records, times: Times, operation: int, off
         whole = offset % size == 0 and length % size == 0
         follows = follows and whole and not forced and engine.held + length // size <= times.timing.continuation_pages
     if follows:
-        times.counters[CONTINUED_READS if operation == READ else CONTINUED_WRITES] += 1
+        times.counters.continued_reads += operation == READ
+        times.counters.continued_writes += operation == WRITE
     return follows
 
 
 @inlined_kernel
-def read_ahead(plan: Records, rows: int, counters: Integers) -> None:
+def read_ahead(plan: Records, rows: int, counters: Records) -> None:
     """The page that a plan reads has been read: it needs no die."""
     for at in range(rows):
         if plan[at].kind == READ_PAGE:
             plan[at].kind = ZERO_PAGE
-            counters[READS_FOR + plan[at].cause] += 1
+            counters.reads[plan[at].cause] += 1
 
 
 @inlined_kernel

@@ -27,7 +27,7 @@ from flashsim.ssd.state.drive_state import DriveState, ids_needed, ids_of_comman
 from flashsim.ssd.state.flash import FLASH
 from flashsim.ssd.state.flash_array import BUFFER_PAGE, ERASE_BLOCK, PROGRAM_PAGE, STORE_PAGE, erased
 from flashsim.ssd.state.recovery import recover
-from flashsim.ssd.state.write_buffer import ARRIVED, ENTRY_ID, PAGE, PLACES, waiting_entries
+from flashsim.ssd.state.write_buffer import waiting_entries
 
 _FIRST_ROWS = 1024
 _SPAN_ROWS = 65536
@@ -108,7 +108,7 @@ class SsdEngine(CompiledEngine):
     def _idle(self, log: Records) -> Flow:
         parameters = self.parameters
         return Flow(
-            empty_engine(int(self.state.buffer[0, PLACES])),
+            empty_engine(int(self.state.buffer.places)),
             # An operation with a pending event holds a die or its cache register, the link or the controller; interrupted ones leave
             # events that are dropped in time.
             np.empty((parameters.dies * (2 + parameters.suspend_limit) + 2, 2), np.int64),
@@ -126,7 +126,7 @@ class SsdEngine(CompiledEngine):
     def next_event(self) -> int:
         """When something happens next; see `flashsim.core.model.DeviceModel.next_event`."""
         # an interrupted step's event, which is dropped in time, is early at worst
-        event = int(self._flow.heap[0, 0]) if self._flow.engine.events else NEVER
+        event = int(self._flow.heap[0, 0]) if self._flow.engine["events"] else NEVER
         return max(self.now, min(event, self._host.next_arrival))
 
     @property
@@ -184,11 +184,15 @@ class SsdEngine(CompiledEngine):
         kind = np.where(rows.id >= 0, rows.kind, COMMAND_KIND)
         programs, stores = np.isin(kind, (PROGRAM_PAGE, STORE_PAGE, BUFFER_PAGE)), (kind == STORE_PAGE) & (rows.cause == HOST)
         places = [(rows.write_id, programs), (rows.arrived_id, stores)]
-        places += [(entry, np.array([column])) for entry in waiting_entries(self.state.buffer) for column in (ENTRY_ID, ARRIVED)]
+        entries = waiting_entries(self.state.flash)
         in_flight = [int(known) for ids, chosen in places for known in ids[chosen] if known > 0]
+        in_flight += [int(known) for entry in entries for known in (entry.write_id, entry.arrived) if known > 0]
         shift = self.state.make_ids(needed, min(in_flight, default=None))
         for ids, chosen in places:
             ids[chosen] -= np.where(ids[chosen] > 0, shift, 0)
+        for entry in entries:
+            entry.write_id -= shift * (entry.write_id > 0)
+            entry.arrived -= shift * (entry.arrived > 0)
 
     def load(self, offset: int, length: int) -> None:
         """Write bytes in no time; see `DriveState.load`.  Refused while requests are outstanding; what goes on beside them ends first."""
@@ -200,7 +204,7 @@ class SsdEngine(CompiledEngine):
         if not self.outstanding:
             self._run(NEVER, True)
             self.state.empty_buffer()
-            self._flow.engine.room = self.state.buffer[0, PLACES]
+            self._flow.engine.room = self.state.buffer.places
 
     def version(self, page: int) -> int:
         """The write id of a flash page's worth of the address space; see `DriveState.version`."""
@@ -227,7 +231,7 @@ class SsdEngine(CompiledEngine):
 
     def _arrived(self) -> list[tuple[int, int]]:
         """The pages that had come into the write buffer and were not yet on flash, with their write ids."""
-        held = [(int(entry[PAGE]), int(entry[ARRIVED])) for entry in waiting_entries(self.state.buffer)]
+        held = [(int(entry.page), int(entry.arrived)) for entry in waiting_entries(self.state.flash)]
         rows = self._flow.operations[: self._flow.engine.watermark]
         leaving = rows[(rows.id >= 0) & (rows.kind == STORE_PAGE) & (rows.cause == HOST)]
         return [known for known in (*held, *zip(leaving.logical.tolist(), leaving.arrived_id.tolist(), strict=True)) if known[1] > 0]

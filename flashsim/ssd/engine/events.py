@@ -28,7 +28,6 @@ from flashsim.ssd.engine.flow import FLOW, TIMES, Flow, Times
 from flashsim.ssd.engine.link import ask_link, give_room, let_transfers_start, use_link
 from flashsim.ssd.engine.operations import COMMAND_KIND, IN_PROGRAM, ON_CHANNEL, ON_LINK, WAITING, give_row, release
 from flashsim.ssd.engine.span_log import note_span
-from flashsim.ssd.state.drive_state import ERASES_FOR, FETCHES, PROGRAMS_FOR, READS_FOR
 from flashsim.ssd.state.flash import FLASH, Flash, Narrow
 from flashsim.ssd.state.flash_array import (
     BUFFER_PAGE,
@@ -112,7 +111,7 @@ def link_ends(flow: Flow, flash: Flash, times: Times, row: int, now: int) -> boo
     if following >= 0:
         use_link(flow, times.links, following, now)
     if flow.operations[row].kind == BUFFER_PAGE:
-        arrive(flow.operations, flash.buffer, row)
+        arrive(flow.operations, flash.entries, row)
         satisfy_followers(flow, times.timing, row)
         return True
     if flow.operations[row].kind != PROGRAM_PAGE:
@@ -138,7 +137,7 @@ def begin_program(flow: Flow, spare: Narrow, timing: Records, die: int, now: int
 def read_ends(flow: Flow, flash: Flash, times: Times, row: int, now: int) -> None:
     """A page has left its die: the next of those that were read together may, or the one that waits for the cache register."""
     die, other = flow.operations[row].die, flow.operations[row].next_in_die
-    times.counters[READS_FOR + flow.operations[row].cause] += 1
+    times.counters.reads[flow.operations[row].cause] += 1
     if other >= 0:
         flash.pools[die].queued -= 1
         flow.servers[die].busy = other + 1
@@ -150,7 +149,7 @@ def read_ends(flow: Flow, flash: Flash, times: Times, row: int, now: int) -> Non
     else:
         done_with_die(flow, flash, die, False, row, now)
     if flow.operations[row].kind == FETCH_PAGE:
-        times.counters[FETCHES] += flow.operations[row].cause == HOST
+        times.counters.read_modify_write_reads += flow.operations[row].cause == HOST
         satisfy_followers(flow, times.timing, row)
         give_row(flow, row)
         return
@@ -187,8 +186,8 @@ def program_ends(flow: Flow, flash: Flash, times: Times, first: int, now: int) -
         cause, place = flow.operations[row].cause, flow.operations[row].place
         programmed(flash, place, flow.operations[row].source, flow.operations[row].logical, flow.operations[row].write_id)
         flow.gates[block_of(flash.control, place)].pending -= 1
-        times.counters[PROGRAMS_FOR + cause] += 1
-        times.counters[READS_FOR + cause] += flow.operations[row].kind == MOVE_PAGE
+        times.counters.programs[cause] += 1
+        times.counters.reads[cause] += flow.operations[row].kind == MOVE_PAGE
         row = flow.operations[row].next_in_die
     done_with_die(flow, flash, die, False, first, now)
     if flow.servers[die].cached != 0:
@@ -236,7 +235,7 @@ def cells_end(flow: Flow, flash: Flash, times: Times, first: int, now: int) -> N
     row = first
     while row >= 0:
         erased(flash, flow.operations[row].place)
-        times.counters[ERASES_FOR + flow.operations[row].cause] += 1
+        times.counters.erases[flow.operations[row].cause] += 1
         row = flow.operations[row].next_in_die
     done_with_die(flow, flash, flow.operations[first].die, False, first, now)
     row = first

@@ -4,11 +4,11 @@ from typing import NamedTuple
 
 from numba import types
 
-from flashsim.core.array_types import MATRIX, VECTOR
+from flashsim.core.array_types import MATRIX
 from flashsim.core.records import Records, record_dtype, record_of_type, table_type
 from flashsim.core.request import Integers
 from flashsim.core.spans import SPAN
-from flashsim.ssd.state.flash import PLAN
+from flashsim.ssd.state.flash import COUNTERS, PLAN
 from flashsim.ssd.state.timing import TIMING
 
 # A row of the operation table begins with the fields of a plan's row.  `waits` counts what must happen before the operation is ready for
@@ -80,12 +80,12 @@ class Times(NamedTuple):
     timing: Records
     #: How long so many sectors take on the host link, out of the drive and into it, shape (2, sectors of a page + 1).
     links: Integers
-    #: `flashsim.ssd.state.drive_state.COUNTERS`.
-    counters: Integers
+    #: COUNTERS.
+    counters: Records
 
 
 FLOW = types.NamedTuple(
     (record_of_type(ENGINE), MATRIX, *map(table_type, (SPAN, OPERATION, SERVER, QUEUE, GATE))),
     Flow,
 )
-TIMES = types.NamedTuple((record_of_type(TIMING), MATRIX, VECTOR), Times)
+TIMES = types.NamedTuple((record_of_type(TIMING), MATRIX, record_of_type(COUNTERS)), Times)

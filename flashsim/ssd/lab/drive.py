@@ -23,19 +23,7 @@ from flashsim.core.request import OPERATIONS, READ, SECTOR, TRIM, WRITE
 from flashsim.core.spans import CAUSES, HOST
 from flashsim.ssd.lab.picture import picture
 from flashsim.ssd.parameters import SsdParameters
-from flashsim.ssd.state.drive_state import (
-    ERASES_FOR,
-    FETCHES,
-    PROGRAMS_FOR,
-    READ_BYTES,
-    READS,
-    READS_FOR,
-    TRIMS,
-    WRITE_BYTES,
-    WRITES,
-    DriveState,
-    apply,
-)
+from flashsim.ssd.state.drive_state import DriveState, apply
 from flashsim.ssd.state.flash import Planned
 from flashsim.ssd.state.flash_array import (
     ERASE_BLOCK,
@@ -215,7 +203,8 @@ class LabDrive:
 
     def count_anew(self) -> None:
         """Set the counters of host and flash operations to 0; erases of blocks stay."""
-        self.state.counters[:] = 0
+        for name in self.state.counters.dtype.names:
+            self.state.counters[name] = 0
 
     def _planned(self, rows: Iterable[Planned]) -> Plan:
         return Plan(tuple(rows), self.parameters.pages_per_block)
@@ -248,13 +237,13 @@ class LabDrive:
     def _count_command(self, operation: int, partial: bool) -> None:
         counters = self.state.counters
         size = self.parameters.page_size // (2 if partial else 1)
-        counters[{READ: READS, WRITE: WRITES, TRIM: TRIMS}[operation]] += 1
+        counters[("host_reads", "host_writes", "host_trims")[operation]] += 1
         if operation in (READ, WRITE):
-            counters[READ_BYTES if operation == READ else WRITE_BYTES] += size
+            counters["host_read_bytes" if operation == READ else "host_write_bytes"] += size
 
     def _count(self, row: Planned) -> None:
         counters, kind, cause = self.state.counters, row.kind, row.cause
-        counters[READS_FOR + cause] += kind in (READ_PAGE, FETCH_PAGE, MOVE_PAGE)
-        counters[FETCHES] += kind == FETCH_PAGE and cause == HOST
-        counters[PROGRAMS_FOR + cause] += kind in _PROGRAMS
-        counters[ERASES_FOR + cause] += kind == ERASE_BLOCK
+        counters.reads[cause] += kind in (READ_PAGE, FETCH_PAGE, MOVE_PAGE)
+        counters.read_modify_write_reads += kind == FETCH_PAGE and cause == HOST
+        counters.programs[cause] += kind in _PROGRAMS
+        counters.erases[cause] += kind == ERASE_BLOCK

@@ -8,17 +8,8 @@ from collections import deque
 
 from flashsim.core.request import FORCE_UNIT_ACCESS, READ, WRITE
 from flashsim.ssd.specification.parts import Command, Drive, Operation, Steps
-from flashsim.ssd.state.drive_state import BUFFER_HITS, BUFFER_OVERWRITES
 from flashsim.ssd.state.flash_array import BUFFER_PAGE, DROP_PAGE, ZERO_PAGE
 from flashsim.ssd.state.write_buffer import (
-    ARRIVED,
-    ENTRY_ID,
-    FILLING,
-    OLDEST_ENTRY,
-    PAGE,
-    SECTOR_MASK,
-    THRESHOLD,
-    WAITING_ENTRIES,
     enter_buffer,
     find_entry,
     first_needed,
@@ -43,13 +34,13 @@ class SpecifiedBuffer:
 
     def admit(self, command: Command, page: int, first: int, sectors: int) -> bool:
         """Plan one page of a command, from sector `first` of it on, as far as the buffer has a part in it; whether that is all."""
-        buffer, operation = self.state.buffer, command.request.operation
-        entry, mask = find_entry(buffer, page), sector_mask(first, sectors)
+        operation = command.request.operation
+        entry, mask = find_entry(self.state.flash, page), sector_mask(first, sectors)
         if operation == WRITE:
             self._write(command, page, entry, mask, sectors)
             return True
-        if operation == READ and entry >= 0 and not mask & ~int(buffer[entry, SECTOR_MASK]):
-            self.state.counters[BUFFER_HITS] += 1
+        if operation == READ and entry >= 0 and not mask & ~int(self.state.entries[entry].sector_mask):
+            self.state.counters.buffer_read_hits += 1
             read = self.drive.transfer_of(command, ZERO_PAGE, page, sectors)
             read.part = True
             command.pages_left += 1
@@ -60,48 +51,48 @@ class SpecifiedBuffer:
         elif entry >= 0:
             self._take_away(entry, drop := self.drive.transfer_of(command, DROP_PAGE, page, 0))
             self._after_transfer(entry, drop)
-            remove_entry(buffer, entry)
+            remove_entry(self.state.flash, entry)
         return False
 
     def _write(self, command: Command, page: int, entry: int, mask: int, sectors: int) -> None:
-        buffer = self.state.buffer
+        buffer, entries = self.state.buffer, self.state.entries
         through = self.drive.parameters.write_buffer_mode == "write-through" or bool(command.request.flags & FORCE_UNIT_ACCESS)
-        self.state.counters[BUFFER_OVERWRITES] += entry >= 0
+        self.state.counters.buffer_overwrites += entry >= 0
         transfer = self.drive.transfer_of(command, BUFFER_PAGE, page, sectors)
         transfer.needs_room, transfer.part = entry < 0, not through
         command.pages_left += transfer.part
         entry = enter_buffer(self.state.flash, entry, page, mask)
-        transfer.place, transfer.write_id = entry, int(buffer[entry, ENTRY_ID])
+        transfer.place, transfer.write_id = entry, int(entries[entry].write_id)
         transfer.before = self._after_transfer(entry, transfer)
         self.transfers[transfer.number] = transfer
-        buffer[entry, FILLING] = transfer.number
+        entries[entry].filling = transfer.number
         if through:
             self._destage(command, entry).part = True
             command.pages_left += 1
-        elif buffer[0, WAITING_ENTRIES] > buffer[0, THRESHOLD]:
-            self._destage(command, int(buffer[0, OLDEST_ENTRY]))
+        elif buffer.waiting > buffer.threshold:
+            self._destage(command, int(buffer.oldest))
 
     def _after_transfer(self, entry: int, operation: Operation) -> Operation | None:
         """Let an operation wait for the last transfer to an entry, if that is still to come; return it."""
-        last = self.transfers.get(int(self.state.buffer[entry, FILLING]))
+        last = self.transfers.get(int(self.state.entries[entry].filling))
         if last:
             operation.wait_for(last)
         return last
 
     def _take_away(self, entry: int, taken_by: Operation) -> None:
-        transfer = self.transfers.get(int(self.state.buffer[entry, FILLING]))
+        transfer = self.transfers.get(int(self.state.entries[entry].filling))
         while transfer and transfer.number in self.transfers:
             transfer.taken_by, transfer = taken_by, transfer.before
 
     def _destage(self, command: Command, entry: int) -> Operation:
         state = self.state
         written, partial = int(state.control.sequence), not is_whole(state.flash, entry)
-        rows = len(state.plan_page(WRITE, int(state.buffer[entry, PAGE]), partial))
+        rows = len(state.plan_page(WRITE, int(state.entries[entry].page), partial))
         at = leave_buffer(state.flash, entry, written)
         first = first_needed(state.plan, at)
         operations = self.drive.add(command, state.planned(rows), 0)
         store = operations[at]
-        store.arrived = int(state.buffer[entry, ARRIVED])
+        store.arrived = int(state.entries[entry].arrived)
         self._after_transfer(entry, operations[first])
         self._take_away(entry, store)
         self.stores.append(store)
@@ -109,8 +100,8 @@ class SpecifiedBuffer:
 
     def flush(self, command: Command) -> None:
         """Plan to write all that the buffer holds, and let the flush wait for all that is on its way."""
-        while self.state.buffer[0, WAITING_ENTRIES]:
-            self._destage(command, int(self.state.buffer[0, OLDEST_ENTRY]))
+        while self.state.buffer.waiting:
+            self._destage(command, int(self.state.buffer.oldest))
         command.pages_left = 1  # the controller
         self.flushes.append((command, set(self.stores)))
 
@@ -148,9 +139,9 @@ class SpecifiedBuffer:
         if operation.taken_by:
             operation.taken_by.arrived = operation.write_id
         else:
-            self.state.buffer[operation.place, ARRIVED] = operation.write_id
-            if self.state.buffer[operation.place, FILLING] == operation.number:
-                self.state.buffer[operation.place, FILLING] = -1
+            self.state.entries[operation.place].arrived = operation.write_id
+            if self.state.entries[operation.place].filling == operation.number:
+                self.state.entries[operation.place].filling = -1
         operation.ended()
         if operation.part:
             self.drive.page_done(operation.command)
@@ -168,5 +159,5 @@ class SpecifiedBuffer:
 
     def arrived(self) -> list[tuple[int, int]]:
         """The pages that had come into the buffer and are not yet on flash, with their write ids."""
-        held = [(int(entry[PAGE]), int(entry[ARRIVED])) for entry in waiting_entries(self.state.buffer)]
+        held = [(int(entry.page), int(entry.arrived)) for entry in waiting_entries(self.state.flash)]
         return [known for known in (*held, *((store.logical, store.arrived) for store in self.stores)) if known[1] > 0]

@@ -14,7 +14,7 @@ from flashsim.ssd.specification.parts import Die, Shared
 from flashsim.ssd.state.drive_state import ids_needed, statistics_with_times
 from flashsim.ssd.state.flash_array import ERASE_BLOCK, erased
 from flashsim.ssd.state.recovery import recover
-from flashsim.ssd.state.write_buffer import ARRIVED, ENTRY_ID, waiting_entries
+from flashsim.ssd.state.write_buffer import waiting_entries
 
 
 class SsdSpecification(EventModel):
@@ -78,15 +78,16 @@ class SsdSpecification(EventModel):
         operations = [*self.buffer.transfers.values()]
         for die in self.dies:
             operations += [*die.suspended, *die.at_work, *die.cached, *die.queue]
-        entries = waiting_entries(self.state.buffer)
+        entries = waiting_entries(self.state.flash)
         in_flight = [known for operation in operations for known in (operation.write_id, operation.arrived)]
-        in_flight += [int(entry[column]) for entry in entries for column in (ENTRY_ID, ARRIVED)]
+        in_flight += [int(known) for entry in entries for known in (entry.write_id, entry.arrived)]
         shift = self.state.make_ids(needed, min((known for known in in_flight if known > 0), default=None))
         for operation in operations:
             operation.write_id -= shift * (operation.write_id > 0)
             operation.arrived -= shift * (operation.arrived > 0)
         for entry in entries:
-            entry[[ENTRY_ID, ARRIVED]] -= shift * (entry[[ENTRY_ID, ARRIVED]] > 0)
+            entry.write_id -= shift * (entry.write_id > 0)
+            entry.arrived -= shift * (entry.arrived > 0)
 
     def load(self, offset: int, length: int) -> None:
         """Write bytes in no time; see `DriveState.load`.  Refused while requests are outstanding; what goes on beside them ends first."""

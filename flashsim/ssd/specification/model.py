@@ -38,21 +38,7 @@ from flashsim.core.spans import HOST
 from flashsim.ssd.parameters import SsdParameters
 from flashsim.ssd.specification.buffer import SpecifiedBuffer
 from flashsim.ssd.specification.parts import Command, Die, Operation, Shared, Steps
-from flashsim.ssd.state.drive_state import (
-    CONTINUED_READS,
-    CONTINUED_WRITES,
-    ERASES_FOR,
-    FETCHES,
-    FLUSHES,
-    PROGRAMS_FOR,
-    READ_BYTES,
-    READS,
-    READS_FOR,
-    TRIMS,
-    WRITE_BYTES,
-    WRITES,
-    DriveState,
-)
+from flashsim.ssd.state.drive_state import DriveState
 from flashsim.ssd.state.flash import Planned
 from flashsim.ssd.state.flash_array import (
     ERASE_BLOCK,
@@ -139,7 +125,7 @@ class EventModel:
         if operation == WRITE:
             forced, partial = request.flags & FORCE_UNIT_ACCESS, offset % size or length % size
             goes_on &= not forced and not partial and self.held + length // size <= timing.continuation_pages
-        self.state.counters[CONTINUED_READS if operation == READ else CONTINUED_WRITES] += goes_on
+        self.state.counters["continued_reads" if operation == READ else "continued_writes"] += goes_on
         return goes_on
 
     def plan(self, command: Command, page: int, sectors: int) -> None:
@@ -147,7 +133,7 @@ class EventModel:
         partial = sectors < self.parameters.sectors_per_page
         plan = self.state.plan_page(command.request.operation, page, partial)
         if command.goes_on:
-            self.state.counters[READS_FOR + HOST] += sum(row.kind == READ_PAGE for row in plan)
+            self.state.counters.reads[HOST] += sum(row.kind == READ_PAGE for row in plan)
             plan = [row._replace(kind=ZERO_PAGE) if row.kind == READ_PAGE else row for row in plan]
         for operation in self.add(command, plan, sectors):
             if command.goes_on and operation.kind == PROGRAM_PAGE:
@@ -197,11 +183,11 @@ class EventModel:
 
     def _count(self, operation: int, length: int) -> None:
         counters = self.state.counters
-        counters[{READ: READS, WRITE: WRITES, TRIM: TRIMS, FLUSH: FLUSHES}[operation]] += 1
+        counters[("host_reads", "host_writes", "host_trims", "host_flushes")[operation]] += 1
         if operation == READ:
-            counters[READ_BYTES] += length
+            counters.host_read_bytes += length
         elif operation == WRITE:
-            counters[WRITE_BYTES] += length
+            counters.host_write_bytes += length
 
     # What happens outside the dies.
 
@@ -256,9 +242,9 @@ class EventModel:
 
     def read_out(self, operation: Operation) -> None:
         counters = self.state.counters
-        counters[READS_FOR + operation.cause] += 1
+        counters.reads[operation.cause] += 1
         if operation.kind == FETCH_PAGE:
-            counters[FETCHES] += operation.cause == HOST
+            counters.read_modify_write_reads += operation.cause == HOST
             operation.ended()
             return
         self._release_block(operation)
@@ -270,11 +256,11 @@ class EventModel:
         for operation in group:
             if operation.kind == ERASE_BLOCK:
                 erased(state.flash, operation.block)
-                counters[ERASES_FOR + operation.cause] += 1
+                counters.erases[operation.cause] += 1
             else:
                 programmed(state.flash, operation.place, operation.source, operation.logical, operation.write_id)
-                counters[PROGRAMS_FOR + operation.cause] += 1
-                counters[READS_FOR + operation.cause] += operation.kind == MOVE_PAGE
+                counters.programs[operation.cause] += 1
+                counters.reads[operation.cause] += operation.kind == MOVE_PAGE
         leave()
         for operation in group:
             operation.ended()

@@ -13,7 +13,7 @@ from flashsim.core.array_types import COMMANDS, REQUESTS, VECTOR
 from flashsim.core.errors import FlashsimError, InvalidParameterError, ReadOnlyDeviceError, RefusedError
 from flashsim.core.kernel import kernel_of, lean_kernel
 from flashsim.core.policies import Policies, Policy, policy_vector
-from flashsim.core.records import empty_table, field_views
+from flashsim.core.records import empty_record, empty_table, field_views
 from flashsim.core.request import COMMAND, FLUSH, OPERATIONS, READ, REQUEST, SECTOR, WRITE, Commands, Integers, Requests
 from flashsim.core.spans import CAUSES
 from flashsim.ssd.ftl import base as ftl_family
@@ -21,7 +21,7 @@ from flashsim.ssd.ftl.base import TRANSLATE, plan_page, translate_of
 from flashsim.ssd.gc import base as gc_family
 from flashsim.ssd.gc.base import VICTIM
 from flashsim.ssd.parameters import SsdParameters
-from flashsim.ssd.state.flash import FLASH, FLASH_PAGE, MAP, PLAN, Flash, Narrow, Planned
+from flashsim.ssd.state.flash import COUNTERS, FLASH, FLASH_PAGE, MAP, PLAN, Flash, Narrow, Planned
 from flashsim.ssd.state.flash_array import (
     BAD_VICTIM,
     ERASE_BLOCK,
@@ -36,24 +36,9 @@ from flashsim.ssd.state.flash_array import (
 )
 from flashsim.ssd.state.geometry import BROKEN_LEVELS, BROKEN_OPENS, control_of
 from flashsim.ssd.state.timing import timing_of
-from flashsim.ssd.state.write_buffer import ENTRY_ID, PAGE, clear_buffer, empty_buffer, find_entry, waiting_entries
+from flashsim.ssd.state.write_buffer import clear_buffer, empty_buffer, find_entry, waiting_entries
 from flashsim.ssd.state.write_ids import LAST_WRITE_ID, ids_left, renumber
 from flashsim.ssd.wear.base import LEVELS, OPENS
-
-# Counters: what the host asked for, then flash pages read and programmed and blocks erased, by cause.
-(
-    READS, READ_BYTES, WRITES, WRITE_BYTES, TRIMS, FLUSHES, FETCHES, BUFFER_HITS, BUFFER_OVERWRITES, CONTINUED_READS,
-    CONTINUED_WRITES,
-) = range(11)  # fmt: skip
-READS_FOR = 11
-PROGRAMS_FOR = READS_FOR + len(CAUSES)
-ERASES_FOR = PROGRAMS_FOR + len(CAUSES)
-COUNTERS = (
-    "host_reads", "host_read_bytes", "host_writes", "host_write_bytes", "host_trims", "host_flushes", "read_modify_write_reads",
-    "buffer_read_hits", "buffer_overwrites", "continued_reads", "continued_writes",
-    *(f"{what}_{cause}" for what in ("reads", "programs", "erases") for cause in CAUSES),
-)  # fmt: skip
-
 
 #: Logical pages that one call of the compiled loop writes when a drive is loaded.
 LOADED_AT_ONCE = 1 << 16
@@ -113,15 +98,15 @@ class DriveState:
             np.zeros(parameters.logical_pages, np.int32),
             own,
             empty_table(int(control.plan_rows), PLAN),
-            empty_buffer(parameters),
+            *empty_buffer(parameters),
         )
         (
             self.control, self.pools, self.active, self.by_valid, self.blocks, self.mapping, self.pages, self.spare, self.trimmed, self.own,
-            self.plan, self.buffer,
+            self.plan, self.buffer, self.entries,
         ) = self.flash  # fmt: skip
         self._see_scalars()
         count_wear(self.control, self.blocks)
-        self.counters = np.zeros(len(COUNTERS), np.int64)
+        self.counters = empty_record(COUNTERS)
         self.layer.prepare(self)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> DriveState:
@@ -133,11 +118,17 @@ class DriveState:
 
     def _see_scalars(self) -> None:
         self._sequence, self._id_base, self._refused = field_views(self.control, "sequence", "id_base", "refused")
+        self._map_pages, self._plan_rows = field_views(self.control, "map_pages", "plan_rows")
 
     @property
     def ids_left(self) -> int:
         """How many pages can be written and trimmed before write ids must be renumbered."""
         return LAST_WRITE_ID - int(self._sequence[0] - self._id_base[0])
+
+    @property
+    def ids_of_page(self) -> int:
+        """The most write ids that writing a page can take."""
+        return int(self._plan_rows[0]) if self._map_pages[0] else 2
 
     @property
     def refused(self) -> int:
@@ -199,8 +190,8 @@ class DriveState:
 
     def empty_buffer(self) -> None:
         """Write all that waits in the write buffer, in no time."""
-        waiting = [(int(entry[PAGE]), int(entry[ENTRY_ID])) for entry in waiting_entries(self.buffer)]
-        clear_buffer(self.buffer)
+        waiting = [(int(entry.page), int(entry.write_id)) for entry in waiting_entries(self.flash)]
+        clear_buffer(self.buffer, self.entries)
         self.write_out(waiting)
 
     def write_out(self, pages: list[tuple[int, int]]) -> None:
@@ -238,9 +229,9 @@ class DriveState:
 
         Meaningful while no request is outstanding.  After some 2^31 of them write ids are numbered anew, in the same order.
         """
-        entry, flash_page = find_entry(self.buffer, page), lookup(self.mapping, page)
+        entry, flash_page = find_entry(self.flash, page), lookup(self.mapping, page)
         if entry >= 0:
-            return int(self.buffer[entry, ENTRY_ID])
+            return int(self.entries[entry].write_id)
         return int(self.spare[flash_page]) if flash_page >= 0 else 0
 
     def statistics(self) -> dict[str, Any]:
@@ -252,7 +243,12 @@ class DriveState:
         blocks and reserve over the logical and the translation pages, less 1.  `remaining_life` is 1 less the mean erases of a block over
         `endurance`, and 0 once the drive is read-only.
         """
-        numbers: dict[str, Any] = {name: int(value) for name, value in zip(COUNTERS, self.counters, strict=True)}
+        numbers: dict[str, Any] = {}
+        for name in COUNTERS.names or ():
+            if name in ("reads", "programs", "erases"):
+                numbers |= {f"{name}_{cause}": int(count) for cause, count in zip(CAUSES, self.counters[name], strict=True)}
+            else:
+                numbers[name] = int(self.counters[name])
         for what in ("reads", "programs", "erases"):
             numbers[f"flash_{what}"] = sum(numbers[f"{what}_{cause}"] for cause in CAUSES)
         programmed_bytes = numbers["flash_programs"] * self.parameters.page_size
@@ -299,16 +295,12 @@ def ids_needed(state: DriveState, requests: Requests, commands: Commands) -> int
     pages = _pages_touched(requests, commands, state.parameters.capacity, state.parameters.page_size)
     if pages < 0:
         _refuse(state.parameters, requests, commands)
-    return int(pages) * _ids_of_page(state)
+    return int(pages) * state.ids_of_page
 
 
 def ids_of_command(state: DriveState, length: int) -> int:
     """The most write ids that a command of so many bytes can take."""
-    return (length // state.parameters.page_size + 2) * _ids_of_page(state)
-
-
-def _ids_of_page(state: DriveState) -> int:
-    return int(state.control.plan_rows) if state.control.map_pages else 2
+    return (length // state.parameters.page_size + 2) * state.ids_of_page
 
 
 @kernel_of(types.int64(REQUESTS, COMMANDS, types.int64, types.int64))

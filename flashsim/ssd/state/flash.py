@@ -12,6 +12,7 @@ from numba import types
 from flashsim.core.array_types import MATRIX, VECTOR
 from flashsim.core.records import Records, record_dtype, record_of_type, table_type
 from flashsim.core.request import Integers
+from flashsim.core.spans import CAUSES
 from flashsim.ssd.state.geometry import CONTROL
 
 #: The arrays with an entry a page are narrower than the others.
@@ -53,6 +54,24 @@ POOL = record_dtype(int64=_FREE + _COLLECTED)
 BLOCK = record_dtype(int64="state valid peer_after peer_before changed written after before erases cycles limit")
 #: One more than the logical page, 0 for none: as mapped, and as the page's spare area says.
 FLASH_PAGE = record_dtype(int32="owner spare_owner")
+#: The write buffer: how many pages it holds (0: there is none), how many entries may wait, how many do, the oldest and the newest, unused
+#: rows; whether writes are acknowledged only when they are programmed.
+BUFFER = record_dtype(int64="places threshold waiting oldest newest unused write_through")
+#: A page in the write buffer.  `sector_mask` has a bit for each sector that the buffer holds, `write_id` is that of the newest of them, and
+#: `arrived` that of the newest that came over the link as a whole.  `filling` is the transfer that is to bring the newest (-1: it has
+#: ended).  `older` and `newer` link entries in the order in which they came; `next_in_bucket` those of one hash, from `bucket` of the row
+#: of that number.
+ENTRY = record_dtype(int64="page sector_mask write_id arrived filling older newer next_in_bucket bucket")
+#: Counters: what the host asked for; then by cause flash pages read and programmed, and blocks erased.
+COUNTERS = np.dtype(
+    [
+        *((name, np.int64) for name in (
+            "host_reads", "host_read_bytes", "host_writes", "host_write_bytes", "host_trims", "host_flushes", "read_modify_write_reads",
+            "buffer_read_hits", "buffer_overwrites", "continued_reads", "continued_writes",
+        )),
+        *((name, np.int64, len(CAUSES)) for name in ("reads", "programs", "erases")),
+    ]
+)  # fmt: skip
 
 
 class Flash(NamedTuple):
@@ -81,8 +100,10 @@ class Flash(NamedTuple):
     own: Integers
     #: PLAN.
     plan: Records
-    #: The write buffer (`flashsim.ssd.state.write_buffer`).
-    buffer: Integers
+    #: BUFFER (`flashsim.ssd.state.write_buffer`).
+    buffer: Records
+    #: ENTRY.
+    entries: Records
 
 
 #: An entry a page.
@@ -90,7 +111,7 @@ MAP = types.Array(types.int32, 1, "C")
 FLASH = types.NamedTuple(
     (
         record_of_type(CONTROL), table_type(POOL), MATRIX, MATRIX, table_type(BLOCK), MAP, table_type(FLASH_PAGE), MAP, MAP, VECTOR,
-        table_type(PLAN), MATRIX,
+        table_type(PLAN), record_of_type(BUFFER), table_type(ENTRY),
     ),
     Flash,
 )  # fmt: skip

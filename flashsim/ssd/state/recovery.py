@@ -39,7 +39,7 @@ from flashsim.ssd.state.write_buffer import clear_buffer
 def recover(state: DriveState) -> None:
     """Rebuild map and blocks; the translation layer does the rest, if it has ways of its own."""
     state.make_ids(len(state.mapping))  # each page may be written anew
-    clear_buffer(state.buffer)
+    clear_buffer(state.buffer, state.entries)
     rebuild_map(state)
     count_blocks(state)
     if state.layer.recover is not None:

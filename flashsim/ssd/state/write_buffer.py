@@ -5,128 +5,120 @@ leaves: its write to flash is planned, and from then on reads go to the flash, i
 until the write has ended; that is the business of the clock.  A page of which only some sectors are in the buffer is completed from flash
 when it leaves; a read that needs other sectors makes it leave at once.
 
-Row 0 of the array has the scalars; the others are entries, found by a hash of their page.
+Entries are found by a hash of their page.
 """
 
 import numpy as np
 
 from flashsim.core.errors import RefusedError
 from flashsim.core.kernel import lean_kernel
-from flashsim.core.records import Records
-from flashsim.core.request import Integers
+from flashsim.core.records import Records, empty_record, empty_table
 from flashsim.ssd.parameters import SsdParameters
-from flashsim.ssd.state.flash import Flash
+from flashsim.ssd.state.flash import BUFFER, ENTRY, Flash
 from flashsim.ssd.state.flash_array import PROGRAM_PAGE, STORE_PAGE
 from flashsim.ssd.state.pools import next_write_id
-
-# Scalars, in row 0: how many pages the buffer holds (0: there is none), how many entries may wait, how many do, the oldest and the newest,
-# unused rows; whether writes are acknowledged only when they are programmed.
-PLACES, THRESHOLD, WAITING_ENTRIES, OLDEST_ENTRY, NEWEST_ENTRY, UNUSED_ENTRY, WRITE_THROUGH = range(7)
-# Columns of an entry.  SECTOR_MASK has a bit for each sector that the buffer holds, ENTRY_ID is the write id of the newest of them, and
-# ARRIVED that of the newest that came over the link as a whole.  FILLING is the transfer that is to bring the newest (-1: it has ended).
-# OLDER and NEWER link entries in the order in which they came; NEXT_IN_BUCKET those of one hash, from BUCKET of the row of that number.
-PAGE, SECTOR_MASK, ENTRY_ID, ARRIVED, FILLING, OLDER, NEWER, NEXT_IN_BUCKET, BUCKET = range(9)
-BUFFER_COLUMNS = 9
 
 _MOST_SECTORS = 62  # bits of a mask
 
 
-def empty_buffer(parameters: SsdParameters) -> Integers:
-    """The buffer array of a drive, shape (entries + 1, BUFFER_COLUMNS)."""
+def empty_buffer(parameters: SsdParameters) -> tuple[Records, Records]:
+    """BUFFER and ENTRY of a drive."""
     places = parameters.buffer_pages
     if places and parameters.sectors_per_page > _MOST_SECTORS:
         raise RefusedError(f"write_buffer: flash pages of {parameters.sectors_per_page} sectors, but at most {_MOST_SECTORS} are supported")
-    threshold = min(int(parameters.write_buffer_threshold * places), max(0, places - 1))
-    buffer = np.zeros((threshold + 3, BUFFER_COLUMNS), np.int64)
-    buffer[0, PLACES] = places
-    buffer[0, THRESHOLD] = threshold
-    buffer[0, WRITE_THROUGH] = parameters.write_buffer_mode == "write-through"
-    clear_buffer(buffer)
-    return buffer
+    buffer = empty_record(BUFFER)
+    buffer.places = places
+    buffer.threshold = min(int(parameters.write_buffer_threshold * places), max(0, places - 1))
+    buffer.write_through = parameters.write_buffer_mode == "write-through"
+    entries = empty_table(int(buffer.threshold) + 2, ENTRY)
+    clear_buffer(buffer, entries)
+    return buffer, entries
 
 
-def clear_buffer(buffer: Integers) -> None:
-    buffer[0, WAITING_ENTRIES] = 0
-    buffer[0, OLDEST_ENTRY] = buffer[0, NEWEST_ENTRY] = -1
-    buffer[0, UNUSED_ENTRY] = 1
-    buffer[1:, NEWER] = np.arange(2, len(buffer) + 1)
-    buffer[-1, NEWER] = -1
-    buffer[1:, BUCKET] = -1
+def clear_buffer(buffer: Records, entries: Records) -> None:
+    buffer.waiting = buffer.unused = 0
+    buffer.oldest = buffer.newest = -1
+    entries.newer = np.arange(1, len(entries) + 1)
+    entries[-1].newer = -1
+    entries.bucket = -1
 
 
-def waiting_entries(buffer: Integers) -> list[Integers]:
+def waiting_entries(flash: Flash) -> list[Records]:
     """The entries, oldest first."""
-    entries, entry = [], int(buffer[0, OLDEST_ENTRY])
+    entries, entry = [], int(flash.buffer.oldest)
     while entry >= 0:
-        entries.append(buffer[entry])
-        entry = int(buffer[entry, NEWER])
+        entries.append(flash.entries[entry])
+        entry = int(flash.entries[entry].newer)
     return entries
 
 
 @lean_kernel
-def bucket_of(buffer: Integers, page: int) -> int:
-    """The row whose BUCKET starts the chain of a page's entry."""
-    return 1 + page % (buffer.shape[0] - 1)
+def bucket_of(entries: Records, page: int) -> int:
+    """The row whose `bucket` starts the chain of a page's entry."""
+    return page % entries.shape[0]
 
 
 @lean_kernel
-def find_entry(buffer: Integers, page: int) -> int:
+def find_entry(flash: Flash, page: int) -> int:
     """The entry of a logical page, or -1."""
-    if buffer[0, WAITING_ENTRIES] == 0:
+    buffer, entries = flash.buffer, flash.entries
+    if buffer.waiting == 0:
         return -1
-    entry = buffer[bucket_of(buffer, page), BUCKET]
-    while entry >= 0 and buffer[entry, PAGE] != page:
-        entry = buffer[entry, NEXT_IN_BUCKET]
+    entry = entries[bucket_of(entries, page)].bucket
+    while entry >= 0 and entries[entry].page != page:
+        entry = entries[entry].next_in_bucket
     return entry
 
 
 @lean_kernel
-def add_entry(buffer: Integers, page: int) -> int:
+def add_entry(flash: Flash, page: int) -> int:
     """A new entry, the newest, of a page that has none; return it."""
-    entry = buffer[0, UNUSED_ENTRY]
-    buffer[0, UNUSED_ENTRY] = buffer[entry, NEWER]
-    buffer[entry, PAGE] = page
-    buffer[entry, SECTOR_MASK] = 0
-    buffer[entry, ARRIVED] = 0
-    buffer[entry, FILLING] = -1
-    newest = buffer[0, NEWEST_ENTRY]
-    buffer[entry, OLDER] = newest
-    buffer[entry, NEWER] = -1
+    buffer, entries = flash.buffer, flash.entries
+    entry = buffer.unused
+    buffer.unused = entries[entry].newer
+    entries[entry].page = page
+    entries[entry].sector_mask = 0
+    entries[entry].arrived = 0
+    entries[entry].filling = -1
+    newest = buffer.newest
+    entries[entry].older = newest
+    entries[entry].newer = -1
     if newest >= 0:
-        buffer[newest, NEWER] = entry
+        entries[newest].newer = entry
     else:
-        buffer[0, OLDEST_ENTRY] = entry
-    buffer[0, NEWEST_ENTRY] = entry
-    bucket = bucket_of(buffer, page)
-    buffer[entry, NEXT_IN_BUCKET] = buffer[bucket, BUCKET]
-    buffer[bucket, BUCKET] = entry
-    buffer[0, WAITING_ENTRIES] += 1
+        buffer.oldest = entry
+    buffer.newest = entry
+    bucket = bucket_of(entries, page)
+    entries[entry].next_in_bucket = entries[bucket].bucket
+    entries[bucket].bucket = entry
+    buffer.waiting += 1
     return entry
 
 
 @lean_kernel
-def remove_entry(buffer: Integers, entry: int) -> None:
+def remove_entry(flash: Flash, entry: int) -> None:
     """Take an entry out; what it said can be read until the next is added."""
-    older, newer = buffer[entry, OLDER], buffer[entry, NEWER]
+    buffer, entries = flash.buffer, flash.entries
+    older, newer = entries[entry].older, entries[entry].newer
     if older >= 0:
-        buffer[older, NEWER] = newer
+        entries[older].newer = newer
     else:
-        buffer[0, OLDEST_ENTRY] = newer
+        buffer.oldest = newer
     if newer >= 0:
-        buffer[newer, OLDER] = older
+        entries[newer].older = older
     else:
-        buffer[0, NEWEST_ENTRY] = older
-    bucket = bucket_of(buffer, buffer[entry, PAGE])
-    other = buffer[bucket, BUCKET]
+        buffer.newest = older
+    bucket = bucket_of(entries, entries[entry].page)
+    other = entries[bucket].bucket
     if other == entry:
-        buffer[bucket, BUCKET] = buffer[entry, NEXT_IN_BUCKET]
+        entries[bucket].bucket = entries[entry].next_in_bucket
     else:
-        while buffer[other, NEXT_IN_BUCKET] != entry:
-            other = buffer[other, NEXT_IN_BUCKET]
-        buffer[other, NEXT_IN_BUCKET] = buffer[entry, NEXT_IN_BUCKET]
-    buffer[entry, NEWER] = buffer[0, UNUSED_ENTRY]
-    buffer[0, UNUSED_ENTRY] = entry
-    buffer[0, WAITING_ENTRIES] -= 1
+        while entries[other].next_in_bucket != entry:
+            other = entries[other].next_in_bucket
+        entries[other].next_in_bucket = entries[entry].next_in_bucket
+    entries[entry].newer = buffer.unused
+    buffer.unused = entry
+    buffer.waiting -= 1
 
 
 @lean_kernel
@@ -139,16 +131,16 @@ def sector_mask(first: int, count: int) -> int:
 def enter_buffer(flash: Flash, entry: int, page: int, mask: int) -> int:
     """Note that sectors of a page are to be written: in its entry, or a new one if `entry` is -1; return it."""
     if entry < 0:
-        entry = add_entry(flash.buffer, page)
-    flash.buffer[entry, SECTOR_MASK] |= mask
-    flash.buffer[entry, ENTRY_ID] = next_write_id(flash.control)
+        entry = add_entry(flash, page)
+    flash.entries[entry].sector_mask |= mask
+    flash.entries[entry].write_id = next_write_id(flash.control)
     return entry
 
 
 @lean_kernel
 def is_whole(flash: Flash, entry: int) -> bool:
     """Whether the buffer holds all sectors of an entry's page."""
-    return flash.buffer[entry, SECTOR_MASK] == sector_mask(0, flash.control.page_sectors)
+    return flash.entries[entry].sector_mask == sector_mask(0, flash.control.page_sectors)
 
 
 @lean_kernel
@@ -164,8 +156,8 @@ def leave_buffer(flash: Flash, entry: int, written: int) -> int:
     if flash.control.sequence == written + 1:
         flash.control.id_base += 1
     flash.plan[at].kind = STORE_PAGE
-    flash.plan[at].write_id = flash.buffer[entry, ENTRY_ID]
-    remove_entry(flash.buffer, entry)
+    flash.plan[at].write_id = flash.entries[entry].write_id
+    remove_entry(flash, entry)
     return at
 
 
