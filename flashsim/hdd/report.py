@@ -8,13 +8,10 @@ import numpy as np
 
 from flashsim.core.model import PowerCut
 from flashsim.core.request import Integers
+from flashsim.hdd.state import disk
 
-#: Counters of a drive; times in ns, distances in cylinders.  Seeks are those to the start
-#: of a stream (a read miss, a destage), settling included; the waits are for the first sector of such a stream.
-COUNTERS = (
-    "reads", "writes", "flushes", "read_bytes", "written_bytes", "read_hits", "seeks", "seek_time", "seek_cylinders",
-    "waits", "wait_time", "link_time", "destages",
-)  # fmt: skip
+#: Names of a drive's counters.
+COUNTERS = disk.COUNTERS.names or ()
 
 #: A received write: its request, that one's tag, its address and length.
 Unsettled = tuple[int, int, int, int]

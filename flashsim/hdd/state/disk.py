@@ -8,7 +8,6 @@ from numba import types
 from flashsim.core.array_types import VECTOR
 from flashsim.core.records import Records, record_dtype, record_of_type, table_type
 from flashsim.core.request import Integers
-from flashsim.hdd import report
 from flashsim.hdd.scheduler.base import CANDIDATE
 from flashsim.hdd.state.layout import EXTENT
 
@@ -44,7 +43,11 @@ _BUFFER = "current uses after last_end ring_head ring_count "
 # The command being served (-1: none), when it completes, how many wait, and which way the arm moves.
 _COMMAND = "active busy_until waiting_count direction"
 STATE = record_dtype(int64=_STREAM + _BUFFER + _COMMAND)
-COUNTERS = record_dtype(int64=" ".join(report.COUNTERS))
+#: Counters; times in ns, distances in cylinders.  Seeks are those to the start of a stream (a read miss, a destage), settling included; the
+#: waits are for the first sector of such a stream.
+COUNTERS = record_dtype(
+    int64="reads writes flushes read_bytes written_bytes read_hits seeks seek_time seek_cylinders waits wait_time link_time destages"
+)
 #: A segment of the buffer: the sectors in it, and when it was last used.
 SEGMENT = record_dtype(int64="first end used")
 #: An acknowledged write that is not on the media.
