@@ -1,7 +1,7 @@
 """What a database algorithm costs on a storage device, in virtual time, from Python: ``import flashsim as fs``.
 
-``dir(fs)`` lists the names, such as `fs.drive` and `fs.join`.  Each is a module of ``experiments.face`` and is imported when it is first
-asked for.  Importing this package first makes sure that its four siblings can be imported (see `flashsim.siblings`).
+``dir(fs)`` lists the names, such as `fs.drive` and `fs.join`.  Each is a module of ``flashsim.operations.face``, imported when it is
+first asked for.  Importing this package first makes sure that its three siblings can be imported (see `flashsim.siblings`).
 """
 
 import sys
@@ -21,7 +21,7 @@ if _problem:
     raise ImportError(_problem)
 
 #: Where the names of the front door are, by name and not by import: this room lies below that one.
-_FACE = "experiments.face"
+_FACE = "flashsim.operations.face"
 
 
 def _names() -> list[str]:

@@ -1,21 +1,21 @@
-# What type checkers and editors see of the lazy names in __init__.py: a line a module of experiments.face.
-from experiments.face.algorithms import algorithms as algorithms
-from experiments.face.bench import bench as bench
-from experiments.face.cache import cache as cache
-from experiments.face.calibrate import calibrate as calibrate
-from experiments.face.compare import compare as compare
-from experiments.face.devices import devices as devices
-from experiments.face.drive import drive as drive
-from experiments.face.export import export as export
-from experiments.face.fetch import fetch as fetch
-from experiments.face.join import join as join
-from experiments.face.lab import lab as lab
-from experiments.face.papers import papers as papers
-from experiments.face.pool import pool as pool
-from experiments.face.replay import replay as replay
-from experiments.face.reproduce import reproduce as reproduce
-from experiments.face.sweep import sweep as sweep
-from experiments.face.trace import trace as trace
-from experiments.face.worth import worth as worth
+# What type checkers and editors see of the lazy names in __init__.py: a line a module of flashsim.operations.face.
+from flashsim.operations.face.algorithms import algorithms as algorithms
+from flashsim.operations.face.bench import bench as bench
+from flashsim.operations.face.cache import cache as cache
+from flashsim.operations.face.calibrate import calibrate as calibrate
+from flashsim.operations.face.compare import compare as compare
+from flashsim.operations.face.devices import devices as devices
+from flashsim.operations.face.drive import drive as drive
+from flashsim.operations.face.export import export as export
+from flashsim.operations.face.fetch import fetch as fetch
+from flashsim.operations.face.join import join as join
+from flashsim.operations.face.lab import lab as lab
+from flashsim.operations.face.papers import papers as papers
+from flashsim.operations.face.pool import pool as pool
+from flashsim.operations.face.replay import replay as replay
+from flashsim.operations.face.reproduce import reproduce as reproduce
+from flashsim.operations.face.sweep import sweep as sweep
+from flashsim.operations.face.trace import trace as trace
+from flashsim.operations.face.worth import worth as worth
 
 __version__: str

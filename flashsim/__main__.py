@@ -1,4 +1,4 @@
-"""Starts the command line, once `flashsim` itself has checked that ``experiments`` is its own sibling."""
+"""Starts the command line, once `flashsim` itself has checked that its siblings are its own."""
 
 import gc
 import os
@@ -25,13 +25,13 @@ def _too_little_memory() -> str | None:
 
 def main() -> None:
     """Run the command ``flashsim``."""
-    interrupts = import_module("experiments.runs.interrupts")
+    interrupts = import_module("flashsim.studies.runs.interrupts")
     try:
         interrupts.heed()
         if problem := _too_little_memory():
             print(f"flashsim: {problem}", file=sys.stderr)
             sys.exit(2)
-        import_module("experiments.command_line").main()
+        import_module("flashsim.operations.command_line").main()
     except SystemExit:
         interrupts.settle()
         gc.freeze()  # the process ends: to search all that numba and pyarrow made for cyclic garbage takes a third of a second

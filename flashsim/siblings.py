@@ -14,7 +14,7 @@ from types import ModuleType
 from typing import Any
 
 #: The packages that stand next to ``flashsim``.
-SIBLINGS = ("models", "algorithms", "traces", "experiments")
+SIBLINGS = ("models", "algorithms", "traces")
 #: Attributes by which a module is asked for what it holds; others with two underscores are Python's own.
 _ASKING = ("__all__", "__version__")
 

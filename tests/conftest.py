@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from experiments.papers import base as papers
-from experiments.runs import jobs
-from experiments.runs.jobs import Settings
 from flashsim.core.kernel import kernels_folder
+from flashsim.literature import base as papers
+from flashsim.studies.runs import jobs
+from flashsim.studies.runs.jobs import Settings
 from tests import postgresql_server
 from tests.contract import own_member
 

@@ -10,7 +10,9 @@ from importlib.util import find_spec
 from pathlib import Path
 
 #: The top-level packages of flashsim whose modules may rest on one another.
-ROOMS = ("flashsim", "models", "algorithms", "traces", "experiments")
+ROOMS = ("flashsim", "models", "algorithms", "traces")
+#: The floors of `flashsim` that stand above algorithms and traces.
+UPPER_FLOORS = ("flashsim.operations", "flashsim.literature", "flashsim.studies", "flashsim.pools")
 _IMPORT = re.compile(rb"^\s*from[ \t]+([\w.]+)[ \t]+import[ \t]+(\([^)]*\)|[^\n]+)", re.MULTILINE)
 _PLAIN = re.compile(rb"^\s*import[ \t]+([^\n#;]+)", re.MULTILINE)
 _FAMILY = re.compile(rb"\bFamily(?:\[[^\]]*\])?\(\s*\"([\w.]+)\"")

@@ -14,7 +14,7 @@ _LOOKS_EVERY = 0.5
 def watched(parent: int, function: Callable[..., Any], *given: Any) -> Any:
     """Call a function in a process that ends with the one that started it, even if that was killed.
 
-    What a worker calls is pickled by name.  This name comes before those of `experiments`, so that `flashsim.siblings` has seen to it that
+    What a worker calls is pickled by name.  This name comes before those of a user's module: `flashsim.siblings` has seen to it that
     they are found.
     """
     _watch(parent)

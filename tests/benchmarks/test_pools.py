@@ -10,12 +10,12 @@ import pytest
 
 from algorithms.extensions.base import extension_design
 from algorithms.replacement.base import replacement_policy
-from experiments.runs.pool_devices import PoolDevice, pages_in_a_row
-from experiments.runs.pools import PoolSetup
 from flashsim.core.kernel import compiled
 from flashsim.core.units import GIB, KIB, SECONDS
 from flashsim.execution.pooled.run import PoolRun
 from flashsim.execution.pooled.system import DISK, SSD, PoolSystem
+from flashsim.pools.devices import PoolDevice, pages_in_a_row
+from flashsim.pools.setup import PoolSetup
 from tests.peak_memory import PEAK_MEMORY
 from traces.transactions import workload
 
@@ -84,7 +84,7 @@ def test_ten_hours_at_a_hundredth() -> None:
 _AT_FULL_SCALE = PEAK_MEMORY + (
     """
 import time
-from experiments.runs.pools import PoolSetup
+from flashsim.pools.setup import PoolSetup
 
 setup = PoolSetup("tpc-c:warehouses=2000", "lc", options={"partitions": 16})
 run = setup.build()

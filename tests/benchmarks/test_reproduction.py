@@ -15,8 +15,8 @@ _RUN = (
     PEAK_MEMORY
     + """
 import sys, time
-from experiments.runs.jobs import Settings
-from experiments.papers.do2009.runs import Setup
+from flashsim.studies.runs.jobs import Settings
+from flashsim.literature.do2009.runs import Setup
 Setup(sys.argv[1], 600).job(Settings(0.002)).make()  # compiles
 begin = time.process_time()
 Setup(sys.argv[1], 600).job(Settings(float(sys.argv[2]))).make()

@@ -10,11 +10,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from experiments.replaying.device_report import DeviceReport
-from experiments.replaying.simulated import ReplaySettings, replay
-from experiments.replaying.survey import WINDOW, survey
 from flashsim.core.request import REQUEST
 from flashsim.device.device import Device
+from flashsim.studies.replaying.device_report import DeviceReport
+from flashsim.studies.replaying.simulated import ReplaySettings, replay
+from flashsim.studies.replaying.survey import WINDOW, survey
 from traces.conversion import convert
 from traces.excerpt import Excerpt
 from traces.format import read_trace

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from experiments.command_line import app
+from flashsim.operations.command_line import app
 from flashsim.ssd.lab.drive import LabDrive
 from tests.contract import own_member
 from tests.contract.guide import PAGE, POLICIES, commands, write_members

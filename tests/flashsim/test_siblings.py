@@ -32,7 +32,7 @@ def test_siblings_are_found_and_not_imported(tmp_path: Path) -> None:
 
 
 #: A module of flashsim's in each sibling.
-OURS = {"models": "haas", "algorithms": "sorting", "traces": "schema", "experiments": "command_line"}
+OURS = {"models": "haas", "algorithms": "sorting", "traces": "schema"}
 THEIRS = """
 print("run")
 class Mine:
@@ -86,21 +86,21 @@ def test_what_the_user_does_not_ask_for_is_not_run_and_a_failure_is_his(tmp_path
 
 
 def test_a_script_of_a_siblings_name_runs_flashsim_in_processes_and_compiles_nothing_anew(tmp_path: Path) -> None:
-    """As one that is called experiments.py: workers import it by no means."""
+    """As one that is called traces.py: workers import it by no means."""
     script = """
 import os, sys
 import flashsim
 from flashsim.core.source_files import source_tree
-from experiments.runs.parallel import each
+from flashsim.studies.runs.parallel import each
 from models.haas import cost
 if __name__ != "__main__":
     print("run twice")
     sys.exit(1)
-print(sorted(result for _, result in each(os.path.basename, ["a", "b"], 2)), "theirs" in str(source_tree().sources["experiments"]))
+print(sorted(result for _, result in each(os.path.basename, ["a", "b"], 2)), "theirs" in str(source_tree().sources["traces"]))
 """
-    (tmp_path / "experiments.py").write_text(script)
+    (tmp_path / "traces.py").write_text(script)
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    done = subprocess.run([sys.executable, "experiments.py"], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    done = subprocess.run([sys.executable, "traces.py"], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
     assert (done.stdout, done.stderr) == ("['a', 'b'] False\n", "")
 
 

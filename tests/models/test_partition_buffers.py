@@ -6,9 +6,9 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from experiments.formulas.drives import parallel_drive_of
 from flashsim.core.errors import InvalidParameterError
 from flashsim.device import presets
+from flashsim.studies.formulas.drives import parallel_drive_of
 from models.partition_buffers import PartitionProblem, as_grace, published, ruled, searched
 from models.partition_costs import Division, Input, cost
 from models.psync import Direction, ParallelDrive

@@ -18,7 +18,7 @@ def test_there_are_notebooks() -> None:
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_it_runs(path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
-    if "experiments.papers.do2009" in path.read_text(encoding="utf-8"):
+    if "flashsim.literature.do2009" in path.read_text(encoding="utf-8"):
         request.getfixturevalue("small_scale")  # the paper's runs that it shows, kept
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     notebook = nbformat.read(path, as_version=4)

@@ -10,7 +10,6 @@ import pyarrow.parquet as pq
 import pytest
 import simpy
 
-from experiments.replaying.demerit import demerit
 from flashsim.core.host_specification import delay
 from flashsim.core.request import Integers
 from flashsim.execution.pooled import columns as at
@@ -18,6 +17,7 @@ from flashsim.execution.pooled import run as pool_run
 from flashsim.execution.pooled.run import PoolRun
 from flashsim.execution.pooled.system import CPU, PURPOSES
 from flashsim.execution.specified_devices import CausalEnvironment, SpecifiedDevices
+from flashsim.studies.replaying.demerit import demerit
 from tests.property.test_pooled_equality import Drawn, drawn_system
 from traces.parquet_writer import ParquetWriter
 from traces.recording import CausedRequests

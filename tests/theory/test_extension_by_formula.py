@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from experiments.formulas.extension import Formula, Transacted, service
-from experiments.runs.pool_devices import DISKS_3_1, SSD_3_1
-from experiments.runs.pools import PoolSetup
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.kernel import compiled
 from flashsim.core.units import SECONDS
+from flashsim.pools.devices import DISKS_3_1, SSD_3_1
+from flashsim.pools.setup import PoolSetup
+from flashsim.studies.formulas.extension import Formula, Transacted, service
 from traces.transactions import workload
 
 TPC_C, TPC_E = {"partitions": 16}, {"partitions": 16, "work": 727_000, "dirty_limit": 1}

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from experiments.validation import closed_loop
-from experiments.validation.comparison import Group, compare
 from flashsim.device import presets
 from flashsim.hdd.diskspecs import drive
+from flashsim.studies.validation import closed_loop
+from flashsim.studies.validation.comparison import Group, compare
 
 #: Sectors that a drive has, and the largest distance of all requests, of reads, of writes, and of the means (a share).
 DRIVES = {

@@ -16,13 +16,13 @@ from scipy.stats import t
 
 from algorithms.extensions.base import extension_design
 from algorithms.replacement.base import replacement_policy
-from experiments.runs.pool_devices import PoolDevice
 from flashsim.core.kernel import compiled
 from flashsim.core.rng import generator
 from flashsim.core.transactions import Transactions
 from flashsim.core.units import MILLISECONDS, SECONDS
 from flashsim.execution.pooled.run import PoolRun
 from flashsim.execution.pooled.system import CPU, DISK, SSD, TRANSACTIONS, PoolSystem
+from flashsim.pools.devices import PoolDevice
 from models.closed_network import Equilibrium, Station, equilibrium
 
 PAGES, EACH, BATCHES = 20_000, 4, 40

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from experiments.command_line import app
 from flashsim.core.request import FLUSH, READ, WRITE
-from tests.experiments.conftest import SMALL_JOIN
+from flashsim.operations.command_line import app
+from tests.flashsim.conftest import SMALL_JOIN
 from traces.conversion import convert
 from traces.format.base import load_writable, read_trace
 from traces.schema import make_batch

@@ -9,7 +9,6 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from experiments.runs.joining import JoinSetting, lay_out, open_pair, simulate_join
 from flashsim.core.errors import CapacityError, InvalidParameterError
 from flashsim.core.request import OPERATIONS, Completions, Requests
 from flashsim.core.units import KIB
@@ -25,6 +24,7 @@ from flashsim.storage.heap_file import File, HeapFile, heap_file
 from flashsim.storage.placement import PLACEMENTS
 from flashsim.storage.relation import Relation
 from flashsim.storage.rows import Tuples, keyed
+from flashsim.studies.runs.joining import JoinSetting, lay_out, open_pair, simulate_join
 
 PAGE = 8 * KIB
 

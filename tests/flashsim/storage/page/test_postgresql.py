@@ -13,7 +13,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from experiments.runs.exporting import lay_out_rows
 from flashsim.core.errors import CapacityError, DamagedFileError, InvalidParameterError, SchemaError
 from flashsim.storage.columns import without_unions
 from flashsim.storage.heap_file import heap_file
@@ -24,6 +23,7 @@ from flashsim.storage.relation import Relation
 from flashsim.storage.rows import FixedRows, Tuples, keyed
 from flashsim.storage.source import open_source
 from flashsim.storage.source.base import TableRecords
+from flashsim.studies.runs.exporting import lay_out_rows
 from tests.flashsim.storage.tables import relation_of, tables
 
 MEMBER = PAGE_FORMATS.load("postgresql")

@@ -1,0 +1,50 @@
+"""Joins on flash drives that differ in one assumption each: on the drive's inside, its history, or the file system."""
+
+from dataclasses import replace
+from typing import Any
+
+from flashsim.core.errors import InvalidParameterError
+from flashsim.core.units import SECONDS
+from flashsim.literature.do2009.runs import DEVICES, Setup, buffers, laid_out, too_small
+from flashsim.studies.runs.drives import states
+from flashsim.studies.runs.joining import simulate_join
+from flashsim.studies.runs.ships_model import ShipsModel
+
+_PAGE_MAP = {"ftl": "page", "gc": "greedy", "log_blocks": 0}
+#: Other values of the flash drive's parameters, and of what it held before.
+VARIANTS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "as assumed": ({}, {}),
+    "a new drive": ({}, {"full": False, "overwrites": 0}),
+    "no overwrites before": ({}, {"overwrites": 0}),
+    "a volume that begins on a superblock": ({}, {"start": 0}),
+    "4 log blocks a plane": ({"log_blocks": 4}, {}),
+    "8 log blocks a plane": ({"log_blocks": 8}, {}),
+    "32 log blocks a plane": ({"log_blocks": 32}, {}),
+    "superblocks of 1 MiB": ({"pages_per_block": 32, "blocks_per_plane": 61_440}, {}),
+    "superblocks of 4 MiB": ({"pages_per_block": 128, "blocks_per_plane": 15_360}, {}),
+    "fully associative log blocks (fast)": ({"ftl": "fast"}, {}),
+    "a page map, full in order": (_PAGE_MAP, {}),
+    "a page map, new": (_PAGE_MAP, {"full": False, "overwrites": 0}),
+}
+#: Without a file system's metadata: its part, and what is left of the translation layer's.
+_WITHOUT_METADATA = ("as assumed", "a page map, full in order")
+PLACEMENTS = {"ext3": tuple(VARIANTS), "packed": _WITHOUT_METADATA, "spread": _WITHOUT_METADATA}
+
+
+def io_seconds(join: str, memory: int, placement: str, scale: float, seed: int, ships_model: bool) -> dict[str, float]:
+    """I/O seconds of a join on the HDD and on each variant of the flash drive, JSON-ready; too small a pool leaves it empty."""
+    setup = Setup(join, memory)
+    files, setting = laid_out(setup, scale, seed)
+    model = ShipsModel(scale) if ships_model else None
+    usual = {machine: found[0].in_model(model) for machine, found in states(DEVICES, 1, seed).items()}
+    drives = {"HDD": usual["HDD"]}
+    for name in PLACEMENTS[placement]:
+        parameters, history = VARIANTS[name]
+        drives[name] = replace(usual["SSD"], changes=parameters, **history)
+    try:
+        allocation = buffers(setup, scale, *(file.pages for file in files), ships_model=ships_model)
+        runs = simulate_join(replace(setting, placement=placement), files, list(drives.values()), allocation=allocation).runs
+    except InvalidParameterError as problem:
+        too_small(problem)
+        return {}
+    return {name: run.total().io_time / SECONDS for name, run in zip(drives, runs, strict=True)}

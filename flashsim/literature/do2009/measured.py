@@ -1,0 +1,96 @@
+"""What the paper's runs measured, with the formula's answer beside it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from statistics import fmean
+
+from flashsim.device import presets
+from flashsim.literature.do2009.runs import DEVICES, Setup, buffers, join_setting
+from flashsim.studies.formulas.comparison import Compared, compare, formula
+from flashsim.studies.runs.jobs import Results
+from flashsim.studies.runs.joining import PhaseSeconds
+from flashsim.studies.runs.nominal import disk_of
+from flashsim.studies.runs.ships_model import ShipsModel
+from models.haas import JoinCost
+from models.join_costs.base import Sizes
+
+
+@dataclass(frozen=True)
+class Result:
+    """One join on one machine; `comparisons` holds a repetition each."""
+
+    setup: Setup
+    machine: str
+    comparisons: tuple[tuple[Compared, ...], ...]
+    user: tuple[float, ...]  # seconds of a repetition
+    kernel: tuple[float, ...]
+
+    @property
+    def comparison(self) -> tuple[Compared, ...]:
+        """The phases and their total, times averaged over the repetitions."""
+        return tuple(map(_average, zip(*self.comparisons, strict=True)))
+
+    @property
+    def total(self) -> Compared:
+        return self.comparison[-1]
+
+    @property
+    def phases(self) -> tuple[Compared, ...]:
+        return self.comparison[:-1]
+
+    @property
+    def io_times(self) -> list[float]:
+        """I/O seconds of each repetition."""
+        return [comparison[-1].io for comparison in self.comparisons]
+
+
+def _average(repeated: Sequence[Compared]) -> Compared:
+    io, cpu, total = (fmean(getattr(one, name) for one in repeated) for name in ("io", "cpu", "total"))
+    return replace(repeated[0], io=io, cpu=cpu, total=total)
+
+
+class Runs:
+    """What was measured, by setup and machine."""
+
+    def __init__(self, results: Results) -> None:
+        self.settings = results.settings
+        self._results = results
+
+    def get(self, setup: Setup, machine: str) -> Result | None:
+        """One result, or None where the run was not asked for or could not be made."""
+        found = self._results.get(setup.job(self.settings), {})
+        if machine not in found.get("machines", {}):
+            return None
+        repeated = [[PhaseSeconds(**row) for row in one] for one in found["machines"][machine]]
+        told = _formula(setup, self.settings.scale, machine, tuple(found["pages"]), self.settings.ships_model)
+        user, kernel = (tuple(getattr(one[-1], name) for one in repeated) for name in ("user", "kernel"))
+        return Result(setup, machine, tuple(tuple(compare(one, told)) for one in repeated), user, kernel)
+
+    def run(self, setup: Setup) -> str:
+        return setup.job(self.settings).id
+
+    def problem(self, setup: Setup) -> str:
+        """Why a run could not be made, or an empty text."""
+        text: str = self._results.get(setup.job(self.settings), {}).get("problem", "")
+        return text
+
+    def seconds(self, setup: Setup, machine: str, what: str = "total") -> float | None:
+        """``total``, ``io`` or ``cpu`` seconds of a run."""
+        found = self.get(setup, machine)
+        return getattr(found.total, what) if found else None
+
+    def speedup(self, setup: Setup, what: str) -> float | None:
+        """HDD over SSD seconds."""
+        hdd, ssd = (self.seconds(setup, machine, what) for machine in ("HDD", "SSD"))
+        return hdd / ssd if hdd is not None and ssd else None
+
+
+@cache
+def _formula(setup: Setup, scale: float, machine: str, pages: tuple[int, int, int, int], ships_model: bool) -> JoinCost | None:
+    disk = disk_of(presets.load(DEVICES[machine]), setup.page_size)
+    if ships_model:
+        disk = ShipsModel(scale, setup.page_size * setup.page_io).disk(disk)
+    sizes = Sizes(*pages, join_setting(setup, scale).memory)
+    allocation = buffers(setup, scale, *pages[:2], ships_model=ships_model)
+    return formula(setup.join, sizes, disk, allocation, page_io=setup.page_io)

@@ -1,0 +1,161 @@
+"""The paper's runs: a join with a buffer pool, page size and kind of I/O, timed on several states of both machines in one pass."""
+
+from collections.abc import Collection, Iterator
+from dataclasses import asdict, dataclass, replace
+from functools import lru_cache
+from operator import attrgetter
+from typing import Any
+
+from flashsim.core.errors import InvalidParameterError
+from flashsim.core.units import MIB
+from flashsim.device import presets
+from flashsim.execution import cpu as cpus
+from flashsim.execution.cpu import CpuModel
+from flashsim.storage.heap_file import HeapFile, heap_file
+from flashsim.storage.relation import Relation
+from flashsim.storage.source import load_pair
+from flashsim.storage.source.do2009 import KEYS, PaperRecords
+from flashsim.studies.runs.drives import states
+from flashsim.studies.runs.jobs import Job, Settings
+from flashsim.studies.runs.joining import CPU, JoinSetting, divide_pages, lay_out, simulate_join
+from flashsim.studies.runs.nominal import disk_of
+from flashsim.studies.runs.ships_model import ShipsModel
+from models.allocation.buffers import Allocation
+
+JOINS = ("bnl", "sort-merge", "grace-hash", "hybrid-hash")
+LABELS = {"bnl": "BNL", "sort-merge": "SM", "grace-hash": "GH", "hybrid-hash": "HH"}
+#: Buffer pools in the paper's "MB", taken as MiB: 100 MB are 12,800 pages, as the relations' sizes suggest.
+MEMORY = (100, 200, 300, 400, 500, 600)
+PAGE_SIZE = 8192
+SCALE_FACTOR = 30
+#: Section 4.5: "the flash page size (4 KB)".
+FLASH_PAGE = 4096
+#: The paper's machine ran Red Hat Enterprise 5, whose file system was ext3.
+PLACEMENT = "ext3"
+#: The machines of section 4.1; the buffers are divided for the HDD (section 3.5).
+DEVICES = {"HDD": "toshiba-5400-320gb", "SSD": "ocz-core-60gb"}
+#: Section 4.4 and 4.5 vary the page size with one buffer pool.
+PAGE_SIZES, PAGE_SIZES_MEMORY = (2048, 4096, 8192, 16384, 32768), 500
+#: States of the drives that a run is repeated on ("each data point is the average over three runs"), and more of them for the runs by which
+#: the variation is judged.
+REPETITIONS, VARIATION_REPETITIONS, VARIATION_MEMORY = 3, 12, 500
+
+
+@dataclass(frozen=True)
+class Setup:
+    """One join: buffer pool in the paper's MB, page size, whether requests are single pages or output buffers whole flash pages."""
+
+    join: str
+    memory: int
+    page_size: int = PAGE_SIZE
+    page_io: bool = False
+    aligned: bool = False
+
+    @property
+    def repetitions(self) -> int:
+        usual = (self.page_size, self.page_io) == (PAGE_SIZE, False)
+        return VARIATION_REPETITIONS if usual and self.memory == VARIATION_MEMORY else REPETITIONS
+
+    @property
+    def name(self) -> str:
+        more = f", {self.page_size // 1024} KB pages" if self.page_size != PAGE_SIZE else ""
+        kind = f"{', page-sized I/O' if self.page_io else ''}{', output in whole flash pages' if self.aligned else ''}"
+        return f"{self.join}, {self.memory} MB{more}{kind}"
+
+    def job(self, settings: Settings) -> Job:
+        rest = {"repetitions": self.repetitions, "scale": settings.scale, "seed": settings.seed, "ships_model": settings.ships_model}
+        return Job.of(run_join, self.name, **asdict(self), **rest)
+
+
+def page_size_grid(page_io: bool) -> list[Setup]:
+    """Figures 2 and 3: every join with every page size, the longest runs first."""
+    return [Setup(join, PAGE_SIZES_MEMORY, page_size, page_io) for page_size in PAGE_SIZES for join in JOINS]
+
+
+def grid_jobs(claims: Collection[str], settings: Settings) -> list[Job]:
+    """The ``jobs`` of an exhibit that needs the whole grid, the longest runs first."""
+    return [setup.job(settings) for setup in sorted(cells(), key=attrgetter("memory"))]
+
+
+def cells() -> Iterator[Setup]:
+    """The paper's grid in the order of its tables."""
+    for join in JOINS:
+        for memory in MEMORY:
+            yield Setup(join, memory)
+
+
+def too_small(problem: InvalidParameterError) -> str:
+    """That a buffer pool is too small at this scale, in words; anything else is raised again."""
+    if problem.parameter != "memory":
+        raise problem
+    return str(problem)
+
+
+@lru_cache(maxsize=1)
+def relations(scale: float, seed: int) -> tuple[Relation, Relation]:
+    customer, orders = (PaperRecords(name, SCALE_FACTOR * scale, seed) for name in ("customer", "orders"))
+    return load_pair(customer, orders, KEYS["customer"], KEYS["orders"])
+
+
+def join_setting(setup: Setup, scale: float) -> JoinSetting:
+    memory = max(1, round(setup.memory * scale * MIB / setup.page_size))
+    return JoinSetting(setup.join, memory, setup.page_io, PLACEMENT, DEVICES["HDD"], CPU)
+
+
+def laid_out(setup: Setup, scale: float, seed: int) -> tuple[tuple[HeapFile, HeapFile], JoinSetting]:
+    """The relations' heap files and how the join runs."""
+    pair = relations(scale, seed)
+    return (lay_out(pair[0], setup.page_size), lay_out(pair[1], setup.page_size)), join_setting(setup, scale)
+
+
+def large_pages(page_size: int) -> tuple[int, int]:
+    """Pages of customer and orders at scale 1."""
+    customer, orders = (PaperRecords(name, SCALE_FACTOR).published_pages(page_size) for name in ("customer", "orders"))
+    return customer, orders
+
+
+def buffers(setup: Setup, scale: float, r_pages: int, s_pages: int, *, ships_model: bool) -> Allocation:
+    """How the paper divides memory, for its disk; where `aligned` is asked for, with output in whole flash pages.
+
+    A ship's model has the division of scale 1, as far as its memory can be so divided.
+    """
+    setting, disk = join_setting(setup, scale), disk_of(presets.load(DEVICES["HDD"]), setup.page_size)
+    allocation: Any = divide_pages(setting, r_pages, s_pages, disk)[1]
+    if ships_model:
+        large_r, large_s = large_pages(setup.page_size)
+        large = divide_pages(join_setting(setup, 1.0), large_r, large_s, disk)[1]
+        allocation = ShipsModel(scale).buffers(large, large_r, setting.memory, r_pages) or allocation
+    if not setup.aligned:
+        return allocation
+    per_flash_page = max(1, FLASH_PAGE // setup.page_size)
+    return replace(allocation, output=max(per_flash_page, allocation.output // per_flash_page * per_flash_page))
+
+
+def prices(setup: Setup, files: tuple[HeapFile, HeapFile], model: ShipsModel | None) -> CpuModel:
+    cpu = cpus.load(CPU)
+    return model.sorting(cpu, sum(len(file.relation) for file in files)) if model and setup.join == "sort-merge" else cpu
+
+
+def run_join(
+    join: str, memory: int, page_size: int, page_io: bool, aligned: bool, repetitions: int, scale: float, seed: int, ships_model: bool
+) -> dict[str, Any]:
+    """One join on both machines, JSON-ready; a pool that is too small at this scale is told as a ``problem``.
+
+    ``machines`` has a list of `PhaseSeconds` each repetition, ``pages`` the lengths of both relations and of temporaries for all of them.
+    """
+    setup = Setup(join, memory, page_size, page_io, aligned)
+    files, setting = laid_out(setup, scale, seed)
+    model = ShipsModel(scale, page_size * page_io) if ships_model else None
+    machines = {machine: [drive.in_model(model) for drive in drives] for machine, drives in states(DEVICES, repetitions, seed).items()}
+    pages = [file.pages for file in files]
+    try:
+        allocation, cpu = buffers(setup, scale, *pages, ships_model=ships_model), prices(setup, files, model)
+        drives = [state for repeated in machines.values() for state in repeated]
+        result = simulate_join(setting, files, drives, allocation=allocation, cpu=cpu)
+    except InvalidParameterError as problem:
+        return {"problem": too_small(problem)}
+    measured = [[vars(phase) for phase in result.measured(index)] for index in range(len(result.runs))]
+    return {
+        "machines": {machine: measured[place * repetitions :][:repetitions] for place, machine in enumerate(machines)},
+        "pages": [*pages, *(heap_file(file.relation, page_size).pages for file in files)],
+    }

@@ -1,0 +1,58 @@
+"""How much each assumption on the drive's inside, its history and the file system moves the I/O speedups of table 3."""
+
+from collections.abc import Collection
+from statistics import median
+
+from flashsim.literature.base import Claim, load
+from flashsim.literature.do2009.assumptions import PLACEMENTS, io_seconds
+from flashsim.literature.do2009.runs import LABELS
+from flashsim.studies.presentation.section import Section
+from flashsim.studies.presentation.tables import Entry, Table
+from flashsim.studies.runs.jobs import Job, Results, Settings
+
+TITLE = "How much each assumption matters"
+#: The joins that write, and the buffer pools of the calibration columns.
+_JOINS, _MEMORY = ("sort-merge", "grace-hash", "hybrid-hash"), (200, 500)
+
+
+def jobs(claims: Collection[str], settings: Settings) -> list[Job]:
+    """A pass each join, buffer pool and placement; all variants of the drive share it."""
+    return [_job(settings, join, memory, placement) for placement in PLACEMENTS for memory in _MEMORY for join in _JOINS]
+
+
+def _job(settings: Settings, join: str, memory: int, placement: str) -> Job:
+    label = f"{join}, {memory} MB, {placement}, other assumptions"
+    arguments = {"join": join, "memory": memory, "placement": placement, "scale": settings.scale, "seed": settings.seed}
+    return Job.of(io_seconds, label, **arguments, ships_model=settings.ships_model)
+
+
+def sections(results: Results) -> list[Section]:
+    """Speedups of each variant, and how far they are from the published ones."""
+    published = next(claim for claim in load("do2009").claims if claim.id == "table3-io")
+    rows: list[list[Entry]] = []
+    for placement, variants in PLACEMENTS.items():
+        for variant in variants:
+            pairs = [_speedup(results, published, placement, variant, join, memory) for join in _JOINS for memory in _MEMORY]
+            known = [pair for pair in pairs if pair is not None]
+            if known:
+                errors = [abs(ours / value - 1) for ours, value in known]
+                rows.append([placement, variant, 100 * median(errors), 100 * max(errors), *(pair[0] if pair else None for pair in pairs)])
+    header = [
+        "placement",
+        "assumption",
+        "median error %",
+        "worst %",
+        *(f"{LABELS[join]} {memory} MB" for join in _JOINS for memory in _MEMORY),
+    ]
+    text = (
+        "I/O speedups, SSD over HDD, of the joins that write, against table 3 at 200 and 500 MB, with one assumption changed at a time; "
+        "packed is a file system without any metadata, spread one that also gives every temporary file a region of its own."
+    )
+    return [Section(TITLE, text, [Table(header, rows, "sensitivity", digits=2)])]
+
+
+def _speedup(results: Results, claim: Claim, placement: str, variant: str, join: str, memory: int) -> tuple[float, float] | None:
+    found = results.get(_job(results.settings, join, memory, placement), {})
+    if variant not in found:
+        return None
+    return found["HDD"] / found[variant], float(claim.published[join][memory // 100 - 1])

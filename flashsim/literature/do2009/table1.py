@@ -1,0 +1,101 @@
+"""Table 1, the buffer allocations: against the continuous costs' minima, the heuristics' known values, and the best whole division.
+
+It is judged at the paper's sizes whatever the scale of the runs.
+"""
+
+from collections.abc import Collection
+from functools import partial
+
+from flashsim.core.units import MIB
+from flashsim.device import presets
+from flashsim.literature.base import Cell, Claim, Judgement, decided
+from flashsim.literature.do2009.runs import DEVICES, MEMORY, PAGE_SIZE, cells
+from flashsim.studies.presentation.section import Section
+from flashsim.studies.presentation.tables import Entry, Table
+from flashsim.studies.runs.jobs import Job, Results, Settings
+from flashsim.studies.runs.nominal import disk_of
+from models import optimum
+from models.allocation.grace_hash import grace_hash
+from models.allocation.hybrid_hash import hybrid_hash
+from models.allocation.nested_loops import nested_loops
+from models.allocation.sort_merge import sort_merge
+from models.disk import Disk
+from models.haas import cost
+from models.join_costs.base import allocate
+
+#: Pages of customer and orders in the paper.
+R_PAGES, S_PAGES = 93_440, 655_360
+
+
+def paper_disk() -> Disk:
+    """The HDD of table 2, for which the paper divides its buffers."""
+    return disk_of(presets.load(DEVICES["HDD"]), PAGE_SIZE)
+
+
+def pool(memory: int) -> int:
+    """Pages of a buffer pool in the paper's MB."""
+    return memory * MIB // PAGE_SIZE
+
+
+def jobs(claims: Collection[str], settings: Settings) -> list[Job]:
+    """The best division of every buffer pool, for each join."""
+    return [_best(setup.join, setup.memory) for setup in cells()]
+
+
+def judge(claim: Claim, results: Results) -> Judgement:
+    """Judge the four allocations at the six buffer pools."""
+    disk = paper_disk()
+    judged = []
+    for row, memory in enumerate(MEMORY):
+        pages = pool(memory)
+        judged += _against_minimum(claim.limits["pages"], memory, pages, disk)
+        grace = grace_hash(R_PAGES, S_PAGES, pages)
+        hybrid = hybrid_hash(R_PAGES, S_PAGES, pages, disk.latency_ratio)
+        buffers = [grace.buckets, grace.output, grace.input, grace.phase2_input]
+        for name, values in (("grace-hash", buffers), ("hybrid-hash", [hybrid.input, hybrid.buckets])):
+            published = list(claim.published[name][row])
+            judged.append(Cell(f"{name} {memory} MB", str(published), str(values), values == published))
+    outside = [cell.name for cell in judged if not cell.inside]
+    measured = f"{len(judged) - len(outside)} of {len(judged)} allocations agree"
+    note = "judged at the paper's sizes; the loss against the best whole division stands in the report's table"
+    return Judgement(claim, decided(claim, not outside), "24 allocations", measured, judged, note, scaled=False)
+
+
+def _against_minimum(limit: float, memory: int, pages: int, disk: Disk) -> list[Cell]:
+    y, x = disk.latency_ratio, disk.access_ratio
+    closed = {
+        "bnl": nested_loops(R_PAGES, S_PAGES, pages, y, refine=False).inner,
+        "sort-merge": sort_merge(R_PAGES, S_PAGES, pages, x).input,
+    }
+    nested = partial(optimum.nested_loops_cost, r_pages=R_PAGES, s_pages=S_PAGES, memory=pages, latency_ratio=y)
+    sorting = partial(optimum.sort_merge_cost, r_pages=R_PAGES, s_pages=S_PAGES, memory=pages, access_ratio=x)
+    best = {"bnl": optimum.continuous(nested, pages), "sort-merge": optimum.continuous(sorting, pages / 2)}
+    return [Cell(f"{join} {memory} MB", round(best[join], 2), closed[join], abs(closed[join] - best[join]) <= limit) for join in closed]
+
+
+def sections(results: Results) -> list[Section]:
+    """The allocations' costs beside the best that any division in whole pages costs."""
+    disk = paper_disk()
+    rows: list[list[Entry]] = []
+    for setup in cells():
+        join, memory = setup.join, setup.memory
+        least = results[_best(join, memory)]
+        given = allocate(join, R_PAGES, S_PAGES, pool(memory), disk.latency_ratio, disk.access_ratio)
+        ours = cost(join, R_PAGES, S_PAGES, pool(memory), disk, given).seconds
+        buffers = ", ".join(f"{name.replace('_', ' ')} {value:,}" for name, value in vars(given).items())
+        rows.append([join, memory, buffers, ours, least, 100 * (ours / least - 1)])
+    header = ["join", "MB", "buffers, pages", "I/O s", "best I/O s", "loss %"]
+    text = (
+        "Buffers by Haas et al. at the paper's sizes, what the formula says they cost on the HDD, and the least that any division in whole "
+        "pages would cost."
+    )
+    return [Section("Buffer allocations (table 1)", text, [Table(header, rows, "table1")])]
+
+
+def _best(join: str, memory: int) -> Job:
+    return Job.of(best_seconds, f"{join}, {memory} MB, best buffers", join=join, pages=pool(memory))
+
+
+def best_seconds(join: str, pages: int) -> float:
+    """What the best division of a buffer pool costs, by the formula."""
+    return optimum.discrete(join, R_PAGES, S_PAGES, pages, paper_disk()).seconds

@@ -1,0 +1,59 @@
+"""The error bars of figure 1: how far I/O times vary from one state of the drives to another."""
+
+from collections.abc import Collection
+
+import numpy as np
+
+from flashsim.literature.base import Cell, Claim, Judgement, judge_holds
+from flashsim.literature.do2009.measured import Runs
+from flashsim.literature.do2009.runs import DEVICES, JOINS, LABELS, VARIATION_MEMORY, Setup
+from flashsim.studies.presentation.section import Section
+from flashsim.studies.presentation.tables import Entry, Table
+from flashsim.studies.runs.jobs import Job, Results, Settings
+
+
+def jobs(claims: Collection[str], settings: Settings) -> list[Job]:
+    """Every join with one buffer pool, on more states than other runs."""
+    return [Setup(join, VARIATION_MEMORY).job(settings) for join in JOINS]
+
+
+def io_times(runs: Runs, join: str, machine: str) -> list[float] | None:
+    """I/O seconds on each state; None where a run could not be made."""
+    found = runs.get(Setup(join, VARIATION_MEMORY), machine)
+    return found.io_times if found else None
+
+
+def spread(times: list[float] | None) -> float | None:
+    return None if times is None else float(np.ptp(times) / np.mean(times))
+
+
+def judge(claim: Claim, results: Results) -> Judgement:
+    """Judge the order of the spreads on the SSD, and their size on the HDD."""
+    runs = Runs(results)
+    flash = {join: spread(io_times(runs, join, "SSD")) for join in JOINS}
+    pairs = [("grace-hash", "sort-merge"), ("hybrid-hash", "sort-merge"), ("sort-merge", "bnl")]
+    cells = [_above(f"{LABELS[wide]} above {LABELS[narrow]}, SSD", flash[wide], flash[narrow]) for wide, narrow in pairs]
+    little = claim.limits["little"]
+    for join in JOINS:
+        wide = spread(io_times(runs, join, "HDD"))
+        cells.append(Cell(f"{LABELS[join]}, HDD", f"below {little:g}", wide, None if wide is None else wide < little))
+    return judge_holds(claim, cells)
+
+
+def _above(name: str, wide: float | None, narrow: float | None) -> Cell:
+    if wide is None or narrow is None:
+        return Cell(name, "above", None, None)
+    return Cell(name, "above", f"{100 * wide:.3f} % against {100 * narrow:.3f} %", wide > narrow)
+
+
+def sections(results: Results) -> list[Section]:
+    runs = Runs(results)
+    rows: list[list[Entry]] = []
+    for machine in DEVICES:
+        for join in JOINS:
+            if times := io_times(runs, join, machine):
+                rows.append([machine, join, len(times), min(times), float(np.mean(times)), max(times), 100 * (spread(times) or 0)])
+    header = ["machine", "join", "states", "least I/O s", "mean", "most", "spread %"]
+    drawn = "over drive states drawn under the seed: where the volume begins, and what was overwritten before"
+    text = f"I/O seconds with {VARIATION_MEMORY} MB {drawn}."
+    return [Section("Variation between runs (error bars of figure 1)", text, [Table(header, rows, "variance", digits=3)])]

@@ -1,0 +1,148 @@
+"""The thesis's runs: TPC-C and TPC-E on its machine, with each design, with disks as in table 3.1 and with faster ones."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from flashsim.core.units import MINUTES
+from flashsim.literature.base import Cell, Claim, Judgement, Verdict
+from flashsim.pools.setup import PoolResult, PoolSetup, run_pool
+from flashsim.studies.presentation.tables import Entry
+from flashsim.studies.runs.jobs import Job, Results, Settings
+
+#: Pages and simulated time are a hundredth of the thesis's at scale 1; ratios are the same from a thousandth on.
+SHARE = 0.01
+#: Steady throughput is that of the last two hours.
+STEADY = 20
+
+
+@dataclass(frozen=True)
+class Disks:
+    """A reading of the thesis's disks.
+
+    Parameters
+    ----------
+    name
+        In words.
+    faster
+        Than table 3.1 has them, at random.
+    work
+        Processor time of a transaction of TPC-E, ns: the limit is 7.6 times what is done without an SSD at 230 GB.
+    """
+
+    name: str
+    faster: float
+    work: int
+
+
+#: As published, and fitted to the 6.7 MB/s that TPC-C reads without an SSD.
+DISKS = (Disks("table 3.1", 1.0, 727_000), Disks("disks 1.5 times as fast", 1.5, 493_000))
+PUBLISHED, FITTED = DISKS
+
+DESIGNS = {"none": "noSSD", "cw": "CW", "dw": "DW", "lc": "LC", "tac": "TAC"}
+
+
+#: Parts of the SSD's frames.
+PARTITIONS = {"partitions": 16}
+#: Rates of the disks by the table that has them; table 4.3 has the eighteen of chapter 4.
+RATES = {"3.1": "rates", "4.3": "rates:read=2718,write=2610,further=188244,servers=18"}
+
+
+def writing(dirty_limit: int) -> dict[str, int]:
+    """What goes to disk behind the clients' backs: 256 groups at the same time keep to lambda, and do not hold reads up for longer."""
+    return PARTITIONS | {"dirty_limit": dirty_limit, "cleaners": 256}
+
+
+def devices(faster: float, table: str = "3.1") -> dict[str, str]:
+    """The thesis's devices, with disks so many times as fast at random."""
+    speed = "" if faster == 1 else f"{',' if ':' in RATES[table] else ':'}speed={100 * faster:g}"
+    return {"disk": RATES[table] + speed, "ssd": "rates"}
+
+
+def tpc_c(warehouses: int, design: str, disks: Disks, dirty_limit: int = 50) -> PoolSetup:
+    """TPC-C for ten hours without checkpoints (3.4.2)."""
+    return PoolSetup(f"tpc-c:warehouses={warehouses}", design, devices=devices(disks.faster), options=writing(dirty_limit))
+
+
+def tpc_e(gigabytes: int, design: str, disks: Disks, checkpoint: int = 40 * MINUTES, **changes: Any) -> PoolSetup:
+    """TPC-E for ten hours with a checkpoint every 40 minutes (3.4.3); pages of an extent of SQL Server, eight, are about as hot."""
+    options = writing(1) | changes.pop("options", {}) | {"checkpoint": checkpoint, "work": disks.work}
+    workload = f"tpc-e:database={gigabytes}GiB,neighbours=8"
+    return PoolSetup(workload, design, devices=devices(disks.faster), options=options, **changes)
+
+
+def job(setup: PoolSetup, settings: Settings) -> Job:
+    return Job.of(run_pool, _label(setup), setup=vars(at_scale(setup, settings.scale * SHARE, settings)))
+
+
+def at_scale(setup: PoolSetup, scale: float, settings: Settings) -> PoolSetup:
+    return replace(setup, scale=scale, seed=settings.seed)
+
+
+def disks_of(setup: PoolSetup) -> str:
+    """The disks in words."""
+    rates, _, speed = setup.devices["disk"].replace(":speed", ",speed").partition(",speed=")
+    table = next(table for table, text in RATES.items() if text == rates)
+    return f"disks of table {table}" + (f" times {int(speed) / 100:g}" if speed else "")
+
+
+def _label(setup: PoolSetup) -> str:
+    options = setup.options
+    told = [setup.workload, DESIGNS[setup.design], disks_of(setup)]
+    if options.get("checkpoint"):
+        told.append(f"a checkpoint every {options['checkpoint'] / MINUTES:g} min")
+    if setup.design == "lc":
+        told.append(f"lambda {options['dirty_limit']} %")
+    if options.get("expands_for_ssd"):
+        told.append("reads of 8 pages until the SSD is full")
+    return ", ".join(told)
+
+
+class Runs:
+    """What happened, by setup."""
+
+    def __init__(self, results: Results) -> None:
+        self._results = results
+
+    def series(self, setup: PoolSetup) -> PoolResult | None:
+        """Interval by interval; None where the run was not asked for."""
+        found = self._results.get(job(setup, self._results.settings))
+        return PoolResult.of(found) if found else None
+
+    def steady(self, setup: PoolSetup, what: str = "transactions") -> float | None:
+        """Of something counted, a second over the last two hours."""
+        found = self.series(setup)
+        return None if found is None else found.rate(what, slice(-STEADY, None))
+
+    def over(self, setup: PoolSetup, other: PoolSetup) -> float | None:
+        mine, its = self.steady(setup), self.steady(other)
+        return mine / its if mine is not None and its else None
+
+
+def within(name: str, published: float, measured: float | None, limit: float) -> Cell:
+    """A published number, and whether ours is within a share of it."""
+    return Cell(name, published, measured, None if measured is None else abs(measured / published - 1) <= limit)
+
+
+def judged(claim: Claim, cells: dict[str, list[Cell]], note: str = "") -> Judgement:
+    """The verdict by the cells of each reading of the disks: with the first, the published one, it may be reproduced, else only fitted.
+
+    A claim all of whose readings are fitted says so under ``always``.
+    """
+    told = [cell for found in cells.values() for cell in found]
+    holds = {name: all(cell.inside for cell in found) for name, found in cells.items()}
+    verdict = Verdict.DIFFERS
+    if any(cell.inside is None for cell in told):
+        verdict = Verdict.NOT_ATTEMPTED
+    elif next(iter(holds.values())):
+        verdict = Verdict.FITTED if claim.values.get("always") else Verdict.REPRODUCED
+    elif any(holds.values()):
+        verdict = Verdict.FITTED
+    named = [replace(cell, name=f"{name}: {cell.name}") for name, found in cells.items() for cell in found]
+    values: list[Entry] = [cell.published for cell in next(iter(cells.values()))]
+    published = ", ".join(map(_shown, values))
+    measured = "; ".join(f"{name}: {', '.join(_shown(cell.measured) for cell in found)}" for name, found in cells.items())
+    return Judgement(claim, verdict, published, measured, named, note)
+
+
+def _shown(value: Entry) -> str:
+    return f"{value:.3g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,55 @@
+"""Figure 3: the example of a join graph, its segments, which of them are chosen, and the fewest fetches."""
+
+from collections.abc import Collection, Iterable
+from dataclasses import replace
+
+from algorithms.page_access.graph import PageGraph
+from algorithms.page_access.optimum import fewest_fetches
+from algorithms.page_access.planners.base import PLANNERS, plan
+from algorithms.page_access.segments import candidates
+from flashsim.literature.base import Cell, Claim, Judgement, judge_holds
+from flashsim.studies.presentation.section import Section
+from flashsim.studies.presentation.tables import Entry, Table
+from flashsim.studies.runs.jobs import Job, Results, Settings
+
+#: Pages 1 and 2 of one table, a to c of the other; a segment is named by its page and then its partners.
+_GRAPH = PageGraph.of([0, 0, 0, 1, 1], [2, 3, 4, 2, 4], names=list("12abc"))
+_SEGMENTS = {"1abc", "2ac", "a12", "b1", "c12"}
+#: What may be chosen, by the pages in memory.
+_CHOICES = {"": {"b1"}, "c": {"2ac", "b1"}}
+_FRAMES = (2, 3, 4)
+
+
+def jobs(claims: Collection[str], settings: Settings) -> list[Job]:
+    return []
+
+
+def judge(claim: Claim, results: Results) -> Judgement:
+    """Judge the segments, the choices, and the fewest fetches."""
+    cells = [_sets("segments", _SEGMENTS, _segments(""))]
+    for resident, choices in _CHOICES.items():
+        found = _segments(resident)
+        least = min(found.values())
+        chosen = [name for name, missing in found.items() if missing == least]
+        cells.append(_sets(f"choices with {f'page {resident}' if resident else 'no page'} in memory", choices, chosen))
+    (published,) = claim.published.values()
+    for frames, fetches in zip(_FRAMES, published, strict=True):
+        ours = fewest_fetches(_GRAPH, frames)
+        cells.append(Cell(f"fewest fetches with {frames} pages", fetches, ours, ours == fetches))
+    return replace(judge_holds(claim, cells), scaled=False)
+
+
+def _segments(resident: str) -> dict[str, int]:
+    return {each.page + "".join(each.partners): each.missing for each in candidates(_GRAPH, resident)}
+
+
+def _sets(name: str, told: Collection[str], found: Iterable[str]) -> Cell:
+    return Cell(name, ", ".join(sorted(told)), ", ".join(sorted(found)), set(told) == set(found))
+
+
+def sections(results: Results) -> list[Section]:
+    rows: list[list[Entry]] = [["fewest, by exhaustive search", *(fewest_fetches(_GRAPH, frames) for frames in _FRAMES)]]
+    rows += [[name, *(plan(_GRAPH, frames, name).fetches for frames in _FRAMES)] for name in PLANNERS.names()]
+    header = ["planner", *(f"{frames} pages" for frames in _FRAMES)]
+    text = "Fetches of its five pages with a cache of 2 to 4 pages."
+    return [Section("The join graph of figure 3", text, [Table(header, rows, "figure3")])]

@@ -1,0 +1,176 @@
+"""The paper's runs: a table joined with itself, of whose results a coin keeps some, by sort-merge or DigestJoin, on the paper's drive."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from algorithms.joins.base import JoinParameters, plan
+from flashsim.core.protocols import Label, Sink
+from flashsim.core.request import READ, Completions, Integers, Requests
+from flashsim.core.rng import generator
+from flashsim.core.units import KIB, SECONDS
+from flashsim.device import presets
+from flashsim.execution.drivers import run
+from flashsim.execution.machine import Machine
+from flashsim.execution.requests import Algorithm
+from flashsim.execution.run import Run
+from flashsim.literature.li2009 import pages as page_format
+from flashsim.storage.columns import column_of
+from flashsim.storage.heap_file import HeapFile, heap_file
+from flashsim.storage.relation import Relation
+from flashsim.storage.source.base import TableRecords
+from flashsim.studies.runs.drives import DriveInUse
+from flashsim.studies.runs.jobs import Job, Settings
+from flashsim.studies.runs.nominal import disk_of
+
+DEVICE = "mtron-msd-sata3025-16gb"
+#: The traditional join that all are compared with; the other methods are DigestJoin with a fetch strategy each.
+BASIC = "external-sort-merge"
+LABELS = {
+    BASIC: "Basic",
+    "naive": "Digest(Naive)",
+    "page-based": "Digest(Page)",
+    "graph-based": "Digest(Graph)",
+    "original": "Original",
+    "planned": "flashsim's plan",
+}
+#: Table II: 8,192 pages of 4 KB with 25 tuples each, and 512 pages of memory.
+PAGES, PAGE_SIZE, PER_PAGE, MEMORY, SELECTIVITY = 8192, 4 * KIB, 25, 512, 0.05
+TUPLE_SIZE = 160
+#: Pages with which every method can run, at small scales.
+_LEAST_MEMORY = 6
+_NUMBERS = ("selectivity", "memory", "page_size", "k", "theta")
+
+
+@dataclass(frozen=True)
+class Setup:
+    """One run; memory is in pages of 4 KB, and `k` is that of graph-based fetching.
+
+    Results are skewed over pages by `theta`; those beyond the tuples of a page are lost, or if `refilled` go to pages that have room.
+    `same_order` says whether both inputs lie in one page order, as a table that is joined with itself does.
+    """
+
+    method: str
+    selectivity: float = SELECTIVITY
+    memory: int = MEMORY
+    page_size: int = PAGE_SIZE
+    k: float = 1.0
+    theta: float = 0.0
+    refilled: bool = False
+    same_order: bool = True
+
+    @property
+    def name(self) -> str:
+        usual = Setup(self.method)
+        told = [f"{name} {value:g}" for name, value in vars(self).items() if name in _NUMBERS and value != getattr(usual, name)]
+        told += ["refilled"] * self.refilled + ["each input in its own order"] * (not self.same_order)
+        return ", ".join([LABELS[self.method], *told])
+
+    def with_method(self, method: str) -> Setup:
+        """Another method; what becomes of results does not matter to sort-merge."""
+        return Setup(BASIC, memory=self.memory, page_size=self.page_size) if method == BASIC else replace(self, method=method)
+
+    def job(self, settings: Settings) -> Job:
+        asked = self.with_method(self.method)
+        return Job.of(run_join, asked.name, setup=vars(asked), scale=settings.scale, seed=settings.seed)
+
+
+class Records(TableRecords):
+    """Keys, in tuples of a given size, bytes."""
+
+    def __init__(self, name: str, keys: Integers, size: int) -> None:
+        super().__init__(name, pa.table({"key": column_of(keys)}))
+        self._sizes = np.full(len(keys), size, np.int32)
+
+
+def table(name: str, keys: Integers, size: int, page_size: int = PAGE_SIZE) -> HeapFile:
+    """A relation of tuples of that size on the paper's pages."""
+    relation = Relation(name, "key", keys, Records(name, keys, size))
+    return heap_file(relation, page_size, page_format=str(page_format.__file__))
+
+
+def inputs(setup: Setup, scale: float, seed: int) -> tuple[HeapFile, HeapFile]:
+    """Both inputs of a join: keys are even where a result is kept, and those of the second input odd where it is dropped.
+
+    So either side is sorted as it would be if results were dropped when they are found.
+    """
+    per_page = PER_PAGE * setup.page_size // PAGE_SIZE
+    count = round(PAGES * scale * PAGE_SIZE / setup.page_size) * per_page
+    draw = generator(seed, "li2009")
+    order = draw.permutation(count)
+    kept = draw.random(count) < _chances(setup, count // per_page, draw)[np.arange(count) // per_page]
+    codes = 2 * order
+    other = np.where(kept, codes, codes + 1)
+    if not setup.same_order:
+        other = other[draw.permutation(count)]
+    return table("customer", codes, TUPLE_SIZE, setup.page_size), table("customer2", other, TUPLE_SIZE, setup.page_size)
+
+
+def _chances(setup: Setup, pages: int, draw: np.random.Generator) -> Any:
+    """How probable it is that a result is kept, by page: as Zipf's law has it with `selectivity` in the mean, but at most 1."""
+    weights = np.arange(1, pages + 1) ** -setup.theta
+    low = high = setup.selectivity / weights.mean()
+    while np.minimum(1, high * weights).mean() < setup.selectivity * setup.refilled:
+        low, high = high, 2 * high
+    for _ in range(50):
+        middle = (low + high) / 2
+        low, high = (middle, high) if np.minimum(1, middle * weights).mean() < setup.selectivity else (low, middle)
+    return np.minimum(1, high * weights)[draw.permutation(pages)]
+
+
+@dataclass
+class Times(Sink):
+    """What reads and writes of a run take, ns, all together."""
+
+    read: int = 0
+    write: int = 0
+
+    def record(self, requests: Requests, completions: Completions | None, label: Label, after: int | None = None) -> None:
+        assert completions is not None
+        taken, reads = completions["completed"] - completions["submitted"], requests["operation"] == READ
+        self.read += int(taken[reads].sum())
+        self.write += int(taken[~reads].sum())
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+def execute(
+    files: tuple[HeapFile, HeapFile], algorithm: Algorithm, drives: Sequence[Mapping[str, Any]] = ({},), sink: Sink | None = None
+) -> tuple[list[Run], Mapping[str, int]]:
+    """A join on drives like the paper's, with some parameters changed: what it cost each, and what the first one counted."""
+    machines = [Machine([DriveInUse(DEVICE, changes).device(0)]) for changes in drives]
+    machines[0].sink = sink
+    return list(run(lambda: algorithm, files, machines)), machines[0].devices[0].statistics()
+
+
+def algorithm_of(setup: Setup, files: tuple[HeapFile, HeapFile], scale: float, **graph: Any) -> Algorithm:
+    """The join of a setup; `graph` says how graph-based fetching is made otherwise."""
+    memory = max(_LEAST_MEMORY, round(setup.memory * scale * PAGE_SIZE / setup.page_size))
+    if setup.method == BASIC:
+        return plan(BASIC, *files, JoinParameters(memory, page_io=True))
+    ratio = disk_of(presets.load(DEVICE), setup.page_size).latency_ratio
+    return plan("digest", *files, JoinParameters(memory, True, first=BASIC, fetch=setup.method, k=setup.k, latency_ratio=ratio, **graph))
+
+
+def run_join(setup: Mapping[str, Any], scale: float, seed: int) -> dict[str, float]:
+    """One run, JSON-ready: I/O seconds, those of reads and of writes, and page accesses of each kind."""
+    asked = Setup(**setup)
+    files = inputs(asked, scale, seed)
+    times = Times()
+    (run,), counted = execute(files, algorithm_of(asked, files, scale), sink=times)
+    total = run.total()
+    return {
+        "seconds": total.io_time / SECONDS,
+        "read": times.read / SECONDS,
+        "write": times.write / SECONDS,
+        "sequential_reads": counted["continued_reads"],
+        "random_reads": total.pages_read - counted["continued_reads"],
+        "sequential_writes": counted["continued_writes"],
+        "random_writes": total.pages_written - counted["continued_writes"],
+    }

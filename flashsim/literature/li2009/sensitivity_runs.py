@@ -1,0 +1,48 @@
+"""Runs of other readings of the paper and of other prices."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from algorithms.joins.base import JoinParameters, plan
+from flashsim.core.units import MB, MICROSECONDS, SECONDS
+from flashsim.literature.li2009.runs import BASIC, Setup, algorithm_of, execute, inputs
+from models.allocation.buffers import NestedLoopsAllocation
+
+#: Values of the drive's parameters, ns and bytes a second.
+_US = MICROSECONDS
+_SLOW = {"read_latency": 200 * _US, "write_latency": 400 * _US, "continuation_latency": 0, "continuation_limit": 0}
+DRIVES: dict[str, dict[str, int]] = {
+    "as the worked example demands": {},
+    "random reads of 0.08 ms": {"read": 8 * _US, "read_latency": 39 * _US},
+    "random reads of 0.1 ms": {"read_latency": 59 * _US},
+    "reads in sequence as dear as at random": {"continuation_latency": 49 * _US, "link_write_rate": 330 * MB},
+    "pages in sequence cost their transfer alone": {"continuation_latency": 1},
+    "0.2 and 0.4 ms a request (table I)": _SLOW,
+}
+#: How graph-based fetching may be made: bytes that a result takes in the graph, and which of segments with as few pages missing goes first.
+GRAPHS: dict[str, dict[str, Any]] = {
+    "16 bytes a result in the graph": {"entry_bytes": 16},
+    "56 bytes a result in the graph": {"entry_bytes": 56},
+    "96 bytes a result in the graph": {"entry_bytes": 96},
+    "ties: the fewest results first": {"ties": "fewest"},
+    "ties: any segment": {"ties": "any"},
+}
+
+
+def on_drives(setup: Mapping[str, Any], graph: str, drives: list[str], scale: float, seed: int) -> list[float]:
+    """I/O seconds on every drive, JSON-ready."""
+    asked = Setup(**setup)
+    files = inputs(asked, scale, seed)
+    algorithm = algorithm_of(asked, files, scale, **GRAPHS.get(graph, {}))
+    runs, _ = execute(files, algorithm, [DRIVES[name] for name in drives])
+    return [run.total().io_time / SECONDS for run in runs]
+
+
+def in_memory(method: str, scale: float, seed: int) -> float:
+    """I/O seconds with memory for a table and a page more, where what fits is not written: a nested loop of one block reads as much."""
+    files = inputs(Setup(method), scale, seed)
+    memory = files[0].pages + 1
+    parameters = JoinParameters(memory, page_io=True, fudge=1.0, first="bnl", fetch="naive" if method == BASIC else method)
+    once = NestedLoopsAllocation(memory - 1, 1) if method == BASIC else None
+    (run,), _ = execute(files, plan("bnl" if method == BASIC else "digest", *files, parameters, once))
+    return run.total().io_time / SECONDS

@@ -1,0 +1,62 @@
+"""Figures 14 and 15: reads that are faster and writes that are slower, by a factor."""
+
+from collections.abc import Collection
+
+from flashsim.literature.base import Claim, Judgement, judge_holds
+from flashsim.literature.li2009.measured import METHODS, STRATEGIES, Point, Runs, compared, curves, jobs_of, rising
+from flashsim.literature.li2009.runs import BASIC, LABELS, Setup
+from flashsim.studies.presentation.section import Section
+from flashsim.studies.presentation.tables import Entry, Table
+from flashsim.studies.runs.jobs import Job, Results, Settings
+
+_LAMBDAS = (0.5, 1.0, 1.5, 2.0, 2.5, 3.0)
+_SELECTIVITIES = {14: 0.05, 15: 0.2}
+_POINTS: list[Point] = [
+    (f"figure {figure}: selectivity {selectivity:g}", factor, Setup(method, selectivity))
+    for figure, selectivity in _SELECTIVITIES.items()
+    for method in METHODS
+    for factor in _LAMBDAS
+]
+
+
+def jobs(claims: Collection[str], settings: Settings) -> list[Job]:
+    """Every method once: its page accesses are priced anew."""
+    return jobs_of(_POINTS, settings)
+
+
+def _seconds(runs: Runs, setup: Setup, factor: float) -> float | None:
+    """What the reads took, divided by the factor, and the writes, multiplied by it (section IV H)."""
+    read, write = runs.value(setup, "read"), runs.value(setup, "write")
+    return None if read is None or write is None else read / factor + write * factor
+
+
+def _saved(runs: Runs, setup: Setup, factor: float) -> float | None:
+    mine, basic = (_seconds(runs, one, factor) for one in (setup, setup.with_method(BASIC)))
+    return None if mine is None or not basic else 100 * (1 - mine / basic)
+
+
+def judge(claim: Claim, results: Results) -> Judgement:
+    """Judge that what each strategy saves rises with the factor, and that the greatest factor brings the strategies together."""
+    runs, cells, limit = Runs(results), [], claim.limits["points"]
+    for figure, selectivity in _SELECTIVITIES.items():
+        saved = {method: [_saved(runs, Setup(method, selectivity), factor) for factor in _LAMBDAS] for method in STRATEGIES}
+        cells += [compared(f"{method} saves, figure {figure}, %", "rising", values, rising, digits=1) for method, values in saved.items()]
+        name, last = f"strategies save, lambda = 3, figure {figure}, %", [values[-1] for values in saved.values()]
+        cells.append(compared(name, f"within {limit:g} points", last, lambda *values: max(values) - min(values) <= limit, digits=1))
+    return judge_holds(claim, cells)
+
+
+def sections(results: Results) -> list[Section]:
+    """The counterparts of both figures, and the page accesses that are priced."""
+    runs = Runs(results)
+    lines = curves(_POINTS, lambda *place: _seconds(runs, *place), "Reads and writes (figures 14 and 15)", "fig14-15", "lambda")
+    rows: list[list[Entry]] = []
+    for figure, selectivity in _SELECTIVITIES.items():
+        for method in METHODS:
+            kinds = ("sequential_reads", "random_reads", "sequential_writes", "random_writes")
+            rows.append([figure, LABELS[method], *(runs.value(Setup(method, selectivity), kind) for kind in kinds)])
+    header = ["figure", "method", "sequential reads", "random reads", "sequential writes", "random writes"]
+    text = (
+        "Page accesses; a sequential one goes on where the last one of its kind ended, so that the first page of a run is a random write."
+    )
+    return [*lines, Section("Page accesses", text, [Table(header, rows, "accesses", digits=0)])]

@@ -1,0 +1,115 @@
+"""Figures 6 and 10 to 13: k, the page size, memory and the skew of results."""
+
+from collections.abc import Collection
+
+from flashsim.core.units import KIB
+from flashsim.literature.base import Cell, Claim, Judgement, judge_holds
+from flashsim.literature.li2009.measured import METHODS, STRATEGIES, Point, Runs, compared, curves, falling, jobs_of, number, rising
+from flashsim.literature.li2009.runs import BASIC, Setup
+from flashsim.studies.presentation.section import Section
+from flashsim.studies.runs.jobs import Job, Results, Settings
+
+_K, _KIB, _MEMORY, _THETA = (0.5, 1.0, 2.0, 3.0, 4.0), (4, 8, 16, 32), (256, 512, 1024, 2048, 4096, 8192), (0.0, 0.5, 1.0, 1.5, 2.0)
+#: Of figures 10, 11 and 13.
+_SELECTIVITIES = {10: 0.05, 11: 0.2, 13: 0.1}
+
+
+def _paged(method: str, figure: int, kib: int) -> Setup:
+    return Setup(method, _SELECTIVITIES[figure], page_size=kib * KIB)
+
+
+def _skewed(method: str, theta: float) -> Setup:
+    return Setup(method, _SELECTIVITIES[13], theta=theta)
+
+
+#: By claim: the section's title, the axis, and what the figure shows.
+_SHOWN: dict[str, tuple[str, str, list[Point]]] = {
+    "fig6": ("The parameter k (figure 6)", "k", [("figure 6: selectivity 0.05, 512 pages", k, Setup("graph-based", k=k)) for k in _K]),
+    "fig10-11": (
+        "Page sizes (figures 10 and 11)",
+        "page, KB",
+        [
+            (f"figure {figure}: selectivity {_SELECTIVITIES[figure]:g}, 2 MB", kib, _paged(method, figure, kib))
+            for figure in (10, 11)
+            for method in METHODS
+            for kib in _KIB
+        ],
+    ),
+    "fig12": (
+        "Memory (figure 12)",
+        "memory, pages",
+        [("figure 12: selectivity 0.05", memory, Setup(method, memory=memory)) for method in METHODS for memory in _MEMORY],
+    ),
+    "fig13": (
+        "Skew (figure 13)",
+        "theta",
+        [("figure 13: selectivity 0.1, 512 pages", theta, _skewed(method, theta)) for method in METHODS for theta in _THETA],
+    ),
+}
+
+
+def jobs(claims: Collection[str], settings: Settings) -> list[Job]:
+    return [job for claim, (_, _, points) in _SHOWN.items() if claim in claims for job in jobs_of(points, settings)]
+
+
+def judge(claim: Claim, results: Results) -> Judgement:
+    cells = {"fig6": _of_k, "fig10-11": _of_pages, "fig12": _of_memory, "fig13": _of_skew}[claim.id]
+    return judge_holds(claim, cells(claim, Runs(results)))
+
+
+def _of_k(claim: Claim, runs: Runs) -> list[Cell]:
+    """What k = 0.5 costs, and how far k = 1 to 4 are apart."""
+    clearly, almost = 1 + claim.limits["clearly"], 1 + claim.limits["almost"]
+    half, *others = (runs.value(Setup("graph-based", k=k)) for k in _K)
+    return [
+        compared("k = 0.5 and k = 1, s", f"more than {clearly:g} times", [half, others[0]], lambda half, one: half > clearly * one),
+        compared("k = 1 to 4, s", f"within {almost:g} times", others, lambda *every: max(every) <= almost * min(every)),
+    ]
+
+
+def _of_pages(claim: Claim, runs: Runs) -> list[Cell]:
+    """In which direction each line goes, and on which side of 8 KB naive fetching loses to sort-merge."""
+    cells = []
+    for method in (BASIC, *STRATEGIES):
+        told, holds = ("rising", rising) if method == "naive" else ("falling", falling)
+        for figure in (10, 11)[: 1 if method == BASIC else 2]:
+            cells.append(compared(f"{method}, figure {figure}, s", told, [runs.value(_paged(method, figure, kib)) for kib in _KIB], holds))
+    over = [runs.over_basic(_paged("naive", 10, kib)) for kib in _KIB]
+    told = "above 1 past 8 KB only"
+    return [*cells, compared("naive over sort-merge, figure 10", told, over, lambda *sizes: max(sizes[:2]) <= 1 < min(sizes[2:]))]
+
+
+def _of_memory(claim: Claim, runs: Runs) -> list[Cell]:
+    """That all fall, which is best when a table fits, and the gap: how much faster page-based than graph-based fetching is."""
+    least, most = _MEMORY[0], _MEMORY[-1]
+    seconds = {method: {memory: runs.value(Setup(method, memory=memory)) for memory in _MEMORY} for method in (BASIC, *STRATEGIES)}
+    cells = [compared(f"{method}, s", "falling", list(line.values()), falling) for method, line in seconds.items()]
+    last = [line[most] for line in seconds.values()]
+    cells.append(compared(f"sort-merge and strategies with {most} pages, s", "sort-merge first", last, lambda one, *rest: one < min(rest)))
+    pairs = [(seconds["page-based"][memory], seconds["graph-based"][memory]) for memory in (least, most)]
+    gaps = [100 * (1 - page / graph) if page is not None and graph else None for page, graph in pairs]
+    (published,) = claim.published.values()
+    for memory, told, ours in zip((least, most), published, gaps, strict=True):
+        cells.append(number(f"gap with {memory} pages, %", told, ours, claim.limits["points"]))
+    return [*cells, compared(f"gap with {least} and {most} pages, %", "rising", gaps, rising, digits=1)]
+
+
+def _of_skew(claim: Claim, runs: Runs) -> list[Cell]:
+    """That savings rise with the skew, that naive fetching mostly wins, and that graph-based fetching saves more than page-based."""
+    saved = {method: [runs.saved(_skewed(method, theta)) for theta in _THETA] for method in STRATEGIES}
+    cells = [compared(f"{method} saves, %", "rising", values, rising, digits=1) for method, values in saved.items()]
+    told = "above 0 in most cases"
+    cells.append(compared("naive saves, %", told, saved["naive"], lambda *values: 2 * sum(value > 0 for value in values) > len(values), 1))
+    pairs = zip(saved["graph-based"][1:], saved["page-based"][1:], strict=True)
+    ahead = [graph - page if graph is not None and page is not None else None for graph, page in pairs]
+    told = "above 0 with a skew"
+    return [*cells, compared("graph-based before page-based, points", told, ahead, lambda *values: min(values) > 0, digits=1)]
+
+
+def sections(results: Results) -> list[Section]:
+    runs = Runs(results)
+    return [
+        section
+        for claim, (title, axis, points) in _SHOWN.items()
+        for section in curves(points, lambda setup, _: runs.value(setup), title, claim, axis)
+    ]

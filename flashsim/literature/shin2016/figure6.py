@@ -1,0 +1,69 @@
+"""Figure 6: every write is of one page; the paper does not say how pages are read, so that several readings of it are run."""
+
+from collections.abc import Collection
+
+from flashsim.literature.base import Claim, Judgement, judge_holds, load
+from flashsim.literature.shin2016.measured import Point, Runs, best, curves, near
+from flashsim.literature.shin2016.runs import DEVICES, N_HASH, PER_MB, TRADITIONAL, Setup
+from flashsim.studies.presentation.section import Section
+from flashsim.studies.presentation.tables import Entry, Table
+from flashsim.studies.runs.jobs import Job, Results, Settings
+
+#: MB between the paper's 4 and 112, all of it output buffers: with 4 MB, 512 partitions have one page each.
+MEMORY, PARTITIONS = (4, 16, 112), (512, 128, 32)
+#: Pages that are read at a time, in words; the fitted reading is that of all other runs.
+FITTED = 8
+READINGS = {1: "page by page", FITTED: f"{FITTED} pages at a time (fitted)", 512: "4 MB at a time"}
+_MOST = (MEMORY[-1], PARTITIONS[0])
+#: Partitions of the runs that show what growing buffers of the original method would do.
+_GROWING = PARTITIONS[1]
+
+
+def original(partitions: int, read: int = FITTED) -> Setup:
+    """The original method: "the output buffer size does not change in page-sized I/O" (section 4.4), whatever the memory."""
+    return Setup(TRADITIONAL, partitions, 1, read, page_io=True)
+
+
+def n_hash(memory: int, partitions: int, read: int = FITTED) -> Setup:
+    """N-Hash with circular buffers of all memory."""
+    return Setup(N_HASH, partitions, memory * PER_MB // partitions, read, page_io=True)
+
+
+_POINTS: list[Point] = [
+    (memory, f"n = {partitions}", original(partitions), n_hash(memory, partitions)) for partitions in PARTITIONS for memory in MEMORY
+]
+
+
+def jobs(claims: Collection[str], settings: Settings) -> list[Job]:
+    """Both methods everywhere, the other readings once, and buffers that grow."""
+    runs = [one for _, _, *pair in _POINTS for one in pair]
+    runs += [one for read in READINGS for one in (original(_MOST[1], read), n_hash(*_MOST, read))]
+    return [one.job(settings) for one in (*runs, *(n_hash(memory, _GROWING).by(TRADITIONAL) for memory in MEMORY))]
+
+
+def judge(claim: Claim, results: Results) -> Judgement:
+    """Judge the best speedups; that memory does not help the original method is how it is told, and so how it is run."""
+    runs = Runs(results)
+    gains = {drive: best(runs.speedup(slow, fast, drive) for _, _, slow, fast in _POINTS) for drive in DEVICES}
+    cells = [near(f"best speedup, {drive}", float(claim.published[drive][0]), gains[drive], claim.limits["each"]) for drive in DEVICES]
+    return judge_holds(claim, cells, "that memory does not help the original method is in its definition: one page a partition, in one run")
+
+
+def sections(results: Results) -> list[Section]:
+    """The counterpart of figure 6, the other readings of how pages are read, and buffers that grow with memory."""
+    runs, claim = Runs(results), load("shin2016").claim("fig6")
+    text = f"n partitions, writes of one page each; {READINGS[FITTED]} are read. Seconds are as at scale 1."
+    found = curves(runs, _POINTS, claim, "fig6", "Page-sized I/O (figure 6)", text)
+    rows: list[list[Entry]] = [["published", *(float(claim.published[drive][0]) for drive in DEVICES)]]
+    for read, name in READINGS.items():
+        rows.append([name, *(runs.speedup(original(_MOST[1], read), n_hash(*_MOST, read), drive) for drive in DEVICES)])
+    told = (
+        f"How many times as fast N-Hash is with {_MOST[0]} MB and {_MOST[1]} partitions, by how pages are read; published: the best of all."
+    )
+    grown = [[memory, *(runs.seconds(n_hash(memory, _GROWING).by(TRADITIONAL), drive) for drive in DEVICES)] for memory in MEMORY]
+    growing = f"Seconds of the original with {_GROWING} partitions, if its buffers took all memory and were written page by page when full."
+    return [
+        *found,
+        Section("How pages are read", told, [Table(["read", *DEVICES], rows, "fig6-readings")]),
+        Section("Buffers of the original method that grow", growing, [Table(["MB", *DEVICES], grown, "fig6-growing")]),
+    ]

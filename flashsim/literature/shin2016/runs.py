@@ -1,0 +1,153 @@
+"""The paper's runs: TPC-H's orders are read and partitioned once, and all three drives serve what that asks for in one pass."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from algorithms.buckets import partition
+from algorithms.partitioning.base import PartitionBuffers, PartitionParameters, bucket_layouts
+from algorithms.temporaries import temporary_files
+from flashsim.core.request import READ, Completions, Integers, Requests
+from flashsim.core.units import SECONDS
+from flashsim.device import presets
+from flashsim.device.device import Device
+from flashsim.execution import cpu as cpus
+from flashsim.execution.drivers import run
+from flashsim.execution.machine import Machine
+from flashsim.execution.requests import Algorithm, Phase, Read, Request, rewrite
+from flashsim.storage.attributes import Attribute
+from flashsim.storage.columns import column_of
+from flashsim.storage.heap_file import HeapFile, heap_file
+from flashsim.storage.relation import Relation
+from flashsim.storage.source.do2009 import PaperRecords
+from flashsim.studies.runs.jobs import Job, Settings
+from models.allocation.grace_hash import grace_hash
+
+DEVICES = {"ioDrive": "iodrive-slc-160gb", "P300": "micron-p300", "Vertex 3": "ocz-vertex-3"}
+CPU = "hexacore-2016"
+TRADITIONAL, N_HASH = METHODS = ("traditional", "n-hash")
+LABELS = {TRADITIONAL: "original", N_HASH: "N-Hash"}
+PAGE_SIZE = 8192
+#: Section 4.1: orders at scale factor 10, and the one number of pages with which equations (1) to (3) give all of table 1's rows.
+SCALE_FACTOR, PAGES, TUPLES = 10, 268_000, 15_000_000
+#: Pages of memory a MB of table 1: of 128 pages of 8 KiB a fortieth is withheld, in every row.
+PER_MB, SHARE = 128, 0.975
+#: Bytes of all columns but the key, from the least on, with which rows are as long as TPC-H's orders with keys of 8 bytes.  What varies is
+#: a comment of 19 to 78 letters; of more letters than the most, PostgreSQL would store the length in 4 bytes.
+_LEAST, _LENGTHS, _MOST = 76, 60, 126
+
+
+@dataclass(frozen=True)
+class Setup:
+    """One run: a method, how many buckets, and the buffers in pages.
+
+    Parameters
+    ----------
+    page_io
+        Whether every write is of one page; a read is of the input buffer all the same.
+    sub_buffer
+        Bytes; 0 for the paper's rule.
+    """
+
+    method: str
+    buckets: int
+    output: int
+    input: int
+    page_io: bool = False
+    sub_buffer: int = 0
+
+    @property
+    def name(self) -> str:
+        kind = ", page-sized I/O" if self.page_io else ""
+        return f"{LABELS[self.method]}, {self.buckets} partitions, buffers of {self.output} and {self.input} pages{kind}"
+
+    def by(self, method: str) -> Setup:
+        return replace(self, method=method)
+
+    def job(self, settings: Settings) -> Job:
+        return Job.of(run_partition, self.name, setup=vars(self), scale=settings.scale, seed=settings.seed)
+
+
+def grace_setup(memory: float) -> Setup:
+    """The original method with Grace hash's buffers for so many MB of memory (equations 1 to 3)."""
+    division = grace_hash(PAGES, PAGES, int(memory * PER_MB * SHARE))
+    return Setup(TRADITIONAL, division.buckets, division.output, division.input)
+
+
+class Orders(PaperRecords):
+    """TPC-H's orders: the foreign key, and padding as long as all other columns."""
+
+    def attributes(self) -> tuple[Attribute, ...]:
+        key, padding = self.types
+        return Attribute("o_custkey", key, key.bit_width // 8), Attribute("padding", padding, _MOST, varies=True)
+
+    def take(self, rows: Integers) -> pa.Table:
+        lengths = np.minimum(_MOST, _LEAST + (np.asarray(rows, np.int64) * 2_654_435_761 >> 8) % _LENGTHS)
+        ends = np.concatenate([[0], np.cumsum(lengths)])
+        letters = pa.py_buffer(np.full(ends[-1], ord("x"), np.uint8))
+        padding = pa.LargeStringArray.from_buffers(len(lengths), pa.py_buffer(ends), letters)
+        return pa.table({"o_custkey": column_of(self.keys[rows]), "padding": padding})
+
+
+@lru_cache(maxsize=1)
+def orders(scale: float, seed: int) -> HeapFile:
+    """The relation on PostgreSQL's pages: its foreign keys as TPC-H's generator draws them."""
+    records = Orders("orders", SCALE_FACTOR * scale, seed)
+    return heap_file(Relation("orders", "o_custkey", records.keys.astype(np.int32), records), PAGE_SIZE, page_format="postgresql")
+
+
+class TimedDrive(Device):
+    """A drive that also adds up what reads and writes take, ns; those that are handed over at once are one."""
+
+    def __init__(self, preset: presets.Preset) -> None:
+        super().__init__(preset)
+        self.read_time = self.write_time = 0
+
+    def serve(self, requests: Requests, at: int | Integers | None = None, *, settle: bool = True) -> Completions:
+        completions = super().serve(requests, at, settle=settle)
+        reads = requests["operation"] == READ
+        taken = completions["completed"] - completions["submitted"]
+        if len(requests) > 1 and requests["dependency"][1] < 0:
+            taken = np.where(np.arange(len(taken)) == 0, completions["completed"].max() - completions["submitted"].min(), 0)
+        self.read_time += int(taken[reads].sum())
+        self.write_time += int(taken[~reads].sum())
+        return completions
+
+
+def run_partition(setup: Mapping[str, Any], scale: float, seed: int, devices: Mapping[str, str] = DEVICES) -> dict[str, Any]:
+    """One run, JSON-ready: by drive the seconds of reads, writes, CPU work and all; and how many requests there were."""
+    return on_drives(Setup(**setup), {drive: presets.load(preset) for drive, preset in devices.items()}, scale, seed)
+
+
+def on_drives(setup: Setup, drives: Mapping[str, presets.Preset], scale: float, seed: int) -> dict[str, Any]:
+    file, cpu = orders(scale, seed), cpus.load(CPU)
+    timed = {name: TimedDrive(preset) for name, preset in drives.items()}
+    machines = [Machine([drive], cpu, name=name) for name, drive in timed.items()]
+    found: dict[str, Any] = {}
+    for cost in run(lambda: algorithm_of(setup, file), [file], machines):
+        total, drive = cost.total(), timed[cost.machine]
+        times = {"total": total.total_time, "read": drive.read_time, "write": drive.write_time, "cpu": total.cpu_time}
+        found[cost.machine] = {name: time / SECONDS for name, time in times.items()} | {"reads": total.reads, "writes": total.writes}
+    return found
+
+
+def algorithm_of(setup: Setup, file: HeapFile) -> Algorithm:
+    buffers = PartitionBuffers(input=setup.input, output=setup.output, buckets=setup.buckets)
+    parameters = PartitionParameters(setup.method, page_io=setup.page_io, sub_buffer=setup.sub_buffer)
+    (layout,) = bucket_layouts([file], buffers, parameters)
+    expected = -(-file.pages // setup.buckets) * (file.page_size // layout.page_size)
+    files = temporary_files(f"{setup.method}/orders", "bucket", setup.buckets, layout, expected)
+    yield Phase("partition")
+    yield from rewrite(partition(file, files, 0, buffers, parameters), _in_blocks)
+
+
+def _in_blocks(request: Request) -> Request:
+    if isinstance(request, Read):
+        return replace(request, starts=request.starts[:1], counts=request.counts.sum(keepdims=True))
+    return request

@@ -1,0 +1,111 @@
+"""``flashsim device serve``: a simulated drive, with content, for programs that speak NBD."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from contextlib import ExitStack, closing
+from pathlib import Path
+from typing import Annotated, Any
+
+from flashsim.core.activity import activity
+from flashsim.core.errors import InvalidParameterError, RefusedError
+from flashsim.core.units import format_size
+from flashsim.device import presets
+from flashsim.device.device import Device
+from flashsim.device.nbd.pacing import check_scale
+from flashsim.device.nbd.server import MAXIMUM_CONNECTIONS
+from flashsim.operations.face import _fields as fields
+from flashsim.operations.face._fields import Count, Field, Flag, Name, Number, Target
+from flashsim.operations.face._operation import operation, origin
+from flashsim.operations.face._outcome import Listing
+from flashsim.studies.presentation.terminal import say
+from flashsim.studies.serving.journal import LATE, Journal
+from flashsim.studies.serving.session import Ended, at_path, at_port, bring_into, check, content_of, serve, warm_up
+from traces.parquet_writer import ParquetWriter
+
+_LOOPBACK = "127.0.0.1"
+
+
+@operation
+def serve_device(
+    preset: Annotated[str, Name("A preset's name, or a TOML file.", "PRESET", completes=("presets",), argument=True)],
+    *,
+    socket: Annotated[str | None, Name("Listen on a socket in the file system.", "PATH")] = None,
+    port: Annotated[int | None, Count("Listen on a TCP port; 0: any.", parse=fields.least(0))] = None,
+    listen: Annotated[str | None, Name("With --port: where. Whoever reaches it may read and write.", "ADDRESS")] = None,
+    run: Annotated[str | None, Field("Serve while this shell command runs; it finds $uri.", "COMMAND")] = None,
+    time_scale: Annotated[float, Number("Real seconds a simulated second; 0: no latency is imposed.", metavar="F")] = 1.0,
+    read_only: Annotated[bool, Flag("Refuse writes.")] = False,
+    content: Annotated[str | None, Name("Keep what the drive holds in this file, made if it is not there.", "FILE", reads=True)] = None,
+    trace: Annotated[Any, Target("Record every request.", "TRACE.parquet")] = None,
+    empty: Annotated[bool, Flag("Begin with an empty flash drive; otherwise it was written in order.")] = False,
+    precondition: fields.Precondition = None,
+    force: fields.Force = False,
+) -> Listing:
+    """Serve a simulated drive to programs that speak NBD, such as fio, nbdcopy and nbdfuse, and report what they asked of it.
+
+    It holds what is written to it, and takes the simulated drive's time for everything, to the precision of this machine. It serves at most
+    128 clients at a time. SIGINT (Ctrl-C) or SIGTERM ends it. --force also replaces a socket that a server left behind.
+
+    Examples::
+
+        flashsim device serve ocz-core-60gb --socket drive.sock --trace asked.parquet
+        flashsim device serve nvme-tlc-1tb --port 10809 --time-scale 20 --read-only
+        flashsim device serve toshiba-5400-320gb --run 'echo "$uri"' --json served.json
+    """
+    if (socket is not None) + (port is not None) > 1:
+        raise RefusedError("--port: there is a --socket already; take one of them")
+    if listen and port is None:
+        raise RefusedError("--listen: it needs a --port")
+    if socket is None and port is None and not run:
+        raise RefusedError("--socket: where shall clients find the drive? Give --socket or --port (or --run with a command)")
+    if port is not None and port > 65535:
+        raise InvalidParameterError("--port", port, "it must be at most 65535")
+    with ExitStack() as open_files:
+        chosen = presets.load(preset)
+        check_scale(time_scale)
+        check(chosen, empty, precondition)
+        device = Device(chosen)
+        if port is not None:
+            place = at_port(port, listen or _LOOPBACK)
+        else:
+            own = Path(socket) if socket else Path(open_files.enter_context(tempfile.TemporaryDirectory()), "drive.sock")
+            place = at_path(own, force)
+        open_files.enter_context(place)
+        held = open_files.enter_context(closing(content_of(Path(content) if content else None, device, read_only)))
+        with activity("filling") as progress:
+            state = bring_into(device, held, empty, precondition, progress)
+        warm_up(device.preset)
+        journal = Journal(device.preset, open_files.enter_context(ParquetWriter(trace, origin())) if trace else None)
+
+        def ready() -> None:
+            say(f"{device.name}, {format_size(device.capacity)}, {_paced(time_scale)}, at {place.uri}")
+            if state:
+                say(f"state before: {state}")
+            sys.stdout.flush()
+
+        ended = serve(device, held, place, journal, scale=time_scale, read_only=read_only, command=run, ready=ready)
+        journal.close()
+    statistics = device.statistics()
+    told = {"session": vars(ended), **journal.as_dict(statistics), "state": state, "provenance": origin()}
+    done = Listing([_told(ended, journal), *(part for table in journal.tables(statistics) for part in ("", table))], [vars(ended)], told)
+    done.status = ended.status or 0
+    return done
+
+
+def _paced(scale: float) -> str:
+    return "no latency imposed" if scale == 0 else "in real time" if scale == 1 else f"{scale:g} real seconds a simulated one"
+
+
+def _told(ended: Ended, journal: Journal) -> str:
+    lines = [f"served for {ended.seconds:.1f} s: {ended.clients:,} connections, {journal.requests:,} requests"]
+    counts = (
+        (ended.turned_away, f"connections were refused: at most {MAXIMUM_CONNECTIONS} clients at a time"),
+        (ended.broken, "connections broke off"),
+        (ended.refused, "requests were refused and never reached the drive"),
+        (journal.unanswered, "requests were not answered: their client had gone, or serving ended"),
+        (journal.late, f"replies were late: they left more than {LATE:.0%} of their time after it"),
+    )
+    lines += [f"{count:,} {what}" for count, what in counts if count]
+    return "\n".join([*lines, *([ended.read_only_because] if ended.read_only_because else [])])

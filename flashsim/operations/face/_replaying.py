@@ -1,0 +1,190 @@
+"""What devices showed under a trace, or under requests that were asked for, as frames."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from flashsim.core.units import MB, MICROSECONDS, SECONDS, format_duration, format_size
+from flashsim.operations.face._drive_run import DriveRun
+from flashsim.operations.face._outcome import REPORT, Outcome, outstanding_frame
+from flashsim.studies.presentation.percentiles import SUMMARY
+from flashsim.studies.presentation.terminal import Part
+from flashsim.studies.replaying import several
+from flashsim.studies.replaying.device_report import PARTS
+from flashsim.studies.replaying.report import over_time, write_report
+from flashsim.studies.replaying.survey import Survey
+
+
+class ReplayOutcome(Outcome):
+    """What one device or several showed under the same requests.
+
+    Parameters
+    ----------
+    name, pace
+        The trace, and how its requests came, in words.
+    what
+        What the trace is like.
+    together
+        Whether each device of the trace had one of its own.
+    """
+
+    FILES = (REPORT,)
+
+    def __init__(
+        self,
+        title: str,
+        provenance: dict[str, Any],
+        runs: Sequence[DriveRun],
+        name: str = "",
+        pace: str = "",
+        what: Survey | None = None,
+        together: bool = False,
+    ) -> None:
+        super().__init__(title, provenance)
+        self.runs = list(runs)
+        self.name, self.pace, self.what, self.together = name, pace, what, together
+
+    def as_dict(self) -> dict[str, Any]:
+        """The result JSON-ready: of one device what it showed, of several that by name."""
+        first = self.runs[0]
+        told = {run.device: run.as_dict() for run in self.runs}
+        beside: dict[str, Any] = {}
+        if first.done and first.lateness:
+            done = first.done
+            beside = {"engine": done.how, "moved": done.moved, "widened": done.widened, "holes": done.holes}
+            beside["lateness"] = first.lateness.as_dict()
+        return beside | (told[first.device] if len(told) == 1 and not self.together else {"devices": told})
+
+    def printed(self) -> Iterator[Part]:
+        """What every device showed, and what was changed of the requests."""
+        by = f" by {self.runs[0].done.how}" if self.runs[0].done else ""
+        if self.together:
+            yield f"{self.name} on {len(self.runs)} devices{by}, {self.pace}"
+            yield from self._changed(self.runs[0], "the files")
+            yield from ("", several.table({run.device: run.comparison for run in self.runs if run.comparison}))
+            return
+        for number, run in enumerate(self.runs):
+            yield from [""] * bool(number)
+            yield f"{self.name} on {run.device}{by}, {self.pace}: {format_duration(run.report.duration)}"
+            if run.state:
+                yield f"state before: {run.state}"
+            yield from self._changed(run, run.device)
+            if self.what and self.what.devices > 1:
+                yield f"the trace is of {self.what.devices} devices; all were replayed on this one (--device-number chooses)"
+            if run.moved and self.what:
+                end = f" {format_size(run.drive.capacity)}" if run.drive else " end"
+                yield f"{run.moved:,} of {self.what.requests:,} requests lay beyond the device's{end} and were wrapped around"
+            for table in run.tables():
+                yield from ("", table)
+
+    def _changed(self, run: DriveRun, where: str) -> Iterator[Part]:
+        if run.done is None or run.lateness is None or self.what is None:
+            return
+        parameters = self.provenance["parameters"]
+        if not self.pace.startswith("as fast") and parameters.get("engine") in (None, "builtin"):
+            yield str(run.lateness)
+        if run.done.holes:
+            yield f"{format_size(run.done.holes)} of {where} were never written: reading them moves no data"
+        if run.done.widened:
+            yield f"{run.done.widened:,} of {self.what.requests:,} requests were widened to whole blocks"
+
+    def _write_report(self, folder: Path) -> None:
+        for run in self.runs:
+            place, title = folder, f"{self.name} on {run.device}"
+            lead = f"Replayed on the real device by {run.done.how}; {self.pace}." if run.done else f"Simulated; {self.pace}."
+            lead += f" State before: {run.state}." if run.state else ""
+            if self.together and run.done:
+                title, lead = f"{self.name}, {run.device}", f"Replayed with its other devices by {run.done.how}; {self.pace}."
+            if self.together or len(self.runs) > 1:
+                place = folder / run.device
+                place.mkdir()
+            write_report(place, title, lead, run.report, self.provenance, run.statistics, run.blocks, run.comparison)
+
+    def summary(self) -> pd.DataFrame:
+        """A row a drive and operation: requests, rates, latencies (us), and on a flash drive the write amplification of the run."""
+        rows = []
+        for run in self.runs:
+            for row in run.report.as_frame().to_dict("records"):
+                told = {"device": run.device, "operation": row["operation"], "requests": row["requests"]}
+                told |= {"seconds": run.report.duration / SECONDS, "iops": row["iops"], "mb_per_s": row["bytes_per_second"] / MB}
+                told |= {f"{name}_us": row[f"latency_{name}"] / MICROSECONDS for name in ("mean", "p50", "p99", "p99.9", "max")}
+                rows.append(told | {"write_amplification": run.amplification.get("total", np.nan)})
+        return pd.DataFrame(rows)
+
+    def demerits(self) -> pd.DataFrame:
+        """A row a real device and operation, of requests of which the trace has recorded latencies: means of both (us), and the demerit.
+
+        The demerit (us) is the rms distance of the distributions of both (`flashsim.studies.replaying.demerit`).
+        """
+        rows = []
+        for run in self.runs:
+            told = run.comparison.as_dict() if run.comparison else {}
+            for operation, then in told.get("recorded", {"operations": {}})["operations"].items():
+                now = told["replayed"]["operations"][operation]
+                times = {"recorded": then["mean"], "replayed": now["mean"], "demerit": then["demerit"]}
+                row = {"device": run.device, "operation": operation, "requests": then["requests"]}
+                rows.append(row | {f"{name}_us": value / MICROSECONDS for name, value in times.items()})
+        return pd.DataFrame(rows, columns=["device", "operation", "requests", "recorded_us", "replayed_us", "demerit_us"])
+
+    def latencies(self) -> pd.DataFrame:
+        """A row a drive, operation and part of the time (``queueing``, ``service``, ``latency``): mean, percentiles and most, us."""
+        rows = []
+        for run in self.runs:
+            for row in run.report.as_frame().to_dict("records"):
+                for part in PARTS:
+                    times = {f"{name}_us": row[f"{part}_{name}"] / MICROSECONDS for name in SUMMARY}
+                    rows.append({"device": run.device, "operation": row["operation"], "time": part, **times})
+        return pd.DataFrame(rows)
+
+    def outstanding(self) -> pd.DataFrame:
+        """A row a drive and level: how many requests were outstanding (``outstanding``), and in which ``share`` of the time."""
+        return outstanding_frame((run.device, run.report.outstanding.as_dict()) for run in self.runs)
+
+    def write_amplification(self) -> pd.DataFrame:
+        """A row a drive and cause (``total`` first): flash bytes programmed over host bytes written; none of disks, and without writes."""
+        rows = [
+            {"device": run.device, "cause": cause, "write_amplification": value}
+            for run in self.runs
+            for cause, value in run.amplification.items()
+        ]
+        return pd.DataFrame(rows, columns=["device", "cause", "write_amplification"])
+
+    def timeline(self) -> pd.DataFrame:
+        """A row a drive and interval: begin and end (s), requests that completed, MB/s, latencies (us), write amplification by cause."""
+        return self._of_all("timeline")
+
+    def requests(self) -> pd.DataFrame:
+        """A row a drive and request: when it arrived (s), operation, offset, length (bytes), and the parts of its time (us)."""
+        return self._of_all("requests")
+
+    def _of_all(self, what: str) -> pd.DataFrame:
+        frames = []
+        for run in self.runs:
+            frame = run.timeline() if what == "timeline" else run.requests.copy()
+            frame.insert(0, "device", run.device)
+            frames.append(frame)
+        return pd.concat(frames, ignore_index=True)
+
+    def _draw(self) -> Figure:
+        return over_time({run.device: run.timeline() for run in self.runs})
+
+
+def titled(what: str, runs: Sequence[DriveRun], state: str = "") -> str:
+    """One line: what was run, on what, for how long, and what must be known of it."""
+    places = ", ".join(f"{run.device} {format_duration(run.report.duration)}" for run in runs)
+    moved = max(run.moved for run in runs)
+    wrapped = f"{moved:,} requests wrapped around" if moved else ""
+    notes = dict.fromkeys(note for run in runs for note in run.notes)
+    return "; ".join(filter(None, (f"{what}: {places}", state, wrapped, *notes)))
+
+
+def paced(pace: str, depth: int) -> str:
+    """How requests come, in words."""
+    words = {"timed": "at the trace's times", "think": "with the trace's dependencies and think times"}
+    return words.get(pace, f"as fast as it goes with {depth} outstanding")

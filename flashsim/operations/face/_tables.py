@@ -1,0 +1,97 @@
+"""Tables as they come: sources by name, files, DataFrames and anything that Arrow reads, as the sources of a join."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from os import PathLike
+from typing import TYPE_CHECKING, Any, Protocol
+
+import pyarrow as pa
+
+from flashsim.core.errors import InvalidParameterError, SchemaError
+from flashsim.operations.face._units import text
+from flashsim.storage.source import Source, open_source
+from flashsim.storage.source.base import TableRecords
+
+if TYPE_CHECKING:  # names of sources need it not
+    import pandas as pd
+
+
+class ArrowStream(Protocol):
+    """Arrow tables and readers, and the frames of pandas, Polars and DuckDB."""
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """Arrow's stream interface."""
+
+
+#: What is needed where a table is asked for, and where a trace is.
+A_TABLE = "a table is needed: a DataFrame, an Arrow table, a path, or a source such as tpch:customer@0.1"
+A_TRACE = "a trace is needed: a file's path, an fs.trace, or a table with columns operation, offset and length (bytes)"
+
+#: What a join takes as a relation.
+Table = str | PathLike[str] | ArrowStream | Mapping[str, Any]
+
+
+def source(value: Any, parameter: str) -> Source:
+    """The rows of a relation.
+
+    Parameters
+    ----------
+    value
+        ``tpch:customer@0.1``, ``do2009:orders@3``, a path, a DataFrame, whatever has Arrow's stream interface, or columns by name.
+    parameter
+        Which relation it is.
+    """
+    if isinstance(value, str | PathLike):
+        return open_source(text(value, parameter))
+    return TableRecords(parameter, arrow_table(value, parameter))
+
+
+def arrow_table(value: Any, parameter: str, needed: str = A_TABLE) -> pa.Table:
+    """A frame, or columns by name, as an Arrow table; an index that has names of its own becomes columns.
+
+    Parameters
+    ----------
+    needed
+        What is told where it is nothing of the kind.
+    """
+    import pandas as pd
+
+    try:
+        if isinstance(value, pd.DataFrame):
+            return _of_pandas(value, parameter)
+        if isinstance(value, Mapping) or (hasattr(value, "__arrow_c_stream__") and not isinstance(value, pd.Series)):
+            return pa.table(value)
+    except (pa.ArrowException, TypeError, ValueError, OverflowError) as problem:
+        told = "; ".join(map(str, problem.args)) or type(problem).__name__
+        reason = told.strip().splitlines()[0]
+        raise SchemaError(f"{parameter}: the table cannot be taken: {reason}") from problem
+    raise InvalidParameterError(parameter, "None" if value is None else f"an object of type {type(value).__name__}", needed)
+
+
+def _of_pandas(frame: pd.DataFrame, parameter: str) -> pa.Table:
+    named = [name for name in frame.index.names if name is not None]
+    if named and not set(named) & set(frame.columns):
+        frame = frame.reset_index()
+    for name in frame.columns:
+        if not isinstance(name, str):
+            raise SchemaError(
+                f"{parameter}: a column is named {name!r}, but names are texts; rename it, such as by frame.rename(columns=str)"
+            )
+    if frame.columns.has_duplicates:
+        raise SchemaError(f"{parameter}: two columns are named {frame.columns[frame.columns.duplicated()][0]}")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return pa.Table.from_pandas(frame, preserve_index=False)
+
+
+def key(on: Any, parameter: str = "on") -> str:
+    """The key as ``COLUMN`` or ``R_COLUMN=S_COLUMN``, also from a list of just one such."""
+    if isinstance(on, list | tuple) and len(on) == 1:
+        on = on[0]
+    if not isinstance(on, str):
+        raise InvalidParameterError(
+            parameter, repr(on), "one column is needed, as text: 'COLUMN', or 'R_COLUMN=S_COLUMN' where names differ"
+        )
+    return on

@@ -1,0 +1,123 @@
+"""Traces as they come: files of any format, DataFrames, and requests drawn from a pattern, all as trace files."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from flashsim.core.errors import CapacityError, InvalidParameterError, SchemaError, UnknownNameError
+from flashsim.core.memory import free_memory
+from flashsim.core.request import OPERATIONS
+from flashsim.core.rng import generator
+from flashsim.core.units import format_size
+from flashsim.operations.face._tables import A_TRACE, arrow_table
+from flashsim.operations.face._units import text
+from flashsim.studies.replaying.survey import WINDOW
+from traces.excerpt import Excerpt, excerpt
+from traces.parquet_writer import ParquetWriter
+from traces.schema import SCHEMA, default, make_batch, schema_with
+from traces.workload.base import Pattern
+
+#: What a frame of requests must have; what else it may have are the columns of a trace.
+_NEEDED = ("operation", "offset", "length")
+#: Bytes of memory that drawing one request takes: its offset, and what that is made of.
+_DRAWING = 3 * 8
+
+
+class Traced:
+    """What stands for a trace: its file or frame, and which part of it (`traces.excerpt.excerpt`)."""
+
+    def __init__(self, trace: Any, part: Mapping[str, Any]) -> None:
+        self.trace, self.part = trace, part
+
+
+def part_of(trace: Any, **part: Any) -> Traced:
+    """A trace and which part of it, or which part of a part."""
+    told = {name: value for name, value in part.items() if value is not None}
+    return Traced(trace.trace, {**trace.part, **told}) if isinstance(trace, Traced) else Traced(trace, told)
+
+
+@contextmanager
+def trace_file(trace: Any, parameter: str = "trace") -> Iterator[Excerpt]:
+    """A trace, or a part of it, as a file, made for the while if it is a frame."""
+    trace, part = (trace.trace, trace.part) if isinstance(trace, Traced) else (trace, {})
+    if isinstance(trace, str | PathLike):
+        yield excerpt(Path(text(trace, parameter)), **part)
+        return
+    frame = arrow_table(trace, parameter, A_TRACE).to_pandas()
+    with tempfile.TemporaryDirectory(prefix="flashsim-") as folder:
+        path = Path(folder) / "trace.parquet"
+        pq.write_table(as_trace(frame, parameter), path)
+        yield excerpt(path, **part)
+
+
+def as_trace(frame: pd.DataFrame, parameter: str = "trace") -> pa.Table:
+    """Requests as a trace, numbered anew; one that waited for a request which the frame does not have waits for none."""
+    missing = [name for name in _NEEDED if name not in frame]
+    if missing:
+        raise SchemaError(f"{parameter}: the frame has no column {missing[0]}; a request needs {', '.join(_NEEDED)} (bytes)")
+    unknown = [name for name in frame if name not in SCHEMA.names]
+    if unknown:
+        raise UnknownNameError(f"{parameter}: column", str(unknown[0]), SCHEMA.names)
+    if not len(frame):
+        raise InvalidParameterError(parameter, "an empty frame", "there must be a request in it")
+    columns: dict[str, Any] = {"operation": _operations(frame["operation"], parameter)}
+    for name in frame.columns.difference(["operation", "label", "id"]):
+        columns[str(name)] = _numbers(frame[name], str(name), parameter)
+    if "id" in frame and "dependency" in frame:
+        number = pd.Index(frame["id"])
+        if number.has_duplicates:
+            raise SchemaError(f"{parameter}: id: {number[number.duplicated()][0]} is there twice, so that dependency is not clear")
+        waited = columns["dependency"].to_numpy()
+        columns["dependency"] = number.get_indexer(waited)
+        columns["think"] = np.where((waited >= 0) & (columns["dependency"] < 0), 0, columns.get("think", 0))
+    return pa.Table.from_batches([make_batch(columns)], schema_with({}))
+
+
+def _operations(values: pd.Series[Any], parameter: str) -> Any:
+    if pd.api.types.is_integer_dtype(values):
+        return _numbers(values, "operation", parameter)
+    codes = values.astype(str).map({name: code for code, name in enumerate(OPERATIONS)})
+    if codes.isna().any():
+        raise UnknownNameError(f"{parameter}: operation", str(values[codes.isna()].iloc[0]), OPERATIONS)
+    return codes.to_numpy(np.int8)
+
+
+def _numbers(values: pd.Series[Any], column: str, parameter: str) -> pa.Array:
+    """A column of a trace; what is missing is null where the schema has nulls."""
+    field = SCHEMA.field(column)
+    least, end = default(column) or 0, 1 << field.type.bit_width - 1
+    unknown = values.isna() & field.nullable
+    numbers = pd.to_numeric(values.mask(unknown, 0), errors="coerce")
+    right = ((numbers >= least) & (numbers < end) & (numbers % 1 == 0)).fillna(False).astype(bool)
+    if not right.all():
+        bad = values[~right].tolist()[0]
+        raise SchemaError(f"{parameter}: {column}: {bad!r} is no whole number of at least {least} and below {end}")
+    return pa.array(numbers.to_numpy(np.int64), field.type, mask=unknown.to_numpy())
+
+
+@contextmanager
+def drawn(pattern: Pattern, requests: int, seed: int, parameter: str) -> Iterator[Path]:
+    """Requests of one pattern as a trace file."""
+    needed, free = requests * _DRAWING, free_memory()
+    if free is not None and needed > free:
+        told = f"{requests:,} requests of {format_size(pattern.size)} take {format_size(needed)} of memory"
+        raise CapacityError(f"{parameter}: {told}, and {format_size(free)} are free; ask for less at a time, or for larger requests")
+    offsets = pattern.offsets(requests, generator(seed, "requests"))
+    with tempfile.TemporaryDirectory(prefix="flashsim-") as folder:
+        path = Path(folder) / "drawn.parquet"
+        with ParquetWriter(path) as writer:
+            for begin in range(0, requests, WINDOW):
+                piece = offsets[begin : begin + WINDOW]
+                same = {"operation": np.full(len(piece), pattern.operation, np.int8), "length": np.full(len(piece), pattern.size)}
+                writer.write(make_batch({"offset": piece, **same}, begin))
+        yield path

@@ -1,0 +1,157 @@
+"""``flashsim device bench`` and ``fs.bench``: a device measured with the micro-benchmarks of uFLIP, or with AIOMicrobench."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Any
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from flashsim.core.activity import activity
+from flashsim.core.errors import InvalidParameterError
+from flashsim.core.units import MB, MICROSECONDS, format_duration, format_size
+from flashsim.operations.face import _fields as fields
+from flashsim.operations.face._drive_run import TimelineFile
+from flashsim.operations.face._fields import Count, Field, Flag, Name, Names, Size, commas, least
+from flashsim.operations.face._operation import operation, origin
+from flashsim.operations.face._outcome import REPORT, Outcome
+from flashsim.operations.face._units import count as whole
+from flashsim.operations.face._units import duration
+from flashsim.operations.face._units import size as bytes_of
+from flashsim.studies.bench import report
+from flashsim.studies.bench.session import Options, Session
+from flashsim.studies.bench.session import bench as run
+from flashsim.studies.bench.uflip import Method
+from flashsim.studies.presentation.terminal import Part
+
+
+class BenchOutcome(Outcome):
+    """What micro-benchmarks showed.
+
+    Parameters
+    ----------
+    done
+        As they ran.
+    """
+
+    FILES = (replace(REPORT, option="--out"),)
+
+    def __init__(self, done: Session) -> None:
+        super().__init__(f"{done.device}: {len(done.runs)} runs over {format_size(done.size)}; {done.state}")
+        self.done = done
+        self.lead = f"{done.device}, {format_size(done.size)}; state: {done.state}; {format_duration(done.pause)} between runs"
+
+    def printed(self) -> Iterator[Part]:
+        """Nominal figures beside those that are cited, and every benchmark's tables."""
+        yield f"{self.lead}\n"
+        if self.done.figures:
+            yield from (report.figures_table(self.done.figures), "")
+        for tables in report.benchmark_tables(self.done.runs, self.done.set).values():
+            for table in tables:
+                yield from (table, "")
+
+    def _write_report(self, folder: Path) -> None:
+        done = self.done
+        report.write_report(folder, self.lead, done.device, done.figures, done.runs, self.provenance, done.set)
+
+    def summary(self) -> pd.DataFrame:
+        """A row a micro-benchmark, pattern and value of its parameter: response times (us) and MB/s."""
+        rows = []
+        for one in self.done.runs:
+            times = {"min": one.minimum, "mean": one.mean, "p99": one.p99, "max": one.maximum}
+            told = {"benchmark": one.benchmark, "pattern": one.pattern, "parameter": one.parameter, "value": one.value}
+            rows.append(told | {f"{name}_us": time / MICROSECONDS for name, time in times.items()} | {"mb_per_s": one.bandwidth / MB})
+        return pd.DataFrame(rows)
+
+    def figures(self) -> pd.DataFrame:
+        """A row a nominal figure of a preset: measured, cited, and by how much they differ; none where only some benchmarks ran."""
+        rows = [(one.name, one.measured, one.cited, one.difference) for one in self.done.figures]
+        return pd.DataFrame(rows, columns=["figure", "measured", "cited", "difference"])
+
+    def _draw(self) -> Figure:
+        first = self.done.runs[0].benchmark
+        return report.picture([one for one in self.done.runs if one.benchmark == first], self.done.set)
+
+
+def _level(value: Any, parameter: str) -> int:
+    if isinstance(value, str):
+        if not value.strip().isdecimal():
+            raise InvalidParameterError(parameter, repr(value), "whole numbers with commas between them are needed, such as 1,8,64")
+        return int(value)
+    return whole(value, parameter)
+
+
+@operation
+def bench(
+    device: Annotated[
+        str,
+        Name(
+            "A preset's name, a TOML file, or the path of a real file or block device.",
+            "DEVICE",
+            completes=("presets",),
+            argument=True,
+        ),
+    ],
+    only: Annotated[
+        Any,
+        Names(
+            "Only this micro-benchmark, of {benchmarks}, or with --set aio read, write; may be repeated.",
+            "NAME",
+            completes=("benchmarks",),
+            python="The first is drawn.",
+        ),
+    ] = None,
+    *,
+    set: Annotated[str, Name("uflip, or aio: bandwidth over I/O size and requests at once.", "SET", completes=("sets",))] = "uflip",
+    sizes: Annotated[Any, Field("I/O sizes of the set aio (4KiB,8KiB to 1MiB).", "SIZE,...", commas(bytes_of))] = None,
+    levels: Annotated[Any, Field("Its outstanding levels (1,2,4 to 64).", "N,...", commas(_level))] = None,
+    size: Annotated[Any, Size("How much of the device is used, such as 4GiB.")] = None,
+    count: Annotated[int | None, Count("Requests of a run (1,024; quick: 256; aio: 128).")] = None,
+    quick: Annotated[bool, Flag("Fewer values, shorter runs, 1 GiB of a simulated drive.")] = False,
+    state: Annotated[
+        float | str, Field("Of a simulated drive, written at random first.", "SHARE", typed=float, python="A text is a precondition.")
+    ] = 0.1,
+    precondition: fields.Precondition = None,
+    ignore: Annotated[int | None, Count("Requests of a run's start-up; found by default.", parse=least(0))] = None,
+    pause: Annotated[str, Name("Between runs; auto: found by a probe.", "TIME")] = "auto",
+    timeline: fields.Timeline = None,
+    timeline_from: fields.TimelineFrom = None,
+    timeline_to: fields.TimelineTo = None,
+    allow_write: fields.AllowWrite = False,
+    seed: Annotated[int, Count("Of random places.", parse=least(0))] = 0,
+    force: fields.Force = False,
+) -> BenchOutcome:
+    """Measure a device with the nine micro-benchmarks of uFLIP (CIDR 2009), or with AIOMicrobench (Shin et al., SAC 2016).
+
+    A simulated drive's nominal figures are measured as well, beside those that its preset cites. A real file or block device is only read,
+    unless --allow-write is given; then what it holds is lost. --precondition takes the place of the state that --state describes, and
+    extends over the whole drive.
+
+    --set aio hands over sets of requests to random places at once, waits for all of a set, and hands over the next: bandwidth and latency
+    over the size of a request and their number in a set, up to what the kernel allows on a real device.
+
+    Examples::
+
+        flashsim device bench ocz-core-60gb --quick --only granularity --out granularity
+        flashsim device bench memoright-gt-32gb --quick --only order --only mix --json bench.json
+        flashsim device bench mtron-msd-sata3025-16gb --quick --only locality --precondition steady
+        flashsim device bench micron-p300 --set aio --quick --only write --out aio
+        flashsim device bench ./disk.bin --allow-write --size 8MiB --quick --only parallelism --pause 1ms
+
+    Examples
+    --------
+    >>> import flashsim as fs
+    >>> told = fs.bench("toshiba-5400-320gb", "granularity", quick=True, count=16)
+    >>> told.summary()["pattern"].unique().tolist()
+    ['SR', 'RR', 'RW', 'SW']
+    """
+    share, begins = (0.1, state) if isinstance(state, str) else (state, precondition)
+    method = Method(share, None if pause == "auto" else duration(pause, "--pause"), ignore, seed)
+    options = Options(only or (), size, count, quick, allow_write, force, begins, set, sizes or (), levels or ())
+    shown, told = TimelineFile.of(timeline, timeline_from, timeline_to), origin()
+    with activity("runs") as progress:
+        done = run(device, options, method, progress, (lambda drive: shown.draw(drive, told)) if shown else None)
+    return BenchOutcome(done)

@@ -1,0 +1,280 @@
+"""``flashsim cache`` and ``fs.cache``: replacement policies on references to pages, by policy and size, compared, and as curves."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from os import PathLike
+from typing import Annotated, Any
+
+import pandas as pd
+import pyarrow as pa
+
+from flashsim.core.activity import activity
+from flashsim.core.compiling import cores
+from flashsim.core.errors import InvalidParameterError, RefusedError
+from flashsim.core.transactions import ReferenceBatches
+from flashsim.core.units import parse_count
+from flashsim.operations.face import _fields as fields
+from flashsim.operations.face._caching import CacheComparison, CacheOutcome, CurveOutcome, at_least_two, compared, curve_of, size_text
+from flashsim.operations.face._devices import device_of
+from flashsim.operations.face._fields import Count, Field, Name, Names, each
+from flashsim.operations.face._operation import operation, origin
+from flashsim.operations.face._outcome import Listing
+from flashsim.operations.face._tables import arrow_table
+from flashsim.operations.face._traces import Traced, trace_file
+from flashsim.operations.face._units import count, text
+from flashsim.studies.caching.on_device import Target
+from flashsim.studies.caching.session import Asked, ReferenceSource, simulate
+from flashsim.studies.caching.sizes import parse_share
+from flashsim.studies.caching.sources import A_TRACE, of_text, of_values
+from flashsim.studies.runs.joining import CPU
+from flashsim.studies.runs.partial_files import final_name
+from traces.page_trace import keep as keep_references
+from traces.page_trace import page_trace
+from traces.recording import ParquetRecorder
+
+_POLICIES = "One of {policies}; all; or a Python file. Several may be given, or several with commas."
+_TRACES = (
+    "Or ids as an array, a list or a Series, of integers or texts; a pair (pages, writes); a frame with a column page, and write if some "
+    "of them write; or requests, which are split into pages: an `fs.trace`, or a frame with columns operation, offset and length (bytes)."
+)
+
+
+Trace = Annotated[
+    Any,
+    Field(
+        "A trace of pages or of requests, or one that is generated: {references}, with parameters as in the examples.",
+        "TRACE",
+        completes=("references",),
+        argument=True,
+        reads=True,
+        python=_TRACES,
+    ),
+]
+Policies = Annotated[Any, Names(_POLICIES, "NAME[:PARAMETER=NUMBER,...]", completes=("policies",))]
+Sizes = Annotated[
+    Any,
+    Field(
+        "10% of the trace's pages, 600pages, 4MiB, a range 1%..80% of ten steps, or several with commas.",
+        "SIZE",
+        each(size_text),
+        several=True,
+        python="A whole number is pages.",
+    ),
+]
+WarmUp = Annotated[int | str, Field("References that are made first and not counted, such as 10000 or 10%.", "N|SHARE")]
+Limit = Annotated[
+    Any,
+    Field(
+        "Only the first references of the trace, such as 100000 or 1e6.",
+        "N",
+        lambda value, parameter: parse_count(value, parameter) if isinstance(value, str) else count(value, parameter),
+    ),
+]
+Sample = Annotated[
+    Any,
+    Field(
+        "Look at a share of the pages, such as 1%, in pools as much smaller; what is told is estimated.",
+        "SHARE",
+        lambda value, parameter: parse_share(value),
+    ),
+]
+Format = Annotated[
+    str | None,
+    Name(
+        "The trace's format, if its content does not tell: of pages {page_traces}; of requests {formats}.",
+        "NAME|FILE.py",
+        completes=("page_traces", "formats"),
+        option="--format --from",
+    ),
+]
+Columns = Annotated[
+    str | None,
+    Name("Columns of a CSV file: page=KEY,write=OP:get/set; of requests such as offset=LBA:sectors,length=Size:bytes.", "ROLE=NAME,..."),
+]
+
+
+@operation
+def cache(
+    trace: Trace,
+    *,
+    policy: Policies = "all",
+    size: Sizes = "10%",
+    page_size: fields.PagesOf = "4KiB",
+    warm_up: WarmUp = 0,
+    limit: Limit = None,
+    sample: Sample = "100%",
+    seed: fields.Seed = 0,
+    jobs: fields.Jobs = None,
+    format: Format = None,
+    columns: Columns = None,
+    device: Annotated[
+        Any,
+        Field(
+            "Read and write pages there: a preset, its TOML file, or the path of a real file or disk.",
+            "DEVICE",
+            device_of,
+            ("presets",),
+            reads=True,
+            python="Or an `fs.drive`, which is left as it is.",
+        ),
+    ] = None,
+    depth: Annotated[int, Count("Pages that are exchanged with the device at once, at most.")] = 1,
+    cpu: fields.Cpu = CPU,
+    requests: Annotated[Any, fields.Target("Record every request to the device into a Parquet file, of one pool.", "FILE")] = None,
+    allow_write: fields.AllowWrite = False,
+    force: fields.Force = False,
+) -> CacheOutcome:
+    """Let policies replace the pages of pools of several sizes, as a trace refers to them.
+
+    Examples::
+
+        flashsim cache simulate pages.txt --policy all --size 1%..80% --plot told.svg
+        flashsim cache simulate zipf:pages=1000,write-share=0.3 --policy lru-k:k=3 --policy cflru --size 5%,100pages,1MiB --out told.csv
+        flashsim cache simulate ycsb:workload=A,records=20000,references=1e5 --policy lru --policy lirs --size 20% --sample 0.1
+        flashsim cache simulate zipf:pages=1000,references=1e4,write-share=0.3 --policy lru,cflru --size 5% --device intel-x25e-64gb
+
+    Examples
+    --------
+    >>> import flashsim as fs
+    >>> told = fs.cache([1, 2, 3, 1, 2, 3, 4, 1], policy="lru", size=3)
+    >>> told.summary()[["policy", "pages", "hits", "first", "again"]].values.tolist()
+    [['lru', 3, 3, 4, 1]]
+    >>> told = fs.cache("zipf:pages=200,references=1000,write-share=0.5", policy=["lru", "cflru"], device="intel-x25e-64gb", cpu=None)
+    >>> bool((told.summary().pages_written == told.summary().write_backs).all()), told.summary()[["io_s", "flush_s"]].shape
+    (True, (2, 2))
+    """
+    if requests is not None and device is None:
+        raise InvalidParameterError("--requests", final_name(requests), "without --device there are none")
+    asked = Asked(policy, size, page_size, warm_up, limit, seed, jobs or cores(), sample)
+    source = _source(trace, asked, format, columns)
+    target = None
+    if device is not None:
+        target = Target(device if isinstance(device, str) else device.ready(), depth, cpu, allow_write, force)
+        if target.file is not None and isinstance(trace, str | PathLike) and os.path.realpath(target.file) == os.path.realpath(trace):
+            raise RefusedError(f"device: {device} is the trace, and would be overwritten")
+    with ExitStack() as stack:
+        if target is not None and requests is not None:
+            target = replace(target, sink=stack.enter_context(ParquetRecorder(requests, origin())))
+        done = simulate(source, asked, stack.enter_context(activity("simulating policies")), target)
+    return CacheOutcome(source, asked, done)
+
+
+@operation
+def comparison(
+    trace: Trace,
+    policies: Annotated[Any, Names("At least two, as of --policy.", "[POLICY]...", completes=("policies",), argument=True)] = None,
+    *,
+    policy: Policies = None,
+    size: Sizes = "10%",
+    page_size: fields.PagesOf = "4KiB",
+    warm_up: WarmUp = 0,
+    limit: Limit = None,
+    sample: Sample = "100%",
+    seed: fields.Seed = 0,
+    jobs: fields.Jobs = None,
+    format: Format = None,
+    columns: Columns = None,
+) -> CacheComparison:
+    """Say which policy hits more often at which size, with confidence over windows of the trace, beside the optimum.
+
+    Examples::
+
+        flashsim cache compare pages.txt lru arc sieve --size 1%..80%
+        flashsim cache compare scan:pages=2000,references=1e5 lru 2q --size 10% --warm-up 10% --json told.json
+    """
+    names = at_least_two([*(policies or []), *(policy or [])])
+    asked = Asked(names, size, page_size, warm_up, limit, seed, jobs or cores(), sample)
+    return compared(_source(trace, asked, format, columns), asked)
+
+
+@operation
+def curve(
+    trace: Trace,
+    *,
+    policy: Policies = "lru",
+    size: Sizes = "1%..100%",
+    page_size: fields.PagesOf = "4KiB",
+    limit: Limit = None,
+    sample: Annotated[
+        Any, Field("Look at a share of the pages, such as 1%, or at so many at most, such as 8000pages, and tell the error.", "SHARE")
+    ] = "100%",
+    seed: fields.Seed = 0,
+    jobs: fields.Jobs = None,
+    format: Format = None,
+    columns: Columns = None,
+) -> CurveOutcome:
+    """Miss ratios over the size, of LRU by default; working sets and reuse distances.
+
+    LRU's curve takes one pass for all sizes, exact or of a sample of the pages with its error. Other policies are simulated at each size.
+
+    Examples::
+
+        flashsim cache curve pages.txt --plot curve.svg
+        flashsim cache curve zipf:pages=100000 --sample 10% --json curve.json
+        flashsim cache curve zipf:pages=100000 --sample 5000pages
+        flashsim cache curve pages.txt --policy lru --policy arc --policy opt --size 5%..50%
+    """
+    asked = Asked(policy, size, page_size, 0, limit, seed, jobs or cores())
+    return curve_of(_source(trace, asked, format, columns), asked, sample)
+
+
+@operation
+def keep(
+    trace: Trace,
+    *,
+    out: Annotated[Any, fields.Target("The trace of pages to write.", "FILE")],
+    to: Annotated[str, Name("parquet, or lines (an id a line, without what is written).", "FORMAT")] = "parquet",
+    page_size: fields.PagesOf = "4KiB",
+    seed: fields.Seed = 0,
+    format: Format = None,
+    columns: Columns = None,
+) -> Listing:
+    """Write the references of a trace or a generator into a file, as a trace of pages.
+
+    Examples::
+
+        flashsim cache keep zipf:pages=1000,references=1e5,write-share=0.2 --out zipf.parquet
+        flashsim cache keep pages.txt --out again.txt --to lines
+    """
+    source = of_text(text(trace, "trace"), page_size, seed, format, columns)
+    with activity("writing references") as progress:
+        references = keep_references(source.batches(), out, to, progress)
+    told = {"file": final_name(out), "references": references}
+    return Listing([f"{told['file']}: {references:,} references"], [told])
+
+
+@dataclass(frozen=True)
+class _Requests:
+    """Requests that are no file of their own, split into pages."""
+
+    name: str
+    trace: Any
+    page_size: int
+
+    def batches(self) -> ReferenceBatches:
+        """See `flashsim.studies.caching.session.ReferenceSource`."""
+        with trace_file(self.trace) as file:
+            yield from page_trace(file, self.page_size).batches()
+
+
+def _source(value: Any, asked: Asked, format_name: str | None, columns: str | None) -> ReferenceSource:
+    """References of whatever describes them."""
+    if isinstance(value, str | PathLike):
+        return of_text(text(value, "trace"), asked.page_size, asked.seed, format_name, columns)
+    if isinstance(value, tuple) and len(value) == 2 and all(hasattr(each, "__len__") and not isinstance(each, str) for each in value):
+        return of_values(*value)
+    if isinstance(value, Mapping) or (hasattr(value, "__arrow_c_stream__") and not isinstance(value, pd.Series | pa.ChunkedArray)):
+        frame = arrow_table(value, "trace", A_TRACE).to_pandas()
+        if "page" in frame:
+            return of_values(frame["page"], frame.get("write"), "frame")
+        return _Requests("frame", frame, asked.page_size)
+    if isinstance(value, Traced):
+        return _Requests("requests", value, asked.page_size)
+    if callable(getattr(value, "batches", None)) and isinstance(getattr(value, "name", None), str):
+        source: ReferenceSource = value
+        return source
+    return of_values(value)

@@ -1,0 +1,181 @@
+"""``flashsim device calibrate`` and ``fs.calibrate``: a preset from micro-benchmarks of a device, or of this machine's CPU."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from os import PathLike
+from pathlib import Path
+from typing import Annotated, Any
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from flashsim.core.activity import activity
+from flashsim.core.errors import InvalidParameterError, RefusedError
+from flashsim.core.units import MICROSECONDS, SECONDS, format_duration, format_size
+from flashsim.operations.face import _fields as fields
+from flashsim.operations.face._fields import Duration, Flag, Name, Size, Target
+from flashsim.operations.face._operation import operation
+from flashsim.operations.face._outcome import REPORT, Outcome
+from flashsim.operations.face._units import text
+from flashsim.studies.calibration import report
+from flashsim.studies.calibration.cpu_prices import CpuPrices, measure
+from flashsim.studies.calibration.session import Calibration
+from flashsim.studies.calibration.session import calibrate as run
+from flashsim.studies.calibration.targets import open_target
+from flashsim.studies.presentation.plots import scatter_beside
+from flashsim.studies.presentation.terminal import Explanation, Part
+from flashsim.studies.runs.partial_files import final_name
+
+
+class CalibrationOutcome(Outcome):
+    """A device's micro-benchmarks, and the preset that was fitted to them, which `fs.compare` takes as its device.
+
+    Parameters
+    ----------
+    done
+        As it was measured and fitted.
+    """
+
+    FILES = (REPORT,)
+
+    def __init__(self, done: Calibration, written: bool) -> None:
+        super().__init__(report.summary(done))
+        self.done = done
+        self.preset = done.preset
+        self.lead = f"{done.device}, {format_size(done.size)}; {'read and written' if written else 'only read'}"
+
+    def printed(self) -> Iterator[Part]:
+        """What was measured and simulated, and how well they agree."""
+        yield f"{self.lead}\n"
+        for held_out in (False, True):
+            yield from (report.cells_table(self.done, held_out), "")
+        yield from (report.summary(self.done), "", Explanation(report.note(self.done)))
+
+    def _write_report(self, folder: Path) -> None:
+        report.write_report(folder, self.done, self.lead, self.provenance)
+
+    def summary(self) -> pd.DataFrame:
+        """A row a micro-benchmark: measured and simulated (us), the noise of the measurement, and whether it was held out of the fit."""
+        rows = [
+            {"cell": one.cell.name, "held_out": one.cell.held_out, "measured_us": one.time / MICROSECONDS, "noise": one.noise}
+            | {"simulated_us": simulated / MICROSECONDS, "difference": simulated / one.time - 1}
+            for one, simulated in zip(self.done.measured, self.done.shown, strict=True)
+        ]
+        return pd.DataFrame(rows)
+
+    def estimates(self) -> pd.DataFrame:
+        """A row a parameter that was fitted, with its 95 % interval."""
+        return pd.DataFrame([vars(one) for one in self.done.estimates])
+
+    def save(self, path: str | PathLike[str], *, force: bool = False) -> Path:
+        """Write the preset as a TOML file, which is then a device by its path."""
+        target = Path(text(path, "path"))
+        if target.suffix != ".toml":
+            raise InvalidParameterError("path", str(target), "a preset's file ends in .toml")
+        if target.exists() and not force:
+            raise RefusedError(f"path: {target} exists; force=True replaces it")
+        target.write_text(self.text(), encoding="utf-8")
+        return target
+
+    def text(self) -> str:
+        """The preset, as a TOML file has it."""
+        return self.done.text()
+
+    def _draw(self) -> Figure:
+        return scatter_beside(self.summary(), "measured_us", "simulated_us", "held_out", ("held out", "fitted"))
+
+
+class CpuOutcome(CalibrationOutcome):
+    """Prices of this machine's work; `save` writes a CPU preset."""
+
+    def __init__(self, done: CpuPrices) -> None:
+        Outcome.__init__(self, "prices of this machine's CPU")
+        self.prices = done
+
+    def summary(self) -> pd.DataFrame:
+        """A row a price: nanoseconds, their spread, and where it comes from."""
+        return self.prices.table()
+
+    def as_dict(self) -> dict[str, Any]:
+        """The prices JSON-ready."""
+        return self.prices.as_dict()
+
+    def printed(self) -> Iterator[Part]:
+        """The prices."""
+        yield self.prices.table()
+
+    def text(self) -> str:
+        """The preset."""
+        return self.prices.text()
+
+    def _write_report(self, folder: Path) -> None:
+        raise InvalidParameterError("--out-dir", "given", "--cpu measures this machine, and no device")
+
+
+@operation
+def calibrate(
+    path: Annotated[
+        str | PathLike[str] | None,
+        Name(
+            "A real file or block device; or a preset, which shows how well the method finds it again.",
+            "PATH",
+            argument=True,
+            reads=True,
+        ),
+    ] = None,
+    *,
+    out: Annotated[Any, Target("The preset to write.", "PRESET.toml", needed=True)] = None,
+    cpu: Annotated[bool, Flag("Measure this machine's CPU instead of a device.")] = False,
+    size: Annotated[Any, Size("How much of the device is used, such as 4GiB.")] = None,
+    time: Annotated[Any, Duration("How long to measure, about: 1min of a device, 10s of a CPU.")] = None,
+    allow_write: Annotated[bool, Flag("Measure writes too: what the device holds is lost.")] = False,
+    yes_destroy: fields.YesDestroy = None,
+    seed: Annotated[int, fields.Count("Of places and order, or of tuples.", parse=fields.least(0))] = 0,
+    force: fields.Force = False,
+) -> CalibrationOutcome:
+    """Measure a device with micro-benchmarks, and fit a preset that shows the same figures when it is simulated.
+
+    The device is only read (O_DIRECT), unless --allow-write is given; then a file that does not exist is made and removed again. Whether it
+    turns is decided by the data: a disk gets its rotation, zones, heads, seeks, cache and link; anything else the controller's and the
+    dies' times, the dies at work side by side, and the link. Some cells are held out of the fit, to judge what it predicts.
+
+    With --cpu, flashsim's own operations on tuples are timed, and the kernel's work on a temporary file beside the preset.
+
+    Examples::
+
+        flashsim device calibrate ./disk.bin --allow-write --size 64MiB --time 200ms --out mine.toml
+        flashsim device calibrate seagate-st3300655lc --time 30s --out found-again.toml --json calibration.json
+        flashsim device calibrate --cpu --time 1s --out my-cpu.toml
+
+    Examples
+    --------
+    >>> import flashsim as fs
+    >>> fs.calibrate("./disk.bin", size="64MiB", time="2s", allow_write=True).save("mine.toml")  # doctest: +SKIP
+    """
+    lasts = time or (10 if cpu else 60) * SECONDS
+    if not SECONDS // 10 <= lasts <= 3600 * SECONDS:
+        raise InvalidParameterError("--time", format_duration(lasts), "it must be in [100ms, 60min]")
+    if out is not None and not final_name(out).endswith(".toml"):
+        raise InvalidParameterError("--out", final_name(out), "a preset's file ends in .toml")
+    name = Path(final_name(out)).stem if out else "calibrated"
+    if cpu:
+        given = {"PATH": path, "--size": size and format_size(size), "--allow-write": "given" * allow_write, "--yes-destroy": yes_destroy}
+        for option, value in given.items():
+            if value:
+                raise InvalidParameterError(option, value, "--cpu measures this machine, and no device")
+        with activity("measuring") as progress:
+            done: CalibrationOutcome = CpuOutcome(
+                measure(name, out.parent if out else Path(), duration=lasts, seed=seed, progress=progress)
+            )
+    else:
+        if path is None:
+            raise InvalidParameterError("PATH", "none", "a device is needed, or --cpu")
+        with (
+            activity("measuring") as progress,
+            open_target(str(path), size, allow_write=allow_write, replace=force, destroy=yes_destroy, progress=progress) as target,
+        ):
+            done = CalibrationOutcome(run(target, name, time=lasts, write=allow_write, seed=seed, progress=progress), allow_write)
+    if out is not None:
+        out.write_text(done.text(), encoding="utf-8")
+    return done

@@ -1,0 +1,256 @@
+"""``fs.drive``: a simulated drive in a known state, which is written, read and sent traces."""
+
+from __future__ import annotations
+
+import html
+from copy import deepcopy
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from flashsim.core.activity import activity
+from flashsim.core.errors import FlashsimError, InvalidParameterError, RefusedError
+from flashsim.core.provenance import provenance
+from flashsim.core.request import READ, SECTOR, WRITE
+from flashsim.core.units import format_duration, format_size
+from flashsim.device.access import is_path
+from flashsim.device.device import Device
+from flashsim.operations.face._drive_run import Kept, run_on
+from flashsim.operations.face._operation import in_words_of_python
+from flashsim.operations.face._replaying import ReplayOutcome, paced, titled
+from flashsim.operations.face._traces import drawn, trace_file
+from flashsim.operations.face._units import count, size, text
+from flashsim.studies.replaying.preconditioning import bring_into
+from flashsim.studies.replaying.simulated import ReplaySettings
+from flashsim.studies.replaying.survey import survey
+from flashsim.studies.runs.drives import ReadyDrive
+from traces.workload.base import Pattern
+
+#: Words for states beside those of ``--precondition``.
+_STATES = {"new": "empty", "full": "sequential"}
+
+
+class Drive:
+    """A simulated drive with a past: what is written to it stays, and its clock goes on.
+
+    Parameters
+    ----------
+    device
+        The drive itself.
+    preset, state, seed
+        As `drive` was asked for.
+    told
+        What was done to bring it into this state, in words.
+    """
+
+    def __init__(self, device: Device, preset: str, state: str, seed: int, told: str) -> None:
+        self.device = device
+        self.preset = preset
+        self.state = state
+        self.seed = seed
+        self.told = told
+        self._used = False
+
+    @property
+    def name(self) -> str:
+        """The preset's name."""
+        return self.device.name
+
+    @property
+    def capacity(self) -> int:
+        """Bytes that the host can address."""
+        return self.device.capacity
+
+    def copy(self) -> Drive:
+        """Another drive in the very same state."""
+        return deepcopy(self)
+
+    def recipe(self) -> dict[str, Any]:
+        """What it takes to make the drive again."""
+        if self._used:
+            raise RefusedError(f"device: {self.name} has been used since it was made; give its name, or a new fs.drive(...)")
+        return {"preset": self.preset, "state": self.state, "seed": self.seed}
+
+    @property
+    def is_flash(self) -> bool:
+        """Whether it is a flash drive."""
+        return self.device.preset.flash is not None
+
+    @property
+    def precondition(self) -> str:
+        """Its state as ``--precondition`` has it."""
+        return _STATES.get(self.state, self.state)
+
+    def ready(self) -> ReadyDrive:
+        """The drive for a join, which runs on a copy of it."""
+        filled = self.precondition.partition(",")[0]
+        return ReadyDrive(self.device, full=self.is_flash and filled in ("sequential", "random", "steady"))
+
+    def write(
+        self,
+        *,
+        random: str | None = None,
+        sequential: str | None = None,
+        request: str = "4KiB",
+        depth: int = 1,
+        within: str | None = None,
+        seed: int = 0,
+    ) -> ReplayOutcome:
+        """Write so much, at random places or one after another.
+
+        Parameters
+        ----------
+        random, sequential
+            How much, such as ``"1GiB"``; one of them.
+        request
+            Bytes of a request.
+        depth
+            Requests that are outstanding at a time.
+        within
+            The first so many bytes of the drive, if not all of it.
+        seed
+            Of the places.
+
+        Examples
+        --------
+        >>> import flashsim as fs
+        >>> run = fs.drive("intel-x25e-64gb").write(random="4MiB", depth=8)
+        >>> run.summary()["requests"].tolist()
+        [1024]
+        """
+        return self._moved(WRITE, random, sequential, request, depth, within, seed)
+
+    def read(
+        self,
+        *,
+        random: str | None = None,
+        sequential: str | None = None,
+        request: str = "4KiB",
+        depth: int = 1,
+        within: str | None = None,
+        seed: int = 0,
+    ) -> ReplayOutcome:
+        """Read so much, at random places or one after another; see `write`.
+
+        Examples
+        --------
+        >>> import flashsim as fs
+        >>> run = fs.drive("toshiba-5400-320gb").read(random="400KiB")
+        >>> run.latencies()["operation"].unique().tolist()
+        ['read']
+        """
+        return self._moved(READ, random, sequential, request, depth, within, seed)
+
+    @in_words_of_python()
+    def replay(self, trace: Any, *, pace: str | None = None, depth: int = 1, limit: int | None = None, wrap: bool = False) -> ReplayOutcome:
+        """Send a trace to the drive.
+
+        Parameters
+        ----------
+        trace
+            A file of any format that `fs.trace` knows, or a frame with columns operation, offset and length (bytes).
+        pace
+            ``asap``, ``timed`` or ``think``; by default as the trace knows.
+        depth
+            With ``asap``: how many requests are outstanding.
+        limit
+            Only the first so many requests.
+        wrap
+            Whether requests beyond the drive's end wrap around to its begin.
+
+        Examples
+        --------
+        >>> import flashsim as fs, pandas as pd
+        >>> trace = pd.DataFrame({"operation": ["write", "read"], "offset": [0, 0], "length": [4096, 4096]})
+        >>> fs.drive("intel-x25e-64gb").replay(trace).requests()["operation"].tolist()
+        ['write', 'read']
+        """
+        limit = None if limit is None else count(limit, "limit")
+        with trace_file(trace) as source:
+            what, name = survey(source, limit), source.name
+            settings = ReplaySettings(what.pace() if pace is None else pace, count(depth, "depth"), wrap)
+            asked = {"trace": name, "device": self.name, "state": self.state, "limit": limit, **vars(settings)}
+            self._used = True
+            made = provenance(asked, self.seed)
+            run = run_on(self.device, source, settings, what, limit, Kept(made), self.told)
+        title = titled(f"{name} replayed ({settings.pace})", [run], self.told)
+        return ReplayOutcome(title, made, [run], name, paced(settings.pace, depth), what)
+
+    @in_words_of_python()
+    def _moved(
+        self, operation: int, random: str | None, sequential: str | None, request: str, depth: int, within: str | None, seed: int
+    ) -> ReplayOutcome:
+        if (random is None) == (sequential is None):
+            both = "none" if random is None else "both"
+            raise InvalidParameterError("random, sequential", both, "one of them says how much, such as random='1GiB'")
+        name, amount = ("random", random) if random is not None else ("sequential", sequential)
+        moved, each = size(amount, name), size(request, "request")
+        span = self.capacity if within is None else size(within, "within")
+        if not SECTOR <= each <= span or each % SECTOR:
+            raise InvalidParameterError(
+                "request", format_size(each), f"it must be a multiple of {SECTOR} B, and fit in {format_size(span)}"
+            )
+        if span > self.capacity:
+            raise InvalidParameterError("within", format_size(span), f"{self.name} holds {format_size(self.capacity)}")
+        if moved < each:
+            raise InvalidParameterError(name, format_size(moved), f"a request takes {format_size(each)}")
+        settings = ReplaySettings("asap", count(depth, "depth"))
+        pattern = Pattern(operation, each, span // each * each, random=name == "random")
+        verb = "written" if operation == WRITE else "read"
+        asked = {"device": self.name, "state": self.state, verb: moved, "pattern": name, "request": each, "depth": depth, "within": span}
+        with drawn(pattern, moved // each, count(seed, "seed", 0), name) as path:
+            self._used = True
+            made, what = provenance(asked, seed), survey(path)
+            run = run_on(self.device, path, settings, what, None, Kept(made), self.told)
+        words = f"{format_size(moved)} {verb} {'at random' if name == 'random' else 'in order'}"
+        return ReplayOutcome(titled(words, [run], self.told), made, [run], words, paced("asap", depth), what)
+
+    def __repr__(self) -> str:
+        title = self.device.preset.title
+        at = f"; its clock stands at {format_duration(self.device.now)}" if self._used else ""
+        return f"<Drive {self.name}: {title}, {format_size(self.capacity)}; {self.told}{at}>"
+
+    def _repr_html_(self) -> str:
+        return f"<p>{html.escape(repr(self)[1:-1])}</p>"
+
+
+def drive(preset: str | PathLike[str], state: str = "full", *, precondition: str | None = None, seed: int = 0) -> Drive:
+    """A simulated drive in a known state.
+
+    Parameters
+    ----------
+    preset
+        A name that `fs.devices` lists, or the path of a TOML file or of DiskSim's ``.parv``.
+    state
+        ``"new"``, ``"full"`` (written in order), ``"random"`` (written at random) or ``"steady"`` (as long random writes leave it);
+        ``"random:0.8"`` for a share, and ``",erases=1000:50"`` behind it for worn blocks. A disk is the same in all of them.
+    precondition
+        The same by the words of commands, such as ``"sequential"`` for ``"full"``.
+    seed
+        Of all that is drawn.
+
+    Returns
+    -------
+    Drive
+        Its methods `write`, `read` and `replay` change it; a join runs on a copy.
+
+    Examples
+    --------
+    >>> import flashsim as fs
+    >>> new = fs.drive("intel-x25e-64gb", state="new")
+    >>> new.name, new.told
+    ('intel-x25e-64gb', 'empty')
+    """
+    name, wanted = text(preset, "preset"), text(precondition or state, "state")
+    if is_path(name) and not name.endswith(".parv"):
+        raise RefusedError(f"preset: {name} is a real file; fs.join, fs.replay and fs.compare take its path as their device")
+    device = Device.open(name)
+    if device.preset.flash is None and wanted in (*_STATES, *_STATES.values(), "random", "steady"):
+        return Drive(device, name, wanted, seed, "a disk, which has no state")
+    try:
+        with activity(f"preparing {Path(name).name}") as progress:
+            told = bring_into(device, _STATES.get(wanted, wanted), count(seed, "seed", 0), progress)
+    except FlashsimError as problem:  # in the words of this argument
+        problem.args = (str(problem).replace("--precondition", "state"), *problem.args[1:])
+        raise
+    return Drive(device, name, wanted, seed, told)

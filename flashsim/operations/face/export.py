@@ -1,0 +1,58 @@
+"""``flashsim export`` and ``fs.export``: a relation's pages as files that another program reads."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import pandas as pd
+
+from flashsim.core.activity import activity
+from flashsim.operations.face import _fields as fields
+from flashsim.operations.face._fields import Field, Name, Size
+from flashsim.operations.face._operation import operation, origin
+from flashsim.operations.face._tables import Table, source
+from flashsim.studies.presentation.tables import Table as Shown
+from flashsim.studies.runs.exporting import export_relation, lay_out_rows
+from flashsim.studies.runs.outputs import Outputs
+
+
+@operation
+def export(
+    table: Annotated[
+        Table,
+        Field("The relation, as flashsim join takes it.", "SOURCE", argument=True, python="Or a DataFrame, or an Arrow table."),
+    ],
+    folder: Annotated[str | Any, Name("Where to put the files.", "FOLDER", option="--out")],
+    *,
+    page_format: Annotated[str, Name("postgresql or sqlite; or a Python file.", "FORMAT", completes=("page_formats",))] = "postgresql",
+    page_size: Annotated[Any, Size("A server reads the size it was built with.")] = "8KiB",
+    force: fields.Force = False,
+) -> pd.DataFrame:
+    r"""Write the pages that hold a relation as files that another program reads.
+
+    In PostgreSQL's format that is a table's file (and FILE.1 and so on beyond 1 GiB), with FILE.sql, which creates the table. Where it
+    takes the place of that table's file in a cluster that is shut down, the server shows its rows. In SQLite's format it is a database.
+
+    Examples::
+
+        flashsim export tpch:orders@0.01 --out exported
+        flashsim export tpch:orders@0.01 --out database --page-format sqlite \
+            --page-size 4KiB
+
+    Examples
+    --------
+    >>> import flashsim as fs, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     fs.export({"k": [1, 2]}, folder).values.tolist()
+    [['table', 8192], ['table.sql', 39]]
+    """
+    with Outputs(force) as outputs:
+        place = outputs.folder("--out", Path(folder))
+        file = lay_out_rows(source(table, "table"), page_size, page_format)
+        with activity("writing") as progress:
+            exported = export_relation(file, place, progress)
+    made = Shown(["file", "bytes"], exported.files.items())
+    lead = f"{file.name}: {file.tuples:,} rows on {file.pages:,} pages of {file.layout.page_title}, in {folder}"
+    made.attrs |= {"lead": lead, "told": exported.as_dict() | {"provenance": origin()}}
+    return made

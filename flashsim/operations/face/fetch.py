@@ -1,0 +1,180 @@
+"""``flashsim fetch`` and ``fs.fetch``: which pages to fetch in which order so that all pairs of a graph meet in a few frames."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from os import PathLike
+from typing import TYPE_CHECKING, Annotated, Any
+
+import pyarrow.parquet as pq
+
+from algorithms.page_access.graph import PageGraph
+from algorithms.page_access.plan import FetchPlan
+from algorithms.page_access.planners.base import PLANNERS
+from flashsim.core.activity import activity
+from flashsim.core.errors import InvalidParameterError, UnknownNameError
+from flashsim.operations.face._fields import Count, Field, Flag, Names
+from flashsim.operations.face._operation import operation
+from flashsim.operations.face._outcome import File, Outcome, frame
+from flashsim.operations.face._tables import arrow_table
+from flashsim.operations.face._units import text
+from flashsim.studies.formulas.fetching import Fetching, column_of_results, graph_of_text, schedule
+from flashsim.studies.presentation.tables import Table
+from flashsim.studies.presentation.terminal import Explanation, Part
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+A_GRAPH = (
+    "a graph is needed: the path of an edge list, an instance such as 'general', CSR arrays (offsets, neighbours), a SciPy matrix, "
+    "a frame whose first two columns are the ends of edges, or a graph of NetworkX"
+)
+
+
+class FetchOutcome(Outcome):
+    """Plans of one graph.
+
+    Parameters
+    ----------
+    fetching
+        As they were made.
+    """
+
+    FILES = (File("--out", "PLAN.parquet", "Write the plans, a row a fetch.", lambda done, path, named: done.write_plans(path)),)
+
+    def __init__(self, fetching: Fetching) -> None:
+        super().__init__(fetching.title())
+        self.fetching = fetching
+
+    @property
+    def graph(self) -> PageGraph:
+        """The page graph."""
+        return self.fetching.graph
+
+    @property
+    def fewest_frames(self) -> int | None:
+        """The least number of frames with which no page is fetched twice (OPAS1); None unless it was asked for (`exact`)."""
+        return self.fetching.fewest_frames
+
+    def plan(self, planner: str) -> FetchPlan:
+        """What a planner made; its ``to_frame()`` has a row a fetch, and its ``check()`` goes through it."""
+        plans = {one.planner: one.plan for one in self.fetching.planned if one.plan}
+        if planner not in plans:
+            raise UnknownNameError("plan", planner, plans)
+        return plans[planner]
+
+    def summary(self) -> pd.DataFrame:
+        """A row a planner: fetches, the same over the pages that are needed at all, the bound, and processor seconds."""
+        return frame(self.fetching.rows(), ["planner", "fetches", "over_needed", "bound", "seconds"])
+
+    def write_plans(self, path: str | PathLike[str]) -> None:
+        """Write a row a planner and fetch into a Parquet file: the page, what it replaces, and how many pairs meet before the next one."""
+        pq.write_table(self.fetching.plans(), path)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The result JSON-ready."""
+        return self.fetching.as_dict()
+
+    def printed(self) -> Iterator[Part]:
+        """The plans, and what their columns are."""
+        rows = [[row["planner"], row["fetches"], row["over_needed"], row["bound"], row["seconds"]] for row in self.fetching.rows()]
+        yield f"{self.title}\n"
+        yield Table(["planner", "fetches", "over needed", "bound", "planning s"], rows, digits=3)
+        yield ""
+        yield Explanation(
+            "Over needed: fetches over pages that have to be fetched at all. No plan takes fewer than the bound; "
+            "the best one may take more."
+        )
+
+    def _draw(self) -> Figure:
+        import numpy as np
+        from matplotlib.figure import Figure
+
+        from flashsim.studies.presentation.plots import LINES, WIDTH, legend, style
+
+        with style():
+            figure = Figure(figsize=(WIDTH, 3.2), layout="constrained")
+            axes = figure.subplots()
+            for number, one in enumerate(self.fetching.planned):
+                colour, marker = LINES[number % len(LINES)]
+                met = np.cumsum(one.plan.edges_met) / max(1, self.graph.edges) if one.plan else [1.0]
+                first = one.fetches - len(met) + 1
+                axes.plot(range(first, one.fetches + 1), met, color=colour, marker=marker, markevery=[-1], markersize=5, label=one.planner)
+            axes.axvline(self.fetching.bound, color="#555555", linestyle=":", label="bound")
+            axes.set(xlabel="fetches", ylabel="share of pairs that have met", ylim=(0, 1.05))
+            axes.set_xlim(0, None)
+            legend(figure, axes)
+        return figure
+
+
+@operation
+def fetch(
+    graph: Annotated[
+        Any,
+        Field(
+            "An edge list, as FILE.parquet, FILE.csv or FILE.sqlite:TABLE; or an instance of {graphs}.",
+            "GRAPH",
+            completes=("graphs",),
+            argument=True,
+            reads=True,
+            python="Or a DataFrame, an Arrow table or columns by name, whose first two columns are the ends of each edge; a graph of "
+            "NetworkX, a SciPy matrix, CSR arrays (offsets, neighbours), or a `algorithms.page_access.graph.PageGraph`.",
+        ),
+    ],
+    *,
+    frames: Annotated[int, Count("Pages that memory holds, at least 2.")],
+    planner: Annotated[
+        Any, Names("One of {planners}; or a Python file. Several may be given; all by default.", "NAME", completes=("planners",))
+    ] = None,
+    results: Annotated[
+        str | None, Field("What an edge is worth; by default the column results or weight, if there is one.", "COLUMN")
+    ] = None,
+    exact: Annotated[bool, Flag("Search for the fewest fetches and the fewest frames too; for up to about a dozen pages.")] = False,
+    **parameters: Any,
+) -> FetchOutcome:
+    """Plan in which order pages are fetched, so that all pairs of a graph meet in memory in as few fetches as possible.
+
+    The first two columns of an edge list are the pages of each pair, of any type. An instance may have parameters behind its name, as in
+    the examples. Of each planner the fetches are told, the same over the pages that have to be fetched at all, and processor seconds.
+
+    Examples::
+
+        flashsim fetch edges.csv --frames 3 --exact --out plan.parquet
+        flashsim fetch join:pages=256,selectivity=0.1 --frames 20 --planner overlap --planner segments
+        flashsim fetch geometric --frames 40 --json fetches.json
+
+    Examples
+    --------
+    >>> import flashsim as fs, networkx
+    >>> told = fs.fetch(networkx.complete_bipartite_graph(3, 3), frames=3, planner="overlap", exact=True)
+    >>> told.summary()[["planner", "fetches", "bound"]].values.tolist()
+    [['overlap', 8, 6], ['optimum', 8, 6]]
+    >>> told.fewest_frames, told.plan("overlap").to_frame().page.nunique()
+    (4, 6)
+    """
+    made = _graph(graph, results, parameters)
+    with activity("planning") as progress:
+        return FetchOutcome(schedule(made, frames, planner or PLANNERS.names(), exact=exact, progress=progress))
+
+
+def _graph(value: Any, results: str | None, parameters: dict[str, Any]) -> PageGraph:
+    """A graph of whatever describes one."""
+    if isinstance(value, str | PathLike):
+        return graph_of_text(text(value, "graph"), results, **parameters)
+    if parameters:
+        raise UnknownNameError("parameter of a graph that is given", next(iter(parameters)), [])
+    if isinstance(value, PageGraph):
+        return value
+    if hasattr(value, "tocsr"):
+        rows = value.tocsr()
+        return PageGraph.from_csr(rows.indptr, rows.indices, rows.data)
+    if isinstance(value, tuple | list) and len(value) in (2, 3):
+        return PageGraph.from_csr(*value)
+    if hasattr(value, "edges") and hasattr(value, "adj"):
+        attributes = {name for *_, each in value.edges(data=True) for name in each}
+        return PageGraph.from_networkx(value, column_of_results(attributes, results))
+    if not isinstance(value, Mapping) and not hasattr(value, "__arrow_c_stream__"):
+        raise InvalidParameterError("graph", f"an object of type {type(value).__name__}", A_GRAPH)
+    edges = value if hasattr(value, "iloc") else arrow_table(value, "graph", A_GRAPH).to_pandas()
+    return PageGraph.from_frame(edges, column_of_results(edges.columns, results))

@@ -1,0 +1,381 @@
+"""``flashsim join`` and ``fs.join``: two tables joined on one device or several, with the cost by phase and the formula beside it."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from algorithms.joins.base import JOINS
+from algorithms.joins.base import page_format as page_format_of
+from flashsim.core.activity import activity
+from flashsim.core.errors import RefusedError
+from flashsim.core.units import MILLISECONDS, SECONDS, format_size
+from flashsim.device import engines, presets
+from flashsim.execution.requests import HOST
+from flashsim.execution.run import ConcurrentRun
+from flashsim.operations.face import _fields as fields
+from flashsim.operations.face._devices import device_of, held, is_real, preset_of
+from flashsim.operations.face._fields import Count, Field, Flag, Name, Size, Target, choice, each
+from flashsim.operations.face._operation import operation, origin
+from flashsim.operations.face._outcome import Outcome, frame, outstanding_frame, point_of
+from flashsim.operations.face._tables import Table, key, source
+from flashsim.storage.source import source_file
+from flashsim.studies.formulas.comparison import Compared, as_dict, check_formula, compare_join, comparison_table, formulas, why
+from flashsim.studies.formulas.partitioning import HAAS, check_rule, division
+from flashsim.studies.presentation.rows import RowWriter
+from flashsim.studies.presentation.tables import Table as Shown
+from flashsim.studies.presentation.terminal import Explanation, Part
+from flashsim.studies.presentation.trace_tables import outstanding
+from flashsim.studies.runs.joining import (
+    CPU,
+    JoinResult,
+    JoinSetting,
+    RealFile,
+    check_names,
+    lay_out,
+    memory_pages,
+    open_pair,
+    run_join_on_file,
+    simulate_join,
+    wanted_columns,
+)
+from traces.recording import ParquetRecorder
+
+if TYPE_CHECKING:  # the command needs neither
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+
+class JoinOutcome(Outcome):
+    """What a join cost on every device, and its rows.
+
+    Parameters
+    ----------
+    result
+        As the join ran.
+    """
+
+    SWEPT = ("summary", "phases")
+
+    def __init__(self, result: JoinResult) -> None:
+        super().__init__(_title(result))
+        self.result = result
+
+    def as_dict(self) -> dict[str, Any]:
+        """The result JSON-ready."""
+        return as_dict(self.result)
+
+    def summary(self) -> pd.DataFrame:
+        """A row a device: result rows, requests, pages, and seconds of I/O, of CPU work and in all; the formula's I/O seconds.
+
+        Of several strands: seconds of I/O and CPU work of all together, what has elapsed in all, and how busy cores and device were.
+        """
+        rows = []
+        for run, compared in zip(self.result.runs, compare_join(self.result), strict=True):
+            total, setting = compared[-1], self.result.setting
+            told: dict[str, Any] = {"algorithm": setting.algorithm, "device": run.machine, "memory_pages": setting.memory}
+            told |= {"rows": run.result_rows, "requests": total.requests, "pages": total.pages}
+            told |= {"io_s": total.io, "cpu_s": total.cpu, "total_s": total.total, "formula_io_s": total.formula_io}
+            if isinstance(run, ConcurrentRun):
+                busy = {"cores_busy": run.core_shares.get(HOST, 0.0), "device_busy": max(run.device_shares)}
+                told |= {"strands": self.result.parameters.strands, "strands_s": run.strand_time / SECONDS} | busy
+            rows.append(told)
+        return frame(rows).astype({"formula_io_s": float})
+
+    def phases(self) -> pd.DataFrame:
+        """A row a device and phase: requests, pages, and seconds of I/O, of CPU work and in all."""
+        rows = [
+            {"device": run.machine, "phase": row.phase, "requests": row.requests, "pages": row.pages}
+            | {"io_s": row.io, "cpu_s": row.cpu, "total_s": row.total}
+            for number, run in enumerate(self.result.runs)
+            for row in self.result.measured(number)[:-1]
+        ]
+        return frame(rows)
+
+    def strands(self) -> pd.DataFrame:
+        """A row a device and strand, of what ran in several: requests, and seconds of I/O, of CPU work, waiting, and in all."""
+        rows = []
+        for run in self.result.runs:
+            for strand in run.strands if isinstance(run, ConcurrentRun) else ():
+                total = strand.total()
+                times = {"io_s": total.io_time, "cpu_s": total.cpu_time, "wait_s": total.wait_time, "total_s": total.total_time}
+                told: dict[str, Any] = {"device": run.machine, "strand": strand.strand, "requests": total.requests}
+                rows.append(told | {name: time / SECONDS for name, time in times.items()})
+        return frame(rows)
+
+    def outstanding(self) -> pd.DataFrame:
+        """A row a device and level: how many requests were outstanding (``outstanding``), and in which ``share`` of the time."""
+        return outstanding_frame((run.machine, run.outstanding.as_dict()) for run in self.result.runs)
+
+    def against_formula(self) -> pd.DataFrame:
+        """A row a device and phase, the total last: what ran beside what the formula of Haas, Carey and Livny says.
+
+        ``formula_io_measured_seek_s`` takes the mean seek that was measured in the place of the nominal one. NaN where the formula says
+        nothing: of real devices, of phases that it does not have, and for algorithms that name no formula.  The total's difference is of
+        phases that it has; what others took is ``io_left_out_s``.
+        """
+        rows = []
+        for run, compared in zip(self.result.runs, compare_join(self.result), strict=True):
+            for row in compared:
+                told = row.as_dict()
+                seconds = {f"{name}_s": told.pop(name) for name in ("io", "formula_io", "formula_io_measured_seek", "io_left_out")}
+                kept = {name: told[name] for name in ("phase", "requests", "formula_requests", "pages", "formula_pages")}
+                rows.append({"device": run.machine, **kept, **seconds, "io_difference": told["io_difference"]})
+        made = frame(rows)
+        told_columns = [name for name in made if "formula" in str(name) or name == "io_difference"]
+        return made.astype(dict.fromkeys(told_columns, float))
+
+    @cached_property
+    def table(self) -> pa.Table:
+        """The joined rows as an Arrow table, R's columns first and the key once; the join runs once more for them, without a device."""
+        r, s = (file.relation for file in self.result.files)
+        with tempfile.TemporaryDirectory(prefix="flashsim-") as folder:
+            path = Path(folder) / "rows.parquet"
+            with RowWriter(path, r, s, wanted_columns(self.result.setting, (r, s))) as writer:
+                self.result.emit(writer)
+            return pq.read_table(path)
+
+    def rows(self) -> pd.DataFrame:
+        """The joined rows: R's columns first, the key once, under its name in R; a name of S that is taken gets ``_s`` behind it."""
+        rows: pd.DataFrame = self.table.to_pandas()
+        return rows
+
+    def printed(self) -> Iterator[Part]:
+        """What ran, and for each device its cost by phase, beside the formula where there is one."""
+        setting, first = self.result.setting, self.result.runs[0]
+        told, takes = self.result.parameters, JOINS.load(setting.algorithm).OPTIONS
+        with_ = [str(getattr(told, name)) for name in ("first", "fetch", "policy", "kernel") if name in takes and getattr(told, name)]
+        with_ += [setting.partition] if setting.partition else []
+        with_ += [f"{told.strands} strands"] if told.strands > 1 else []
+        joined = f"{setting.algorithm} ({', '.join(with_)})" if with_ else setting.algorithm
+        files = self.result.files
+        sides = ", ".join(f"{file.name} {len(file.relation):,} rows on {file.pages:,} pages" for file in files)
+        yield f"{joined} on {', '.join(run.machine for run in self.result.runs)}: {sides}; {files[0].layout.page_title} a page"
+        buffers = ", ".join(f"{name.replace('_', ' ')} {value:,}" for name, value in vars(self.result.allocation).items())
+        if smaller := self.smaller_buckets:
+            buffers += f"; buckets on pages of {format_size(smaller)}"
+        memory = format_size(self.provenance["parameters"]["memory"])
+        yield f"memory {memory}, {setting.memory:,} pages ({buffers}), placement {setting.placement}, {first.result_rows:,} result rows\n"
+        for number, compared in enumerate(compare_join(self.result)):
+            yield from self._printed_run(number, compared)
+
+    @property
+    def smaller_buckets(self) -> int:
+        """Bytes of the pages of buckets, where they are smaller than the relations'."""
+        made = self.result.bucket_page_size
+        return made if made < self.result.files[0].page_size else 0
+
+    def _printed_run(self, number: int, compared: list[Compared]) -> Iterator[Part]:
+        run, formula = self.result.runs[number], formulas(self.result)[number]
+        if number:
+            yield from ("", run.machine)
+        level = run.outstanding.as_dict()
+        if level and level["max"] > 1:
+            yield from (outstanding(level), "")
+        if isinstance(run, ConcurrentRun):
+            yield from (_strand_costs(run), Explanation(_overlap(run)))
+        elif formula is None:
+            rows: list[list[Any]] = [[row.phase, row.requests, row.pages, row.io, row.cpu, row.total] for row in compared]
+            yield Shown(["phase", "requests", "pages", "I/O s", "CPU s", "total s"], rows, digits=3)
+        else:
+            disk, total = formula.disk, run.total()
+            rates = f"a seek {disk.seek_ms:g} ms, a request {disk.latency_ms:g} ms, a page {disk.page_transfer_ms:.4g} ms read"
+            seeks = f" Measured: {total.seeks:,} seeks of {total.seek_time / total.seeks / MILLISECONDS:.2f} ms." if total.seeks else ""
+            written = f"{disk.page_write_ms or disk.page_transfer_ms:.4g} ms written"
+            counted = " Smaller pages of buckets are counted as they are, but by the formula as the relations' pages."
+            sizes = counted if self.smaller_buckets else ""
+            yield from (comparison_table(compared), "")
+            parts = why(self.result.setting.algorithm, compared[-1])
+            yield Explanation(f"Formula (Haas et al.) with {rates}, {written}.{seeks} {parts}{sizes}")
+
+    def _draw(self) -> Figure:
+        from flashsim.studies.presentation.plots import Bar, stacked_bars
+
+        bars = []
+        for run, compared in zip(self.result.runs, compare_join(self.result), strict=True):
+            bars += [Bar(run.machine, row.phase, row.io, row.cpu, row.formula_io) for row in compared[:-1]]
+        return stacked_bars({self.title.partition(":")[0]: bars})
+
+
+#: What is a relation in Python.
+_TABLES = "Or a DataFrame, or an Arrow table. It is loaded onto the device before the clock starts."
+
+
+@operation
+def join(
+    r: Annotated[Table, Name("One relation; its columns come first in the result.", "SOURCE", parse=None, option="--r", python=_TABLES)],
+    s: Annotated[Table, Name("The other relation.", "SOURCE", parse=None, option="--s", python="See r. The smaller one builds.")],
+    on: Annotated[str, Field("The key, in both relations or in each.", "COLUMN[=COLUMN]", key)],
+    *,
+    device: Annotated[
+        Any,
+        Field(
+            "A preset (see flashsim device list), its TOML file, or the path of a real file or disk. Several see the same requests.",
+            "DEVICE",
+            each(device_of),
+            ("presets",),
+            several=True,
+            reads=True,
+            python="Or an `fs.drive`, which is left as it is.",
+        ),
+    ],
+    memory: Annotated[Any, Size("The buffer pool, such as 10MiB.")],
+    algorithm: Annotated[
+        str, Name("One of {joins}; or a Python file.", "ALGORITHM", completes=("joins",), argument=True, needed=True)
+    ] = "hybrid-hash",
+    page_size: fields.PageSize = "8KiB",
+    page_format: fields.PageFormat = None,
+    io: Annotated[str, Field("Requests of whole buffers, or of single pages.", "[blocked|page]", choice("blocked", "page"))] = "blocked",
+    placement: fields.Placement = "packed",
+    cpu: fields.Cpu = CPU,
+    buffers_for: Annotated[
+        str | None,
+        Name("Divide the buffers as for this device rather than the one that is run on.", "PRESET", completes=("presets",)),
+    ] = None,
+    allocation: Annotated[
+        str,
+        Name(
+            "How memory is divided: haas, by Haas et al., or drive, by closed forms made for a drive, of bnl, sort-merge, grace-hash and "
+            "hybrid-hash, and of grace-hash with n-hash, whose sub-buffers it also chooses.",
+            "RULE",
+        ),
+    ] = HAAS,
+    first: fields.FirstJoin = None,
+    fetch: fields.FetchStrategy = None,
+    k: fields.CacheShare = None,
+    policy: fields.FetchPolicy = None,
+    kernel: fields.KernelJoin = None,
+    columns: fields.ResultColumns = None,
+    partition: fields.PartitionMethod = None,
+    sub_buffer: fields.SubBuffer = None,
+    strands: fields.Strands = None,
+    cores: Annotated[int | None, Count("Of a simulated machine; by default those of the CPU preset.", metavar="C")] = None,
+    digests_stored: Annotated[bool, Flag("Digests are on the device before digest begins.")] = False,
+    trace: Annotated[Any, Target("Record every request to the (first) device into a Parquet file.", "FILE")] = None,
+    out: Annotated[Any, Target("Write the joined rows.", "ROWS.parquet")] = None,
+    allow_write: fields.AllowWrite = False,
+    force: fields.Force = False,
+) -> JoinOutcome:
+    r"""Join two sources on one device, or on several in one pass; show what it cost, and what the formula says.
+
+    A SOURCE is tpch:TABLE@SCALE, do2009:TABLE@SCALE, FILE.parquet, FILE.csv, FILE.sqlite:TABLE, or a PostgreSQL relation file with the
+    table's CREATE TABLE, pg:FILE:DEFINITION.sql. It is loaded onto the device before the clock starts. Sizes need a unit: 100MB is 10^8
+    bytes, 100MiB is 2^20 times 100.
+
+    In the joined rows R's columns come first and the key stands once, under its name in R. A column of S whose name is taken gets _s behind
+    it. A SQLite column that holds values of several types is written as text.
+
+    Examples::
+
+        flashsim join bnl --r do2009:customer@0.1 --s do2009:orders@0.1 \
+            --on c_custkey=o_custkey --device toshiba-5400-320gb --memory 1MiB
+        flashsim join grace-hash --r do2009:customer@0.1 --s do2009:orders@0.1 \
+            --on c_custkey=o_custkey --device ocz-core-60gb --memory 1MiB \
+            --trace grace.parquet --out rows.parquet
+        flashsim join digest --r do2009:customer@0.1 --s do2009:orders@0.1 \
+            --on c_custkey=o_custkey --device mtron-msd-sata3025-16gb \
+            --memory 1MiB --first external-sort-merge --fetch graph-based
+        flashsim join digest --r do2009:customer@0.1 --s do2009:orders@0.1 \
+            --on c_custkey=o_custkey --device mtron-msd-sata3025-16gb \
+            --memory 1MiB --fetch pooled --policy lirs
+        flashsim join grace-hash --r do2009:customer@0.1 --s do2009:orders@0.1 \
+            --on c_custkey=o_custkey --device ocz-core-60gb --memory 512KiB \
+            --partition n-hash --sub-buffer 4KiB
+        flashsim join grace-hash --r do2009:customer@0.1 --s do2009:orders@0.1 \
+            --on c_custkey=o_custkey --device micron-p300 --memory 512KiB \
+            --partition n-hash --allocation drive
+        flashsim join grace-hash --r do2009:customer@0.1 --s do2009:orders@0.1 \
+            --on c_custkey=o_custkey --device ocz-vertex-3 --memory 2MiB \
+            --partition para-hash --strands 20 --cores 4
+
+    Examples
+    --------
+    >>> import flashsim as fs, pandas as pd
+    >>> r = pd.DataFrame({"key": [1, 2, 3], "name": ["a", "b", "c"]})
+    >>> s = pd.DataFrame({"key": [3, 1, 3, None], "value": [0.5, 1.5, 2.5, 3.5]})
+    >>> told = fs.join(r, s, on="key", algorithm="grace-hash", device="ocz-core-60gb", memory="64KiB")
+    >>> told.rows().sort_values(["key", "value"]).values.tolist()
+    [[1, 'a', 1.5], [3, 'c', 0.5], [3, 'c', 2.5]]
+    >>> told.phases()["phase"].tolist()
+    ['partition', 'join']
+    >>> late = fs.join(r, s, on="key", algorithm="digest", first="bnl", fetch="naive", device="ocz-core-60gb", memory="64KiB")
+    >>> late.phases()["phase"].tolist()
+    ['project', 'digest bnl: join', 'index', 'fetch']
+    >>> named = ["R.name", "S.value"]
+    >>> rare = fs.join(r, s, on="key", algorithm="rare", columns=named, device="ocz-core-60gb", memory="64KiB")
+    >>> rare.phases()["phase"].tolist(), list(rare.rows().columns)
+    (['scan', 'join', 'fetch S', 'fetch R'], ['name', 'value'])
+    >>> made = fs.join(r, s, on="key", algorithm="grace-hash", partition="n-hash", device="ocz-core-60gb", memory="64KiB")
+    >>> made.phases()["requests"].tolist()
+    [4, 2]
+    >>> more = pd.DataFrame({"key": range(2000)})
+    >>> para = fs.join(more, s, on="key", algorithm="grace-hash", partition="para-hash", strands=2, device="ocz-core-60gb", memory="1MiB")
+    >>> para.strands()["strand"].tolist()
+    ['main', 'strand 1', 'strand 2']
+    """
+    on_pages = page_size, page_format or page_format_of(algorithm)
+    pages = memory_pages(memory, *on_pages)
+    options: dict[str, Any] = {"first": first, "fetch": fetch, "k": k, "policy": policy, "kernel": kernel, "columns": columns}
+    options |= {"digests_stored": digests_stored or None, "partition": partition, "sub_buffer": sub_buffer, "strands": strands}
+    setting = JoinSetting(algorithm, pages, io == "page", placement, buffers_for, cpu, **options, cores=cores)
+    real = next((one for one in device if is_real(one)), None)
+    if real and len(device) > 1:
+        raise RefusedError(f"device: {real} is a real file, which runs alone; fs.compare holds it against formula and simulation")
+    preset = None if real else preset_of(device[0])
+    check_names(setting, preset)
+    check_formula(algorithm)
+    check_rule(allocation)
+    for one in () if real else device:
+        engines.begin(presets.load(preset_of(one)))  # while the relations are opened
+    for option, relation in (("--r", r), ("--s", s)) if real else ():
+        file = source_file(relation) if isinstance(relation, str) else None
+        if file is not None and os.path.realpath(file) == os.path.realpath(str(real)):
+            raise RefusedError(f"device: {real} is what {option} reads, and would be overwritten")
+    relations = open_pair(source(r, "r"), source(s, "s"), on)
+    shown = wanted_columns(setting, relations)
+    files = (lay_out(relations[0], *on_pages), lay_out(relations[1], *on_pages))
+    setting, buffers = division(setting, files, preset, allocation)
+    with ExitStack() as stack:
+        sink = stack.enter_context(ParquetRecorder(trace, origin())) if trace else None
+        results = stack.enter_context(RowWriter(out, *relations, shown)) if out else None
+        told: dict[str, Any] = {"allocation": buffers, "sink": sink, "results": results}
+        if real:
+            progress = stack.enter_context(activity("loading"))
+            return JoinOutcome(run_join_on_file(setting, files, RealFile(Path(real), allow_write, force), progress=progress, **told))
+        stack.enter_context(activity(f"joining on {', '.join(map(preset_of, device))}"))
+        return JoinOutcome(simulate_join(setting, files, [held(one) for one in device], **told))
+
+
+def _title(result: JoinResult) -> str:
+    sides = " with ".join(f"{file.name} ({len(file.relation):,} rows, {file.pages:,} pages)" for file in result.files)
+    memory = format_size(result.setting.memory * result.files[0].page_size)
+    strands = f" in {result.parameters.strands} strands" if result.parameters.strands > 1 else ""
+    return f"{result.setting.algorithm}{strands}: {sides}, {memory} of memory, {result.runs[0].result_rows:,} result rows"
+
+
+def _strand_costs(run: ConcurrentRun) -> Shown:
+    rows: list[list[Any]] = []
+    for cost, elapsed in [*((cost, run.elapsed_in(cost.name)) for cost in run.phases), (run.total(), run.elapsed)]:
+        waits = sum(own.wait_time for own in run.strands[0].phases if own.name == cost.name or cost.name == "total")  # for the others
+        times = (cost.io_time, cost.cpu_time, cost.wait_time - waits, elapsed)
+        rows.append([cost.name, cost.requests, cost.pages, *(time / SECONDS for time in times)])
+    return Shown(["phase", "requests", "pages", "I/O s", "CPU s", "waits s", "elapsed s"], rows, "All strands together", digits=3)
+
+
+def _overlap(run: ConcurrentRun) -> str:
+    cores = ", ".join(f"{count} {place} core{'s' if count > 1 else ''} {run.core_shares[place]:.0%}" for place, count in run.cores.items())
+    devices = ", ".join(f"{share:.0%}" for share in run.device_shares)
+    took, elapsed = (time / SECONDS for time in (run.strand_time, run.elapsed))
+    return f"Strands took {took:.3f} s together in {elapsed:.3f} s. Busy: {cores}, device {devices} of the time."
+
+
+#: One run of a sweep.
+point = point_of(join)

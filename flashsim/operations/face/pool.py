@@ -1,0 +1,220 @@
+"""``flashsim pool run`` and ``fs.pool``: transactions on a memory pool that an SSD extends, by design."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from time import perf_counter
+from typing import Annotated, Any
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from flashsim.core.activity import activity
+from flashsim.core.compiling import cores
+from flashsim.core.errors import InvalidParameterError
+from flashsim.operations.face import _fields as fields
+from flashsim.operations.face._fields import Count, Duration, Field, Flag, Name, Names, Number, Size, a_number, least
+from flashsim.operations.face._operation import operation, switches
+from flashsim.operations.face._outcome import PICTURE, REPORT, TABLE, Outcome, Picture, point_of
+from flashsim.operations.face._units import text
+from flashsim.operations.face.drive import Drive
+from flashsim.studies.pooling import report
+from flashsim.studies.pooling.session import PARTS, Asked, Pools, simulate
+from flashsim.studies.pooling.sizes import design_names, is_until_ssd, parse_percent, part_names
+from flashsim.studies.presentation.terminal import Explanation, Part
+from flashsim.studies.runs.jobs import Settings
+
+_DEVICE = (
+    "rates of Do (2012), table 3.1, or rates:read=N,write=N,further=N,servers=N; {presets}; a TOML file; PRESET/100, a hundredth of it; "
+    "or 8xPRESET."
+)
+
+
+def _device(value: Any, parameter: str) -> str | Drive:
+    return value if isinstance(value, Drive) else text(value, parameter)
+
+
+def _devices(what: str) -> Field:
+    return Field(f"{what} {_DEVICE}", "DEVICE", _device, ("presets",), python="Or an unused `fs.drive`, of which each design has its own.")
+
+
+class PoolOutcome(Outcome):
+    """What systems did.
+
+    Parameters
+    ----------
+    done
+        As it was found.
+    """
+
+    SWEPT = ("summary", "series", "traffic")
+
+    FILES = (TABLE, PICTURE, REPORT)
+
+    def __init__(self, done: Pools, seconds: float) -> None:
+        super().__init__(done.title())
+        self.done = done
+        self.seconds = seconds
+
+    def printed(self) -> Iterator[Part]:
+        """What every system did, what went to its devices, and what has worn."""
+        done, recalled = self.done, self.done.recalled
+        made = len(done.runs) - recalled
+        yield from (self.title, f"How long: {self.seconds:.0f} s; {made} runs were made, {recalled} kept from before\n")
+        for table in (report.runs_table(done), report.traffic_table(done), report.figures_table(done), report.kinds_table(done)):
+            if table is not None:
+                yield from (table, "")
+        yield Explanation(report.EXPLAINED)
+        if (worn := report.wear_table(done)) is not None:
+            yield from ("", worn, "", Explanation(report.WORN))
+
+    def _write_report(self, folder: Path) -> None:
+        report.write_report(folder, done=self.done, origin=self.provenance)
+
+    def summary(self) -> pd.DataFrame:
+        """A row a design and part that it was without: rates and shares over the last part of the time, and counts over all of it."""
+        return pd.DataFrame(self.done.rows())
+
+    def series(self) -> pd.DataFrame:
+        """A row a run and interval of virtual time: transactions a second, hit ratios, shares of the SSD, and megabytes a second."""
+        return report.series_frame(self.done)
+
+    def kinds(self) -> pd.DataFrame:
+        """A row a run and kind of transactions, if there are several: transactions a second and their share, and transactions in all."""
+        return pd.DataFrame([row for each in self.done.runs for row in each.kinds()])
+
+    def traffic(self) -> pd.DataFrame:
+        """A row a run, device and cause: pages and megabytes a second over the last part of the time, and pages in all."""
+        return pd.DataFrame([row for each in self.done.runs for row in each.traffic()])
+
+    def plot_traffic(self) -> Picture:
+        """Megabytes a second over time, of the disk and the SSD."""
+        return Picture(report.traffic(self.done))
+
+    def plot_parts(self) -> Picture:
+        """What designs do without a part of the SSD manager, over what they do with all."""
+        drawn = report.parts(self.done)
+        if drawn is None:
+            raise InvalidParameterError("without", "nothing", "a part must have been left out")
+        return Picture(drawn)
+
+    def _draw(self) -> Figure:
+        return report.ramp_up(self.done)
+
+
+@operation
+def pool(
+    workload: Annotated[
+        str,
+        Name(
+            "Transactions, with parameters: {workloads}; generated references, such as zipf:pages=1e5,each=20; or a trace.",
+            "WORKLOAD",
+            completes=("workloads",),
+            argument=True,
+            reads=True,
+        ),
+    ],
+    *,
+    memory: Annotated[Any, Size("The memory pool.")],
+    design: Annotated[
+        Any,
+        Names(
+            "What is done with the SSD: {designs}; all; or a Python file. Several may be given, or several with commas.",
+            "DESIGN",
+            completes=("designs",),
+        ),
+    ] = "all",
+    ssd: Annotated[Any, Size("The SSD's frames.")] = "0B",
+    time: Annotated[Any, Duration("Virtual time that each system runs, such as 36s or 10min.")] = "36s",
+    disk: Annotated[Any, _devices("The disks:")] = "rates",
+    ssd_device: Annotated[Any, _devices("The SSD:")] = "rates",
+    precondition: fields.Precondition = None,
+    log: Annotated[Any, _devices("The log's; without one commits take no time. Of rates, read and write are needed:")] = None,
+    log_bytes: Annotated[Any, Size("Log of each reference that writes.")] = "200B",
+    policy: Annotated[str, Name("Which page leaves memory: {policies}; or a Python file.", "POLICY", completes=("policies",))] = "lru-k",
+    dirty_limit: Annotated[
+        str | float,
+        Field("Lambda: how much of the SSD may be newer than the disk.", "SHARE", parse_percent, switch="dirty_limit"),
+    ] = "50%",
+    filling: Annotated[
+        str | float,
+        Field("Tau: how much of the SSD is filled with whatever leaves memory; 0% for none.", "SHARE", parse_percent, switch="fill"),
+    ] = "95%",
+    throttle: Annotated[
+        int,
+        Count("Mu: requests of the SSD outstanding at which others bypass it; 0 for no limit.", parse=least(0), switch="throttle"),
+    ] = 100,
+    group: Annotated[int, Count("Alpha: pages that a write of the cleaner holds at most.", switch="group")] = 32,
+    partitions: Annotated[int, Count("Parts into which the SSD's frames are divided.", switch="partitions")] = 16,
+    expansion: Annotated[int, Count("Pages that a read from disk brings until memory is full.", switch="expansion")] = 8,
+    expansion_until: Annotated[
+        str, Field("What is full when reads bring one page again: memory or ssd.", "WHAT", is_until_ssd, switch="expands_for_ssd")
+    ] = "memory",
+    read_ahead: Annotated[int, Count("Pages that a scan reads at once.", switch="read_ahead")] = 32,
+    checkpoint: Annotated[Any, Duration("Between two checkpoints; none by default.", switch="checkpoint")] = None,
+    fuzzy: Annotated[bool, Flag("Checkpoints leave on the SSD what is newer than the disk.")] = False,
+    clients: Annotated[int, Count("They run transactions, one after another each.", switch="clients")] = 64,
+    think: Annotated[Any, Duration("Between two transactions of a client.", switch="think")] = "0s",
+    page_size: Annotated[Any, Size("Of pages.")] = "8KiB",
+    without: Annotated[Any, Names(f"Run each design once more without: {', '.join(PARTS)}; or all, one after the other.", "PART")] = None,
+    scale: Annotated[
+        float,
+        Number(
+            "Multiplies the workload, memory, the SSD and times; above 0, up to 1.",
+            metavar="F",
+            parse=a_number("it must be above 0 and at most 1"),
+        ),
+    ] = 1.0,
+    last: Annotated[str | float, Field("Rates are told over this share of the time, at its end.", "SHARE", parse_percent)] = "20%",
+    seed: fields.Seed = 0,
+    jobs: fields.Jobs = None,
+    fresh: fields.Fresh = False,
+    trace: Annotated[Any, fields.Target("Of one design: write all requests of its devices.", "TRACE.parquet")] = None,
+) -> PoolOutcome:
+    """Run transactions on a memory pool and the SSD that extends it, from cold, and tell what came of it.
+
+    Designs run on the same transactions, several at a time. What each did is kept: a run that was interrupted goes on where it stopped, and
+    one with more designs runs these alone. --scale F multiplies sizes and times by F: rates hardly change, and times are told in full.
+
+    Examples::
+
+        flashsim pool run tpc-c:warehouses=2 --design none,dw,lc --memory 20MB --ssd 140MB --time 4s --plot told.svg
+        flashsim pool run tpc-c:warehouses=2000 --design lc --memory 20GiB --ssd 140GiB --time 2h --scale 0.001
+        flashsim pool run zipf:pages=20000,write-share=0.3 --design lc --memory 30MB --ssd 60MB --time 3s --without throttle --out told.csv
+        flashsim pool run tpc-c:warehouses=1 --design lc --memory 20MB --ssd 60MB --time 1s --disk 8xtoshiba-5400-320gb --trace pool.parquet
+
+    Examples
+    --------
+    >>> import flashsim as fs
+    >>> told = fs.pool("zipf:pages=2000,each=5", design=["none", "dw"], memory="4MiB", ssd="10MiB", clients=4, time="2s")
+    >>> none, dw = told.summary().transactions_s
+    >>> bool(dw > none), told.series().shape[0]
+    (True, 200)
+    """
+    given = {"disk": disk, "ssd": ssd_device} | ({} if log is None else {"log": log})
+    states = {purpose: (one.precondition, one.seed) for purpose, one in given.items() if isinstance(one, Drive) and one.is_flash}
+    asked = Asked(
+        workload=workload,
+        designs=design_names(design),
+        memory=memory,
+        ssd=ssd,
+        time=time,
+        devices={purpose: str(one.recipe()["preset"]) if isinstance(one, Drive) else one for purpose, one in given.items()},
+        states=states if precondition is None else states | {"ssd": (precondition, seed)},
+        policy=policy,
+        page_size=page_size,
+        seed=seed,
+        scale=scale,
+        without=part_names(without or []),
+        last=int(last) / 100,
+        switches=switches() | {"sharp": not fuzzy} | ({} if log is None else {"log_bytes": log_bytes}),
+    )
+    begun = perf_counter()
+    with activity("designs") as progress:
+        done = simulate(asked, progress, Settings(jobs=jobs or cores(), fresh=fresh), trace)
+    return PoolOutcome(done, perf_counter() - begun)
+
+
+#: One run of a sweep.
+point = point_of(pool, jobs=1, fresh=True)

@@ -1,0 +1,203 @@
+"""``flashsim trace replay`` and ``fs.replay``: a trace on one device or several."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+from flashsim.core.activity import activity
+from flashsim.core.errors import RefusedError
+from flashsim.device import presets
+from flashsim.device.access import is_path
+from flashsim.device.device import Device
+from flashsim.operations.face import _fields as fields
+from flashsim.operations.face._devices import device_of, preset_of
+from flashsim.operations.face._drive_run import DriveRun, Kept, TimelineFile, load_unless_too_small, run_on, run_on_file, run_on_files
+from flashsim.operations.face._fields import Count, Field, Flag, Name, Target, each
+from flashsim.operations.face._operation import operation, origin
+from flashsim.operations.face._outcome import point_of
+from flashsim.operations.face._replaying import ReplayOutcome, paced, titled
+from flashsim.operations.face._traces import part_of, trace_file
+from flashsim.operations.face._units import several, text
+from flashsim.operations.face.trace import Trace
+from flashsim.studies.replaying import preconditioning
+from flashsim.studies.replaying.real import RealSettings
+from flashsim.studies.replaying.several import assigned
+from flashsim.studies.replaying.simulated import ReplaySettings
+from flashsim.studies.replaying.survey import Survey, survey
+from traces.excerpt import Excerpt
+from traces.replay.base import load_engine
+
+
+def _devices(value: Any, parameter: str) -> Any:
+    """Devices, each by itself; or paths by the names of the devices of a trace."""
+    if isinstance(value, Mapping) and "preset" not in value:
+        return {text(name, "device"): Path(text(path, "device")) for name, path in value.items()}
+    many = several(value, parameter)
+    if any(isinstance(one, str) and assigned([one]) for one in many):
+        return assigned([text(one, parameter) for one in many])
+    return [device_of(one) for one in many]
+
+
+@operation
+def replay(
+    trace: Trace,
+    device: Annotated[
+        Any,
+        Field(
+            "A preset, its TOML file, or a real file or block device; several, each by itself; or for each device of a trace such a path, "
+            "as disk=./disk.bin.",
+            "DEVICE",
+            _devices,
+            ("presets",),
+            option="--on",
+            several=True,
+            reads=True,
+            python='Or an `fs.drive`, which is left as it is; or ``{"disk": "./disk.bin"}``.',
+        ),
+    ],
+    *,
+    pace: Annotated[str | None, Name("When requests arrive; by default as the trace knows.", "asap|timed|think")] = None,
+    depth: Annotated[int, Count("With asap: how many requests are outstanding.")] = 1,
+    out: Annotated[Any, Target("Write the replayed requests with their times.", "TRACE.parquet")] = None,
+    limit: Annotated[int | None, Count("Only the first N requests.")] = None,
+    format: fields.TraceFormat = None,
+    columns: fields.TraceColumns = None,
+    device_number: fields.TraceDevices = None,
+    start: fields.Start = None,
+    window: fields.Window = None,
+    speed: fields.Speed = 1,
+    timeline: fields.Timeline = None,
+    timeline_from: fields.TimelineFrom = None,
+    timeline_to: fields.TimelineTo = None,
+    wrap: Annotated[bool, Flag("Wrap requests beyond the device's end around.", option="--wrap --scale-offsets")] = False,
+    empty: Annotated[bool, Flag("Begin with an empty device; otherwise what is read was written before.")] = False,
+    precondition: fields.Precondition = None,
+    engine: Annotated[str | None, Name("What replays on a real device, of {engines} (builtin).", "NAME", completes=("engines",))] = None,
+    against: Annotated[str | None, Name("Also simulate what is replayed on a real device.", "PRESET", completes=("presets",))] = None,
+    writes_as_reads: Annotated[bool, Flag("Read on a real device what the trace writes.")] = False,
+    widen: Annotated[bool, Flag("Widen requests to whole blocks of a real device.")] = False,
+    buffered: Annotated[bool, Flag("Go through the page cache, where there is no direct I/O.")] = False,
+    allow_write: fields.AllowWrite = False,
+    yes_destroy: Annotated[
+        Any,
+        Field(
+            "A block device that --allow-write destroys, by name.",
+            "/dev/NAME",
+            each(text),
+            option="--yes-destroy",
+            several=True,
+            told=False,
+        ),
+    ] = None,
+    force: fields.Force = False,
+    requests: Annotated[bool, Field("Keep every request with its times.", fixed=lambda given: False, told=False)] = True,
+    pauses: Annotated[
+        bool,
+        Field(
+            "Watch a flash drive's pauses by garbage collection.",
+            fixed=lambda given: bool(given["json_"] or given["out_dir_"]),
+            told=False,
+        ),
+    ] = False,
+) -> ReplayOutcome:
+    """Replay a trace on a simulated or real device and report what it showed.
+
+    With --precondition a simulated drive begins in that state, and nothing else is written before. A real file or block device is only
+    read, past the page cache; if the trace writes, take --writes-as-reads or --allow-write. The latencies that the trace has recorded, and
+    those of --against, stand beside the real ones.
+
+    Examples::
+
+        flashsim trace replay bnl.parquet --on intel-x25e-64gb
+        flashsim trace replay bnl.parquet --on toshiba-5400-320gb --pace asap --depth 4 --json bnl.json
+        flashsim trace replay bnl.parquet --on mtron-msd-sata3025-16gb --precondition random:0.8
+        flashsim trace replay bnl.parquet --on ocz-core-60gb --out-dir shown --timeline bnl.json.gz --timeline-to 10ms
+        flashsim trace replay bnl.parquet --on ./disk.bin --allow-write --against ocz-core-60gb
+        flashsim trace replay bnl.parquet --on intel-x25e-64gb --device-number 0 --window 500ms --speed 2
+        flashsim trace replay pool.parquet --on disk=./disk.bin --on ssd=./ssd.bin --on log=./log.bin --allow-write
+
+    Examples
+    --------
+    >>> import flashsim as fs, pandas as pd
+    >>> trace = pd.DataFrame({"operation": "read", "offset": [0, 65536, 4096], "length": 4096})
+    >>> told = fs.replay(trace, ["intel-x25e-64gb", "toshiba-5400-320gb"])
+    >>> told.summary()["requests"].tolist()
+    [3, 3]
+    """
+    real_only = {"--engine": engine, "--against": against, "--writes-as-reads": writes_as_reads, "--widen": widen, "--buffered": buffered}
+    real_only |= {"--allow-write": allow_write, "--yes-destroy": yes_destroy}
+    simulated_only = {"--timeline": timeline, "--empty": empty, "--precondition": precondition}
+    together = isinstance(device, Mapping)
+    real = [one for one in device if together or (isinstance(one, str) and is_path(one))]
+    if not real:
+        _refuse(real_only, f"{preset_of(device[0])} is a preset")
+    elif len(real) == len(device):
+        _refuse(simulated_only, f"{real[0]} is no preset")
+    if together:
+        _refuse({"--against": against}, "one simulated drive does not stand for several devices")
+    if timeline and len(device) > 1:
+        raise RefusedError("--timeline: it shows one device")
+    if empty and precondition:
+        raise RefusedError("--empty: --precondition says in which state the drive begins; take one of them")
+    kept = Kept(origin(), out, requests, pauses, TimelineFile.of(timeline, timeline_from, timeline_to))
+    if against:
+        presets.load(against)
+    part = {"format_name": format, "columns": columns, "device_number": device_number, "start": start, "window": window, "speed": speed}
+    with trace_file(part_of(trace, **part)) as source:
+        what, name = survey(source, limit), source.name
+        on_real = None
+        if real:
+            knows = what.pace() if what.pace() in load_engine(engine or "builtin").PACES else "asap"
+            on_real = RealSettings(
+                pace or knows, depth, engine or "builtin", wrap, widen, writes_as_reads, allow_write, force, yes_destroy, buffered
+            )
+        if on_real and together:
+            runs, used = run_on_files(device, source, on_real, what, limit, kept), on_real.pace
+        else:
+            used = on_real.pace if on_real else pace or what.pace()
+            runs = [
+                run_on_file(Path(one), source, on_real, what, limit, kept, against)
+                if on_real and one in real
+                else _simulated(one, source, ReplaySettings(used, depth, wrap), what, limit, kept, empty, precondition)
+                for one in device
+            ]
+    title = titled(f"{name} replayed ({used})", runs)
+    return ReplayOutcome(title, origin(), runs, name, paced(used, depth), what, together)
+
+
+def _refuse(given: Mapping[str, Any], why: str) -> None:
+    for option, value in given.items():
+        if value:
+            raise RefusedError(f"{option}: {why}")
+
+
+def _simulated(
+    device: Any,
+    source: Excerpt,
+    settings: ReplaySettings,
+    what: Survey,
+    limit: int | None,
+    kept: Kept,
+    empty: bool,
+    precondition: str | None,
+) -> DriveRun:
+    """On a preset's drive, or one that there is."""
+    if not isinstance(device, str):
+        _refuse({"--precondition": precondition, "--empty": empty}, f"{device.name} has a state of its own")
+        return run_on(device.copy().device, source, settings, what, limit, kept)
+    preset = presets.load(device)
+    if precondition:
+        preconditioning.wanted(precondition, preset)  # refuse before anything is compiled
+    drive, state = Device(preset), ""
+    if precondition:
+        with activity(f"preparing {drive.name}") as progress:
+            state = preconditioning.bring_into(drive, precondition, progress=progress)
+    elif not empty:
+        load_unless_too_small(drive, what, wrap=settings.scale_offsets)
+    return run_on(drive, source, settings, what, limit, kept, state, used=False)
+
+
+#: One run of a sweep.
+point = point_of(replay)

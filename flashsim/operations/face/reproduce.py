@@ -1,0 +1,264 @@
+"""``flashsim reproduce`` and ``fs.reproduce``: a paper's runs made again, and its claims judged."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from html import escape
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from flashsim.core.activity import activity
+from flashsim.core.errors import InvalidParameterError, RefusedError, UnknownNameError
+from flashsim.literature.base import PAPERS, load
+from flashsim.operations.face import _fields as fields
+from flashsim.operations.face._fields import Field, Flag, Name, Number, a_number
+from flashsim.operations.face._operation import operation
+from flashsim.operations.face._outcome import Listing, Outcome
+from flashsim.operations.reproduction.judging import Reproduced, as_dict, differing, share, summary, tally, verdict_table
+from flashsim.operations.reproduction.judging import reproduce as reproduce_papers
+from flashsim.operations.reproduction.report import write_report
+from flashsim.studies.presentation.plots import scatter_beside
+from flashsim.studies.presentation.section import Section
+from flashsim.studies.presentation.tables import Table, as_text
+from flashsim.studies.presentation.terminal import Explanation, Part
+from flashsim.studies.runs.jobs import SHIPS_MODEL, Settings
+from flashsim.studies.runs.outputs import Outputs
+
+#: So many cells outside the tolerance are named on a terminal; the report names all.
+_NAMED = 3
+#: The first words of the first lines take so many characters.
+_HEAD = 15
+
+
+class ExhibitShown:
+    """An exhibit of a paper as the report shows it: words, pictures and tables.
+
+    Parameters
+    ----------
+    sections
+        Its parts.
+    """
+
+    def __init__(self, sections: Sequence[Section]) -> None:
+        self.sections = list(sections)
+
+    def tables(self) -> list[pd.DataFrame]:
+        """Its tables."""
+        every = [table for section in self.sections for table in section.tables]
+        return [table.infer_objects().round(table.attrs["digits"]) for table in every]
+
+    def _repr_html_(self) -> str:
+        parts = []
+        for section in self.sections:
+            parts.append(f"<h4>{escape(section.title)}</h4><p>{escape(section.text)}</p>")
+            parts += section.pictures.values()
+            parts += [frame.to_html(index=False) for frame in ExhibitShown([section]).tables()]
+        return "\n".join(parts)
+
+    def __repr__(self) -> str:
+        return "\n\n".join(section.title + "".join(f"\n{as_text(table)}" for table in section.tables) for section in self.sections)
+
+
+class ReproductionOutcome(Outcome):
+    """A paper's claims, judged.
+
+    Parameters
+    ----------
+    done
+        Judgements, exhibits and runs.
+    """
+
+    def __init__(self, done: Sequence[Reproduced], settings: Settings, seconds: float, place: str | None, details: bool) -> None:
+        super().__init__(
+            "; ".join(
+                f"{one.paper.title} ({one.paper.reference}), {one.paper.scale_in_words(settings)}: {summary(one, settings.scale)}"
+                for one in done
+            ),
+            as_dict(done, settings)["provenance"],
+        )
+        self.done = list(done)
+        self.settings, self.seconds, self.place, self.details = settings, seconds, place, details
+
+    def summary(self) -> pd.DataFrame:
+        """A row a claim: its verdict at this scale, how many of its published numbers are inside, and both numbers in a line each."""
+        rows = [
+            {
+                "claim": each.claim.name,
+                "verdict": each.verdict_at(self.settings.scale),
+                "inside": str(each.tally),
+                "published": each.published,
+            }
+            | {"measured": each.measured, "tolerance": each.claim.tolerance, "note": each.note_at(self.settings.scale)}
+            for one in self.done
+            for each in one.judgements
+        ]
+        return pd.DataFrame(rows)
+
+    def cells(self) -> pd.DataFrame:
+        """A row a published number or statement: both sides, and whether ours is inside the tolerance (None: not measured)."""
+        rows = [
+            {"claim": each.claim.name, "cell": cell.name, "published": cell.published, "measured": cell.measured, "inside": cell.inside}
+            for one in self.done
+            for each in one.judgements
+            for cell in each.cells
+        ]
+        return pd.DataFrame(rows, columns=["claim", "cell", "published", "measured", "inside"])
+
+    def exhibit(self, name: str) -> ExhibitShown:
+        """A table or figure of the paper, such as ``"table3"``, beside ours."""
+        every = {key: list(sections) for one in self.done for key, sections in one.exhibits.items()}
+        if name not in every:
+            raise UnknownNameError("exhibit", name, every)
+        return ExhibitShown(every[name])
+
+    def as_dict(self) -> dict[str, Any]:
+        """The result JSON-ready."""
+        return as_dict(self.done, self.settings)
+
+    def printed(self) -> Iterator[Part]:
+        """Five lines a paper, the verdicts, and if asked for everything that a terminal can show."""
+        for one in self.done:
+            yield from _printed(one, self.settings, self.seconds, self.place, self.details)
+
+    def _write_report(self, folder: Path) -> None:
+        write_report(folder, self.done, self.settings)
+
+    def _draw(self) -> Figure:
+        cells = self.cells()
+        both = cells[["published", "measured"]].apply(pd.to_numeric, errors="coerce")
+        numbers = cells.assign(**both).replace([np.inf, -np.inf], np.nan).dropna(subset=["published", "measured"])
+        return scatter_beside(numbers, "published", "measured", "inside", ("inside", "outside"))
+
+
+def _listed(given: Mapping[str, Any]) -> bool:
+    """Whether the command lists the papers, because none is named."""
+    for option in ("out", "strict", "cluster"):
+        if given[option] and not given["target"]:
+            raise RefusedError(f"--{option}: no paper is named; flashsim reproduce lists them")
+    return not given["target"]
+
+
+@operation
+def reproduce(
+    target: Annotated[
+        str | None,
+        Name(
+            "What to reproduce, of {papers}; without it, they are listed.",
+            "[PAPER[/CLAIM]]",
+            completes=("papers", "claims"),
+            argument=True,
+            python="`fs.papers` lists them.",
+        ),
+    ] = None,
+    *,
+    scale: Annotated[
+        float,
+        Number(
+            "Multiplies tuples and memory, above 0 and up to 1.",
+            metavar="F",
+            parse=a_number("a number above 0 and up to 1 is needed"),
+        ),
+    ] = 1.0,
+    jobs: fields.Jobs = None,
+    cluster: fields.Cluster = None,
+    out: Annotated[str | os.PathLike[str] | None, Name("Write report.html, tables (CSV) and pictures (SVG).", "DIR")] = None,
+    details: Annotated[bool, Flag("Also print the main tables, both numbers of claims, and causes.")] = False,
+    strict: Annotated[bool, Flag("Exit with 1 if a claim differs.", python="As `status` says.")] = False,
+    devices: Annotated[
+        str,
+        Name(
+            "Below scale 1: ships-model (drives and file system shrink with tuples and memory, so that ratios stay) or as-they-are.",
+            "NAME",
+        ),
+    ] = SHIPS_MODEL,
+    seed: Annotated[int, fields.Count("Of the generated relations.", parse=fields.least(0))] = 2009,
+    fresh: fields.Fresh = False,
+    force: fields.Force = False,
+    listed: Annotated[bool, Field("List the papers instead.", fixed=_listed, told=False)] = False,
+) -> ReproductionOutcome | Listing:
+    """Make a paper's runs again, and judge every claim: reproduced, fitted, differs or not attempted.
+
+    Printed are what ran, what holds and what does not, and every verdict with how many of its published numbers are inside their tolerance;
+    --details and --out say more. Without a paper, the papers are listed. Results are kept, so that an interrupted run goes on where it
+    stopped. The exit code is 0 whatever the verdicts, unless --strict is given.
+
+    Examples::
+
+        flashsim reproduce
+        flashsim reproduce do2009 --scale 0.01 --details
+        flashsim reproduce do2009/table3-io --scale 0.01 --json table3.json
+        flashsim reproduce do2009 --scale 0.01 --out results/do2009
+
+    Examples
+    --------
+    >>> import flashsim as fs
+    >>> told = fs.reproduce("do2009/table3-io", scale=0.01)  # doctest: +SKIP
+    """
+    if listed:
+        return _papers()
+    if target is None:
+        named = ", ".join(PAPERS.names())
+        raise InvalidParameterError("target", "not given", f"a paper is needed, of {named}, or a claim of one; fs.papers() lists them")
+    settings, begun = Settings(scale, jobs or os.cpu_count() or 1, seed, fresh, cluster, devices), time.monotonic()
+    with ExitStack() as stack:
+        folder = stack.enter_context(Outputs(force)).folder("--out", Path(out)) if out else None
+        with activity("runs") as progress:
+            done = reproduce_papers(target, settings, progress)
+        if folder:
+            write_report(folder, done, settings)
+    outcome = ReproductionOutcome(done, settings, time.monotonic() - begun, str(out) if out else None, details)
+    outcome.status = int(strict and differing(done))
+    return outcome
+
+
+def _papers() -> Listing:
+    """The papers that can be reproduced, how long they take, and how to ask for one."""
+    papers = [load(name) for name in PAPERS.names()]
+    listed = [{"name": each.name, "title": each.title, "reference": each.reference, "takes": each.takes} for each in papers]
+    table = Table(["paper", "claims", "title", "takes"], [[each.name, len(each.claims), each.title, each.takes] for each in papers])
+    hints = ["Run one:   flashsim reproduce PAPER --scale 0.1 --out DIR", "One claim: flashsim reproduce PAPER/CLAIM, such as"]
+    claims = [{"claims": [claim.id for claim in each.claims]} for each in papers]
+    told = {"papers": [one | two for one, two in zip(listed, claims, strict=True)]}
+    return Listing([table, "", *hints, *(f"           {each.claims[0].name}" for each in papers)], listed, told)
+
+
+def _printed(one: Reproduced, settings: Settings, seconds: float, out: str | None, details: bool) -> Iterator[Part]:
+    """Five lines, the verdicts, and if asked for everything that a terminal can show."""
+    scale = settings.scale
+    made = one.results.made.values()
+    kept = sum(run.recalled for run in made)
+    for head, text in (
+        ("What ran", f"{one.paper.name} at {one.paper.scale_in_words(settings)}: {len(made)} runs for {len(one.judgements)} claims"),
+        ("What holds", f"{share(one, scale, holding=True)}; {tally([one])} published numbers"),
+        ("What does not", share(one, scale, holding=False)),
+        ("How long", f"{seconds:.0f} s; {len(made) - kept} runs were made, {kept} kept from before"),
+        ("Where to look", f"{out}/report.html" if out else "--details, or --out DIR for a report, DIR/report.html"),
+    ):
+        yield f"{head:<{_HEAD}}{text}"
+    yield from ("", verdict_table(one, scale, details=details))
+    if details:
+        yield from _details(one, settings)
+
+
+def _details(one: Reproduced, settings: Settings) -> Iterator[Part]:
+    scale = settings.scale
+    yield from ("", f"{one.paper.title} ({one.paper.reference}), {one.paper.scale_in_words(settings)}", "")
+    for section in one.sections:
+        if section.on_terminal:
+            yield from section.tables
+            yield from (Explanation(section.text), "")
+    notes = dict.fromkeys(each.note_at(scale) for each in one.judgements)
+    for note in filter(None, notes):
+        claims = ", ".join(each.claim.id for each in one.judgements if each.note_at(scale) == note)
+        yield Explanation(f"{claims}: {note}", "  ")
+    for each in one.judgements:
+        if outside := each.outside():
+            more = f" and {len(outside) - _NAMED} more" if len(outside) > _NAMED else ""
+            yield Explanation(f"{each.claim.id}: outside are {'; '.join(outside[:_NAMED])}{more}", "  ")

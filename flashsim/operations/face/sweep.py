@@ -1,0 +1,208 @@
+"""``fs.sweep``: one function of the front door over all combinations of its arguments, several at a time, kept and resumed."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
+from inspect import signature
+from itertools import product
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow.parquet as pq
+from matplotlib.figure import Figure
+
+from flashsim.core.errors import FlashsimError, InvalidParameterError, RefusedError, UnknownNameError
+from flashsim.core.provenance import provenance
+from flashsim.core.units import MIB, parse_size
+from flashsim.operations.face._operation import working
+from flashsim.operations.face._outcome import Outcome
+from flashsim.operations.face._tables import A_TABLE, A_TRACE, arrow_table
+from flashsim.operations.face._traces import as_trace
+from flashsim.operations.face._units import count
+from flashsim.operations.face.drive import Drive
+from flashsim.storage.source import source_file
+from flashsim.studies.presentation.plots import series_over
+from flashsim.studies.runs import kept
+from flashsim.studies.runs.jobs import Job, Results, Settings, make
+
+#: What a sweep is of: functions of the front door whose modules have a `point`, which makes one run and returns frames, JSON-ready.
+Swept = Callable[..., Outcome]
+
+
+class SweepOutcome(Outcome):
+    """All runs of a sweep as one frame.
+
+    Parameters
+    ----------
+    axes
+        The names of the arguments that vary.
+    """
+
+    def __init__(self, title: str, provenance: dict[str, Any], axes: Mapping[str, Sequence[str]], points: Sequence[dict[str, Any]]) -> None:
+        super().__init__(title, provenance)
+        self.axes = dict(axes)
+        self.points = list(points)
+
+    def summary(self) -> pd.DataFrame:
+        """A row a run and device: the arguments that vary, then what the run showed; ``problem`` where it was refused."""
+        return self._frame("summary")
+
+    def phases(self) -> pd.DataFrame:
+        """A row a run and phase, of what has phases."""
+        return self._frame("phases")
+
+    def series(self) -> pd.DataFrame:
+        """A row a run and interval of virtual time, of what has a series."""
+        return self._frame("series")
+
+    def __getitem__(self, column: str) -> pd.Series[Any]:
+        """A column of the summary."""
+        found: pd.Series[Any] = self.summary()[column]
+        return found
+
+    def __len__(self) -> int:
+        return len(self.summary())
+
+    def _frame(self, what: str) -> pd.DataFrame:
+        rows = []
+        for point in self.points:
+            varied = point["varied"]
+            rows += [varied | {name: row[name] for name in row if name not in varied} for row in point["told"].get(what, [{}])]
+        return pd.DataFrame(rows)
+
+    def _draw(self) -> Figure:
+        frame = self.summary()
+        numbers = {name: scale for name, values in self.axes.items() if len(values) > 1 and (scale := _numbers(values))}
+        x = next(iter(numbers), next(iter(self.axes)))
+        others = [name for name in self.axes if name != x]
+        series, panels = others[0] if others else None, others[1:]
+        y = next(name for name in ("total_s", "mean_us", "transactions_s", *frame.select_dtypes("number").columns) if name in frame)
+        sized = x in numbers and isinstance(self.axes[x][0], str)
+        if sized:
+            frame = frame.assign(**{x: frame[x].map(dict(zip(self.axes[x], numbers[x], strict=True))) / MIB})
+        return series_over(frame, x, y, series, panels, f"{x}, MiB" if sized else x)
+
+
+def _numbers(values: Sequence[Any]) -> list[float]:
+    """Numbers, or the bytes of sizes, that the values of an axis are; none if one is something else."""
+    try:
+        return [parse_size(value) if isinstance(value, str) else float(value) for value in values]
+    except (InvalidParameterError, TypeError):
+        return []
+
+
+def sweep(function: Swept, *, jobs: int | None = None, cluster: str | None = None, fresh: bool = False, **arguments: Any) -> SweepOutcome:
+    """Call a function with every combination of those arguments that are lists, several at a time.
+
+    Every run is kept under all that it depends on, the contents of tables and files among it: a sweep that was interrupted goes on where
+    it stopped, and one that grew makes only what is new.  A combination that is refused, such as for too little memory, is a row that
+    says so.
+
+    Parameters
+    ----------
+    function
+        `fs.join`, `fs.pool` or `fs.replay`.
+    jobs
+        Processes that work at the same time; one a core by default.
+    cluster
+        The address of a Dask scheduler whose workers make the runs instead; they must see this machine's files and cache folder.
+    fresh
+        Whether what is kept of earlier runs is left unused.
+    **arguments
+        Of the function; a list is an axis.
+
+    Examples
+    --------
+    >>> import flashsim as fs
+    >>> told = fs.sweep(
+    ...     fs.join, r="do2009:customer@0.01", s="do2009:orders@0.01", on="c_custkey=o_custkey",
+    ...     algorithm=["bnl", "grace-hash"], memory=["128KiB", "256KiB"], device="ocz-core-60gb", jobs=1,
+    ... )
+    >>> told.summary()[["algorithm", "memory"]].values.tolist()
+    [['bnl', '128KiB'], ['bnl', '256KiB'], ['grace-hash', '128KiB'], ['grace-hash', '256KiB']]
+    """
+    module = import_module(getattr(function, "__module__", "builtins"))
+    if not hasattr(module, "point"):
+        raise InvalidParameterError("function", repr(function), "a sweep is of fs.join, fs.pool or fs.replay, without a call")
+    known = signature(function).parameters
+    for name in [*arguments, *(name for name, each in known.items() if each.default is each.empty)]:
+        if name not in known:
+            raise UnknownNameError(f"argument of {function.__name__}", name, known)
+        if name not in arguments:
+            raise InvalidParameterError(name, "not given", f"{function.__name__} needs it")
+    axes = {name: list(value) for name, value in arguments.items() if isinstance(value, list | tuple | range)}
+    empty = next((name for name, values in axes.items() if not values), None)
+    if empty or not axes:
+        raise InvalidParameterError(empty or "arguments", "an empty list" if empty else "none is a list", "an axis needs values")
+    stamps: dict[str, str] = {}
+    fixed = {name: _json(value, name, stamps) for name, value in arguments.items() if name not in axes}
+    encoded = {name: [_json(value, name, stamps) for value in values] for name, values in axes.items()}
+    shown = {name: [_shown(value) for value in values] for name, values in axes.items()}
+    points = list(product(*(range(len(values)) for values in axes.values())))
+    wanted = []
+    for places in points:
+        varied = {name: encoded[name][place] for name, place in zip(axes, places, strict=True)}
+        label = ", ".join(str(shown[name][place]) for name, place in zip(axes, places, strict=True))
+        wanted.append(Job.of(f"{module.__name__}:point", label, arguments=fixed | varied, stamps=stamps))
+    settings = Settings(jobs=os.cpu_count() or 1 if jobs is None else count(jobs, "jobs"), fresh=fresh, cluster=cluster)
+    with working("runs") as progress:
+        results = make(wanted, settings, progress)
+    told = [
+        {"varied": {name: shown[name][place] for name, place in zip(axes, places, strict=True)}, "told": results[job]}
+        for places, job in zip(points, wanted, strict=True)
+    ]
+    return _outcome(function, shown, told, results, {"arguments": fixed, "axes": encoded, "stamps": stamps})
+
+
+def _outcome(
+    function: Swept, axes: Mapping[str, Sequence[str]], told: Sequence[dict[str, Any]], results: Results, asked: dict[str, Any]
+) -> SweepOutcome:
+    problems = [row["problem"] for point in told for row in point["told"]["summary"] if "problem" in row]
+    if len(problems) == len(told):
+        raise FlashsimError(problems[0])
+    recalled = sum(made.recalled for made in results.made.values())
+    varied = ", ".join(f"{len(values)} of {name}" for name, values in axes.items())
+    title = f"{function.__name__}: {len(told)} runs ({varied}), {recalled} of them kept from before"
+    return SweepOutcome(title + (f"; {len(problems)} were refused" if problems else ""), provenance(asked), axes, told)
+
+
+def _shown(value: Any) -> Any:
+    """An argument in a row."""
+    if isinstance(value, Drive):
+        return f"{value.name} ({value.state})"
+    return (
+        value if isinstance(value, str | int | float | None) else os.fspath(value) if isinstance(value, PathLike) else type(value).__name__
+    )
+
+
+def _json(value: Any, name: str, stamps: dict[str, str]) -> Any:
+    """An argument as JSON; tables become files of the cache, named after their content, and files leave a stamp of theirs."""
+    if value is None or isinstance(value, bool | int | float):
+        return value
+    if isinstance(value, str | PathLike):
+        text = os.fspath(value)
+        stamps |= (stamp := kept.stamps([os.fspath(source_file(text) or text)]))
+        if not stamp and name == "device" and os.sep in text:
+            raise RefusedError(f"device: a sweep is of simulated devices; fs.compare runs on {text}")
+        return text
+    return value.recipe() if isinstance(value, Drive) else str(_kept_table(value, name))
+
+
+def _kept_table(value: Any, name: str) -> Path:
+    """A table as a Parquet file of the cache."""
+    held = io.BytesIO()
+    table = arrow_table(value, name, A_TRACE if name == "trace" else A_TABLE)
+    if name == "trace":
+        table = as_trace(table.to_pandas())
+    pq.write_table(table, held, compression="zstd")
+    content = held.getvalue()
+    path = kept.place("tables", f"{hashlib.sha256(content).hexdigest()[:32]}.parquet")
+    if not path.exists() or not kept.is_believed(path.stat()):
+        kept.write(path, content)
+    return path

@@ -1,0 +1,1 @@
+"""Systems of a memory pool and its SSD extension: setup, devices, run."""

@@ -1,0 +1,306 @@
+"""Systems of pools from names and sizes, run in virtual time: what happened in each interval.
+
+Pages, the units in which a workload grows, and simulated time are scaled alike; devices and clients are not.  So rates and ratios hardly
+depend on the scale.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+import pandas as pd
+
+from algorithms.extensions.base import DESIGNS, described_design, extension_design
+from algorithms.replacement.base import replacement_policy
+from flashsim.core.errors import InvalidParameterError
+from flashsim.core.model import CompiledModel
+from flashsim.core.replacement import ReplacementPolicy
+from flashsim.core.request import Integers
+from flashsim.core.transactions import TransactionStream
+from flashsim.core.units import GIB, HOURS, KIB, MINUTES, SECONDS, format_size
+from flashsim.device.station.engine import StationEngine
+from flashsim.device.station.parameters import StationParameters
+from flashsim.execution.compiled_loop import Striped
+from flashsim.execution.pooled.columns import ENDED
+from flashsim.execution.pooled.run import PoolRun, Recorder
+from flashsim.execution.pooled.system import COUNTED, CPU, PURPOSES, SSD, PoolSystem
+from flashsim.pools.devices import RATES, PoolDevice, pages_in_a_row, statistics
+from flashsim.pools.wear import WORN, worn
+from flashsim.ssd.setup.precondition import Precondition
+from traces.transactions import TransactionWorkload, scaled, workload
+
+#: Called after each interval with how many have passed, and with the counts in each of them.
+Watch = Callable[[int, Mapping[str, Integers]], None]
+
+
+@dataclass(frozen=True)
+class PoolSetup:
+    """A system of pools, its devices, and how long it runs; JSON-ready.
+
+    Parameters
+    ----------
+    workload
+        As `traces.transactions.workload` takes it, one that can be scaled.
+    design
+        Of the extension: a member of `algorithms.extensions`, or a file.
+    memory, ssd
+        Bytes of the memory pool and of the SSD's frames; the latter are not used by a design that takes none.
+    time, interval
+        Nanoseconds that the system runs, and of an interval of which is told what happened in it.
+    devices
+        As `PoolDevice` takes them, by purpose.
+    policy
+        Of the memory pool.
+    page_size
+        Bytes.
+    options
+        More parameters of `flashsim.execution.pooled.system.PoolSystem`, by name.
+    scale
+        Multiplies pages, memory, the SSD, and all times but those of devices and clients.
+    seed
+        Of the workload.
+    """
+
+    workload: str
+    design: str
+    memory: int = 20 * GIB
+    ssd: int = 140 * GIB
+    time: int = 10 * HOURS
+    interval: int = 6 * MINUTES
+    devices: Mapping[str, str] = field(default_factory=lambda: {"disk": RATES, "ssd": RATES})
+    policy: str = "lru-k"
+    page_size: int = 8 * KIB
+    options: Mapping[str, int] = field(default_factory=dict)
+    scale: float = 1.0
+    seed: int = 0
+
+    def with_options(self, **options: int) -> PoolSetup:
+        return replace(self, options={**self.options, **options})
+
+    @property
+    def intervals(self) -> int:
+        return round(self.time / self.interval)
+
+    def stream(self) -> TransactionStream:
+        """The transactions at the scale, from the first."""
+        whole = workload(self.workload, seed=self.seed, page_size=self.page_size)
+        return whole if self.scale == 1 else scaled(whole, self.scale)
+
+    def parts(self) -> dict[str, PoolDevice]:
+        """Devices before they are made, by purpose."""
+        return {purpose: PoolDevice(purpose, text) for purpose, text in self.devices.items()}
+
+    def frames(self, size: int) -> int:
+        """Frames of so many bytes at the scale."""
+        return size // self.page_size if self.scale == 1 else round(size // self.page_size * self.scale)
+
+    def system(self, pages: int) -> PoolSystem:
+        """The system for a database of so many pages, for which nothing is compiled yet.
+
+        Raises
+        ------
+        InvalidParameterError
+            The devices have no room for pages or frames, the SSD is smaller than its partitions, or a value is out of its bounds.
+        """
+        options, devices, needs_ssd = dict[str, Any](self.options), self.parts(), DESIGNS.load(self.design.partition(":")[0]).SSD
+        options["checkpoint"] = round(options.get("checkpoint", 0) * self.scale)
+        frames, partitions = self.frames(self.ssd) if needs_ssd else 0, options.get("partitions", 1)
+        held = format_size(round(self.ssd * self.scale))
+        if needs_ssd and frames < max(1, partitions):
+            bound = f"{self.design} divides it into {partitions} partitions of at least a page of {format_size(self.page_size)}"
+            raise InvalidParameterError("ssd", held, bound)
+        devices["disk"].check_room("workload", self.workload, pages * self.page_size)
+        if frames:
+            devices["ssd"].check_room("ssd", held, frames * self.page_size)
+        used = [device for purpose, device in devices.items() if frames or purpose != "ssd"]
+        return PoolSystem(
+            pages,
+            self.frames(self.memory),
+            ReplacementPolicy(self.policy, {}, None, None),
+            described_design(self.design),
+            frames,
+            page_size=self.page_size,
+            interval=round(self.interval * self.scale),
+            **({"chunk": pages_in_a_row(used, self.page_size)} | options),
+        )
+
+    def build(
+        self,
+        states: Mapping[str, Precondition] | None = None,
+        devices: Mapping[int, CompiledModel | Striped] | None = None,
+        record: Recorder | None = None,
+    ) -> SetUpRun:
+        """The system, its devices and its transactions before the first one.
+
+        Parameters
+        ----------
+        states
+            What flash drives are brought into, by purpose; none: they are empty.
+        devices
+            Drives in the place of those of `PoolSetup.devices`, by their number (`flashsim.execution.pooled.system.DISK` and so on).
+        record
+            See `flashsim.execution.pooled.run.PoolRun`.
+        """
+        stream, parts = self.stream(), self.parts()
+        described = self.system(stream.pages)
+        system = replace(described, policy=replacement_policy(self.policy), design=extension_design(self.design))
+        made = dict(devices or {})
+        for name, part in parts.items():
+            number = PURPOSES.index(name)
+            if number not in made and (name != "ssd" or system.ssd):
+                made[number] = part.make(system.page_size, (states or {}).get(name))
+        if system.work and CPU not in made:
+            made[CPU] = StationEngine(StationParameters(system.work, system.work))
+        flash = parts["ssd"].preset.flash if system.ssd and parts["ssd"].is_flash else None
+        return SetUpRun(self, system, made, stream, flash.page_size if flash else 0, record)
+
+
+class SetUpRun(PoolRun):
+    """A system that was set up, whose result is told by intervals.
+
+    Parameters
+    ----------
+    setup
+        What it was built from.
+    devices
+        By their number.
+    flash_page
+        Bytes of a flash page of its SSD, 0 where that is not simulated.
+    """
+
+    def __init__(
+        self,
+        setup: PoolSetup,
+        system: PoolSystem,
+        devices: Mapping[int, CompiledModel | Striped],
+        stream: TransactionStream,
+        flash_page: int,
+        record: Recorder | None,
+    ) -> None:
+        super().__init__(system, devices, stream, setup.intervals + 1, record=record)
+        self.setup, self.devices, self.stream, self.flash_page = setup, devices, stream, flash_page
+        self.begun = time.process_time()
+
+    def result(self, steps: int = 1, watch: Watch | None = None) -> PoolResult:
+        """Let the system run from its start to its end, and hand out the requests that are recorded.
+
+        Parameters
+        ----------
+        steps
+            Steps of virtual time in which an interval passes, after each of which an interrupt is heard.
+        watch
+            Called after each interval.
+        """
+        counts: dict[str, Integers] = {}
+        totals: list[list[int]] = []
+        for step in range(1, self.setup.intervals * steps + 1):
+            self.run(step * self.system.interval // steps)
+            if step % steps == 0:
+                passed = step // steps
+                counts = dict(zip(COUNTED, self.tables.series[:passed].T, strict=True))
+                if self.flash_page:
+                    totals.append(worn(self.devices[SSD], self.flash_page))
+                    counts |= dict(zip(WORN, np.diff(totals, axis=0, prepend=0).T, strict=True))
+                if watch:
+                    watch(passed, counts)
+        self.record_rest()
+        kinds = self.tables.by_kind[: self.setup.intervals].T
+        return PoolResult(
+            counts,
+            self.system.interval,
+            self.system.ssd,
+            dict(zip(self.kinds, kinds, strict=True)) if len(self.kinds) > 1 else {},
+            {PURPOSES[number]: statistics(device) for number, device in self.devices.items()},
+            time.process_time() - self.begun,
+            bool(self.tables.numbers[ENDED]),
+            self.figures(),
+            self.loop.completions,
+        )
+
+    def figures(self) -> dict[str, float]:
+        """What the benchmark reports, if it has come to its end."""
+        if not (isinstance(self.stream, TransactionWorkload) and self.is_over):
+            return {}
+        return self.stream.figures({kind: ended / SECONDS for kind, ended in self.ended.items()})
+
+
+@dataclass(frozen=True)
+class PoolResult:
+    """What happened in each interval of a run.
+
+    Parameters
+    ----------
+    counts
+        By what was counted (`flashsim.execution.pooled.system.COUNTED`, and `flashsim.pools.wear.WORN` of a simulated SSD), a number an
+        interval.
+    interval
+        Nanoseconds, at the scale of the run: rates are those of devices, which are not scaled.
+    ssd
+        Frames of the SSD.
+    by_kind
+        Transactions of each kind, a number an interval; empty where all are of one kind.
+    devices
+        What drives counted, by what devices are for.
+    cpu_s
+        Processor seconds of the run.
+    ended
+        Whether there were no more transactions.
+    figures
+        What the benchmark reports of a run to its end, by name.
+    requests
+        Requests that devices completed.
+    """
+
+    counts: Mapping[str, Integers]
+    interval: int
+    ssd: int
+    by_kind: Mapping[str, Integers] = field(default_factory=dict)
+    devices: Mapping[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
+    cpu_s: float = 0.0
+    ended: bool = False
+    figures: Mapping[str, float] = field(default_factory=dict)
+    requests: int = 0
+
+    @cached_property
+    def seconds(self) -> float:
+        return self.interval / SECONDS
+
+    def total(self, what: str, part: slice = slice(None)) -> int:
+        return int(self.counts[what][part].sum())
+
+    def rate(self, what: str, part: slice = slice(None)) -> float:
+        counts = self.counts[what][part]
+        return float(counts.sum() / (len(counts) * self.seconds))
+
+    def share(self, what: str, of: str, part: slice = slice(None)) -> float:
+        return self.total(what, part) / max(1, self.total(of, part))
+
+    def filled(self, what: str, part: slice = slice(None)) -> float:
+        """Share of the SSD that is in a state, in the mean over the ends of some intervals."""
+        return float(self.counts[what][part].mean() / max(1, self.ssd))
+
+    def frame(self) -> pd.DataFrame:
+        """A row an interval: when it ended, seconds of virtual time, and what was counted in it."""
+        ends = np.arange(1, len(self.counts[COUNTED[0]]) + 1) * self.seconds
+        return pd.DataFrame({"seconds": ends, **self.counts})
+
+    def as_dict(self) -> dict[str, Any]:
+        """JSON-ready; see `of`."""
+        lists = {name: {key: np.asarray(each).tolist() for key, each in getattr(self, name).items()} for name in ("counts", "by_kind")}
+        return {each.name: getattr(self, each.name) for each in fields(self)} | lists
+
+    @classmethod
+    def of(cls, kept: Mapping[str, Any], **more: Any) -> Self:
+        """From what `as_dict` gave, and `run_pool` returned; with more of those who add to it."""
+        arrays = {name: {key: np.array(each, np.int64) for key, each in kept[name].items()} for name in ("counts", "by_kind")}
+        return cls(**{each.name: kept[each.name] for each in fields(PoolResult)} | arrays | more)
+
+
+def run_pool(setup: Mapping[str, Any]) -> dict[str, Any]:
+    """Run a system; JSON-ready, see `PoolResult`."""
+    return PoolSetup(**setup).build().result().as_dict()

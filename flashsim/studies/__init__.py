@@ -1,0 +1,1 @@
+"""Tools over devices, algorithms and traces: calibration, benchmarks, replaying, validation, caching, serving."""

@@ -1,0 +1,304 @@
+"""Curves of misses by size, of all references or of a sample of pages, and their report: of all sizes in one pass where that can be.
+
+Any policy runs in miniature over a sample of the pages, in a pool that is as much smaller (Waldspurger, Saemundsson, Ahmad, Park: Cache
+modeling and optimization using miniature simulations, USENIX ATC 2017).  By how much parts of the sample, each with a pool of its own,
+disagree tells the error.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from algorithms.replacement.base import replacement_policy
+from flashsim.core.errors import InvalidParameterError
+from flashsim.core.miss_curves import CONFIDENCE, LEAST_PAGES, PARTS, LruCurve, MissCurve, Steps, steps_of
+from flashsim.core.priority_stack import next_uses, stack_distances
+from flashsim.core.protocols import Progress
+from flashsim.core.replacement import FIRST_PAGE, ReplacementPolicy
+from flashsim.core.sampling import parts_of, sampled_rows
+from flashsim.core.transactions import References
+from flashsim.core.units import format_size
+from flashsim.core.working_sets import WorkingSetCurve, WorkingSets
+from flashsim.studies.caching.numbered import NumberedTrace
+from flashsim.studies.caching.running import Setting, compilation, policy_names, run
+from flashsim.studies.caching.session import Asked, ReferenceSource
+from flashsim.studies.caching.sizes import PoolSize, parse_sizes, pool_sizes
+from flashsim.studies.caching.sources import ArrayTrace
+from flashsim.studies.presentation.plots import LINES, legend, panels, stroke
+from flashsim.studies.presentation.report import Report
+from flashsim.studies.presentation.section import Section
+from flashsim.studies.presentation.tables import Entry, Table
+
+LRU, OPT, MRU = "lru", "opt", "mru"
+#: A stack of priorities takes time in proportion to the pages, and memory to the references: larger ones are simulated at each size.
+_STACKED_PAGES, _STACKED_REFERENCES = 1 << 14, 1 << 24
+#: Points of a line that is known at all sizes.
+_POINTS = 1000
+
+
+@dataclass(frozen=True)
+class Curves:
+    """Misses of policies by size.
+
+    Parameters
+    ----------
+    trace
+        In words.
+    rate
+        The share of pages that were looked at.
+    sizes
+        That were asked for.
+    curves
+        By policy; of `one_pass` all sizes are known, else those that were asked for.
+    """
+
+    trace: str
+    references: int
+    pages: int
+    page_size: int
+    rate: float
+    sizes: Sequence[PoolSize]
+    curves: dict[str, MissCurve]
+    one_pass: Sequence[str]
+
+    def rows(self) -> list[dict[str, Any]]:
+        """A row a policy and size, JSON-ready; ``error`` is half the width of the ratio's 95 % confidence interval."""
+        frames = np.array([size.frames for size in self.sizes])
+        return [
+            {
+                "policy": name,
+                "size": size.label,
+                "pages": size.frames,
+                "share": size.frames / self.pages,
+                "misses": misses,
+                "miss_ratio": misses / self.references,
+                "error": error,
+            }
+            for name, curve in self.curves.items()
+            for size, misses, error in zip(self.sizes, curve.misses(frames).tolist(), curve.error(frames).tolist(), strict=True)
+        ]
+
+    def as_dict(self) -> dict[str, Any]:
+        """JSON-ready; ``reuse`` has percentiles of LRU's reuse distances, in pages, over the references that go to a page again."""
+        lru = self.curves.get(LRU)
+        told: dict[str, Any] = {name: value for name, value in vars(self).items() if name not in ("sizes", "curves")}
+        told |= {"confidence": CONFIDENCE, "one_pass": list(self.one_pass), "curves": self.rows()}
+        if lru is not None:
+            told["reuse"] = {f"p{share}": max(0, lru.quantile(share / 100) - 1) for share in (50, 90, 99)}
+        return told
+
+
+def curves(
+    source: ReferenceSource, asked: Asked, sample: float = 1.0, least_pages: int = LEAST_PAGES, progress: Progress | None = None
+) -> Curves:
+    """Misses of policies by size, from the first reference on.
+
+    LRU takes one pass over the references.  So do OPT and MRU where there are few pages, or few in the sample.  All others, and these
+    where there are many, are simulated at each size, over all references or in miniature.
+
+    Parameters
+    ----------
+    sample
+        The share of pages to look at; 1: all; 0: as few as `least_pages` allows.
+    least_pages
+        Of fewer pages than this all are looked at, and of more at least half as many; 0: the sample is what its share says.
+    """
+    if not 0 <= sample <= 1 or sample == least_pages == 0:
+        raise InvalidParameterError("sample", f"{sample:.4g}", "a share of pages above 0 and up to 1 is needed")
+    wanted, names = parse_sizes(asked.sizes), policy_names(asked.policies)
+    others = [name for name in names if name != LRU]
+    compiling = compilation(others) if others else None
+    with ExitStack() as closing:
+        if compiling is not None:
+            closing.callback(compiling.stop)
+        curve = _lru(source, asked, sample, least_pages, progress)
+        pools = pool_sizes(wanted, curve.pages, asked.page_size)
+        if compiling is not None:
+            compiling.wait("policies")
+    found, one_pass = {LRU: curve}, {LRU}
+    if chosen := [replacement_policy(name) for name in others]:
+        if (least := pools[0]).frames * curve.rate < 1:
+            raise InvalidParameterError(
+                "size", least.label, f"a sample of {curve.rate:.2%} of the pages needs pools of {1 / curve.rate:.0f}"
+            )
+        steps = []
+        for trace, scale in _parts(source, asked, curve.rate):
+            with trace:
+                if scale == 1 / curve.rate:
+                    one_pass |= {policy.name for policy in chosen if _stacked(policy, trace)}
+                steps.append(_steps(trace, scale, chosen, pools, curve.references, Setting(jobs=asked.jobs, seed=asked.seed), progress))
+        for name in steps[0]:
+            found[name] = MissCurve(curve.references, curve.pages, curve.rate, steps[0][name], [each[name] for each in steps[1:]])
+    told = {name: found[name] for name in names}
+    passed = [name for name in told if name in one_pass]
+    return Curves(source.name, curve.references, curve.pages, asked.page_size, curve.rate, pools, told, passed)
+
+
+def _lru(source: ReferenceSource, asked: Asked, sample: float, least_pages: int, progress: Progress | None) -> MissCurve:
+    lru = LruCurve(sample, least_pages)
+    for batch in _batches(source, asked.limit):
+        lru.add(batch.pages)
+        if progress is not None:
+            progress(lru.references, asked.limit or 0, "" if asked.limit else f"{lru.references:,} references")
+    if not lru.references:
+        raise InvalidParameterError("trace", source.name, "it references no page")
+    curve = lru.curve()
+    if not curve.pages:
+        raise InvalidParameterError("sample", f"{sample:.4g}", f"none of the pages of {source.name} is in it")
+    return curve
+
+
+def working_sets(source: ReferenceSource, sample: float = 1.0, limit: int | None = None) -> WorkingSetCurve:
+    """The mean working set, in pages, and the share of misses, by the references of a window."""
+    sets = WorkingSets(sample)
+    for batch in _batches(source, limit):
+        sets.add(batch.pages)
+    return sets.curve()
+
+
+def _batches(source: ReferenceSource, limit: int | None) -> Iterator[References]:
+    taken = 0
+    for batch in source.batches():
+        left = len(batch.pages) if limit is None else limit - taken
+        yield References(batch.pages[:left], None if batch.writes is None else batch.writes[:left])
+        taken += len(batch.pages)
+        if limit is not None and taken >= limit:
+            return
+
+
+def _parts(source: ReferenceSource, asked: Asked, rate: float) -> Iterator[tuple[NumberedTrace, float]]:
+    """All references; or those to a sample of pages, and then to parts of it; and how many pages each of theirs stands for."""
+    if rate == 1:
+        yield NumberedTrace(source.name, source.batches(), asked.limit), 1
+        return
+    kept = []
+    for batch in _batches(source, asked.limit):
+        rows = sampled_rows(batch.pages, rate)
+        kept.append((batch.pages[rows], np.zeros(len(rows), np.bool_) if batch.writes is None else batch.writes[rows]))
+    pages, writes = (np.concatenate(each) for each in zip(*kept, strict=True))
+    yield NumberedTrace(source.name, ArrayTrace("", pages, writes).batches()), 1 / rate
+    part = parts_of(pages, PARTS)
+    for number in np.unique(part):
+        rows = part == number
+        yield NumberedTrace(source.name, ArrayTrace("", pages[rows], writes[rows]).batches()), PARTS / rate
+
+
+def _stacked(policy: ReplacementPolicy, trace: NumberedTrace) -> bool:
+    return policy.name in (OPT, MRU) and trace.pages <= _STACKED_PAGES and trace.references <= _STACKED_REFERENCES
+
+
+def _steps(
+    trace: NumberedTrace,
+    scale: float,
+    chosen: Sequence[ReplacementPolicy],
+    pools: Sequence[PoolSize],
+    references: int,
+    setting: Setting,
+    progress: Progress | None,
+) -> dict[str, Steps]:
+    found, simulated = {}, [policy for policy in chosen if not _stacked(policy, trace)]
+    if len(simulated) < len(chosen):
+        numbers = trace.part(0, trace.references)[0].astype(np.int64) - FIRST_PAGE
+        for policy in chosen:
+            if policy not in simulated:
+                ranks = next_uses(numbers) if policy.name == OPT else np.arange(len(numbers))
+                found[policy.name] = steps_of(stack_distances(numbers, ranks), scale, references)
+    if simulated:
+        smaller = [PoolSize(each.label, max(1, round(each.frames / scale))) for each in pools]
+        runs = run(trace, simulated, smaller, setting, progress)
+        frames = np.array([each.frames for each in pools])
+        for place, policy in enumerate(simulated):
+            misses = np.array([each.counts.misses for each in runs[place :: len(simulated)]])
+            found[policy.name] = Steps(frames, references - scale * misses)
+    return found
+
+
+def title(told: Curves) -> str:
+    return f"{told.trace}: {told.references:,} references to {told.pages:,} pages of {format_size(told.page_size)}"
+
+
+def explained(told: Curves) -> str:
+    passed, others = ", ".join(told.one_pass), ", ".join(name for name in told.curves if name not in told.one_pass)
+    how = f"In one pass, of all sizes: {passed or 'none'}." + (f" Simulated at each size: {others}." if others else "")
+    if told.rate == 1:
+        return f"{how} All pages were looked at: exact."
+    return f"{how} Estimated from {told.rate:.3g} of the pages, ± half the width of {CONFIDENCE:.0%} intervals."
+
+
+def curves_table(told: Curves) -> Table:
+    """A row a size, a column a policy: its miss ratio, with what it may be off."""
+    columns: list[list[Entry]] = [[size.label for size in told.sizes], [size.frames for size in told.sizes]]
+    for curve in told.curves.values():
+        ratios, errors = (100 * values for values in (curve.ratio(_frames(told)), curve.error(_frames(told))))
+        shown = (f"{ratio:.3f} ± {error:.3f}" for ratio, error in zip(ratios, errors, strict=True))
+        columns.append(ratios.tolist() if told.rate == 1 else [*shown])
+    return Table(["size", "pages", *(f"{name} miss %" for name in told.curves)], zip(*columns, strict=True), digits=3)
+
+
+def _frames(told: Curves) -> np.ndarray[Any, np.dtype[np.int64]]:
+    return np.array([size.frames for size in told.sizes])
+
+
+def locality_table(told: Curves, sets: WorkingSetCurve) -> Table:
+    """Working sets by window, and percentiles of reuse distances where LRU's curve tells them."""
+    last = int(sets.windows[-1])
+    windows = [10**power for power in range(1, len(str(last))) if 10**power < last] + [last]
+    rows: list[list[Entry]] = [
+        [f"working set of {window:,} references", min(window, float(np.interp(window, sets.windows, sets.pages)))] for window in windows
+    ]
+    rows += [
+        [f"reuse distance, {share[1:]} % of those referenced again", float(pages)]
+        for share, pages in told.as_dict().get("reuse", {}).items()
+    ]
+    return Table(["on average", "pages"], rows, digits=1)
+
+
+def sets_frame(sets: WorkingSetCurve) -> pd.DataFrame:
+    """A row a window of references: pages in it on average, and the share of references to pages that are not in the one before them."""
+    return pd.DataFrame({"window": sets.windows, "pages": sets.pages, "miss_ratio": sets.miss_ratio})
+
+
+def steps_frame(curve: MissCurve) -> pd.DataFrame:
+    """A row a size at which there are fewer misses: its miss ratio and what that may be off."""
+    return pd.DataFrame({"pages": curve.sizes, "miss_ratio": curve.ratio(curve.sizes), "error": curve.error(curve.sizes)})
+
+
+def picture(told: Curves, sets: WorkingSetCurve) -> Figure:
+    """Miss ratios over the size, and working sets over the window."""
+    with panels(5.6, 2) as (figure, (above, below)):
+        for number, (name, curve) in enumerate(told.curves.items()):
+            look, passed = stroke(number), name in told.one_pass
+            frames = np.unique(np.geomspace(1, max(2, told.pages), _POINTS).astype(np.int64)) if passed else _frames(told)
+            ratios, errors = curve.ratio(frames), curve.error(frames)
+            above.plot(frames, ratios, markersize=4, label=name, **look | ({"marker": ""} if passed else {}))
+            above.fill_between(frames, ratios - errors, ratios + errors, color=look["color"], alpha=0.2, linewidth=0)
+        above.set(xscale="log", xlabel="pool, pages", ylabel="miss ratio", ylim=(0, 1.02))
+        below.plot(sets.windows, sets.pages, color=LINES[0][0])
+        below.set(xscale="log", yscale="log", xlabel="window, references", ylabel="working set, pages")
+        legend(figure, above)
+    return figure
+
+
+def as_dict(told: Curves, sets: WorkingSetCurve) -> dict[str, Any]:
+    """JSON-ready: the curves at the sizes that were asked for, the one of LRU at all sizes, and working sets."""
+    lru = {"lru": steps_frame(told.curves[LRU]).to_dict("list")} if LRU in told.one_pass else {}
+    return told.as_dict() | {"all_sizes": lru, "working_sets": sets_frame(sets).to_dict("list")}
+
+
+def write_report(folder: Path, *, told: Curves, sets: WorkingSetCurve, origin: Mapping[str, Any]) -> None:
+    """Fill a folder with ``report.html``, tables (CSV) and the picture (SVG)."""
+    pd.DataFrame(told.rows()).to_csv(folder / "curves.csv", index=False)
+    sets_frame(sets).to_csv(folder / "working_sets.csv", index=False)
+    sections = [
+        Section("Pictures", pictures={"curves": picture(told, sets)}),
+        Section("Miss ratios", explained(told), [curves_table(told)]),
+        Section("Locality", tables=[locality_table(told, sets)]),
+    ]
+    figures = [("references", f"{told.references:,}"), ("pages", f"{told.pages:,}")]
+    Report(told.trace, title(told), figures, sections, origin).write(folder)

@@ -1,0 +1,154 @@
+"""A simulation of policies as it is asked for, from a trace to what every policy did at every size."""
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Protocol
+
+from algorithms.replacement.base import replacement_policy
+from flashsim.core.errors import InvalidParameterError
+from flashsim.core.protocols import Progress
+from flashsim.core.sampling import sampled_rows
+from flashsim.core.transactions import ReferenceBatches
+from flashsim.core.units import NEVER, format_size
+from flashsim.studies.caching.numbered import NumberedTrace
+from flashsim.studies.caching.on_device import Target
+from flashsim.studies.caching.running import Run, Setting, compilation, policy_names, run, warm_up_references
+from flashsim.studies.caching.sizes import MOST_FRAMES, parse_sizes, pool_sizes
+
+
+class ReferenceSource(Protocol):
+    """Where references come from."""
+
+    @property
+    def name(self) -> str:
+        """The trace, in words."""
+
+    def batches(self) -> ReferenceBatches:
+        """Its references, from the first; each call begins anew."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What policies are asked; what can be refused without a trace is refused at once.
+
+    Parameters
+    ----------
+    policies
+        As `flashsim.studies.caching.running.policy_names` takes them.
+    sizes
+        As `flashsim.studies.caching.sizes.parse_sizes` takes them.
+    page_size
+        Bytes.
+    warm_up
+        As `flashsim.studies.caching.running.warm_up_references` takes it.
+    limit
+        Only so many references.
+    sample
+        The share of pages to look at, above 0 and up to 1: simulations are miniatures as much smaller, and what they tell is estimated.
+    windows
+        That hit ratios are told of.
+    """
+
+    policies: Sequence[str]
+    sizes: Sequence[str]
+    page_size: int
+    warm_up: str | int = 0
+    limit: int | None = None
+    seed: int = 0
+    jobs: int = 1
+    sample: float = 1.0
+    windows: int = 1
+
+    def __post_init__(self) -> None:
+        if self.limit is not None and self.limit < 1:
+            raise InvalidParameterError("limit", self.limit, "at least one reference is needed")
+        for name, value, least in (("jobs", self.jobs, 1), ("seed", self.seed, 0)):
+            if not least <= value < NEVER:
+                raise InvalidParameterError(name, value, f"it must be at least {least}, and below {NEVER}")
+        if not 0 < self.sample <= 1:
+            raise InvalidParameterError("sample", f"{self.sample:.4g}", "a share of pages above 0 and up to 1 is needed")
+        if self.page_size < 1:
+            raise InvalidParameterError("page size", format_size(self.page_size), "it must be at least 1 B")
+        pool_sizes(parse_sizes(self.sizes), MOST_FRAMES, self.page_size)
+        policy_names(self.policies)
+
+    def as_dict(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name not in ("jobs", "windows") and value is not None}
+
+
+@dataclass(frozen=True)
+class Simulated:
+    """What policies did.
+
+    Parameters
+    ----------
+    trace
+        In words.
+    references, writes, pages
+        Of the whole trace: references, those that write, and distinct pages; the latter two are estimated of a sample.
+    """
+
+    trace: str
+    references: int
+    writes: int
+    pages: int
+    page_size: int
+    sample: float
+    runs: Sequence[Run]
+
+    def title(self) -> str:
+        told = f"{self.trace}: {self.references:,} references ({self.writes / self.references:.1%} writes) to {self.pages:,} pages"
+        estimated = "" if self.sample == 1 else f"; estimated from {self.sample:.3g} of the pages"
+        return f"{told} of {format_size(self.page_size)}{estimated}"
+
+    def rows(self) -> list[dict[str, Any]]:
+        """A row a size and policy (`flashsim.studies.caching.running.Run.row`)."""
+        return [each.row(self.page_size, self.pages) for each in self.runs]
+
+    def as_dict(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "runs"} | {"runs": self.rows()}
+
+
+def simulate(source: ReferenceSource, asked: Asked, progress: Progress | None = None, target: Target | None = None) -> Simulated:
+    """Let policies replace the pages of pools of several sizes as a trace refers to them.
+
+    Parameters
+    ----------
+    target
+        A device that serves every pool, one after the other.
+
+    Raises
+    ------
+    InvalidParameterError
+        A trace without pages, or a warm-up that leaves no reference.
+    FlashsimError
+        A policy breaks its contract, or the trace cannot be read.
+    """
+    wanted, names = parse_sizes(asked.sizes), policy_names(asked.policies)
+    if target is not None and asked.sample != 1:
+        raise InvalidParameterError("sample", f"{asked.sample:.4g}", "a device serves all pages")
+    keep = None if asked.sample == 1 else partial(sampled_rows, rate=asked.sample)
+    batches, compiling = source.batches(), compilation(names)
+    with ExitStack() as closing:
+        closing.callback(compiling.stop)
+        trace = closing.enter_context(NumberedTrace(source.name, batches, asked.limit, keep, progress))
+        pages = round(trace.pages / asked.sample)
+        sizes = pool_sizes(wanted, pages, asked.page_size)
+        if (least := sizes[0].frames) * asked.sample < 0.5:
+            raise InvalidParameterError("sample", f"{asked.sample:.4g}", f"a pool of {least:,} pages is less than a page of the sample")
+        if target is not None and target.sink is not None and (count := len(names) * len(sizes)) > 1:
+            raise InvalidParameterError("requests", f"{count} runs", "those of one policy at one size are recorded")
+        setting = Setting(warm_up_references(asked.warm_up, trace.read), asked.sample, asked.windows, asked.jobs, asked.seed)
+        compiling.wait("policies")
+        policies = [replacement_policy(name) for name in names]
+        runs = run(trace, policies, sizes, setting, progress)
+        if target is not None:
+            chosen = {policy.name: policy for policy in policies}
+            told = (setting.warm_up, setting.seed, progress)
+            runs = [
+                replace(each, served=target.serve(trace, chosen[each.policy], each.size.frames, asked.page_size, *told)) for each in runs
+            ]
+    writes = round(trace.writes / asked.sample)
+    return Simulated(source.name, trace.read, writes, pages, asked.page_size, asked.sample, runs)

@@ -1,0 +1,119 @@
+"""What the fits of both kinds of drives share: a fitted parameter with its confidence, and least squares on logarithms."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy.optimize import least_squares
+
+from flashsim.studies.calibration.measure import Measured
+
+Floats = npt.NDArray[np.float64]
+
+#: Times of all cells (ns) for some parameters.
+Model = Callable[[Floats], Floats]
+
+#: An interval that reaches this far, as a factor, says that the parameter cannot be told from the measurements.
+UNTOLD = 10.0
+#: A step of the numerical derivatives, in logarithms: larger than what whole nanoseconds and drawn places make uneven.
+_STEP = 0.02
+#: Residuals (logarithms) beyond which a cell counts less: cells that the model cannot show must not spoil the others.
+_OUTLIER = 0.5
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A fitted parameter: its value and the 95 % interval, in ns or bytes a second."""
+
+    name: str
+    value: float
+    low: float
+    high: float
+
+    @property
+    def relative(self) -> float:
+        return (self.high - self.low) / (2 * self.value) if self.value else 0.0
+
+
+@dataclass(frozen=True)
+class Solution:
+    """Parameters that least squares found, and what is left of each cell's logarithm."""
+
+    values: Floats
+    residuals: Floats
+
+    @property
+    def cost(self) -> float:
+        """The mean square of the residuals, outliers discounted."""
+        return cost(self.residuals)
+
+
+def cost(residuals: Floats) -> float:
+    """The mean square of residuals; those of outliers count little more than linearly."""
+    return float(np.mean(2 * _OUTLIER**2 * (np.sqrt(1 + (residuals / _OUTLIER) ** 2) - 1)))
+
+
+def solve(model: Model, times: Floats, starts: Sequence[Sequence[Floats]], low: Floats, high: Floats, steps: int) -> Solution:
+    """Find the positive parameters whose model times (ns, one a cell) are nearest to the measured ones, by their logarithms.
+
+    Parameters
+    ----------
+    model
+        Times of all cells for some parameters.
+    starts, low, high
+        Where to begin, at the best of each group, and the bounds.
+    steps
+        At most.
+    """
+    bounds = (np.log(low), np.log(high))
+
+    def residuals(logs: Floats) -> Floats:
+        left: Floats = np.log(model(np.exp(logs)) / times)
+        return left
+
+    def search(start: Floats) -> Solution:
+        found = least_squares(
+            residuals,
+            np.clip(start, bounds[0] + 1e-6, bounds[1] - 1e-6),
+            bounds=bounds,
+            x_scale=1.0,
+            diff_step=_STEP / np.maximum(1e-3, np.abs(start)),
+            loss="soft_l1",
+            f_scale=_OUTLIER,
+            max_nfev=steps,
+        )
+        return Solution(np.exp(found.x), found.fun)
+
+    begins = [min(np.log(group), key=lambda logs: cost(residuals(logs))) if len(group) > 1 else np.log(group[0]) for group in starts]
+    return min((search(start) for start in begins), key=lambda one: one.cost)
+
+
+def _derivatives(model: Model, solution: Solution, times: Floats) -> Floats:
+    columns = []
+    for index in range(len(solution.values)):
+        moved = solution.values.copy()
+        moved[index] *= np.exp(_STEP)
+        columns.append((np.log(model(moved) / times) - solution.residuals) / _STEP)
+    return np.stack(columns, axis=1)
+
+
+def estimates(names: Sequence[str], model: Model, solution: Solution, measured: Sequence[Measured], seed: int) -> list[Estimate]:
+    """The parameters with 95 % intervals, which hold both what noise does to them and what the model cannot show.
+
+    Noise: the cells' times are drawn anew (`Measured.resampled`) and one step of Gauss and Newton follows each draw.  What the model
+    cannot show: the residuals, as in linear regression.  No interval is wider than a factor of `UNTOLD` each way.
+    """
+    jacobian = _derivatives(model, solution, np.array([one.time for one in measured]))
+    sensitivity = np.linalg.norm(jacobian, axis=0)
+    draws = np.stack([np.log(one.resampled(seed) / one.time) for one in measured])
+    inverse = np.linalg.pinv(jacobian, rcond=1e-3)
+    noise = (inverse @ draws).var(axis=1)
+    freedom = max(1, len(measured) - len(names))
+    left = float(solution.residuals @ solution.residuals) / freedom * np.sum(inverse**2, axis=1)
+    width = 1.96 * np.sqrt(noise + left)
+    width = np.where(sensitivity < 1e-3, np.log(UNTOLD), np.minimum(width, np.log(UNTOLD)))
+    return [
+        Estimate(name, float(value), float(value * np.exp(-spread)), float(value * np.exp(spread)))
+        for name, value, spread in zip(names, solution.values, width, strict=True)
+    ]

@@ -1,0 +1,173 @@
+"""A device preset as the detailed cost model of joins sees it (`models.ssd_joins`)."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+
+from flashsim.core.errors import RefusedError
+from flashsim.core.units import MILLISECONDS, MILLISECONDS_A_SECOND, SECONDS
+from flashsim.device.block_layer import MAXIMUM_COMMAND
+from flashsim.device.nominal import streaming_rate
+from flashsim.device.presets import Preset
+from flashsim.hdd.parameters import HddParameters
+from flashsim.hdd.state.layout import zones_of
+from flashsim.hdd.state.seek import mean_seek, seek_curve
+from flashsim.ssd.parameters import SsdParameters
+from flashsim.ssd.state.timing import timing_of
+from flashsim.studies.runs.nominal import disk_of
+from models.psync import Direction, ParallelDrive
+from models.ssd_drive import Amplification, Drive, LogBlocks, PageMapped, Rounds, Timing
+
+
+def drive_of(preset: Preset, page_size: int, span: int | None = None) -> Drive:
+    """A preset's nominal figures for pages of `page_size` bytes.
+
+    Parameters
+    ----------
+    span
+        Bytes at the drive's beginning that files take; a disk's arm moves between them.  By default the whole drive.
+    """
+    if preset.flash:
+        return _flash(preset.flash, page_size)
+    if not preset.disk:
+        raise RefusedError(f"formula: {preset.name} is a queueing station, for which there is none")
+    span = (preset.capacity if span is None else min(span, preset.capacity)) // (preset.array.drives if preset.array else 1)
+    return _disk(preset, preset.disk, page_size, span)
+
+
+def _disk(preset: Preset, parameters: HddParameters, page_size: int, span: int) -> Drive:
+    """Reading ahead and writing behind leave of a request that goes on where the last one ended only its overhead.
+
+    A drive that acknowledges a command before it is on the media moves and writes while the link still sends.  Another first has to get a
+    command's data, then waits until the place comes round again, and only then writes.
+    """
+    nominal = disk_of(preset, page_size)
+    overhead = parameters.overhead / MILLISECONDS
+    curve = seek_curve(parameters)[: _cylinders(parameters, span)]
+    move = mean_seek(curve, np.ones(len(curve))) / MILLISECONDS + parameters.rotation / 2 / MILLISECONDS
+    read, written = nominal.page_transfer_ms, nominal.page_write_ms or nominal.page_transfer_ms
+    media, sent = (page_size * MILLISECONDS_A_SECOND / rate for rate in (streaming_rate(parameters), parameters.link_rate))
+    behind_ms, rounds = 0.0, Rounds()
+    if parameters.write_behind >= MAXIMUM_COMMAND:
+        behind_ms = max(0.0, written - media)
+    else:
+        written = sent + media
+        rounds = Rounds(parameters.rotation / MILLISECONDS, (parameters.overhead + parameters.write_miss_after_write) / MILLISECONDS, sent)
+    writing = Timing(0, overhead, written)
+    return Drive(page_size, Timing(0, overhead, read), writing, command=MAXIMUM_COMMAND, move_ms=move, behind_ms=behind_ms, rounds=rounds)
+
+
+def _cylinders(parameters: HddParameters, span: int) -> int:
+    """Outermost cylinders that hold so many bytes, at least 2."""
+    cylinders, left = 0, span // parameters.sector_size
+    for zone in zones_of(parameters):
+        sectors = parameters.heads * zone.slots
+        taken = min(zone.cylinders, -(-left // sectors))
+        cylinders, left = cylinders + taken, left - taken * sectors
+        if left <= 0:
+            break
+    return max(2, cylinders)
+
+
+def parallel_drive_of(preset: Preset) -> ParallelDrive:
+    """A flash drive's nominal figures for requests that are handed over at once."""
+    if not preset.flash:
+        raise RefusedError(f"formula: {preset.name} is no flash drive, and there is one for psync on these alone")
+    drive, timing = preset.flash, timing_of(preset.flash)
+    at_once = (drive.pools if drive.multi_plane else drive.dies) * drive.page_size * MILLISECONDS
+    rates = (drive.link_read_rate, drive.link_write_rate) if drive.write_buffer else _rates(drive)
+    serial, held = (timing.read_overhead, timing.write_overhead), (drive.link_read_command, drive.link_write_command)
+    submissions = (drive.read_submission, drive.write_submission)
+    # Of writes that go on the controller holds no more than the limit, with the one before.
+    limits = (drive.continuation_limit, drive.continuation_limit // 2)
+    read, write = (
+        Direction(
+            latency / MILLISECONDS,
+            SECONDS / rate / MILLISECONDS,
+            alone / MILLISECONDS,
+            on_link / MILLISECONDS,
+            drive.queue_depth,
+            MAXIMUM_COMMAND,
+            submission / MILLISECONDS,
+            limit,
+            drive.continuation_latency / MILLISECONDS,
+        )
+        for rate, latency, alone, on_link, submission, limit in zip(
+            rates, _latencies(drive), serial, held, submissions, limits, strict=True
+        )
+    )
+    chips = (drive.program / at_once, drive.read / at_once, _suspension(drive) / MILLISECONDS) if drive.write_buffer else (0.0, 0.0, 0.0)
+    return ParallelDrive(read, write, _turn(drive) / MILLISECONDS, drive.write_buffer, *chips)
+
+
+def _rates(parameters: SsdParameters) -> tuple[float, float]:
+    at_once = parameters.pools if parameters.multi_plane else parameters.dies
+    chips = at_once * parameters.page_size * SECONDS / parameters.program
+    return parameters.link_read_rate, min(parameters.link_write_rate, chips)
+
+
+def _latencies(parameters: SsdParameters) -> tuple[int, int]:
+    # What a write buffer takes is acknowledged after the controller's work on the command, whatever the chips still have to do.
+    acknowledged = timing_of(parameters).write_overhead if parameters.write_buffer else parameters.write_latency
+    return parameters.read_latency, acknowledged
+
+
+def _flash(parameters: SsdParameters, page_size: int) -> Drive:
+    rates, latencies = _rates(parameters), _latencies(parameters)
+    submissions = (parameters.read_submission, parameters.write_submission)
+    on_link = (parameters.link_read_command, parameters.link_write_command)
+    pages = MAXIMUM_COMMAND / page_size
+    read, write = (
+        Timing.of_queue(latency / MILLISECONDS, page_size * MILLISECONDS_A_SECOND / rate, pages, parameters.queue_depth).after(
+            submission / MILLISECONDS, held / MILLISECONDS
+        )
+        for latency, rate, submission, held in zip(latencies, rates, submissions, on_link, strict=True)
+    )
+    if parameters.queue_depth > 1:
+        read = replace(read, several_ms=max(0.0, _dies_wait(parameters) / MILLISECONDS - read.command_ms))
+    amplification = _amplification(parameters, page_size)
+    return Drive(page_size, read, write, command=MAXIMUM_COMMAND, turn_ms=_turn(parameters) / MILLISECONDS, amplification=amplification)
+
+
+def _dies_wait(parameters: SsdParameters) -> float:
+    """Nanoseconds by which dies are later with the next command of a read than the link is done with those before it.
+
+    A command's pages lie on one die after another.  So as many commands as all dies are enough for are read at once, and the next one's
+    when these are out of the dies; several planes of one die are read at once only where both pages wait.
+    """
+    pages = MAXIMUM_COMMAND // parameters.page_size
+    busy = math.ceil(pages / parameters.dies) * parameters.read + timing_of(parameters).transfer
+    sent = MAXIMUM_COMMAND * SECONDS / parameters.link_read_rate
+    return busy - max(1, parameters.dies // pages) * sent
+
+
+def _turn(parameters: SsdParameters) -> float:
+    """Nanoseconds that a read of many pages waits at least for what a write buffer has acknowledged.
+
+    While the host writes, a die gets a page every so often.  If that is longer than a program, a part of the dies is idle when the read
+    comes, and what the others have to do passes while these send.  If it is shorter, which multi-plane programs allow, all dies are busy,
+    and none began its last program longer ago than one such interval.
+    """
+    if not parameters.write_buffer or parameters.suspend in ("program", "both"):
+        return 0.0
+    interval = parameters.dies * parameters.page_size * SECONDS / parameters.link_write_rate
+    return max(0.0, parameters.program - interval)
+
+
+def _suspension(parameters: SsdParameters) -> float:
+    """Nanoseconds that a read waits for a chip that programs, on the average.
+
+    Once it has been interrupted as often as it may be, a program is waited for, half of it as a rule.
+    """
+    if parameters.suspend not in ("program", "both"):
+        return 0.0
+    return parameters.suspend_overhead + parameters.program / (2 * (parameters.suspend_limit + 1))
+
+
+def _amplification(parameters: SsdParameters, page_size: int) -> Amplification:
+    """Log blocks are merged; a drive that maps pages has free blocks after a join's temporaries were dropped."""
+    if parameters.log_blocks:
+        block = parameters.pools * parameters.pages_per_block * parameters.page_size
+        return LogBlocks(parameters.log_blocks, max(1, block // page_size))
+    return PageMapped()

@@ -1,0 +1,115 @@
+"""A system of pools by formula: what its workload's references ask of its devices, and the throughput that comes of it."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from flashsim.core.errors import InvalidParameterError
+from flashsim.core.transactions import CREATES, FIRST, MARKS, SCANS, WRITES, TransactionStream
+from flashsim.core.units import SECONDS
+from flashsim.execution.pooled.system import PoolSystem
+from flashsim.pools.devices import Rates
+from models.extended_pool import Clients, Prediction, Service, predict
+from models.pool_flows import Flows, References, Stays, Window, flows, stays
+
+#: The share of the references, at the end, over which flows are counted; and by how much more are looked at each time.
+LAST, _MORE = 0.2, 1.3
+
+
+class Transacted:
+    """The references of a workload, which are made as they are needed.
+
+    Parameters
+    ----------
+    stream
+        Its transactions.
+    """
+
+    def __init__(self, stream: TransactionStream) -> None:
+        self._batches, self._transactions = stream.batches(), 0
+        self._narrow = np.int32 if stream.pages < 1 << 31 else np.int64
+        self._rows = np.empty((0, 2), self._narrow)
+
+    @property
+    def each(self) -> float:
+        """How many a transaction has on average, of those that were made."""
+        return len(self._rows) / max(1, self._transactions)
+
+    def until(self, count: int) -> References:
+        """The first of them, or all if there are fewer."""
+        parts, have = [self._rows], len(self._rows)
+        while have < count and (batch := next(self._batches, None)) is not None:
+            if np.any(batch.references[:, MARKS] & SCANS):
+                raise InvalidParameterError("workload", "it has scans", "formulas are of references to single pages alone")
+            parts.append(batch.references[:, [FIRST, MARKS]].astype(self._narrow))
+            self._transactions, have = self._transactions + len(batch.ends), have + len(batch.references)
+        if not have:
+            raise InvalidParameterError("workload", "no references", "at least one is needed")
+        self._rows = np.concatenate(parts) if len(parts) > 1 else self._rows
+        pages, marks = self._rows[:count].T
+        return References(pages, marks & (WRITES | CREATES) > 0, marks & CREATES > 0)
+
+
+def last_of(count: int) -> Window:
+    return Window(round(count * (1 - LAST)), round(count * (1 - LAST / 2)), count)
+
+
+def service(rates: Rates) -> Service:
+    """Of a station of so many requests a second."""
+    faster, further = rates.speed / 100, 1 / rates.further if rates.further else 0.0
+    return Service(rates.servers / (rates.read * faster), rates.servers / (rates.write * faster), further, rates.servers)
+
+
+@dataclass(frozen=True)
+class Formula:
+    """A system with its devices, as formulas take it.
+
+    Parameters
+    ----------
+    system
+        Its design must be one that there are flows of.
+    disk, ssd
+        What they do a second.
+    uses
+        1 for LRU in memory, 2 for LRU-2.
+    """
+
+    system: PoolSystem
+    disk: Service
+    ssd: Service
+    uses: int = 2
+
+    def stays(self, references: References, window: Window) -> Stays:
+        return stays(references, self.system.memory, window, self.uses)
+
+    def flows(self, found: Stays, window: Window) -> Flows:
+        """What is asked of disk and SSD, for each reference."""
+        system, name = self.system, self.system.design.name.partition(":")[0]
+        extent = system.design.parameters.get("extent", 0) or 32
+        return flows(found, name, system.ssd, window, system.dirty_limit / 100, extent, system.group)
+
+    def predict(self, told: Flows, each: float) -> Prediction:
+        """Throughput, of transactions of so many references."""
+        system = self.system
+        clients = Clients(system.clients, each, self.system.work / SECONDS, system.think / SECONDS)
+        return predict(told, self.disk, self.ssd, clients, system.throttle)
+
+    def steady(self, references: References, each: float) -> tuple[Flows, Prediction]:
+        window = last_of(len(references.pages))
+        told = self.flows(self.stays(references, window), window)
+        return told, self.predict(told, each)
+
+    def after(self, transacted: Transacted, seconds: float) -> tuple[Flows, Prediction]:
+        """Over the last part of so many seconds, from cold; of all references if they do not last so long."""
+        passed, before, count = 0.0, 0, 4 * self.system.memory
+        while True:
+            references = transacted.until(count)
+            told, found = self.steady(references, transacted.each)
+            end = len(references.pages)
+            took = (end - before) / (found.throughput * transacted.each)
+            if passed + took >= seconds:
+                end = max(1, before + round((end - before) * (seconds - passed) / took))
+                return self.steady(references.until(end), transacted.each)
+            if end < count:
+                return told, found
+            passed, before, count = passed + took, end, round(count * _MORE)

@@ -1,0 +1,148 @@
+"""What a system of pools did over virtual time: rates, hit ratios, shares of the SSD, and traffic by device and cause."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from flashsim.core.units import HOURS, MB, SECONDS, format_duration
+from flashsim.execution.pooled.system import PoolSystem
+from flashsim.pools.setup import PoolResult
+from flashsim.pools.wear import WORN, wear
+from traces.transactions.base import Metric
+
+#: Of which is told what happened in each.
+INTERVALS = 100
+#: Traffic: device, cause, whether it writes, what was counted, and what of that is told elsewhere.
+_TRAFFIC = (
+    ("disk", "misses", "read", "disk_pages_read", None),
+    ("disk", "leaving memory", "written", "disk_pages_written", "pages_cleaned"),
+    ("disk", "cleaner", "written", "pages_cleaned", None),
+    ("SSD", "misses", "read", "ssd_reads", None),
+    ("SSD", "cleaner", "read", "cleaner_reads", None),
+    ("SSD", "admissions", "written", "ssd_writes", None),
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class DesignResult(PoolResult):
+    """What a design did.
+
+    Parameters
+    ----------
+    design, without
+        The design, and the part of the SSD manager that it was without, None for none.
+    system
+        The system of pools.
+    metric
+        What the workload reports, if it counts transactions of a kind.
+    last
+        The share of the time, at its end, over which rates are told.
+    lifetime_erases
+        That the SSD's blocks last together, 0 where that is not known.
+    scale
+        At which it ran: times are told as they are at scale 1.
+    """
+
+    design: str
+    without: str | None
+    system: PoolSystem
+    metric: Metric | None = None
+    last: float = 1.0
+    lifetime_erases: int = 0
+    scale: float = 1.0
+
+    @property
+    def name(self) -> str:
+        return self.design if self.without is None else f"{self.design} without {self.without}"
+
+    @property
+    def is_worn(self) -> bool:
+        return WORN[0] in self.counts
+
+    def _part(self) -> slice:
+        """The last intervals; of a recorded trace that has ended, of those in which anything was asked."""
+        asked = self.counts["references"]
+        busy = int(np.flatnonzero(asked).max(initial=0)) + 1 if self.ended else len(asked)
+        return slice(busy - max(1, round(self.last * busy)), busy)
+
+    def _ratios(self, part: slice, each: bool = False) -> dict[str, Any]:
+        sums = {name: values[part] if each else values[part].sum() for name, values in self.counts.items()}
+        length = self.seconds * (1 if each else part.stop - part.start)
+        missed = sums["references"] - sums["hits"] - sums["created"]
+        frames = max(1, self.ssd)
+        ends = {
+            name: self.counts[name][part] if each else self.counts[name][part].mean() for name in ("ssd_used", "ssd_newer", "ssd_invalid")
+        }
+        rates = {
+            "transactions_s": sums["transactions"] / length,
+            "memory_hit_ratio": sums["hits"] / np.maximum(1, sums["references"]),
+            "ssd_hit_ratio": sums["ssd_reads"] / np.maximum(1, missed),
+            "newer_share_of_ssd_reads": sums["ssd_reads_newer"] / np.maximum(1, sums["ssd_reads"]),
+            "used_share": ends["ssd_used"] / frames,
+            "dirty_share": ends["ssd_newer"] / frames,
+            "invalid_share": ends["ssd_invalid"] / frames,
+        }
+        page = self.system.page_size / MB / length
+        rates["disk_read_mb_s"], rates["disk_written_mb_s"] = page * sums["disk_pages_read"], page * sums["disk_pages_written"]
+        rates["ssd_read_mb_s"] = page * (sums["ssd_reads"] + sums["cleaner_reads"])
+        rates["ssd_written_mb_s"] = page * sums["ssd_writes"]
+        if self.is_worn:
+            rates["ssd_programmed_mb_s"] = sums["flash_programmed"] / MB / length
+        return rates
+
+    def row(self) -> dict[str, Any]:
+        """Rates and shares over the last part of the time, and counts over all of it; JSON-ready."""
+        part = self._part()
+        rates: dict[str, Any] = {name: float(value) for name, value in self._ratios(part).items()}
+        named: dict[str, Any] = {"design": self.design, "without": self.without, "transactions_s": rates.pop("transactions_s")}
+        if self.metric is not None:
+            counted, length = int(self.by_kind[self.metric.kind][part].sum()), (part.stop - part.start) * self.interval
+            named |= {"metric": self.metric.name, "metric_value": self.metric.of(counted, length)}
+        named |= self.figures
+        if self.is_worn:
+            worn = {name: float(self.counts[name][part].sum()) for name in (*WORN, "transactions")}
+            rates |= wear(worn, (part.stop - part.start) * self.seconds, self.lifetime_erases)
+        sums = {name: int(values.sum()) for name, values in self.counts.items() if name not in ("ssd_used", "ssd_newer", "ssd_invalid")}
+        return named | rates | sums | {"told_over_s": (part.stop - part.start) * self.seconds / self.scale, "cpu_s": self.cpu_s}
+
+    def series(self) -> dict[str, list[float]]:
+        """Rates and shares in each interval, and the hours and seconds at which it ends."""
+        count = len(self.counts["transactions"])
+        rates = self._ratios(slice(0, count), each=True)
+        seconds = self.seconds / self.scale * np.arange(1, count + 1)
+        rates = {"hours": seconds * SECONDS / HOURS, "seconds": seconds} | rates
+        return {name: np.asarray(values, np.float64).tolist() for name, values in rates.items()}
+
+    def kinds(self) -> list[dict[str, Any]]:
+        """Transactions a second over the last part of the time and their share, by kind, and transactions in all."""
+        part = self._part()
+        length = self.seconds * (part.stop - part.start)
+        rows = []
+        for kind, counted in self.by_kind.items():
+            ended = int(counted[part].sum())
+            rates = {"transactions_s": ended / length, "share": ended / max(1, int(self.counts["transactions"][part].sum()))}
+            rows.append({"design": self.design, "without": self.without, "kind": kind} | rates | {"transactions": int(counted.sum())})
+        return rows
+
+    def traffic(self) -> list[dict[str, Any]]:
+        """Pages a second and megabytes a second over the last part of the time, by device and cause, and pages in all."""
+        part = self._part()
+        length = self.seconds * (part.stop - part.start)
+        rows = []
+        for device, cause, how, counted, but in _TRAFFIC:
+            if device == "SSD" and not self.ssd:
+                continue
+            pages = self.counts[counted] - (self.counts[but] if but else 0)
+            rate = int(pages[part].sum()) / length
+            row = {"design": self.design, "without": self.without, "device": device, "cause": cause, "how": how}
+            rows.append(row | {"pages_s": rate, "mb_s": rate * self.system.page_size / MB, "pages": int(pages.sum())})
+        return rows
+
+    def lately(self) -> str:
+        """The last interval in words, for those who wait."""
+        count = len(self.counts["transactions"])
+        rates = self._ratios(slice(count - 1, count))
+        shares = f"memory {rates['memory_hit_ratio']:.0%}, SSD {rates['ssd_hit_ratio']:.0%}, dirty {rates['dirty_share']:.0%}"
+        now = format_duration(round(count * self.interval / self.scale))
+        return f"{now}: {rates['transactions_s']:,.0f} tx/s, hits: {shares}"

@@ -1,0 +1,284 @@
+"""Runs of systems of pools as they are asked for: designs beside each other, each also without some of the SSD manager's parts."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from algorithms.extensions.base import DESIGNS, design_parts
+from algorithms.replacement.base import REPLACEMENT, check_replacement_policy, replacement_parts
+from flashsim.core.activity import activity
+from flashsim.core.compiling import Part, parts_of
+from flashsim.core.errors import InvalidParameterError, RefusedError, UnknownNameError
+from flashsim.core.protocols import Progress
+from flashsim.core.provenance import provenance
+from flashsim.core.request import Integers
+from flashsim.core.units import KIB, NEVER, format_duration, format_size
+from flashsim.execution.pooled.run import PoolRun
+from flashsim.execution.pooled.system import PURPOSES
+from flashsim.pools.devices import PoolDevice
+from flashsim.pools.setup import PoolSetup
+from flashsim.ssd.setup.precondition import Precondition
+from flashsim.studies.pooling.results import INTERVALS, DesignResult
+from flashsim.studies.replaying.preconditioning import wanted
+from flashsim.studies.runs import kept
+from flashsim.studies.runs.jobs import Job, Settings, make
+from traces.parquet_writer import ParquetWriter
+from traces.recording import CausedRequests
+from traces.transactions import TransactionWorkload
+
+#: Parts of the SSD manager that can be switched off, the parameter of the system that does, and its value then.
+PARTS = {
+    "filling": ("fill", 0),
+    "throttle": ("throttle", 0),
+    "grouping": ("group", 1),
+    "partitions": ("partitions", 1),
+    "expansion": ("expansion", 1),
+    "read-ahead": ("read_ahead", 1),
+    "trimming": ("trimming", 0),
+    "checkpoints": ("checkpoint", 0),
+}
+#: Those that mean nothing without an SSD.
+_OF_THE_SSD = ("filling", "throttle", "grouping", "partitions", "trimming")
+#: Steps of virtual time in which an interval passes: how often progress is told, and an interrupt heard.
+_STEPS = 4
+#: Seconds that the system takes to compile, about.
+_SYSTEM_TAKES = 20.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """What systems are asked for; what can be refused without compiling anything is refused at once.
+
+    Parameters
+    ----------
+    workload
+        As `traces.transactions.workload` takes it.
+    designs
+        Names, or files of one's own.
+    memory, ssd
+        Bytes of the memory pool and of the SSD's frames.
+    time
+        Nanoseconds that each system runs.
+    scale
+        Multiplies pages, what the workload grows by, memory, the SSD and all times but those of devices and clients.
+    devices
+        As `flashsim.pools.devices.PoolDevice` takes them, by purpose.
+    states
+        What flash drives are brought into before each run, as ``--precondition`` has it, and the seed of what is drawn then, by purpose;
+        empty unless it is said.
+    policy
+        Of the memory pool.
+    without
+        Names of `PARTS`: each design runs once more without each of them.
+    last
+        The share of the time, at its end, over which rates are told.
+    switches
+        More parameters of `flashsim.execution.pooled.system.PoolSystem`, by name.
+    """
+
+    workload: str
+    designs: Sequence[str]
+    memory: int
+    ssd: int
+    time: int
+    devices: Mapping[str, str] = field(default_factory=lambda: {"disk": "rates", "ssd": "rates"})
+    states: Mapping[str, tuple[str, int]] = field(default_factory=dict)
+    policy: str = "lru-k"
+    page_size: int = 8 * KIB
+    seed: int = 0
+    scale: float = 1.0
+    without: Sequence[str] = ()
+    last: float = 0.2
+    switches: Mapping[str, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not 0 < self.scale <= 1:
+            raise InvalidParameterError("scale", f"{self.scale:g}", "it must be above 0 and at most 1")
+        if not INTERVALS <= round(self.time * self.scale) < NEVER:
+            at_scale = "" if self.scale == 1 else f" at scale {self.scale:g}"
+            raise InvalidParameterError("time", format_duration(self.time), f"it must be at least {INTERVALS} ns{at_scale}")
+        if not 0 <= self.seed < NEVER:
+            raise InvalidParameterError("seed", self.seed, f"it must be at least 0, and below {NEVER}")
+        if not 0 < self.last <= 1:
+            raise InvalidParameterError("last", f"{self.last:.4g}", "a share of the time above 0 and up to 1 is needed")
+        for part in self.without:
+            if part not in PARTS:
+                raise UnknownNameError("part", part, PARTS)
+        for name in self.designs:
+            _needs_ssd(name)
+        check_replacement_policy(self.policy)
+        member = REPLACEMENT.load(self.policy.partition(":")[0])
+        if member.FUTURE:
+            raise InvalidParameterError(
+                "policy", self.policy, "what is asked for next is not known before: it depends on what requests take"
+            )
+        if not hasattr(member, "hit"):
+            raise InvalidParameterError("policy", self.policy, "systems of pools need one with kernels, and not its plain form alone")
+
+    def setup(self, design: str, part: str | None = None) -> PoolSetup:
+        """The system of a design, without a part of the SSD manager if one is named."""
+        options = {**self.switches, **(dict([PARTS[part]]) if part else {})}
+        interval = self.time // INTERVALS
+        return PoolSetup(
+            self.workload, design, self.memory, self.ssd, interval * INTERVALS, interval, self.devices, self.policy, self.page_size,
+            options, self.scale, self.seed,
+        )  # fmt: skip
+
+    def as_dict(self) -> dict[str, Any]:
+        told = {name: value for name, value in vars(self).items() if name != "switches"}
+        return told | dict(self.switches) | {"designs": list(self.designs), "without": list(self.without), "devices": dict(self.devices)}
+
+    def variants(self) -> Iterator[tuple[str, str | None]]:
+        for design in dict.fromkeys(self.designs):
+            yield design, None
+            for part in dict.fromkeys(self.without):
+                if _needs_ssd(design) or part not in _OF_THE_SSD:
+                    yield design, part
+
+    def job(self, design: str, part: str | None, states: Mapping[str, Precondition]) -> Job:
+        """The run of one design, whose flash drives are brought into states, which rests on no formula: their occupancy is its argument."""
+        setup = self.setup(design, part)
+        preconditions = {
+            purpose: vars(state) | {"occupancy": None if state.occupancy is None else np.asarray(state.occupancy).tolist()}
+            for purpose, state in states.items()
+        }
+        stamps = kept.stamps([self.workload, self.policy, design, *(device.named for device in setup.parts().values())])
+        return Job.of(
+            run_design, _name(design, part), setup=vars(setup), name=_name(design, part), stamps=stamps, preconditions=preconditions
+        )
+
+
+@dataclass(frozen=True)
+class Pools:
+    """What systems did.
+
+    Parameters
+    ----------
+    asked
+        What was asked.
+    pages
+        Of the database.
+    runs
+        One a design and part that it was without.
+    recalled
+        How many of them were kept from before.
+    """
+
+    asked: Asked
+    pages: int
+    runs: Sequence[DesignResult]
+    recalled: int = 0
+
+    def title(self) -> str:
+        asked = self.asked
+        held = format_size(round(self.pages * asked.page_size / asked.scale))
+        told = f"{asked.workload}: {held} of pages, {format_size(asked.memory)} of memory, an SSD of {format_size(asked.ssd)}"
+        return f"{told}, {format_duration(asked.time)}" + ("" if asked.scale == 1 else f"; all that at scale {asked.scale:g}")
+
+    def rows(self) -> list[dict[str, Any]]:
+        """A row a run (`DesignResult.row`), with its transactions over those of the same design with all parts."""
+        whole = {each.design: each.row()["transactions_s"] for each in self.runs if each.without is None}
+        rows = [each.row() for each in self.runs]
+        for row in rows:
+            row["over_whole"] = row["transactions_s"] / whole[row["design"]] if row["without"] and whole[row["design"]] else None
+        return rows
+
+    def as_dict(self) -> dict[str, Any]:
+        runs = [
+            row | {"kinds": each.kinds(), "traffic": each.traffic(), "series": each.series()}
+            for row, each in zip(self.rows(), self.runs, strict=True)
+        ]
+        return {"asked": self.asked.as_dict(), "pages": self.pages, "runs": runs}
+
+
+def simulate(asked: Asked, progress: Progress | None = None, settings: Settings | None = None, trace: Path | None = None) -> Pools:
+    """Run each system from cold, unless it has run before and what it did is kept.
+
+    Parameters
+    ----------
+    settings
+        How runs are made.
+    trace
+        Where to write the requests of all devices, if there is one run; it is made anew.
+
+    Raises
+    ------
+    InvalidParameterError
+        The workload does not fit the disk, the SSD is smaller than its partitions need, a value out of its bounds, or a trace of several
+        runs.
+    FlashsimError
+        A trace cannot be read, or a policy breaks its contract.
+    """
+    variants = list(asked.variants())
+    setups = [asked.setup(*variant) for variant in variants]
+    stream, devices = setups[0].stream(), setups[0].parts()
+    if trace and len(variants) > 1:
+        raise InvalidParameterError("trace", f"{len(variants)} runs", "it holds the requests of one: one design, and no part left out")
+    states = {purpose: _state(devices[purpose], *told) for purpose, told in asked.states.items()}
+    systems = [setup.system(stream.pages) for setup in setups]
+    if trace:
+        with ParquetWriter(trace, provenance(asked.as_dict())) as writer:
+            found, recalled = [_run(setups[0], _name(*variants[0]), states, writer)], 0
+    else:
+        jobs = [asked.job(*variant, states) for variant in variants]
+        results = make(jobs, settings or Settings(), progress, parts=_parts(asked, devices.values()))
+        found, recalled = [results[job] for job in jobs], sum(each.recalled for each in results.made.values())
+    metric = stream.METRIC if isinstance(stream, TransactionWorkload) else None
+    told = {"metric": metric, "last": asked.last, "lifetime_erases": devices["ssd"].lifetime_erases, "scale": asked.scale}
+    runs = [
+        DesignResult.of(each, design=design, without=part, system=system, **told)
+        for (design, part), system, each in zip(variants, systems, found, strict=True)
+    ]
+    return Pools(asked, stream.pages, runs, recalled)
+
+
+def run_design(
+    setup: Mapping[str, Any], name: str, stamps: Mapping[str, str], preconditions: Mapping[str, Mapping[str, Any]]
+) -> dict[str, Any]:
+    """One run, JSON-ready; the stamps of its files make it another one when they change."""
+    states = {
+        purpose: Precondition(**{**state, "occupancy": None if state["occupancy"] is None else np.array(state["occupancy"])})
+        for purpose, state in preconditions.items()
+    }
+    return _run(PoolSetup(**setup), name, states)
+
+
+def _run(setup: PoolSetup, name: str, states: Mapping[str, Precondition], writer: ParquetWriter | None = None) -> dict[str, Any]:
+    """What a system did, whose requests are recorded if there is a writer."""
+    used = sorted(PURPOSES.index(purpose) for purpose in setup.devices if purpose != "ssd" or _needs_ssd(setup.design))
+    record = CausedRequests(writer, [PURPOSES[each] for each in used], used).take if writer else None
+    run = setup.build(states, record=record)
+    with activity(f"running {name}") as progress:
+
+        def watch(passed: int, counts: Mapping[str, Integers]) -> None:
+            system = run.system
+            last = DesignResult(counts, system.interval, system.ssd, design=setup.design, without=None, system=system, scale=setup.scale)
+            progress(passed, INTERVALS, last.lately())
+
+        return run.result(_STEPS, watch).as_dict()
+
+
+def _parts(asked: Asked, devices: Iterable[PoolDevice]) -> list[Part]:
+    engines = [part for device in devices for part in device.parts()]
+    members = [*replacement_parts([asked.policy.partition(":")[0]]), *design_parts(name.partition(":")[0] for name in asked.designs)]
+    system = [replace(part, seconds=_SYSTEM_TAKES) if part.function == "act" else part for part in parts_of([PoolRun.__module__])]
+    return list(dict.fromkeys([*sorted(system, key=lambda part: -part.seconds), *engines, *members]))
+
+
+def _name(design: str, part: str | None) -> str:
+    return design if part is None else f"{design} without {part}"
+
+
+def _state(device: PoolDevice, text: str, seed: int) -> Precondition:
+    """What its flash drives are brought into."""
+    if device.is_rates:
+        raise RefusedError(f"--precondition: the {device.purpose}, {device.text}, is no flash drive: what was written before does not tell")
+    return wanted(text, device.preset, seed)
+
+
+def _needs_ssd(design: str) -> bool:
+    """Whether a design does anything with an SSD."""
+    return DESIGNS.load(design.partition(":")[0]).SSD

@@ -1,0 +1,290 @@
+"""How a budget is best divided among memory, SSD and disks, and which design is then best: by formula, and the best ones simulated."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from algorithms.extensions.base import extension_design
+from algorithms.replacement.base import replacement_policy
+from flashsim.core.errors import DamagedFileError, InvalidParameterError, UnknownNameError
+from flashsim.core.preset_files import PresetFolder
+from flashsim.core.protocols import Progress
+from flashsim.core.transactions import TransactionStream
+from flashsim.core.units import GB, KIB, MIB, MICROSECONDS, SECONDS, format_size
+from flashsim.device.station.engine import StationEngine
+from flashsim.device.station.parameters import StationParameters
+from flashsim.execution.pooled.columns import ENDED
+from flashsim.execution.pooled.run import PoolRun
+from flashsim.execution.pooled.system import CPU, DISK, SSD, PoolSystem
+from flashsim.pools.devices import PoolDevice, Rates
+from flashsim.studies.formulas.extension import LAST, Formula, Transacted, last_of, service
+from flashsim.studies.presentation.plots import lines, stroke
+from flashsim.studies.presentation.tables import Table, same
+from models.five_minute_rule import break_even
+from models.pool_flows import DESIGNS, Stays
+from traces.transactions import scaled, workload
+
+PRICES = PresetFolder(Path(__file__).parent / "prices", "prices")
+#: Pages of the scaled database unless a scale is asked for, and references for each of them.
+_PAGES, _EACH = 1 << 15, 40
+#: Sizes are rounded down to so many steps between a power of two and the next; shares of what disks leave that the SSD may have.
+_STEPS, _SHARES = 4, np.arange(0, 1, 0.1)
+#: Frames of memory for each client, at least.
+_A_CLIENT = 16
+#: The share of progress that formulas take; what is as much as the most.
+_SEARCH, _AS_MUCH = 0.7, 0.995
+#: Parts of the time that a run takes by formula.
+_STEPS_OF_A_RUN = 50
+
+
+@dataclass(frozen=True)
+class Prices:
+    """Dollars: a GB (10**9 bytes) of memory and of the SSD, and a disk of so many GB."""
+
+    memory: float
+    ssd: float
+    disk: float
+    disk_size: float
+
+    @classmethod
+    def of(cls, name: str) -> Prices:
+        """Those of a name, or of a TOML file."""
+        path, document = PRICES.read(name)
+        found = {}
+        for each in cls.__dataclass_fields__:
+            entry = document.get(each)
+            value = entry.get("value") if isinstance(entry, dict) else None
+            if isinstance(value, bool) or not isinstance(value, (int, float)) or not value > 0:
+                raise DamagedFileError(f"prices: {path}: [{each}] needs a value above 0")
+            found[each] = float(value)
+        return cls(**found)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What is bought for a budget, and what it does.
+
+    Parameters
+    ----------
+    budget, cost
+        Dollars.
+    design
+        With the SSD.
+    memory, ssd
+        Bytes.
+    disks
+        How many.
+    formula, simulated
+        Transactions a second; of the latter None where it was not simulated.
+    """
+
+    budget: float
+    cost: float
+    design: str
+    memory: int
+    ssd: int
+    disks: int
+    formula: float
+    simulated: float | None = None
+
+    def row(self) -> dict[str, Any]:
+        error = None if self.simulated is None else self.formula / self.simulated - 1
+        return vars(self) | {"error": error}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Worth:
+    """What is asked.
+
+    Parameters
+    ----------
+    workload
+        As `traces.transactions.workload` takes it, one that can be scaled and has no scans.
+    budgets
+        Dollars.
+    prices
+        A name of `PRICES`, or a TOML file.
+    designs
+        Of `models.pool_flows.DESIGNS`.
+    devices
+        Rates of the disks and of the SSD; those of the disks are divided by their servers, and bought one by one.
+    clients, think, work
+        How many clients, nanoseconds that they think and that the processor works for each transaction.
+    scale
+        Of pages and sizes; 0: one by which the database is small.
+    verified
+        Of each budget so many of the best are simulated.
+    """
+
+    workload: str
+    budgets: Sequence[float]
+    prices: str = "retail-2026"
+    designs: Sequence[str] = DESIGNS
+    devices: tuple[str, str] = ("rates", "rates")
+    clients: int = 64
+    think: int = 0
+    work: int = 500 * MICROSECONDS
+    scale: float = 0.0
+    verified: int = 1
+    page_size: int = 8 * KIB
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for budget in self.budgets:
+            if not 0 < budget < float("inf"):
+                raise InvalidParameterError("budget", budget, "an amount above 0 is needed")
+        for name in self.designs:
+            if name not in DESIGNS:
+                raise UnknownNameError("design with a formula", name, DESIGNS)
+        for purpose, text in zip(("disk", "ssd"), self.devices, strict=True):
+            if not PoolDevice(purpose, text).is_rates:
+                raise InvalidParameterError(purpose, text, "formulas are of rates alone")
+
+    def as_dict(self) -> dict[str, Any]:
+        return {each.name: getattr(self, each.name) for each in fields(self)}
+
+    @cached_property
+    def rates(self) -> tuple[Rates, Rates]:
+        disk, ssd = (PoolDevice(purpose, text).rates() for purpose, text in zip(("disk", "ssd"), self.devices, strict=True))
+        return disk, ssd
+
+    def disks(self, count: int) -> Rates:
+        rates = self.rates[0]
+        share = count / rates.servers
+        return replace(rates, read=max(1, round(rates.read * share)), write=max(1, round(rates.write * share)), servers=count)
+
+    def break_even(self) -> dict[str, float]:
+        """Seconds within which a page must be referenced again to be worth its place in memory, or on the SSD, instead of on disk."""
+        prices, rates = Prices.of(self.prices), self.rates[0]
+        dollars = {"memory": prices.memory, "ssd": prices.ssd}
+        each = rates.read / rates.servers
+        return {name: break_even(self.page_size, each, prices.disk, price * MIB / GB) for name, price in dollars.items()}
+
+
+def worth(asked: Worth, progress: Progress | None = None) -> list[Choice]:
+    """The best division of each budget, a row a design, the best first."""
+    whole = workload(asked.workload, seed=asked.seed, page_size=asked.page_size)
+    scale = asked.scale or min(1.0, _PAGES / whole.pages)
+    search = _Search(asked, Prices.of(asked.prices), whole.pages, scaled(whole, scale), scale)
+    tell = progress or (lambda done, total, message="": None)
+    found: list[Choice] = []
+    for number, budget in enumerate(asked.budgets):
+        choices, divisions = [], list(search.divisions(budget))
+        for done, (memory, ssd, disks) in enumerate(divisions):
+            named = [design for design in asked.designs if (design == "none") == (ssd == 0)]
+            choices += [search.choice(budget, design, memory, ssd, disks) for design in named]
+            tell(number + _SEARCH * (done + 1) / len(divisions), len(asked.budgets), f"${budget:,.0f} divided")
+        best = [_best([each for each in choices if each.design == design]) for design in dict.fromkeys(each.design for each in choices)]
+        best.sort(key=lambda each: -each.formula)
+        for place, choice in enumerate(best[: asked.verified]):
+            best[place] = replace(choice, simulated=search.simulate(choice))
+            part = _SEARCH + (1 - _SEARCH) * (place + 1) / asked.verified
+            tell(number + part, len(asked.budgets), f"${budget:,.0f}: {choice.design} simulated")
+        found += best
+    return found
+
+
+def _best(choices: Sequence[Choice]) -> Choice:
+    most = max(each.formula for each in choices)
+    return min((each for each in choices if each.formula >= _AS_MUCH * most), key=lambda each: each.cost)
+
+
+class _Search:
+    """Formulas and simulations of one workload at a scale; what memory makes of the references is kept by its size."""
+
+    def __init__(self, asked: Worth, prices: Prices, pages: int, stream: TransactionStream, scale: float) -> None:
+        self.asked, self.prices, self.pages, self.stream, self.scale = asked, prices, pages, stream, scale
+        transacted = Transacted(stream)
+        self.references = transacted.until(_EACH * stream.pages)
+        self.each, self.window = transacted.each, last_of(len(self.references.pages))
+        self.stays: dict[int, Stays] = {}
+        self.least = _A_CLIENT * asked.clients  # in a smaller memory pages that are on their way make a difference
+
+    def divisions(self, budget: float) -> Iterator[tuple[int, int, int]]:
+        prices, most = self.prices, self.stream.pages
+        page = self.asked.page_size / self.scale / GB  # what a frame stands for
+        fewest = int(np.ceil(self.pages * self.asked.page_size / (prices.disk_size * GB)))
+        if fewest * prices.disk + self.least * page * prices.memory > budget:
+            told = f"{fewest} disks and {format_size(round(self.least * page * GB))} of memory cost more"
+            raise InvalidParameterError("budget", f"{budget:,.2f}", told)
+        counts = fewest * 2.0 ** (np.arange(0, 64) / 2)
+        for disks in sorted(set(np.floor(counts[counts * prices.disk < budget]).astype(int).tolist())):
+            rest, seen = budget - disks * prices.disk, set()
+            for share in _SHARES:
+                ssd = _rounded(min(share * rest / prices.ssd / page, most))
+                memory = _rounded(min((rest - ssd * page * prices.ssd) / prices.memory / page, most))
+                if memory >= self.least and (memory, ssd) not in seen:
+                    seen.add((memory, ssd))
+                    yield memory, ssd, disks
+
+    def _formula(self, design: str, memory: int, ssd: int, disks: int) -> Formula:
+        asked = self.asked
+        system = PoolSystem(
+            self.stream.pages, memory, replacement_policy("lru-k"), extension_design(design), ssd, asked.clients, asked.think,
+            asked.page_size, expansion=1, read_ahead=1, work=asked.work,
+        )  # fmt: skip
+        return Formula(system, service(asked.disks(disks)), service(asked.rates[1]))
+
+    def choice(self, budget: float, design: str, memory: int, ssd: int, disks: int) -> Choice:
+        formula, prices, page = self._formula(design, memory, ssd, disks), self.prices, self.asked.page_size / self.scale
+        if memory not in self.stays:
+            self.stays[memory] = formula.stays(self.references, self.window)
+        rate = formula.predict(formula.flows(self.stays[memory], self.window), self.each).throughput
+        sizes = round(memory * page), round(ssd * page)
+        cost = sizes[0] / GB * prices.memory + sizes[1] / GB * prices.ssd + disks * prices.disk
+        return Choice(budget, cost, design, *sizes, disks, rate)
+
+    def simulate(self, choice: Choice) -> float:
+        page, asked, count = self.asked.page_size / self.scale, self.asked, len(self.references.pages)
+        system = self._formula(choice.design, round(choice.memory / page), round(choice.ssd / page), choice.disks).system
+        devices = {DISK: asked.disks(choice.disks).station(asked.page_size)}
+        if system.ssd:
+            devices[SSD] = asked.rates[1].station(asked.page_size)
+        if asked.work:
+            devices[CPU] = StationEngine(StationParameters(asked.work, asked.work))
+        run, passed = PoolRun(system, devices, self.stream), [(0, 0, 0)]
+        step = max(1, round(count / (choice.formula * self.each) * SECONDS / _STEPS_OF_A_RUN))
+        while passed[-1][1] < count and not (run.tables.numbers[ENDED] and len(passed) > 2 and passed[-1][1] == passed[-2][1]):
+            until = passed[-1][0] + step
+            run.run(until)
+            passed.append((until, run.counts["references"], run.counts["transactions"]))
+        times, references, transactions = np.array(passed).T
+        first = max(0, int(np.searchsorted(references, (1 - LAST) * count)) - 1)
+        return float((transactions[-1] - transactions[first]) * SECONDS / (times[-1] - times[first]))
+
+
+def _rounded(frames: float) -> int:
+    return int(2 ** (np.floor(np.log2(frames) * _STEPS) / _STEPS)) if frames >= 1 else 0
+
+
+def choices_table(found: Sequence[Choice]) -> Table:
+    """A row a budget and design."""
+    columns = {
+        "budget, $": ("budget", "{:,.0f}".format),
+        "design": "design",
+        "memory": ("memory", format_size),
+        "SSD": ("ssd", format_size),
+    }
+    columns |= same("disks", "formula", "simulated") | {"error": ("error", "{:+.1%}".format)}
+    return Table.of((each.row() for each in found), columns, digits=0)
+
+
+def choices_figure(found: Sequence[Choice]) -> Figure:
+    """Transactions a second over the budget: by formula a line a design, simulated as hollow marks."""
+    series = {}
+    for name in dict.fromkeys(each.design for each in found):
+        mine = sorted((each for each in found if each.design == name), key=lambda each: each.budget)
+        series[name] = [each.budget for each in mine], [each.formula for each in mine]
+    figure = lines(series, xlabel="budget, $", ylabel="transactions/s; simulated: hollow", ylim=(0, None))
+    for number, name in enumerate(series):
+        known = [(each.budget, each.simulated) for each in found if each.design == name and each.simulated is not None]
+        look = stroke(number) | {"marker": "o", "linestyle": "", "markerfacecolor": "white", "markersize": 9}
+        figure.axes[0].plot(*zip(*known, strict=True), **look) if known else None
+    return figure

@@ -1,0 +1,71 @@
+"""What commands print: lines, tables and explanations, fitted to the width of the terminal."""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import dataclass
+
+import pandas as pd
+import typer
+
+from flashsim.studies.presentation.tables import as_text, wrapped
+
+#: Explanations are no wider, and tables no wider than the second: a longer line is hard to follow.
+_READABLE, _MOST = 110, 200
+#: The width of a terminal that does not tell.
+_USUAL = 80
+
+
+def width() -> int | None:
+    """Characters a line: ``$COLUMNS``, or what the terminal tells, at most 200; None for a pipe or a file, where lines have any length."""
+    told = os.environ.get("COLUMNS", "")
+    if told.isdecimal() and int(told):
+        return min(int(told), _MOST)
+    if not sys.stdout.isatty():
+        return None
+    return min(os.get_terminal_size(sys.stdout.fileno()).columns or _USUAL, _MOST)
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """A text in lines that are read well; `indent` begins all but the first."""
+
+    text: str
+    indent: str = ""
+
+
+Part = str | pd.DataFrame | Explanation
+
+
+def say(*parts: Part) -> None:
+    """Print tables, explanations, and texts line by line; what follows a line's end when it is wrapped stands four further in."""
+    for part in parts:
+        typer.echo(fitted(part, width()))
+
+
+def explain(text: str, indent: str = "") -> None:
+    """Print an explanation."""
+    say(Explanation(text, indent))
+
+
+def fitted(part: Part, columns: int | None) -> str:
+    r"""A table or a text in lines of at most so many characters, as far as words and numbers allow.
+
+    Examples
+    --------
+    >>> print(fitted("a drive that is filled\n    before", 15))
+    a drive that is
+        filled
+        before
+    """
+    if isinstance(part, pd.DataFrame):
+        return as_text(part, columns)
+    if isinstance(part, Explanation):
+        return wrapped(part.text, min(columns or _READABLE, _READABLE), part.indent)
+    return "\n".join(_line(line, columns) for line in part.split("\n"))
+
+
+def _line(line: str, columns: int | None) -> str:
+    own = line[: len(line) - len(line.lstrip())]
+    return wrapped(line, columns, own + "    ")

@@ -1,0 +1,193 @@
+"""What is watched while a simulated drive runs: write amplification by cause and over time, pauses by garbage collection, its timeline."""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from flashsim.core.request import Completions
+from flashsim.core.spans import CAUSES, GC, MERGE, SPAN, WEAR, Spans
+from flashsim.core.units import MILLISECONDS, NEVER
+from flashsim.device.device import Device
+from flashsim.studies.presentation.percentiles import summary
+from flashsim.studies.presentation.timeline import Timeline
+from traces.summary.histogram import Histogram
+
+#: Samples are thinned to half when there are so many.
+MOST_SAMPLES = 256
+#: Why less may have been programmed than was written.
+BELOW_ONE = "write amplification below 1: pages are still in the write buffer, or were rewritten there"
+#: Why a drive may have moved no page yet.
+NOT_COLLECTED = "nothing was collected: no block was erased; a full drive writes more, as in its steady state (--precondition steady)"
+
+
+def by_cause(statistics: Mapping[str, Any], what: str) -> dict[str, int]:
+    """Counters ``<what>_<cause>`` of a drive that tells causes apart; of another, nothing.
+
+    Examples
+    --------
+    >>> by_cause({"programs_host": 5, "programs_gc": 2, "reads_host": 1}, "programs")
+    {'host': 5, 'gc': 2}
+    """
+    return {cause: statistics[f"{what}_{cause}"] for cause in CAUSES if f"{what}_{cause}" in statistics}
+
+
+def write_amplification(statistics: Mapping[str, Any], page_size: int) -> dict[str, float] | None:
+    """Flash bytes programmed over host bytes written: ``total``, and its parts where causes are told apart; None before the first write.
+
+    The part of the host is more than 1 where it writes parts of flash pages.
+    """
+    written = statistics.get("host_write_bytes", 0)
+    if not written or "flash_programs" not in statistics:
+        return None
+    programs = {"total": statistics["flash_programs"], **by_cause(statistics, "programs")}
+    return {cause: count * page_size / written for cause, count in programs.items()}
+
+
+class History:
+    """Counters of a drive as a run goes on, at times that lie ever further apart, so that there are never many.
+
+    Parameters
+    ----------
+    page_size
+        Bytes of a flash page.
+    """
+
+    def __init__(self, page_size: int) -> None:
+        self.page_size = page_size
+        self._interval = MILLISECONDS
+        self._samples: list[dict[str, int]] = []
+
+    @property
+    def next(self) -> int:
+        """When the next sample is due, ns."""
+        return self._samples[-1]["time"] + self._interval if self._samples else 0
+
+    def take(self, now: int, statistics: Mapping[str, Any]) -> None:
+        """Note the counters at a time, ns, not before the last one."""
+        if self._samples and self._samples[-1]["time"] == now:
+            self._samples.pop()
+        programs = {f"programs_{cause}": count for cause, count in by_cause(statistics, "programs").items()}
+        counted = {name: statistics[name] for name in ("host_write_bytes", "flash_programs", "flash_erases")}
+        self._samples.append({"time": now, **counted, **programs})
+        if len(self._samples) >= MOST_SAMPLES:
+            self._samples = self._samples[::2]
+            self._interval *= 2
+
+    def as_frame(self) -> pd.DataFrame:
+        """A row an interval: its `begin` and its end (`time`), ns, the counters' growth, and what it makes, `write_amplification`.
+
+        Columns ``write_amplification_<cause>`` are there if the drive tells causes apart; the values are NaN where nothing was written.
+        """
+        frame = pd.DataFrame(self._samples)
+        if len(frame) < 2:
+            return frame.iloc[0:0]
+        grown = frame.diff().iloc[1:].astype("int64").assign(time=frame["time"].iloc[1:])
+        grown.insert(0, "begin", frame["time"].to_numpy()[:-1])
+        pages = grown["host_write_bytes"].where(grown["host_write_bytes"] > 0, math.nan) / self.page_size
+        grown["write_amplification"] = grown["flash_programs"] / pages
+        for cause in CAUSES:
+            if f"programs_{cause}" in grown:
+                grown[f"write_amplification_{cause}"] = grown[f"programs_{cause}"] / pages
+        return grown.reset_index(drop=True)
+
+
+class GcPauses:
+    """Pauses of all dies: holds of one die by garbage collection, merges or wear levelling that follow each other without a gap.
+
+    A host operation or an idle moment between two holds ends a pause: an operation that comes then is served.
+
+    Parameters
+    ----------
+    dies
+        Of the drive; its first so many servers.
+    """
+
+    def __init__(self, dies: int) -> None:
+        self._dies = dies
+        self._times = Histogram()
+        self._last = np.zeros(0, SPAN)  # a span a die: the last pause or other stretch of work, which may go on
+
+    def add(self, spans: Spans) -> None:
+        """Take what parts of the drive did, dtype SPAN; each call later than the one before."""
+        self._times.add(self._stretches(np.concatenate([self._last, spans[spans["server"] < self._dies]]), keep=True))
+
+    def as_dict(self) -> dict[str, float] | None:
+        """How many there were, and their total, mean, percentiles and maximum, ns; None if there was none.  More may follow."""
+        times = Histogram()
+        times.merge(self._times)
+        times.add(self._stretches(self._last, keep=False))
+        return {"pauses": times.count, "total": round(times.mean * times.count), **summary(times)} if times.count else None
+
+    def _stretches(self, spans: Spans, keep: bool) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+        """The lengths of pauses that are over; with `keep`, the last stretch of each die is set aside."""
+        spans = spans[np.lexsort((spans["begin"], spans["server"]))]
+        if not len(spans):
+            return np.zeros(0, np.int64)
+        server, paused = spans["server"], np.isin(spans["cause"], (GC, MERGE, WEAR))
+        starts = np.ones(len(spans), bool)
+        starts[1:] = (server[1:] != server[:-1]) | (paused[1:] != paused[:-1]) | (spans["begin"][1:] > spans["end"][:-1])
+        first = np.flatnonzero(starts)
+        stretches = spans[first]
+        stretches["end"] = np.maximum.reduceat(spans["end"], first)
+        over = paused[first]
+        if keep:
+            newest = np.append(stretches["server"][1:] != stretches["server"][:-1], True)
+            self._last = stretches[newest]
+            over = over & ~newest
+        return (stretches["end"] - stretches["begin"])[over]
+
+
+class Observation:
+    """Looks at a drive whenever its clock has moved, before anybody is told which requests completed.
+
+    `history` and `pauses` are None of a disk, `pauses` also of a drive that records no spans.
+
+    Parameters
+    ----------
+    device
+        Fresh, apart from what was loaded.
+    timeline
+        What to write the run into.
+    record
+        Whether the drive shall record spans even without a timeline, for `pauses`.
+    """
+
+    def __init__(self, device: Device, timeline: Timeline | None = None, record: bool = False) -> None:
+        self._device, self._timeline = device, timeline
+        self.history: History | None = None
+        self.pauses: GcPauses | None = None
+        parameters = device.preset.flash
+        if parameters:
+            self.history = History(parameters.page_size)
+            self.history.take(device.now, device.statistics())
+            if (timeline or record) and device.record_spans():
+                self.pauses = GcPauses(parameters.dies)
+
+    @property
+    def next(self) -> int:
+        """When it wants to look next, ns, at the latest."""
+        return self.history.next if self.history else NEVER
+
+    def look(self) -> None:
+        if self.history and self._device.now >= self.history.next:
+            self.history.take(self._device.now, self._device.statistics())
+        if self.pauses:
+            spans = self._device.spans()
+            self.pauses.add(spans)
+            if self._timeline:
+                self._timeline.add_spans(spans)
+
+    def finish(self) -> None:
+        self.look()
+        if self.history:
+            self.history.take(self._device.now, self._device.statistics())
+
+    def add(self, batch: pa.RecordBatch, completions: Completions) -> None:
+        """Requests (columns of the trace schema) have completed, in the order of their ids."""
+        if self._timeline:
+            columns = {name: batch.column(name).to_numpy(zero_copy_only=False) for name in ("operation", "offset", "length")}
+            self._timeline.add_requests(columns, completions)

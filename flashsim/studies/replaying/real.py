@@ -1,0 +1,312 @@
+"""Replay a trace on a real file or block device: everything is checked before the first request, and reads are harmless by default."""
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from flashsim.core.errors import CapacityError, InvalidParameterError, RefusedError
+from flashsim.core.protocols import Progress
+from flashsim.core.request import FLUSH, OPERATIONS, READ, TRIM, WRITE, Completions, Integers
+from flashsim.core.units import MIB, MICROSECONDS, format_duration, format_size
+from flashsim.device.access import check_readable
+from flashsim.device.aio import check_outstanding
+from flashsim.device.direct_memory import aligned_buffer
+from flashsim.device.file import NoDirectIOError, RealDevice
+from flashsim.studies.replaying.survey import WINDOW, Survey, column, limited, warn_of
+from traces.excerpt import Source, requests_of
+from traces.replay.base import BACK, Observer, load_engine
+from traces.replay.builtin import fill
+from traces.schema import make_batch
+
+#: Requests submitted so much after they were due, ns, are late; timers and a system call take less.
+LATE = 100 * MICROSECONDS
+#: A file that is made is a multiple of this, the largest block of direct I/O.
+_BLOCK = 4096
+
+
+@dataclass(frozen=True)
+class RealSettings:
+    """How to replay on a real device.
+
+    Parameters
+    ----------
+    pace, depth
+        See `traces.replay.base.Engine.replay`.
+    engine
+        A member of `traces.replay`.
+    scale_offsets
+        Whether requests beyond the device's end wrap around to its begin.
+    widen
+        Whether requests that are not whole blocks of the device are widened to such.
+    writes_as_reads
+        Whether what the trace writes is read instead.
+    allow_write, replace
+        Whether writing is allowed, and to a file that exists as well.
+    destroy
+        The block devices that may be written to, as their user has typed them.
+    buffered
+        Whether to go through the page cache.
+    """
+
+    pace: str
+    depth: int = 1
+    engine: str = "builtin"
+    scale_offsets: bool = False
+    widen: bool = False
+    writes_as_reads: bool = False
+    allow_write: bool = False
+    replace: bool = False
+    destroy: str | Sequence[str] | None = None
+    buffered: bool = False
+
+
+@dataclass
+class Replayed:
+    """What a replay did, besides what its observer was told.
+
+    Parameters
+    ----------
+    how
+        The engine's words.
+    moved, widened
+        Requests that were wrapped around, and widened.
+    holes
+        Bytes of the file up to the trace's end that were never written: reading them reads nothing.
+    """
+
+    how: str
+    moved: int
+    widened: int
+    holes: int
+
+
+class Lateness:
+    """Counts the requests that were submitted noticeably later than they were due."""
+
+    def __init__(self) -> None:
+        self.requests = self.late = self.most = self._sum = 0
+
+    def add(self, batch: pa.RecordBatch, completions: Completions) -> None:
+        """Take requests and their completions; they were due when they arrived."""
+        behind = completions["started"] - completions["submitted"]
+        late = behind[behind > LATE]
+        self.requests += len(behind)
+        self.late += len(late)
+        self._sum += int(late.sum())
+        self.most = max(self.most, int(behind.max(initial=0)))
+
+    def as_dict(self) -> dict[str, int | float]:
+        """JSON-ready: how many, and by how much (ns)."""
+        return {"requests": self.requests, "late": self.late, "mean": self._sum / max(1, self.late), "max": self.most}
+
+    def __str__(self) -> str:
+        if not self.late:
+            return f"all requests were submitted within {format_duration(LATE)} of when they were due"
+        by = f"by {format_duration(round(self._sum / self.late))} on average and {format_duration(self.most)} at most"
+        late = f"{self.late:,} of {self.requests:,} requests were submitted more than {format_duration(LATE)} late"
+        return f"timing was not kept up: {late}, {by}"
+
+
+def replay_on(
+    source: Source,
+    target: Path | Mapping[int, Path],
+    settings: RealSettings,
+    what: Survey,
+    observe: Observer,
+    limit: int | None = None,
+    progress: Progress | None = None,
+) -> Replayed:
+    """Replay a trace on a file or block device, or each of its devices, by its number, on one of its own.
+
+    A file that does not exist is made, if writing is allowed, filled with random bytes, and removed at the end.
+    """
+    engine = load_engine(settings.engine)
+    engine.check()
+    if settings.pace not in engine.PACES:
+        raise InvalidParameterError("pace", settings.pace, f"--engine {settings.engine} knows {' and '.join(engine.PACES)} only")
+    if settings.pace == "timed" and not what.timed:
+        raise InvalidParameterError("pace", "timed", "the trace does not say when requests arrived; take asap or think")
+    if settings.depth > 1 and not settings.buffered:
+        check_outstanding(settings.depth)
+    if not 1 <= settings.depth <= WINDOW // 2:
+        raise InvalidParameterError("depth", settings.depth, f"it must be in [1, {WINDOW // 2}]")
+    _check_requests(source, settings, limit)
+    warn_of(what, settings.pace)
+    targets = target if isinstance(target, Mapping) else dict.fromkeys(what.reaches, target)
+    with ExitStack() as stack:
+        opened: dict[Path, RealDevice] = {}
+        reaches = dict[Path, int]()
+        for path in targets.values():
+            if path not in opened:
+                numbers = [number for number in what.reaches if targets[number] == path]
+                reaches[path] = max(what.reaches[number] for number in numbers)
+                check = partial(_check_blocks, settings=settings, source=source, limit=limit, numbers=numbers)
+                opened[path] = stack.enter_context(_opened(path, settings, reaches[path], check, progress))
+        device = next(iter(opened.values()))
+        device.beside = {number: opened[path] for number, path in targets.items()}
+        fitting = _Fitting(device.beside, settings)
+        batches = (fitting.fit(batch, first) for batch, first in _numbered(source, limit))
+
+        def tell(done: float, total: float, message: str = "") -> None:
+            if progress:
+                progress(done, what.requests, message or "replaying")
+
+        how = engine.replay(batches, device, settings.pace, settings.depth, observe, tell if progress else None)
+        unwritten = sum(_holes(path, min(reach, opened[path].size)) for path, reach in reaches.items())
+        return Replayed(how, fitting.moved, fitting.widened, unwritten)
+
+
+def _numbered(source: Source, limit: int | None) -> Iterator[tuple[pa.RecordBatch, int]]:
+    first = 0
+    for batch in limited(requests_of(source), limit):
+        yield batch, first
+        first += batch.num_rows
+
+
+def _check_requests(source: Source, settings: RealSettings, limit: int | None) -> None:
+    """Refuse what no device would be asked for, by the first request of its kind."""
+    last = -1
+    for batch, first in _numbered(source, limit):
+        operation, dependency, arrival = (column(batch, name) for name in ("operation", "dependency", "arrival"))
+
+        def refuse(rows: npt.NDArray[np.bool_], problem: str, batch: pa.RecordBatch = batch, first: int = first) -> None:
+            if rows.any():
+                raise RefusedError(f"trace: {_request(batch, int(np.argmax(rows)), first)}, {problem}")
+
+        refuse(operation == TRIM, "which is not replayed on real devices")
+        if not settings.allow_write and not settings.writes_as_reads:
+            refuse(operation == WRITE, "but nothing is written; add --allow-write, or --writes-as-reads to read there instead")
+        if settings.pace == "think":
+            refuse(
+                (dependency >= 0) & (dependency < first - BACK),
+                f"which waits for one more than {BACK} before it; take --pace asap or timed",
+            )
+        elif settings.pace == "timed":
+            back = np.diff(arrival, prepend=last) < 0
+            back[0] &= first > 0
+            refuse(back, "which arrives before the one in front of it; take --pace asap")
+            last = int(arrival[-1])
+
+
+def _request(batch: pa.RecordBatch, row: int, first: int) -> str:
+    name, offset, length = (int(batch.column(part)[row].as_py()) for part in ("operation", "offset", "length"))
+    return f"request {first + row} is a {OPERATIONS[name]} of {format_size(length)} at byte {offset}"
+
+
+@contextmanager
+def _opened(
+    target: Path, settings: RealSettings, reach: int, check: Callable[[RealDevice], None], progress: Progress | None
+) -> Iterator[RealDevice]:
+    write = settings.allow_write and not settings.writes_as_reads
+    try:
+        if write and not target.exists():
+            opened = RealDevice(target, -(-reach // _BLOCK) * _BLOCK, allow_write=True, buffered=settings.buffered)
+        else:
+            opened = RealDevice(target, 0, read_only=True, buffered=settings.buffered)
+    except NoDirectIOError as problem:
+        raise NoDirectIOError(f"{problem}; --buffered goes through the page cache") from problem
+    with opened as device:
+        if reach > device.size and not settings.scale_offsets:
+            held = f"{device.path} holds {format_size(device.size)}"
+            raise CapacityError(f"trace: it reaches to {format_size(reach)}, but {held}; add --wrap to wrap it around")
+        check(device)
+        if device.made:
+            _fill(device, progress)
+        if device.made or not write:
+            yield device
+            device.remove_if_made()
+            return
+        size = device.size
+    if check_readable(target):
+        check_typed(target, settings.destroy)
+    with RealDevice(target, size, allow_write=True, replace=settings.replace, buffered=settings.buffered) as device:
+        yield device
+
+
+def check_typed(target: Path, typed: str | Sequence[str] | None) -> None:
+    """Refuse to write to a block device that its user has not named as one to destroy."""
+    names = [typed] if isinstance(typed, str) else typed or []
+    if os.path.realpath(target) not in map(os.path.realpath, names):
+        raise RefusedError(f"device: what the block device {target} holds would be destroyed; allow it with --yes-destroy {target}")
+
+
+def _check_blocks(device: RealDevice, settings: RealSettings, source: Source, limit: int | None, numbers: Sequence[int]) -> None:
+    """Refuse requests that are not whole blocks or larger than the device; of the trace's devices with these numbers."""
+    block = device.alignment
+    end = device.size // block * block
+    for batch, first in _numbered(source, limit):
+        offset, length = column(batch, "offset"), column(batch, "length")
+        moves = (column(batch, "operation") != FLUSH) & np.isin(column(batch, "device"), numbers)
+        odd = moves & ((offset % block != 0) | (length % block != 0))
+        if odd.any() and not settings.widen:
+            said = _request(batch, int(np.argmax(odd)), first)
+            raise RefusedError(f"trace: {said}, but {device.path} takes multiples of {block} B; add --widen to round to these")
+        begin, stop = _widened(offset, length, block)
+        large = moves & (stop - begin > end)
+        if large.any():
+            raise CapacityError(f"trace: {_request(batch, int(np.argmax(large)), first)}, but {device.path} holds {format_size(end)}")
+
+
+def _widened(offset: Integers, length: Integers, block: int | Integers) -> tuple[Integers, Integers]:
+    return offset // block * block, -(-(offset + length) // block) * block
+
+
+class _Fitting:
+    """Makes the requests of a trace such that its devices can serve them, and counts those that had to be changed."""
+
+    def __init__(self, devices: Mapping[int, RealDevice], settings: RealSettings) -> None:
+        self.blocks, self.ends = np.ones((2, max(devices) + 1), np.int64)
+        for number, device in devices.items():
+            self.blocks[number], self.ends[number] = device.alignment, device.size // device.alignment * device.alignment
+        self.settings = settings
+        self.moved = self.widened = 0
+
+    def fit(self, batch: pa.RecordBatch, first: int) -> pa.RecordBatch:
+        columns = {name: batch.column(name) for name in batch.schema.names}
+        operation, offset, length = column(batch, "operation"), column(batch, "offset"), column(batch, "length")
+        moves = operation != FLUSH
+        device = column(batch, "device")
+        begin, stop = _widened(offset, length, self.blocks[device])
+        self.widened += int((moves & ((begin != offset) | (stop != offset + length))).sum())
+        end = self.ends[device]
+        outside = moves & (stop > end)
+        self.moved += int(outside.sum())
+        size = stop - begin
+        begin[outside] = np.minimum(begin[outside] % end[outside], end[outside] - size[outside])
+        columns |= {"offset": np.where(moves, begin, 0), "length": np.where(moves, size, 0)}
+        if self.settings.writes_as_reads:
+            columns["operation"] = np.where(operation == WRITE, READ, operation)
+        return make_batch(columns, first, batch.column("label"))
+
+
+def _fill(device: RealDevice, progress: Progress | None) -> None:
+    """Write a file that was made for the replay, so that reading it reads from the device."""
+    data = aligned_buffer(MIB)
+    fill(data)
+    for begin in range(0, device.size, MIB):
+        size = min(MIB, device.size - begin)
+        device.write(np.array([begin]), data[:size], np.array([size]))
+        if progress:
+            progress(begin, device.size, "writing what is read")
+    device.flush()
+
+
+def _holes(path: Path, end: int) -> int:
+    """How many bytes up to an end were never written, as far as the file system tells."""
+    holes = at = 0
+    with path.open("rb") as file:
+        while at < end:
+            try:
+                data = os.lseek(file.fileno(), at, os.SEEK_DATA)
+            except OSError:  # no data follow
+                return holes + end - at
+            holes += min(data, end) - at
+            at = os.lseek(file.fileno(), data, os.SEEK_HOLE)
+    return holes

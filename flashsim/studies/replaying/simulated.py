@@ -1,0 +1,264 @@
+"""Replay a trace on a simulated device, window by window, so that memory does not grow with the trace."""
+
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from flashsim.core.errors import CapacityError, InvalidParameterError
+from flashsim.core.protocols import Progress
+from flashsim.core.request import COMPLETION, FLUSH, READ, REQUEST, SECTOR, WRITE, Completions, Integers, Requests
+from flashsim.core.units import NEVER, SECONDS, format_size
+from flashsim.device.device import Device
+from flashsim.studies.replaying.observation import Observation
+from flashsim.studies.replaying.survey import WINDOW, Survey, column, limited, warn_of
+from traces.excerpt import Source, requests_of
+from traces.replay.base import Observer
+from traces.schema import Batches, make_batch
+
+PACES = ("asap", "timed", "think")
+#: Looks at a drive in the middle of a window stop where they would come closer than this share of the time between two looks.
+_CLOSEST = 1 / 16
+
+
+@dataclass(frozen=True)
+class ReplaySettings:
+    """How to replay.
+
+    Parameters
+    ----------
+    pace
+        ``asap``: `depth` clients take the requests in turns, each its next one when its last has completed.  ``timed``: as the trace
+        says, late or not.  ``think``: each request so long after the one it waited for as in the trace.
+    depth
+        Clients of ``asap``.
+    scale_offsets
+        Whether requests beyond the device's end wrap around to its begin.
+    """
+
+    pace: str
+    depth: int = 1
+    scale_offsets: bool = False
+
+    def __post_init__(self) -> None:
+        if self.pace not in PACES:
+            raise InvalidParameterError("pace", repr(self.pace), f"it must be one of {', '.join(PACES)}")
+        if not 1 <= self.depth <= WINDOW // 2:
+            raise InvalidParameterError("depth", self.depth, f"it must be in [1, {WINDOW // 2}]")
+
+
+def replay(
+    source: Source,
+    device: Device,
+    settings: ReplaySettings,
+    what: Survey,
+    observe: Observer,
+    limit: int | None = None,
+    progress: Progress | None = None,
+    observation: Observation | None = None,
+) -> int:
+    """Send the requests of a trace to a device; return how many were moved by `scale_offsets`.
+
+    An `observation` looks at the device as time passes; that changes nothing of what happens.
+
+    At the end of a window, ``asap`` and ``think`` let all requests complete before the next one begins; ``think`` ends windows where
+    the request that is waited for changes.  ``timed`` never waits.  All devices of the trace are replayed on the one device.
+
+    Raises
+    ------
+    CapacityError
+        The trace needs more than the device has.
+    InvalidParameterError
+        ``timed`` without times, or with times that go back by more than a window; a request that no device takes.
+    """
+    if what.reach > device.capacity and not settings.scale_offsets:
+        raise CapacityError(
+            f"trace: it reaches to {format_size(what.reach)}, but {device.name} holds {format_size(device.capacity)}; "
+            "add --wrap to wrap it around"
+        )
+    if settings.pace == "timed" and not what.timed:
+        raise InvalidParameterError("pace", "timed", "the trace does not say when requests arrived; take asap or think")
+    warn_of(what, settings.pace)
+    windows = limited(requests_of(source), limit)
+    run = _Run(device, settings, observe, observation)
+    for batch in _grouped(windows) if settings.pace == "think" else windows:
+        run.window(batch)
+        if progress:
+            progress(run.done, what.requests)
+    run.finish()
+    if observation:
+        observation.finish()
+    return run.moved
+
+
+class _Run:
+    """A replay under way: requests that were submitted, and of each window which have completed."""
+
+    def __init__(self, device: Device, settings: ReplaySettings, observe: Observer, observation: Observation | None) -> None:
+        self.device, self.settings, self.observe, self.observation = device, settings, observe, observation
+        self.moved = self.done = 0
+        self._origin: int | None = None
+        self._open: deque[tuple[pa.RecordBatch, Requests, Completions]] = deque()
+        self._submitted = self._observed = 0
+        self._first_id: int | None = None
+        self._last_arrival = 0
+        self._last = np.zeros(0, np.int64)  # completion times of the window before
+
+    def window(self, batch: pa.RecordBatch) -> None:
+        requests = self._requests(batch)
+        arrival = batch.column("arrival").fill_null(0).to_numpy()
+        if self._origin is None:
+            self._origin = int(arrival.min()) - self.device.now
+        at: int | Integers = arrival - self._origin
+        if self.settings.pace == "timed":
+            if int(np.min(at)) > self.device.now + 1:
+                self._advance(int(np.min(at)) - 1)
+            if int(np.min(at)) < self.device.now:
+                raise InvalidParameterError("arrival", f"{int(np.min(arrival))} ns", f"times go back by more than {WINDOW} requests")
+        elif self.settings.pace == "asap":
+            requests["dependency"] = np.maximum(np.arange(len(requests)) - self.settings.depth, -1)
+            at = self.device.now
+        else:
+            at = self._waiting(batch, requests, np.maximum(np.where(batch.column("arrival").is_valid(), at, 0), self.device.now))
+        self._last_arrival = max(self._last_arrival, int(np.max(at)))
+        ids = self.device.submit(requests, at)
+        self._first_id = int(ids[0]) if self._first_id is None else self._first_id
+        completions = np.zeros(len(requests), COMPLETION)
+        completions["completed"] = -1
+        self._open.append((batch, requests, completions))
+        self._submitted += len(requests)
+        if self.settings.pace != "timed":
+            self.finish()
+
+    def finish(self) -> None:
+        self._advance(NEVER)
+
+    def _advance(self, until: int) -> None:
+        """Run up to a time, or until all have completed (NEVER), and stop on the way where the observation wants to look.
+
+        The clock stays where it was sent, so that it must not be sent beyond the last completion.
+        """
+        while self.observation and (due := self.observation.next) < until:
+            stop = min(due, until if until < NEVER else self._certainly_busy_until())
+            if stop < due and stop - self.device.now <= _CLOSEST * (due - self.device.now):
+                break
+            self._collect(self.device.advance(stop, every=True))
+        self._collect(self.device.advance(until, every=True))
+
+    def _certainly_busy_until(self) -> int:
+        """A time, ns, before which not all requests can have completed: until the last one arrives, and their bytes cross the one link.
+
+        Some bytes of those requests that are in the drive may have crossed it already.
+        """
+        parameters = self.device.preset.flash
+        if parameters is None:
+            return self._last_arrival
+        inside = parameters.queue_depth * parameters.queues
+        if self.settings.pace == "asap":
+            inside = min(inside, self.settings.depth)
+        least = 0.0
+        for operation, rate in ((READ, parameters.link_read_rate), (WRITE, parameters.link_write_rate)):
+            lengths = [
+                requests["length"][(completions["completed"] < 0) & (requests["operation"] == operation)]
+                for _, requests, completions in self._open
+            ]
+            left = np.concatenate([*lengths, np.zeros(0, np.int64)])
+            least += max(0, int(left.sum()) - inside * int(left.max(initial=0))) / rate
+        return max(self._last_arrival, self.device.now + int(least * 0.99 * SECONDS))  # times of single pages are rounded
+
+    def _requests(self, batch: pa.RecordBatch) -> Requests:
+        requests = np.zeros(batch.num_rows, REQUEST)
+        for name in ("operation", "priority", "stream", "flags", "offset", "length", "tag"):
+            requests[name] = column(batch, name)
+        requests["dependency"] = -1
+        end = self.device.capacity // SECTOR * SECTOR
+        outside = (requests["offset"] + requests["length"] > end) & (requests["operation"] != FLUSH)
+        if outside.any():
+            if (requests["length"] > end).any():
+                raise CapacityError(
+                    f"trace: a request of {format_size(int(requests['length'].max()))}, but the device holds {format_size(end)}"
+                )
+            wrapped = np.minimum(requests["offset"][outside] % end, end - requests["length"][outside])
+            requests["offset"][outside] = wrapped
+            self.moved += int(outside.sum())
+        requests["offset"][requests["operation"] == FLUSH] = 0
+        return requests
+
+    def _waiting(self, batch: pa.RecordBatch, requests: Requests, at: Integers) -> Integers:
+        dependency, first = column(batch, "dependency"), self._submitted
+        requests["think"] = column(batch, "think")
+        requests["dependency"] = np.where(dependency >= first, dependency - first, -1)
+        before = (dependency >= 0) & (dependency < first)
+        place = dependency[before] - (first - len(self._last))
+        if (place < 0).any():
+            row = first + int(np.flatnonzero(before)[np.argmax(place < 0)])
+            raise InvalidParameterError(
+                "dependency", f"request {row} waits for {dependency[row - first]}", f"it may be {WINDOW} back at most"
+            )
+        arrival = at.copy()
+        arrival[before] = np.maximum(self._last[place] + requests["think"][before], self.device.now)
+        return arrival
+
+    def _collect(self, finished: Completions) -> None:
+        if self.observation:
+            self.observation.look()
+        if len(finished) and self._first_id is not None:
+            first = self._observed
+            place = finished["id"] - self._first_id
+            for _, _, completions in self._open:
+                mine = (place >= first) & (place < first + len(completions)) if len(self._open) > 1 else slice(None)
+                completions[place[mine] - first] = finished[mine]
+                first += len(completions)
+            self.done += len(finished)
+        while self._open and (self._open[0][2]["completed"] >= 0).all():
+            batch, requests, completions = self._open.popleft()
+            waited = requests["dependency"]
+            waited = column(batch, "dependency") if self.settings.pace == "think" else np.where(waited >= 0, waited + self._observed, -1)
+            self.observe(_replayed(batch, requests, completions, waited, self._observed), completions)
+            self._observed += len(completions)
+            self._last = completions["completed"].copy()
+
+
+def _replayed(batch: pa.RecordBatch, requests: Requests, completions: Completions, dependency: Integers, first: int) -> pa.RecordBatch:
+    columns: dict[str, Any] = {
+        name: requests[name] for name in ("operation", "priority", "stream", "flags", "offset", "length", "tag", "think")
+    }
+    columns |= {
+        "dependency": dependency,
+        "arrival": completions["submitted"],
+        "started": completions["started"],
+        "completed": completions["completed"],
+    }
+    return make_batch(columns, first, batch.column("label"))
+
+
+def _grouped(batches: Batches) -> Iterator[pa.RecordBatch]:
+    """The same requests, cut only where more than a window has come, and there where the request that is waited for changes, if it does."""
+    held: pa.RecordBatch | None = None
+    for batch in batches:
+        both = [batch] if held is None else [held, batch]
+        joined = pa.Table.from_batches(both).unify_dictionaries().combine_chunks().to_batches()[0]
+        if joined.num_rows < WINDOW:
+            held = joined
+            continue
+        changes = np.flatnonzero(np.diff(column(joined, "dependency")))
+        cut = int(changes[-1]) + 1 if len(changes) else 0
+        if cut:
+            yield joined.slice(0, cut)
+        held = joined.slice(cut)
+        if held.num_rows >= WINDOW:
+            yield held
+            held = None
+    if held is not None:
+        yield held
+
+
+def observers(*every: Observer) -> Observer:
+    def tell(batch: pa.RecordBatch, completions: Completions) -> None:
+        for observe in every:
+            observe(batch, completions)
+
+    return tell

@@ -1,0 +1,205 @@
+"""Independent runs: each is made once, several at a time, and kept, so that an interrupted reproduction goes on where it stopped."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from importlib import import_module
+from typing import Any
+
+from flashsim.core.compiling import Compilation, Part, parts_of
+from flashsim.core.errors import InvalidParameterError
+from flashsim.core.protocols import Progress
+from flashsim.core.source_files import source_tree
+from flashsim.ssd.ftl.base import TRANSLATE
+from flashsim.studies.runs import kept
+from flashsim.studies.runs.parallel import each
+
+#: What becomes of devices below scale 1 (`flashsim.studies.runs.ships_model`); the first is usual.
+SHIPS_MODEL, AS_THEY_ARE = DEVICES = ("ships-model", "as-they-are")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How runs are made.
+
+    Parameters
+    ----------
+    scale
+        Multiplies tuples and memory.
+    jobs
+        Processes that work at the same time.
+    fresh
+        Whether results kept from earlier runs are left unused.
+    cluster
+        The address of a Dask scheduler whose workers make the runs, instead of `jobs` processes.
+    devices
+        What becomes of the devices below scale 1: one of `DEVICES`.
+
+    Raises
+    ------
+    InvalidParameterError
+        No process.
+    """
+
+    scale: float = 1.0
+    jobs: int = 1
+    seed: int = 2009
+    fresh: bool = False
+    cluster: str | None = None
+    devices: str = SHIPS_MODEL
+
+    def __post_init__(self) -> None:
+        if self.jobs < 1:
+            raise InvalidParameterError("jobs", self.jobs, "it must be at least 1")
+
+    @property
+    def ships_model(self) -> bool:
+        """Whether drives and file system shrink with relations and memory."""
+        return self.scale != 1 and self.devices == SHIPS_MODEL
+
+    @property
+    def scale_in_words(self) -> str:
+        """The scale, and below 1 what becomes of the devices, such as ``scale 0.1 (ships-model)``."""
+        return "scale 1" if self.scale == 1 else f"scale {self.scale:g} ({self.devices})"
+
+
+@dataclass(frozen=True)
+class Job:
+    """One run: a function of a module, and its named arguments, both JSON-ready; so is what it returns.
+
+    Parameters
+    ----------
+    function
+        As ``package.module:name``.
+    arguments
+        As JSON, by `of`.
+    label
+        In words, for people.
+    """
+
+    function: str
+    arguments: str
+    label: str = ""
+
+    @classmethod
+    def of(cls, function: str | Callable[..., Any], label: str = "", **arguments: Any) -> Job:
+        """The run of a function, itself or as ``package.module:name``, with these arguments."""
+        name = function if isinstance(function, str) else f"{function.__module__}:{function.__qualname__}"
+        return cls(name, json.dumps(arguments, sort_keys=True), label)
+
+    @cached_property
+    def id(self) -> str:
+        """The name under which the result is kept: of its arguments, the versions and all sources that it rests on."""
+        return kept.identity({"function": self.function, "arguments": self.arguments}, self.module)
+
+    @property
+    def module(self) -> str:
+        return self.function.partition(":")[0]
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads(self.arguments)
+        return found
+
+    def make(self) -> Any:
+        """Make the run, in this process."""
+        return getattr(import_module(self.module), self.function.partition(":")[2])(**self.parameters)
+
+
+@dataclass(frozen=True)
+class Made:
+    """What a run returned, the seconds that it took, and whether it was kept from an earlier time."""
+
+    result: Any
+    seconds: float
+    recalled: bool
+
+
+class Results(Mapping[Job, Any]):
+    """What runs returned, by run."""
+
+    def __init__(self, settings: Settings, made: Mapping[Job, Made]) -> None:
+        self.settings = settings
+        self.made = dict(made)
+
+    def __getitem__(self, job: Job) -> Any:
+        return self.made[job].result
+
+    def __iter__(self) -> Iterator[Job]:
+        return iter(self.made)
+
+    def __len__(self) -> int:
+        return len(self.made)
+
+
+def make(
+    jobs: Iterable[Job],
+    settings: Settings,
+    progress: Progress | None = None,
+    layers: Sequence[str] = (),
+    parts: Sequence[Part] | None = None,
+) -> Results:
+    """Make every run once, as many at a time as the settings say; those kept from earlier are not made again.
+
+    What a machine has not compiled yet is compiled first, since every process would only repeat it.
+
+    Parameters
+    ----------
+    layers
+        The flash translation layers that the runs need.
+    parts
+        All that the runs compile, if that is known; otherwise it is what their modules import, and simulated drives.
+
+    Raises
+    ------
+    FlashsimError
+        A process was killed; whatever else a run raises is raised as well.
+    """
+    wanted = list(dict.fromkeys(jobs))
+    made: dict[Job, Made] = {}
+    if not settings.fresh:
+        for job in wanted:
+            if (found := _recalled(job)) is not None:
+                made[job] = found
+    left = [job for job in wanted if job not in made]
+    if settings.cluster is None and left and (len(left) > 1 or parts is not None):
+        Compilation(_parts({job.module for job in left}, layers) if parts is None else parts).wait("the engines")
+
+    def tell(message: str) -> None:
+        if progress is not None:
+            progress(len(made), len(wanted), message)
+
+    for job, (result, seconds) in each(timed, left, settings.jobs, settings.cluster, tell):
+        kept.keep(_origin(job) | {"seconds": seconds, "result": result}, job.id)
+        made[job] = Made(result, seconds, recalled=False)
+        tell(job.label)
+    return Results(settings, {job: made[job] for job in wanted})
+
+
+def _origin(job: Job) -> dict[str, Any]:
+    return {"function": job.function, "parameters": job.parameters}
+
+
+def _recalled(job: Job) -> Made | None:
+    """What is kept of a run; None where nothing is, or a file that `make` did not write."""
+    match kept.recall(job.id):
+        case {"result": result, "seconds": int() | float() as seconds, **origin} if origin == _origin(job):
+            return Made(result, seconds, recalled=True)
+    return None
+
+
+def _parts(modules: set[str], layers: Sequence[str]) -> list[Part]:
+    """What runs compile; rarer devices than flash drives and disks are left to the first process that makes one."""
+    engines = source_tree().closure(modules, members=True) & {"flashsim.ssd.engine.drive", "flashsim.hdd.engine.drive"}
+    return parts_of(modules | engines, [(TRANSLATE, layer) for layer in layers])
+
+
+def timed(job: Job) -> tuple[Any, float]:
+    """What a run returns, as its kept form would be read, and the seconds that it took."""
+    begin = time.perf_counter()
+    result = json.loads(json.dumps(job.make()))
+    return result, time.perf_counter() - begin

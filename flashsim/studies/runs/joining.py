@@ -1,0 +1,377 @@
+"""One join, from the names of its sources to what it cost, on simulated devices or a real one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from algorithms.digests import with_digests
+from algorithms.joins.base import JOINS, JoinParameters, plan
+from algorithms.partitioning.base import PartitionBuffers, bucket_layouts
+from flashsim.core.errors import InvalidParameterError, UnknownNameError
+from flashsim.core.protocols import Progress, Sink
+from flashsim.core.units import MIB, SECONDS, format_size
+from flashsim.device import presets
+from flashsim.device.file import RealDevice
+from flashsim.execution import cpu as cpus
+from flashsim.execution.cpu import CpuModel
+from flashsim.execution.driver import ResultRows
+from flashsim.execution.drivers import run
+from flashsim.execution.machine import Machine
+from flashsim.execution.real import check_real_placement, needed_size
+from flashsim.execution.run import ConcurrentRun, PhaseCost, Run
+from flashsim.execution.trace_only import room_taken
+from flashsim.storage.heap_file import HeapFile, heap_file
+from flashsim.storage.layout import PAGE_FORMAT, check_page_size
+from flashsim.storage.placement import PLACEMENTS
+from flashsim.storage.relation import Relation
+from flashsim.storage.source import Source, load_pair, open_source
+from flashsim.studies.runs.drives import DriveInUse, HeldDrive
+from flashsim.studies.runs.nominal import disk_of
+from models.allocation.buffers import Allocation, GraceAllocation, HybridAllocation
+from models.disk import Disk
+
+#: The CPU that runs are priced with unless another is named.
+CPU = "pentium-d-2009"
+
+#: What is told only to some joins: to those that fetch rows, and to those that make buckets.
+OPTIONS = ("first", "fetch", "k", "policy", "kernel", "columns", "digests_stored", "partition", "sub_buffer", "strands")
+
+
+@dataclass(frozen=True)
+class JoinSetting:
+    """How a join runs.
+
+    Parameters
+    ----------
+    memory
+        The buffer pool, in pages.
+    page_io
+        Requests of one page instead of whole buffers.
+    placement
+        A member of `flashsim.storage.placement`, or the path of a Python file that is one.
+    buffers_for
+        The device preset whose figures divide the buffers; by default the device of the run (the first of several).
+    cpu
+        A CPU preset, or None: then CPU work takes no time.
+    first, fetch, k, policy, kernel, columns, digests_stored
+        Of joins that fetch rows (`algorithms.joins.base.JoinParameters`); None for what is usual.
+    partition, sub_buffer, strands
+        Of joins that make buckets (`algorithms.partitioning.base.PartitionParameters`); None for what is usual.
+    cores
+        Of the host, if they are not those of the CPU preset.
+    """
+
+    algorithm: str
+    memory: int
+    page_io: bool = False
+    placement: str = "packed"
+    buffers_for: str | None = None
+    cpu: str | None = CPU
+    first: str | None = None
+    fetch: str | None = None
+    k: float | None = None
+    policy: str | None = None
+    kernel: str | None = None
+    columns: tuple[str, ...] | None = None
+    digests_stored: bool | None = None
+    partition: str | None = None
+    sub_buffer: int | None = None
+    strands: int | None = None
+    cores: int | None = None
+
+    def parameters(self, disk: Disk | None = None) -> JoinParameters:
+        """What the join is told; buffers are divided for the disk."""
+        told = {name: value for name in OPTIONS if (value := getattr(self, name)) is not None}
+        if disk is not None:
+            told |= {"latency_ratio": disk.latency_ratio, "access_ratio": disk.access_ratio}
+        return JoinParameters(self.memory, self.page_io, **told)
+
+    def cpu_model(self, given: CpuModel | None = None) -> CpuModel | None:
+        """The prices of its preset, or other ones, and the cores that they are for."""
+        cpu = given or (cpus.load(self.cpu) if self.cpu else None)
+        return cpu if cpu is None or self.cores is None else cpu.on_cores(self.cores)
+
+
+@dataclass(frozen=True)
+class PhaseSeconds:
+    """One phase of a join, or all of it, on one device, JSON-ready; times are seconds, but of all seeks together ns.
+
+    Of several strands, I/O and CPU seconds are those of all together, and the total is what has elapsed.
+    """
+
+    phase: str
+    requests: int
+    pages: int
+    io: float
+    cpu: float
+    total: float
+    user: float
+    kernel: float
+    seeks: int
+    seek_time: int
+
+    @classmethod
+    def of(cls, cost: PhaseCost, elapsed: int | None = None) -> PhaseSeconds:
+        """As a driver counted it; the total is the sum of all times unless it is given, ns."""
+        times = (cost.io_time, cost.cpu_time, cost.total_time if elapsed is None else elapsed, cost.user_time, cost.kernel_time)
+        io, cpu, total, user, kernel = (time / SECONDS for time in times)
+        return cls(cost.name, cost.requests, cost.pages, io, cpu, total, user, kernel, cost.seeks, cost.seek_time)
+
+
+@dataclass(frozen=True)
+class JoinResult:
+    """What a join cost on every device.
+
+    Parameters
+    ----------
+    runs, disks
+        One a device; `disks` are their nominal figures, None of a real device.
+    """
+
+    setting: JoinSetting
+    files: tuple[HeapFile, HeapFile]
+    parameters: JoinParameters
+    allocation: Allocation
+    runs: Sequence[Run | ConcurrentRun]
+    disks: list[Disk | None]
+
+    @property
+    def bucket_page_size(self) -> int:
+        """Bytes of a page of the buckets, which are counted as they are; of joins that make none, of a relation's page."""
+        a = self.allocation
+        if not isinstance(a, GraceAllocation | HybridAllocation):
+            return self.files[0].page_size
+        return bucket_layouts(self.files, PartitionBuffers(a.input, a.output, a.buckets), self.parameters.partitioning)[0].page_size
+
+    def measured(self, index: int = 0) -> list[PhaseSeconds]:
+        """One of the devices, by phase; all phases together are the last."""
+        run = self.runs[index]
+        if isinstance(run, ConcurrentRun):
+            phases = [PhaseSeconds.of(cost, run.elapsed_in(cost.name)) for cost in run.phases]
+            return [*phases, PhaseSeconds.of(run.total(), run.elapsed)]
+        return [PhaseSeconds.of(cost) for cost in (*run.phases, run.total())]
+
+    def emit(self, results: ResultRows) -> None:
+        """Hand out the pairs of row ids again, in the same order but where strands make them: the join runs once more, without a device."""
+        placed = _placed(self.setting, self.files)
+        algorithm = partial(plan, self.setting.algorithm, *self.files, self.parameters, self.allocation)
+        run(algorithm, placed, placement=self.setting.placement, results=results)
+
+    def as_dict(self) -> dict[str, Any]:
+        relations = [{"name": file.name, "rows": len(file.relation), "pages": file.pages} for file in self.files]
+        return {
+            "setting": vars(self.setting),
+            "relations": relations,
+            "allocation": vars(self.allocation),
+            "bucket_page_size": self.bucket_page_size,
+            "machines": [run.as_dict() for run in self.runs],
+        }
+
+
+def open_pair(r: str | Source, s: str | Source, on: str) -> tuple[Relation, Relation]:
+    """The relations of two sources, given or by name, joined on ``COLUMN`` or ``COLUMN=COLUMN``.
+
+    Raises
+    ------
+    FlashsimError
+        A source or column does not exist, cannot be read, or cannot be compared.
+    """
+    left, right = (open_source(source) if isinstance(source, str) else source for source in (r, s))
+    r_column, equals, s_column = on.partition("=")
+    if not r_column or (equals and not s_column):
+        raise InvalidParameterError("on", repr(on), "it must be COLUMN or COLUMN=COLUMN")
+    if on in left.names and on in right.names:  # a name may hold the sign
+        r_column = s_column = on
+    return load_pair(left, right, r_column, s_column or r_column)
+
+
+def wanted_columns(setting: JoinSetting, relations: tuple[Relation, Relation]) -> tuple[tuple[str, ...] | None, tuple[str, ...] | None]:
+    """The columns of R and of S that the result wants; None: all."""
+    if setting.columns == ():
+        raise InvalidParameterError("columns", "none", "a result has one at least")
+    told = setting.parameters()
+    for side, relation in zip("RS", relations, strict=True):
+        for name in told.wanted(side) or ():
+            if name not in relation.records.names:
+                raise UnknownNameError(f"column of {relation.title}", name, relation.records.names)
+    return told.wanted("R"), told.wanted("S")
+
+
+def lay_out(relation: Relation, page_size: int, page_format: str = PAGE_FORMAT) -> HeapFile:
+    """A relation's heap file: of the published length where its source knows one, and pages hold whole rows; otherwise full pages."""
+    published = getattr(relation.records, "published_pages", None) if page_format == PAGE_FORMAT else None
+    return heap_file(relation, page_size, published(page_size) if published else None, page_format)
+
+
+def memory_pages(memory: int, page_size: int, page_format: str = PAGE_FORMAT) -> int:
+    """Whole pages of a buffer pool given in bytes."""
+    check_page_size(page_size, page_format)
+    if memory < page_size:
+        raise InvalidParameterError("memory", format_size(memory), f"a page takes {format_size(page_size)}")
+    return memory // page_size
+
+
+def check_names(setting: JoinSetting, device: str | None) -> None:
+    """Refuse an unknown join, CPU or device preset before any data are read; no device stands for a real one."""
+    join = JOINS.load(setting.algorithm)
+    for option in OPTIONS:
+        if (value := getattr(setting, option)) is not None and option not in join.OPTIONS:
+            told = ",".join(value) if isinstance(value, tuple) else format_size(value) if option == "sub_buffer" else value
+            raise InvalidParameterError(option.replace("_", "-"), told, f"{setting.algorithm} does not take it")
+    if setting.sub_buffer is not None and setting.sub_buffer < 1:
+        raise InvalidParameterError("sub-buffer", f"{setting.sub_buffer} B", "it must be at least 1 B")
+    join.check(setting.parameters())
+    if setting.cores is not None and (device is None or not setting.cpu):
+        bound = "a real device's strands have this machine's" if device is None else "without a CPU preset work takes no time on any"
+        raise InvalidParameterError("cores", setting.cores, bound)
+    setting.cpu_model()
+    for preset in (device, setting.buffers_for):
+        if preset is not None:
+            presets.load(preset)
+    if device is None:
+        check_real_placement(setting.placement)
+    else:
+        PLACEMENTS.load(setting.placement)
+
+
+def divide(setting: JoinSetting, files: tuple[HeapFile, HeapFile], preset: presets.Preset) -> tuple[JoinParameters, Allocation]:
+    """A join's parameters and its default buffers for a device."""
+    r_pages, s_pages = sorted(file.pages for file in files)
+    return divide_pages(setting, r_pages, s_pages, disk_of(preset, files[0].page_size))
+
+
+def divide_pages(setting: JoinSetting, r_pages: int, s_pages: int, disk: Disk) -> tuple[JoinParameters, Allocation]:
+    """A join's parameters and its default buffers, from the lengths of its relations."""
+    parameters = setting.parameters(disk)
+    return parameters, JOINS.load(setting.algorithm).allocate(r_pages, s_pages, parameters)
+
+
+def simulate_join(
+    setting: JoinSetting,
+    files: tuple[HeapFile, HeapFile],
+    devices: Sequence[str | HeldDrive],
+    *,
+    allocation: Allocation | None = None,
+    cpu: CpuModel | None = None,
+    sink: Sink | None = None,
+    results: ResultRows | None = None,
+) -> JoinResult:
+    """Run one join on simulated devices, all in one pass.
+
+    Parameters
+    ----------
+    devices
+        Presets, by name or TOML file, of fresh drives; or drives that have a history or stand ready.
+    allocation
+        The join's buffers, if they are not to be divided as `setting` says.
+    cpu
+        Prices other than those of the setting's preset.
+    sink
+        Is handed the requests of the first device.
+    results
+        Is handed pairs of row ids.
+
+    Raises
+    ------
+    FlashsimError
+        An unknown name, too little memory, or a device too small.
+    """
+    drives: list[HeldDrive] = [DriveInUse(drive) if isinstance(drive, str) else drive for drive in devices]
+    chosen = [drive.load() for drive in drives]
+    parameters, divided = divide(setting, files, presets.load(setting.buffers_for) if setting.buffers_for else chosen[0])
+    allocation = allocation or divided
+    cpu = setting.cpu_model(cpu)
+    count, touched, placed = PLACEMENTS.load(setting.placement).DEVICE_MAP.devices, _touched(files), _placed(setting, files)
+    algorithm = partial(plan, setting.algorithm, *files, parameters, allocation)
+    algorithm()  # refuses before drives are made ready
+    machines = [
+        Machine([drive.device(touched) for _ in range(count)], cpu, None, preset.name, drive.start, drive.full, drive.scale)
+        for drive, preset in zip(drives, chosen, strict=True)
+    ]
+    machines[0].sink = sink
+    runs = run(algorithm, placed, machines, strands=parameters.strands > 1, placement=setting.placement, results=results)
+    disks = {preset.name: disk_of(preset, files[0].page_size) for preset in chosen}
+    return JoinResult(setting, files, parameters, allocation, runs, [disks[preset.name] for preset in chosen])
+
+
+def _placed(setting: JoinSetting, files: tuple[HeapFile, HeapFile]) -> tuple[HeapFile, ...]:
+    return with_digests(files) if setting.digests_stored else files
+
+
+def needed_for(setting: JoinSetting, files: tuple[HeapFile, HeapFile], parameters: JoinParameters, allocation: Allocation) -> int:
+    """Bytes that a join needs of a real device; of one that fetches rows, or makes pages of its own, as it takes without a device."""
+    needed = needed_size(files)
+    if not JOINS.load(setting.algorithm).FETCHES and setting.partition is None:
+        return needed
+    taken = room_taken(plan(setting.algorithm, *files, parameters, allocation), _placed(setting, files), setting.placement)
+    if parameters.strands > 1:  # who comes first decides how many pages are not full
+        taken += parameters.memory * files[0].page_size
+    return max(needed, taken)
+
+
+def _touched(files: tuple[HeapFile, HeapFile]) -> int:
+    """Bytes of a volume that a join may touch: relations, temporary files that are at most as long, and the file system's own blocks."""
+    return 3 * sum(file.pages * file.page_size for file in files) + 256 * MIB
+
+
+@dataclass(frozen=True)
+class RealFile:
+    """A file or block device that a join runs on.
+
+    Parameters
+    ----------
+    allow_write
+        Without it the run is refused.
+    force
+        Whether a file that exists may be overwritten.
+    """
+
+    path: Path
+    allow_write: bool = False
+    force: bool = False
+
+
+#: Divides the buffers on a real device unless another preset is named: the HDD whose figures the cost model was tried with.
+BUFFERS_FOR_REAL = "toshiba-5400-320gb"
+
+
+def run_join_on_file(
+    setting: JoinSetting,
+    files: tuple[HeapFile, HeapFile],
+    target: RealFile,
+    *,
+    allocation: Allocation | None = None,
+    sink: Sink | None = None,
+    results: ResultRows | None = None,
+    progress: Progress | None = None,
+) -> JoinResult:
+    """Run one join on a real file or block device; a file made for it is removed at the end.
+
+    Parameters
+    ----------
+    allocation
+        The join's buffers, if they are not to be divided as `setting` says.
+    """
+    check_names(setting, None)
+    setting = replace(setting, buffers_for=setting.buffers_for or BUFFERS_FOR_REAL, cpu=None)
+    parameters, divided = divide(setting, files, presets.load(setting.buffers_for or ""))
+    allocation = allocation or divided
+    placed = _placed(setting, files)
+    size = needed_for(setting, files, parameters, allocation)
+    with RealDevice(target.path, size, allow_write=target.allow_write, replace=target.force) as device:
+        runs = run(
+            partial(plan, setting.algorithm, *files, parameters, allocation),
+            placed,
+            device,
+            strands=parameters.strands > 1,
+            placement=setting.placement,
+            sink=sink,
+            results=results,
+            progress=progress,
+        )
+        device.remove_if_made()
+    return JoinResult(setting, files, parameters, allocation, runs, [None])

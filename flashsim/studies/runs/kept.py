@@ -1,0 +1,91 @@
+"""Results that are kept between runs, each in a file named after everything that it depends on: parameters, versions and sources."""
+
+import hashlib
+import json
+import os
+import platform
+import stat
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy
+import platformdirs
+
+from flashsim.core.provenance import flashsim_version
+from flashsim.core.source_files import UPPER_FLOORS, own_sources, source_tree
+from flashsim.core.trusted_folder import is_own
+from flashsim.studies.runs.partial_files import whole
+
+
+@cache
+def sources_digest(module: str) -> str:
+    """A hash of all that a module rests on: what it imports, members of families included, and the presets beside that."""
+    tree = source_tree()
+    needed = tree.closure([module], members=True)
+    presets = [
+        f"{package}/{path.name}\0".encode() + path.read_bytes()
+        for package in sorted({name.rpartition(".")[0] for name in needed if not name.startswith(UPPER_FLOORS)})
+        for place in _places(package)
+        for path in sorted(Path(place).rglob("*.toml"))
+    ]
+    return tree.digest(needed, *presets)
+
+
+def _places(package: str) -> list[str]:
+    spec = find_spec(package) if package else None
+    return list(spec.submodule_search_locations or []) if spec else []
+
+
+def identity(what: Mapping[str, Any], module: str) -> str:
+    """A short name of everything that a result depends on: its parameters, versions, and the sources that `module` rests on."""
+    versions = [flashsim_version(), numpy.__version__, platform.machine(), sources_digest(module)]
+    return hashlib.sha256(json.dumps([dict(what), versions], sort_keys=True).encode()).hexdigest()[:32]
+
+
+def stamps(texts: Iterable[str]) -> dict[str, str]:
+    """Of each file that texts such as ``mine.py:each=3`` begin with, what tells whether it has changed: its text, or its size and time."""
+    found = {}
+    for text in texts:
+        path = Path(text if Path(text).is_file() else text.partition(":")[0])
+        if path.suffix == ".py" and path.is_file():
+            found[str(path)] = hashlib.sha256(b"\0".join(own_sources(path))).hexdigest()
+        elif path.is_file():
+            found[str(path)] = f"{path.stat().st_size} B, changed at {path.stat().st_mtime_ns} ns"
+    return found
+
+
+def place(kind: str, name: str) -> Path:
+    """Where a file of that kind is kept, whether it is there or not."""
+    root = os.environ.get("FLASHSIM_CACHE") or platformdirs.user_cache_dir("flashsim")
+    return Path(root) / kind / name
+
+
+def write(path: Path, content: bytes) -> None:
+    """Write a file that appears under its name only once it is complete."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with whole(path) as partial:
+        partial.write_bytes(content)
+
+
+def recall(name: str) -> Any:
+    """The result that is kept under an `identity` (JSON-ready), or None: also where somebody else may have written it."""
+    try:
+        with place("results", f"{name}.json").open(encoding="utf-8") as file:
+            return json.load(file) if is_believed(os.fstat(file.fileno())) else None
+    except (OSError, ValueError):
+        return None
+
+
+def is_believed(status: os.stat_result) -> bool:
+    """Whether a kept file belongs to this user or the superuser, and not everybody may write to it."""
+    return is_own(status) and not status.st_mode & stat.S_IWOTH
+
+
+def keep(result: Any, name: str) -> None:
+    """Keep a JSON-ready result under an `identity`; where there is nowhere to write, it is not kept."""
+    with suppress(OSError):
+        write(place("results", f"{name}.json"), json.dumps(result).encode())

@@ -1,0 +1,95 @@
+"""Several processes at a time, without noise when they are interrupted."""
+
+import os
+import signal
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures.process import BrokenProcessPool
+from multiprocessing import resource_tracker
+from typing import Any, TypeVar
+
+import joblib
+from joblib.externals.loky.backend import resource_tracker as lokys_tracker
+
+from flashsim.core.errors import FlashsimError
+from flashsim.core.workers import watched
+from flashsim.studies.runs.hearing import heard, say_in
+
+#: Seconds in which a cluster must answer.
+_REACHED_WITHIN = 10
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+def each(
+    function: Callable[[Item], Result],
+    items: Sequence[Item],
+    jobs: int,
+    cluster: str | None = None,
+    tell: Callable[[str], None] = lambda message: None,
+) -> Iterator[tuple[Item, Result]]:
+    """Call a function on every item, `jobs` at a time; pairs of item and result come as they are finished.
+
+    Parameters
+    ----------
+    cluster
+        The address of a Dask scheduler, whose workers are all used instead of `jobs` processes.
+    tell
+        Is told now and then what the processes are at, in words.
+    """
+    if cluster is not None:
+        yield from _on_cluster(function, items, cluster)
+        return
+    workers = min(jobs, len(items))
+    if workers <= 1:
+        for item in items:
+            yield item, function(item)
+        return
+    warnings.filterwarnings("ignore", "A worker stopped while some jobs were given")  # one that grew was replaced: no loss
+    pool = joblib.Parallel(n_jobs=workers, return_as="generator_unordered", batch_size=1)
+    try:
+        with heard(tell) as folder:
+            yield from _started(pool, [joblib.delayed(watched)(os.getpid(), _named, function, item, folder, os.getcwd()) for item in items])
+    except BrokenProcessPool as problem:
+        raise FlashsimError("jobs: a worker process was killed, perhaps for want of memory; use fewer jobs or a smaller scale") from problem
+
+
+def _on_cluster(function: Callable[[Item], Result], items: Sequence[Item], address: str) -> Iterator[tuple[Item, Result]]:
+    if not items:
+        return
+    try:
+        from distributed import Client
+        from distributed.comm.addressing import resolve_address
+    except ImportError:
+        raise FlashsimError("--cluster: Dask is not installed; pip install 'flashsim[cluster]'") from None
+    try:
+        resolve_address(address)  # a client that is given no address at all stays half open
+        client = Client(address, timeout=_REACHED_WITHIN, set_as_default=False)  # type: ignore[no-untyped-call]
+    except (OSError, ValueError, ImportError) as problem:  # by whether it answers, and whether it is an address at all
+        raise FlashsimError(f"--cluster: no Dask scheduler answers at {address}") from problem
+    with client, joblib.parallel_config("dask", client=client):
+        workers = len(client.scheduler_info(n_workers=-1)["workers"])
+        if not workers:
+            raise FlashsimError(f"--cluster: the scheduler at {address} has no workers")
+        pool = joblib.Parallel(n_jobs=-1, return_as="generator_unordered", batch_size=1)
+        yield from pool(joblib.delayed(_named)(function, item) for item in items)
+
+
+def _named(function: Callable[[Item], Result], item: Item, folder: str | None = None, here: str | None = None) -> tuple[Item, Result]:
+    if here is not None:
+        os.chdir(here)  # a process that was started for runs before is where these were asked for, and files may be named from here
+    if folder is not None:
+        say_in(folder)
+    return item, function(item)
+
+
+def _started(pool: Any, tasks: Sequence[Any]) -> Any:
+    """Start the processes with interrupts blocked: a terminal interrupts all, but only this process shall answer."""
+    for tracker in (resource_tracker, lokys_tracker):  # they unblock interrupts when they start, so they go first
+        tracker.ensure_running()
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        return pool(tasks)
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)

@@ -1,0 +1,33 @@
+"""What tests of the command line share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from flashsim.operations.command_line import app
+
+Run = Callable[..., Result]
+
+#: A join of 1,500 with 15,000 rows.
+SMALL_JOIN = "join bnl --r do2009:customer@0.01 --s do2009:orders@0.01 --on c_custkey=o_custkey --device ocz-core-60gb --memory 256KiB"
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder that commands run in."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def flashsim(here: Path) -> Run:
+    """Run a command line, given as text, in an empty folder."""
+
+    def run(line: str) -> Result:
+        return CliRunner().invoke(app, line.split(), prog_name="flashsim")
+
+    return run

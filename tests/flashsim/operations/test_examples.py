@@ -1,0 +1,181 @@
+"""Every example in a help text and in the tutorials runs."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+import flashsim.literature
+from flashsim.literature import base as papers
+from flashsim.operations.command_line import app
+from tests.flashsim.conftest import Run
+from tests.flashsim.hdd.diskspecs.drive_files import write_drive
+
+ROOT = Path(__file__).parents[3]
+#: Pages whose commands and programs all run.
+EXPLANATIONS = [
+    ROOT / "docs" / "explanation" / f"{name}.md"
+    for name in ("compiled_loop", "page_access", "page_fetching", "parallel_io", "replacement", "ssd_extension", "strands")
+]
+GUIDES = (
+    "extend-memory-your-way",
+    "fetch-rows-your-way",
+    "join-three-relations",
+    "keep-rows-by-column",
+    "replace-pages-your-way",
+    "schedule-page-accesses",
+    "use-a-buffer-pool",
+    "write-for-postgresql",
+)
+HOW_TO = [ROOT / "docs" / "how-to" / f"{name}.md" for name in GUIDES]
+PAGES = [*sorted((ROOT / "docs" / "tutorials").glob("*.md")), *EXPLANATIONS, *HOW_TO, ROOT / "docs" / "reference" / "pools.md"]
+COMMANDS = (
+    "",
+    "reproduce",
+    "join",
+    "fetch",
+    "export",
+    "device",
+    "device list",
+    "device show",
+    "device bench",
+    "device serve",
+    "device calibrate",
+    "device import-diskspecs",
+    "trace",
+    "trace convert",
+    "trace info",
+    "trace replay",
+    "cache",
+    "cache list",
+    "cache simulate",
+    "cache compare",
+    "cache curve",
+    "cache keep",
+    "pool",
+    "pool list",
+    "pool run",
+    "pool worth",
+    "validate",
+    "validate hdd",
+    "validate joins",
+    "doctor",
+)
+
+
+def examples(text: str) -> list[str]:
+    """Lines that begin with ``flashsim``, continued lines joined."""
+    joined = re.sub(r"\\\n\s*", "", text)
+    return [line.strip() for line in joined.splitlines() if line.strip().startswith("flashsim ")]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_examples_and_they_run(command: str, here: Path) -> None:
+    shown = CliRunner().invoke(app, [*command.split(), "--help"], prog_name="flashsim")
+    assert shown.exit_code == 0
+    found = examples(shown.stdout.split("Examples:")[1])
+    assert found and all(line.startswith(f"flashsim {command}".strip()) for line in found)
+    if command.startswith("trace"):
+        made = "join bnl --r do2009:customer@0.01 --s do2009:orders@0.01 --on c_custkey=o_custkey --device ocz-core-60gb --memory 256KiB"
+        assert CliRunner().invoke(app, [*made.split(), "--trace", "bnl.parquet"]).exit_code == 0
+        Path("requests.csv").write_text("Stamp,LBA,Size\n0.5,64,4096\n2,128,512\n", encoding="utf-8")
+    if command == "trace replay":
+        made = "pool run zipf:pages=500,each=5,write-share=1 --design lc --memory 1MB --ssd 2MB --clients 2 --time 1s"
+        recorded = [*made.split(), "--log", "rates:read=9,write=999", "--trace", "pool.parquet"]
+        assert CliRunner().invoke(app, recorded).exit_code == 0
+    if command == "fetch":
+        Path("edges.csv").write_text("r,s,weight\n1,a,3\n1,b,1\n1,c,1\n2,a,1\n2,c,5\n", encoding="utf-8")
+    if command.startswith("cache"):
+        Path("pages.txt").write_text("\n".join(map(str, [*range(50), *range(20)] * 20)), encoding="utf-8")
+    if command == "device import-diskspecs":
+        named = write_drive(here).read_text(encoding="utf-8").replace("SMALL_ST-1.x", "MY_DISK")
+        Path("drive.parv").write_text(named, encoding="utf-8")
+        disk = Path("small.diskspecs")
+        disk.write_text(disk.read_text(encoding="utf-8").replace("SMALL_ST-1.x", "MY_DISK"), encoding="utf-8")
+    if command.startswith("validate"):
+        Path("measured.trace").write_text("R Miss 564347 2 14095.270 13876.270\nW Hit 564349 4 1414.000 18746.770\n", encoding="utf-8")
+    for line in found:
+        if command == "device serve" and "--run" not in line:
+            continue  # serves until it is told to stop
+        result = CliRunner().invoke(app, shlex.split(line)[1:], prog_name="flashsim")
+        assert result.exit_code == 0, f"{line}\n{result.output}"
+
+
+def test_no_command_is_left_out(flashsim: Run) -> None:
+    listed = [
+        re.findall(r"^  ([\w-]+)  ", flashsim(f"{group} --help").stdout.split("Commands:")[1], re.MULTILINE)
+        for group in ("", "device", "trace", "cache", "pool", "validate")
+    ]
+    groups = [
+        f"{group} {name}".strip()
+        for group, names in zip(("", "device", "trace", "cache", "pool", "validate"), listed, strict=True)
+        for name in names
+    ]
+    assert sorted(groups) == sorted(COMMANDS[1:])
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_tutorials_run(page: Path, here: Path, small_scale: float) -> None:
+    blocks = re.findall(r"^```(sh|python)\n(.*?)^```", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    names: dict[str, object] = {}
+    for language, block in blocks:
+        if language == "python":
+            if file := re.match(r"# (\w+\.py)\n", block):
+                Path(file[1]).write_text(block, encoding="utf-8")
+            else:
+                exec(compile(block, str(page), "exec"), names)
+            continue
+        for line in re.findall(r"^printf .*", block, re.MULTILINE):
+            subprocess.run(line, shell=True, check=True)
+        for line in examples(block):
+            result = CliRunner().invoke(app, shlex.split(line)[1:], prog_name="flashsim")
+            assert result.exit_code == 0, f"{line}\n{result.output}"
+
+
+def test_the_guide_to_reproductions_runs(here: Path, monkeypatch: pytest.MonkeyPatch, small_scale: float) -> None:
+    """Its commands, with the paper that it adds, on a cluster of one worker."""
+    text = (ROOT / "docs" / "how-to" / "reproduce_a_paper.md").read_text(encoding="utf-8")
+    folder = here / "slides2009"
+    folder.mkdir()
+    (folder / "__init__.py").write_text('"""The backup slides."""\n')
+    for name, content in re.findall(r"^```(?:toml|python)\n# ([\w.]+)\n(.*?)^```", text, re.MULTILINE | re.DOTALL):
+        (folder / name).write_text(content, encoding="utf-8")
+    places = [*flashsim.literature.__path__, str(here)]
+    monkeypatch.setattr(flashsim.literature, "__path__", places)
+    monkeypatch.setattr(flashsim.literature.__spec__, "submodule_search_locations", places)
+    assert papers.PAPERS.names() == ["do2009", "do2012", "li2009", "shin2016", "slides2009"]
+    commands = examples("".join(re.findall(r"^```sh\n(.*?)^```", text, re.MULTILINE | re.DOTALL)))
+    assert sum("slides2009" in line for line in commands) == 1 and sum("--cluster" in line for line in commands) == 1
+    for line in commands:
+        if "--cluster" in line:
+            distributed = pytest.importorskip("distributed")
+            with distributed.LocalCluster(n_workers=1, processes=False, dashboard_address=None) as cluster:
+                _succeeds(re.sub(r"tcp:\S+", cluster.scheduler_address, line))
+        else:  # other processes would not find the paper's folder here
+            _succeeds(f"{line} --jobs 1" if "slides2009" in line else line)
+    assert (here / "results" / "do2009" / "report.html").exists() and (here / "fig3.json").exists()
+
+
+def _succeeds(line: str) -> None:
+    result = CliRunner().invoke(app, shlex.split(line)[1:], prog_name="flashsim")
+    assert result.exit_code == 0, f"{line}\n{result.output}"
+
+
+def test_the_guide_to_real_hardware_runs(here: Path) -> None:
+    page = (ROOT / "docs" / "how-to" / "replay-on-hardware.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"^```sh\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    for line in re.sub(r"\\\n\s*", "", "".join(blocks)).splitlines():
+        if not line.startswith("flashsim "):
+            subprocess.run(line, shell=True, check=True)
+        elif "--engine fio" not in line or shutil.which("fio"):
+            result = CliRunner().invoke(app, shlex.split(line)[1:], prog_name="flashsim")
+            assert result.exit_code == 0, f"{line}\n{result.output}"
+    for block in re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL):
+        exec(compile(block, "replay-on-hardware.md", "exec"), {})
+    assert (here / "shown" / "comparison_read.svg").exists() and not (here / "disk.bin").exists()

@@ -1,0 +1,275 @@
+"""``flashsim join``: its rows, its trace, its JSON, and what the formula says beside it."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import threading
+from contextlib import closing
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import pytest
+
+from flashsim.core.request import WRITE
+from flashsim.storage.page import PAGE_FORMATS
+from tests.flashsim.conftest import SMALL_JOIN, Run
+
+
+def test_rows_are_those_of_duckdb_with_clashing_names_resolved(here: Path, flashsim: Run) -> None:
+    r = pa.table({"id": [1, 2, 2, None, 7], "name": ["a", "b", "c", "d", "e"]})
+    s = pa.table({"name": ["v", "w", "x", "y"], "ref": [2, 1, 9, None], "name_s": [1.5, 2.5, 3.5, 4.5]})
+    pq.write_table(r, here / "r.parquet")
+    pq.write_table(s, here / "s.parquet")
+    line = "join hybrid-hash --r {} --s {} --on {} --device ocz-core-60gb --memory 64KiB --page-size 1KiB --out {}"
+    assert flashsim(line.format("r.parquet", "s.parquet", "id=ref", "rs.parquet")).exit_code == 0
+    rows = pq.read_table(here / "rs.parquet")
+    assert rows.column_names == ["id", "name", "name_s_s", "name_s"]
+    wanted = duckdb.sql("select r.id, r.name, s.name, s.name_s from r join s on r.id = s.ref order by all").fetchall()
+    assert sorted(tuple(row.values()) for row in rows.to_pylist()) == wanted
+
+
+def test_the_larger_relation_may_come_first(here: Path, flashsim: Run) -> None:
+    sides = "--r do2009:orders@0.01 --s do2009:customer@0.01 --on o_custkey=c_custkey"
+    assert flashsim(f"join bnl {sides} --device ocz-core-60gb --memory 256KiB --out a.parquet").exit_code == 0
+    rows = pq.read_table(here / "a.parquet")
+    assert rows.column_names == ["o_custkey", "padding", "padding_s"]
+    assert rows.num_rows == 15_000
+    assert set(map(len, rows["padding"].to_pylist())) == {90} and set(map(len, rows["padding_s"].to_pylist())) == {130}
+
+
+@pytest.mark.parametrize("algorithm", ["bnl", "sort-merge", "external-sort-merge", "simple-hash", "grace-hash", "hybrid-hash"])
+@pytest.mark.parametrize("device", ["ocz-core-60gb", "toshiba-5400-320gb"])
+def test_json_trace_and_rows_agree(algorithm: str, device: str, here: Path, flashsim: Run) -> None:
+    line = SMALL_JOIN.replace("bnl", algorithm).replace("ocz-core-60gb", device)
+    result = flashsim(f"{line} --json j.json --trace t.parquet --out o.parquet")
+    assert result.exit_code == 0, result.output
+    told = json.loads((here / "j.json").read_text())
+    machine = told["machines"][0]
+    total = machine["total"]
+    trace = pq.read_table(here / "t.parquet")
+    assert trace.num_rows >= total["reads"] + total["writes"]  # what lies in several places on the device takes several requests there
+    assert sum(trace["length"].to_pylist()) == 8192 * (total["pages_read"] + total["pages_written"])
+    assert machine["result_rows"] == pq.read_metadata(here / "o.parquet").num_rows == 15_000
+    assert sum(phase["io_time"] for phase in machine["phases"]) == total["io_time"] > 0
+    assert [row["phase"] for row in machine["comparison"]] == [phase["name"] for phase in machine["phases"]] + ["total"]
+    assert told["provenance"]["parameters"]["algorithm"] == algorithm
+    assert abs(machine["comparison"][-1]["pages_difference"]) < 0.1
+    summary = flashsim("trace info t.parquet --json s.json")
+    assert summary.exit_code == 0
+    assert json.loads((here / "s.json").read_text())["operations"]["read"]["bytes"] == 8192 * total["pages_read"]
+
+
+def test_block_nested_loops_counts_are_the_formula_s(here: Path, flashsim: Run) -> None:
+    assert flashsim(f"{SMALL_JOIN} --json j.json").exit_code == 0
+    total = json.loads((here / "j.json").read_text())["machines"][0]["comparison"][-1]
+    assert (total["requests"], total["pages"]) == (total["formula_requests"], total["formula_pages"])
+
+
+def test_a_sqlite_column_of_several_types_is_written_as_text(here: Path, flashsim: Run) -> None:
+    with closing(sqlite3.connect("mixed.sqlite")) as database:
+        database.execute("create table t (k integer primary key, v)")
+        database.executemany("insert into t values (?, ?)", [(1, 7), (2, "x"), (3, b"\x0a"), (4, 2.5), (5, None)])
+        database.commit()
+    line = "join bnl --r mixed.sqlite:t --s mixed.sqlite:t --on k --device ocz-core-60gb --memory 64KiB --out o.parquet"
+    assert flashsim(line).exit_code == 0
+    rows = sorted((row["k"], row["v"], row["v_s"]) for row in pq.read_table(here / "o.parquet").to_pylist())
+    assert rows == [(key, text, text) for key, text in enumerate(["7", "x", "X'0A'", "2.5", None], start=1)]
+
+
+def test_pages_of_buckets_are_told_where_they_are_smaller(here: Path, flashsim: Run) -> None:
+    line = SMALL_JOIN.replace("bnl", "grace-hash").replace("256KiB", "64KiB")
+    for options, size in (("", 8192), ("--partition n-hash", 4096), ("--partition n-hash --sub-buffer 2KiB", 2048)):
+        result = flashsim(f"{line} {options} --json j.json --trace t.parquet --force")
+        assert result.exit_code == 0, result.output
+        told = json.loads((here / "j.json").read_text())
+        assert told["bucket_page_size"] == size and told["allocation"]["output"] == 1
+        assert ("buckets on pages of" in result.stdout) == (size < 8192)
+        trace = pq.read_table(here / "t.parquet", columns=["operation", "length"])
+        assert min(trace.filter(pc.equal(trace["operation"], WRITE))["length"].to_pylist()) == size
+
+
+def test_page_sized_io_makes_a_request_a_page(here: Path, flashsim: Run) -> None:
+    assert flashsim(f"{SMALL_JOIN} --io page --json j.json").exit_code == 0
+    total = json.loads((here / "j.json").read_text())["machines"][0]["comparison"][-1]
+    assert total["requests"] == total["pages"] == total["formula_requests"]
+
+
+def test_buffers_may_be_divided_for_another_device(here: Path, flashsim: Run) -> None:
+    small = SMALL_JOIN.replace("256KiB", "96KiB")
+    assert flashsim(f"{small} --json own.json").exit_code == 0
+    assert flashsim(f"{small} --buffers-for toshiba-5400-320gb --json hdd.json").exit_code == 0
+    assert flashsim(f"{small.replace('ocz-core-60gb', 'toshiba-5400-320gb')} --json there.json").exit_code == 0
+    own, hdd, there = (json.loads((here / f"{name}.json").read_text())["allocation"] for name in ("own", "hdd", "there"))
+    assert own != hdd == there
+
+
+def test_without_a_cpu_work_takes_no_time(here: Path, flashsim: Run) -> None:
+    assert flashsim(f"{SMALL_JOIN} --cpu none --json j.json").exit_code == 0
+    total = json.loads((here / "j.json").read_text())["machines"][0]["total"]
+    assert total["user_time"] == total["kernel_time"] == 0
+
+
+def test_existing_outputs_are_replaced_only_with_force(here: Path, flashsim: Run) -> None:
+    assert flashsim(f"{SMALL_JOIN} --json j.json").exit_code == 0
+    first = (here / "j.json").read_bytes()
+    assert flashsim(f"{SMALL_JOIN} --json j.json").exit_code == 2
+    assert (here / "j.json").read_bytes() == first
+    assert flashsim(f"{SMALL_JOIN} --json j.json --force").exit_code == 0
+    assert sorted(path.name for path in here.iterdir()) == ["j.json"]
+
+
+@pytest.mark.parametrize("page_format", PAGE_FORMATS.names())
+def test_a_real_file(page_format: str, here: Path, flashsim: Run) -> None:
+    line = SMALL_JOIN.replace("ocz-core-60gb", "./disk.img").replace("bnl", "grace-hash") + f" --page-format {page_format}"
+    result = flashsim(f"{line} --allow-write --trace real.parquet --out real-rows.parquet")
+    if "does not do direct I/O" in result.stderr:
+        pytest.skip("the file system of temporary files does not do direct I/O")
+    assert result.exit_code == 0, result.output
+    assert not (here / "disk.img").exists()
+    simulated = line.replace("./disk.img", "ocz-core-60gb") + " --buffers-for toshiba-5400-320gb --trace t.parquet --out rows.parquet"
+    assert flashsim(simulated).exit_code == 0
+    assert pq.read_table(here / "real-rows.parquet").equals(pq.read_table(here / "rows.parquet"))
+    columns = ["operation", "offset", "length", "label"]
+    real, virtual = (pq.read_table(here / name, columns=columns) for name in ("real.parquet", "t.parquet"))
+    assert real.to_pylist() == virtual.to_pylist()
+
+
+@pytest.mark.parametrize(
+    ("options", "phases"),
+    [
+        ("--fetch page-based", ["project", "digest sort-merge: sort", "digest sort-merge: merge", "index", "fetch"]),
+        ("--first external-sort-merge --fetch graph-based --k 2 --digests-stored", ["digest external-sort-merge: sort"]),
+    ],
+)
+def test_a_digest_join_on_a_real_file_and_its_trace_replayed_there(options: str, phases: list[str], here: Path, flashsim: Run) -> None:
+    """Rows, phases that add up, and a recorded trace that asks a real file for the same bytes again."""
+    line = SMALL_JOIN.replace("bnl", "digest").replace("--device ocz-core-60gb", "--device ./disk")
+    result = flashsim(f"{line} {options} --allow-write --json j.json --trace t.parquet --out o.parquet")
+    if "does not do direct I/O" in result.stderr:
+        pytest.skip("the file system of temporary files does not do direct I/O")
+    assert result.exit_code == 0, result.output
+    machine = json.loads((here / "j.json").read_text())["machines"][0]
+    assert [phase["name"] for phase in machine["phases"]][: len(phases)] == phases
+    assert pq.read_metadata(here / "o.parquet").num_rows == 15_000
+    simulated = flashsim(f"{SMALL_JOIN.replace('bnl', 'digest')} {options} --buffers-for toshiba-5400-320gb --json s.json")
+    assert simulated.exit_code == 0, simulated.output
+    told = json.loads((here / "s.json").read_text())["machines"][0]
+    counts = [[(phase["name"], phase["reads"], phase["writes"], phase["work"]) for phase in one["phases"]] for one in (machine, told)]
+    assert counts[0] == counts[1]
+    replayed = flashsim("trace replay t.parquet --on ./disk --allow-write --pace asap --engine builtin --json r.json")
+    assert replayed.exit_code == 0, replayed.output
+    operations = json.loads((here / "r.json").read_text())["operations"]
+    for kind in ("read", "write"):
+        assert operations[kind]["bytes"] == 8192 * machine["total"][f"pages_{'read' if kind == 'read' else 'written'}"]
+
+
+PARA_HASH = SMALL_JOIN.replace("bnl", "grace-hash").replace("ocz-core-60gb", "intel-x25e-64gb") + " --partition para-hash"
+
+
+def test_strands_overlap_and_give_the_same_rows(here: Path, flashsim: Run) -> None:
+    for strands in (1, 4):
+        line = f"{PARA_HASH} --strands {strands} --cores 4 --json {strands}.json --out {strands}.parquet --trace {strands}.trace.parquet"
+        result = flashsim(line)
+        assert result.exit_code == 0, result.output
+    assert "Busy: 4 host cores" in result.output
+    one, four = (json.loads((here / f"{strands}.json").read_text())["machines"][0] for strands in (1, 4))
+    assert four["elapsed"] < 0.7 * sum(one["total"][time] for time in ("io_time", "user_time", "kernel_time"))
+    assert [strand["strand"] for strand in four["strands"]] == ["main", "strand 1", "strand 2", "strand 3", "strand 4"]
+    assert sum(phase["elapsed"] for phase in four["phases"]) == four["elapsed"]
+    assert four["cores"] == {"host": 4} and 0 < four["core_shares"]["host"] < 1 and 0 < four["device_shares"][0] <= 1
+    assert four["comparison"][-1]["formula_io"] is None and one["comparison"][-1]["formula_io"] > 0
+    rows = [sorted(map(repr, pq.read_table(here / f"{strands}.parquet").to_pylist())) for strands in (1, 4)]
+    assert rows[0] == rows[1] and len(rows[0]) == 15_000
+    assert pq.read_metadata(here / "4.trace.parquet").num_rows >= four["total"]["reads"] + four["total"]["writes"]
+
+
+@pytest.mark.parametrize(
+    ("told", "message"),
+    [
+        ("--strands 0", "strands: 0, but it must be at least 1"),
+        ("--strands two", "Invalid value for '--strands'"),
+        ("--strands 900", "strands: 900, but each needs a page to read and one for each of"),
+        ("--strands 2 --partition traditional", "strands: 2, but partition method traditional does not take it"),
+        ("--cores 0", "cores: 0, but it must be at least 1"),
+        ("--cores 1.5", "Invalid value for '--cores'"),
+        ("--cores 2 --cpu none", "cores: 2, but without a CPU preset work takes no time"),
+    ],
+)
+def test_strands_and_cores_that_cannot_be_are_refused(told: str, message: str, here: Path, flashsim: Run) -> None:
+    result = flashsim(f"{PARA_HASH} {told} --json j.json --out o.parquet --trace t.parquet")
+    assert result.exit_code == 2
+    assert message in result.stderr and result.stderr.count("\n") == 1
+    assert not list(here.iterdir())
+
+
+FAILING = '''"""Strands of which the second fails."""
+
+import numpy as np
+
+from algorithms.partitioning.para_hash import OPTIONS, check
+from algorithms.scanning import together
+from flashsim.execution.requests import Latch, Read, Release
+
+
+def distribute(file, files, buffers, route, parameters):
+    def reads(number):
+        for page in range(file.pages):
+            if number == page == 2:
+                yield Release(Latch("index"))
+            yield Read(file, np.array([page]), np.array([1]))
+
+    yield from together([reads(number) for number in range(parameters.strands)])
+'''
+CROSSING = '''"""Strands that wait for each other's latches."""
+
+from algorithms.partitioning.para_hash import OPTIONS, check
+from algorithms.scanning import together
+from flashsim.execution.requests import Acquire, Latch, Sleep
+
+
+def distribute(file, files, buffers, route, parameters):
+    def crosses(first, second):
+        yield Acquire(first)
+        yield Sleep(10_000_000)
+        yield Acquire(second)
+
+    latches = Latch("left"), Latch("right")
+    yield from together([crosses(*latches), crosses(*latches[::-1])])
+'''
+PROBLEMS = {
+    "release: index, but strand 3 does not hold this latch": FAILING,
+    "strand 1 waits for latch right, which strand 2 holds; strand 2 waits for latch left, which strand 1 holds": CROSSING,
+}
+
+
+@pytest.mark.parametrize("problem", PROBLEMS, ids=["fails", "deadlock"])
+@pytest.mark.parametrize("device", ["intel-x25e-64gb", "./disk.img"])
+def test_a_strand_that_fails_ends_the_run_and_leaves_no_file(device: str, problem: str, here: Path, flashsim: Run) -> None:
+    (here / "failing.py").write_text(PROBLEMS[problem])
+    line = PARA_HASH.replace("para-hash", "./failing.py").replace("intel-x25e-64gb", device)
+    result = flashsim(f"{line} --strands 4 --allow-write --json j.json --out o.parquet --trace t.parquet")
+    if "does not do direct I/O" in result.stderr:
+        pytest.skip("the file system of temporary files does not do direct I/O")
+    assert result.exit_code == 2
+    assert result.stderr.splitlines()[-1].endswith(problem)
+    assert {path.name for path in here.iterdir()} <= {"failing.py", "__pycache__"}
+    assert not any(thread.name.startswith("strand ") for thread in threading.enumerate())
+
+
+def test_strands_on_a_real_file_give_the_same_rows(here: Path, flashsim: Run) -> None:
+    assert flashsim(f"{PARA_HASH} --strands 3 --out simulated.parquet").exit_code == 0
+    line = PARA_HASH.replace("intel-x25e-64gb", "./disk.img") + " --strands 3 --allow-write --json j.json --out real.parquet"
+    result = flashsim(line)
+    if "does not do direct I/O" in result.stderr:
+        pytest.skip("the file system of temporary files does not do direct I/O")
+    assert result.exit_code == 0, result.output
+    rows = [sorted(map(repr, pq.read_table(here / f"{name}.parquet").to_pylist())) for name in ("simulated", "real")]
+    assert rows[0] == rows[1]
+    run = json.loads((here / "j.json").read_text())["machines"][0]
+    assert len(run["strands"]) == 4 and run["elapsed"] > 0 and 0 < run["device_shares"][0] <= 1
+    refused = flashsim(line.replace("real.parquet", "r.parquet").replace("j.json", "k.json") + " --cores 2")
+    assert refused.exit_code == 2 and "cores: 2, but a real device's strands have this machine's" in refused.stderr

@@ -1,0 +1,120 @@
+"""Runs of systems of pools: what is told over time adds up, and parts can be left out."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+
+from flashsim.core.units import KIB, MB, SECONDS
+from flashsim.execution.compiled_loop import Striped
+from flashsim.pools.devices import PoolDevice, pages_in_a_row
+from flashsim.studies.pooling import report
+from flashsim.studies.pooling.session import Asked, Pools, simulate
+
+
+@pytest.fixture(scope="module")
+def done() -> Pools:
+    switches: dict[str, Any] = {"clients": 3, "read_ahead": 1, "expansion": 2, "dirty_limit": 20}
+    return simulate(
+        Asked(
+            workload="zipf:pages=400,write-share=0.5,each=4",
+            designs=["none", "lc"],
+            memory=40 * 512,
+            ssd=200 * 512,
+            time=SECONDS // 2,
+            page_size=512,
+            without=["throttle", "expansion"],
+            switches=switches,
+        )
+    )
+
+
+def test_parts_of_the_ssd_are_left_out_where_there_is_one(done: Pools) -> None:
+    assert [each.name for each in done.runs] == ["none", "none without expansion", "lc", "lc without throttle", "lc without expansion"]
+    systems = {each.name: each.system for each in done.runs}
+    assert (systems["lc"].throttle, systems["lc without throttle"].throttle, systems["lc without expansion"].expansion) == (100, 0, 1)
+    assert systems["none"].ssd == 0 and systems["lc"].ssd == 200
+
+
+def test_what_is_told_adds_up(done: Pools) -> None:
+    for each, row in zip(done.runs, done.rows(), strict=True):
+        series = each.series()
+        assert row["transactions_s"] == pytest.approx(np.mean(series["transactions_s"][-20:]))
+        assert row["dirty_share"] == pytest.approx(np.mean(series["dirty_share"][-20:]))
+        moved = {(told["device"], told["how"]): 0.0 for told in each.traffic()}
+        for told in each.traffic():
+            moved[told["device"], told["how"]] += told["mb_s"]
+        assert moved["disk", "read"] == pytest.approx(row["disk_read_mb_s"])
+        assert moved["disk", "written"] == pytest.approx(row["disk_written_mb_s"])
+        if each.system.ssd:
+            assert moved["SSD", "read"] == pytest.approx(row["ssd_read_mb_s"])
+        # each reference is a hit, or one page was read or made for it; what is on its way at the end is not counted as read
+        asked = row["hits"] + row["created"] + row["ssd_reads"] + row["disk_reads"]
+        assert 0 <= row["references"] - asked <= each.system.clients
+    json.dumps(done.as_dict(), allow_nan=False)
+
+
+def test_states_are_told_of_the_last_interval_too(done: Pools) -> None:
+    lazy = next(each for each in done.runs if each.name == "lc")
+    used = lazy.series()["used_share"]
+    assert min(used[-2:]) > 0 and used == sorted(used)
+    assert 0 < lazy.series()["dirty_share"][-1] <= 0.25
+
+
+def test_devices_are_made_as_texts_say() -> None:
+    several = PoolDevice("disk", "3xtoshiba-5400-320gb")
+    made = several.make(8 * KIB)
+    assert isinstance(made, Striped) and len(made.drives) == 3 and made.stripe == several.stripe
+    assert pages_in_a_row([several, PoolDevice("ssd", "rates")], 8 * KIB) == several.stripe // (8 * KIB)
+    assert several.capacity <= 3 * 320_100 * MB
+    assert PoolDevice("ssd", "rates:read=5").make(8 * KIB).capacity == PoolDevice("ssd", "rates").capacity
+
+
+def test_pictures_name_their_units_and_tell_lines_apart_without_colour(done: Pools) -> None:
+    above, *below = report.ramp_up(done).axes
+    assert len({(line.get_marker(), line.get_linestyle()) for line in above.lines}) == len(done.runs)
+    assert [axes.get_ylabel() for axes in (above, *below)] == ["transactions/s", "SSD hits, % of misses", "dirty, % of SSD"]
+    assert below[-1].get_xlabel() == "virtual time, ms"
+    assert all(len(axes.lines) == sum(each.system.ssd > 0 for each in done.runs) for axes in below)
+    rates = np.array(done.runs[0].series()["transactions_s"])
+    assert np.asarray(above.lines[0].get_ydata())[1:-1] == pytest.approx(np.convolve(rates, np.full(3, 1 / 3), "valid"))
+    drawn = report.traffic(done).axes
+    for first, axes in zip((0, 1) * len(done.runs), drawn, strict=True):  # a device has one scale
+        assert axes.get_ylim() == drawn[first].get_ylim()
+        most = max(max(np.asarray(line.get_ydata(), float)) for each in drawn[first::2] for line in each.lines)
+        assert axes.get_ylim()[0] == 0 < most <= axes.get_ylim()[1]
+
+
+def test_what_parts_are_worth_is_drawn_where_some_were_left_out(done: Pools) -> None:
+    drawn = report.parts(done)
+    assert drawn is not None
+    over = [row["over_whole"] for row in done.rows() if row["without"]]
+    assert [bar.get_width() for bar in drawn.axes[0].patches] == over and len(over) == 3
+    assert report.parts(Pools(done.asked, done.pages, done.runs[:1])) is None
+    many = Pools(done.asked, done.pages, [*done.runs] * 3)
+    assert len(report.ramp_up(many).axes[0].lines) == 6  # of so many runs those with all parts
+
+
+def test_throughput_stands_over_that_without_an_ssd_whatever_ran_first(done: Pools) -> None:
+    table = report.runs_table(Pools(done.asked, done.pages, done.runs[::-1]))
+    over = table["over none"].tolist()
+    assert over[-1] == 1.0 and over[0] == pytest.approx(done.rows()[-1]["transactions_s"] / done.rows()[0]["transactions_s"])
+
+
+def test_tpc_h_tells_its_figures_when_it_has_come_to_its_end() -> None:
+    switches = {"clients": 3, "read_ahead": 8, "think": 1000}
+    runs = {}
+    for seconds in (1, 60):
+        asked = Asked(
+            workload="tpc-h:scale=0.01", designs=["none"], memory=MB, ssd=0, time=seconds * SECONDS, switches=switches, without=[]
+        )
+        runs[seconds] = simulate(asked)
+    (row,) = runs[60].rows()
+    assert row["QphH"] == pytest.approx((row["power"] * row["throughput"]) ** 0.5)
+    assert "QphH" not in runs[1].rows()[0]
+    table = report.figures_table(runs[60])
+    assert table is not None and list(table.columns) == ["design", "power", "throughput", "QphH"]
+    assert report.figures_table(runs[1]) is None

@@ -1,0 +1,355 @@
+"""Real processes: interrupts leave nothing half-written, closed pipes are no error, and the module can be run."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import platformdirs
+import pytest
+
+from flashsim.studies.runs import kept
+from flashsim.studies.runs.partial_files import hold
+
+ROOT = Path(__file__).parents[4]
+LONG_JOIN = "join bnl --r do2009:customer@1 --s do2009:orders@1 --on c_custkey=o_custkey --device ocz-core-60gb --memory 512KiB --io page"
+
+
+def heed_interrupts() -> None:
+    """What runs in a shell's background ignores interrupts, and so would what it starts."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def start(line: str, folder: Path) -> subprocess.Popen[str]:
+    """A command in its own process group, as a terminal would start it."""
+    command = [sys.executable, "-m", "flashsim", *line.split()]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    pipe = subprocess.PIPE
+    return subprocess.Popen(
+        command, cwd=folder, env=environment, stdout=pipe, stderr=pipe, text=True, start_new_session=True, preexec_fn=heed_interrupts
+    )
+
+
+def ended(process: subprocess.Popen[str]) -> int:
+    """The exit code, once everything that it prints is read."""
+    process.communicate(timeout=600)
+    return process.returncode
+
+
+def wait_for_partial_files(folder: Path, process: subprocess.Popen[str], count: int) -> None:
+    deadline = time.monotonic() + 120
+    while len(list(folder.glob(".*.partial"))) < count:
+        assert process.poll() is None and time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def wait_for_library(name: str, process: subprocess.Popen[str]) -> None:
+    deadline = time.monotonic() + 120
+    while name not in Path(f"/proc/{process.pid}/maps").read_text():
+        assert process.poll() is None and time.monotonic() < deadline
+        time.sleep(0.005)
+
+
+def cpu_seconds(group: int) -> float:
+    """Processor time that the processes of a group have taken."""
+    ticks = 0
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):  # just ended
+            fields = path.read_text().rpartition(")")[2].split()
+            ticks += sum(map(int, fields[11:13])) if int(fields[2]) == group else 0
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def wait_for_work(process: subprocess.Popen[str], seconds: float) -> None:
+    deadline = time.monotonic() + 120
+    while cpu_seconds(process.pid) < seconds:
+        assert process.poll() is None and time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def assert_interrupted(process: subprocess.Popen[str], errors: str) -> None:
+    """One line, after those of progress that a slow machine or a first compilation may have printed."""
+    *progress, message = errors.splitlines()
+    assert (process.returncode, message) == (130, "flashsim: interrupted; nothing was written"), errors
+    assert all(re.fullmatch(r"flashsim: .* \(.*\d s\)", line) for line in progress), errors
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(
+    "line, files",
+    [
+        (f"{LONG_JOIN} --out o.parquet --trace t.parquet --json j.json", 3),
+        ("reproduce do2009 --jobs 2 --out r --json j.json", 2),
+        ("cache simulate zipf:pages=100000,references=1e8 --policy lru --policy opt --out o.csv --plot p.svg --json j.json", 3),
+        ("pool run tpc-c:warehouses=20 --design dw,lc --jobs 2 --memory 200MB --ssd 1400MB --time 3h --json j.json --out-dir r", 2),
+    ],
+)
+def test_an_interrupt_is_one_line_and_leaves_nothing(line: str, files: int, how: signal.Signals, tmp_path: Path) -> None:
+    process = start(line, tmp_path)
+    wait_for_partial_files(tmp_path, process, files)
+    wait_for_work(process, cpu_seconds(process.pid) + 0.5)
+    os.killpg(process.pid, how) if how is signal.SIGINT else process.send_signal(how)
+    _, errors = process.communicate(timeout=120)
+    assert_interrupted(process, errors)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_reader_that_stops_early_gets_no_complaint(tmp_path: Path) -> None:
+    with start("device show ocz-core-60gb", tmp_path) as process:
+        assert process.stdout is not None and process.stderr is not None
+        process.stdout.close()
+        assert process.wait(timeout=120) == 1
+        assert process.stderr.read() == ""
+
+
+def test_an_interrupt_while_modules_load_is_one_line(tmp_path: Path) -> None:
+    process = start(f"{LONG_JOIN} --out o.parquet", tmp_path)
+    wait_for_library("_multiarray_umath", process)  # NumPy's, long before the last module
+    os.killpg(process.pid, signal.SIGINT)
+    _, errors = process.communicate(timeout=120)
+    assert_interrupted(process, errors)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        """
+import flashsim.__main__ as start
+def interrupted(name): exec("raise KeyboardInterrupt")
+genuine = start.import_module
+start.import_module = lambda name: genuine(name) if name.endswith("interrupts") else interrupted(name)
+start.main()
+""",
+        """
+import os, signal, sys
+from flashsim.studies.runs import interrupts
+interrupts.heed()
+try:
+    exec("os.kill(os.getpid(), signal.SIGINT)")
+except KeyboardInterrupt:
+    interrupts.answered()
+    sys.exit(130)
+""",
+        """
+import atexit, os, signal, time
+import flashsim.__main__ as start
+genuine = start.import_module
+def interrupted(name):
+    if name.endswith("interrupts"):
+        return genuine(name)
+    atexit.register(time.sleep, 0.5)  # longer than an interrupt without effect is repeated
+    os.kill(os.getpid(), signal.SIGINT)
+start.import_module = interrupted
+start.main()
+""",
+        """
+import os, signal, time
+import flashsim.__main__ as start
+genuine = start.import_module
+def terminated(name):
+    if name.endswith("interrupts"):
+        return genuine(name)
+    os.kill(os.getpid(), signal.SIGTERM)
+    time.sleep(5)
+start.import_module = terminated
+start.main()
+""",
+        """
+import os, signal
+import flashsim.__main__ as start
+genuine = start.import_module
+def interrupted(name):
+    if name.endswith("interrupts"):
+        return genuine(name)
+    try:
+        os.kill(os.getpid(), signal.SIGINT)
+    except KeyboardInterrupt:
+        raise ImportError("numpy.core failed to import")
+start.import_module = interrupted
+start.main()
+""",
+    ],
+    ids=["loading", "working", "ending", "first thing", "another error"],
+)
+def test_an_interrupt_in_code_compiled_from_text_ends_with_the_same_status(code: str, tmp_path: Path) -> None:
+    """Named tuples and data classes are made so: ``python -m`` would end by the signal, though the interrupt was handled."""
+    (tmp_path / "interrupted.py").write_text(code)
+    environment = {**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{tmp_path}"}
+    command = [sys.executable, "-m", "interrupted"]
+    run = subprocess.run(command, env=environment, preexec_fn=heed_interrupts, stderr=subprocess.PIPE, text=True)
+    told = "" if "answered" in code else "flashsim: interrupted; nothing was written\n"
+    assert (run.returncode, run.stderr) == (130, told)
+
+
+def test_an_interrupt_once_files_are_put_in_place_changes_nothing(tmp_path: Path) -> None:
+    """Whether a file is moved or what the process had loaded is put away: all was done."""
+    code = """
+import os, signal, sys
+from pathlib import Path
+from flashsim.studies.runs import interrupts
+from flashsim.studies.runs import outputs
+interrupts.heed()
+put = outputs._move
+def interrupted(partial, final):
+    os.kill(os.getpid(), signal.SIGINT)
+    put(partial, final)
+outputs._move = interrupted
+with outputs.Outputs(force=False) as written:
+    for name in ("a", "b"):
+        written.file("--out", Path(sys.argv[1], name)).write_text(name)
+os.kill(os.getpid(), signal.SIGTERM)
+print("ended", interrupts.answered())
+"""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    run = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path)], env=environment, preexec_fn=heed_interrupts, capture_output=True, text=True
+    )
+    assert (run.returncode, run.stdout, run.stderr) == (0, "ended False\n", "")
+    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {"a": "a", "b": "b"}
+
+
+def test_an_interrupt_without_effect_so_far_keeps_files_from_their_place(tmp_path: Path) -> None:
+    """One that was swallowed, as in the middle of a compilation."""
+    code = """
+import os, signal, sys
+from pathlib import Path
+from flashsim.studies.runs import interrupts
+from flashsim.studies.runs import outputs
+interrupts.heed()
+try:
+    with outputs.Outputs(force=False) as written:
+        partial = written.file("--out", Path(sys.argv[1], "a"))
+        try:
+            os.kill(os.getpid(), signal.SIGINT)
+        except KeyboardInterrupt:
+            pass
+        partial.write_text("a")
+except KeyboardInterrupt:
+    print("interrupted", interrupts.answered())
+"""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    run = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path)], env=environment, preexec_fn=heed_interrupts, capture_output=True, text=True
+    )
+    assert (run.returncode, run.stdout, run.stderr) == (0, "interrupted True\n", "")
+    assert not list(tmp_path.iterdir())
+
+
+WRITES = """
+import sys, time
+from pathlib import Path
+from flashsim.studies.runs.outputs import Outputs
+with Outputs(force=True) as outputs:
+    outputs.file("--json", Path("a.json")).write_text("half")
+    (outputs.folder("--out", Path("folder")) / "b").write_text("half")
+    print("writing", flush=True)
+    sys.stdin.readline()
+"""
+
+
+def writing(folder: Path) -> subprocess.Popen[str]:
+    """A process that has begun to write a file and a folder."""
+    pipe = subprocess.PIPE
+    process = subprocess.Popen(
+        [sys.executable, "-c", WRITES], cwd=folder, env={**os.environ, "PYTHONPATH": str(ROOT)}, stdin=pipe, stdout=pipe, text=True
+    )
+    assert process.stdout is not None and process.stdout.readline() == "writing\n"
+    return process
+
+
+def test_what_a_killed_process_left_is_removed_by_the_next_and_what_others_write_is_not(tmp_path: Path) -> None:
+    killed, other = writing(tmp_path), writing(tmp_path)
+    killed.kill()
+    ended(killed)
+    theirs = sorted(tmp_path.glob(f".*.{other.pid}.partial"))
+    assert len(theirs) == 2 and len(list(tmp_path.glob(f".*.{killed.pid}.partial"))) == 2
+    far = tmp_path / ".a.json.{killed.pid + 1}.partial"  # of another machine, where that process runs and holds it
+    far.write_text("theirs")
+    held = hold(far)
+    last = writing(tmp_path)
+    mine = sorted(tmp_path.glob(f".*.{last.pid}.partial"))
+    assert sorted(tmp_path.iterdir()) == sorted([*theirs, *mine, far])
+    os.close(held)
+    for process in (other, last):
+        process.communicate("go on\n")
+        assert process.returncode == 0
+    assert sorted(path.name for path in tmp_path.iterdir()) == [far.name, "a.json", "folder"]
+
+
+def test_a_result_left_half_kept_is_removed_when_it_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FLASHSIM_CACHE", str(tmp_path))
+    (tmp_path / "results").mkdir()
+    (tmp_path / "results" / ".one.json.4194305.partial").write_text("{")  # no process has a number above 2**22
+    kept.keep({"a": 1}, "one")
+    assert [path.name for path in (tmp_path / "results").iterdir()] == ["one.json"] and kept.recall("one") == {"a": 1}
+
+
+def test_workers_end_with_the_process_that_started_them(tmp_path: Path) -> None:
+    code = """
+import os, time
+from pathlib import Path
+from flashsim.studies.runs.parallel import each
+def work(number):
+    Path(f"begun-{os.getpid()}").touch()
+    time.sleep(60)
+for _ in each(work, range(2), 2):
+    pass
+"""
+    process = subprocess.Popen([sys.executable, "-c", code], cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)})
+    deadline = time.monotonic() + 60
+    while len(list(tmp_path.iterdir())) < 2:
+        assert process.poll() is None and time.monotonic() < deadline
+        time.sleep(0.05)
+    process.kill()
+    process.wait()
+    workers = [int(path.name.partition("-")[2]) for path in tmp_path.iterdir()]
+    while any(runs(worker) for worker in workers):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def runs(process: int) -> bool:
+    """Whether a process has not ended."""
+    status = Path(f"/proc/{process}/stat")
+    return status.exists() and status.read_text().rpartition(")")[2].split()[0] != "Z"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(3))
+def test_a_reproduction_goes_on_after_an_interrupt_at_any_moment(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The results are those of an uninterrupted run, and no run that was finished is made again."""
+    kernels = Path(os.environ.get("FLASHSIM_CACHE") or platformdirs.user_cache_dir("flashsim")) / "kernels"
+    for name in ("whole", "broken"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "kernels").symlink_to(kernels)
+    line = "reproduce do2009 --scale 0.01 --jobs 2 --json {0}.json"
+    monkeypatch.setenv("FLASHSIM_CACHE", str(tmp_path / "whole"))
+    assert ended(start(line.format("whole"), tmp_path)) == 0
+    runs = len(list((tmp_path / "whole" / "results").glob("*.json")))
+    monkeypatch.setenv("FLASHSIM_CACHE", str(tmp_path / "broken"))
+    process = start(line.format("broken"), tmp_path)
+    kept = random.Random(seed).uniform(0, 0.9) * runs  # and no share of the time, which differs from run to run on a busy machine
+    while len(list((tmp_path / "broken" / "results").glob("*.json"))) < kept:
+        assert process.poll() is None
+        time.sleep(0.02)
+    os.killpg(process.pid, signal.SIGINT)
+    assert ended(process) == 130 and not (tmp_path / "broken.json").exists()
+    made = {path: path.stat().st_mtime_ns for path in (tmp_path / "broken" / "results").glob("*.json")}
+    assert ended(start(line.format("broken"), tmp_path)) == 0
+    assert {path: path.stat().st_mtime_ns for path in made} == made
+    results = [
+        {path.name: json.loads(path.read_text())["result"] for path in (tmp_path / name / "results").glob("*.json")}
+        for name in ("whole", "broken")
+    ]
+    assert results[0] == results[1]
+    whole, broken = (json.loads((tmp_path / f"{name}.json").read_text())["claims"] for name in ("whole", "broken"))
+    assert whole == broken
