@@ -16,7 +16,7 @@ from numba import types
 
 from flashsim.core.array_types import MATRIX, VECTOR
 from flashsim.core.kernel import inlined_kernel, lean_kernel
-from flashsim.core.records import Records, empty_record, empty_table, record_dtype, record_of_type, table_type
+from flashsim.core.records import RecordArray, empty_record, empty_table, record_dtype, record_of_type, table_type
 from flashsim.core.request import READ, Integers
 from flashsim.core.units import NEVER
 
@@ -41,13 +41,13 @@ DONE_WITH = -1
 class Host(NamedTuple):
     """The tables of the host's side."""
 
-    scalars: Records
+    scalars: RecordArray
     #: QUEUE.
-    queues: Records
+    queues: RecordArray
     #: HOST_REQUEST, of which ``scalars.rows`` are in use, and so below.
-    requests: Records
+    requests: RecordArray
     #: HOST_COMMAND.
-    commands: Records
+    commands: RecordArray
     #: Ids of independent requests in the order of their arrival; the first ``scalars.arrived`` have arrived.
     order: Integers
     #: A heap of times and ids of requests whose dependency is met, and of independent ones that were submitted too late for `order`.
@@ -69,7 +69,7 @@ def empty_host(depth: int, queues: int, submission: tuple[int, int], rows: int) 
     return with_rows(scalars, empty_table(queues, QUEUE), rows, rows)
 
 
-def with_rows(scalars: Records, queues: Records, rows: int, commands: int) -> Host:
+def with_rows(scalars: RecordArray, queues: RecordArray, rows: int, commands: int) -> Host:
     """Empty tables of so many requests and commands."""
     arrays = (np.empty(size, np.int64) for size in (rows, (rows, 2), rows))
     return Host(scalars, queues, empty_table(rows, HOST_REQUEST), empty_table(commands, HOST_COMMAND), *arrays)

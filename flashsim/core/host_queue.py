@@ -20,7 +20,7 @@ from flashsim.core.host import (
     with_rows,
 )
 from flashsim.core.kernel import kernel_of, lean_kernel
-from flashsim.core.records import Records, field_views
+from flashsim.core.records import RecordArray, field_views
 from flashsim.core.request import COMMAND, COMPLETION, REQUEST, Commands, Completions, Integers, Requests
 from flashsim.core.state_table import State, StateTable, state_of
 from flashsim.core.units import NEVER
@@ -66,12 +66,12 @@ class HostQueue:
         self._see_scalars()
 
     @property
-    def requests(self) -> Records:
+    def requests(self) -> RecordArray:
         """The request table's rows in use, HOST_REQUEST."""
         return self.tables.requests[: self.scalars.rows]
 
     @property
-    def commands(self) -> Records:
+    def commands(self) -> RecordArray:
         """The command table's rows in use, HOST_COMMAND."""
         return self.tables.commands[: self.scalars.command_rows]
 

@@ -12,7 +12,7 @@ from numba import from_dtype, types
 from flashsim.core.request import Integers
 
 #: A table, or one of its rows.
-Records = Any
+RecordArray = Any
 
 
 def record_dtype(*before: np.dtype[np.void], **names: str) -> np.dtype[np.void]:
@@ -27,17 +27,17 @@ def record_dtype(*before: np.dtype[np.void], **names: str) -> np.dtype[np.void]:
     return np.dtype([*others, *((name, kind) for kind, fields in names.items() for name in fields.split())], align=True)
 
 
-def empty_table(rows: int | tuple[int, ...], dtype: np.dtype[np.void]) -> Records:
+def empty_table(rows: int | tuple[int, ...], dtype: np.dtype[np.void]) -> RecordArray:
     """A table of zeros."""
     return np.zeros(rows, dtype).view(np.recarray)
 
 
-def empty_record(dtype: np.dtype[np.void]) -> Records:
+def empty_record(dtype: np.dtype[np.void]) -> RecordArray:
     """A record of zeros, for a group's scalars."""
     return empty_table(1, dtype)[0]
 
 
-def field_views(record: Records, *names: str) -> tuple[Integers, ...]:
+def field_views(record: RecordArray, *names: str) -> tuple[Integers, ...]:
     """Fields of a record, each as an array of one entry that shares its memory: Python reads it forty times as fast.
 
     A copy of an object that holds a record and views must make the views anew.

@@ -16,7 +16,7 @@ from flashsim.core.host import HOST_TABLES, Host, arrive, command_done, next_arr
 from flashsim.core.host_queue import HostQueue
 from flashsim.core.kernel import kernel_of, spliced_kernel
 from flashsim.core.policies import Policies, policy_vector
-from flashsim.core.records import Records, empty_record, empty_table
+from flashsim.core.records import RecordArray, empty_record, empty_table
 from flashsim.core.request import Commands, Completions, Integers, Requests
 from flashsim.core.state_table import ADVANCE, State, state_of
 from flashsim.core.units import NEVER
@@ -74,7 +74,7 @@ def advance(table: State, until: int, wait: int) -> int:
     return run(host, disk, policies, until, wait)
 
 
-def control_of(parameters: HddParameters) -> Records:
+def control_of(parameters: HddParameters) -> RecordArray:
     """CONTROL: the parameters in ns, sectors, and millionths of shares."""
     values = {name: getattr(parameters, name) for name in FIELDS}
     for name in _SIZES:

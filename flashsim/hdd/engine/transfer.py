@@ -1,7 +1,7 @@
 """How data cross the link: in time of link, bus and buffer, and not before they have come off the media."""
 
 from flashsim.core.kernel import inlined_kernel, lean_kernel
-from flashsim.core.records import Records
+from flashsim.core.records import RecordArray
 from flashsim.core.request import READ, WRITE
 from flashsim.hdd.engine.stream import position, sector_end
 from flashsim.hdd.state.disk import READING, SHARE_UNIT, Disk
@@ -10,7 +10,7 @@ from flashsim.hdd.state.link import crossing_time
 
 
 @inlined_kernel
-def overhead_of(control: Records, operation: int, sectors: int) -> int:
+def overhead_of(control: RecordArray, operation: int, sectors: int) -> int:
     """The controller's work on a command before anything else; of a read or write in parts, on all but the first besides."""
     if control.command_size == 0 or operation not in (READ, WRITE):
         return control.overhead
@@ -28,7 +28,7 @@ def count_crossing(disk: Disk, sectors: int, bus: int) -> int:
 
 
 @inlined_kernel
-def sectors_to_start(control: Records, sectors: int) -> int:
+def sectors_to_start(control: RecordArray, sectors: int) -> int:
     """How many sectors of a read must be there before its transfer starts."""
     share = sectors * control.read_start // SHARE_UNIT
     return min(sectors, max(share, control.read_start_least))

@@ -21,13 +21,13 @@ from numba import types
 
 from flashsim.core.members import Family
 from flashsim.core.policies import Policy
-from flashsim.core.records import Records, record_dtype, table_type
+from flashsim.core.records import RecordArray, record_dtype, table_type
 
 
 class Scheduler(Protocol):
     """A member of the family."""
 
-    choose: Callable[[Records, int, int, int], int]
+    choose: Callable[[RecordArray, int, int, int], int]
 
 
 FAMILY = Family("flashsim.hdd.scheduler", "disk scheduler", Scheduler)

@@ -1,11 +1,11 @@
 """LOOK, the elevator: on in the direction of the last move as long as commands lie there, then back."""
 
 from flashsim.core.kernel import lean_kernel
-from flashsim.core.records import Records
+from flashsim.core.records import RecordArray
 
 
 @lean_kernel
-def choose(candidates: Records, count: int, cylinder: int, direction: int) -> int:
+def choose(candidates: RecordArray, count: int, cylinder: int, direction: int) -> int:
     """The nearest command ahead, or if there is none the nearest one behind; of equals the one that came first."""
     best = 0
     for row in range(1, count):

@@ -6,7 +6,7 @@ import numpy as np
 from numba import types
 
 from flashsim.core.array_types import VECTOR
-from flashsim.core.records import Records, record_dtype, record_of_type, table_type
+from flashsim.core.records import RecordArray, record_dtype, record_of_type, table_type
 from flashsim.core.request import Integers
 from flashsim.hdd.scheduler.base import CANDIDATE
 from flashsim.hdd.state.layout import EXTENT
@@ -58,25 +58,25 @@ class Disk(NamedTuple):
     """The state of a drive."""
 
     #: CONTROL.
-    control: Records
+    control: RecordArray
     #: STATE, as it is once the active command is served.
-    state: Records
+    state: RecordArray
     #: A table of one row: STATE before the active command.
-    before: Records
+    before: RecordArray
     #: COUNTERS.
-    counters: Records
+    counters: RecordArray
     #: EXTENT: where sectors lie.
-    extents: Records
+    extents: RecordArray
     #: The seek curve.
     seeks: Integers
     #: SEGMENT.
-    segments: Records
+    segments: RecordArray
     #: WRITE_BEHIND, a ring.
-    ring: Records
+    ring: RecordArray
     #: Commands that wait, in the order in which they came.
     waiting: Integers
     #: CANDIDATE: room for what a scheduler looks at.
-    candidates: Records
+    candidates: RecordArray
 
 
 DISK = types.NamedTuple(

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from flashsim.core.kernel import inlined_kernel
-from flashsim.core.records import Records
+from flashsim.core.records import RecordArray
 from flashsim.core.request import Integers
 from flashsim.hdd.description import HEAD_ORDERS, DriveDescription
 from flashsim.hdd.state.layout import SLOT_UNIT, Extent, extents_of
@@ -22,7 +22,7 @@ def sectors_by_cylinder(parameters: DriveDescription) -> Integers:
 
 
 @inlined_kernel
-def extent_of(extents: Records, sector: int) -> int:
+def extent_of(extents: RecordArray, sector: int) -> int:
     """The row of the extent of a sector."""
     low = 0
     high = extents.shape[0] - 1
@@ -36,19 +36,19 @@ def extent_of(extents: Records, sector: int) -> int:
 
 
 @inlined_kernel
-def track_of(extents: Records, extent: int, sector: int) -> int:
+def track_of(extents: RecordArray, extent: int, sector: int) -> int:
     """The track of a sector of an extent, counted over the drive; divided by the heads it is the cylinder."""
     return extents[extent].track + (sector - extents[extent].first) // extents[extent].held
 
 
 @inlined_kernel
-def piece_first(extents: Records, extent: int, sector: int) -> int:
+def piece_first(extents: RecordArray, extent: int, sector: int) -> int:
     """The first sector of an extent's part of the track that holds a sector."""
     return sector - (sector - extents[extent].first) % extents[extent].held
 
 
 @inlined_kernel
-def track_angle(extents: Records, extent: int, track: int, heads: int) -> int:
+def track_angle(extents: RecordArray, extent: int, track: int, heads: int) -> int:
     """Where a track's first numbered slot of an extent begins, in parts of a slot, 0 <= angle < one revolution."""
     within = track - extents[extent].zone_track
     cylinder = within // heads
@@ -58,7 +58,7 @@ def track_angle(extents: Records, extent: int, track: int, heads: int) -> int:
 
 
 @inlined_kernel
-def head_of(extents: Records, extent: int, track: int, heads: int, order: int) -> int:
+def head_of(extents: RecordArray, extent: int, track: int, heads: int, order: int) -> int:
     head = track % heads
     turns = 0
     if order == _TURNING_IN_ZONE:
@@ -69,7 +69,7 @@ def head_of(extents: Records, extent: int, track: int, heads: int, order: int) -
 
 
 @inlined_kernel
-def track_bounds(extents: Records, sector: int) -> tuple[int, int]:
+def track_bounds(extents: RecordArray, sector: int) -> tuple[int, int]:
     """The first sector of a sector's track, and the one after the last, counting sectors whose numbers follow one another."""
     extent = extent_of(extents, sector)
     track = track_of(extents, extent, sector)
@@ -87,7 +87,7 @@ def track_bounds(extents: Records, sector: int) -> tuple[int, int]:
 
 
 @inlined_kernel
-def cylinder_end(extents: Records, sector: int, heads: int) -> int:
+def cylinder_end(extents: RecordArray, sector: int, heads: int) -> int:
     """The sector after the last of a sector's cylinder, counting sectors whose numbers follow one another."""
     extent = extent_of(extents, sector)
     cylinder = track_of(extents, extent, sector) // heads

@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from flashsim.core.records import Records, record_dtype
+from flashsim.core.records import RecordArray, record_dtype
 from flashsim.hdd.description import DriveDescription
 from flashsim.hdd.state.seek import seek_curve
 
@@ -114,7 +114,7 @@ def extents_of(parameters: DriveDescription) -> list[Extent]:
     return rows
 
 
-def extent_table(parameters: DriveDescription) -> Records:
+def extent_table(parameters: DriveDescription) -> RecordArray:
     """`extents_of` for kernels, EXTENT."""
     return np.array(extents_of(parameters), EXTENT).view(np.recarray)
 

@@ -75,6 +75,8 @@ def perform(function: Callable[..., R], arguments: dict[str, Any]) -> R:
     mapped = [name for name, each in signature(function).parameters.items() if each.kind is Parameter.VAR_KEYWORD]
     more = arguments.pop(mapped[0], {}) if mapped else {}
     told |= {name: described(value) for name, value in more.items()}
+    if isinstance(told.get("device"), list) and len(told["device"]) == 1:
+        (told["device"],) = told["device"]
     token = _origin.set(provenance({name: value for name, value in told.items() if name not in ("seed", *mapped)}, told.get("seed")))
     handed_on = {declared[name].switch: value for name, value in arguments.items() if name in declared and declared[name].switch}
     other = _switches.set({name: value for name, value in handed_on.items() if value is not None})

@@ -4,7 +4,7 @@ from flashsim.core.array_types import VECTOR
 from flashsim.core.host import HOST_TABLES, Host, next_command, next_queue, take_command
 from flashsim.core.kernel import compiled_apart, inlined_kernel
 from flashsim.core.policies import Policies
-from flashsim.core.records import Records
+from flashsim.core.records import RecordArray
 from flashsim.core.request import FLUSH, FORCE_UNIT_ACCESS, READ, SECTOR, TRIM, WRITE
 from flashsim.ssd.engine.buffering import await_destaging, destage, drop_entry, fill_entry, read_entry
 from flashsim.ssd.engine.continuation import goes_on, read_ahead, write_behind
@@ -22,7 +22,7 @@ DONE, TABLE_FULL, POLICY_FAILED, LOG_FULL = 0, -1, -2, -3
 
 
 @inlined_kernel
-def count_command(counters: Records, operation: int, length: int) -> None:
+def count_command(counters: RecordArray, operation: int, length: int) -> None:
     if operation == READ:
         counters.host_reads += 1
         counters.host_read_bytes += length
@@ -142,7 +142,7 @@ def admit(
 
 
 @inlined_kernel
-def take_command_row(host: Host, flow: Flow, queue: int, timing: Records, operation: int) -> int:
+def take_command_row(host: Host, flow: Flow, queue: int, timing: RecordArray, operation: int) -> int:
     """A row for the next command of a submission queue."""
     command = take_row(flow, COMMAND_KIND)
     flow.operations[command].request = host.queues[queue].head
@@ -155,13 +155,13 @@ def take_command_row(host: Host, flow: Flow, queue: int, timing: Records, operat
 
 
 @inlined_kernel
-def enter_controller(flow: Flow, control: Records, command: int, now: int) -> None:
+def enter_controller(flow: Flow, control: RecordArray, command: int, now: int) -> None:
     if acquire(flow, control.dies + control.channels + 1, command, now):
         schedule(flow, command, WAITING, now + flow.operations[command].overhead)
 
 
 @inlined_kernel
-def admit_flush(flow: Flow, flash: Flash, policies: Policies, timing: Records, now: int) -> int:
+def admit_flush(flow: Flow, flash: Flash, policies: Policies, timing: RecordArray, now: int) -> int:
     """Plan to write all that the buffer holds, and let the flush wait for it; DONE, or why it stopped short."""
     command = flow.engine.flushing
     while flash.buffer.waiting > 0:

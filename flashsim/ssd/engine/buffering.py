@@ -2,7 +2,7 @@
 
 from flashsim.core.kernel import lean_kernel
 from flashsim.core.policies import Policies
-from flashsim.core.records import Records
+from flashsim.core.records import RecordArray
 from flashsim.core.request import WRITE
 from flashsim.core.spans import HOST
 from flashsim.ssd.engine.flow import Flow
@@ -28,7 +28,7 @@ def add_transfer(flow: Flow, kind: int, command: int, request: int, page: int, s
 
 
 @lean_kernel
-def fill_entry(flow: Flow, entries: Records, command: int, request: int, entry: int, sectors: int, is_new: bool, is_part: bool) -> None:
+def fill_entry(flow: Flow, entries: RecordArray, command: int, request: int, entry: int, sectors: int, is_new: bool, is_part: bool) -> None:
     """The host's bytes are to come over the link into an entry, after those that are still to come there."""
     row = add_transfer(flow, BUFFER_PAGE, command, request, entries[entry].page, sectors)
     before = entries[entry].filling
@@ -45,7 +45,7 @@ def fill_entry(flow: Flow, entries: Records, command: int, request: int, entry: 
 
 
 @lean_kernel
-def read_entry(flow: Flow, entries: Records, command: int, request: int, entry: int, sectors: int) -> None:
+def read_entry(flow: Flow, entries: RecordArray, command: int, request: int, entry: int, sectors: int) -> None:
     """The host reads what an entry holds, once it has come."""
     row = add_transfer(flow, ZERO_PAGE, command, request, entries[entry].page, sectors)
     flow.operations[command].left += 1
@@ -64,7 +64,7 @@ def drop_entry(flow: Flow, flash: Flash, command: int, request: int, entry: int)
 
 
 @lean_kernel
-def mark_transfers(operations: Records, last: int, taken_by: int) -> None:
+def mark_transfers(operations: RecordArray, last: int, taken_by: int) -> None:
     """Tell the transfers to an entry that are still to come who took the entry away."""
     row, page = last, operations[last].logical
     while row >= 0:
@@ -77,7 +77,9 @@ def mark_transfers(operations: Records, last: int, taken_by: int) -> None:
 
 
 @lean_kernel
-def destage(flow: Flow, flash: Flash, policies: Policies, timing: Records, command: int, request: int, entry: int, is_part: bool) -> bool:
+def destage(
+    flow: Flow, flash: Flash, policies: Policies, timing: RecordArray, command: int, request: int, entry: int, is_part: bool
+) -> bool:
     """Plan to write an entry's page to flash, once it has come; False if a policy broke its contract.
 
     With `is_part` the command waits for that.
@@ -101,7 +103,7 @@ def destage(flow: Flow, flash: Flash, policies: Policies, timing: Records, comma
 
 
 @lean_kernel
-def arrive(operations: Records, entries: Records, row: int) -> None:
+def arrive(operations: RecordArray, entries: RecordArray, row: int) -> None:
     """A page has come over the link: note it in its entry, or with what took the entry away."""
     taken_by = operations[row].destaged_by
     if taken_by >= 0:

@@ -10,14 +10,14 @@ What a command goes on from is the one admitted last, whether that has ended or 
 """
 
 from flashsim.core.kernel import inlined_kernel
-from flashsim.core.records import Records
+from flashsim.core.records import RecordArray
 from flashsim.core.request import READ, SECTOR, WRITE
 from flashsim.ssd.engine.flow import Flow, Times
 from flashsim.ssd.state.flash_array import PROGRAM_PAGE, READ_PAGE, ZERO_PAGE
 
 
 @inlined_kernel
-def goes_on(engine: Records, control: Records, times: Times, operation: int, offset: int, length: int, forced: bool) -> bool:
+def goes_on(engine: RecordArray, control: RecordArray, times: Times, operation: int, offset: int, length: int, forced: bool) -> bool:
     """Whether a command goes on from the last one of its operation; note and count it."""
     if times.timing.continuation == 0 or length == 0 or operation not in (READ, WRITE):
         return False
@@ -37,7 +37,7 @@ def goes_on(engine: Records, control: Records, times: Times, operation: int, off
 
 
 @inlined_kernel
-def read_ahead(plan: Records, rows: int, counters: Records) -> None:
+def read_ahead(plan: RecordArray, rows: int, counters: RecordArray) -> None:
     """The page that a plan reads has been read: it needs no die."""
     for at in range(rows):
         if plan[at].kind == READ_PAGE:
@@ -46,7 +46,7 @@ def read_ahead(plan: Records, rows: int, counters: Records) -> None:
 
 
 @inlined_kernel
-def write_behind(flow: Flow, plan: Records, rows: int) -> None:
+def write_behind(flow: Flow, plan: RecordArray, rows: int) -> None:
     """The page that a plan programs, whose operations have their rows, is acknowledged before that."""
     for at in range(rows):
         if plan[at].kind == PROGRAM_PAGE:

@@ -2,7 +2,7 @@
 
 from flashsim.core.host import heap_push
 from flashsim.core.kernel import inlined_kernel
-from flashsim.core.records import Records
+from flashsim.core.records import RecordArray
 from flashsim.ssd.engine.flow import Flow
 from flashsim.ssd.engine.operations import IN_CELLS, IN_PROGRAM, ON_CHANNEL, ROW_BITS, acquire, join_queue, reads_of
 from flashsim.ssd.engine.span_log import note_span
@@ -29,14 +29,14 @@ def schedule(flow: Flow, row: int, phase: int, time: int) -> None:
 
 
 @inlined_kernel
-def use_channel(flow: Flow, timing: Records, row: int, now: int) -> None:
+def use_channel(flow: Flow, timing: RecordArray, row: int, now: int) -> None:
     """The channel is the operation's: move a page, or out and back in for a move."""
     pages = 2 if flow.operations[row].kind == MOVE_PAGE else 1
     schedule(flow, row, ON_CHANNEL, now + pages * timing.transfer)
 
 
 @inlined_kernel
-def ask_channel(flow: Flow, control: Records, timing: Records, row: int, now: int) -> None:
+def ask_channel(flow: Flow, control: RecordArray, timing: RecordArray, row: int, now: int) -> None:
     flow.operations[row].phase = ON_CHANNEL
     if acquire(flow, control.dies + channel_of(control, flow.operations[row].die), row, now):
         use_channel(flow, timing, row, now)
@@ -57,7 +57,7 @@ def wake(flow: Flow, die: int) -> None:
 
 
 @inlined_kernel
-def satisfy(flow: Flow, timing: Records, row: int) -> None:
+def satisfy(flow: Flow, timing: RecordArray, row: int) -> None:
     """One thing that an operation waited for has happened; with the last it is ready for its die, or for the link."""
     flow.operations[row].waits -= 1
     if flow.operations[row].waits > 0:
@@ -75,7 +75,7 @@ def satisfy(flow: Flow, timing: Records, row: int) -> None:
 
 
 @inlined_kernel
-def satisfy_followers(flow: Flow, timing: Records, row: int) -> None:
+def satisfy_followers(flow: Flow, timing: RecordArray, row: int) -> None:
     """An operation has ended: tell those that wait for it."""
     follower = flow.operations[row].first_follower
     while follower >= 0:
@@ -88,7 +88,7 @@ def satisfy_followers(flow: Flow, timing: Records, row: int) -> None:
 
 
 @inlined_kernel
-def open_gate(flow: Flow, control: Records, timing: Records, block: int, number: int) -> None:
+def open_gate(flow: Flow, control: RecordArray, timing: RecordArray, block: int, number: int) -> None:
     """The operation of that number no longer keeps a block from being erased: the erase admitted next after it may go on."""
     if number > flow.gates[block].last_erase:
         flow.gates[block].holders -= 1
@@ -108,7 +108,7 @@ def same_work(kind: int, other: int) -> bool:
 
 
 @inlined_kernel
-def works_with(operations: Records, control: Records, first: int, row: int) -> bool:
+def works_with(operations: RecordArray, control: RecordArray, first: int, row: int) -> bool:
     """Whether a ready operation joins those chained from `first`: of one kind, on a plane of its own, at the same page of its block."""
     kind, place = operations[first].kind, operations[row].place
     if operations[row].waits > 0 or not same_work(kind, operations[row].kind):
@@ -125,7 +125,7 @@ def works_with(operations: Records, control: Records, first: int, row: int) -> b
 
 
 @inlined_kernel
-def take_work(flow: Flow, control: Records, timing: Records, number: int) -> int:
+def take_work(flow: Flow, control: RecordArray, timing: RecordArray, number: int) -> int:
     """Take the first operation off a die's queue, with those behind it that work together with it, chained by `next_in_die`."""
     queue = flow.queues[number]
     first = last = queue.head
@@ -141,7 +141,7 @@ def take_work(flow: Flow, control: Records, timing: Records, number: int) -> int
 
 
 @inlined_kernel
-def start(flow: Flow, control: Records, timing: Records, die: int, row: int, now: int) -> None:
+def start(flow: Flow, control: RecordArray, timing: RecordArray, die: int, row: int, now: int) -> None:
     """The die is the operation's and those chained to it; what is in the cache register held it before, until it ends."""
     flow.servers[die].busy = row + 1
     if flow.servers[die].cached == 0:
@@ -156,7 +156,7 @@ def start(flow: Flow, control: Records, timing: Records, die: int, row: int, now
 
 
 @inlined_kernel
-def interrupt(flow: Flow, control: Records, timing: Records, die: int, now: int) -> bool:
+def interrupt(flow: Flow, control: RecordArray, timing: RecordArray, die: int, now: int) -> bool:
     """Suspend what the die does, if a read may interrupt it and it does not end just now; whether the die is free."""
     row = flow.servers[die].busy - 1
     phase = flow.operations[row].phase
@@ -174,7 +174,7 @@ def interrupt(flow: Flow, control: Records, timing: Records, die: int, now: int)
 
 
 @inlined_kernel
-def leave(flow: Flow, control: Records, die: int, cached: bool, now: int) -> None:
+def leave(flow: Flow, control: RecordArray, die: int, cached: bool, now: int) -> None:
     """The operation at work, or the one in the cache register, gives up its die, which the other holds from now."""
     server = flow.servers[die]
     note_span(flow, control, die, (server.cached if cached else server.busy) - 1, now)
@@ -187,7 +187,7 @@ def leave(flow: Flow, control: Records, die: int, cached: bool, now: int) -> Non
 
 
 @inlined_kernel
-def pass_to_cache(flow: Flow, control: Records, timing: Records, die: int, now: int) -> None:
+def pass_to_cache(flow: Flow, control: RecordArray, timing: RecordArray, die: int, now: int) -> None:
     """The page that was read moves to the cache register, and from there over the channel; the cells may go on."""
     flow.servers[die].cached = flow.servers[die].busy
     flow.servers[die].busy = 0
@@ -213,7 +213,7 @@ def may_fill_cache(flow: Flow, die: int) -> bool:
 
 
 @inlined_kernel
-def look_for_work(flow: Flow, control: Records, timing: Records, die: int, now: int) -> None:
+def look_for_work(flow: Flow, control: RecordArray, timing: RecordArray, die: int, now: int) -> None:
     """Start what comes next: reads that overtake, then what they interrupted, then the first of the others if it is ready.
 
     While a page that was read leaves through the cache register, only reads start; while one is programmed, the next may come there.
@@ -242,7 +242,7 @@ def look_for_work(flow: Flow, control: Records, timing: Records, die: int, now: 
 
 
 @inlined_kernel
-def let_dies_work(flow: Flow, control: Records, timing: Records, now: int) -> None:
+def let_dies_work(flow: Flow, control: RecordArray, timing: RecordArray, now: int) -> None:
     """All dies that were woken look for work, in the order in which they were woken."""
     while flow.engine.first_woken >= 0:
         die = flow.engine.first_woken

@@ -12,7 +12,7 @@ from flashsim.core.host import HOST_TABLES, arrive, heap_pop, next_arrival
 from flashsim.core.host_queue import HostQueue
 from flashsim.core.kernel import kernel_of, lean_kernel
 from flashsim.core.model import PowerCut
-from flashsim.core.records import Records, empty_table
+from flashsim.core.records import RecordArray, empty_table
 from flashsim.core.request import Commands, Completions, Integers, Requests
 from flashsim.core.spans import HOST, SPAN, Spans
 from flashsim.core.state_table import ADVANCE, State, state_of
@@ -105,7 +105,7 @@ class SsdEngine(CompiledEngine):
         self._refused = 0  # write commands that the caller knows to have been refused
         self._flow = self._idle(empty_table(0, SPAN))
 
-    def _idle(self, log: Records) -> Flow:
+    def _idle(self, log: RecordArray) -> Flow:
         parameters = self.parameters
         return Flow(
             empty_engine(int(self.state.buffer.places)),

@@ -9,7 +9,7 @@ from numba import types
 
 from flashsim.core.host import HOST_TABLES, Host, command_done
 from flashsim.core.kernel import compiled_apart, inlined_kernel
-from flashsim.core.records import Records
+from flashsim.core.records import RecordArray
 from flashsim.core.spans import HOST
 from flashsim.ssd.engine.buffering import arrive, forget_flush
 from flashsim.ssd.engine.dies import (
@@ -90,7 +90,7 @@ def destaged(host: Host, flow: Flow, number: int) -> None:
 
 
 @inlined_kernel
-def overhead_ends(flow: Flow, times: Times, control: Records, row: int, now: int) -> None:
+def overhead_ends(flow: Flow, times: Times, control: RecordArray, row: int, now: int) -> None:
     """The controller has dealt with a command: its operations go on."""
     following = release(flow, control.dies + control.channels + 1, now)
     if following >= 0:
@@ -122,7 +122,7 @@ def link_ends(flow: Flow, flash: Flash, times: Times, row: int, now: int) -> boo
 
 
 @inlined_kernel
-def begin_program(flow: Flow, spare: Narrow, timing: Records, die: int, now: int) -> None:
+def begin_program(flow: Flow, spare: Narrow, timing: RecordArray, die: int, now: int) -> None:
     """All pages of the operations at work are in their registers: into the cells with them; the next may come to the cache register."""
     first = row = flow.servers[die].busy - 1
     while row >= 0:

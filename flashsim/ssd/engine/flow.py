@@ -5,7 +5,7 @@ from typing import NamedTuple
 from numba import types
 
 from flashsim.core.array_types import MATRIX
-from flashsim.core.records import Records, record_dtype, record_of_type, table_type
+from flashsim.core.records import RecordArray, record_dtype, record_of_type, table_type
 from flashsim.core.request import Integers
 from flashsim.core.spans import SPAN
 from flashsim.ssd.state.flash import COUNTERS, PLAN
@@ -58,30 +58,30 @@ class Flow(NamedTuple):
     """Operations in progress, and what they queue and wait for."""
 
     #: ENGINE.
-    engine: Records
+    engine: RecordArray
     #: Pending events in a heap, a row with time and key for each.
     heap: Integers
     #: What the parts did, SPAN (`flashsim.ssd.engine.span_log`).
-    log: Records
+    log: RecordArray
     #: OPERATION.
-    operations: Records
+    operations: RecordArray
     #: SERVER: dies, channels, the link and the controller.
-    servers: Records
+    servers: RecordArray
     #: QUEUE.
-    queues: Records
+    queues: RecordArray
     #: GATE, of each block.
-    gates: Records
+    gates: RecordArray
 
 
 class Times(NamedTuple):
     """How long things take, and how often they happened."""
 
     #: TIMING.
-    timing: Records
+    timing: RecordArray
     #: How long so many sectors take on the host link, out of the drive and into it, shape (2, sectors of a page + 1).
     links: Integers
     #: COUNTERS.
-    counters: Records
+    counters: RecordArray
 
 
 FLOW = types.NamedTuple(

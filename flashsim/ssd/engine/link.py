@@ -1,7 +1,7 @@
 """The host link of the engine: what crosses it, and what waits for room in the write buffer before it does."""
 
 from flashsim.core.kernel import inlined_kernel
-from flashsim.core.records import Records
+from flashsim.core.records import RecordArray
 from flashsim.core.request import Integers
 from flashsim.ssd.engine.dies import schedule
 from flashsim.ssd.engine.flow import Flow
@@ -21,13 +21,13 @@ def use_link(flow: Flow, links: Integers, row: int, now: int) -> None:
 
 
 @inlined_kernel
-def ask_link(flow: Flow, control: Records, links: Integers, row: int, now: int) -> None:
+def ask_link(flow: Flow, control: RecordArray, links: Integers, row: int, now: int) -> None:
     if acquire(flow, control.dies + control.channels, row, now):
         use_link(flow, links, row, now)
 
 
 @inlined_kernel
-def give_room(flow: Flow, control: Records, links: Integers, now: int) -> None:
+def give_room(flow: Flow, control: RecordArray, links: Integers, now: int) -> None:
     """A page has left the write buffer: the first that waits for room has it."""
     row = flow.engine.first_wanting
     if row < 0:
@@ -39,7 +39,7 @@ def give_room(flow: Flow, control: Records, links: Integers, now: int) -> None:
 
 
 @inlined_kernel
-def want_room(flow: Flow, control: Records, links: Integers, row: int, now: int) -> None:
+def want_room(flow: Flow, control: RecordArray, links: Integers, row: int, now: int) -> None:
     """A page is to come into the write buffer: over the link as soon as there is room."""
     if flow.engine.room > 0:
         flow.engine.room -= 1
@@ -53,7 +53,7 @@ def want_room(flow: Flow, control: Records, links: Integers, row: int, now: int)
 
 
 @inlined_kernel
-def let_transfers_start(flow: Flow, control: Records, links: Integers, now: int) -> None:
+def let_transfers_start(flow: Flow, control: RecordArray, links: Integers, now: int) -> None:
     """What got ready for the link in this event goes there, in order."""
     while flow.engine.first_ready >= 0:
         row = flow.engine.first_ready

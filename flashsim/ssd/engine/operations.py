@@ -1,7 +1,7 @@
 """The engine's tables: flash operations in progress, and the dies, channels, link and controller that they queue for."""
 
 from flashsim.core.kernel import inlined_kernel
-from flashsim.core.records import Records, empty_record, empty_table
+from flashsim.core.records import RecordArray, empty_record, empty_table
 from flashsim.ssd.engine.flow import ENGINE, GATE, QUEUE, SERVER, Flow
 
 #: The KIND of a row of the operation table that stands for a whole command.
@@ -38,7 +38,7 @@ def take_row(flow: Flow, kind: int) -> int:
 
 
 @inlined_kernel
-def follow(operations: Records, awaited: int, row: int) -> None:
+def follow(operations: RecordArray, awaited: int, row: int) -> None:
     """Let an operation wait until another, which has not ended, has ended: it stands last in the other's chain."""
     operations[row].waits += 1
     last = operations[awaited].first_follower
@@ -51,7 +51,7 @@ def follow(operations: Records, awaited: int, row: int) -> None:
 
 
 @inlined_kernel
-def follow_program(operations: Records, program: int, row: int) -> None:
+def follow_program(operations: RecordArray, program: int, row: int) -> None:
     """Let a read that may overtake wait for the program of its flash page."""
     operations[row].waits += 1
     last = operations[program].first_reader
@@ -119,7 +119,7 @@ def join_queue(flow: Flow, queue: int, row: int) -> None:
     flow.queues[queue].tail = row
 
 
-def empty_servers(dies: int, channels: int) -> tuple[Records, Records]:
+def empty_servers(dies: int, channels: int) -> tuple[RecordArray, RecordArray]:
     """The servers of an idle drive, and their queues."""
     count = dies + channels + 2
     queues = empty_table(count + dies, QUEUE)
@@ -127,13 +127,13 @@ def empty_servers(dies: int, channels: int) -> tuple[Records, Records]:
     return empty_table(count, SERVER), queues
 
 
-def empty_gates(blocks: int) -> Records:
+def empty_gates(blocks: int) -> RecordArray:
     gates = empty_table(blocks, GATE)
     gates.last_erase = -1
     return gates
 
 
-def empty_engine(room: int) -> Records:
+def empty_engine(room: int) -> RecordArray:
     """The engine's scalars before the first operation, with room for so many pages in the write buffer."""
     engine = empty_record(ENGINE)
     engine.unused = engine.first_woken = engine.last_woken = engine.first_ready = engine.last_ready = -1

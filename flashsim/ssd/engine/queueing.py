@@ -1,7 +1,7 @@
 """Planned flash operations take their places in the queues of dies, and wait for what must come before."""
 
 from flashsim.core.kernel import inlined_kernel
-from flashsim.core.records import Records
+from flashsim.core.records import RecordArray
 from flashsim.ssd.engine.dies import pending_program
 from flashsim.ssd.engine.flow import Flow
 from flashsim.ssd.engine.operations import follow, follow_program, join_queue, take_row
@@ -17,7 +17,7 @@ def is_part(kind: int) -> bool:
 
 
 @inlined_kernel
-def add_part(operations: Records, command: int, row: int) -> None:
+def add_part(operations: RecordArray, command: int, row: int) -> None:
     """Chain an operation to its command: it goes on when the controller has dealt with that."""
     if operations[command].first_part < 0:
         operations[command].first_part = row
@@ -27,7 +27,7 @@ def add_part(operations: Records, command: int, row: int) -> None:
 
 
 @inlined_kernel
-def enter_die(flow: Flow, flash: Flash, timing: Records, row: int) -> None:
+def enter_die(flow: Flow, flash: Flash, timing: RecordArray, row: int) -> None:
     """Give an operation its place in the queue of its die, and let it wait for what must come before.
 
     A read that may overtake gets its place when it is ready.  It reads the flash page that the map named at its admission: it waits for a
@@ -53,7 +53,7 @@ def enter_die(flow: Flow, flash: Flash, timing: Records, row: int) -> None:
 
 
 @inlined_kernel
-def add_operations(flow: Flow, flash: Flash, timing: Records, rows: int, command: int, request: int, sectors: int) -> None:
+def add_operations(flow: Flow, flash: Flash, timing: RecordArray, rows: int, command: int, request: int, sectors: int) -> None:
     """Give the planned operations of one logical page their ids, their command and their places in the queues of dies."""
     for at in range(rows):
         kind = flash.plan[at].kind

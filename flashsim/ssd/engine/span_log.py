@@ -4,7 +4,7 @@ import numpy as np
 
 from flashsim.core import spans as span_kinds
 from flashsim.core.kernel import inlined_kernel
-from flashsim.core.records import Records
+from flashsim.core.records import RecordArray
 from flashsim.core.spans import HOST, SPAN, Spans
 from flashsim.ssd.engine.flow import Flow
 from flashsim.ssd.engine.operations import COMMAND_KIND
@@ -15,7 +15,7 @@ _MOVE, _FETCH, _TRANSFER, _COMMAND = span_kinds.MOVE, span_kinds.FETCH, span_kin
 
 
 @inlined_kernel
-def kind_of_span(control: Records, operations: Records, server: int, row: int) -> int:
+def kind_of_span(control: RecordArray, operations: RecordArray, server: int, row: int) -> int:
     kind = operations[row].kind
     if kind == COMMAND_KIND:
         return _COMMAND
@@ -31,7 +31,7 @@ def kind_of_span(control: Records, operations: Records, server: int, row: int) -
 
 
 @inlined_kernel
-def note_span(flow: Flow, control: Records, server: int, row: int, now: int) -> None:
+def note_span(flow: Flow, control: RecordArray, server: int, row: int, now: int) -> None:
     """An operation gives up a server that it has held for a while, if only for a nanosecond (it may be interrupted at once)."""
     if flow.engine.recording == 0 or flow.servers[server].since == now:
         return
@@ -48,7 +48,7 @@ def note_span(flow: Flow, control: Records, server: int, row: int, now: int) -> 
 
 
 @inlined_kernel
-def is_full(flow: Flow, control: Records) -> bool:
+def is_full(flow: Flow, control: RecordArray) -> bool:
     """Whether one more event could need more rows than there are: it may free one part of each kind, and interrupt every die."""
     return flow.engine.recording != 0 and flow.engine.spans + control.dies + 4 > flow.log.shape[0]
 

@@ -9,7 +9,7 @@ one fetch and one store, whatever the drive does.
 
 from flashsim.core.kernel import lean_kernel
 from flashsim.core.policies import Policies
-from flashsim.core.records import Records
+from flashsim.core.records import RecordArray
 from flashsim.core.request import Integers
 from flashsim.core.spans import MAP
 from flashsim.ssd.ftl._map_cache import MAP_BLOCKS, REGIONS, STORES, make_clean
@@ -118,7 +118,7 @@ def clean_up(flash: Flash, policies: Policies, row: int, region: int) -> int:
 
 
 @lean_kernel
-def last_write_id(control: Records) -> int:
+def last_write_id(control: RecordArray) -> int:
     """The write id that a copy of a translation page carries: that of what the host wrote or trimmed last, so that ids count the host's.
 
     Copies of one id may be of different age.  Recovery writes all anew, so that it need not know.

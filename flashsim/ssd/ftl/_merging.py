@@ -20,7 +20,7 @@ import numpy as np
 from flashsim.core.errors import InvalidParameterError, RefusedError
 from flashsim.core.kernel import lean_kernel
 from flashsim.core.policies import Policies
-from flashsim.core.records import Records
+from flashsim.core.records import RecordArray
 from flashsim.core.request import Integers
 from flashsim.core.spans import HOST, MERGE
 from flashsim.ssd.parameters import SsdParameters
@@ -78,7 +78,7 @@ def logical_block_of(flash: Flash, page: int) -> int:
 
 
 @lean_kernel
-def offset_of(control: Records, page: int) -> int:
+def offset_of(control: RecordArray, page: int) -> int:
     return page // control.pools % control.pages_per_block
 
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from numba import types
 
 from flashsim.core.array_types import MATRIX, VECTOR
-from flashsim.core.records import Records, record_dtype, record_of_type, table_type
+from flashsim.core.records import RecordArray, record_dtype, record_of_type, table_type
 from flashsim.core.request import Integers
 from flashsim.core.spans import CAUSES
 from flashsim.ssd.state.geometry import CONTROL
@@ -78,20 +78,20 @@ class Flash(NamedTuple):
     """The state of a drive's flash, logical and physical."""
 
     #: CONTROL: geometry, and the scalars that allocation goes by.
-    control: Records
+    control: RecordArray
     #: POOL: planes as keepers of their blocks.
-    pools: Records
+    pools: RecordArray
     #: The block that each of the two streams of a pool fills, shape (pools, 2); -1 where none is open.
     active: Integers
     #: Rings of the closed blocks of a pool by their valid pages, shape (pools, pages of a block + 1): the one whose count changed longest
     #: ago (-1: none).
     by_valid: Integers
     #: BLOCK.
-    blocks: Records
+    blocks: RecordArray
     #: One more than the flash page of each logical page, 0 for none.
     mapping: Narrow
     #: FLASH_PAGE, of each flash page.
-    pages: Records
+    pages: RecordArray
     #: The write id of what each flash page holds: 0 erased, TORN unreadable.
     spare: Narrow
     #: The write id of each logical page's last trim.
@@ -99,11 +99,11 @@ class Flash(NamedTuple):
     #: The translation layer's own table.
     own: Integers
     #: PLAN.
-    plan: Records
+    plan: RecordArray
     #: BUFFER (`flashsim.ssd.state.write_buffer`).
-    buffer: Records
+    buffer: RecordArray
     #: ENTRY.
-    entries: Records
+    entries: RecordArray
 
 
 #: An entry a page.

@@ -10,7 +10,7 @@ Entries that name a page count from one, so that zeroed memory, which costs noth
 import numpy as np
 
 from flashsim.core.kernel import lean_kernel
-from flashsim.core.records import Records, empty_table
+from flashsim.core.records import RecordArray, empty_table
 from flashsim.core.request import Integers
 from flashsim.core.rng import generator
 from flashsim.core.units import NEVER
@@ -40,7 +40,7 @@ def lookup(mapping: Narrow, page: int) -> int:
 
 @lean_kernel
 def plan_row(
-    plan: Records,
+    plan: RecordArray,
     row: int,
     kind: int,
     place: int,
@@ -89,7 +89,7 @@ def erased(flash: Flash, block: int) -> None:
 
 
 @lean_kernel
-def note_wear(control: Records, erases: int, change: int) -> None:
+def note_wear(control: RecordArray, erases: int, change: int) -> None:
     """A block with so many erases comes into use (`change` is 1) or goes out of it (-1)."""
     control.in_use += change
     control.erase_sum += change * erases
@@ -104,7 +104,7 @@ def note_wear(control: Records, erases: int, change: int) -> None:
         control.most, control.at_most = erases, 1
 
 
-def count_wear(control: Records, blocks: Records) -> None:
+def count_wear(control: RecordArray, blocks: RecordArray) -> None:
     """Count the wear of all blocks, as `note_wear` keeps it from then on."""
     retired = blocks.state == RETIRED_BLOCK
     erases = blocks.erases[~retired & (blocks.state != SPARE_BLOCK)]
@@ -118,7 +118,7 @@ def count_wear(control: Records, blocks: Records) -> None:
     control.fewest, control.at_fewest, control.most, control.at_most = fewest, (erases == fewest).sum(), most, (erases == most).sum()
 
 
-def empty_arrays(parameters: SsdParameters) -> tuple[Records, Integers, Integers, Records]:
+def empty_arrays(parameters: SsdParameters) -> tuple[RecordArray, Integers, Integers, RecordArray]:
     """The tables of a drive that was never written: its good blocks are free in order, the last of each plane spare."""
     per_pool, count, per_block = parameters.blocks_per_plane, parameters.pools, parameters.pages_per_block
     pools, blocks = empty_table(count, POOL), empty_table(count * per_pool, BLOCK)
@@ -142,7 +142,7 @@ def empty_arrays(parameters: SsdParameters) -> tuple[Records, Integers, Integers
     return pools, active, by_valid, blocks
 
 
-def forget_blocks(parameters: SsdParameters, pools: Records, active: Integers, by_valid: Integers) -> None:
+def forget_blocks(parameters: SsdParameters, pools: RecordArray, active: Integers, by_valid: Integers) -> None:
     """Take all blocks off the pools' rings and streams."""
     active[:] = by_valid[:] = -1
     for name in ("first_free", "first_spare", "victim", "freed", "oldest"):
@@ -162,7 +162,7 @@ def _limits(parameters: SsdParameters) -> Integers:
     return np.maximum(np.rint(limits), 1).astype(np.int64)
 
 
-def _link(blocks: Records, ring: Integers) -> tuple[int, int]:
+def _link(blocks: RecordArray, ring: Integers) -> tuple[int, int]:
     """Link blocks to a ring; its first, -1 if there is none, and how many they are."""
     blocks.after[ring], blocks.before[ring] = np.roll(ring, -1), np.roll(ring, 1)
     return int(ring[0]) if len(ring) else -1, len(ring)

@@ -13,7 +13,7 @@ A *pool* is a plane as the keeper of its blocks: they are taken, filled and recl
 import numpy as np
 
 from flashsim.core.kernel import lean_kernel
-from flashsim.core.records import Records, empty_record, record_dtype
+from flashsim.core.records import RecordArray, empty_record, record_dtype
 from flashsim.core.request import SECTOR, Integers
 from flashsim.ssd.parameters import SsdParameters
 
@@ -38,7 +38,7 @@ ROUND_ROBIN, STATIC, DYNAMIC = range(3)
 BROKEN_VICTIM, BROKEN_OPENS, BROKEN_LEVELS = range(1, 4)
 
 
-def control_of(parameters: SsdParameters, gc_rounds: int, map_pages: int, plan_rows: int) -> Records:
+def control_of(parameters: SsdParameters, gc_rounds: int, map_pages: int, plan_rows: int) -> RecordArray:
     """CONTROL of an empty drive; the other arguments are as in `gc.base` and `ftl.base`."""
     per_block, shared = parameters.pages_per_block, parameters.gc_pool == "shared"
     together = parameters.pools if shared else 1
@@ -95,25 +95,25 @@ def pool_order(parameters: SsdParameters) -> Integers:
 
 
 @lean_kernel
-def block_of(control: Records, flash_page: int) -> int:
+def block_of(control: RecordArray, flash_page: int) -> int:
     return flash_page // control.pages_per_block
 
 
 @lean_kernel
-def pool_of_block(control: Records, block: int) -> int:
+def pool_of_block(control: RecordArray, block: int) -> int:
     return block // control.blocks_per_pool
 
 
 @lean_kernel
-def die_of_block(control: Records, block: int) -> int:
+def die_of_block(control: RecordArray, block: int) -> int:
     return block // (control.blocks_per_pool * control.planes)
 
 
 @lean_kernel
-def die_of_page(control: Records, flash_page: int) -> int:
+def die_of_page(control: RecordArray, flash_page: int) -> int:
     return die_of_block(control, block_of(control, flash_page))
 
 
 @lean_kernel
-def channel_of(control: Records, die: int) -> int:
+def channel_of(control: RecordArray, die: int) -> int:
     return die % control.channels

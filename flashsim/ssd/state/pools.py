@@ -5,7 +5,7 @@ Closed blocks stand in rings, so that a policy finds its victim without a scan; 
 
 from flashsim.core.kernel import inlined_kernel, lean_kernel
 from flashsim.core.policies import Policies
-from flashsim.core.records import Records
+from flashsim.core.records import RecordArray
 from flashsim.ssd.state.flash import Flash
 from flashsim.ssd.state.flash_array import ACTIVE_BLOCK, CLOSED_BLOCK, FREE_BLOCK, RETIRED_BLOCK, lookup, note_wear
 from flashsim.ssd.state.geometry import BROKEN_OPENS, DYNAMIC, STATIC, block_of, pool_of_block
@@ -13,14 +13,14 @@ from flashsim.ssd.wear.base import opens_of
 
 
 @inlined_kernel
-def next_write_id(control: Records) -> int:
+def next_write_id(control: RecordArray) -> int:
     """Number writes and trims of logical pages in order of admission, from 1 (see `flashsim.ssd.state.write_ids`)."""
     control.sequence += 1
     return control.sequence - control.id_base
 
 
 @inlined_kernel
-def collector_of(control: Records, pool: int) -> int:
+def collector_of(control: RecordArray, pool: int) -> int:
     """The column in which a pool's closed blocks, free and valid pages are counted: its own, or 0 where all pools share it."""
     return 0 if control.shared else pool
 
@@ -60,7 +60,7 @@ def next_pool(flash: Flash, page: int) -> int:
 
 
 @inlined_kernel
-def join_ring(blocks: Records, first: int, block: int) -> int:
+def join_ring(blocks: RecordArray, first: int, block: int) -> int:
     """Put a block last in the free, spare or closed ring whose first is given (-1: it is empty); return the first."""
     if first < 0:
         blocks[block].after = blocks[block].before = block
@@ -73,7 +73,7 @@ def join_ring(blocks: Records, first: int, block: int) -> int:
 
 
 @inlined_kernel
-def leave_ring(blocks: Records, first: int, block: int) -> int:
+def leave_ring(blocks: RecordArray, first: int, block: int) -> int:
     """Take a block from its ring; return the first of what is left, -1 if it is empty."""
     after, before = blocks[block].after, blocks[block].before
     blocks[before].after = after

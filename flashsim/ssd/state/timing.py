@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from flashsim.core.errors import InvalidParameterError
-from flashsim.core.records import Records, empty_record, record_dtype
+from flashsim.core.records import RecordArray, empty_record, record_dtype
 from flashsim.core.request import SECTOR, Integers
 from flashsim.core.units import format_duration, transfer_time
 from flashsim.ssd.parameters import SsdParameters
@@ -46,7 +46,7 @@ class SsdTiming:
     link_read: tuple[int, ...]
     link_write: tuple[int, ...]
 
-    def record(self) -> Records:
+    def record(self) -> RecordArray:
         timing = empty_record(TIMING)
         for name in TIMING.names or ():
             timing[name] = getattr(self, name)

@@ -12,7 +12,7 @@ import numpy as np
 
 from flashsim.core.errors import RefusedError
 from flashsim.core.kernel import lean_kernel
-from flashsim.core.records import Records, empty_record, empty_table
+from flashsim.core.records import RecordArray, empty_record, empty_table
 from flashsim.ssd.parameters import SsdParameters
 from flashsim.ssd.state.flash import BUFFER, ENTRY, Flash
 from flashsim.ssd.state.flash_array import PROGRAM_PAGE, STORE_PAGE
@@ -21,7 +21,7 @@ from flashsim.ssd.state.pools import next_write_id
 _MOST_SECTORS = 62  # bits of a mask
 
 
-def empty_buffer(parameters: SsdParameters) -> tuple[Records, Records]:
+def empty_buffer(parameters: SsdParameters) -> tuple[RecordArray, RecordArray]:
     """BUFFER and ENTRY of a drive."""
     places = parameters.buffer_pages
     if places and parameters.sectors_per_page > _MOST_SECTORS:
@@ -35,7 +35,7 @@ def empty_buffer(parameters: SsdParameters) -> tuple[Records, Records]:
     return buffer, entries
 
 
-def clear_buffer(buffer: Records, entries: Records) -> None:
+def clear_buffer(buffer: RecordArray, entries: RecordArray) -> None:
     buffer.waiting = buffer.unused = 0
     buffer.oldest = buffer.newest = -1
     entries.newer = np.arange(1, len(entries) + 1)
@@ -43,7 +43,7 @@ def clear_buffer(buffer: Records, entries: Records) -> None:
     entries.bucket = -1
 
 
-def waiting_entries(flash: Flash) -> list[Records]:
+def waiting_entries(flash: Flash) -> list[RecordArray]:
     """The entries, oldest first."""
     entries, entry = [], int(flash.buffer.oldest)
     while entry >= 0:
@@ -53,7 +53,7 @@ def waiting_entries(flash: Flash) -> list[Records]:
 
 
 @lean_kernel
-def bucket_of(entries: Records, page: int) -> int:
+def bucket_of(entries: RecordArray, page: int) -> int:
     """The row whose `bucket` starts the chain of a page's entry."""
     return page % entries.shape[0]
 
@@ -162,7 +162,7 @@ def leave_buffer(flash: Flash, entry: int, written: int) -> int:
 
 
 @lean_kernel
-def first_needed(plan: Records, at: int) -> int:
+def first_needed(plan: RecordArray, at: int) -> int:
     """The row of a plan that must end first for row `at` to start: the one at the end of its chain of needs."""
     while plan[at].needs >= 0:
         at = plan[at].needs

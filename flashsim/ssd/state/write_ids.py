@@ -8,7 +8,7 @@ import numpy as np
 
 from flashsim.core.errors import CapacityError
 from flashsim.core.kernel import lean_kernel
-from flashsim.core.records import Records
+from flashsim.core.records import RecordArray
 from flashsim.ssd.state.flash import Narrow
 
 #: The highest write id.
@@ -16,12 +16,12 @@ LAST_WRITE_ID = 2**31 - 1
 
 
 @lean_kernel
-def ids_left(control: Records) -> int:
+def ids_left(control: RecordArray) -> int:
     """How many pages can be written and trimmed before write ids must be renumbered."""
     return LAST_WRITE_ID - (control.sequence - control.id_base)
 
 
-def renumber(control: Records, spare: Narrow, trimmed: Narrow, count: int, oldest_in_flight: int | None) -> int:
+def renumber(control: RecordArray, spare: Narrow, trimmed: Narrow, count: int, oldest_in_flight: int | None) -> int:
     """Make room for `count` more write ids; by how much those in flight have become smaller.
 
     Ids that are older than all in flight become 1, 2, ... in the same order; the others keep their distances.

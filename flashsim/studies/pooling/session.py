@@ -129,7 +129,8 @@ class Asked:
 
     def as_dict(self) -> dict[str, Any]:
         told = {name: value for name, value in vars(self).items() if name != "switches"}
-        return told | dict(self.switches) | {"designs": list(self.designs), "without": list(self.without), "devices": dict(self.devices)}
+        told |= {"checkpoint": 0, **self.switches}
+        return told | {"designs": list(self.designs), "without": list(self.without), "devices": dict(self.devices)}
 
     def variants(self) -> Iterator[tuple[str, str | None]]:
         for design in dict.fromkeys(self.designs):
