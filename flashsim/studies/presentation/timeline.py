@@ -22,7 +22,7 @@ from flashsim.core.request import OPERATIONS, Completions, Integers, Requests
 from flashsim.core.spans import CAUSES, HOST, KINDS, SPAN, Spans, server_names
 from flashsim.core.units import MICROSECONDS, NEVER, format_duration
 
-#: Processes, and the first threads of each: a viewer takes a thread with its process's number for the main one.
+#: Processes and their first threads; a viewer takes a thread with the number of its process for the main one.
 HOST_PROCESS, DRIVE_PROCESS = 1, 2
 _FIRST_PART, _FIRST_LANE = 10, 1_000_000
 
