@@ -69,7 +69,7 @@ def keys_joined(kernel: str, sizes: Sizes, late: Late, memory: int) -> tuple[lis
     list of PhaseCounts, float
         Its phases, and the share of the results that the first of several finds.
     """
-    keys = Sizes(late.r.key_pages, late.s.key_pages, late.r.digests, late.s.digests, memory, sizes.fudge)
+    keys = Sizes(late.r.key_pages, late.s.key_pages, late.r.digests, late.s.digests, memory, sizes.fudge, late=late)
     formula = FORMULAS.load(kernel)
     buffers = formula.allocate(keys, late.latency_ratio, late.access_ratio)
     first, *rest = formula.counts(keys, buffers)

@@ -17,9 +17,10 @@ def allocate(sizes: Sizes, latency_ratio: float, access_ratio: float) -> SortMer
 def counts(sizes: Sizes, a: SortMergeAllocation) -> tuple[PhaseCounts, ...]:
     """TR section 4.  The second pass divides memory evenly, MPR = M / (NR_R + NR_S) pages a run, and seeks at every request.
 
-    Runs are as long as they are written: memory holds tuples, not the room that base relations have on their pages.
+    TR counts what memory holds in pages of the relation; where rows are fetched late, runs hold keys and row ids alone.
     """
-    r_runs, s_runs = a.runs(sizes.r_temporary, sizes.fudge), a.runs(sizes.s_temporary, sizes.fudge)
+    r, s = (sizes.r_temporary, sizes.s_temporary) if sizes.late else (sizes.r, sizes.s)
+    r_runs, s_runs = a.runs(r, sizes.fudge), a.runs(s, sizes.fudge)
     temporary = sizes.r_temporary + sizes.s_temporary
     share = Fraction(sizes.memory, max(1, r_runs + s_runs))
     merges = in_parts(sizes.r_temporary, share, r_runs) + in_parts(sizes.s_temporary, share, s_runs)

@@ -30,7 +30,7 @@ class Conversation:
 
     Examples
     --------
-    >>> client = Conversation(Export("drive", "a drive", 4096))
+    >>> client = Conversation(messages.Export("drive", "a drive", 4096))
     >>> client.take_outgoing()
     b'NBDMAGICIHAVEOPT\x00\x03'
     """
