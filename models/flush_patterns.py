@@ -14,7 +14,6 @@ from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import gammaincc
 
 from flashsim.core.errors import InvalidParameterError
 
@@ -105,6 +104,8 @@ def n_hash(buckets: int, slots: int, room: float, tuples: float) -> FlushPattern
         return traditional(buckets, room, tuples)
     capacity = slots * room
 
+    from scipy.special import gammaincc  # which every join would wait for
+
     def none_full(x: Floats) -> Floats:
         others = _holds(x, capacity - 1, room) ** (buckets - 1)
         return others * gammaincc(capacity + 1, x)
@@ -136,6 +137,8 @@ def _holds(arrivals: Floats, most: float, room: float) -> Floats:
 
 def _summed(most: float, mean: Floats) -> Floats:
     """G(m): the sum of P(N <= j) over j = 0 .. m for a Poisson N."""
+    from scipy.special import gammaincc
+
     return (most + 1) * gammaincc(most + 1, mean) - mean * (gammaincc(most, mean) if most > 0 else 0.0)
 
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import coo_array, csr_array
 
 from flashsim.core.errors import InvalidParameterError, SchemaError
 
@@ -187,6 +186,8 @@ class PageGraph:
     def _lay_by_pages(self, values: npt.NDArray[Any], by_page: npt.NDArray[Any], neighbours: Pages) -> None:
         """Copy a value an edge, and each edge's other page, to where both of its pages have their edges."""
         begins = np.searchsorted(self.first, np.arange(self.pages + 1, dtype=np.int32)).astype(np.int32)
+        from scipy.sparse import csr_array  # which every join would wait for
+
         turned = csr_array((values, self.second, begins), (self.pages, self.pages)).tocsc()
         own = np.arange(self.edges, dtype=np.int32)
         own += turned.indptr[self.first]
@@ -227,6 +228,8 @@ def _whole(what: str, values: npt.ArrayLike) -> npt.NDArray[np.signedinteger[Any
 
 def _each_once(low: Pages, high: Pages, worth: npt.NDArray[Any], pages: int) -> tuple[Pages, Pages, npt.NDArray[np.int64]]:
     """Edges in order, each once, and what they are worth together: by counting, since there are few pages and many edges."""
+    from scipy.sparse import coo_array
+
     rows = coo_array((worth, (low, high)), (pages, pages)).tocsr()
     rows.sum_duplicates()
     first = np.repeat(np.arange(pages, dtype=np.int32), np.diff(rows.indptr))
