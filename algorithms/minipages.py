@@ -6,6 +6,7 @@ Sources: Shah, Harizopoulos, Wiener and Graefe, "Fast Scans and Joins using Flas
 Wiener and Graefe, "Query Processing Techniques for Solid State Drives" (SIGMOD 2009), sections 3 and 4.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
 
@@ -66,12 +67,12 @@ def extents_of(pages: Integers, *, page_io: bool) -> tuple[Integers, Integers]:
     return pages[begins], np.diff(begins, append=len(pages))
 
 
-class Scanned(File):
+class Scanned(File, ABC):
     """A file that is not stored as such: what a join reads of it is found otherwise."""
 
+    @abstractmethod
     def scan(self, request: Read) -> Scan:
         """What is asked for in place of a read of this file, and the tuples that it gets."""
-        raise NotImplementedError
 
 
 @dataclass(eq=False, kw_only=True)

@@ -31,5 +31,4 @@ def hit(pool: PoolState, page: int) -> None:
 
 @lean_kernel
 def enter(pool: PoolState, page: int) -> None:
-    """It takes the frame that was left, behind the hand."""
     enter_with(pool, page, pool.numbers[FIRST_PARAMETER])

@@ -19,7 +19,7 @@ class Plain(PlainPolicy):
         self.order: dict[int, None] = {}
 
     def hit(self, page: int) -> None:
-        """It keeps its place."""
+        """The page keeps its place."""
 
     def enter(self, page: int) -> None:
         self.order[page] = None
@@ -35,7 +35,7 @@ class Plain(PlainPolicy):
 
 @lean_kernel
 def hit(pool: PoolState, page: int) -> None:
-    """It keeps its place."""
+    """The page keeps its place."""
 
 
 @lean_kernel

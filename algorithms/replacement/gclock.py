@@ -27,5 +27,4 @@ def hit(pool: PoolState, page: int) -> None:
 
 @lean_kernel
 def enter(pool: PoolState, page: int) -> None:
-    """It takes the frame that was left, behind the hand."""
     enter_with(pool, page, min(pool.numbers[FIRST_PARAMETER], pool.numbers[FIRST_PARAMETER + 1]))

@@ -267,6 +267,6 @@ def _from_heap(pool: replacement.PoolState) -> int:
 
 @lean_kernel
 def forget(pool: replacement.PoolState, page: int) -> None:
-    """It leaves its ring; an item in the heap is found out to stand for no resident page."""
+    """The page leaves its ring; an item in the heap is found out to stand for no resident page."""
     if pool.pages[page, _BOUND] == 0:
         replacement.take_out(pool, page)

@@ -71,7 +71,7 @@ class Plain(replacement.PlainPolicy):
             (self.window if page in self.window else self.protected).move_to_end(page)
 
     def enter(self, page: int) -> None:
-        """It enters the window; if that is too full while the main part is not, the oldest there goes on."""
+        """The page enters the window; if that is too full while the main part is not, the oldest there goes on."""
         self._count(page)
         self.window[page] = None
         if len(self.window) > self.most_window:

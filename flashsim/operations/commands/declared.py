@@ -8,9 +8,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import Annotated, Any, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
-import pandas as pd
 import typer
 
 from flashsim.core.errors import FlashsimWarning, InvalidParameterError
@@ -20,9 +19,11 @@ from flashsim.operations.commands.values import completes
 from flashsim.operations.face._fields import Field
 from flashsim.operations.face._operation import fields, parsed, perform
 from flashsim.operations.face._outcome import JSON, File, Listing, Outcome
-from flashsim.storage.source import source_file
 from flashsim.studies.presentation.terminal import say
 from flashsim.studies.runs.outputs import Outputs
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _FORCE = Annotated[bool, typer.Option("--force", help="Replace output files that exist.")]
 
@@ -68,6 +69,8 @@ def command(function: Callable[..., Outcome | pd.DataFrame], name: str, app: typ
 def _read(given: Any) -> list[Path]:
     """The files that an argument names, each perhaps behind a name and ``=``."""
     named = [each.rpartition("=")[2] for each in ([given] if isinstance(given, str) else given or ())]
+    from flashsim.storage.source import source_file  # with Numba, for which no help need wait
+
     return [source_file(each) or Path(each) for each in named]
 
 

@@ -113,7 +113,7 @@ class Outcome(ABC):
 
     def _write_report(self, folder: Path) -> None:
         """Write ``report.html``, tables and pictures into an empty folder."""
-        raise NotImplementedError
+        raise FlashsimError(f"{type(self).__name__}: it has no report")
 
     def plot(self, path: str | PathLike[str] | None = None) -> Picture:
         """Draw the result, and write the picture into a file if one is named (.svg, .png or .pdf)."""

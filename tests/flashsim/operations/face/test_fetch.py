@@ -113,6 +113,12 @@ def test_refused_in_one_line(graph: Any, more: dict[str, Any], told: str) -> Non
     assert "\n" not in str(refused.value)
 
 
+def test_a_report_that_there_is_not_is_refused_in_one_line_and_leaves_no_folder(tmp_path: Path) -> None:
+    with pytest.raises(FlashsimError, match=r"^FetchOutcome: it has no report$"):
+        fs.fetch(FIGURE, frames=3, planner="overlap").report(tmp_path / "out")
+    assert not list(tmp_path.iterdir())
+
+
 def test_the_command_says_and_writes_the_same(flashsim: Run, here: Path) -> None:
     pd.DataFrame({"r": [1, 1, 1, 2, 2], "s": list("abcac")}).to_csv("edges.csv", index=False)
     (here / "mine.py").write_text(MINE)
